@@ -1,0 +1,134 @@
+// The two halves of a rank meet here and nowhere else.
+//
+// Everything below is plain data and function pointers: the halves have different libcs, allocators and TLS.
+// A pointer that crosses is only valid on the side named in its comment. Both halves are built together; the
+// layout hash refuses a mixed pair.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fermata::mpi {
+struct Table;  // generated: one entry per MPI function, standard-ABI values, real handles (fermata_table.h)
+}
+
+namespace fermata::split {
+
+// Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
+inline constexpr unsigned long kAuxvBridge = 0x464d5441;
+inline constexpr uint32_t kBridgeVersion = 1;
+
+enum class Half : uint32_t { upper = 0, lower = 1 };
+
+// What a thread of the upper half is doing, as the agent needs to know it.
+enum class Run : uint32_t {
+    free = 0,     // record not in use
+    running = 1,  // anywhere
+    stopped = 2,  // captured: `context` is valid and the thread waits in the stop handler
+    gone = 3,     // its kernel thread has ended
+};
+
+// One per upper thread, reachable at gs:0 without TLS. Lives in upper memory (in the window), so its address
+// survives a restart; lower_fs, tid and donor are refreshed there.
+struct alignas(64) ThreadRecord {
+    ThreadRecord* self;   // gs:0
+    uint64_t upper_fs;    // gs:8   thread pointer of the upper half
+    uint64_t lower_fs;    // gs:16  thread pointer of this thread's TLS donor in the lower half
+    volatile Half half;   // gs:24  which half the code of this thread runs in
+    // gs:28  >0: inside an MPI wrapper; the stop handler must not capture here, see StopPoint
+    volatile uint32_t in_mpi;
+    volatile uint32_t stop;  // gs:32  agent: 1 = please stop at the next possible point
+    volatile Run run;        // gs:36
+    int32_t tid;             // kernel thread id (refreshed at restart)
+    int32_t index;           // position in the record table; 0 is the main thread
+    void* context;           // ucontext_t* on this thread's own stack while stopped
+    uint64_t signal_mask;    // the application's mask while stopped
+    uint64_t robust_list;    // get_robust_list head and length
+    uint64_t robust_len;
+    uint64_t clear_tid;      // clear_child_tid address, 0 = unknown
+    uint64_t rseq;           // registered rseq area, 0 = none
+    // What the thread waits for inside MPI, for diagnosis: function name (upper string) and peer world rank
+    // (-1 = none, -2 = any).
+    const char* volatile waiting_in;
+    volatile int32_t waiting_for;
+    uint32_t user[9];
+};
+static_assert(sizeof(ThreadRecord) % 64 == 0);
+
+inline constexpr int kMaxThreads = 1024;
+
+// Lower half -> upper half. Lower memory; the front keeps the only pointer to it and the lower half replaces
+// that pointer at restart (UpperServices::bridge).
+struct Bridge {
+    uint32_t version;  // kBridgeVersion
+    uint32_t abi_hash;  // hash of the generated table; refuses mixed builds
+    const mpi::Table* mpi;
+
+    // Gives the calling thread (thread pointer upper_fs, not yet known) a record with a TLS donor and points GS
+    // at it. Called in upper context; uses no TLS. Blocks until the agent has made the donor. Never null.
+    ThreadRecord* (*attach)(uint64_t upper_fs) noexcept;
+    // The calling thread offers itself to be stopped: in_mpi is 0, no lock is held. Returns after resume or
+    // restart, at once if nothing was asked. Upper context.
+    void (*stop_point)() noexcept;
+    // Wakes the agent (it looks at UpperServices::outbox and ::ready). Any context, no TLS.
+    void (*poke_agent)() noexcept;
+    // Tells the root that this rank reached MPI_Finalize and waits for no answer; `finalize_released` turns 1
+    // once all ranks have arrived. Until then the rank stays checkpointable. Any context, no TLS.
+    void (*arrive_finalize)() noexcept;
+    const volatile uint32_t* finalize_released;
+    // One line to the user (stderr of the job and log); no TLS.
+    void (*warn)(const char* line) noexcept;
+    // One line, then the whole job ends with `code`; never returns.
+    void (*fatal)(const char* line, int code) noexcept;
+    // The front registers itself once, from its constructor.
+    void (*register_upper)(struct UpperServices* upper) noexcept;
+
+    // Facts of the job.
+    int32_t world_rank;
+    int32_t world_size;
+    int32_t thread_level;     // what the lower half's MPI_Init_thread provided (standard ABI value)
+    uint32_t restarted;       // how many restarts lie behind this process
+    const char* program;      // absolute path of the application (lower string)
+    const char* mpi_library;  // "openmpi" or "mpich"
+    uint64_t os_page;         // bytes
+};
+
+struct DrainReport {
+    uint64_t sent;      // point-to-point messages handed to MPI since the job began, this rank
+    uint64_t received;  // matched by the application or pulled, this rank
+    uint64_t open;      // sends, and non-blocking collectives k <= T, that are not complete
+};
+
+// Upper half -> lower half. Lives in the front's data (upper memory, fixed address across restarts).
+// Every function is called by the agent thread (or by the lower main thread at restart): *lower* thread pointer,
+// so none may use the upper libc's malloc, stdio, errno or any TLS, nor wait for an upper thread.
+struct UpperServices {
+    uint32_t version;   // kBridgeVersion
+    uint32_t abi_hash;
+    Bridge* bridge;     // the front's pointer to the lower half; rewritten at restart
+
+    // Clock messages. `inbox` takes one message from the tree; `outbox` copies the next one for the tree and
+    // returns its size in bytes, 0 when there is none.
+    void (*inbox)(const void* bytes, size_t size) noexcept;
+    size_t (*outbox)(void* bytes, size_t capacity) noexcept;
+    // Re-evaluates the state (safe? demands due?) at time now_ns (CLOCK_MONOTONIC); may fill the outbox.
+    void (*poll)(uint64_t now_ns) noexcept;
+
+    // Freeze: after this every wrapper that waits, or is entered, offers a stop point and nothing new is handed
+    // to MPI. Threads outside MPI are stopped by the agent's signal.
+    void (*freeze)() noexcept;
+    // One round of the drain with all threads stopped or captive in a lower-half send: pull every message of
+    // every live communicator, test all sends and collectives.
+    void (*drain)(DrainReport* report) noexcept;
+    // After restart, on a fresh lower half, before any thread runs: make the real objects again. Collective over
+    // all ranks. Returns 0, or an error with one line in `error`.
+    int (*rebuild)(char* error, size_t size) noexcept;
+    // The checkpoint is over (committed, or given up: the job goes on); restarted != 0 after a restart.
+    void (*resume)(int restarted) noexcept;
+    // May a checkpoint start? 0, or why not in `why` (e.g. inside MPI_Comm_spawn, connected processes).
+    int (*refuses)(char* why, size_t size) noexcept;
+    // Which call each thread waits in and for whom, for `fermata status`; text, one line per thread.
+    size_t (*diagnosis)(char* text, size_t size) noexcept;
+};
+
+}  // namespace fermata::split
