@@ -1,0 +1,48 @@
+// Errors that reach a user: one line that says what happened, where, and what to do.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace fermata {
+
+// Exit codes of the `fermata` command (docs/usage.md).
+enum class ExitCode : int {
+    ok = 0,
+    failed = 1,            // the operation failed; the line on stderr says why
+    usage = 2,             // the command line is wrong
+    refused = 3,           // the job refused the checkpoint and goes on
+    timeout = 4,           // not committed in the time given; the job goes on
+    no_job = 5,            // no such job, or more than one to choose from
+    damaged = 6,           // a generation is incomplete or damaged
+    to_be_continued = 85,  // the job was checkpointed and stopped on request
+};
+
+class Error : public std::runtime_error {
+  public:
+    explicit Error(std::string line, ExitCode code = ExitCode::failed)
+        : std::runtime_error(std::move(line)), code_(code) {}
+    ExitCode code() const { return code_; }
+
+  private:
+    ExitCode code_;
+};
+
+template <typename... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+    throw Error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Appends what errno says: "cannot open x: No such file or directory".
+template <typename... Args>
+[[noreturn]] void fail_errno(fmt::format_string<Args...> format, Args&&... args) {
+    int code = errno;
+    throw Error(fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code));
+}
+
+}  // namespace fermata

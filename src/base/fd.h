@@ -1,0 +1,54 @@
+// File descriptors and whole-file helpers. All throw Error with the path in the line.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace fermata {
+
+// Owns a descriptor; -1 is "none".
+class Fd {
+  public:
+    Fd() = default;
+    explicit Fd(int fd) : fd_(fd) {}
+    Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Fd& operator=(Fd&& other) noexcept {
+        if (this != &other) {
+            reset();
+            fd_ = std::exchange(other.fd_, -1);
+        }
+        return *this;
+    }
+    Fd(const Fd&) = delete;
+    Fd& operator=(const Fd&) = delete;
+    ~Fd() { reset(); }
+
+    int get() const { return fd_; }
+    explicit operator bool() const { return fd_ >= 0; }
+    int release() { return std::exchange(fd_, -1); }
+    void reset() {
+        if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+    }
+
+  private:
+    int fd_ = -1;
+};
+
+Fd open_file(const std::string& path, int flags, mode_t mode = 0600);
+// Writes or reads exactly `size` bytes; a short read is an error that gives the offset.
+void write_all(int fd, const void* data, size_t size, const std::string& path);
+void pread_all(int fd, void* data, size_t size, uint64_t offset, const std::string& path);
+std::string read_file(const std::string& path);
+void sync_file(int fd, const std::string& path);
+void sync_directory(const std::string& path);
+// Writes beside the target, syncs, and renames over it: readers see the old or the new file, never half.
+void replace_file(const std::string& path, const std::string& content);
+// mkdir -p; new directories are 0700.
+void make_directories(const std::string& path);
+
+}  // namespace fermata
