@@ -51,9 +51,10 @@ EXTENSIONS = (
        "void* recvbuf, Count recvcount, RealDatatype recvtype, int source, int recvtag, RealComm comm, "
        "const volatile uint32_t* stop, RealRequest* reqs, Status* status, int* done",
        "Irecv (reqs[0]) and Isend (reqs[1]), then test both as RecvSpin; status is the receive's"),
-    _e("WaitSpin", "int n, RealRequest* reqs, Status* statuses, const volatile uint32_t* stop, int* alldone",
-       "Waitall that gives up on *stop. Finished ones become 0 and have their status filled at once (request by "
-       "request, so keep the statuses over a second call); with error in their status and ERR_IN_STATUS returned"),
+    _e("WaitSpin", "int n, RealRequest* reqs, Status* statuses, const volatile uint32_t* stop, int* next",
+       "Waitall, in order from reqs[*next], that gives up on *stop; *next == n when all are done (call again with "
+       "the same *next after a stop). Finished ones become 0 (persistent ones stay); their statuses hold their "
+       "error. Returns the error itself for n == 1, else ERR_IN_STATUS if one finished in this call failed"),
     _e("WaitAnySpin", "int n, RealRequest* reqs, int* index, Status* status, const volatile uint32_t* stop, "
        "int* done",
        "Waitany that gives up on *stop; index is the standard's UNDEFINED when all are null"),
