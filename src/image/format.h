@@ -1,0 +1,83 @@
+// The bytes of an image, shared by writer and reader. Little-endian, as every machine we run on.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.h"
+#include "image/image.h"
+
+namespace fermata::image {
+
+inline constexpr char kMagic[8] = {'F', 'E', 'R', 'M', 'I', 'M', 'G', '1'};
+
+// The first page; `checksum` covers all bytes before it.
+struct Header {
+    char magic[8];
+    uint32_t version;
+    uint32_t page;
+    uint64_t job;
+    uint32_t generation;
+    uint32_t rank;
+    uint32_t ranks;
+    uint32_t reserved;
+    uint64_t index_offset;
+    uint64_t index_size;
+    uint64_t file_size;
+    Checksum index_checksum;
+    Checksum checksum;
+};
+static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == 96);
+
+class Packer {
+  public:
+    template <typename T>
+    void value(const T& v) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        bytes(&v, sizeof v);
+    }
+    void bytes(const void* data, size_t size) {
+        auto* p = static_cast<const std::byte*>(data);
+        out.insert(out.end(), p, p + size);
+    }
+    void sized(const void* data, size_t size) {
+        value(static_cast<uint64_t>(size));
+        bytes(data, size);
+    }
+    std::vector<std::byte> out;
+};
+
+// Refuses to read past the end and counts that cannot fit.
+class Unpacker {
+  public:
+    Unpacker(const std::vector<std::byte>& in, std::string path) : in_(in), path_(std::move(path)) {}
+    template <typename T>
+    T value() {
+        T v;
+        std::memcpy(&v, take(sizeof v), sizeof v);
+        return v;
+    }
+    const std::byte* take(uint64_t size) {
+        if (size > in_.size() - at_) fail("{} is damaged: its index ends early", path_);
+        const std::byte* p = in_.data() + at_;
+        at_ += size;
+        return p;
+    }
+    // A count of items of at least `item` bytes each.
+    uint64_t count(uint64_t item) {
+        auto n = value<uint64_t>();
+        if (n > (in_.size() - at_) / item) fail("{} is damaged: impossible count in its index", path_);
+        return n;
+    }
+    bool at_end() const { return at_ == in_.size(); }
+
+  private:
+    const std::vector<std::byte>& in_;
+    std::string path_;
+    uint64_t at_ = 0;
+};
+
+}  // namespace fermata::image

@@ -1,0 +1,81 @@
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "store/store.h"
+
+namespace fermata::store {
+namespace {
+
+constexpr const char* kSeal = "xxh3-128 ";
+
+std::string seal_of(const std::string& body) { return image::checksum_of(body.data(), body.size()).hex(); }
+
+[[noreturn]] void damaged(const std::string& path, const std::string& how) {
+    throw Error(fmt::format("{} is damaged: {}", path, how), ExitCode::damaged);
+}
+
+}  // namespace
+
+uint64_t Manifest::bytes() const {
+    uint64_t sum = 0;
+    for (const ImageEntry& image : images) sum += image.bytes;
+    return sum;
+}
+
+std::string to_text(const Manifest& m) {
+    nlohmann::ordered_json images = nlohmann::ordered_json::array();
+    for (const ImageEntry& image : m.images)
+        images.push_back({{"rank", image.rank},
+                          {"file", image.file},
+                          {"bytes", image.bytes},
+                          {"checksum", image.checksum}});
+    nlohmann::ordered_json json = {{"fermata_manifest", kManifestVersion},
+                                   {"job", fmt::format("{:016x}", m.job)},
+                                   {"job_name", m.job_name},
+                                   {"generation", m.generation},
+                                   {"created", m.created},
+                                   {"mpi", m.mpi},
+                                   {"command", m.command},
+                                   {"phases", m.phases},
+                                   {"images", images}};
+    // Arguments need not be UTF-8; a replaced byte there is only cosmetic (the image holds the real ones).
+    std::string body = json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return body + kSeal + seal_of(body) + "\n";
+}
+
+Manifest parse_manifest(const std::string& text, const std::string& path) {
+    auto at = text.rfind(kSeal);
+    if (at == std::string::npos || text.empty() || text.back() != '\n') damaged(path, "it ends early");
+    std::string body = text.substr(0, at);
+    if (text.substr(at) != kSeal + seal_of(body) + "\n") damaged(path, "its checksum is wrong");
+    auto json = nlohmann::json::parse(body, nullptr, false);
+    if (json.is_discarded() || !json.is_object()) damaged(path, "it is not JSON");
+    try {
+        if (int version = json.at("fermata_manifest"); version != kManifestVersion)
+            fail("{} has manifest format {}; this Fermata reads {}", path, version, kManifestVersion);
+        Manifest m;
+        m.job = std::stoull(json.at("job").get<std::string>(), nullptr, 16);
+        m.job_name = json.at("job_name");
+        m.generation = json.at("generation");
+        m.created = json.at("created");
+        m.mpi = json.at("mpi");
+        m.command = json.at("command").get<std::vector<std::string>>();
+        m.phases = json.at("phases").get<std::map<std::string, double>>();
+        for (const auto& image : json.at("images"))
+            m.images.push_back({image.at("rank"), image.at("file"), image.at("bytes"), image.at("checksum")});
+        for (size_t i = 0; i < m.images.size(); ++i) {
+            if (m.images[i].rank != i)
+                damaged(path, fmt::format("image {} is of rank {}", i, m.images[i].rank));
+            if (m.images[i].file.find('/') != std::string::npos)
+                damaged(path, "an image outside the generation");
+        }
+        if (m.images.empty()) damaged(path, "it names no image");
+        return m;
+    } catch (const nlohmann::json::exception& error) {
+        damaged(path, error.what());
+    } catch (const std::logic_error& error) {  // stoull
+        damaged(path, "its job id is not a number");
+    }
+}
+
+}  // namespace fermata::store

@@ -1,0 +1,196 @@
+#include "store/store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace fermata::store {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kPrefix = "gen-";
+
+std::optional<uint32_t> number_of(const std::string& name) {
+    if (!name.starts_with(kPrefix)) return {};
+    uint32_t number = 0;
+    const char* begin = name.data() + 4;
+    const char* end = name.data() + name.size();
+    auto [at, error] = std::from_chars(begin, end, number);
+    if (error != std::errc{} || at != end || number == 0 || generation_name(number) != name) return {};
+    return number;
+}
+
+}  // namespace
+
+std::string generation_name(uint32_t number) { return fmt::format("gen-{:06}", number); }
+std::string image_name(uint32_t rank) { return fmt::format("rank-{:06}.img", rank); }
+
+Store Store::for_reading(const std::string& directory) {
+    std::error_code error;
+    if (!fs::is_directory(directory, error))
+        throw Error(fmt::format("no checkpoint directory {}; name the right one with --ckpt-dir", directory),
+                    ExitCode::damaged);
+    return Store(fs::absolute(directory).lexically_normal().string());
+}
+
+Store Store::for_writing(const std::string& directory) {
+    make_directories(directory);
+    std::string absolute = fs::absolute(directory).lexically_normal().string();
+    // Asking access(2) is not enough: root may, a read-only or full file system may not.
+    std::string probe = fmt::format("{}/.probe-{}", absolute, ::getpid());
+    try {
+        Fd fd = open_file(probe, O_WRONLY | O_CREAT | O_EXCL, 0600);
+        write_all(fd.get(), "x", 1, probe);
+    } catch (const Error&) {
+        int code = errno;
+        ::unlink(probe.c_str());
+        throw Error(
+            fmt::format("checkpoint directory {} cannot be written ({}); choose another with --ckpt-dir",
+                        absolute, std::strerror(code)));
+    }
+    ::unlink(probe.c_str());
+    return Store(absolute);
+}
+
+void Store::lock(const std::string& owner) {
+    std::string path = directory_ + "/.lock";
+    Fd fd = open_file(path, O_RDWR | O_CREAT, 0600);
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK) fail_errno("cannot lock {}", path);
+        std::string other;
+        try {
+            other = read_file(path);
+        } catch (const Error&) {
+        }
+        while (!other.empty() && other.back() == '\n') other.pop_back();
+        fail("checkpoint directory {} is in use by job {}; give this job another with --ckpt-dir", directory_,
+             other.empty() ? "(unknown)" : other);
+    }
+    if (::ftruncate(fd.get(), 0) != 0) fail_errno("cannot write {}", path);
+    std::string line = owner + "\n";
+    write_all(fd.get(), line.data(), line.size(), path);
+    lock_ = std::move(fd);
+}
+
+std::vector<GenerationInfo> Store::list() const {
+    std::vector<GenerationInfo> all;
+    for (const auto& entry : fs::directory_iterator(directory_)) {
+        auto number = number_of(entry.path().filename().string());
+        if (!number) continue;
+        GenerationInfo info{*number, entry.path().string(), {}, {}};
+        std::string path = info.directory + "/" + kManifest;
+        std::error_code error;
+        if (fs::exists(path, error)) {
+            try {
+                Manifest manifest = parse_manifest(read_file(path), path);
+                if (manifest.generation != info.number)
+                    fail("{} is of generation {}", path, manifest.generation);
+                info.manifest = std::move(manifest);
+            } catch (const Error& damage) {
+                info.damage = damage.what();
+            }
+        }
+        all.push_back(std::move(info));
+    }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+    return all;
+}
+
+GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) const {
+    std::vector<GenerationInfo> all = list();
+    std::string first_damage;
+    for (auto info = all.rbegin(); info != all.rend(); ++info) {
+        if (wanted && info->number != *wanted) continue;
+        std::string damage = info->damage;
+        if (info->manifest) {
+            for (const ImageEntry& image : info->manifest->images) {
+                std::string path = info->directory + "/" + image.file;
+                std::error_code error;
+                uint64_t size = fs::file_size(path, error);
+                if (error)
+                    damage = fmt::format("{} is missing", path);
+                else if (size != image.bytes)
+                    damage = fmt::format("{} has {} bytes instead of {}", path, size, image.bytes);
+                if (!damage.empty()) break;
+            }
+            if (damage.empty()) return *info;
+        } else if (damage.empty()) {
+            // Never committed: not a generation at all, unless it was asked for by number.
+            if (!wanted) continue;
+            damage = "it was never committed";
+        }
+        if (wanted || !fallback)
+            throw Error(fmt::format("generation {} in {} cannot be used: {}{}", generation_name(info->number),
+                                    directory_, damage, wanted ? "" : "; --fallback takes the one before"),
+                        ExitCode::damaged);
+        if (first_damage.empty()) first_damage = damage;
+    }
+    if (wanted)
+        throw Error(fmt::format("no generation {} in {}", generation_name(*wanted), directory_),
+                    ExitCode::damaged);
+    throw Error(fmt::format("no complete generation in {}{}{}", directory_, first_damage.empty() ? "" : ": ",
+                            first_damage),
+                ExitCode::damaged);
+}
+
+GenerationInfo Store::begin() {
+    uint32_t number = 1;
+    for (const auto& entry : fs::directory_iterator(directory_))
+        if (auto used = number_of(entry.path().filename().string())) number = std::max(number, *used + 1);
+    GenerationInfo info{number, directory_ + "/" + generation_name(number), {}, {}};
+    if (::mkdir(info.directory.c_str(), 0700) != 0) fail_errno("cannot create {}", info.directory);
+    return info;
+}
+
+void Store::check_space(uint64_t bytes) const {
+    struct statvfs vfs {};
+    if (::statvfs(directory_.c_str(), &vfs) != 0) fail_errno("cannot stat the file system of {}", directory_);
+    uint64_t available = static_cast<uint64_t>(vfs.f_bavail) * vfs.f_frsize;
+    if (available < bytes)
+        fail("not enough space for a checkpoint in {}: {} needed, {} free; the job goes on", directory_,
+             human_size(bytes), human_size(available));
+}
+
+void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
+    for (const ImageEntry& image : manifest.images) {
+        std::error_code error;
+        std::string path = pending.directory + "/" + image.file;
+        if (fs::file_size(path, error) != image.bytes || error) fail("{} is missing or incomplete", path);
+    }
+    sync_directory(pending.directory);
+    replace_file(pending.directory + "/" + kManifest, to_text(manifest));
+    sync_directory(directory_);
+}
+
+void Store::abandon(const GenerationInfo& pending) noexcept {
+    std::error_code ignored;
+    // Never a committed one, whatever the caller believes.
+    if (fs::exists(pending.directory + "/" + kManifest, ignored)) return;
+    fs::remove_all(pending.directory, ignored);
+}
+
+void Store::retain(unsigned keep) {
+    std::vector<GenerationInfo> all = list();
+    unsigned complete = 0;
+    for (auto info = all.rbegin(); info != all.rend(); ++info) {
+        if (info->manifest && ++complete <= keep) continue;
+        // Damaged ones stay: a person decides. Uncommitted ones above the newest complete may be in the
+        // making.
+        if (!info->damage.empty() || complete == 0) continue;
+        std::error_code ignored;
+        // The manifest goes first: what is left of a half-removed generation is not one.
+        fs::remove(info->directory + "/" + kManifest, ignored);
+        fs::remove_all(info->directory, ignored);
+    }
+}
+
+}  // namespace fermata::store

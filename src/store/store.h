@@ -1,0 +1,90 @@
+// Generations in a checkpoint directory; format in docs/formats/manifest.md.
+//
+// A generation is a directory gen-000001 with an image per rank and a manifest. It exists once its manifest
+// has its name, and not before: everything else in the directory is synced first.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "image/image.h"
+
+namespace fermata::store {
+
+inline constexpr int kManifestVersion = 1;
+
+struct ImageEntry {
+    uint32_t rank = 0;
+    std::string file;  // relative to the generation's directory
+    uint64_t bytes = 0;
+    std::string checksum;  // hex of image::Summary::checksum
+};
+
+// What a restart needs to know before it opens an image.
+struct Manifest {
+    uint64_t job = 0;
+    std::string job_name;
+    uint32_t generation = 0;
+    std::string created;                   // "2026-11-21 16:00:00"
+    std::string mpi;                       // "openmpi" or "mpich": what the job ran on
+    std::vector<std::string> command;      // program and arguments
+    std::vector<ImageEntry> images;        // by rank
+    std::map<std::string, double> phases;  // seconds
+    uint64_t bytes() const;
+};
+
+struct GenerationInfo {
+    uint32_t number = 0;
+    std::string directory;
+    std::optional<Manifest> manifest;  // none: incomplete or damaged
+    std::string damage;                // why there is none; empty for one that was never committed
+};
+
+std::string generation_name(uint32_t number);
+std::string image_name(uint32_t rank);
+
+class Store {
+  public:
+    // Opens `directory`, for writing creating it (0700) and checking that it can be written.
+    static Store for_reading(const std::string& directory);
+    static Store for_writing(const std::string& directory);
+
+    // One running job per directory: throws when another holds it. Held until the Store is destroyed.
+    void lock(const std::string& owner);
+
+    const std::string& directory() const { return directory_; }
+    // All generations, oldest first; reads manifests, not images.
+    std::vector<GenerationInfo> list() const;
+    // The newest complete generation or number `wanted`; checks that every image of the manifest is there
+    // with its size. A damaged newest one is an error unless `fallback` is allowed. Throws with
+    // ExitCode::damaged.
+    GenerationInfo choose(std::optional<uint32_t> wanted, bool fallback) const;
+
+    // Makes the directory of the next generation: above every number in use, committed or not.
+    GenerationInfo begin();
+    // Throws when less than `bytes` are free.
+    void check_space(uint64_t bytes) const;
+    // Syncs and renames the manifest into place. Throws when an image of the manifest is missing.
+    void commit(const GenerationInfo& pending, const Manifest& manifest);
+    // Removes an uncommitted generation; never throws.
+    void abandon(const GenerationInfo& pending) noexcept;
+    // Removes all but the newest `keep` complete generations, and uncommitted ones older than the newest
+    // complete one.
+    void retain(unsigned keep);
+
+  private:
+    explicit Store(std::string directory) : directory_(std::move(directory)) {}
+    std::string directory_;
+    Fd lock_;
+};
+
+// The manifest as text, ending in a line with the checksum of all that stands before it.
+std::string to_text(const Manifest& manifest);
+// Throws when anything is not as to_text writes it.
+Manifest parse_manifest(const std::string& text, const std::string& path);
+
+}  // namespace fermata::store

@@ -1,0 +1,227 @@
+#include "wire/frame.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include "base/error.h"
+
+namespace fermata::wire {
+namespace {
+
+class Writer {
+  public:
+    explicit Writer(Bytes& out) : out_(out) {}
+
+    template <class... Fields> void operator()(const Fields&... fields) { (put(fields), ...); }
+
+    template <class Number> void number(Number value) {
+        static_assert(std::is_unsigned_v<Number>);
+        for (size_t i = 0; i < sizeof value; ++i) out_.push_back(static_cast<std::byte>(value >> (8 * i)));
+    }
+
+  private:
+    void put(uint32_t value) { number(value); }
+    void put(uint64_t value) { number(value); }
+    void put(int32_t value) { number(static_cast<uint32_t>(value)); }
+    void put(bool value) { number(static_cast<uint8_t>(value)); }
+    void put(const std::string& text) {
+        number(static_cast<uint32_t>(text.size()));
+        auto* at = reinterpret_cast<const std::byte*>(text.data());
+        out_.insert(out_.end(), at, at + text.size());
+    }
+    void put(const Bytes& bytes) {
+        number(static_cast<uint32_t>(bytes.size()));
+        out_.insert(out_.end(), bytes.begin(), bytes.end());
+    }
+    template <class Item> void put(const std::vector<Item>& items) {
+        number(static_cast<uint32_t>(items.size()));
+        for (const Item& item : items) const_cast<Item&>(item).each(*this);  // `each` serves both directions
+    }
+    Bytes& out_;
+};
+
+// Reads fields until one does not fit; from then on everything reads as empty and ok() is false.
+class Reader {
+  public:
+    Reader(const std::byte* data, size_t size) : at_(data), left_(size) {}
+
+    template <class... Fields> void operator()(Fields&... fields) { (get(fields), ...); }
+    bool ok() const { return ok_; }
+    size_t left() const { return left_; }
+
+    template <class Number> Number number() {
+        Number value = 0;
+        if (!take(sizeof value)) return 0;
+        for (size_t i = 0; i < sizeof value; ++i)
+            value = static_cast<Number>(value | static_cast<Number>(at_[i]) << (8 * i));
+        skip(sizeof value);
+        return value;
+    }
+
+  private:
+    bool take(size_t size) {
+        if (size > left_) ok_ = false;
+        return ok_;
+    }
+    void skip(size_t size) { at_ += size, left_ -= size; }
+
+    void get(uint32_t& value) { value = number<uint32_t>(); }
+    void get(uint64_t& value) { value = number<uint64_t>(); }
+    void get(int32_t& value) { value = static_cast<int32_t>(number<uint32_t>()); }
+    void get(bool& value) {
+        auto byte = number<uint8_t>();
+        if (byte > 1) ok_ = false;
+        value = byte != 0;
+    }
+    void get(std::string& text) {
+        auto size = number<uint32_t>();
+        if (!take(size)) return;
+        text.assign(reinterpret_cast<const char*>(at_), size);
+        skip(size);
+    }
+    void get(Bytes& bytes) {
+        auto size = number<uint32_t>();
+        if (!take(size)) return;
+        bytes.assign(at_, at_ + size);
+        skip(size);
+    }
+    template <class Item> void get(std::vector<Item>& items) {
+        auto count = number<uint32_t>();
+        // Items are appended as they are read: a lying count ends at the first item that is not there.
+        for (uint32_t i = 0; i < count && ok_; ++i) {
+            Item item;
+            item.each(*this);
+            if (ok_) items.push_back(std::move(item));
+        }
+    }
+    const std::byte* at_;
+    size_t left_;
+    bool ok_ = true;
+};
+
+template <size_t I = 0> std::optional<Message> decode(uint16_t type, Reader& in) {
+    if constexpr (I == std::variant_size_v<Message>) {
+        return std::nullopt;
+    } else {
+        using Type = std::variant_alternative_t<I, Message>;
+        if (type != Type::kType) return decode<I + 1>(type, in);
+        Type message;
+        message.each(in);
+        if (!in.ok() || in.left() != 0) return std::nullopt;
+        return Message(std::in_place_index<I>, std::move(message));
+    }
+}
+
+template <class T> constexpr const char* kName = nullptr;
+#define NAME(T) \
+    template <> constexpr const char* kName<T> = #T
+NAME(Clock);
+NAME(Begin);
+NAME(Freeze);
+NAME(Drain);
+NAME(Save);
+NAME(Resume);
+NAME(Stop);
+NAME(Cancel);
+NAME(Query);
+NAME(FinalizeReleased);
+NAME(Go);
+NAME(Kill);
+NAME(Hello);
+NAME(Refuse);
+NAME(Frozen);
+NAME(Drained);
+NAME(Captured);
+NAME(Saved);
+NAME(SavedList);
+NAME(Resumed);
+NAME(ArrivedFinalize);
+NAME(Diagnosis);
+NAME(Warning);
+NAME(Restored);
+NAME(Fatal);
+NAME(NodeHello);
+NAME(Joined);
+NAME(RankGone);
+#undef NAME
+
+}  // namespace
+
+const char* name_of(const Message& message) {
+    return std::visit([](const auto& m) { return kName<std::decay_t<decltype(m)>>; }, message);
+}
+
+Bytes encode(const Message& message, Seal* seal) {
+    Bytes frame(kHeaderSize);
+    uint16_t type = 0;
+    Writer out(frame);
+    std::visit(
+        [&](const auto& m) {
+            type = m.kType;
+            const_cast<std::decay_t<decltype(m)>&>(m).each(out);
+        },
+        message);
+    size_t payload = frame.size() - kHeaderSize;
+    if (payload > kMaxPayload) fail("a {} message of {} bytes is too long for the wire", name_of(message), payload);
+    Bytes header;
+    Writer head(header);
+    head.number(static_cast<uint32_t>(payload));
+    head.number(type);
+    head.number(kWireVersion);
+    std::memcpy(frame.data(), header.data(), kHeaderSize);
+    if (seal) {
+        Tag tag = seal->next(frame.data(), frame.size());
+        frame.insert(frame.end(), tag.begin(), tag.end());
+    }
+    return frame;
+}
+
+void Decoder::feed(const void* data, size_t size) {
+    if (broken()) return;
+    if (start_ > 0 && start_ * 2 >= buffer_.size()) {  // consumed bytes go when they are the larger half
+        buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(start_));
+        start_ = 0;
+    }
+    auto* at = static_cast<const std::byte*>(data);
+    buffer_.insert(buffer_.end(), at, at + size);
+}
+
+std::optional<Message> Decoder::give_up(std::string why) {
+    error_ = std::move(why);
+    buffer_ = {};
+    start_ = 0;
+    return std::nullopt;
+}
+
+std::optional<Message> Decoder::next() {
+    if (broken() || buffer_.size() - start_ < kHeaderSize) return std::nullopt;
+    const std::byte* frame = buffer_.data() + start_;
+    Reader header(frame, kHeaderSize);
+    auto payload = header.number<uint32_t>();
+    auto type = header.number<uint16_t>();
+    auto version = header.number<uint16_t>();
+    if (version != kWireVersion)
+        return give_up(fmt::format("the peer speaks wire version {}, this build {}", version, kWireVersion));
+    if (payload > max_payload_) return give_up(fmt::format("a frame of {} bytes is over the limit", payload));
+    size_t whole = kHeaderSize + payload + (seal_ ? kTagSize : 0);
+    if (buffer_.size() - start_ < whole) return std::nullopt;
+    if (seal_) {
+        Tag tag = seal_->next(frame, kHeaderSize + payload);
+        // Every byte is looked at whatever the first ones say, so that time tells nothing.
+        unsigned difference = 0;
+        for (size_t i = 0; i < kTagSize; ++i)
+            difference |= static_cast<unsigned>(tag[i] ^ frame[kHeaderSize + payload + i]);
+        if (difference != 0) return give_up("a frame with a wrong seal");
+    }
+    Reader body(frame + kHeaderSize, payload);
+    auto message = decode(type, body);
+    if (!message) return give_up(fmt::format("a frame of type {} that is unknown or damaged", type));
+    start_ += whole;
+    if (start_ == buffer_.size()) {
+        buffer_.clear();
+        start_ = 0;
+    }
+    return message;
+}
+
+}  // namespace fermata::wire
