@@ -1,0 +1,99 @@
+// One MPI call of the application: every fm_ function begins with `Call call("MPI_X");`.
+//
+// The constructor gives the thread its record (attaching it at its first MPI call), says "inside MPI" so that the
+// stop signal captures nothing here, and stops at once when the process is frozen. The destructor undoes it and stops
+// if asked meanwhile. Code between the two is captured only at explicit stop points (Call::stop_point): after
+// one, everything cached from the lower half (real handles, bridge, table) is stale and must be read again.
+#pragma once
+
+#include <cstdint>
+
+#include "front/core/front.h"
+#include "split/gate.h"
+
+namespace fermata::mpi {
+enum class Comm : uint32_t;
+enum class Win : uint32_t;
+enum class File : uint32_t;
+enum class Session : uint32_t;
+}  // namespace fermata::mpi
+
+namespace fermata::front {
+
+// Words of ThreadRecord::user.
+enum UserWord : int {
+    // 1: in a lower-half call that touches neither requests nor matching (a blocking send, a collective): others may
+    // pull messages and the agent may drain although this thread is inside MPI.
+    kCaptive = 0,
+    // 1: in a slow loop that takes Front's match lock: likewise.
+    kCareful = 1,
+};
+
+class Call {
+  public:
+    __attribute__((always_inline)) explicit Call(const char* function) : function_(function) {
+        record_ = split::known_thread();
+        if (__builtin_expect(record_ == nullptr, 0)) record_ = attach();
+        record_->in_mpi = record_->in_mpi + 1;
+        asm volatile("" ::: "memory");  // pairs with the agent's membarrier: in_mpi before the look at slow
+        record_->waiting_in = function;
+        if (__builtin_expect((front.slow & kFrozen) != 0, 0)) enter_frozen();
+    }
+    __attribute__((always_inline)) ~Call() {
+        if (__builtin_expect(record_ != nullptr, 1)) leave();
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    // Ends the call: success as it is, errors through the error handler of the object (which may not return).
+    __attribute__((always_inline)) int finish(mpi::Comm comm, int rc) {
+        return __builtin_expect(rc == 0, 1) ? 0 : fail(comm, rc);
+    }
+    int finish(mpi::Win win, int rc) { return __builtin_expect(rc == 0, 1) ? 0 : fail(win, rc); }
+    int finish(mpi::File file, int rc) { return __builtin_expect(rc == 0, 1) ? 0 : fail(file, rc); }
+    int finish(mpi::Session session, int rc) { return __builtin_expect(rc == 0, 1) ? 0 : fail(session, rc); }
+    // For functions without an object: MPI-4 raises on MPI_COMM_SELF.
+    int finish(int rc) { return __builtin_expect(rc == 0, 1) ? 0 : fail_default(rc); }
+
+    // Offers this thread to be stopped; no lock may be held. Returns after resume or restart, at once when nothing
+    // is asked. False: nothing happened (all that was cached is still good).
+    bool stop_point() noexcept;
+
+    split::ThreadRecord* record() const { return record_; }
+    const char* function() const { return function_; }
+    // Call of a call (a callback of the application that uses MPI): must not stop, must not park.
+    bool nested() const { return record_->in_mpi > 1; }
+
+  private:
+    __attribute__((always_inline)) void leave() {
+        asm volatile("" ::: "memory");
+        uint32_t depth = record_->in_mpi - 1;
+        record_->in_mpi = depth;
+        asm volatile("" ::: "memory");
+        if (__builtin_expect(record_->stop != 0, 0) && depth == 0) stopped_at_exit();
+    }
+    static split::ThreadRecord* attach() noexcept;
+    void enter_frozen() noexcept;
+    void stopped_at_exit() noexcept;
+    __attribute__((cold)) int fail(mpi::Comm comm, int rc) noexcept;
+    __attribute__((cold)) int fail(mpi::Win win, int rc) noexcept;
+    __attribute__((cold)) int fail(mpi::File file, int rc) noexcept;
+    __attribute__((cold)) int fail(mpi::Session session, int rc) noexcept;
+    __attribute__((cold)) int fail_default(int rc) noexcept;
+
+    split::ThreadRecord* record_;
+    const char* function_;
+};
+
+// Functions of the objects room which Call uses: they run the virtual error handler (application code may run, the
+// caller is already out of MPI) and return the code the application gets.
+int raise_on(mpi::Comm comm, int rc, const char* function) noexcept;
+int raise_on(mpi::Win win, int rc, const char* function) noexcept;
+int raise_on(mpi::File file, int rc, const char* function) noexcept;
+int raise_on(mpi::Session session, int rc, const char* function) noexcept;
+int raise_default(int rc, const char* function) noexcept;
+
+// Any thread's record, also outside of an MPI call (interposers); attaches the thread when it has none.
+split::ThreadRecord* own_record() noexcept;
+
+}  // namespace fermata::front

@@ -1,0 +1,41 @@
+// The one context of the core library: what every wrapper looks at.
+//
+// It lives in the library's data, upper memory at a fixed address, so it is part of the image. Words that hold
+// something of the lower half (bridge, table) are rewritten at restart.
+#pragma once
+
+#include <cstdint>
+
+#include "split/bridge.h"
+
+namespace fermata::front {
+
+// Bits of Front::slow. Any bit sends point-to-point wrappers to their slow path: the one branch of the hot path.
+enum Slow : uint32_t {
+    kPending = 1,  // a checkpoint is on its way: between INTENT and resume
+    kFrozen = 2,   // nothing new may be handed to MPI: wrappers go to a stop point
+    kQueued = 4,   // pulled messages wait in the queue
+};
+
+struct Front {
+    // Hot words, one cache line, read by every wrapper and written only by checkpoints.
+    alignas(64) volatile uint32_t slow;  // Slow bits
+    volatile uint32_t attention;         // 1 while kPending or kFrozen: `stop` word of the lower spin loops
+    uint32_t threads;                    // 1: the application runs MPI_THREAD_MULTIPLE, ledger and pools lock
+    uint32_t initialized;                // 1 after MPI_Init*, 2 after MPI_Finalize
+    const mpi::Table* table;             // == bridge->mpi
+    int32_t world_rank;
+    int32_t world_size;
+    uint64_t restarts;  // changes at every restart: whoever cached a real handle compares
+};
+
+extern Front front;
+
+// Sets or clears bits of Front::slow (agent and threads may race: atomic) and keeps `attention` in step.
+void set_slow(uint32_t bits) noexcept;
+void clear_slow(uint32_t bits) noexcept;
+
+}  // namespace fermata::front
+
+// What the lower half knows of the upper half, and the front's pointer to the lower half.
+extern "C" fermata::split::UpperServices fermata_upper;
