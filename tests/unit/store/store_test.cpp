@@ -1,0 +1,145 @@
+#include "store/store.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace fermata::store {
+namespace {
+namespace fs = std::filesystem;
+
+class StoreTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        char name[] = "/tmp/fermata-store-XXXXXX";
+        directory_ = mkdtemp(name);
+    }
+    void TearDown() override { fs::remove_all(directory_); }
+
+    // Files of the right size stand for images: the store never opens them.
+    Manifest fill(const GenerationInfo& pending, unsigned ranks = 2) {
+        Manifest manifest;
+        manifest.job = 0x1234;
+        manifest.job_name = "melt";
+        manifest.generation = pending.number;
+        manifest.created = "2026-11-21 16:00:00";
+        manifest.mpi = "openmpi";
+        manifest.command = {"/usr/bin/lmp", "-in", "in.\xff\"melt"};
+        manifest.phases = {{"save", 0.25}};
+        for (unsigned rank = 0; rank < ranks; ++rank) {
+            std::ofstream(pending.directory + "/" + image_name(rank)) << std::string(100 + rank, 'x');
+            manifest.images.push_back({rank, image_name(rank), 100 + rank, "00"});
+        }
+        return manifest;
+    }
+    uint32_t commit_one(Store& store) {
+        GenerationInfo pending = store.begin();
+        store.commit(pending, fill(pending));
+        return pending.number;
+    }
+    static std::string refusal(const Store& store, std::optional<uint32_t> wanted = {},
+                               bool fallback = false) {
+        try {
+            store.choose(wanted, fallback);
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "";
+    }
+    std::string directory_;
+};
+
+TEST_F(StoreTest, ACommittedGenerationIsFoundAndAnUncommittedOneIsNot) {
+    Store store = Store::for_writing(directory_ + "/a/b");
+    EXPECT_NE(refusal(store).find("no complete generation"), std::string::npos);
+    EXPECT_EQ(commit_one(store), 1u);
+    GenerationInfo pending = store.begin();
+    fill(pending);
+    EXPECT_EQ(pending.number, 2u);
+    EXPECT_EQ(store.choose({}, false).number, 1u);
+    EXPECT_EQ(store.choose({}, false).manifest->bytes(), 201u);
+    EXPECT_NE(refusal(store, 2).find("never committed"), std::string::npos);
+    EXPECT_NE(refusal(store, 7).find("no generation"), std::string::npos);
+    store.abandon(pending);
+    EXPECT_FALSE(fs::exists(pending.directory));
+    store.abandon(store.choose({}, false));
+    EXPECT_EQ(store.choose({}, false).number, 1u) << "a committed one is never abandoned";
+}
+
+TEST_F(StoreTest, AMissingOrShortImageIsReportedAndTheOneBeforeTakenWhenAsked) {
+    Store store = Store::for_writing(directory_);
+    commit_one(store);
+    commit_one(store);
+    fs::resize_file(store.choose({}, false).directory + "/" + image_name(1), 50);
+    EXPECT_NE(refusal(store).find("50 bytes instead of 101"), std::string::npos) << refusal(store);
+    EXPECT_EQ(store.choose({}, true).number, 1u);
+    fs::remove(directory_ + "/gen-000001/" + image_name(0));
+    EXPECT_NE(refusal(store, 1).find("missing"), std::string::npos);
+    EXPECT_NE(refusal(store, {}, true).find("no complete generation"), std::string::npos);
+}
+
+TEST_F(StoreTest, CommitRefusesAMissingImage) {
+    Store store = Store::for_writing(directory_);
+    GenerationInfo pending = store.begin();
+    Manifest manifest = fill(pending);
+    fs::remove(pending.directory + "/" + image_name(1));
+    EXPECT_THROW(store.commit(pending, manifest), Error);
+    EXPECT_FALSE(store.list().at(0).manifest);
+}
+
+TEST_F(StoreTest, EveryFlippedOrMissingByteOfAManifestIsNoticed) {
+    Store store = Store::for_writing(directory_);
+    commit_one(store);
+    std::string text = to_text(*store.choose({}, false).manifest);
+    for (size_t at = 0; at < text.size(); ++at) {
+        std::string bad = text;
+        bad[at] = static_cast<char>(bad[at] ^ 1);
+        EXPECT_THROW(parse_manifest(bad, "m"), Error) << at;
+        EXPECT_THROW(parse_manifest(text.substr(0, at), "m"), Error) << at;
+    }
+    EXPECT_EQ(parse_manifest(text, "m").images.size(), 2u);
+}
+
+TEST_F(StoreTest, RetentionKeepsTheNewest) {
+    Store store = Store::for_writing(directory_);
+    for (int i = 0; i < 4; ++i) commit_one(store);
+    GenerationInfo pending = store.begin();
+    store.retain(2);
+    std::vector<GenerationInfo> left = store.list();
+    ASSERT_EQ(left.size(), 3u);
+    EXPECT_EQ(left[0].number, 3u);
+    EXPECT_EQ(left[2].number, pending.number) << "one in the making is left alone";
+    EXPECT_EQ(store.begin().number, 6u) << "numbers are not used twice";
+}
+
+TEST_F(StoreTest, TwoJobsCannotUseOneDirectory) {
+    Store first = Store::for_writing(directory_);
+    first.lock("first-job");
+    Store second = Store::for_writing(directory_);
+    try {
+        second.lock("second-job");
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("in use by job first-job"), std::string::npos)
+            << error.what();
+    }
+    { Store gone = std::move(first); }
+    second.lock("second-job");
+}
+
+TEST_F(StoreTest, SpaceAndPlaceAreChecked) {
+    Store store = Store::for_writing(directory_);
+    store.check_space(1);
+    EXPECT_THROW(store.check_space(uint64_t{1} << 60), Error);
+    EXPECT_THROW(Store::for_writing("/proc/nowhere"), Error);
+    std::ofstream(directory_ + "/file") << "x";
+    EXPECT_THROW(Store::for_writing(directory_ + "/file"), Error);
+    EXPECT_THROW(Store::for_reading(directory_ + "/none"), Error);
+}
+
+}  // namespace
+}  // namespace fermata::store
