@@ -1,0 +1,41 @@
+// Where the lower half's memory comes from.
+//
+// Three layers, so that nothing of the lower half ever lands in the window after partition():
+//   1. interpose.cpp: mmap, munmap, mremap, shmat … exported by the lower executable, so every library of the
+//      lower half binds to them (link with fermata_lower_executable(), see src/split/CMakeLists.txt);
+//   2. patch.cpp: the mmap/munmap/mremap system-call instructions inside the lower half's own ld.so and libc (thread
+//      stacks, dlopen, nss, locales call them without going through the symbol) jump to the same functions;
+//   3. malloc of the lower half is mimalloc, which asks layer 1; brk is never used.
+// Only the lower half's own copies are touched: the upper half has its own ld.so and libc, which stay as they are.
+// All functions of layers 1 and 2 use raw system calls and no TLS: upper threads run them with a donor's TLS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "split/address/range.h"
+
+namespace fermata::split {
+
+// Call early in main, before MPI_Init and before any thread exists: patches ld.so and libc, and tells MPI's
+// libraries (environment, without overriding the user) to leave the memory functions alone.
+void prepare_lower();
+
+// What prepare_lower() found: "" when both ld.so and libc were patched, else one line (dlopen and thread creation
+// after partition() would then be placed by the kernel; check() will name them).
+std::string lower_patch_report();
+
+// Memory for the lower half, zeroed; MAP_NORESERVE when large. nullptr when there is none. Any context, no TLS.
+void* lower_map(size_t size, int prot) noexcept;
+void lower_unmap(void* address, size_t size) noexcept;
+
+// The raw calls that the interposers use (after Linux's convention: -errno on failure). No TLS.
+long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long offset) noexcept;
+long lower_munmap(void* address, size_t size) noexcept;
+long lower_mremap(void* address, size_t old_size, size_t new_size, int flags, void* new_address) noexcept;
+
+// partition() calls this: from now on new mappings of the lower half go to kLowerArea.
+void redirect_lower_mappings() noexcept;
+
+}  // namespace fermata::split
