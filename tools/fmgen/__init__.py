@@ -1,0 +1,1 @@
+"""Generators: api/mpi.json -> headers, wrappers, bindings, fronts."""

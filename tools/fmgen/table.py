@@ -1,0 +1,275 @@
+"""The table of MPI functions and constants, as every generator sees it.
+
+Facts live in api/mpi.json (one function per line: parameters with C type, kind, direction, length) and
+api/constants.json (one constant per line: value in the standard ABI of MPI-5.0, in MPICH's ABI and in Open MPI's).
+This module gives them one clean face and decides, once, how a C function becomes an *internal* one:
+
+* `Function.internal` names the internal entry an ABI function goes to. Large-count variants whose signature
+  differs only in the width of scalars (or of nothing) share one entry, with `Count`; functions with int arrays
+  keep X and X_c ("split"). Deprecated names are aliases.
+* `fm_params(f)` are the C++ parameters of `fm_X` (virtual handles), `table_params(f)` those of the table entry
+  (real handles, upper-half-only things absent).
+"""
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Kinds of virtual handles, with the numbers that dynamic handles carry in bits 26..30.
+KINDS = {
+    "comm": 1, "group": 2, "datatype": 3, "op": 4, "request": 5, "errhandler": 6, "info": 7, "message": 8,
+    "win": 9, "file": 10, "session": 11, "keyval": 12,
+}
+# Handle kinds that have a C++ type (a keyval is an int in every ABI).
+HANDLE_TYPES = {
+    "comm": "Comm", "group": "Group", "datatype": "Datatype", "op": "Op", "request": "Request",
+    "errhandler": "Errhandler", "info": "Info", "message": "Message", "win": "Win", "file": "File",
+    "session": "Session",
+}
+_HANDLE_CTYPES = {"MPI_" + t: k for k, t in HANDLE_TYPES.items()}
+
+# Rooms whose functions never reach a fm_ entry: translated or answered in the ABI layer itself.
+ABI_ONLY_ROOMS = ("abi", "tools")
+
+# Adapter per callback type: the front of each ABI passes one that calls the application's function (see
+# fermata_types.h). A callback parameter becomes two: `void* fn, Adapter fn_adapter`.
+ADAPTERS = {
+    "MPI_User_function": "OpAdapter",
+    "MPI_User_function_c": "OpAdapter",
+    "MPI_Comm_copy_attr_function": "CopyAdapter",
+    "MPI_Type_copy_attr_function": "CopyAdapter",
+    "MPI_Win_copy_attr_function": "CopyAdapter",
+    "MPI_Comm_delete_attr_function": "DeleteAdapter",
+    "MPI_Type_delete_attr_function": "DeleteAdapter",
+    "MPI_Win_delete_attr_function": "DeleteAdapter",
+    "MPI_Comm_errhandler_function": "ErrhandlerAdapter",
+    "MPI_File_errhandler_function": "ErrhandlerAdapter",
+    "MPI_Win_errhandler_function": "ErrhandlerAdapter",
+    "MPI_Session_errhandler_function": "ErrhandlerAdapter",
+    "MPI_Grequest_query_function": "GrequestQueryAdapter",
+    "MPI_Grequest_free_function": "GrequestFreeAdapter",
+    "MPI_Grequest_cancel_function": "GrequestCancelAdapter",
+    "MPI_Datarep_conversion_function": "DatarepConversionAdapter",
+    "MPI_Datarep_conversion_function_c": "DatarepConversionAdapter",
+    "MPI_Datarep_extent_function": "DatarepExtentAdapter",
+}
+
+# Parameters that the internal function has beyond the C one: attributes are stored by one language and may be
+# read by another (MPI-4.0 19.3.7).
+EXTRA_PARAMS = {
+    f"MPI_{k}_{v}": (("AttrLanguage", "language"),)
+    for k in ("Comm", "Type", "Win") for v in ("create_keyval", "set_attr", "get_attr")
+}
+
+# Not in the lower half's table: kept wholly in the upper half, or done by extensions (extensions.py).
+_UPPER_CHAPTERS = ("attributes/naming", "errhandling", "sessions", "removed(MPI-1)")
+_UPPER_ROOMS = ("init", "local")
+_UPPER_WORDS = ("Grequest", "buffer", "Bsend", "Ibsend", "Status_", "Register_datarep", "Errhandler")
+_UPPER_NAMES = {
+    "MPI_Get_count", "MPI_Get_elements", "MPI_Test_cancelled", "MPI_Info_create_env", "MPI_Get_hw_resource_info",
+    "MPI_Type_get_contents", "MPI_Type_get_contents_c", "MPI_Type_get_envelope", "MPI_Type_get_envelope_c",
+    "MPI_Type_match_size", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPI_Comm_accept", "MPI_Comm_connect",
+    "MPI_Comm_join", "MPI_Comm_get_parent",
+}
+_TABLE_ANYWAY = {"MPI_Abort", "MPI_Alloc_mem", "MPI_Free_mem", "MPI_Wtime", "MPI_Wtick"}
+
+
+@dataclass(frozen=True)
+class Param:
+    name: str
+    c: str  # C type as in the standard's binding, "MPI_Comm *", "const int []"
+    kind: str  # comm, datatype, rank, count, buffer_in, callback:MPI_User_function ...
+    dir: str  # in, out, inout
+    len: str = ""  # length of an array or string, as an expression over other parameters
+    root_only: bool = False
+
+    @property
+    def handle(self):
+        """Handle kind ("comm" ...) or None."""
+        return _HANDLE_CTYPES.get(self.base)
+
+    @property
+    def base(self):
+        """C type without const, pointer and array signs."""
+        return self.c.replace("const ", "").replace("[]", "").replace("[3]", "").replace("*", "").strip()
+
+    @property
+    def is_array(self):
+        return "[]" in self.c or self.kind in ("status_array",)
+
+    @property
+    def is_pointer(self):
+        return "*" in self.c or "[]" in self.c
+
+    @property
+    def callback(self):
+        return self.kind.split(":", 1)[1] if self.kind.startswith("callback:") else None
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str  # MPI_Send
+    params: tuple
+    ret: str = "int"
+    chapter: str = ""
+    wrapper: str = "pass"  # objects, p2p, request, collective, init, local, pass, abi, tools: who writes fm_X
+    alias: str = ""  # another MPI function with the same meaning
+    large: str = ""  # "merged", "split" or "" (no large-count variant)
+    libraries: tuple = field(default=())  # which of mpich 4.0.2, openmpi 4.1.4 export it
+
+    @property
+    def short(self):
+        """Send"""
+        return self.name[4:]
+
+    @property
+    def fm(self):
+        return "fm_" + self.short
+
+    @property
+    def internal(self):
+        """Name (MPI_...) of the function whose fm_ entry this one uses."""
+        if not self.alias:
+            return self.name
+        return function(self.alias).internal
+
+    def param(self, name):
+        return next(p for p in self.params if p.name == name)
+
+
+@dataclass(frozen=True)
+class Constant:
+    name: str
+    cls: str  # "handle:comm", errclass, rank, tag, amode, assert, thread_level, limit, ...
+    std: int
+    mpich: int  # None when MPICH 4.0.2 lacks it; handles as unsigned words
+    openmpi: object  # int, "&symbol" for handles, or None
+
+    @property
+    def short(self):
+        return self.name[4:]
+
+
+@lru_cache(maxsize=None)
+def functions():
+    """All C functions of the standard (MPI-5.0 with the removed ones), by the order of the file."""
+    rows = json.loads((ROOT / "api/mpi.json").read_text())["functions"]
+    out = []
+    for r in rows:
+        params = tuple(Param(p["name"], p["c"], p["kind"], p["dir"], p.get("len", ""), p.get("root_only", False))
+                       for p in r["params"])
+        out.append(Function(r["name"], params, r.get("ret", "int"), r["chapter"], r["wrapper"], r.get("alias", ""),
+                            r.get("large", ""), tuple(r["in"])))
+    return tuple(out)
+
+
+@lru_cache(maxsize=None)
+def _by_name():
+    return {f.name: f for f in functions()}
+
+
+def function(name):
+    return _by_name()[name]
+
+
+def has_function(name):
+    return name in _by_name()
+
+
+@lru_cache(maxsize=None)
+def internals():
+    """Functions that have a fm_ entry: no aliases, nothing that the ABI layer answers by itself."""
+    return tuple(f for f in functions() if not f.alias and f.wrapper not in ABI_ONLY_ROOMS)
+
+
+def in_table(f):
+    """Does the lower half's table have an entry for this internal function?"""
+    if f.name in _TABLE_ANYWAY:
+        return True
+    if f.wrapper in _UPPER_ROOMS or f.chapter in _UPPER_CHAPTERS or f.name in _UPPER_NAMES:
+        return False
+    if any(word in f.name for word in _UPPER_WORDS):
+        return False
+    return not any(p.callback and not f.name == "MPI_Op_create" for p in f.params)
+
+
+@lru_cache(maxsize=None)
+def table_functions():
+    """Functions with an entry in struct Table; the binding implements exactly these (and the extensions)."""
+    return tuple(f for f in internals() if in_table(f))
+
+
+@lru_cache(maxsize=None)
+def constants():
+    rows = json.loads((ROOT / "api/constants.json").read_text())["constants"]
+    return tuple(Constant(r["name"], r["class"], r["std"], r["mpich"], r["openmpi"]) for r in rows)
+
+
+def constants_of(cls):
+    return tuple(c for c in constants() if c.cls == cls)
+
+
+def constant(name):
+    return next(c for c in constants() if c.name == name)
+
+
+def widened_params(f):
+    """C-level parameters with merged scalars widened: those of the X_c variant where both share an entry."""
+    if f.large == "merged":
+        return function(f.name + "_c").params
+    wide = next((g for g in functions() if g.alias == f.name and g.name.endswith("_x")), None)
+    return wide.params if wide else f.params
+
+
+def _cxx(p, real):
+    """C++ type of one internal parameter."""
+    const = "const " if p.c.startswith("const ") else ""
+    handle = p.handle
+    if handle:
+        base = ("Real" if real else "") + HANDLE_TYPES[handle]
+        return f"{const}{base}*" if p.is_pointer else base
+    if p.kind == "buffer_baseptr":
+        return "void**"
+    base = {"MPI_Count": "Count", "MPI_Aint": "Aint", "MPI_Offset": "Offset", "MPI_Status": "Status"}.get(p.base,
+                                                                                                         p.base)
+    if "[3]" in p.c:
+        return "const int*"
+    stars = p.c.count("*") + p.c.count("[]")
+    return f"{const}{base}{'*' * stars}"
+
+
+def fm_params(f):
+    """[(C++ type, name, Param or None)] of fm_X: virtual handles, callbacks with adapters, extras at the end."""
+    out = []
+    for p in widened_params(f):
+        if p.kind == "varargs":
+            continue
+        if p.callback:
+            out.append(("void*", p.name, p))
+            out.append((ADAPTERS[p.callback], p.name + "_adapter", None))
+        else:
+            out.append((_cxx(p, real=False), p.name, p))
+    out += [(t, n, None) for t, n in EXTRA_PARAMS.get(f.name, ())]
+    return out
+
+
+def table_params(f):
+    """[(C++ type, name, Param or None)] of the table entry: real handles."""
+    from fmgen import extensions
+
+    if f.name in extensions.OVERRIDES:
+        return [(t, n, None) for t, n in extensions.OVERRIDES[f.name]]
+    return [(_cxx(p, real=True), p.name, p) for p in widened_params(f)]
+
+
+def cxx_ret(f):
+    return {"MPI_Aint": "Aint"}.get(f.ret, f.ret)
+
+
+def openmpi_data_symbols():
+    """[(size, name)] of the data symbols of libmpi.so.40; executables copy-relocate them, sizes must be exact."""
+    rows = (ROOT / "api/openmpi_data_symbols.txt").read_text().split("\n")
+    return [(int(r.split()[0]), r.split()[1]) for r in rows if r.strip()]
