@@ -1,0 +1,74 @@
+// Communicators: ordered world ranks and all that belongs to them; the real one is made again from this at restart.
+#pragma once
+
+#include "front/objects/attribute.h"
+#include "front/objects/errhandler.h"
+#include "front/objects/group.h"
+#include "front/objects/info.h"
+
+namespace fermata::front {
+
+struct Topology {
+    int32_t kind = 0;  // standard ABI MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH; 0 is none
+    Vec<int> dims, periods;                      // cart
+    Vec<int> index, edges;                       // graph
+    Vec<int> sources, source_weights;            // dist_graph, of this rank
+    Vec<int> destinations, destination_weights;  // dist_graph, of this rank
+    bool weighted = false;
+};
+
+struct CommObject : Object {
+    CommObject() : Object(Kind::comm) {}
+    uint64_t uid = 0;         // the same at all members, never used twice in a job; order of rebuild
+    void* clock = nullptr;    // the collective clock's state (core room)
+    void* ledger = nullptr;   // the point-to-point room's own word
+    int32_t rank = 0;         // this process in the (local) group
+    int32_t size = 0;         // of the (local) group
+    int32_t remote_size = 0;  // of the remote group, 0 for intra-communicators
+    bool inter = false;
+    bool freed = false;     // the application freed it; lives on for requests that are still open
+    bool stranger = false;  // has members outside this job's world (spawn, connect): no checkpoint while it lives
+    // inter-communicators: true on the side whose members come first in the order of the union (see clock_members)
+    bool low = false;
+    Ranks members;          // world ranks in rank order (local group)
+    Ranks remote;           // remote group in rank order
+    uint64_t creations = 0;  // collective creations on this communicator so far: part of the children's uids
+    Topology* topology = nullptr;
+    ErrhandlerObject* errhandler = nullptr;  // holds a reference
+    Text name;
+    InfoPairs info;  // hints given (what MPI_Comm_get_info shows)
+    Attributes attributes;
+    // All live communicators (freed ones with open requests too), any order.
+    CommObject* next = nullptr;
+    CommObject* previous = nullptr;
+
+    // The group that p2p ranks refer to: remote for inter-communicators.
+    const Ranks& peers() const { return inter ? remote : members; }
+    // The world rank of a peer; -1 if there is none of that rank.
+    int32_t world_of(int peer) const {
+        const Ranks& list = peers();
+        return peer >= 0 && static_cast<size_t>(peer) < list.size() ? list[static_cast<size_t>(peer)] : -1;
+    }
+};
+
+inline CommObject* find_comm(uint32_t handle) noexcept {
+    return static_cast<CommObject*>(find_object(handle, Kind::comm));
+}
+// A pending request keeps a communicator that the application frees.
+inline void comm_ref(CommObject* comm) noexcept { ref(comm); }
+void comm_unref(CommObject* comm) noexcept;
+
+// Predefined ones.
+extern CommObject comm_world, comm_self;
+// Head of the list of all live communicators except WORLD and SELF.
+CommObject* first_comm() noexcept;
+
+inline constexpr uint64_t kWorldUid = 1;
+
+// Both sides of a communicator as one list, the same at all members: what the clock counts.
+Ranks clock_members(const CommObject& comm) noexcept;
+
+// The one place that knows which process of the real world plays a world rank of the application.
+inline int32_t physical_rank(int32_t world) noexcept { return world; }
+
+}  // namespace fermata::front

@@ -1,0 +1,34 @@
+// MPI files: path, mode, view and pointers; opened again at restart without truncation.
+#pragma once
+
+#include "front/objects/comm.h"
+#include "front/objects/datatype.h"
+
+namespace fermata::front {
+
+struct FileObject : Object {
+    FileObject() : Object(Kind::file) {}
+    uint64_t uid = 0;
+    CommObject* comm = nullptr;  // a private communicator of the members, never seen by the application
+    Text path;                   // as given, made absolute
+    int32_t amode = 0;           // standard ABI values
+    bool atomic = false;
+    InfoPairs info;
+    ErrhandlerObject* errhandler = nullptr;
+    // The view, null types: the default one (bytes from 0).
+    int64_t disp = 0;
+    TypeObject* etype = nullptr;
+    TypeObject* filetype = nullptr;
+    Text datarep;
+    // Pointers, in etype units, as asked from the library just before the image is written.
+    int64_t position = 0;
+    int64_t shared_position = 0;
+    FileObject* next = nullptr;
+    FileObject* previous = nullptr;
+};
+
+inline FileObject* find_file(uint32_t handle) noexcept {
+    return static_cast<FileObject*>(find_object(handle, Kind::file));
+}
+
+}  // namespace fermata::front

@@ -1,0 +1,23 @@
+// What the core calls in this room at the turning points of a rank's life.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fermata::front {
+
+// In MPI_Init, upper thread, before the first other call: predefined objects, WORLD and SELF.
+void objects_start() noexcept;
+// In MPI_Finalize, upper thread, before the real one: delete callbacks of MPI_COMM_SELF's attributes (then of
+// WORLD's), last set first.
+void objects_finalize() noexcept;
+
+// May a checkpoint start? 0, or why not.
+int objects_refuse(char* why, size_t size) noexcept;
+// Agent, all ranks frozen and drained, before the image is written: asks the library for what only it knows (file
+// positions) and completes accesses to windows. Collective over all ranks. 0, or an error class.
+int objects_before_save() noexcept;
+// Lower main thread at restart, all ranks together: makes every real object again. 0, or 1 with one line.
+int objects_rebuild(char* error, size_t size) noexcept;
+
+}  // namespace fermata::front

@@ -1,0 +1,73 @@
+// Virtual handles: from the 32-bit value the application holds to the object.
+//
+// Predefined handles are the standard ABI's small integers and index one flat array; dynamic ones carry their kind
+// and an index into a flat table per kind. Looking up takes no lock: a table that grows leaves its old array behind
+// (arrays double, so what is left behind never exceeds what is in use). Indices are reused, so create/free cycles
+// do not grow anything.
+#pragma once
+
+#include "front/objects/object.h"
+
+namespace fermata::front {
+
+inline constexpr uint32_t kPredefinedHandles = 1024;  // the standard ABI's are below 768
+inline constexpr uint32_t kFirstIndex = 64;           // lower ones would meet MPICH's pair datatypes
+inline constexpr uint32_t kDynamic = 0x80000000u;
+
+constexpr uint32_t make_handle(Kind kind, uint32_t index) {
+    return kDynamic | static_cast<uint32_t>(kind) << 26 | index;
+}
+constexpr bool is_dynamic(uint32_t handle) { return (handle & kDynamic) != 0; }
+constexpr Kind kind_of(uint32_t handle) { return static_cast<Kind>(handle >> 26 & 31); }
+constexpr uint32_t index_of(uint32_t handle) { return handle & 0x03ffffff; }
+
+struct HandleTable {
+    Object** slots;     // [capacity]; null = free (or reserved below kFirstIndex)
+    uint32_t capacity;  // 0 before the first use
+    uint32_t used;      // live handles
+    uint32_t top;       // indices at and above were never given out
+    uint32_t free_top;  // entries in free_list
+    uint32_t* free_list;
+    SpinLock lock;  // writers only
+};
+
+struct Registry {
+    Object* predefined[kPredefinedHandles];
+    HandleTable tables[kKinds];
+};
+extern Registry registry;
+
+// Gives the object a handle (and stores it there).
+uint32_t give_handle(Object* object) noexcept;
+// Forgets the handle; the object itself is untouched except for `handle`.
+void take_handle(Object* object) noexcept;
+// A predefined handle of a kind (the object must live for ever).
+void give_predefined(Object* object, uint32_t handle) noexcept;
+
+// The object, or null for null handles, freed ones and garbage.
+__attribute__((always_inline)) inline Object* find_object(uint32_t handle, Kind kind) noexcept {
+    if (handle < kPredefinedHandles) {
+        Object* object = registry.predefined[handle];
+        return object != nullptr && object->kind == kind ? object : nullptr;
+    }
+    const HandleTable& table = registry.tables[static_cast<uint32_t>(kind) & (kKinds - 1)];
+    uint32_t index = index_of(handle);
+    // Capacity before slots: both only grow, so an old capacity with a new array is safe and the reverse is not.
+    uint32_t capacity = __atomic_load_n(&table.capacity, __ATOMIC_ACQUIRE);
+    if (__builtin_expect((handle >> 26) != (kDynamic >> 26 | static_cast<uint32_t>(kind)) || index >= capacity, 0))
+        return nullptr;
+    return __atomic_load_n(&table.slots, __ATOMIC_RELAXED)[index];
+}
+
+// Live handles of a kind (tests, leak hunting).
+uint32_t live_handles(Kind kind) noexcept;
+
+// Calls visit(Object*) for every live dynamic handle of a kind, in index order.
+template <typename F>
+void for_each_object(Kind kind, F&& visit) {
+    HandleTable& table = registry.tables[static_cast<uint32_t>(kind)];
+    for (uint32_t i = kFirstIndex; i < table.top; i++)
+        if (table.slots[i] != nullptr) visit(table.slots[i]);
+}
+
+}  // namespace fermata::front
