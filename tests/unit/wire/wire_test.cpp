@@ -1,0 +1,207 @@
+// The wire: what is written is read back, and no sequence of bytes does harm.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "base/error.h"
+#include "wire/auth.h"
+#include "wire/frame.h"
+
+namespace fermata::wire {
+namespace {
+
+Bytes bytes_of(const std::string& text) {
+    auto* at = reinterpret_cast<const std::byte*>(text.data());
+    return Bytes(at, at + text.size());
+}
+
+std::vector<Message> samples() {
+    Saved image{7, 3, 1ull << 40, "rank-000003.img", "xxh3:abc", "", 12};
+    Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", "gen-000002"};
+    return {Clock{bytes_of(std::string("\0\1\2", 3))},
+            Begin{7, "gen-000001"},
+            Freeze{7},
+            Drain{7, 2},
+            Save{7, "/d/gen", "gen-000001", "forked"},
+            Resume{7},
+            Stop{7, 85},
+            Cancel{7, "a rank died"},
+            Query{},
+            FinalizeReleased{},
+            Go{},
+            Kill{},
+            hello,
+            Refuse{7, "inside MPI_Comm_spawn"},
+            Frozen{7, 100, 2},
+            Drained{7, 2, 100, 99, 1, 2},
+            Captured{7, 2},
+            image,
+            SavedList{7, {image, image}},
+            Resumed{7, 1},
+            ArrivedFinalize{1},
+            Diagnosis{"MPI_Recv from 3", 1},
+            Warning{"w"},
+            Restored{false, "no memory", 1},
+            Fatal{"f", 9},
+            NodeHello{"node17", 1},
+            Joined{{hello, hello}},
+            RankGone{5, 4711, "node17", true}};
+}
+
+TEST(Frame, EveryMessageSurvivesTheTrip) {
+    ASSERT_EQ(samples().size(), std::variant_size_v<Message>);
+    Decoder decoder;
+    for (const Message& message : samples()) {
+        Bytes frame = encode(message);
+        for (std::byte b : frame) {
+            EXPECT_FALSE(decoder.next());
+            decoder.feed(&b, 1);
+        }
+        auto back = decoder.next();
+        ASSERT_TRUE(back) << name_of(message) << ": " << decoder.error();
+        EXPECT_EQ(back->index(), message.index());
+        EXPECT_EQ(encode(*back), frame) << name_of(message);
+    }
+}
+
+TEST(Frame, TypesAreUnique) {
+    std::vector<uint16_t> seen;
+    for (const Message& message : samples()) {
+        auto type = std::visit([](const auto& m) { return m.kType; }, message);
+        EXPECT_EQ(std::count(seen.begin(), seen.end(), type), 0) << name_of(message);
+        seen.push_back(type);
+    }
+}
+
+TEST(Frame, RandomBytesNeverCrash) {
+    std::mt19937 random(1);
+    for (int turn = 0; turn < 20000; ++turn) {
+        Decoder decoder(1 << 16);
+        std::string noise(random() % 200, '\0');
+        for (char& c : noise) c = static_cast<char>(random());
+        if (noise.size() >= 8 && turn % 2) {  // get past the header
+            uint32_t length = static_cast<uint32_t>(noise.size() - 8);
+            std::memcpy(noise.data(), &length, 4);
+            noise[4] = static_cast<char>(random() % 110), noise[5] = 0;
+            noise[6] = kWireVersion & 0xff, noise[7] = kWireVersion >> 8;
+        }
+        decoder.feed(noise.data(), noise.size());
+        while (decoder.next()) {
+        }
+    }
+}
+
+TEST(Frame, BitFlipsAndCutsNeverCrash) {
+    std::mt19937 random(2);
+    auto all = samples();
+    for (int turn = 0; turn < 20000; ++turn) {
+        Bytes frame = encode(all[random() % all.size()]);
+        frame[random() % frame.size()] ^= static_cast<std::byte>(1u << random() % 8);
+        Decoder decoder(1 << 16);
+        decoder.feed(frame.data(), turn % 3 ? frame.size() : random() % frame.size());
+        while (decoder.next()) {
+        }
+    }
+}
+
+TEST(Frame, RefusesWhatItDoesNotKnow) {
+    auto verdict = [](Bytes frame) {
+        Decoder decoder(1000);
+        decoder.feed(frame.data(), frame.size());
+        EXPECT_FALSE(decoder.next());
+        // Broken for good: a correct frame does not repair it.
+        Bytes good = encode(Query{});
+        decoder.feed(good.data(), good.size());
+        EXPECT_FALSE(decoder.next());
+        return decoder.error();
+    };
+    Bytes frame = encode(Freeze{1});
+    Bytes type = frame, version = frame, length = frame, trailing = encode(Warning{"x"});
+    type[4] = std::byte{99};
+    EXPECT_NE(verdict(type), "");
+    version[6] = std::byte{77};
+    EXPECT_NE(verdict(version).find("version 77"), std::string::npos);
+    length[2] = std::byte{1};
+    EXPECT_NE(verdict(length).find("over the limit"), std::string::npos);
+    trailing[0] = std::byte{6};
+    trailing.push_back(std::byte{0});
+    EXPECT_NE(verdict(trailing), "");
+    Bytes lying = encode(SavedList{1, {}});
+    lying[12] = lying[13] = lying[14] = std::byte{0xff};
+    EXPECT_NE(verdict(lying), "");
+}
+
+struct Pair {
+    Handshake node, root;
+};
+
+void shake(Handshake& node, Handshake& root) {
+    std::string up = node.hello(), down;
+    for (int i = 0; i < 4; ++i) {
+        down = root.feed(up.data(), up.size());
+        up = node.feed(down.data(), down.size());
+    }
+}
+
+TEST(Auth, BothSidesProveTheKey) {
+    Key key = random_key();
+    EXPECT_EQ(key_from_hex(to_hex(key)), key);
+    Handshake node(Role::node, key), root(Role::root, key);
+    shake(node, root);
+    ASSERT_TRUE(node.done() && root.done());
+
+    auto up = node.outgoing(), up_in = root.incoming();
+    Decoder decoder(1000, up_in.get());
+    Bytes first = encode(Query{}, up.get()), second = encode(Freeze{3}, up.get());
+    decoder.feed(first.data(), first.size());
+    decoder.feed(second.data(), second.size());
+    EXPECT_TRUE(decoder.next());
+    EXPECT_TRUE(decoder.next());
+    decoder.feed(second.data(), second.size());  // replayed
+    EXPECT_FALSE(decoder.next());
+    EXPECT_TRUE(decoder.broken());
+}
+
+TEST(Auth, OtherKeyIsRefused) {
+    Handshake node(Role::node, random_key()), root(Role::root, random_key());
+    shake(node, root);
+    EXPECT_TRUE(node.failed());
+    EXPECT_FALSE(node.done() || root.done());
+}
+
+TEST(Auth, SealedFramesCannotBeChanged) {
+    Key key = random_key();
+    Handshake node(Role::node, key), root(Role::root, key);
+    shake(node, root);
+    Bytes clean = encode(Stop{1, 85}, root.outgoing().get());
+    for (size_t i = 0; i < clean.size(); ++i) {
+        Bytes frame = clean;
+        frame[i] ^= std::byte{1};
+        auto seal = node.incoming();
+        Decoder decoder(1000, seal.get());
+        decoder.feed(frame.data(), frame.size());
+        EXPECT_FALSE(decoder.next()) << "byte " << i;
+    }
+}
+
+TEST(Auth, GarbageNeverCrashesTheHandshake) {
+    std::mt19937 random(3);
+    Key key = random_key();
+    for (int turn = 0; turn < 2000; ++turn) {
+        Handshake side(turn % 2 ? Role::node : Role::root, key);
+        std::string noise(random() % 150, '\0');
+        for (char& c : noise) c = static_cast<char>(random());
+        if (turn % 3 == 0) noise.replace(0, std::min<size_t>(6, noise.size()), std::string("FMTA\1\0", 6));
+        side.feed(noise.data(), noise.size());
+        EXPECT_FALSE(side.done());
+    }
+}
+
+TEST(Auth, DamagedKeyIsSaid) {
+    EXPECT_THROW(key_from_hex("12"), Error);
+    EXPECT_THROW(key_from_hex("zz"), Error);
+}
+
+}  // namespace
+}  // namespace fermata::wire
