@@ -26,7 +26,7 @@ namespace fermata::job {
 struct AgentConfig {
     std::string job;         // FERMATA_JOB: the job's name
     std::string job_id;      // FERMATA_JOB_ID: random, one per submission
-    std::string run_dir;     // FERMATA_RUN_DIR: <base>/<job>, same path on every node
+    std::string run_dir;     // FERMATA_RUN_DIR: the base of all run directories, same path on every node
     std::string root;        // FERMATA_ROOT: "addr:port,addr:port" of the root
     std::string key;         // FERMATA_KEY: hex, only for the node daemon
     std::string noded;       // FERMATA_NODED: path of the node daemon's program
@@ -34,13 +34,14 @@ struct AgentConfig {
     std::string restore;     // FERMATA_RESTORE: absolute directory of the generation to restart; empty = first start
     std::string generation;  // FERMATA_GENERATION: its name, "gen-000003"
     std::string protocol;    // FERMATA_PROTOCOL: "cc-d"
-    std::string node;        // FERMATA_NODE or the host's name: names the node-local part of run_dir
+    std::string node;        // FERMATA_NODE or the host's name: tests give several "nodes" to one machine
+    std::string front_dir;   // FERMATA_FRONT_DIR: folder of the fronts
     uint32_t restarts = 0;   // FERMATA_RESTARTS: how many restarts lie behind this process
 
     static AgentConfig from_environment();
     static void forget_environment();
 
-    std::string node_dir() const;  // run_dir/node-<node>, 0700
+    std::string node_dir() const;  // <run_dir>/<job>.<start of job_id>.<node>: made by the node daemon, 0700
 };
 
 class AgentLink {
