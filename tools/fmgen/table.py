@@ -67,7 +67,7 @@ EXTRA_PARAMS = {
 # Not in the lower half's table: kept wholly in the upper half, or done by extensions (extensions.py).
 _UPPER_CHAPTERS = ("attributes/naming", "errhandling", "sessions", "removed(MPI-1)")
 _UPPER_ROOMS = ("init", "local")
-_UPPER_WORDS = ("Grequest", "buffer", "Bsend", "Ibsend", "Status_", "Register_datarep", "Errhandler")
+_UPPER_WORDS = ("Grequest", "buffer", "Buffer", "Bsend", "Ibsend", "Status_", "Register_datarep", "Errhandler")
 _UPPER_NAMES = {
     "MPI_Get_count", "MPI_Get_elements", "MPI_Test_cancelled", "MPI_Info_create_env", "MPI_Get_hw_resource_info",
     "MPI_Type_get_contents", "MPI_Type_get_contents_c", "MPI_Type_get_envelope", "MPI_Type_get_envelope_c",
