@@ -1,0 +1,395 @@
+// The rank side of the collective clock: which collective calls may begin while a checkpoint is being
+// prepared.
+//
+// A pure state machine: calls in, verdicts and messages out. No MPI, no I/O, no thread of its own, no libc
+// malloc, no TLS, no exceptions: it is called by application threads (upper thread pointer) and by the agent
+// (lower thread pointer). All state lives in memory of the ChunkSource, hence in the image.
+// docs/collective-clock.md explains the protocol (CC-D); its steps are numbered there and in the comments
+// here.
+//
+// How a wrapper uses it (S = this thread's Slot, C = the communicator's clock::Comm):
+//
+//   blocking collective      clock.enter(C, S);  real call;  clock.leave(C, S);
+//   ... that creates a comm  clock.enter(C, S);  real call, agree uid, N = clock.register_comm(...); leave(C,
+//   S) non-blocking start       k = clock.start(C, S, reissuable);  real call;  keep (C, k) in the request
+//   non-blocking completed   Wait: clock.tell(C, S, k)   Test: if (!clock.try_tell(C, S, k)) say "not yet"
+//                            (after the lower half said complete, before the application hears of it)
+//   send                     S.sent_to(x) before the real call       receive matched or pulled:
+//   S.received_from(x) any blocked wait         WaitSite site;  loop { ...; if (clock.pending()) { pull
+//   everything that arrived;
+//                                if (clock.waiting(S, site, now)) <say what is waited for: need_*> } }
+//                            clock.waited(S, site);
+//   failing Test, Iprobe     if (clock.pending()) clock.polling(S, now);       succeeding: clock.polled(S)
+//   2pc only                 if (clock.policy().barrier_first) { Ibarrier via start/tell } before enter
+//
+// enter, start (not reissuable), tell and leave may block inside (they loop over Environment::pull, progress
+// and nap): hold no lock, and re-read everything that a restart may change afterwards.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "clock/arena.h"
+#include "clock/lock.h"
+#include "clock/policy.h"
+#include "clock/types.h"
+
+namespace fermata::clock {
+
+inline constexpr int kMaxSlots = 1024;  // split::kMaxThreads
+inline constexpr int kNoThread = -1;
+
+// What the clock asks of its surroundings. All pointers must be set. Called without the clock's lock.
+struct Environment {
+    void* self;
+    // Receive every message that has arrived (Improbe(ANY, ANY) on every communicator) into the queue, so
+    // that sends to this waiting rank complete. Application threads only.
+    void (*pull)(void* self);
+    // Let the MPI library make progress (an Iprobe will do). Application threads only.
+    void (*progress)(void* self);
+    // Offer a stop point, then sleep until *bell != seen or `us` microseconds have passed (futex_nap in
+    // clock/lock.h does the second half). Application threads only. A restart may happen inside.
+    void (*nap)(void* self, std::atomic<uint32_t>* bell, uint32_t seen, uint32_t us);
+    // Wake the agent: it should look at outbox() and call poll() soon. Any context.
+    void (*poke)(void* self);
+    // When this returns, every store that any application thread made before it saw pending() == false is
+    // visible here, and every thread sees pending() from now on: membarrier(PRIVATE_EXPEDITED), see
+    // process_fence() below. Agent only.
+    void (*fence)(void* self);
+};
+
+// The usual Environment::fence: registers on first use (also after a restart). False when the kernel has no
+// membarrier (< 4.14, or a seccomp filter): checkpoints would be unsafe, refuse them.
+bool process_fence();
+
+struct Options {
+    Rank me = 0;
+    Rank world = 1;
+    Protocol protocol = Protocol::cc_d;
+    // A blocked thread that others wait for asks for its message only after this long: most messages are on
+    // their way. About ten times a broadcast through the tree.
+    uint64_t demand_delay_ns = 2'000'000;
+    // THREAD_MULTIPLE: when the unmet targets of this rank have not moved for this long, every parked thread
+    // may pass one gate, because which thread serves a target is a guess.
+    uint64_t stall_ns = 20'000'000;
+    uint32_t nap_us = 200;
+    // Deliberate faults, so that the tests can prove they would notice. Never set elsewhere.
+    bool fault_open_gate = false;  // a gate stays open between the report and the targets
+};
+
+// One communicator as the clock sees it. The first line is written by application threads without a lock (MPI
+// allows one collective caller per communicator at a time), everything else under the clock's lock.
+struct alignas(64) Comm {
+    // Store order of enter(): inside, obliged, entered. Whoever sees `entered` sees the other two.
+    std::atomic<uint64_t> entered{0};  // collective calls begun here: blocking entered, non-blocking started
+    std::atomic<uint64_t> obliged{0};  // highest instance whose *call* obliges: blocking, or not re-issuable
+    std::atomic<uint64_t> told{0};     // highest non-blocking instance whose completion the application knows
+    std::atomic<uint32_t> inside{0};   // a thread is inside a blocking collective
+    std::atomic<int32_t> last_thread{kNoThread};
+    uint64_t spare[4];
+
+    Uid uid{};
+    int32_t size = 0;          // members, both sides of an inter-communicator
+    bool has_members = false;  // `members` is set: a peer may not know the uid yet (see register_group_call)
+    bool stub = false;         // made from a peer's message; nobody here has registered it yet
+    Array<Rank> members;
+    Instance snap = 0;        // max(obliged, told) at the snapshot of this epoch
+    Instance obliged_ok = 0;  // values that a gate or the snapshot has approved; the plain ones above may run
+    Instance told_ok = 0;     //   ahead by calls that are about to be held at the gate
+    Instance target = 0;      // T: instances up to here must be begun by every member
+    Instance raised = 0;      // highest RAISE sent in this epoch
+    Comm* next_hash = nullptr;
+    Comm* next = nullptr;  // all communicators, for the agent
+    Comm* previous = nullptr;
+};
+static_assert(offsetof(Comm, uid) == 64);
+
+// One per application thread (index of its split::ThreadRecord), and one for the agent. Counters are written
+// by the owner only; the agent reads them.
+struct alignas(64) Slot {
+    uint64_t* sent;      // by world rank: messages handed to MPI, counted before the call
+    uint64_t* received;  // by world rank: matched by the application, or pulled
+    int32_t index;
+    // Under the clock's lock:
+    uint32_t parked;        // waits in a gate now
+    const Comm* gate_comm;  // ... for this instance, for diagnosis
+    Instance gate_instance;
+    uint64_t grants_used;  // licences and stall rounds this thread has spent
+    uint64_t rounds_used;
+    uint64_t poll_since, poll_delay;
+    Epoch poll_epoch;
+    bool poll_licensed;
+
+    void sent_to(Rank x) { bump(sent[x]); }
+    void received_from(Rank x) { bump(received[x]); }
+    // Counters handed out twice (a message pulled by one thread and matched by another counts once: at the
+    // pull).
+    static void bump(uint64_t& counter) {
+        __atomic_store_n(&counter, __atomic_load_n(&counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    }
+};
+
+// One blocked wait of one thread; lives on its stack.
+struct WaitSite {
+    uint64_t since = 0;  // when it was first seen blocked in this epoch
+    uint64_t delay = 0;  // until the next request
+    Epoch epoch = 0;
+    bool licensed = false;
+};
+
+// One stay at a gate; lives on the caller's stack. Only for callers of gate_step (tests, simulators).
+struct GateSite {
+    bool undone = false;
+};
+
+enum class Gate {
+    blocking,  // a blocking collective, about to be entered
+    start,  // a non-blocking one that cannot be issued again (in-place reductions, Comm_idup, collective I/O)
+    tell,   // its completion is about to be told, the caller can wait
+    try_tell,  // ... the caller cannot wait
+};
+enum class Verdict {
+    pass,
+    wait,    // ask again after a nap (try_tell gets it only in the microseconds of a snapshot)
+    refuse,  // try_tell: do not tell
+};
+
+struct Totals {
+    uint64_t sent, received;
+};
+
+class RankClock {
+  public:
+    // Made once per process in the upper half, never destroyed. `environment` is copied.
+    static RankClock* create(const Options& options, const Environment& environment, ChunkSource memory);
+    RankClock(const RankClock&) = delete;
+    RankClock& operator=(const RankClock&) = delete;
+
+    // ---- application threads ----------------------------------------------------------------------------
+
+    // A checkpoint is being prepared. One load.
+    bool pending() const { return __builtin_expect(pending_.load(std::memory_order_relaxed) != 0, 0); }
+    const Policy& policy() const { return policy_; }
+    // From MPI_Init_thread, before the first communicator is used by two threads.
+    void set_thread_multiple(bool on) { thread_multiple_ = on; }
+
+    // Slot of the thread with this record index; made at its first use.
+    Slot& slot(int index) {
+        Slot* known = slots_[index].load(std::memory_order_acquire);
+        return __builtin_expect(known != nullptr, 1) ? *known : new_slot(index);
+    }
+    Slot& agent_slot() { return *agent_slot_; }
+
+    // A communicator becomes usable. Call it while still inside the collective that creates it (WORLD and
+    // SELF: in MPI_Init), so that no safe state falls between. `members` are world ranks; only their number
+    // is kept. Thread-safe, as everything below.
+    Comm* register_comm(Uid uid, const Rank* members, int32_t count);
+    // A collective call on something that is no communicator and that its other participants may not know of:
+    // MPI_Comm_create_group (uid = pseudo_uid(parent, hash of the group, tag)), the leaders of
+    // MPI_Intercomm_create. The first use registers, later ones find it. Never unregister it.
+    Comm* register_group_call(Uid uid, const Rank* members, int32_t count);
+    // After MPI_Comm_free/disconnect: its wrapper did enter(), a real barrier on the communicator, the real
+    // free, leave(), and no non-blocking instance of it is open. The pointer is invalid afterwards.
+    void unregister_comm(Comm* comm);
+    Comm* find(Uid uid);
+
+    // Begins a blocking collective; blocks while it must not begin. Its instance number.
+    Instance enter(Comm& c, Slot& s) {
+        c.inside.store(1, std::memory_order_relaxed);
+        Instance k = c.entered.load(std::memory_order_relaxed) + 1;
+        c.obliged.store(k, std::memory_order_release);
+        c.entered.store(k, std::memory_order_release);
+        c.last_thread.store(s.index, std::memory_order_relaxed);
+        // Pairs with Environment::fence in the agent: either it counts this call, or we see its flag.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (pending()) gate(c, s, k, Gate::blocking);
+        return k;
+    }
+    void leave(Comm& c, Slot& s) {
+        c.inside.store(0, std::memory_order_release);
+        if (pending()) leave_slow(c, s);
+    }
+
+    // Begins a non-blocking collective. Its instance number, to be kept with the request. Blocks only if it
+    // is not re-issuable.
+    Instance start(Comm& c, Slot& s, bool reissuable = true) {
+        Instance k = c.entered.load(std::memory_order_relaxed) + 1;
+        bool obliges = !reissuable || policy_.count_at_start;
+        if (obliges) c.obliged.store(k, std::memory_order_release);
+        c.entered.store(k, std::memory_order_release);
+        c.last_thread.store(s.index, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (pending() && obliges) gate(c, s, k, Gate::start);
+        return k;
+    }
+    // The lower half says instance k is complete; may the application hear it? tell() waits until it may.
+    void tell(Comm& c, Slot& s, Instance k) {
+        note_told(c, k);
+        if (pending()) gate(c, s, k, Gate::tell);
+    }
+    bool try_tell(Comm& c, Slot& s, Instance k) {
+        note_told(c, k);
+        return !pending() || gate(c, s, k, Gate::try_tell);
+    }
+
+    // The thread is blocked in a wait. True when it is needed elsewhere and has been blocked long enough:
+    // then say what it waits for, with one or more of the need_* calls (all that are still open; for a wait
+    // that any one of several things ends, need_anything). `now_ns` is CLOCK_MONOTONIC, as in poll().
+    bool waiting(Slot& s, WaitSite& site, uint64_t now_ns);
+    void need_message(Slot& s, Rank source);             // one more message from this world rank
+    void need_collective(Slot& s, Comm& c, Instance k);  // the other members must start k
+    void need_anything(Slot& s, WaitSite& site);         // wildcard, Waitany: any rank may be the one
+    void waited(Slot& s, WaitSite& site) {               // the wait is over
+        if (__builtin_expect(site.licensed, 0)) end_licence(s, site);
+    }
+    // The application polls: Test, Testany, Iprobe, Improbe said no (the wrapper has pulled before it
+    // answered).
+    void polling(Slot& s, uint64_t now_ns);
+    void polled(Slot& s) {  // ... said yes
+        if (__builtin_expect(s.poll_since != 0, 0)) end_polling(s);
+    }
+
+    // ---- the agent (lower thread pointer; one caller) -----------------------------------------------------
+
+    // One message from the tree (docs/formats/clock-messages.md). False: not understood, one line in `why`
+    // (a static string).
+    bool inbox(const void* bytes, size_t size, const char** why = nullptr);
+    // Copies the next message for the tree, at most kMaxMessage bytes, and returns its size; 0 = none.
+    size_t outbox(void* bytes, size_t capacity);
+    // Looks whether this rank is safe at the newest version, and after stalls. Every few hundred microseconds
+    // while pending(), and after each poke.
+    void poll(uint64_t now_ns);
+    // The root has declared the safe state: from here every gate stays shut until resume() or restart().
+    void freeze();
+    // The checkpoint is over, committed or given up: gates open, hidden completions may be told.
+    void resume();
+    // The same on a fresh lower half under a fresh root, whose epochs begin again.
+    void restart();
+
+    Epoch epoch() const { return epoch_; }
+    bool frozen() const { return frozen_; }
+    // Valid from freeze() until resume() or restart(): instances up to this one must be complete at the end
+    // of the drain; non-blocking ones above it are issued again, in order, at restart.
+    Instance target(const Comm& c) const { return c.target; }
+    // Point-to-point messages since the job began; all threads and the agent.
+    Totals totals() const;
+    // What this rank waits for, one line per fact; never more than `size` bytes, not terminated. For `fermata
+    // status`.
+    size_t diagnosis(char* text, size_t size);
+
+    // ---- for tests and simulators: one step of a gate instead of the loop ---------------------------------
+
+    Verdict gate_step(Comm& c, Slot& s, Instance k, Gate kind, GateSite& site);
+    // The parts of enter/start/tell before the gate.
+    Instance mark_entered(Comm& c, Slot& s);
+    Instance mark_started(Comm& c, Slot& s, bool reissuable);
+    void mark_told(Comm& c, Instance k) { note_told(c, k); }
+    void mark_left(Comm& c) { c.inside.store(0, std::memory_order_release); }
+    bool may_leave(Slot& s);  // park_at_exit only
+    bool known() const { return known_; }
+    bool needy();
+    Version version() const { return version_; }
+
+  private:
+    friend class Arena;
+    struct Target {  // of a uid, registered here or not
+        Uid uid;
+        Instance instance;
+        Target* next;
+    };
+    struct Peer {
+        Rank rank;
+        uint64_t count;
+    };
+    struct Chunk;  // of the queue of outgoing messages
+
+    RankClock(const Options& options, const Environment& environment, ChunkSource memory);
+
+    void note_told(Comm& c, Instance k) {
+        // Several threads may complete different instances at once: a plain store could lose the larger one.
+        Instance seen = c.told.load(std::memory_order_relaxed);
+        while (k > seen && !c.told.compare_exchange_weak(seen, k, std::memory_order_release)) {
+        }
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    Slot& new_slot(int index);
+    Slot* make_slot(int index);
+    bool gate(Comm& c, Slot& s, Instance k, Gate kind);
+    void leave_slow(Comm& c, Slot& s);
+    void end_licence(Slot& s, WaitSite& site);
+    void end_polling(Slot& s);
+
+    // The rest is called under the lock.
+    Comm* insert(Uid uid, int32_t count);
+    Comm* lookup(Uid uid);
+    void undo(Comm& c, Instance k, Gate kind);
+    void approve(Comm& c, Slot& s, Instance k, Gate kind);
+    bool unmet(const Comm& c) const;
+    bool is_needy() const;
+    bool serves(const Slot& s) const;
+    bool may_act(const Slot& s) const;
+    bool spend_grant(Slot& s);
+    void raise(Comm& c, Instance k);
+    void licence(bool& licensed);
+    void revoke_all();
+    uint64_t sent_total(Rank x) const;
+    uint64_t received_total(Rank x) const;
+    Instance table_target(Uid uid) const;
+    void set_table_target(Uid uid, Instance k);
+    void clear_epoch();
+    void ring();
+    void queue(const void* bytes, size_t size);
+    void snapshot(Epoch epoch);
+    void apply_targets(const struct Decoded& message);
+    void apply_news(const struct Decoded& message);
+    void apply_entry(Uid uid, Instance k, const struct Entry& entry);
+    void look_for_stall(uint64_t now_ns);
+
+    std::atomic<uint32_t> pending_{0};
+    Policy policy_;
+    bool thread_multiple_ = false;
+    std::atomic<Slot*> slots_[kMaxSlots] = {};
+    Slot* agent_slot_ = nullptr;
+
+    Lock lock_;
+    std::atomic<uint32_t> bell_{0};  // changes whenever a parked thread should look again
+    Options options_;
+    Environment environment_;
+    Arena arena_;
+    int32_t slots_end_ = 0;  // one past the highest index in use
+
+    Comm* comms_ = nullptr;
+    Array<Comm*> hash_;
+    size_t comm_count_ = 0;
+
+    // This epoch.
+    Epoch epoch_ = 0;   // of the newest INTENT
+    Epoch closed_ = 0;  // messages of this epoch and older ones are ignored
+    bool snapped_ = false;
+    bool known_ = false;  // targets have arrived
+    bool frozen_ = false;
+    uint32_t parts_ = 0;            // of TARGETS seen
+    Version version_ = 0;           // newest applied
+    bool reported_ = false;         // SAFE sent ...
+    Version reported_version_ = 0;  // ... at this version
+    Array<Target*> table_;          // hash by uid
+    Array<Peer> channel_targets_;   // TC: messages peers demand from here
+    Array<Peer> demanded_;          // dem: what this rank has demanded
+    uint64_t grants_ = 0;           // licences of others, all together
+    uint64_t grants_floor_ = 0;     // those revoked
+    Array<Peer> licensors_;         // who has a licence out, and its credit
+    uint32_t credit_ = 0;           // own licence; 0 = none
+    int32_t licence_sites_ = 0;     // waits of this rank that hold it
+    uint64_t rounds_ = 0;           // of the stall rule
+    uint64_t stall_stamp_ = 0, stall_since_ = 0;
+
+    Chunk* out_first_ = nullptr;
+    Chunk* out_last_ = nullptr;
+};
+
+// The uid of a group call: the same in all participants, in a number space apart from those of communicators
+// (whose top bit must be 0).
+Uid pseudo_uid(Uid parent, uint64_t group_hash, int32_t tag);
+
+}  // namespace fermata::clock

@@ -1,0 +1,72 @@
+// A lock for two kinds of caller that share no TLS: application threads (upper thread pointer) and the agent
+// (lower thread pointer). One word, raw futex system calls, no errno.
+//
+// After Drepper, "Futexes Are Tricky", mutex 2: 0 free, 1 held, 2 held with waiters.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace fermata::clock {
+
+struct Interval {
+    int64_t seconds, nanoseconds;  // the kernel's timespec on 64-bit
+};
+
+inline long raw_futex(std::atomic<uint32_t>* word, int op, uint32_t value, const Interval* timeout) {
+    long result;
+    register const Interval* r10 asm("r10") = timeout;
+    register long r8 asm("r8") = 0;
+    register long r9 asm("r9") = 0;
+    asm volatile("syscall"
+                 : "=a"(result)
+                 : "a"(SYS_futex), "D"(word), "S"(long(op | FUTEX_PRIVATE_FLAG)), "d"(long(value)), "r"(r10),
+                   "r"(r8), "r"(r9)
+                 : "rcx", "r11", "memory");
+    return result;
+}
+
+// Sleeps until *word differs from `seen`, somebody wakes it, or `us` microseconds have passed.
+inline void futex_nap(std::atomic<uint32_t>* word, uint32_t seen, uint32_t us) {
+    Interval limit{us / 1000000, int64_t(us % 1000000) * 1000};
+    raw_futex(word, FUTEX_WAIT, seen, &limit);
+}
+inline void futex_wake_all(std::atomic<uint32_t>* word) { raw_futex(word, FUTEX_WAKE, INT32_MAX, nullptr); }
+
+class Lock {
+  public:
+    void lock() {
+        uint32_t free = 0;
+        if (word_.compare_exchange_strong(free, 1, std::memory_order_acquire)) return;
+        for (int i = 0; i < 100; i++) {  // sections are short: most waits end here
+            __builtin_ia32_pause();
+            free = 0;
+            if (word_.compare_exchange_strong(free, 1, std::memory_order_acquire)) return;
+        }
+        while (word_.exchange(2, std::memory_order_acquire) != 0) raw_futex(&word_, FUTEX_WAIT, 2, nullptr);
+    }
+    void unlock() {
+        if (word_.exchange(0, std::memory_order_release) == 2) raw_futex(&word_, FUTEX_WAKE, 1, nullptr);
+    }
+    // At restart no thread can be inside; the word may have been saved at any value by a broken build.
+    void reset() { word_.store(0, std::memory_order_release); }
+
+  private:
+    std::atomic<uint32_t> word_{0};
+};
+
+class Locked {
+  public:
+    explicit Locked(Lock& lock) : lock_(lock) { lock_.lock(); }
+    ~Locked() { lock_.unlock(); }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+  private:
+    Lock& lock_;
+};
+
+}  // namespace fermata::clock
