@@ -1,0 +1,193 @@
+"""Drives real jobs through the `fermata` command; every wait ends.
+
+A Job is one `fermata run` or `fermata restart` in the foreground of this test, with its output in files. Scratch is
+a directory that is kept, with its name printed, when the test fails.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(os.environ.get("FERMATA_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build"))
+FERMATA = BUILD / "bin" / "fermata"
+PROGRAMS = BUILD / "tests" / "programs"
+# Generous: the machine may be shared. No test waits this long unless something is wrong.
+PATIENCE = float(os.environ.get("FERMATA_TEST_PATIENCE", "120"))
+
+os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+class Scratch:
+    """A fresh directory; removed when the block ends well, kept and named when it does not."""
+
+    def __init__(self, name):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix=f"fermata-{name}-"))
+
+    def __enter__(self):
+        return self.path
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            shutil.rmtree(self.path, ignore_errors=True)
+        else:
+            print(f"kept: {self.path}", flush=True)
+
+
+def call(*arguments, timeout=PATIENCE, cwd=None, env=None):
+    """Runs a short `fermata` command to its end."""
+    words = [str(FERMATA), *map(str, arguments)]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=timeout, cwd=cwd,
+                              env=env, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"{' '.join(words)} did not end in {timeout} s; stderr: {error.stderr}") from error
+
+
+def native(program, ranks, mpi, cwd, env=None):
+    """The undisturbed run: its standard output as lines."""
+    words = [f"mpiexec.{mpi}", "-n", str(ranks)]
+    if mpi == "openmpi":
+        words += ["--oversubscribe", "--bind-to", "none"]
+    done = subprocess.run(words + [str(word) for word in program], capture_output=True, text=True, timeout=PATIENCE,
+                          cwd=cwd, stdin=subprocess.DEVNULL, env=env)
+    check(done.returncode == 0, f"native run failed: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return done.stdout.splitlines()
+
+
+class Job:
+    """`fermata run` or `fermata restart`, running. `name` is its job name and the stem of its output files."""
+
+    count = 0
+
+    def __init__(self, words, cwd, name=None, env=None):
+        Job.count += 1
+        self.name = name or f"t{os.getpid()}-{Job.count}"
+        self.out_path = pathlib.Path(cwd) / f"{self.name}.out"
+        self.err_path = pathlib.Path(cwd) / f"{self.name}.err"
+        verb, *rest = [str(word) for word in words]
+        with open(self.out_path, "w") as out, open(self.err_path, "w") as err:
+            self.process = subprocess.Popen([str(FERMATA), verb, "--job", self.name, *rest], stdout=out, stderr=err,
+                                            stdin=subprocess.DEVNULL, cwd=cwd, env=env)
+
+    @staticmethod
+    def run(program, ranks, cwd, mpi="auto", ckpt="ckpt", extra=(), env=None):
+        return Job(["run", "-n", ranks, "--mpi", mpi, "--ckpt-dir", ckpt, *extra, "--", *program], cwd, env=env)
+
+    @staticmethod
+    def restart(cwd, mpi="auto", ckpt="ckpt", generation="latest", extra=(), env=None):
+        return Job(["restart", "--ckpt-dir", ckpt, "--generation", generation, "--mpi", mpi, *extra], cwd, env=env)
+
+    def output(self):
+        return self.out_path.read_text(errors="replace")
+
+    def errors(self):
+        return self.err_path.read_text(errors="replace")
+
+    def lines(self):
+        """Complete lines of output so far."""
+        text = self.output()
+        return text[:text.rfind("\n") + 1].splitlines()
+
+    def wait_until(self, condition, what, timeout=PATIENCE):
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if self.process.poll() is not None:
+                if condition():
+                    return
+                raise Failure(f"{self.name} ended ({self.process.returncode}) before {what}; stdout:\n"
+                              f"{self.output()[-2000:]}\nstderr:\n{self.errors()[-3000:]}")
+            if time.monotonic() > deadline:
+                status = call("status", "--job", self.name, timeout=20)
+                raise Failure(f"{self.name}: {what} did not come in {timeout} s; stderr:\n{self.errors()[-3000:]}\n"
+                              f"status:\n{status.stdout}{status.stderr}")
+            time.sleep(0.005)
+
+    def wait_line(self, text, timeout=PATIENCE):
+        self.wait_until(lambda: text in self.lines(), f"line '{text}'", timeout)
+
+    def checkpoint(self, *extra, timeout=PATIENCE):
+        """Takes a checkpoint and returns what --json says of it."""
+        done = call("checkpoint", "--job", self.name, "--json", *extra, timeout=timeout)
+        check(done.returncode == 0, f"checkpoint of {self.name} failed ({done.returncode}): {done.stdout}{done.stderr}"
+              f"\nstderr of the job:\n{self.errors()[-3000:]}")
+        return json.loads(done.stdout)
+
+    def status(self):
+        done = call("status", "--job", self.name, "--json")
+        check(done.returncode == 0, f"status failed: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def rank_pids(self):
+        return [rank["pid"] for rank in self.status()["ranks"]]
+
+    def kill_ranks(self):
+        """kill -9 every rank; waits until the job is gone. Ranks may have ended in the meantime."""
+        for pid in self.rank_pids():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.end(PATIENCE)
+
+    def end(self, timeout=PATIENCE):
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            status = call("status", "--job", self.name, timeout=20)
+            self.abandon()
+            raise Failure(f"{self.name} did not end in {timeout} s; stdout:\n{self.output()[-1500:]}\nstderr:\n"
+                          f"{self.errors()[-3000:]}\nstatus:\n{status.stdout}{status.stderr}") from None
+
+    def finish(self, timeout=PATIENCE, expected=0):
+        code = self.end(timeout)
+        check(code == expected, f"{self.name}: exit status {code}, expected {expected}; stdout:\n"
+              f"{self.output()[-1500:]}\nstderr:\n{self.errors()[-3000:]}")
+        return self.lines()
+
+    def abandon(self):
+        """For failing tests: leave no process of this job behind."""
+        if self.process.poll() is None:
+            try:
+                call("cancel", "--job", self.name, timeout=30)
+                self.process.wait(20)
+            except (Failure, subprocess.TimeoutExpired):
+                self.process.kill()
+                self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.abandon()
+
+
+def main(run, cases):
+    """Runs the case named on the command line; one line and status 1 when it fails."""
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in cases:
+        print(f"no case '{name}'; there are: {' '.join(cases)}")
+        return 2
+    try:
+        run(name)
+    except Failure as failure:
+        print(f"FAILED {name}: {failure}", flush=True)
+        return 1
+    print(f"passed {name}", flush=True)
+    return 0
