@@ -83,6 +83,10 @@ struct Bridge {
     // The front registers itself once, from its constructor.
     void (*register_upper)(struct UpperServices* upper) noexcept;
 
+    // How often this process has stopped its threads: an interposer of a waiting call compares it to tell an EINTR
+    // that the stop signal caused from one that belongs to the application.
+    const volatile uint32_t* stop_count;
+
     // Facts of the job.
     int32_t world_rank;
     int32_t world_size;

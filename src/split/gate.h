@@ -30,12 +30,14 @@ inline uint64_t read_gs() {
 inline void write_gs(uint64_t value) { asm volatile("wrgsbase %0" ::"r"(value) : "memory"); }
 
 // A new kernel thread inherits its parent's GS base: the record is this thread's own only if it names this
-// thread's thread pointer. 0 means nobody ever set it. Upper context (or lower context of the agent).
+// thread's thread pointer (of either half; the parent may be in the lower half while its child runs here). A base of
+// 0 means nobody ever set it. Any context.
 inline ThreadRecord* known_thread() {
     uint64_t base = read_gs();
     if (__builtin_expect(base == 0, 0)) return nullptr;
     auto* record = reinterpret_cast<ThreadRecord*>(base);
-    if (__builtin_expect(record->upper_fs != read_fs() && record->half == Half::upper, 0)) return nullptr;
+    uint64_t fs = read_fs();
+    if (__builtin_expect(record->upper_fs != fs && record->lower_fs != fs, 0)) return nullptr;
     return record;
 }
 

@@ -1,0 +1,87 @@
+// The table of thread records: one ThreadRecord (bridge.h) per upper thread, in upper memory.
+//
+// The table is a plain mapping made with the raw system call, so that it lands in the window, belongs to the image
+// and keeps its address over a restart. What belongs to one incarnation of the process only (donors, what a thread
+// was doing when it was asked to stop) is kept beside it in lower memory, by record index.
+//
+// Record 0 is the main thread. Record kAgentIndex is the agent: `half` stays lower for ever, so that upper code run
+// by the agent crosses straight through.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "split/bridge.h"
+
+namespace fermata::split::threads {
+
+// The signal that stops upper threads. The upper half's interposers (src/front/posix) hide it from the application.
+inline constexpr int kStopSignal = 63;
+
+inline constexpr int kMainIndex = 0;
+inline constexpr int kAgentIndex = kMaxThreads - 1;
+
+inline constexpr uint64_t kTableMagic = 0x31626154646d46ull;
+
+// What a thread has beside its registers and memory; filled while it is stopped, used at restart.
+struct SavedThread {
+    char name[16];        // /proc/self/task/T/comm
+    int32_t policy;       // sched_getscheduler; -1 = unknown
+    int32_t priority;     // sched_param
+    int32_t nice;         //
+    int32_t timer_slack;  // ns, 0 = unknown
+    uint64_t pending;     // signals directed at this thread and blocked (no siginfo)
+    uint32_t rseq_length;
+    uint32_t attached;  // had a TLS donor
+};
+
+// One xsave component as CPUID leaf 0xd describes it: signal frames hold them at these places.
+struct XstateComponent {
+    uint32_t offset, size;
+};
+struct XstateLayout {
+    uint64_t features;  // those in a signal frame of this process
+    uint32_t size;      // bytes of the xsave area in a signal frame
+    uint32_t spare;
+    XstateComponent component[32];
+};
+
+struct ThreadTable {
+    uint64_t magic;
+    uint32_t version;
+    volatile uint32_t high_water;  // indexes below this have been used at least once (the agent's excepted)
+    int32_t tid_offset;            // of the tid in libc's thread descriptor, from the thread pointer; 0 = unknown
+    int32_t rseq_offset;           // of the rseq area, from the thread pointer; valid if rseq_length != 0
+    uint32_t rseq_length;
+    int32_t saved_pid;  // the process that wrote the image
+    XstateLayout xstate;
+    SavedThread saved[kMaxThreads];
+    ThreadRecord record[kMaxThreads];
+};
+
+// Can this machine run the split at all? Empty, or one line (FSGSBASE is off: kernel before 5.9 or `nofsgsbase`).
+std::string unsupported_machine();
+
+// First start: makes the table (raw mmap) and record 0 for the calling thread, whose own thread pointer becomes
+// the main thread's lower_fs. Aborts the process when there is no memory. Call it after the address space was
+// partitioned.
+ThreadTable* create_table();
+// Restart: the table came back with the image at `table`. Returns an empty string or why it cannot be used.
+std::string adopt_table(ThreadTable* table);
+// The table in use, or null.
+ThreadTable* table();
+
+// The record of a thread by its kernel id, or null. No TLS, no libc.
+ThreadRecord* find_record(int tid) noexcept;
+// A free record, made this thread's (run = running); null when all are taken. No TLS, no libc, lock-free.
+ThreadRecord* take_record(int tid) noexcept;
+
+// Lower-half threads are never stopped. Every thread that exists when the upper half starts, but the main one, is
+// noted by `note_present_threads`; those made later by the lower half's pthread_create note themselves (or are noted
+// by whoever made them). Any context, no TLS.
+void note_lower_thread(int tid) noexcept;
+void forget_lower_thread(int tid) noexcept;
+bool is_lower_thread(int tid) noexcept;
+void note_present_threads();
+
+}  // namespace fermata::split::threads
