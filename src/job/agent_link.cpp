@@ -32,7 +32,8 @@ int64_t now_ms() {
 
 // What the launcher calls this rank on its node; 0 when it does not say.
 int local_rank() {
-    for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PALS_LOCAL_RANKID"})
+    for (const char* name :
+         {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PALS_LOCAL_RANKID"})
         if (const char* value = std::getenv(name)) return std::atoi(value);
     return 0;
 }
@@ -100,13 +101,16 @@ AgentConfig AgentConfig::from_environment() {
 }
 
 void AgentConfig::forget_environment() {
-    for (const char* name : {"FERMATA_JOB", "FERMATA_JOB_ID", "FERMATA_RUN_DIR", "FERMATA_ROOT", "FERMATA_KEY",
-                             "FERMATA_NODED", "FERMATA_CKPT_DIR", "FERMATA_RESTORE", "FERMATA_GENERATION",
-                             "FERMATA_PROTOCOL", "FERMATA_FRONT_DIR", "FERMATA_NODE", "FERMATA_RESTARTS"})
+    for (const char* name :
+         {"FERMATA_JOB", "FERMATA_JOB_ID", "FERMATA_RUN_DIR", "FERMATA_ROOT", "FERMATA_KEY", "FERMATA_NODED",
+          "FERMATA_CKPT_DIR", "FERMATA_RESTORE", "FERMATA_GENERATION", "FERMATA_PROTOCOL",
+          "FERMATA_FRONT_DIR", "FERMATA_NODE", "FERMATA_RESTARTS"})
         ::unsetenv(name);
 }
 
-std::string AgentConfig::node_dir() const { return run_dir + "/" + job + "." + job_id.substr(0, 8) + "." + node; }
+std::string AgentConfig::node_dir() const {
+    return run_dir + "/" + job + "." + job_id.substr(0, 8) + "." + node;
+}
 
 void AgentLink::ensure_daemon(const AgentConfig& config, int timeout_ms) {
     int64_t start = now_ms();

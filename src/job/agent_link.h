@@ -1,12 +1,11 @@
 // The agent's end of the tree: one Unix socket to the daemon of this node.
 //
-// Lives in the lower half: POSIX only (no asio, no threads), one agent thread uses it. The first rank of a node
-// starts the daemon. Use, in lower/main.cpp:
+// Lives in the lower half: POSIX only (no asio, no threads), one agent thread uses it. The first rank of a
+// node starts the daemon. Use, in lower/main.cpp:
 //
-//     auto config = job::AgentConfig::from_environment();   // before MPI_Init; empty job_id = not under `fermata run`
-//     job::AgentLink::ensure_daemon(config);                // before MPI_Init: may fork+exec the node daemon
-//     MPI_Init_thread(...);
-//     job::AgentLink link(config);                          // connects
+//     auto config = job::AgentConfig::from_environment();   // before MPI_Init; empty job_id = not under
+//     `fermata run` job::AgentLink::ensure_daemon(config);                // before MPI_Init: may fork+exec
+//     the node daemon MPI_Init_thread(...); job::AgentLink link(config);                          // connects
 //     link.send(wire::Hello{...});                          // fill_hello() helps
 //     … poll(link.fd(), POLLIN); while (auto m = link.receive()) { std::visit(...) } if (link.closed()) …
 #pragma once
@@ -21,17 +20,18 @@
 
 namespace fermata::job {
 
-// What `fermata run` tells a rank, by environment (FERMATA_…). Take it before the program's environment is made
-// and call forget_environment(): the application must see none of it (FERMATA_KEY is the job's secret).
+// What `fermata run` tells a rank, by environment (FERMATA_…). Take it before the program's environment is
+// made and call forget_environment(): the application must see none of it (FERMATA_KEY is the job's secret).
 struct AgentConfig {
-    std::string job;         // FERMATA_JOB: the job's name
-    std::string job_id;      // FERMATA_JOB_ID: random, one per submission
-    std::string run_dir;     // FERMATA_RUN_DIR: the base of all run directories, same path on every node
-    std::string root;        // FERMATA_ROOT: "addr:port,addr:port" of the root
-    std::string key;         // FERMATA_KEY: hex, only for the node daemon
-    std::string noded;       // FERMATA_NODED: path of the node daemon's program
-    std::string ckpt_dir;    // FERMATA_CKPT_DIR: absolute
-    std::string restore;     // FERMATA_RESTORE: absolute directory of the generation to restart; empty = first start
+    std::string job;       // FERMATA_JOB: the job's name
+    std::string job_id;    // FERMATA_JOB_ID: random, one per submission
+    std::string run_dir;   // FERMATA_RUN_DIR: the base of all run directories, same path on every node
+    std::string root;      // FERMATA_ROOT: "addr:port,addr:port" of the root
+    std::string key;       // FERMATA_KEY: hex, only for the node daemon
+    std::string noded;     // FERMATA_NODED: path of the node daemon's program
+    std::string ckpt_dir;  // FERMATA_CKPT_DIR: absolute
+    std::string
+        restore;  // FERMATA_RESTORE: absolute directory of the generation to restart; empty = first start
     std::string generation;  // FERMATA_GENERATION: its name, "gen-000003"
     std::string protocol;    // FERMATA_PROTOCOL: "cc-d"
     std::string node;        // FERMATA_NODE or the host's name: tests give several "nodes" to one machine
@@ -56,11 +56,13 @@ class AgentLink {
     AgentLink(const AgentLink&) = delete;
     AgentLink& operator=(const AgentLink&) = delete;
 
-    // Socket for poll(POLLIN); non-blocking, close-on-exec. May be moved to another number: dup it, then adopt().
+    // Socket for poll(POLLIN); non-blocking, close-on-exec. May be moved to another number: dup it, then
+    // adopt().
     int fd() const { return fd_; }
     void adopt(int fd) { fd_ = fd; }
 
-    // The next complete message, or nothing for now. After the daemon closed, or sent garbage: closed() is true.
+    // The next complete message, or nothing for now. After the daemon closed, or sent garbage: closed() is
+    // true.
     std::optional<wire::Message> receive();
     // Sends all of it, waiting while the socket is full (at most 30 s, then closed()). False when closed.
     bool send(const wire::Message& message);

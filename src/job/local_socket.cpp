@@ -27,7 +27,8 @@ Fd listen_local(const std::string& directory, const std::string& name) {
     Fd sock(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!sock) fail_errno("cannot create a socket");
     sockaddr_un where = address(dir, name);
-    // fchmod before bind: Linux gives the socket file the mode of the socket's inode, so it is never open to others.
+    // fchmod before bind: Linux gives the socket file the mode of the socket's inode, so it is never open to
+    // others.
     if (::fchmod(sock.get(), 0600) != 0 ||
         ::bind(sock.get(), reinterpret_cast<sockaddr*>(&where), sizeof where) != 0 ||
         ::listen(sock.get(), 1024) != 0)
@@ -57,7 +58,8 @@ Fd connect_local(const std::string& directory, const std::string& name) {
 Peer peer_of(int socket) {
     ucred who{};
     socklen_t size = sizeof who;
-    if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) fail_errno("cannot identify a socket's peer");
+    if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
+        fail_errno("cannot identify a socket's peer");
     return Peer{who.uid, who.pid};
 }
 

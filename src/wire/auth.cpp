@@ -28,7 +28,8 @@ class KeyedSeal : public Seal {
         ++count_;
         Tag tag;
         crypto_generichash_state state;
-        crypto_generichash_init(&state, reinterpret_cast<const unsigned char*>(key_.data()), key_.size(), kTagSize);
+        crypto_generichash_init(&state, reinterpret_cast<const unsigned char*>(key_.data()), key_.size(),
+                                kTagSize);
         crypto_generichash_update(&state, count, sizeof count);
         crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(frame), size);
         crypto_generichash_final(&state, reinterpret_cast<unsigned char*>(tag.data()), kTagSize);
@@ -40,7 +41,8 @@ class KeyedSeal : public Seal {
     uint64_t count_ = 0;
 };
 
-template <class Array> std::string text(const Array& bytes) {
+template <class Array>
+std::string text(const Array& bytes) {
     return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
@@ -86,8 +88,8 @@ Handshake::Handshake(Role role, const Key& key) : role_(role), key_(key) {
 std::string Handshake::proof(const char* label) const {
     std::string message = std::string(label) + text(node_) + text(root_);
     std::string mac(kProof, '\0');
-    crypto_auth(reinterpret_cast<unsigned char*>(mac.data()), reinterpret_cast<const unsigned char*>(message.data()),
-                message.size(), key_.data());
+    crypto_auth(reinterpret_cast<unsigned char*>(mac.data()),
+                reinterpret_cast<const unsigned char*>(message.data()), message.size(), key_.data());
     return mac;
 }
 
@@ -122,7 +124,8 @@ std::string Handshake::feed(const void* data, size_t size) {
             return {};
         }
         if (version != kWireVersion) {
-            error_ = fmt::format("the node daemon speaks wire version {}, this build {}", version, kWireVersion);
+            error_ =
+                fmt::format("the node daemon speaks wire version {}, this build {}", version, kWireVersion);
             return {};
         }
         std::memcpy(node_.data(), in_.data() + 6, sizeof(Nonce));
@@ -141,7 +144,9 @@ std::string Handshake::feed(const void* data, size_t size) {
     return answer;
 }
 
-std::unique_ptr<Seal> Handshake::seal(const char* label) const { return std::make_unique<KeyedSeal>(proof(label)); }
+std::unique_ptr<Seal> Handshake::seal(const char* label) const {
+    return std::make_unique<KeyedSeal>(proof(label));
+}
 std::unique_ptr<Seal> Handshake::outgoing() const { return seal(role_ == Role::node ? "up" : "down"); }
 std::unique_ptr<Seal> Handshake::incoming() const { return seal(role_ == Role::node ? "down" : "up"); }
 

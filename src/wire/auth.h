@@ -4,10 +4,10 @@
 //     root -> node   nonce_root (32) | proof_root (32)
 //     node -> root   proof_node (32)
 //
-// A proof is HMAC-SHA-512-256 with the job's key over (role, both nonces); each side shows that it knows the key
-// before the other believes a frame. Every frame after that carries a tag under a key of its own per direction,
-// derived from the nonces: frames can be neither forged, replayed nor reordered. Nothing is encrypted: the tree
-// carries no data of the application.
+// A proof is HMAC-SHA-512-256 with the job's key over (role, both nonces); each side shows that it knows the
+// key before the other believes a frame. Every frame after that carries a tag under a key of its own per
+// direction, derived from the nonces: frames can be neither forged, replayed nor reordered. Nothing is
+// encrypted: the tree carries no data of the application.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ std::string random_id(size_t bytes);
 
 enum class Role { node, root };
 
-// One side of the handshake, without I/O: bytes in, bytes out. A peer that fails is simply dropped; error() says
-// why for the log.
+// One side of the handshake, without I/O: bytes in, bytes out. A peer that fails is simply dropped; error()
+// says why for the log.
 class Handshake {
   public:
     Handshake(Role role, const Key& key);

@@ -12,9 +12,13 @@ class Writer {
   public:
     explicit Writer(Bytes& out) : out_(out) {}
 
-    template <class... Fields> void operator()(const Fields&... fields) { (put(fields), ...); }
+    template <class... Fields>
+    void operator()(const Fields&... fields) {
+        (put(fields), ...);
+    }
 
-    template <class Number> void number(Number value) {
+    template <class Number>
+    void number(Number value) {
         static_assert(std::is_unsigned_v<Number>);
         for (size_t i = 0; i < sizeof value; ++i) out_.push_back(static_cast<std::byte>(value >> (8 * i)));
     }
@@ -33,7 +37,8 @@ class Writer {
         number(static_cast<uint32_t>(bytes.size()));
         out_.insert(out_.end(), bytes.begin(), bytes.end());
     }
-    template <class Item> void put(const std::vector<Item>& items) {
+    template <class Item>
+    void put(const std::vector<Item>& items) {
         number(static_cast<uint32_t>(items.size()));
         for (const Item& item : items) const_cast<Item&>(item).each(*this);  // `each` serves both directions
     }
@@ -45,11 +50,15 @@ class Reader {
   public:
     Reader(const std::byte* data, size_t size) : at_(data), left_(size) {}
 
-    template <class... Fields> void operator()(Fields&... fields) { (get(fields), ...); }
+    template <class... Fields>
+    void operator()(Fields&... fields) {
+        (get(fields), ...);
+    }
     bool ok() const { return ok_; }
     size_t left() const { return left_; }
 
-    template <class Number> Number number() {
+    template <class Number>
+    Number number() {
         Number value = 0;
         if (!take(sizeof value)) return 0;
         for (size_t i = 0; i < sizeof value; ++i)
@@ -85,7 +94,8 @@ class Reader {
         bytes.assign(at_, at_ + size);
         skip(size);
     }
-    template <class Item> void get(std::vector<Item>& items) {
+    template <class Item>
+    void get(std::vector<Item>& items) {
         auto count = number<uint32_t>();
         // Items are appended as they are read: a lying count ends at the first item that is not there.
         for (uint32_t i = 0; i < count && ok_; ++i) {
@@ -99,7 +109,8 @@ class Reader {
     bool ok_ = true;
 };
 
-template <size_t I = 0> std::optional<Message> decode(uint16_t type, Reader& in) {
+template <size_t I = 0>
+std::optional<Message> decode(uint16_t type, Reader& in) {
     if constexpr (I == std::variant_size_v<Message>) {
         return std::nullopt;
     } else {
@@ -112,9 +123,11 @@ template <size_t I = 0> std::optional<Message> decode(uint16_t type, Reader& in)
     }
 }
 
-template <class T> constexpr const char* kName = nullptr;
+template <class T>
+constexpr const char* kName = nullptr;
 #define NAME(T) \
-    template <> constexpr const char* kName<T> = #T
+    template <> \
+    constexpr const char* kName<T> = #T
 NAME(Clock);
 NAME(Begin);
 NAME(Freeze);
@@ -162,7 +175,8 @@ Bytes encode(const Message& message, Seal* seal) {
         },
         message);
     size_t payload = frame.size() - kHeaderSize;
-    if (payload > kMaxPayload) fail("a {} message of {} bytes is too long for the wire", name_of(message), payload);
+    if (payload > kMaxPayload)
+        fail("a {} message of {} bytes is too long for the wire", name_of(message), payload);
     Bytes header;
     Writer head(header);
     head.number(static_cast<uint32_t>(payload));

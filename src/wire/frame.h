@@ -2,9 +2,9 @@
 //
 //     u32 length of the payload | u16 type | u16 version | payload | tag (only on sealed channels, 16 bytes)
 //
-// all little-endian. The decoder trusts nothing: a length above the limit, an unknown type or version, a field
-// that runs over the end, bytes left over, or a wrong tag breaks the channel for good. It never reserves memory
-// because a length field says so: it holds only what was received.
+// all little-endian. The decoder trusts nothing: a length above the limit, an unknown type or version, a
+// field that runs over the end, bytes left over, or a wrong tag breaks the channel for good. It never
+// reserves memory because a length field says so: it holds only what was received.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ inline constexpr uint32_t kMaxPayload = 64u << 20;
 
 using Tag = std::array<std::byte, kTagSize>;
 
-// Makes and checks the tags of one direction of a channel; counts frames, so that none can be replayed, dropped
-// or reordered unseen.
+// Makes and checks the tags of one direction of a channel; counts frames, so that none can be replayed,
+// dropped or reordered unseen.
 class Seal {
   public:
     virtual ~Seal() = default;

@@ -1,9 +1,9 @@
 // What travels in the tree root - node daemon - agent: one struct per message, the same types on both hops.
 //
-// Going up, the node daemon merges what its ranks say (sums, maxima, votes, lists), so the root sees one message
-// per node. Every struct names its fields once, in `each`; frame.h walks that list to write and to read. A new
-// field goes to the end and raises kWireVersion: both sides of a hop always come from the same build or refuse
-// each other. docs/formats/wire.md is the page of this format.
+// Going up, the node daemon merges what its ranks say (sums, maxima, votes, lists), so the root sees one
+// message per node. Every struct names its fields once, in `each`; frame.h walks that list to write and to
+// read. A new field goes to the end and raises kWireVersion: both sides of a hop always come from the same
+// build or refuse each other. docs/formats/wire.md is the page of this format.
 #pragma once
 
 #include <cstddef>
@@ -18,30 +18,41 @@ inline constexpr uint16_t kWireVersion = 1;
 
 using Bytes = std::vector<std::byte>;
 
-// ---- both ways ------------------------------------------------------------------------------------------------
+// ---- both ways
+// ------------------------------------------------------------------------------------------------
 
 // A message of the collective clock; only src/clock knows what is in it.
 struct Clock {
     static constexpr uint16_t kType = 1;
     Bytes bytes;
-    template <class F> void each(F&& f) { f(bytes); }
+    template <class F>
+    void each(F&& f) {
+        f(bytes);
+    }
 };
 
-// ---- downwards: root -> node -> agent -------------------------------------------------------------------------
+// ---- downwards: root -> node -> agent
+// -------------------------------------------------------------------------
 
 // A checkpoint starts. The agent refuses now (Refuse) or takes part; the clock's own messages follow.
 struct Begin {
     static constexpr uint16_t kType = 16;
     uint32_t epoch = 0;
     std::string generation;  // "gen-000001"
-    template <class F> void each(F&& f) { f(epoch, generation); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, generation);
+    }
 };
 
 // The safe state is declared: stop all threads, then answer Frozen.
 struct Freeze {
     static constexpr uint16_t kType = 17;
     uint32_t epoch = 0;
-    template <class F> void each(F&& f) { f(epoch); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch);
+    }
 };
 
 // One round of the drain; answer Drained with the same round.
@@ -49,7 +60,10 @@ struct Drain {
     static constexpr uint16_t kType = 18;
     uint32_t epoch = 0;
     uint32_t round = 0;
-    template <class F> void each(F&& f) { f(epoch, round); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, round);
+    }
 };
 
 // Write `rank-NNNNNN.img` into `directory` (absolute; exists), fsync it, then answer Saved. The rank stays
@@ -60,14 +74,20 @@ struct Save {
     std::string directory;
     std::string generation;
     std::string options;  // "forked compress=zstd:1 …", words the agent understands; unknown ones are ignored
-    template <class F> void each(F&& f) { f(epoch, directory, generation, options); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, directory, generation, options);
+    }
 };
 
 // The checkpoint is over and the job goes on; answer Resumed.
 struct Resume {
     static constexpr uint16_t kType = 20;
     uint32_t epoch = 0;
-    template <class F> void each(F&& f) { f(epoch); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch);
+    }
 };
 
 // The checkpoint is committed and the job ends here with this exit code.
@@ -75,7 +95,10 @@ struct Stop {
     static constexpr uint16_t kType = 21;
     uint32_t epoch = 0;
     int32_t code = 85;
-    template <class F> void each(F&& f) { f(epoch, code); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, code);
+    }
 };
 
 // The checkpoint is given up, in whatever phase it is: undo, go on; answer Resumed.
@@ -83,34 +106,50 @@ struct Cancel {
     static constexpr uint16_t kType = 22;
     uint32_t epoch = 0;
     std::string why;
-    template <class F> void each(F&& f) { f(epoch, why); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, why);
+    }
 };
 
 // Who waits where? Answer Diagnosis.
 struct Query {
     static constexpr uint16_t kType = 23;
-    template <class F> void each(F&& f) { f(); }
+    template <class F>
+    void each(F&& f) {
+        f();
+    }
 };
 
 // Every rank has reached MPI_Finalize.
 struct FinalizeReleased {
     static constexpr uint16_t kType = 24;
-    template <class F> void each(F&& f) { f(); }
+    template <class F>
+    void each(F&& f) {
+        f();
+    }
 };
 
 // Restart: every rank has loaded its image and rebuilt its objects; run.
 struct Go {
     static constexpr uint16_t kType = 25;
-    template <class F> void each(F&& f) { f(); }
+    template <class F>
+    void each(F&& f) {
+        f();
+    }
 };
 
 // Root -> node only: end what is left of the job's processes on this node, then leave.
 struct Kill {
     static constexpr uint16_t kType = 26;
-    template <class F> void each(F&& f) { f(); }
+    template <class F>
+    void each(F&& f) {
+        f();
+    }
 };
 
-// ---- upwards: agent -> node (-> root, merged) -----------------------------------------------------------------
+// ---- upwards: agent -> node (-> root, merged)
+// -----------------------------------------------------------------
 
 // First message of an agent.
 struct Hello {
@@ -120,10 +159,13 @@ struct Hello {
     int32_t size = 0;
     int32_t pid = 0;
     std::string host;
-    std::string mpi;            // "openmpi" or "mpich"
-    std::string mpi_version;    // library version, first line
+    std::string mpi;             // "openmpi" or "mpich"
+    std::string mpi_version;     // library version, first line
     std::string restarted_from;  // generation name, empty at the first start
-    template <class F> void each(F&& f) { f(job_id, rank, size, pid, host, mpi, mpi_version, restarted_from); }
+    template <class F>
+    void each(F&& f) {
+        f(job_id, rank, size, pid, host, mpi, mpi_version, restarted_from);
+    }
 };
 
 // This rank cannot be checkpointed now.
@@ -131,7 +173,10 @@ struct Refuse {
     static constexpr uint16_t kType = 65;
     uint32_t epoch = 0;
     std::string why;
-    template <class F> void each(F&& f) { f(epoch, why); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, why);
+    }
 };
 
 // All threads stand. `ranks` is 1 from an agent, the number of ranks summed up from a node; likewise below.
@@ -140,7 +185,10 @@ struct Frozen {
     uint32_t epoch = 0;
     uint64_t sent = 0;
     uint32_t ranks = 1;
-    template <class F> void each(F&& f) { f(epoch, sent, ranks); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, sent, ranks);
+    }
 };
 
 struct Drained {
@@ -151,7 +199,10 @@ struct Drained {
     uint64_t received = 0;
     uint64_t open = 0;
     uint32_t ranks = 1;
-    template <class F> void each(F&& f) { f(epoch, round, sent, received, open, ranks); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, round, sent, received, open, ranks);
+    }
 };
 
 // The rank's memory is held by a forked writer: the job may resume; Saved follows when the file is on disk.
@@ -159,7 +210,10 @@ struct Captured {
     static constexpr uint16_t kType = 68;
     uint32_t epoch = 0;
     uint32_t ranks = 1;
-    template <class F> void each(F&& f) { f(epoch, ranks); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, ranks);
+    }
 };
 
 // One rank's image is on disk, or `error` says why not.
@@ -172,7 +226,10 @@ struct Saved {
     std::string checksum;  // as the manifest wants it
     std::string error;     // empty = fine
     uint64_t suspend_us = 0;
-    template <class F> void each(F&& f) { f(epoch, rank, bytes, file, checksum, error, suspend_us); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, rank, bytes, file, checksum, error, suspend_us);
+    }
 };
 
 // Node -> root: the Saved of all its ranks.
@@ -180,21 +237,30 @@ struct SavedList {
     static constexpr uint16_t kType = 70;
     uint32_t epoch = 0;
     std::vector<Saved> images;
-    template <class F> void each(F&& f) { f(epoch, images); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, images);
+    }
 };
 
 struct Resumed {
     static constexpr uint16_t kType = 71;
     uint32_t epoch = 0;
     uint32_t ranks = 1;
-    template <class F> void each(F&& f) { f(epoch, ranks); }
+    template <class F>
+    void each(F&& f) {
+        f(epoch, ranks);
+    }
 };
 
 // This rank waits in MPI_Finalize. Said again after a restart, by a rank that was waiting there.
 struct ArrivedFinalize {
     static constexpr uint16_t kType = 72;
     uint32_t ranks = 1;
-    template <class F> void each(F&& f) { f(ranks); }
+    template <class F>
+    void each(F&& f) {
+        f(ranks);
+    }
 };
 
 // Answer to Query: one line per thread; the node puts "rank R on HOST: " before each line.
@@ -202,14 +268,20 @@ struct Diagnosis {
     static constexpr uint16_t kType = 73;
     std::string text;
     uint32_t ranks = 1;
-    template <class F> void each(F&& f) { f(text, ranks); }
+    template <class F>
+    void each(F&& f) {
+        f(text, ranks);
+    }
 };
 
 // One line to the user.
 struct Warning {
     static constexpr uint16_t kType = 74;
     std::string text;
-    template <class F> void each(F&& f) { f(text); }
+    template <class F>
+    void each(F&& f) {
+        f(text);
+    }
 };
 
 // Restart: this rank's image is loaded and its objects are rebuilt, or why not. `ranks` counts the successes.
@@ -218,7 +290,10 @@ struct Restored {
     bool ok = true;
     std::string error;
     uint32_t ranks = 1;
-    template <class F> void each(F&& f) { f(ok, error, ranks); }
+    template <class F>
+    void each(F&& f) {
+        f(ok, error, ranks);
+    }
 };
 
 // One line to the user, then the whole job ends with `code`.
@@ -226,24 +301,34 @@ struct Fatal {
     static constexpr uint16_t kType = 76;
     std::string line;
     int32_t code = 1;
-    template <class F> void each(F&& f) { f(line, code); }
+    template <class F>
+    void each(F&& f) {
+        f(line, code);
+    }
 };
 
-// ---- node -> root only ----------------------------------------------------------------------------------------
+// ---- node -> root only
+// ----------------------------------------------------------------------------------------
 
 // A node with these new ranks; the node's first message after authentication.
 struct NodeHello {
     static constexpr uint16_t kType = 96;
     std::string host;
     int32_t pid = 0;
-    template <class F> void each(F&& f) { f(host, pid); }
+    template <class F>
+    void each(F&& f) {
+        f(host, pid);
+    }
 };
 
 // Ranks that joined at this node.
 struct Joined {
     static constexpr uint16_t kType = 97;
     std::vector<Hello> ranks;
-    template <class F> void each(F&& f) { f(ranks); }
+    template <class F>
+    void each(F&& f) {
+        f(ranks);
+    }
 };
 
 // A rank's process ended or closed its socket. `clean` = after FinalizeReleased or Stop.
@@ -253,13 +338,16 @@ struct RankGone {
     int32_t pid = 0;
     std::string host;
     bool clean = false;
-    template <class F> void each(F&& f) { f(rank, pid, host, clean); }
+    template <class F>
+    void each(F&& f) {
+        f(rank, pid, host, clean);
+    }
 };
 
 using Message =
-    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Stop, Cancel, Query, FinalizeReleased, Go, Kill, Hello,
-                 Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed, ArrivedFinalize, Diagnosis, Warning,
-                 Restored, Fatal, NodeHello, Joined, RankGone>;
+    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Stop, Cancel, Query, FinalizeReleased, Go, Kill,
+                 Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed, ArrivedFinalize,
+                 Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);
