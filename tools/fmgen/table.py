@@ -147,6 +147,7 @@ class Constant:
     std: int
     mpich: int  # None when MPICH 4.0.2 lacks it; handles as unsigned words
     openmpi: object  # int, "&symbol" for handles, or None
+    openmpi_fortran: object = None  # handles: Open MPI's Fortran integer (asked from its MPI_X_c2f), or None
 
     @property
     def short(self):
@@ -205,7 +206,8 @@ def table_functions():
 @lru_cache(maxsize=None)
 def constants():
     rows = json.loads((ROOT / "api/constants.json").read_text())["constants"]
-    return tuple(Constant(r["name"], r["class"], r["std"], r["mpich"], r["openmpi"]) for r in rows)
+    return tuple(Constant(r["name"], r["class"], r["std"], r["mpich"], r["openmpi"], r.get("openmpi_fortran"))
+                 for r in rows)
 
 
 def constants_of(cls):
