@@ -8,25 +8,21 @@
 
 #include <cstdint>
 
+#include "fermata_types.h"
 #include "front/core/front.h"
 #include "split/gate.h"
-
-namespace fermata::mpi {
-enum class Comm : uint32_t;
-enum class Win : uint32_t;
-enum class File : uint32_t;
-enum class Session : uint32_t;
-}  // namespace fermata::mpi
 
 namespace fermata::front {
 
 // Words of ThreadRecord::user.
-enum UserWord : int {
-    // 1: in a lower-half call that touches neither requests nor matching (a blocking send, a collective): others may
-    // pull messages and the agent may drain although this thread is inside MPI.
-    kCaptive = 0,
-    // 1: in a slow loop that takes Front's match lock: likewise.
-    kCareful = 1,
+enum UserWord : int { kMode = 0 };
+
+// ThreadRecord::user[kMode]: how far others (threads that pull, the agent) may work on messages and requests while
+// this thread is inside MPI.
+enum Mode : uint32_t {
+    kFast = 0,     // on a fast path: posts and tests without the engine's lock, others keep off
+    kCareful = 1,  // on a slow path: every call into the lower half is made under the engine's lock
+    kCaptive = 2,  // in a lower-half call that touches neither requests nor matching: a blocking send, a collective
 };
 
 class Call {
@@ -92,6 +88,14 @@ int raise_on(mpi::Win win, int rc, const char* function) noexcept;
 int raise_on(mpi::File file, int rc, const char* function) noexcept;
 int raise_on(mpi::Session session, int rc, const char* function) noexcept;
 int raise_default(int rc, const char* function) noexcept;
+
+// The threads that have called MPI, by record index; null where there is none.
+extern split::ThreadRecord* records[split::kMaxThreads];
+extern volatile int32_t record_end;  // one past the highest index in use
+void note_record(split::ThreadRecord* record) noexcept;
+
+// Call::stop_point for code that only has the record.
+bool stop_here(split::ThreadRecord* record) noexcept;
 
 // Any thread's record, also outside of an MPI call (interposers); attaches the thread when it has none.
 split::ThreadRecord* own_record() noexcept;

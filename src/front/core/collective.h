@@ -1,30 +1,65 @@
 // A blocking collective on a communicator, as the collective clock sees it.
 //
 //     CollectiveScope scope(call, comm);       // may park here while a checkpoint converges: read real handles after
-//     rc = LOWER(Bcast)(..., real(comm));
+//     rc = LOWER(Bcast)(..., to_real(comm));
+//     scope.end();
 //
-// Creation of communicators uses it too: the new communicator's uid is agreed on while the scope is still open.
-// Cheap path: two plain stores and one predicted branch at each end.
+// Creation of communicators uses it too: the new communicator is registered while the scope is still open.
+// Cheap path: a few plain stores and one predicted branch at each end.
 #pragma once
 
+#include "clock/clock.h"
 #include "front/core/call.h"
 
 namespace fermata::front {
 
-struct CommClockRef;  // the clock's state of one communicator (src/clock)
+struct CommObject;
+
+inline clock::RankClock& rank_clock() noexcept { return *front.clock; }
+inline clock::Slot& slot_of(split::ThreadRecord* record) noexcept { return front.clock->slot(record->index); }
+
+// Gives a communicator its clock (CommObject::clock), while still inside the collective that creates it; WORLD and
+// SELF are registered by MPI_Init through objects_start. Members are those of clock_members().
+void clock_register(CommObject& comm) noexcept;
+// The same for a window: a clock of its own for MPI_Win_* collectives.
+clock::Comm* clock_register(uint64_t uid, const int32_t* world_ranks, int32_t count) noexcept;
+// After the real object was freed (the wrapper was inside a CollectiveScope, with a real barrier before the free).
+void clock_unregister(CommObject& comm) noexcept;
+void clock_unregister(clock::Comm* clock) noexcept;
 
 class CollectiveScope {
   public:
+    CollectiveScope(Call& call, clock::Comm* on) noexcept : clock_(on), record_(call.record()) { begin(); }
+    CollectiveScope(Call& call, CommObject& comm) noexcept;
+    // An unknown handle makes an empty scope: the real library reports the error.
     CollectiveScope(Call& call, mpi::Comm comm) noexcept;
-    ~CollectiveScope() noexcept;
+    ~CollectiveScope() noexcept {
+        if (clock_ != nullptr) end();
+    }
     CollectiveScope(const CollectiveScope&) = delete;
     CollectiveScope& operator=(const CollectiveScope&) = delete;
-    // Ends the scope early (before an error handler runs).
-    void end() noexcept;
+    // Ends the scope early (before an error handler runs, and before the clock is unregistered).
+    void end() noexcept {
+        if (clock_ == nullptr) return;
+        record_->user[kMode] = kFast;
+        front.clock->leave(*clock_, slot_of(record_));
+        if (__builtin_expect(record_->user[kMode] != kFast, 0)) record_->user[kMode] = kFast;
+        clock_ = nullptr;
+    }
 
   private:
-    void* clock_;
+    void begin() noexcept {
+        if (clock_ == nullptr) return;
+        clock::Slot& slot = slot_of(record_);
+        if (__builtin_expect(front.clock->policy().barrier_first, 0)) barrier_first(slot);
+        front.clock->enter(*clock_, slot);  // sets kCareful when it has to wait
+        record_->user[kMode] = kCaptive;
+    }
+    void barrier_first(clock::Slot& slot) noexcept;
+
+    clock::Comm* clock_;
     split::ThreadRecord* record_;
+    CommObject* comm_ = nullptr;
 };
 
 }  // namespace fermata::front

@@ -8,6 +8,10 @@
 
 #include "split/bridge.h"
 
+namespace fermata::clock {
+class RankClock;
+}
+
 namespace fermata::front {
 
 // Bits of Front::slow. Any bit sends point-to-point wrappers to their slow path: the one branch of the hot path.
@@ -17,16 +21,22 @@ enum Slow : uint32_t {
     kQueued = 4,   // pulled messages wait in the queue
 };
 
+enum class Life : uint32_t { before = 0, running = 1, finalized = 2 };
+
 struct Front {
     // Hot words, one cache line, read by every wrapper and written only by checkpoints.
     alignas(64) volatile uint32_t slow;  // Slow bits
     volatile uint32_t attention;         // 1 while kPending or kFrozen: `stop` word of the lower spin loops
-    uint32_t threads;                    // 1: the application runs MPI_THREAD_MULTIPLE, ledger and pools lock
-    uint32_t initialized;                // 1 after MPI_Init*, 2 after MPI_Finalize
-    const mpi::Table* table;             // == bridge->mpi
+    uint32_t threads;                    // 1: the application runs MPI_THREAD_MULTIPLE: pools lock
+    Life life;
+    const mpi::Table* table;  // == bridge->mpi
+    clock::RankClock* clock;
     int32_t world_rank;
     int32_t world_size;
-    uint64_t restarts;  // changes at every restart: whoever cached a real handle compares
+    int32_t thread_level;   // what MPI_Init_thread gave the application (standard value)
+    int32_t library_level;  // what the lower half has
+    uint64_t restarts;      // changes at every restart: whoever cached a real handle compares
+    uint64_t main_fs;       // thread pointer of the thread that called MPI_Init
 };
 
 extern Front front;

@@ -1,0 +1,24 @@
+#include "front/core/fatal.h"
+
+#include "front/core/front.h"
+#include "front/core/sys.h"
+
+namespace fermata::front {
+
+void fatal_line(const char* line) noexcept {
+    if (fermata_upper.bridge != nullptr) fermata_upper.bridge->fatal(line, 70);  // EX_SOFTWARE
+    raw_syscall(SYS_write, 2, reinterpret_cast<long>(line), static_cast<long>(__builtin_strlen(line)));
+    raw_syscall(SYS_write, 2, reinterpret_cast<long>("\n"), 1);
+    for (;;) raw_syscall(SYS_exit_group, 70);
+}
+
+void fatal_join(const char* const* pieces) noexcept {
+    char line[512];
+    size_t at = 0;
+    for (; *pieces != nullptr; pieces++)
+        for (const char* c = *pieces; *c != 0 && at + 1 < sizeof line; c++) line[at++] = *c;
+    line[at] = 0;
+    fatal_line(line);
+}
+
+}  // namespace fermata::front
