@@ -1,0 +1,9 @@
+// The answer to MPI functions that this build does not support.
+#pragma once
+
+namespace fermata::front {
+
+// One line that names the function, then MPI_ERR_UNSUPPORTED_OPERATION through the default error handler.
+int unsupported(const char* function) noexcept;
+
+}  // namespace fermata::front
