@@ -1,0 +1,294 @@
+#include "lower/agent.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <charconv>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "lower/rank_image.h"
+#include "lower/services.h"
+#include "split/fds/descriptors.h"
+#include "split/process/state.h"
+#include "split/threads/donors.h"
+#include "split/threads/stop.h"
+
+namespace fermata::lower {
+namespace {
+
+namespace threads = split::threads;
+
+// While a checkpoint is pending the agent looks this often by itself: parked threads ring the bell for most
+// events.
+constexpr long kPendingTick = 300'000;     // ns
+constexpr long kIdleTick = 1'000'000'000;  // ns; only to notice threads that have ended
+// One attempt to stop all threads; between attempts the agent pulls messages, so that senders come out.
+constexpr uint64_t kStopSlice = 2'000'000;  // ns
+
+uint64_t now() {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+uint32_t generation_number(const std::string& name) {
+    uint32_t number = 0;
+    auto dash = name.rfind('-');
+    if (dash != std::string::npos) std::from_chars(name.data() + dash + 1, name.data() + name.size(), number);
+    return number;
+}
+
+sem_t ready;
+
+}  // namespace
+
+Agent::Agent(AgentTask task) : task_(std::move(task)), link_(task_.config) {
+    if (!split::lower_descriptor(link_.fd())) link_.adopt(split::raise_descriptor(link_.fd()));
+}
+
+Agent& Agent::start(AgentTask task) {
+    auto* agent = new Agent(std::move(task));  // for the life of the process
+    sem_init(&ready, 0, 0);
+    pthread_t thread;
+    int error = pthread_create(
+        &thread, nullptr,
+        [](void* self) -> void* {
+            static_cast<Agent*>(self)->run();
+            return nullptr;
+        },
+        agent);
+    if (error) fail("cannot create the agent thread: {}", std::strerror(error));
+    pthread_detach(thread);
+    while (sem_wait(&ready) != 0) {
+    }
+    return *agent;
+}
+
+void Agent::run() {
+    threads::enter_agent();
+    sem_post(&ready);
+    wire::Hello hello = link_.hello(task_.facts.rank, task_.facts.size, task_.facts.library.c_str(),
+                                    task_.facts.version.c_str());
+    hello.restarted_from = task_.config.generation;
+    link_.send(hello);
+    for (;;) {
+        pollfd fds[2] = {{threads::bell_fd(), POLLIN, 0}, {link_.fd(), POLLIN, 0}};
+        timespec wait{0, kPendingTick};
+        if (stage_ == Stage::idle) wait = {kIdleTick / 1'000'000'000, 0};
+        ppoll(fds, lost_ ? 1 : 2, &wait, nullptr);
+        threads::answer_bell();
+        threads::serve_donor_requests();
+        if (stage_ == Stage::idle && (fds[0].revents | fds[1].revents) == 0) threads::collect_ended_threads();
+        mailbox();
+        if (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 1) rebuild();
+        while (auto message = link_.receive()) handle(*message);
+        if (link_.closed() && !lost_) {
+            lost_ = true;
+            if (stage_ != Stage::idle) resume(epoch_);
+            say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints",
+                            task_.facts.rank));
+        }
+        tick();
+    }
+}
+
+void Agent::mailbox() {
+    if (auto line = take_warning())
+        link_.send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, *line)});
+    if (auto fatal = take_fatal()) {
+        if (lost_ || !link_.send(wire::Fatal{fatal->line, fatal->code})) {
+            say("error: " + fatal->line);
+            ::_exit(fatal->code);
+        }
+    }
+    if (take_finalize_arrival()) {
+        // Without a tree nobody can answer: every rank then goes into the real MPI_Finalize by itself.
+        if (lost_ || !link_.send(wire::ArrivedFinalize{})) release_finalize();
+    }
+}
+
+void Agent::handle(const wire::Message& message) {
+    spdlog::debug("rank {}: {}", task_.facts.rank, wire::name_of(message));
+    if (auto* m = std::get_if<wire::Clock>(&message)) {
+        if (the_upper()) the_upper()->inbox(m->bytes.data(), m->bytes.size());
+    } else if (auto* m = std::get_if<wire::Begin>(&message)) {
+        begin(*m);
+    } else if (auto* m = std::get_if<wire::Freeze>(&message)) {
+        freeze(*m);
+    } else if (auto* m = std::get_if<wire::Drain>(&message)) {
+        drain(*m);
+    } else if (auto* m = std::get_if<wire::Save>(&message)) {
+        save(*m);
+    } else if (auto* m = std::get_if<wire::Resume>(&message)) {
+        resume(m->epoch);
+    } else if (auto* m = std::get_if<wire::Cancel>(&message)) {
+        resume(m->epoch);
+    } else if (auto* m = std::get_if<wire::Stop>(&message)) {
+        stop(*m);
+    } else if (std::holds_alternative<wire::Query>(message)) {
+        query();
+    } else if (std::holds_alternative<wire::FinalizeReleased>(message)) {
+        release_finalize();
+    } else if (std::holds_alternative<wire::Go>(message)) {
+        go();
+    }
+}
+
+void Agent::tick() {
+    if (stage_ == Stage::idle || !the_upper()) return;
+    if (stage_ == Stage::converge) the_upper()->poll(now());
+    clock_out();
+    if (stage_ == Stage::freeze) try_freeze();
+}
+
+void Agent::clock_out() {
+    // Larger than any clock message (src/clock/messages.h splits tables into parts).
+    static char buffer[1 << 16];
+    while (size_t size = the_upper()->outbox(buffer, sizeof buffer)) {
+        auto* bytes = reinterpret_cast<const std::byte*>(buffer);
+        link_.send(wire::Clock{{bytes, bytes + size}});
+    }
+}
+
+void Agent::begin(const wire::Begin& m) {
+    char why[512] = "";
+    if (!the_upper()) {
+        link_.send(wire::Refuse{m.epoch, "the program has not started yet"});
+    } else if (the_upper()->refuses(why, sizeof why)) {
+        link_.send(wire::Refuse{m.epoch, why});
+    } else {
+        stage_ = Stage::converge;
+        epoch_ = m.epoch;
+        frozen_ = false;
+    }
+}
+
+void Agent::freeze(const wire::Freeze& m) {
+    if (stage_ != Stage::converge || m.epoch != epoch_) return;
+    stage_ = Stage::freeze;
+    the_upper()->freeze();
+    threads::ask_all_to_stop();
+    try_freeze();
+}
+
+void Agent::try_freeze() {
+    if (!frozen_) {
+        threads::StopReport report = threads::stop_all(now() + kStopSlice);
+        split::DrainReport drained{};
+        the_upper()->drain(&drained);
+        if (!report.stopped) {
+            for (const auto& thread : report.missing)
+                spdlog::debug("rank {}: thread {} {}", task_.facts.rank, thread.tid, thread.where);
+            return;
+        }
+        frozen_ = true;
+        link_.send(wire::Frozen{epoch_, drained.sent});
+        return;
+    }
+    // Others may still be inside a send to this rank: pulling lets them out.
+    split::DrainReport ignored{};
+    the_upper()->drain(&ignored);
+}
+
+void Agent::drain(const wire::Drain& m) {
+    if (m.epoch != epoch_ || !frozen_) return;
+    stage_ = Stage::drain;
+    split::DrainReport report{};
+    the_upper()->drain(&report);
+    link_.send(wire::Drained{m.epoch, m.round, report.sent, report.received, report.open});
+}
+
+void Agent::save(const wire::Save& m) {
+    if (m.epoch != epoch_ || !frozen_) return;
+    stage_ = Stage::save;
+    wire::Saved answer;
+    answer.epoch = m.epoch;
+    answer.rank = task_.facts.rank;
+    answer.file = fmt::format("rank-{:06}.img", task_.facts.rank);
+    uint64_t start = now();
+    try {
+        image::Identity identity{task_.job, generation_number(m.generation),
+                                 static_cast<uint32_t>(task_.facts.rank),
+                                 static_cast<uint32_t>(task_.facts.size)};
+        SavedImage saved = save_image(m.directory + "/" + answer.file, identity, task_.program);
+        answer.bytes = saved.summary.bytes;
+        answer.checksum = saved.summary.checksum.hex();
+        for (const std::string& line : saved.warnings)
+            link_.send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
+    } catch (const std::exception& error) {
+        answer.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
+    }
+    answer.suspend_us = (now() - start) / 1000;
+    link_.send(answer);
+}
+
+void Agent::resume(uint32_t epoch) {
+    if (stage_ != Stage::idle) {
+        the_upper()->resume(0);
+        threads::resume_all();
+        stage_ = Stage::idle;
+        frozen_ = false;
+    }
+    if (!lost_) link_.send(wire::Resumed{epoch});
+}
+
+void Agent::stop(const wire::Stop& m) {
+    // The job ends here. A proper MPI_Finalize keeps the launcher quiet; it may wait for operations that were
+    // never completed (they are in the image), so it does not get for ever.
+    pthread_t guard;
+    pthread_create(
+        &guard, nullptr,
+        [](void*) -> void* {
+            sleep(5);
+            ::_exit(0);
+        },
+        nullptr);
+    finish_mpi();
+    ::_exit(0);
+}
+
+void Agent::query() {
+    static char text[16384];
+    wire::Diagnosis answer;
+    if (the_upper()) {
+        size_t size = the_upper()->diagnosis(text, sizeof text);
+        answer.text.assign(text, size);
+    }
+    link_.send(answer);
+}
+
+void Agent::finish_restart(RestartTask task) {
+    restart_ = std::make_unique<RestartTask>(std::move(task));
+    __atomic_store_n(&restart_ready_, 1, __ATOMIC_RELEASE);
+    threads::poke_agent();
+}
+
+void Agent::rebuild() {
+    restart_ready_ = 2;
+    std::string error = restart_->error;
+    if (error.empty()) {
+        char line[1024] = "";
+        if (the_upper()->rebuild(line, sizeof line) != 0)
+            error = line[0] ? line : "cannot rebuild the MPI objects";
+    }
+    if (!error.empty()) error = fmt::format("rank {}: {}", task_.facts.rank, error);
+    link_.send(wire::Restored{error.empty(), error});
+}
+
+void Agent::go() {
+    if (!restart_ || restart_ready_ != 2) return;
+    the_upper()->resume(1);
+    split::process::Restored timers = split::process::restore_timers(restart_->process_state);
+    for (const std::string& line : timers.warnings)
+        link_.send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
+    if (!timers.error.empty())
+        link_.send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, timers.error)});
+    restart_.reset();
+    threads::resume_all();
+}
+
+}  // namespace fermata::lower

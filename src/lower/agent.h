@@ -1,0 +1,67 @@
+// The agent: one lower-half thread per rank that speaks with the tree, stops and resumes the upper threads,
+// drains and saves. It is the only one that uses MPI after the freeze.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "job/agent_link.h"
+#include "lower/mpi_start.h"
+
+namespace fermata::lower {
+
+struct AgentTask {
+    job::AgentConfig config;
+    MpiFacts facts;
+    std::string program;
+    uint64_t job = 0;  // image::Identity::job
+};
+
+// What the main thread asks of the agent during a restart.
+struct RestartTask {
+    std::string process_state;  // for the timers
+    std::string error;          // why this rank could not be restored so far; empty = fine
+};
+
+class Agent {
+  public:
+    // Starts the thread; returns when it is ready to serve donors. Connects to the node daemon first
+    // (throws).
+    static Agent& start(AgentTask task);
+    // Restart: the memory, threads and process state are back, or `error` says why not. The agent rebuilds
+    // the MPI objects, reports, waits for Go and lets all threads run. Returns at once.
+    void finish_restart(RestartTask task);
+
+  private:
+    explicit Agent(AgentTask task);
+    void run();
+    void handle(const wire::Message& message);
+    void tick();
+    void clock_out();
+    void rebuild();
+
+    // Phases of a checkpoint, as far as a rank sees them.
+    enum class Stage { idle, converge, freeze, drain, save };
+    void begin(const wire::Begin& m);
+    void freeze(const wire::Freeze& m);
+    void try_freeze();
+    void drain(const wire::Drain& m);
+    void save(const wire::Save& m);
+    void resume(uint32_t epoch);
+    void stop(const wire::Stop& m);
+    void go();
+    void query();
+    void mailbox();
+
+    AgentTask task_;
+    job::AgentLink link_;
+    Stage stage_ = Stage::idle;
+    uint32_t epoch_ = 0;
+    bool frozen_ = false;
+    bool lost_ = false;  // the daemon is gone: no more checkpoints
+    std::unique_ptr<RestartTask> restart_;
+    uint32_t restart_ready_ = 0;  // futex-free flag: set before the bell is rung
+};
+
+}  // namespace fermata::lower

@@ -1,0 +1,164 @@
+// The lower half: an ordinary MPI program, started by the site's mpiexec, that carries the application above
+// it.
+//
+//     lower-MPI -- PROGRAM ARGUMENTS…      first start
+//     FERMATA_RESTORE=… lower-MPI          restart
+//
+// Both are one path: MPI starts, the address space is parted, and then the upper half comes either from a
+// program or from an image.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "lower/agent.h"
+#include "lower/binding/binding.h"
+#include "lower/rank_image.h"
+#include "lower/services.h"
+#include "lower/thread_need.h"
+#include "split/address/error.h"
+#include "split/address/partition.h"
+#include "split/alloc/lower_alloc.h"
+#include "split/fds/descriptors.h"
+#include "split/loader/loader.h"
+#include "split/process/state.h"
+#include "split/threads/donors.h"
+#include "split/threads/records.h"
+#include "split/threads/restart.h"
+#include "split/threads/signals.h"
+#include "split/threads/stop.h"
+
+namespace fermata::lower {
+namespace {
+
+namespace threads = split::threads;
+
+struct Options {
+    std::string program;
+    std::vector<std::string> arguments;
+    std::string front_dir;  // beside the libexec folder: lib/fermata/fronts
+};
+
+std::string own_directory() {
+    char path[4096];
+    ssize_t n = ::readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0) fail_errno("cannot read /proc/self/exe");
+    std::string self(path, static_cast<size_t>(n));
+    return self.substr(0, self.rfind('/'));
+}
+
+Options parse(int argc, char** argv) {
+    Options options;
+    options.front_dir = own_directory() + "/../../lib/fermata/fronts";
+    if (char* real = ::realpath(options.front_dir.c_str(), nullptr)) {
+        options.front_dir = real;
+        ::free(real);
+    }
+    int at = 1;
+    if (at < argc && std::strcmp(argv[at], "--") == 0) ++at;
+    if (at < argc) options.program = argv[at++];
+    for (; at < argc; ++at) options.arguments.emplace_back(argv[at]);
+    return options;
+}
+
+uint64_t job_number(const std::string& job_id) {
+    uint64_t number = 0;
+    std::from_chars(job_id.data(), job_id.data() + std::min<size_t>(job_id.size(), 16), number, 16);
+    return number;
+}
+
+// The parts of a start that come before anybody knows whether it is a first one.
+MpiFacts bring_up_mpi(ThreadNeed need) {
+    split::begin_descriptors();
+    MpiFacts facts = start_mpi(need);
+    split::end_descriptors();
+    if (facts.crowded) g_yield = 64;
+    return facts;
+}
+
+[[noreturn]] void start_program(const Options& options, const job::AgentConfig& config, const MpiFacts& facts,
+                                uint64_t mask) {
+    split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
+    if (!check.error.empty()) fail("{}", check.error);
+    make_bridge(facts, check.program, config.restarts);
+    threads::create_table();
+    split::process::note_inherited();
+    threads::install_stop_handler(split::kWindow.end);
+    Agent::start({config, facts, check.program, job_number(config.job_id)});
+    job::AgentConfig::forget_environment();
+    threads::note_present_threads();
+
+    split::ProgramSpec spec;
+    spec.program = options.program;
+    spec.arguments = options.arguments;
+    spec.front_dir = options.front_dir;
+    spec.preload = {options.front_dir + "/libfermata-front.so"};
+    spec.bridge = the_bridge();
+    split::StartedProgram started = split::load_program(spec);
+    threads::drop_lower_handlers(split::kWindow.end);
+    threads::unblock_for_upper(mask);
+    split::enter_program(started);
+}
+
+[[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts) {
+    make_bridge(facts, "", config.restarts);
+    threads::install_stop_handler(split::kWindow.end);
+    std::string path = fmt::format("{}/rank-{:06}.img", config.restore, facts.rank);
+    LoadedImage image = load_image(path, facts.rank, facts.size);
+    make_bridge(facts, image.program, config.restarts);
+    set_upper(image.upper);
+    image.upper->bridge = the_bridge();
+    if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", path, why);
+
+    Agent& agent = Agent::start({config, facts, image.program, image.identity.job});
+    threads::note_present_threads();
+    threads::drop_lower_handlers(split::kWindow.end);
+    RestartTask task;
+    task.process_state = image.process_state;
+    threads::RestoreReport made = threads::restore_threads();
+    task.error = made.error;
+    if (task.error.empty()) {
+        split::process::Restored restored = split::process::restore(
+            image.process_state, {split::lower_descriptor_base(), split::kWindow.end});
+        task.error = restored.error;
+        for (const std::string& line : restored.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
+    }
+    for (const std::string& line : made.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
+    agent.finish_restart(std::move(task));
+    threads::continue_main();
+}
+
+int run(int argc, char** argv) {
+    split::ensure_layout(argv);
+    split::prepare_lower();
+    job::AgentConfig config = job::AgentConfig::from_environment();
+    if (config.job_id.empty()) fail("this program is a part of Fermata; use `fermata run`");
+    start_log(fmt::format("pid {}", ::getpid()));
+    if (std::string why = threads::unsupported_machine(); !why.empty()) fail("{}", why);
+    Options options = parse(argc, argv);
+    bool restart = !config.restore.empty();
+    if (options.program.empty() && !restart) fail("no program to run");
+    job::AgentLink::ensure_daemon(config);
+    uint64_t mask = threads::block_signals_for_init();
+    MpiFacts facts = bring_up_mpi(thread_need(options.program));
+    split::partition();
+    threads::make_bell(split::lower_descriptor_base());
+    if (restart) continue_image(config, facts);
+    start_program(options, config, facts, mask);
+}
+
+}  // namespace
+}  // namespace fermata::lower
+
+int main(int argc, char** argv) {
+    try {
+        return fermata::lower::run(argc, argv);
+    } catch (const std::exception& error) {
+        fermata::say(std::string("error: ") + error.what());
+        // The other ranks may already be inside MPI: the launcher ends them when one fails.
+        ::_exit(1);
+    }
+}

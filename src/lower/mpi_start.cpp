@@ -1,0 +1,65 @@
+#include "lower/mpi_start.h"
+
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "lower/binding/binding.h"
+
+namespace fermata::lower {
+namespace {
+
+// Standard-ABI thread levels (MPI-5.0, 20.4).
+constexpr int kStdSerialized = 2048, kStdMultiple = 4096;
+
+bool node_is_crowded() {
+    MPI_Comm node;
+    int ranks = 1;
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) == MPI_SUCCESS) {
+        MPI_Comm_size(node, &ranks);
+        MPI_Comm_free(&node);
+    }
+    cpu_set_t cpus;
+    int cores = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    // One rank bound to one core is not crowding, even if the node has as many ranks as cores.
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return ranks > (cores > 1 ? cores : online);
+}
+
+}  // namespace
+
+MpiFacts start_mpi(ThreadNeed need) {
+    // The agent drains while every application thread stands still, one caller at a time: SERIALIZED in
+    // words. Open MPI 4.1 pays with mutexes for every level above FUNNELED (opal_uses_threads) although one
+    // caller at a time works without them; MPICH 4.0 pays only for MULTIPLE.
+    int serial = std::string(binding_name()) == "openmpi" ? MPI_THREAD_FUNNELED : MPI_THREAD_SERIALIZED;
+    int wanted = need == ThreadNeed::many ? MPI_THREAD_MULTIPLE : serial;
+    int provided = 0;
+    if (MPI_Init_thread(nullptr, nullptr, wanted, &provided) != MPI_SUCCESS)
+        fail("MPI_Init_thread of {} failed", binding_name());
+    if (provided < serial)
+        fail("{} offers only thread level {}; Fermata needs {}", binding_name(), provided, serial);
+    if (int code = binding_ready())
+        fail("{}: cannot set up the predefined objects (error class {})", binding_name(), code);
+    MpiFacts facts;
+    MPI_Comm_rank(MPI_COMM_WORLD, &facts.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &facts.size);
+    facts.thread_level = provided == MPI_THREAD_MULTIPLE ? kStdMultiple : kStdSerialized;
+    facts.crowded = node_is_crowded();
+    facts.library = binding_name();
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    facts.version = text;
+    facts.version = facts.version.substr(0, facts.version.find('\n'));
+    return facts;
+}
+
+void finish_mpi() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized) MPI_Finalize();
+}
+
+}  // namespace fermata::lower

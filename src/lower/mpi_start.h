@@ -1,0 +1,25 @@
+// The real MPI library's start and end: the only file of the lower half, beside the binding, that sees mpi.h.
+#pragma once
+
+#include <string>
+
+namespace fermata::lower {
+
+// How many threads the application may use MPI from; decided before the application runs.
+enum class ThreadNeed { one, many };
+
+struct MpiFacts {
+    int rank = 0;
+    int size = 0;
+    int thread_level = 0;  // standard-ABI value of what the application may count on
+    bool crowded = false;  // this node has more ranks than cores
+    std::string library;   // "openmpi" or "mpich"
+    std::string version;   // first line of MPI_Get_library_version
+};
+
+// MPI_Init_thread; errors return from here on. Throws fermata::Error.
+MpiFacts start_mpi(ThreadNeed need);
+// MPI_Finalize, unless it was done. Any thread that may call MPI.
+void finish_mpi();
+
+}  // namespace fermata::lower

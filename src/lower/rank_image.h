@@ -1,0 +1,34 @@
+// One rank's image: what of the split process goes into it, and how it comes back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "image/image.h"
+#include "split/bridge.h"
+
+namespace fermata::lower {
+
+struct SavedImage {
+    image::Summary summary;
+    std::vector<std::string> warnings;
+};
+
+// All upper threads are stopped. Writes `path`. Throws fermata::Error or split::Error; the file is then
+// removed.
+SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program);
+
+// What is known of an image before its memory is mapped.
+struct LoadedImage {
+    image::Identity identity;
+    std::string program;
+    split::UpperServices* upper = nullptr;
+    std::string process_state;
+    std::vector<std::string> warnings;
+};
+
+// Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
+// expected or damaged.
+LoadedImage load_image(const std::string& path, int rank, int size);
+
+}  // namespace fermata::lower

@@ -1,0 +1,128 @@
+// The functions behind the Bridge run in upper threads with the upper thread pointer: no TLS, no errno, no
+// malloc of this half. What needs more is left in a mailbox for the agent.
+#include "lower/services.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "fermata_table.h"
+#include "lower/binding/binding.h"
+#include "split/threads/donors.h"
+#include "split/threads/stop.h"
+
+namespace fermata::lower {
+namespace {
+
+split::Bridge bridge;
+split::UpperServices* upper;
+char program_path[4096];
+volatile uint32_t finalize_released;
+
+// One line for the agent. A second one waits until the first is taken; both are rare.
+struct Mailbox {
+    std::atomic<uint32_t> state{0};  // 0 empty, 1 being written, 2 full
+    char line[1024];
+    int code;
+};
+Mailbox warning, fatal;
+std::atomic<uint32_t> finalize_arrived{0};
+
+// System calls that leave errno (TLS) alone.
+long raw(long number, long a = 0, long b = 0, long c = 0) noexcept {
+    long result;
+    asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+    return result;
+}
+void nap() noexcept {
+    struct {
+        long seconds, nanoseconds;
+    } time{0, 1'000'000};
+    raw(SYS_nanosleep, reinterpret_cast<long>(&time));
+}
+
+// False when the box stayed full for two seconds.
+bool put(Mailbox& box, const char* line, int code) noexcept {
+    for (int tries = 0; tries < 2000; ++tries) {
+        uint32_t empty = 0;
+        if (box.state.compare_exchange_strong(empty, 1)) {
+            size_t n = 0;
+            for (; line[n] && n + 1 < sizeof box.line; ++n) box.line[n] = line[n];
+            box.line[n] = 0;
+            box.code = code;
+            box.state.store(2);
+            split::threads::poke_agent();
+            return true;
+        }
+        nap();
+    }
+    return false;
+}
+
+void warn(const char* line) noexcept { put(warning, line, 0); }
+
+[[noreturn]] void end_job(const char* line, int code) noexcept {
+    if (put(fatal, line, code))
+        // The root ends the job when it has said the line; ten seconds are more than it needs.
+        for (int i = 0; i < 10000; ++i) nap();
+    else
+        raw(SYS_write, 2, reinterpret_cast<long>(line), static_cast<long>(std::strlen(line)));
+    for (;;) raw(SYS_exit_group, code);
+}
+
+void arrive_finalize() noexcept {
+    finalize_arrived.store(1);
+    split::threads::poke_agent();
+}
+
+void register_upper(split::UpperServices* services) noexcept { upper = services; }
+
+}  // namespace
+
+split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, uint32_t restarts) {
+    std::strncpy(program_path, program.c_str(), sizeof program_path - 1);
+    bridge.version = split::kBridgeVersion;
+    bridge.abi_hash = mpi::kAbiHash;
+    bridge.mpi = &binding_table();
+    bridge.attach = split::threads::attach;
+    bridge.stop_point = split::threads::fermata_stop_point;
+    bridge.poke_agent = split::threads::poke_agent;
+    bridge.arrive_finalize = arrive_finalize;
+    bridge.finalize_released = &finalize_released;
+    bridge.warn = warn;
+    bridge.fatal = end_job;
+    bridge.register_upper = register_upper;
+    bridge.world_rank = facts.rank;
+    bridge.world_size = facts.size;
+    bridge.thread_level = facts.thread_level;
+    bridge.restarted = restarts;
+    bridge.program = program_path;
+    bridge.mpi_library = binding_name();
+    bridge.os_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    return &bridge;
+}
+
+split::Bridge* the_bridge() { return &bridge; }
+split::UpperServices* the_upper() { return upper; }
+void set_upper(split::UpperServices* services) { upper = services; }
+
+std::optional<std::string> take_warning() {
+    if (warning.state.load() != 2) return {};
+    std::string line = warning.line;
+    warning.state.store(0);
+    return line;
+}
+
+std::optional<FatalRequest> take_fatal() {
+    if (fatal.state.load() != 2) return {};
+    FatalRequest request{fatal.line, fatal.code};
+    fatal.state.store(0);
+    return request;
+}
+
+bool take_finalize_arrival() { return finalize_arrived.exchange(0) != 0; }
+void release_finalize() { finalize_released = 1; }
+
+}  // namespace fermata::lower

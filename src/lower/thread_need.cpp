@@ -1,0 +1,55 @@
+#include "lower/thread_need.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "split/loader/program.h"
+
+namespace fermata::lower {
+namespace {
+
+// The name stands in the dynamic string table of whoever imports it.
+bool mentions_threads(const std::string& path) {
+    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return true;
+    struct stat st {};
+    bool found = true;
+    if (::fstat(fd, &st) == 0 && st.st_size > 0) {
+        auto size = static_cast<size_t>(st.st_size);
+        void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (data != MAP_FAILED) {
+            found =
+                ::memmem(data, size, "MPI_Init_thread", 15) || ::memmem(data, size, "mpi_init_thread", 15);
+            ::munmap(data, size);
+        }
+    }
+    ::close(fd);
+    return found;
+}
+
+bool is_mpi_itself(const std::string& path) {
+    std::string name = path.substr(path.rfind('/') + 1);
+    return name.starts_with("libmpi") || name.starts_with("libopen-") || name.starts_with("libfermata");
+}
+
+}  // namespace
+
+ThreadNeed thread_need(const std::string& program) {
+    if (const char* said = std::getenv("FERMATA_THREADS"))
+        return std::strcmp(said, "one") == 0 ? ThreadNeed::one : ThreadNeed::many;
+    if (program.empty()) return ThreadNeed::many;
+    split::ProgramCheck check = split::inspect_program(program);
+    if (!check.error.empty()) return ThreadNeed::one;  // it will be refused anyway
+    if (check.abi == split::MpiAbi::none) return ThreadNeed::many;
+    if (mentions_threads(check.binary)) return ThreadNeed::many;
+    for (const std::string& library : check.libraries)
+        if (!is_mpi_itself(library) && mentions_threads(library)) return ThreadNeed::many;
+    return ThreadNeed::one;
+}
+
+}  // namespace fermata::lower
