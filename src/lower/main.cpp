@@ -70,6 +70,10 @@ uint64_t job_number(const std::string& job_id) {
     return number;
 }
 
+std::string image_path(const job::AgentConfig& config, int rank) {
+    return fmt::format("{}/rank-{:06}.img", config.restore, rank);
+}
+
 // The parts of a start that come before anybody knows whether it is a first one.
 MpiFacts bring_up_mpi(ThreadNeed need) {
     split::begin_descriptors();
@@ -106,7 +110,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 [[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts) {
     make_bridge(facts, "", config.restarts);
     threads::install_stop_handler(split::kWindow.end);
-    std::string path = fmt::format("{}/rank-{:06}.img", config.restore, facts.rank);
+    std::string path = image_path(config, facts.rank);
     LoadedImage image = load_image(path, facts.rank, facts.size);
     make_bridge(facts, image.program, config.restarts);
     set_upper(image.upper);
@@ -143,7 +147,8 @@ int run(int argc, char** argv) {
     if (options.program.empty() && !restart) fail("no program to run");
     job::AgentLink::ensure_daemon(config);
     uint64_t mask = threads::block_signals_for_init();
-    MpiFacts facts = bring_up_mpi(thread_need(options.program));
+    MpiFacts facts =
+        bring_up_mpi(thread_need(restart ? program_of_image(image_path(config, 0)) : options.program));
     split::partition();
     threads::make_bell(split::lower_descriptor_base());
     if (restart) continue_image(config, facts);

@@ -115,6 +115,14 @@ SavedImage save_image(const std::string& path, const image::Identity& identity, 
     return saved;
 }
 
+std::string program_of_image(const std::string& path) {
+    try {
+        return text_of(image::Reader(path).blob(kProgram));
+    } catch (const std::exception&) {
+        return {};
+    }
+}
+
 LoadedImage load_image(const std::string& path, int rank, int size) {
     image::Reader reader(path);
     LoadedImage loaded;

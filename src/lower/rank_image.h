@@ -27,6 +27,9 @@ struct LoadedImage {
     std::vector<std::string> warnings;
 };
 
+// The program an image is of; empty when it cannot be read (load_image will say why).
+std::string program_of_image(const std::string& path);
+
 // Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
 // expected or damaged.
 LoadedImage load_image(const std::string& path, int rank, int size);

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Unmodified programs: checkpointed while they run, killed, continued on both libraries, results compared.
+
+    application_test.py CASE [--moments N] [--seed S] [--mpi openmpi,mpich]
+
+For each moment: start, checkpoint after a chosen line of output, kill -9 every rank, continue the generation on every
+library; its output must be the rest of the undisturbed run's, to the last byte that is not a time.
+"""
+import argparse
+import dataclasses
+import pathlib
+import random
+import re
+import shutil
+import sys
+import time
+
+import harness
+from harness import PROGRAMS, Failure, Job, Scratch, check
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+
+@dataclasses.dataclass
+class Case:
+    program: list
+    abi: str = "openmpi"           # the library it was built for: the native run uses it
+    ranks: int = 2
+    keep: str = r"^(step|mix|heat|hybrid|threads|pickle_mix)\b"  # lines that are results
+    files: tuple = ()              # copied to the working directory
+    result_file: str = ""          # results are in this file instead of on standard output
+    patience: float = 120
+
+
+CASES = {
+    "lammps": Case(["lmp", "-in", "in.melt", "-log", "none", "-nocite", "-var", "steps", "200"],
+                   keep=r"^\s+\d+(\s+-?[\d.]+(e[-+]\d+)?){5}\s*$", files=(HERE / "in.melt",)),
+    "hpcc": Case(["hpcc"], keep=r"(\|\|Ax-b.*=|Scaled residual:|_residual=|maxErr=|Errors=|^Found|Validates|Success=)",
+                 files=(HERE / "hpccinf.txt",), result_file="hpccoutf.txt", patience=240),
+    "fortran.openmpi": Case([PROGRAMS / "heat.openmpi", "30", "8000"]),
+    "fortran.mpich": Case([PROGRAMS / "heat.mpich", "30", "8000"], abi="mpich"),
+    "c.openmpi": Case([PROGRAMS / "mix.openmpi", "30", "20000"], ranks=3),
+    "c.mpich": Case([PROGRAMS / "mix.mpich", "30", "20000"], abi="mpich", ranks=3),
+    "mpi4py": Case(["/usr/bin/python3", HERE.parent / "programs" / "pickle_mix.py", "30", "400"]),
+    "openmp": Case([PROGRAMS / "hybrid.openmpi", "20", "10"]),
+    "threads": Case([PROGRAMS / "threads.openmpi", "10", "40", "20000"]),
+    "nonpie": Case([PROGRAMS / "mix.nonpie", "30", "20000"]),
+    "multi": Case([PROGRAMS / "mix.openmpi", "60", "20000"]),
+    "big": Case([PROGRAMS / "mix.openmpi", "30", "30000", "3072"], patience=600),
+}
+
+
+def results(case, lines, cwd):
+    if case.result_file:
+        lines = (cwd / case.result_file).read_text(errors="replace").splitlines()
+        # Times, rates and dates differ from run to run.
+        return [line for line in lines if re.search(case.keep, line)]
+    return [line for line in lines if re.search(case.keep, line)]
+
+
+def prepare(case, cwd):
+    cwd.mkdir()
+    for file in case.files:
+        shutil.copy(file, cwd)
+
+
+def take_checkpoint(case, job, reference, when, cwd, rng):
+    """Waits for the line of output at fraction `when` of the run, a little longer, and takes a checkpoint."""
+    wanted = int(when * len(reference))
+    if case.result_file:
+        time.sleep(when * case.duration)
+    else:
+        job.wait_until(lambda: len(results(case, job.lines(), cwd)) >= wanted, f"line {wanted} of {len(reference)}",
+                       case.patience)
+        time.sleep(rng.random() * case.duration / max(1, len(reference)))
+    said = job.checkpoint(timeout=case.patience)
+    print(f"  checkpoint after {len(results(case, job.lines(), cwd)) if not case.result_file else '?'} of "
+          f"{len(reference)} lines: {said['generation']}, {said['bytes'] / 2**20:.1f} MiB, {said['seconds']:.3f} s",
+          flush=True)
+    return said["generation"]
+
+
+def continued(case, reference, cwd, mpi, generation, extra=()):
+    """Restarts `generation` and compares what it prints with the end of the reference."""
+    number = int(generation.split("-")[1])
+    with Job.restart(cwd, mpi=mpi, generation=number, extra=extra) as job:
+        lines = job.finish(timeout=case.patience)
+        got = results(case, lines, cwd)
+        check(got, f"{generation} on {mpi}: no result line in the output:\n{job.output()[-2000:]}")
+        tail = reference if case.result_file else reference[-len(got):]
+        check(got == tail, f"{generation} on {mpi}: results differ\n got: {got[:3]} … {got[-3:]}\nwant: {tail[:3]} … "
+              f"{tail[-3:]}")
+    print(f"  {generation} continued on {mpi}: {len(got)} of {len(reference)} lines, identical", flush=True)
+
+
+def reference_run(case, base):
+    cwd = base / "native"
+    prepare(case, cwd)
+    start = time.monotonic()
+    lines = harness.native(case.program, case.ranks, case.abi, cwd)
+    case.duration = time.monotonic() - start
+    reference = results(case, lines, cwd)
+    check(len(reference) > 2, f"the native run printed no results: {lines[-5:]}")
+    print(f"  native: {case.duration:.1f} s, {len(reference)} lines of results", flush=True)
+    return reference
+
+
+def test_moments(case, base, options, rng):
+    reference = reference_run(case, base)
+    for moment in range(options.moments):
+        cwd = base / f"moment-{moment}"
+        prepare(case, cwd)
+        # Spread over the run, each at a random place of its share.
+        when = 0.05 + 0.75 * (moment + rng.random()) / options.moments
+        with Job.run(case.program, case.ranks, cwd) as job:
+            generation = take_checkpoint(case, job, reference, when, cwd, rng)
+            job.kill_ranks()
+        for mpi in options.mpi.split(","):
+            continued(case, reference, cwd, mpi, generation)
+
+
+def test_multi(case, base, options, rng):
+    """20 checkpoints in one run; the run itself is right; restarts from the 1st, 10th and 20th; and a restarted job
+    is checkpointed and restarted again."""
+    reference = reference_run(case, base)
+    cwd = base / "run"
+    prepare(case, cwd)
+    generations = []
+    with Job.run(case.program, case.ranks, cwd, extra=["--keep", "100"]) as job:
+        for i in range(20):
+            generations.append(take_checkpoint(case, job, reference, 0.04 * i + 0.02, cwd, rng))
+        got = results(case, job.finish(case.patience), cwd)
+        check(got == reference, "the checkpointed run itself printed something else than the native one")
+    libraries = options.mpi.split(",")
+    for i, generation in enumerate([generations[0], generations[9], generations[19]]):
+        continued(case, reference, cwd, libraries[i % len(libraries)], generation)
+    with Job.restart(cwd, mpi=libraries[-1], generation=1, extra=["--keep", "100"]) as job:
+        job.wait_until(lambda: len(results(case, job.lines(), cwd)) >= 10, "ten lines after the restart")
+        again = job.checkpoint()["generation"]
+        job.kill_ranks()
+    for mpi in libraries:
+        continued(case, reference, cwd, mpi, again)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("case", choices=sorted(CASES))
+    parser.add_argument("--moments", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
+    parser.add_argument("--mpi", default="openmpi,mpich")
+    options = parser.parse_args()
+    case = CASES[options.case]
+    print(f"{options.case}: seed {options.seed}", flush=True)
+    rng = random.Random(options.seed)
+    try:
+        with Scratch(options.case) as base:
+            (test_multi if options.case == "multi" else test_moments)(case, base, options, rng)
+    except Failure as failure:
+        print(f"FAILED {options.case}: {failure}", flush=True)
+        return 1
+    print(f"passed {options.case}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
