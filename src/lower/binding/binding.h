@@ -20,8 +20,8 @@ const char* binding_name();  // "openmpi" or "mpich"
 // standard error class.
 int binding_ready();
 
-// Tests between two sched_yield while a spin waits; 0 = only after a long fruitless time. The lower main sets a
-// small number when this node has more ranks than cores.
+// Tests between two sched_yield while a spin waits; 0 = only after a long fruitless time. The lower main sets
+// a small number when this node has more ranks than cores.
 extern volatile uint32_t g_yield;
 
 }  // namespace fermata::lower

@@ -1,4 +1,5 @@
-// Compiled without stack protector: the thread pointer changes inside call_upper, and the canary lives in TLS.
+// Compiled without stack protector: the thread pointer changes inside call_upper, and the canary lives in
+// TLS.
 #include "lower/binding/callback.h"
 
 #include <sys/mman.h>
@@ -46,7 +47,8 @@ void put_back(Pool& p, OpRecord* record) {
 
 // movabs r8, record; movabs rax, handler; jmp rax
 void write_thunk(unsigned char* at, const OpRecord* record, void* handler) {
-    const unsigned char code[] = {0x49, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0};
+    const unsigned char code[] = {0x49, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0,    0x48,
+                                  0xb8, 0,    0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0};
     static_assert(sizeof code <= kSlot);
     std::memset(at, 0xcc, kSlot);
     std::memcpy(at, code, sizeof code);

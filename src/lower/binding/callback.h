@@ -1,8 +1,8 @@
 // Reductions defined by the application: from the library's callback back through the gate.
 //
 // MPI gives a user function no argument of its own, so every live op gets a few instructions of its own (a
-// thunk) that load its record and jump to the handler. Thunks come in pages that are written once and then made
-// read-only and executable; there is no limit on the number of ops.
+// thunk) that load its record and jump to the handler. Thunks come in pages that are written once and then
+// made read-only and executable; there is no limit on the number of ops.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct OpRecord {
     OpRecord* next;      // free list, oldest first
 };
 
-// A record with its thunk, or nullptr without memory. `handler` is the library-specific end of every thunk: it
-// gets the record as fifth argument, after those of MPI_User_function.
+// A record with its thunk, or nullptr without memory. `handler` is the library-specific end of every thunk:
+// it gets the record as fifth argument, after those of MPI_User_function.
 OpRecord* op_acquire(void* handler, mpi::OpCallback fn, uint64_t cookie);
 // Makes the op findable by its handle.
 void op_bind(OpRecord* record, uint64_t real);

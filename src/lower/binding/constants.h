@@ -1,5 +1,5 @@
-// Standard-ABI values <-> the library's, by class; tables in the generated constants.cpp. None of these is on a
-// hot path: linear search over a handful of pairs.
+// Standard-ABI values <-> the library's, by class; tables in the generated constants.cpp. None of these is on
+// a hot path: linear search over a handful of pairs.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct Predefined {
 };
 
 extern const Pairs errclass_values, thread_level_values, order_values, distrib_values, combiner_values,
-    typeclass_values, compare_result_values, topo_type_values, split_type_values, lock_type_values, whence_values,
-    keyval_values, winval_values, amode_bits, assert_bits;
+    typeclass_values, compare_result_values, topo_type_values, split_type_values, lock_type_values,
+    whence_values, keyval_values, winval_values, amode_bits, assert_bits;
 extern const Predefined predefined_handles[];
 extern const size_t predefined_count;
 

@@ -1,12 +1,11 @@
-// Entries of the Table that are not MPI functions: waits that give up when the upper half is asked to stop, the
-// pull of the drain, facts. Compiled once per library.
-#include "binding_functions.h"
-
+// Entries of the Table that are not MPI functions: waits that give up when the upper half is asked to stop,
+// the pull of the drain, facts. Compiled once per library.
 #include <sched.h>
 
 #include <cstring>
 #include <mutex>
 
+#include "binding_functions.h"
 #include "lower/binding/binding.h"
 #include "lower/binding/callback.h"
 #include "lower/binding/constants.h"
@@ -15,8 +14,9 @@ namespace fermata::lower {
 
 namespace {
 
-// Waiting politely. With a core per rank nothing is as fast as testing again; without one, the peer we wait for
-// needs ours. g_yield says so; if nobody told us, a long fruitless time does (about a millisecond of tests).
+// Waiting politely. With a core per rank nothing is as fast as testing again; without one, the peer we wait
+// for needs ours. g_yield says so; if nobody told us, a long fruitless time does (about a millisecond of
+// tests).
 class Patience {
   public:
     __attribute__((always_inline)) void again() {
@@ -36,8 +36,8 @@ class Patience {
 };
 
 // Tests one request until it is done or *stop. Returns the library's code.
-__attribute__((always_inline)) inline int spin(MPI_Request* req, MPI_Status* status, const volatile uint32_t* stop,
-                                               int* done) {
+__attribute__((always_inline)) inline int spin(MPI_Request* req, MPI_Status* status,
+                                               const volatile uint32_t* stop, int* done) {
     Patience patience;
     for (;;) {
         int rc = MPI_Test(req, done, status);
@@ -50,19 +50,23 @@ __attribute__((always_inline)) inline int spin(MPI_Request* req, MPI_Status* sta
     }
 }
 
-int start_receive(void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request* req) {
+int start_receive(void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                  MPI_Request* req) {
     Chunked c(count, type);
     if (__builtin_expect(c.error() != MPI_SUCCESS, 0)) return c.error();
     return MPI_Irecv(lib_buffer(buf), c.count(), c.type(), lib_rank(source), lib_tag(tag), comm, req);
 }
-int start_send(const void* buf, Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t mode,
-               MPI_Request* req) {
+int start_send(const void* buf, Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+               uint32_t mode, MPI_Request* req) {
     Chunked c(count, type);
     if (__builtin_expect(c.error() != MPI_SUCCESS, 0)) return c.error();
     switch (mode) {
-        case 1: return MPI_Issend(buf, c.count(), c.type(), lib_rank(dest), lib_tag(tag), comm, req);
-        case 2: return MPI_Irsend(buf, c.count(), c.type(), lib_rank(dest), lib_tag(tag), comm, req);
-        default: return MPI_Isend(buf, c.count(), c.type(), lib_rank(dest), lib_tag(tag), comm, req);
+        case 1:
+            return MPI_Issend(buf, c.count(), c.type(), lib_rank(dest), lib_tag(tag), comm, req);
+        case 2:
+            return MPI_Irsend(buf, c.count(), c.type(), lib_rank(dest), lib_tag(tag), comm, req);
+        default:
+            return MPI_Isend(buf, c.count(), c.type(), lib_rank(dest), lib_tag(tag), comm, req);
     }
 }
 
@@ -119,13 +123,14 @@ uint64_t b_RealOfPredefined(uint32_t, uint32_t std_value) {
     static uint64_t words[1024];
     static std::once_flag once;
     std::call_once(once, [] {
-        for (size_t i = 0; i < predefined_count; ++i) words[predefined_handles[i].std] = predefined_handles[i].word;
+        for (size_t i = 0; i < predefined_count; ++i)
+            words[predefined_handles[i].std] = predefined_handles[i].word;
     });
     return std_value < 1024 ? words[std_value] : 0;
 }
 
 int b_RecvSpin(void* buf, Count count, mpi::RealDatatype type, int source, int tag, mpi::RealComm comm,
-                 const volatile uint32_t* stop, mpi::RealRequest* req, Status* status, int* finished) {
+               const volatile uint32_t* stop, mpi::RealRequest* req, Status* status, int* finished) {
     MPI_Request request;
     *finished = 0;
     int rc = start_receive(buf, count, lib(type), source, tag, lib(comm), &request);
@@ -147,7 +152,7 @@ int b_RecvSpin(void* buf, Count count, mpi::RealDatatype type, int source, int t
 }
 
 int b_SendSpin(const void* buf, Count count, mpi::RealDatatype type, int dest, int tag, mpi::RealComm comm,
-                 uint32_t mode, const volatile uint32_t* stop, mpi::RealRequest* req, int* finished) {
+               uint32_t mode, const volatile uint32_t* stop, mpi::RealRequest* req, int* finished) {
     MPI_Request request;
     *finished = 0;
     int rc = start_send(buf, count, lib(type), dest, tag, lib(comm), mode, &request);
@@ -167,16 +172,17 @@ int b_SendSpin(const void* buf, Count count, mpi::RealDatatype type, int dest, i
 }
 
 int b_SendrecvSpin(const void* sendbuf, Count sendcount, mpi::RealDatatype sendtype, int dest, int sendtag,
-                     void* recvbuf, Count recvcount, mpi::RealDatatype recvtype, int source, int recvtag,
-                     mpi::RealComm comm, const volatile uint32_t* stop, mpi::RealRequest* reqs, Status* status,
-                     int* finished) {
+                   void* recvbuf, Count recvcount, mpi::RealDatatype recvtype, int source, int recvtag,
+                   mpi::RealComm comm, const volatile uint32_t* stop, mpi::RealRequest* reqs, Status* status,
+                   int* finished) {
     MPI_Request in = MPI_REQUEST_NULL, out = MPI_REQUEST_NULL;
     reqs[0] = reqs[1] = {};
     *finished = 0;
     int rc = start_receive(recvbuf, recvcount, lib(recvtype), source, recvtag, lib(comm), &in);
     if (rc == MPI_SUCCESS) {
         rc = start_send(sendbuf, sendcount, lib(sendtype), dest, sendtag, lib(comm), 0, &out);
-        if (__builtin_expect(rc != MPI_SUCCESS, 0)) {  // a bad argument of the send: the receive must not stay
+        if (__builtin_expect(rc != MPI_SUCCESS,
+                             0)) {  // a bad argument of the send: the receive must not stay
             MPI_Cancel(&in);
             MPI_Wait(&in, MPI_STATUS_IGNORE);
         }
@@ -222,7 +228,7 @@ int b_WaitSpin(int n, mpi::RealRequest* reqs, Status* statuses, const volatile u
 }
 
 int b_WaitAnySpin(int n, mpi::RealRequest* reqs, int* index, Status* status, const volatile uint32_t* stop,
-                    int* finished) {
+                  int* finished) {
     Temp<MPI_Request, 64> requests(n);
     if (requests.null()) return kErrNoMem;
     for (int i = 0; i < n; ++i) requests[i] = lib(reqs[i]);
@@ -249,7 +255,7 @@ int b_WaitAnySpin(int n, mpi::RealRequest* reqs, int* index, Status* status, con
 }
 
 int b_ProbeSpin(int source, int tag, mpi::RealComm comm, const volatile uint32_t* stop, Status* status,
-                  int* found) {
+                int* found) {
     MPI_Comm c = lib(comm);
     source = lib_rank(source);
     tag = lib_tag(tag);
@@ -269,7 +275,7 @@ int b_ProbeSpin(int source, int tag, mpi::RealComm comm, const volatile uint32_t
 }
 
 int b_MprobeSpin(int source, int tag, mpi::RealComm comm, const volatile uint32_t* stop,
-                   mpi::RealMessage* message, Status* status, int* found) {
+                 mpi::RealMessage* message, Status* status, int* found) {
     MPI_Comm c = lib(comm);
     source = lib_rank(source);
     tag = lib_tag(tag);
@@ -337,7 +343,8 @@ int b_WorldRanksOfComm(mpi::RealComm comm, int remote, int n, int32_t* ranks) {
 int b_WorldAttribute(int std_keyval, int64_t* value, int* found) {
     int* at = nullptr;
     *found = 0;
-    int rc = MPI_Comm_get_attr(MPI_COMM_WORLD, to_lib(keyval_values, std_keyval, MPI_KEYVAL_INVALID), &at, found);
+    int rc =
+        MPI_Comm_get_attr(MPI_COMM_WORLD, to_lib(keyval_values, std_keyval, MPI_KEYVAL_INVALID), &at, found);
     if (rc != MPI_SUCCESS || *found == 0) return done(rc);
     *value = *at;
     constexpr int kIo = 502, kHost = 503, kLastUsedCode = 506;
@@ -353,9 +360,15 @@ int b_WinAttribute(mpi::RealWin win, int std_keyval, int64_t* value, int* found)
     if (rc != MPI_SUCCESS || *found == 0) return done(rc);
     constexpr int kBase = 601, kDispUnit = 602, kSize = 603, kFlavor = 604, kModel = 605;
     switch (std_keyval) {
-        case kBase: *value = reinterpret_cast<int64_t>(at); break;
-        case kSize: *value = *static_cast<MPI_Aint*>(at); break;
-        case kDispUnit: *value = *static_cast<int*>(at); break;
+        case kBase:
+            *value = reinterpret_cast<int64_t>(at);
+            break;
+        case kSize:
+            *value = *static_cast<MPI_Aint*>(at);
+            break;
+        case kDispUnit:
+            *value = *static_cast<int*>(at);
+            break;
         case kFlavor:
         case kModel: {
             const bool model = std_keyval == kModel;
@@ -367,14 +380,15 @@ int b_WinAttribute(mpi::RealWin win, int std_keyval, int64_t* value, int* found)
             }
             break;
         }
-        default: *found = 0;
+        default:
+            *found = 0;
     }
     return 0;
 }
 
 int b_LibraryText(int what, char* text, uint64_t size) {
     char buffer[MPI_MAX_LIBRARY_VERSION_STRING > MPI_MAX_PROCESSOR_NAME ? MPI_MAX_LIBRARY_VERSION_STRING
-                                                                         : MPI_MAX_PROCESSOR_NAME];
+                                                                        : MPI_MAX_PROCESSOR_NAME];
     int length = 0;
     buffer[0] = 0;
     int rc = what == 0 ? MPI_Get_library_version(buffer, &length) : MPI_Get_processor_name(buffer, &length);

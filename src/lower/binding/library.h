@@ -1,9 +1,9 @@
 // Real handles, statuses and errors of the library whose mpi.h this is compiled against.
 //
-// MPICH's handles are ints, Open MPI's are pointers; both travel as 64-bit words. Word 0 stands for the null handle
-// of its kind in both directions, so that upper code compares with 0 and never needs the library's value. Kinds
-// have functions of their own because libraries share values between kinds (MPICH: MPI_MESSAGE_NULL is
-// MPI_REQUEST_NULL).
+// MPICH's handles are ints, Open MPI's are pointers; both travel as 64-bit words. Word 0 stands for the null
+// handle of its kind in both directions, so that upper code compares with 0 and never needs the library's
+// value. Kinds have functions of their own because libraries share values between kinds (MPICH:
+// MPI_MESSAGE_NULL is MPI_REQUEST_NULL).
 #pragma once
 
 #include <mpi.h>
@@ -36,14 +36,14 @@ inline uint64_t to_word(T handle) {
 }
 
 // lib(x): word -> library handle; put(&x, handle): the way back.
-#define FERMATA_KIND(Kind, Type, Null)                                                      \
-    inline Type lib(mpi::Real##Kind x) {                                                    \
-        auto word = static_cast<uint64_t>(x);                                               \
-        return __builtin_expect(word == 0, 0) ? Null : from_word<Type>(word);               \
-    }                                                                                       \
-    inline mpi::Real##Kind real_##Kind(Type handle) {                                       \
+#define FERMATA_KIND(Kind, Type, Null)                                                       \
+    inline Type lib(mpi::Real##Kind x) {                                                     \
+        auto word = static_cast<uint64_t>(x);                                                \
+        return __builtin_expect(word == 0, 0) ? Null : from_word<Type>(word);                \
+    }                                                                                        \
+    inline mpi::Real##Kind real_##Kind(Type handle) {                                        \
         return static_cast<mpi::Real##Kind>(handle == Null ? uint64_t{0} : to_word(handle)); \
-    }                                                                                       \
+    }                                                                                        \
     inline void put(mpi::Real##Kind* to, Type handle) { *to = real_##Kind(handle); }
 
 FERMATA_KIND(Comm, MPI_Comm, MPI_COMM_NULL)
@@ -71,7 +71,8 @@ int special_rank_back(int rank);
 inline int lib_rank(int rank) { return __builtin_expect(rank >= 0, 1) ? rank : special_rank(rank); }
 inline int std_rank(int rank) { return __builtin_expect(rank >= 0, 1) ? rank : special_rank_back(rank); }
 inline int lib_tag(int tag) {
-    return __builtin_expect(tag >= 0, 1) ? tag : (tag == -2 ? MPI_ANY_TAG : (MPI_ANY_TAG == tag ? -7777 : tag));
+    return __builtin_expect(tag >= 0, 1) ? tag
+                                         : (tag == -2 ? MPI_ANY_TAG : (MPI_ANY_TAG == tag ? -7777 : tag));
 }
 inline int std_tag(int tag) { return tag == MPI_ANY_TAG ? -2 : tag; }
 

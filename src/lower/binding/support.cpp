@@ -17,11 +17,16 @@ int library_class(int std_class) { return to_lib(errclass_values, std_class, MPI
 
 int special_rank(int std_rank) {
     switch (std_rank) {
-        case -1: return MPI_ANY_SOURCE;
-        case -3: return MPI_PROC_NULL;
-        case -4: return MPI_ROOT;
-        case -32766: return MPI_UNDEFINED;
-        default: return kUnknownValue;  // never a neighbour's special value by accident
+        case -1:
+            return MPI_ANY_SOURCE;
+        case -3:
+            return MPI_PROC_NULL;
+        case -4:
+            return MPI_ROOT;
+        case -32766:
+            return MPI_UNDEFINED;
+        default:
+            return kUnknownValue;  // never a neighbour's special value by accident
     }
 }
 int special_rank_back(int rank) {
