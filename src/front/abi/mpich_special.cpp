@@ -1,0 +1,77 @@
+// What only MPICH's library has.
+#include "front/abi/mpich.h"
+
+using namespace fermata::abi;
+
+// Sizes as in 4.0.2 (executables may copy-relocate them). libmpichfort sets the MPI_F_ and MPI_F08_ ones.
+FRONT_API void* const MPI_T_PVAR_ALL_HANDLES;
+extern "C" {
+#define DATA __attribute__((visibility("default")))
+DATA int MPIR_C_MPI_UNWEIGHTED[2] = {};
+DATA int MPIR_C_MPI_WEIGHTS_EMPTY[2] = {};
+int* const MPI_UNWEIGHTED = MPIR_C_MPI_UNWEIGHTED;
+int* const MPI_WEIGHTS_EMPTY = MPIR_C_MPI_WEIGHTS_EMPTY;
+DATA int MPIR_F08_MPI_BOTTOM = 0;
+DATA int MPIR_F08_MPI_IN_PLACE = 0;
+DATA A_Status MPIR_F08_MPI_STATUS_IGNORE_OBJ = {};
+DATA A_Status MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1] = {};
+DATA A_Status* MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
+DATA A_Status* MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
+DATA int* MPI_F_STATUS_IGNORE = nullptr;
+DATA int* MPI_F_STATUSES_IGNORE = nullptr;
+void* const MPI_T_PVAR_ALL_HANDLES = reinterpret_cast<void*>(-1);
+}
+
+namespace fermata::abi {
+
+// A Fortran integer is the C handle; here its internal word is wanted, and back.
+int c2f(uint32_t word) { return word == static_cast<uint32_t>(FM_FILE_NULL) ? 0 : out_word(word); }
+uint32_t f2c(Kind kind, int fortran) {
+    switch (kind) {
+        case Kind::comm: return word_of(in_Comm(fortran));
+        case Kind::group: return word_of(in_Group(fortran));
+        case Kind::datatype: return word_of(in_Datatype(fortran));
+        case Kind::op: return word_of(in_Op(fortran));
+        case Kind::request: return word_of(in_Request(fortran));
+        case Kind::errhandler: return word_of(in_Errhandler(fortran));
+        case Kind::info: return word_of(in_Info(fortran));
+        case Kind::message: return word_of(in_Message(fortran));
+        case Kind::win: return word_of(in_Win(fortran));
+        case Kind::session: return word_of(in_Session(fortran));
+        case Kind::file: return word_of(in_File(static_cast<uint32_t>(fortran)));
+        default: return 0;
+    }
+}
+
+}  // namespace fermata::abi
+
+FRONT_API int MPIR_Dup_fn(int, int, void*, void* in, void* out, int* flag) {
+    *static_cast<void**>(out) = in;
+    *flag = 1;
+    return 0;
+}
+
+static int unsupported() { return out_errclass(FM_ERR_UNSUPPORTED_OPERATION); }
+
+// Extensions. The front knows no GPU and no failure of processes short of the job's; the rest is an error.
+FRONT_API int MPIX_Query_cuda_support() { return 0; }
+FRONT_API int MPIX_Query_hip_support() { return 0; }
+FRONT_API int MPIX_Query_ze_support() { return 0; }
+#define EXTENSION(name)                                \
+    FRONT_API int PMPIX_##name() { return unsupported(); } \
+    FRONT_API int MPIX_##name() __attribute__((weak, alias("PMPIX_" #name)))
+EXTENSION(GPU_query_support);
+EXTENSION(Comm_agree);
+EXTENSION(Comm_failure_ack);
+EXTENSION(Comm_failure_get_acked);
+EXTENSION(Comm_revoke);
+EXTENSION(Comm_shrink);
+EXTENSION(Grequest_class_allocate);
+EXTENSION(Grequest_class_create);
+EXTENSION(Grequest_start);
+FRONT_API int PMPIX_Delete_error_class(int code) { return out_errclass(fm_Remove_error_class(in_errclass(code))); }
+FRONT_API int PMPIX_Delete_error_code(int code) { return out_errclass(fm_Remove_error_code(in_errclass(code))); }
+FRONT_API int PMPIX_Delete_error_string(int code) { return out_errclass(fm_Remove_error_string(in_errclass(code))); }
+FRONT_API int MPIX_Delete_error_class(int) __attribute__((weak, alias("PMPIX_Delete_error_class")));
+FRONT_API int MPIX_Delete_error_code(int) __attribute__((weak, alias("PMPIX_Delete_error_code")));
+FRONT_API int MPIX_Delete_error_string(int) __attribute__((weak, alias("PMPIX_Delete_error_string")));

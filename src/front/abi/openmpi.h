@@ -1,0 +1,137 @@
+// The C ABI of Open MPI (libmpi.so.40, as seen in 4.1.4).
+//
+// Handles are pointers. Predefined ones are addresses of data symbols which we export with the real sizes
+// (executables copy-relocate them) and whose first four bytes hold the internal value: one load translates.
+// Dynamic ones are the internal word itself: bit 31 set and nothing above, an address no object can have because
+// the kernel does not give out addresses there (below 4 GiB only MAP_32BIT and non-PIE images, which end lower).
+#pragma once
+
+#include "front/abi/common.h"
+
+namespace fermata::abi {
+
+using A_Word = uintptr_t;
+using A_Comm = A_Word;
+using A_Group = A_Word;
+using A_Datatype = A_Word;
+using A_Op = A_Word;
+using A_Request = A_Word;
+using A_Errhandler = A_Word;
+using A_Info = A_Word;
+using A_Message = A_Word;
+using A_Win = A_Word;
+using A_File = A_Word;
+using A_Session = A_Word;
+
+struct A_Status {
+    int source;
+    int tag;
+    int error;
+    int cancelled;
+    size_t count;
+};
+static_assert(sizeof(A_Status) == 24);
+
+inline constexpr int kAbiVersion = 3;
+inline constexpr int kAbiSubversion = 1;
+inline A_Status* const kStatusIgnore = nullptr;
+
+// Address of the symbol of a predefined handle; generated, indexed by the internal value.
+extern "C" __attribute__((visibility("hidden"))) void* const fermata_openmpi_handles[1024];
+
+inline uint32_t in_word(A_Word handle) {
+    if (handle >> 31 == 1) return static_cast<uint32_t>(handle);
+    if (__builtin_expect(handle < 4096, 0)) return 0;
+    return *reinterpret_cast<const uint32_t*>(handle);
+}
+inline A_Word out_word(uint32_t word) {
+    if (word >> 31 != 0) return word;
+    return reinterpret_cast<A_Word>(fermata_openmpi_handles[word & 1023]);
+}
+#define HANDLE(T)                                                              \
+    inline T in_##T(A_##T handle) { return static_cast<T>(in_word(handle)); } \
+    inline A_##T out_##T(T handle) { return out_word(static_cast<uint32_t>(handle)); }
+HANDLE(Comm)
+HANDLE(Group)
+HANDLE(Datatype)
+HANDLE(Op)
+HANDLE(Request)
+HANDLE(Errhandler)
+HANDLE(Info)
+HANDLE(Message)
+HANDLE(Win)
+HANDLE(File)
+HANDLE(Session)
+#undef HANDLE
+
+inline const void* in_buf(const void* p) { return p; }
+inline void* in_buf(void* p) { return p; }
+inline const int* in_weights(const int* p) {
+    if (p == reinterpret_cast<const int*>(2)) return FM_UNWEIGHTED;
+    if (p == reinterpret_cast<const int*>(3)) return FM_WEIGHTS_EMPTY;
+    return p;
+}
+inline int* in_weights(int* p) { return const_cast<int*>(in_weights(static_cast<const int*>(p))); }
+
+}  // namespace fermata::abi
+
+#include "openmpi_values.h"  // generated: in_rank, out_rank, in_errclass ...
+
+namespace fermata::abi {
+
+inline void in_status(Status* to, const A_Status* from) {
+    to->source = in_rank(from->source);
+    to->tag = in_tag(from->tag);
+    to->error = in_errclass(from->error);
+    to->cancelled = from->cancelled;
+    to->count = static_cast<Count>(from->count);
+    to->spare = 0;
+}
+// MPI_ERROR is only written where the standard says so (arrays, when the call returns MPI_ERR_IN_STATUS).
+inline void out_status(A_Status* to, const Status& from) {
+    to->source = out_rank(from.source);
+    to->tag = out_tag(from.tag);
+    to->cancelled = from.cancelled;
+    to->count = static_cast<size_t>(from.count);
+}
+
+int c2f(uint32_t word);
+uint32_t f2c(Kind kind, int fortran);
+
+}  // namespace fermata::abi
+
+// MPI_COMM_NULL_COPY_FN and its kin are functions of the library here.
+FRONT_API int OMPI_C_MPI_COMM_NULL_COPY_FN(uintptr_t, int, void*, void*, void*, int* flag);
+FRONT_API int OMPI_C_MPI_COMM_DUP_FN(uintptr_t, int, void*, void* in, void* out, int* flag);
+FRONT_API int OMPI_C_MPI_COMM_NULL_DELETE_FN(uintptr_t, int, void*, void*);
+FRONT_API int OMPI_C_MPI_TYPE_NULL_COPY_FN(uintptr_t, int, void*, void*, void*, int* flag);
+FRONT_API int OMPI_C_MPI_TYPE_DUP_FN(uintptr_t, int, void*, void* in, void* out, int* flag);
+FRONT_API int OMPI_C_MPI_TYPE_NULL_DELETE_FN(uintptr_t, int, void*, void*);
+FRONT_API int OMPI_C_MPI_WIN_NULL_COPY_FN(uintptr_t, int, void*, void*, void*, int* flag);
+FRONT_API int OMPI_C_MPI_WIN_DUP_FN(uintptr_t, int, void*, void* in, void* out, int* flag);
+FRONT_API int OMPI_C_MPI_WIN_NULL_DELETE_FN(uintptr_t, int, void*, void*);
+FRONT_API int OMPI_C_MPI_NULL_COPY_FN(uintptr_t, int, void*, void*, void*, int* flag);
+FRONT_API int OMPI_C_MPI_DUP_FN(uintptr_t, int, void*, void* in, void* out, int* flag);
+FRONT_API int OMPI_C_MPI_NULL_DELETE_FN(uintptr_t, int, void*, void*);
+
+namespace fermata::abi {
+
+inline void* in_copy_fn(void* fn) {
+    auto is = [fn](auto* special) { return fn == reinterpret_cast<void*>(special); };
+    if (is(OMPI_C_MPI_COMM_NULL_COPY_FN) || is(OMPI_C_MPI_TYPE_NULL_COPY_FN) || is(OMPI_C_MPI_WIN_NULL_COPY_FN) ||
+        is(OMPI_C_MPI_NULL_COPY_FN))
+        return FM_NULL_COPY_FN;
+    if (is(OMPI_C_MPI_COMM_DUP_FN) || is(OMPI_C_MPI_TYPE_DUP_FN) || is(OMPI_C_MPI_WIN_DUP_FN) ||
+        is(OMPI_C_MPI_DUP_FN))
+        return FM_DUP_FN;
+    return fn;
+}
+inline void* in_delete_fn(void* fn) {
+    auto is = [fn](auto* special) { return fn == reinterpret_cast<void*>(special); };
+    if (is(OMPI_C_MPI_COMM_NULL_DELETE_FN) || is(OMPI_C_MPI_TYPE_NULL_DELETE_FN) ||
+        is(OMPI_C_MPI_WIN_NULL_DELETE_FN) || is(OMPI_C_MPI_NULL_DELETE_FN))
+        return FM_NULL_DELETE_FN;
+    return fn;
+}
+
+}  // namespace fermata::abi

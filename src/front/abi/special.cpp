@@ -1,0 +1,149 @@
+// Functions of the C fronts that no rule of tools/fmgen/front_c.py covers. Compiled once per ABI.
+#include FERMATA_ABI_HEADER
+#include "front/abi/adapters.h"
+#include "front/abi/special.h"
+
+namespace fermata::abi {
+
+int peers(Comm comm) {
+    int inter = 0, n = 0;
+    if (fm_Comm_test_inter(comm, &inter) != FM_SUCCESS) return 0;
+    return (inter != 0 ? fm_Comm_remote_size(comm, &n) : fm_Comm_size(comm, &n)) == FM_SUCCESS ? n : 0;
+}
+
+static void neighbours(Comm comm, int* in, int* out) {
+    int topology = FM_UNDEFINED, a = 0, weighted = 0;
+    *in = *out = 0;
+    if (fm_Topo_test(comm, &topology) != FM_SUCCESS) return;
+    if (topology == FM_CART && fm_Cartdim_get(comm, &a) == FM_SUCCESS) {
+        *in = *out = 2 * a;
+    } else if (topology == FM_GRAPH) {
+        int rank = 0;
+        if (fm_Comm_rank(comm, &rank) == FM_SUCCESS && fm_Graph_neighbors_count(comm, rank, &a) == FM_SUCCESS)
+            *in = *out = a;
+    } else if (topology == FM_DIST_GRAPH) {
+        fm_Dist_graph_neighbors_count(comm, in, out, &weighted);
+    }
+}
+int indegree(Comm comm) {
+    int in, out;
+    neighbours(comm, &in, &out);
+    return in;
+}
+int outdegree(Comm comm) {
+    int in, out;
+    neighbours(comm, &in, &out);
+    return out;
+}
+
+void after_get_attr(int keyval, void* value, const int* flag) {
+    if (*flag == 0) return;
+    // One place per value, so that two attributes can be held at once; written with the same value again and again.
+    static int io, host, last, flavors[8], models[4];
+    int** result = static_cast<int**>(value);
+    switch (in_keyval(keyval)) {
+        case FM_IO: io = out_rank(**result), *result = &io; break;
+        case FM_HOST: host = out_rank(**result), *result = &host; break;
+        case FM_LASTUSEDCODE: {
+            int code = **result;
+            last = code <= FM_ERR_LASTCODE ? A_ERR_LASTCODE : code;
+            *result = &last;
+            break;
+        }
+        case FM_WIN_CREATE_FLAVOR: {
+            int* place = &flavors[**result & 7];
+            *place = out_win_flavor(**result);
+            *result = place;
+            break;
+        }
+        case FM_WIN_MODEL: {
+            int* place = &models[**result & 3];
+            *place = out_win_model(**result);
+            *result = place;
+            break;
+        }
+        default: break;
+    }
+}
+
+void after_get_contents_words(Datatype type, int64_t limit, int* v) {
+    int integers = 0, addresses = 0, types = 0, combiner = 0;
+    if (fm_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != FM_SUCCESS) return;
+    if (integers > limit || integers < 4) return;
+    if (combiner == FM_COMBINER_SUBARRAY) {
+        v[integers - 1] = out_order(v[integers - 1]);
+    } else if (combiner == FM_COMBINER_DARRAY) {
+        // size, rank, ndims, gsizes[ndims], distribs[ndims], dargs[ndims], psizes[ndims], order (MPI-4.0 5.1.13)
+        int n = v[2];
+        if (n < 0 || 4 + 4 * static_cast<int64_t>(n) > limit) return;
+        for (int i = 0; i < n; i++) {
+            v[3 + n + i] = out_distrib(v[3 + n + i]);
+            v[3 + 2 * n + i] = out_darg(v[3 + 2 * n + i]);
+        }
+        v[integers - 1] = out_order(v[integers - 1]);
+    }
+}
+
+}  // namespace fermata::abi
+
+using namespace fermata::abi;
+
+#define ALIAS(ret, name, ...) \
+    FRONT_API ret MPI_##name(__VA_ARGS__) __attribute__((weak, alias("PMPI_" #name)))
+
+FRONT_API int PMPI_Pcontrol(const int level, ...) { return fm_Pcontrol(level); }
+ALIAS(int, Pcontrol, const int, ...);
+
+FRONT_API int PMPI_Abort(A_Comm comm, int code) { return out_errclass(fm_Abort(in_Comm(comm), code)); }
+ALIAS(int, Abort, A_Comm, int);
+
+FRONT_API int PMPI_Get_version(int* version, int* subversion) {
+    *version = kAbiVersion;
+    *subversion = kAbiSubversion;
+    return 0;
+}
+ALIAS(int, Get_version, int*, int*);
+
+FRONT_API int PMPI_Type_extent(A_Datatype type, int64_t* extent) {
+    Count lb;
+    return out_errclass(fm_Type_get_extent(in_Datatype(type), &lb, extent));
+}
+ALIAS(int, Type_extent, A_Datatype, int64_t*);
+FRONT_API int PMPI_Type_lb(A_Datatype type, int64_t* lb) {
+    Count extent;
+    return out_errclass(fm_Type_get_extent(in_Datatype(type), lb, &extent));
+}
+ALIAS(int, Type_lb, A_Datatype, int64_t*);
+FRONT_API int PMPI_Type_ub(A_Datatype type, int64_t* ub) {
+    Count lb = 0, extent = 0;
+    int rc = fm_Type_get_extent(in_Datatype(type), &lb, &extent);
+    if (rc == FM_SUCCESS) *ub = lb + extent;
+    return out_errclass(rc);
+}
+ALIAS(int, Type_ub, A_Datatype, int64_t*);
+
+// A Fortran status is the C one as an array of INTEGERs, in both libraries, for mpif.h and mpi_f08 alike.
+static int copy_status(void* to, const void* from) {
+    memcpy(to, from, sizeof(A_Status));
+    return 0;
+}
+FRONT_API int PMPI_Status_c2f(const A_Status* from, int* to) { return copy_status(to, from); }
+FRONT_API int PMPI_Status_f2c(const int* from, A_Status* to) { return copy_status(to, from); }
+FRONT_API int PMPI_Status_c2f08(const A_Status* from, void* to) { return copy_status(to, from); }
+FRONT_API int PMPI_Status_f082c(const void* from, A_Status* to) { return copy_status(to, from); }
+FRONT_API int PMPI_Status_f082f(const void* from, int* to) { return copy_status(to, from); }
+FRONT_API int PMPI_Status_f2f08(const int* from, void* to) { return copy_status(to, from); }
+ALIAS(int, Status_c2f, const A_Status*, int*);
+ALIAS(int, Status_f2c, const int*, A_Status*);
+ALIAS(int, Status_c2f08, const A_Status*, void*);
+ALIAS(int, Status_f082c, const void*, A_Status*);
+ALIAS(int, Status_f082f, const void*, int*);
+ALIAS(int, Status_f2f08, const int*, void*);
+
+FRONT_API int PMPI_Info_create_env(int argc, char** argv, A_Info* info) {
+    Info made{};
+    int rc = fm_Info_create_env(argc, argv, &made);
+    if (rc == FM_SUCCESS) *info = out_Info(made);
+    return out_errclass(rc);
+}
+ALIAS(int, Info_create_env, int, char**, A_Info*);
