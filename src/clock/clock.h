@@ -32,6 +32,7 @@
 
 #include "clock/arena.h"
 #include "clock/lock.h"
+#include "clock/messages.h"
 #include "clock/policy.h"
 #include "clock/types.h"
 
@@ -105,6 +106,14 @@ struct alignas(64) Comm {
 };
 static_assert(offsetof(Comm, uid) == 64);
 
+// One blocked wait of one thread; lives on its stack.
+struct WaitSite {
+    uint64_t since = 0;  // when it was first seen blocked in this epoch
+    uint64_t delay = 0;  // until the next request
+    Epoch epoch = 0;
+    bool licensed = false;
+};
+
 // One per application thread (index of its split::ThreadRecord), and one for the agent. Counters are written
 // by the owner only; the agent reads them.
 struct alignas(64) Slot {
@@ -117,9 +126,7 @@ struct alignas(64) Slot {
     Instance gate_instance;
     uint64_t grants_used;  // licences and stall rounds this thread has spent
     uint64_t rounds_used;
-    uint64_t poll_since, poll_delay;
-    Epoch poll_epoch;
-    bool poll_licensed;
+    WaitSite poll_site;
 
     void sent_to(Rank x) { bump(sent[x]); }
     void received_from(Rank x) { bump(received[x]); }
@@ -128,14 +135,6 @@ struct alignas(64) Slot {
     static void bump(uint64_t& counter) {
         __atomic_store_n(&counter, __atomic_load_n(&counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
     }
-};
-
-// One blocked wait of one thread; lives on its stack.
-struct WaitSite {
-    uint64_t since = 0;  // when it was first seen blocked in this epoch
-    uint64_t delay = 0;  // until the next request
-    Epoch epoch = 0;
-    bool licensed = false;
 };
 
 // One stay at a gate; lives on the caller's stack. Only for callers of gate_step (tests, simulators).
@@ -196,13 +195,7 @@ class RankClock {
 
     // Begins a blocking collective; blocks while it must not begin. Its instance number.
     Instance enter(Comm& c, Slot& s) {
-        c.inside.store(1, std::memory_order_relaxed);
-        Instance k = c.entered.load(std::memory_order_relaxed) + 1;
-        c.obliged.store(k, std::memory_order_release);
-        c.entered.store(k, std::memory_order_release);
-        c.last_thread.store(s.index, std::memory_order_relaxed);
-        // Pairs with Environment::fence in the agent: either it counts this call, or we see its flag.
-        std::atomic_signal_fence(std::memory_order_seq_cst);
+        Instance k = mark_entered(c, s);
         if (pending()) gate(c, s, k, Gate::blocking);
         return k;
     }
@@ -212,15 +205,14 @@ class RankClock {
     }
 
     // Begins a non-blocking collective. Its instance number, to be kept with the request. Blocks only if it
-    // is not re-issuable.
+    // is not re-issuable. No stop point may lie between this and the real call.
     Instance start(Comm& c, Slot& s, bool reissuable = true) {
-        Instance k = c.entered.load(std::memory_order_relaxed) + 1;
         bool obliges = !reissuable || policy_.count_at_start;
-        if (obliges) c.obliged.store(k, std::memory_order_release);
-        c.entered.store(k, std::memory_order_release);
-        c.last_thread.store(s.index, std::memory_order_relaxed);
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (pending() && obliges) gate(c, s, k, Gate::start);
+        Instance k = mark_started(c, s, obliges);
+        if (__builtin_expect(obliges, 0)) {
+            if (pending()) gate(c, s, k, Gate::start);
+            leave(c, s);
+        }
         return k;
     }
     // The lower half says instance k is complete; may the application hear it? tell() waits until it may.
@@ -241,13 +233,13 @@ class RankClock {
     void need_collective(Slot& s, Comm& c, Instance k);  // the other members must start k
     void need_anything(Slot& s, WaitSite& site);         // wildcard, Waitany: any rank may be the one
     void waited(Slot& s, WaitSite& site) {               // the wait is over
-        if (__builtin_expect(site.licensed, 0)) end_licence(s, site);
+        if (__builtin_expect(site.licensed, 0)) waited_slow(s, site);
     }
     // The application polls: Test, Testany, Iprobe, Improbe said no (the wrapper has pulled before it
     // answered).
     void polling(Slot& s, uint64_t now_ns);
     void polled(Slot& s) {  // ... said yes
-        if (__builtin_expect(s.poll_since != 0, 0)) end_polling(s);
+        if (__builtin_expect(s.poll_site.since != 0, 0)) waited_slow(s, s.poll_site);
     }
 
     // ---- the agent (lower thread pointer; one caller) -----------------------------------------------------
@@ -281,11 +273,32 @@ class RankClock {
     // ---- for tests and simulators: one step of a gate instead of the loop ---------------------------------
 
     Verdict gate_step(Comm& c, Slot& s, Instance k, Gate kind, GateSite& site);
-    // The parts of enter/start/tell before the gate.
-    Instance mark_entered(Comm& c, Slot& s);
-    Instance mark_started(Comm& c, Slot& s, bool reissuable);
-    void mark_told(Comm& c, Instance k) { note_told(c, k); }
+    // The parts of enter, start and tell before the gate.
+    Instance mark_entered(Comm& c, Slot& s) {
+        c.inside.store(1, std::memory_order_relaxed);
+        Instance k = c.entered.load(std::memory_order_relaxed) + 1;
+        c.obliged.store(k, std::memory_order_release);
+        c.entered.store(k, std::memory_order_release);
+        c.last_thread.store(s.index, std::memory_order_relaxed);
+        // Pairs with Environment::fence in the agent: either it counts this call, or we see its flag.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        return k;
+    }
+    Instance mark_started(Comm& c, Slot& s, bool obliges) {
+        if (obliges) return mark_entered(c, s);  // must be through its gate before this rank can be safe
+        Instance k = c.entered.load(std::memory_order_relaxed) + 1;
+        c.entered.store(k, std::memory_order_release);
+        c.last_thread.store(s.index, std::memory_order_relaxed);
+        return k;
+    }
     void mark_left(Comm& c) { c.inside.store(0, std::memory_order_release); }
+    void note_told(Comm& c, Instance k) {
+        // Several threads may complete different instances at once: a plain store could lose the larger one.
+        Instance seen = c.told.load(std::memory_order_relaxed);
+        while (k > seen && !c.told.compare_exchange_weak(seen, k, std::memory_order_release)) {
+        }
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
     bool may_leave(Slot& s);  // park_at_exit only
     bool known() const { return known_; }
     bool needy();
@@ -293,7 +306,7 @@ class RankClock {
 
   private:
     friend class Arena;
-    struct Target {  // of a uid, registered here or not
+    struct Target {  // of a uid that nobody has registered here (yet)
         Uid uid;
         Instance instance;
         Target* next;
@@ -306,44 +319,34 @@ class RankClock {
 
     RankClock(const Options& options, const Environment& environment, ChunkSource memory);
 
-    void note_told(Comm& c, Instance k) {
-        // Several threads may complete different instances at once: a plain store could lose the larger one.
-        Instance seen = c.told.load(std::memory_order_relaxed);
-        while (k > seen && !c.told.compare_exchange_weak(seen, k, std::memory_order_release)) {
-        }
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
     Slot& new_slot(int index);
-    Slot* make_slot(int index);
     bool gate(Comm& c, Slot& s, Instance k, Gate kind);
     void leave_slow(Comm& c, Slot& s);
-    void end_licence(Slot& s, WaitSite& site);
-    void end_polling(Slot& s);
+    void waited_slow(Slot& s, WaitSite& site);
 
     // The rest is called under the lock.
-    Comm* insert(Uid uid, int32_t count);
-    Comm* lookup(Uid uid);
+    Slot* make_slot(int index);
+    Comm* insert(Uid uid, const Rank* members, int32_t count);
+    Comm* lookup(Uid uid) const;
+    void keep_members(Comm& c, const Rank* members, int32_t count);
+    Verdict gate_locked(Comm& c, Slot& s, Instance k, Gate kind, GateSite& site, bool& poke);
     void undo(Comm& c, Instance k, Gate kind);
     void approve(Comm& c, Slot& s, Instance k, Gate kind);
-    bool unmet(const Comm& c) const;
     bool is_needy() const;
     bool serves(const Slot& s) const;
     bool may_act(const Slot& s) const;
+    bool spend_round(Slot& s);
     bool spend_grant(Slot& s);
     void raise(Comm& c, Instance k);
-    void licence(bool& licensed);
-    void revoke_all();
+    void revoke();
     uint64_t sent_total(Rank x) const;
     uint64_t received_total(Rank x) const;
-    Instance table_target(Uid uid) const;
-    void set_table_target(Uid uid, Instance k);
+    void snapshot();
     void clear_epoch();
     void ring();
-    void queue(const void* bytes, size_t size);
-    void snapshot(Epoch epoch);
-    void apply_targets(const struct Decoded& message);
-    void apply_news(const struct Decoded& message);
-    void apply_entry(Uid uid, Instance k, const struct Entry& entry);
+    void put_entry(Writer& w, Entry e, const Comm& c, uint32_t* run_index);
+    void queue(const Writer& message);
+    void apply(const Entry& entry);
     void look_for_stall(uint64_t now_ns);
 
     std::atomic<uint32_t> pending_{0};
@@ -357,11 +360,12 @@ class RankClock {
     Options options_;
     Environment environment_;
     Arena arena_;
-    int32_t slots_end_ = 0;  // one past the highest index in use
+    int32_t slots_end_ = 0;   // one past the highest index in use
+    int32_t slots_used_ = 0;  // of application threads
 
     Comm* comms_ = nullptr;
-    Array<Comm*> hash_;
-    size_t comm_count_ = 0;
+    Comm** hash_ = nullptr;
+    size_t hash_size_ = 0, comm_count_ = 0;
 
     // This epoch.
     Epoch epoch_ = 0;   // of the newest INTENT
@@ -369,23 +373,25 @@ class RankClock {
     bool snapped_ = false;
     bool known_ = false;  // targets have arrived
     bool frozen_ = false;
-    uint32_t parts_ = 0;            // of TARGETS seen
     Version version_ = 0;           // newest applied
     bool reported_ = false;         // SAFE sent ...
     Version reported_version_ = 0;  // ... at this version
-    Array<Target*> table_;          // hash by uid
+    Target** table_ = nullptr;      // hash by uid, made at the first checkpoint
     Array<Peer> channel_targets_;   // TC: messages peers demand from here
     Array<Peer> demanded_;          // dem: what this rank has demanded
     uint64_t grants_ = 0;           // licences of others, all together
     uint64_t grants_floor_ = 0;     // those revoked
     Array<Peer> licensors_;         // who has a licence out, and its credit
     uint32_t credit_ = 0;           // own licence; 0 = none
-    int32_t licence_sites_ = 0;     // waits of this rank that hold it
+    int32_t licence_sites_ = 0;     // waits of this rank that asked for it
+    uint32_t parked_ = 0;           // threads in a gate
+    uint64_t passes_ = 0;           // gates passed beyond the targets
     uint64_t rounds_ = 0;           // of the stall rule
     uint64_t stall_stamp_ = 0, stall_since_ = 0;
 
     Chunk* out_first_ = nullptr;
     Chunk* out_last_ = nullptr;
+    uint8_t scratch_[kMaxMessage];  // one message in the making
 };
 
 // The uid of a group call: the same in all participants, in a number space apart from those of communicators
