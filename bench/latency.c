@@ -1,0 +1,77 @@
+/* Latency of single MPI calls. Each line: name, median over batches of the time per operation in ns.
+ *   latency [BATCHES] */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PER_BATCH = 2000, MAX_BATCHES = 1000 };
+static int rank, size, batches = 60;
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void measure(const char *name, void (*operation)(void)) {
+    static double times[MAX_BATCHES];
+    for (int i = 0; i < PER_BATCH; ++i) operation();
+    for (int b = 0; b < batches; ++b) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime();
+        for (int i = 0; i < PER_BATCH; ++i) operation();
+        times[b] = (MPI_Wtime() - start) / PER_BATCH * 1e9;
+    }
+    qsort(times, (size_t)batches, sizeof *times, by_value);
+    if (rank == 0) printf("%s %.1f\n", name, times[batches / 2]);
+}
+
+static char out[8], in[8];
+static void ping_pong(void) {
+    int other = rank ^ 1;
+    if (other >= size) return;
+    if (rank % 2 == 0) {
+        MPI_Send(out, 8, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+        MPI_Recv(in, 8, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(in, 8, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(out, 8, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+    }
+}
+static void isend_irecv_waitall(void) {
+    MPI_Request requests[2];
+    int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    MPI_Irecv(in, 8, MPI_BYTE, left, 2, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out, 8, MPI_BYTE, right, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+static int four_in = 1, four_out;
+static void allreduce(void) { MPI_Allreduce(&four_in, &four_out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }
+static void bcast(void) { MPI_Bcast(&four_in, 1, MPI_INT, 0, MPI_COMM_WORLD); }
+static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
+static void iallreduce(void) {
+    MPI_Request request;
+    MPI_Iallreduce(&four_in, &four_out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void iprobe(void) {
+    int flag;
+    MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 1) batches = atoi(argv[1]);
+    if (batches > MAX_BATCHES) batches = MAX_BATCHES;
+    measure("ping_pong_8B", ping_pong);
+    measure("isend_irecv_waitall_8B", isend_irecv_waitall);
+    measure("allreduce_4B", allreduce);
+    measure("bcast_4B", bcast);
+    measure("barrier", barrier);
+    measure("iallreduce_4B", iallreduce);
+    measure("iprobe_self", iprobe);
+    MPI_Finalize();
+    return 0;
+}
