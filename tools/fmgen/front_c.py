@@ -490,6 +490,10 @@ def function_text(f, abi):
         extra = ["AttrLanguage::c" for _ in table.EXTRA_PARAMS.get(target.name, ())]
         body = b.text(target.fm, extra)
     alias = f'FRONT_API {declaration(f, "MPI_")} __attribute__((weak, alias("PMPI_{f.short}")));\n'
+    if abi == "openmpi" and f.short.endswith("_init") and f.chapter in ("persistent-coll", "neighbourhood"):
+        # Open MPI 4.1 has the persistent collectives as extensions only.
+        alias += "".join(f'FRONT_API {declaration(f, x)} __attribute__((weak, alias("PMPI_{f.short}")));\n'
+                         for x in ("PMPIX_", "MPIX_"))
     return f"FRONT_API {declaration(f)} {{\n{body}\n}}\n{alias}\n"
 
 

@@ -50,14 +50,14 @@ def pass_body(f):
         else:
             args.append(n)
     if is_collective(f):
-        lines.insert(1, f"    CollectiveScope scope(call, comm_of({owner}));")
+        lines.insert(1, f"    CollectiveScope scope(call, clock_of({owner}));")
     call = f"LOWER({f.short})({', '.join(args)})"
     lines.append(f"    int rc = {call};")
     if is_collective(f):
         lines.append("    scope.end();")
     request = request_param(f)
     if request:
-        lines.append(f"    if (rc == FM_SUCCESS) *{request} = adopt_request(call, real_request);")
+        lines.append(f"    if (rc == FM_SUCCESS) *{request} = request_foreign(real_request, FM_COMM_NULL);")
     lines.append(f"    return call.finish({owner + ', ' if owner else ''}rc);")
     return "\n".join(lines)
 

@@ -54,9 +54,12 @@ FRONT_API int MPIR_Dup_fn(int, int, void*, void* in, void* out, int* flag) {
 static int unsupported() { return out_errclass(FM_ERR_UNSUPPORTED_OPERATION); }
 
 // Extensions. The front knows no GPU and no failure of processes short of the job's; the rest is an error.
-FRONT_API int MPIX_Query_cuda_support() { return 0; }
-FRONT_API int MPIX_Query_hip_support() { return 0; }
-FRONT_API int MPIX_Query_ze_support() { return 0; }
+#define NO_GPU(name)                           \
+    FRONT_API int PMPIX_##name() { return 0; } \
+    FRONT_API int MPIX_##name() __attribute__((weak, alias("PMPIX_" #name)))
+NO_GPU(Query_cuda_support);
+NO_GPU(Query_hip_support);
+NO_GPU(Query_ze_support);
 #define EXTENSION(name)                                \
     FRONT_API int PMPIX_##name() { return unsupported(); } \
     FRONT_API int MPIX_##name() __attribute__((weak, alias("PMPIX_" #name)))

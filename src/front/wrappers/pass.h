@@ -5,16 +5,15 @@
 #include "front/core/collective.h"
 #include "front/core/lower.h"
 #include "front/objects/real.h"
+#include "front/p2p/p2p.h"
 
 namespace fermata::front {
 
-// A file's data access moves with the clock of the private communicator that MPI_File_open made.
-inline mpi::Comm comm_of(mpi::File fh) noexcept {
+// A file's data access moves with the clock of the private communicator that MPI_File_open made; null: an unknown
+// handle, the real library reports the error.
+inline clock::Comm* clock_of(mpi::File fh) noexcept {
     FileObject* file = find(fh);
-    return file != nullptr && file->comm != nullptr ? mpi::Comm{file->comm->handle} : mpi::FM_COMM_NULL;
+    return file != nullptr && file->comm != nullptr ? static_cast<clock::Comm*>(file->comm->clock) : nullptr;
 }
-
-// A virtual request for a library request that the ledger has no interest in (file access, one-sided).
-mpi::Request adopt_request(Call& call, mpi::RealRequest real) noexcept;
 
 }  // namespace fermata::front
