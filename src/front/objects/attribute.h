@@ -11,19 +11,23 @@ enum class Owner : uint32_t { comm, type, win };
 struct KeyvalObject : Object {
     KeyvalObject() : Object(Kind::keyval) {}
     Owner owner = Owner::comm;
-    void* copy = nullptr;         // mpi::CommCopyAttr* and friends: functions with internal values (adapters)
-    void* remove = nullptr;       // mpi::CommDeleteAttr* and friends
-    void* copy_cookie = nullptr;  // what the adapter needs to find the application's own function
-    void* remove_cookie = nullptr;
+    void* copy = nullptr;    // the application's function, or one of the standard's special ones
+    void* remove = nullptr;
+    mpi::CopyAdapter copy_adapter = nullptr;
+    mpi::DeleteAdapter remove_adapter = nullptr;
     void* extra_state = nullptr;
+    mpi::AttrLanguage language = mpi::AttrLanguage::c;  // the form in which the adapters want values
     // refs: 1 for the handle and 1 for each attribute set with it
 };
 
 struct Attribute {
     KeyvalObject* keyval;
-    void* value;
+    void* value;                 // as it was set
+    mpi::AttrLanguage language;  // by whom
+    int64_t cell;                // what a C caller gets a pointer to when Fortran set the value
 };
-using Attributes = Vec<Attribute>;
+// Pointers, because a C caller may hold the address of a cell for as long as the attribute is set.
+using Attributes = Vec<Attribute*>;
 
 // The object that carries them, for the callbacks: its handle.
 struct Carrier {
@@ -31,7 +35,12 @@ struct Carrier {
     uint32_t handle;
 };
 
+inline KeyvalObject* find_keyval(int keyval) noexcept {
+    return static_cast<KeyvalObject*>(find_object(static_cast<uint32_t>(keyval), Kind::keyval));
+}
+
 // Copies those whose callback says so from one object to its duplicate; the first error stops and is returned.
+void world_attributes_start() noexcept;  // reads the library's own attributes, once in a job
 int attributes_copy(Carrier from, const Attributes& source, Attributes* target) noexcept;
 // Runs the delete callbacks, last set first; stops at the first error (that attribute and the earlier ones stay).
 int attributes_delete_all(Carrier carrier, Attributes* attributes) noexcept;

@@ -11,7 +11,7 @@ struct TypeObject : Object {
     bool committed = false;
     bool large = false;      // made by a _c constructor whose arguments do not fit the small one
     bool permanent = false;  // f90 types: like predefined ones, the application must not free them
-    bool uniform = false;    // all basic elements have the same size
+    int32_t owned = 1;       // references the application holds (MPI_Type_get_contents adds some); part of refs
     Text name;
     Attributes attributes;
     // What the constructor was called with, in the order of MPI_Type_get_contents.
@@ -21,6 +21,7 @@ struct TypeObject : Object {
     // Layout in bytes, as the library that first made it said; kept the same for ever (see rebuild).
     int64_t size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
     int64_t elements = 0;  // basic elements in one of it
+    int64_t first = 0;     // pair types: bytes of the first element; 0: not a pair
     // All derived types in creation order (children before parents).
     TypeObject* next = nullptr;
     TypeObject* previous = nullptr;
@@ -40,5 +41,15 @@ void type_unref(TypeObject* type) noexcept;
 
 // Basic elements among the first `bytes` bytes of a message of this type; -1 (undefined) when they end inside one.
 int64_t type_elements_in(const TypeObject& type, int64_t bytes) noexcept;
+// The reverse: bytes of the first `elements` basic elements.
+int64_t type_bytes_of(const TypeObject& type, int64_t elements) noexcept;
+// Sets `size` and `elements` of a derived type from its description and its children.
+void type_count(TypeObject* type) noexcept;
+
+// What MPI_Type_get_envelope says of this description.
+struct Envelope {
+    int64_t integers, addresses, counts, types;
+};
+Envelope type_envelope(const TypeObject& type) noexcept;
 
 }  // namespace fermata::front

@@ -9,8 +9,8 @@ struct ErrhandlerObject : Object {
     ErrhandlerObject() : Object(Kind::errhandler) {}
     enum class Does : uint32_t { aborts_all, aborts, returns, calls } does = Does::calls;
     Kind of = Kind::comm;      // whose errors: comm, win, file, session
-    void* function = nullptr;  // adapter with internal values
-    void* cookie = nullptr;    // the application's function for the adapter
+    void* function = nullptr;  // the application's function
+    mpi::ErrhandlerAdapter adapter = nullptr;
 };
 
 inline ErrhandlerObject* find_errhandler(uint32_t handle) noexcept {
@@ -20,5 +20,14 @@ inline ErrhandlerObject* find_errhandler(uint32_t handle) noexcept {
 // Text of an error class or code; never null.
 const char* error_text(int code) noexcept;
 int error_class_of(int code) noexcept;
+int last_used_code() noexcept;  // MPI_LASTUSEDCODE
+
+// Every holder (handle, communicator, window, file) has a reference; predefined ones are not counted.
+void errhandler_ref(ErrhandlerObject* handler) noexcept;
+void errhandler_unref(ErrhandlerObject* handler) noexcept;
+extern ErrhandlerObject errors_are_fatal, errors_abort, errors_return;
+
+// Default handler of new files: the one of MPI_FILE_NULL (MPI-4.0 14.7).
+extern ErrhandlerObject* file_null_errhandler;
 
 }  // namespace fermata::front

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fermata_types.h"
 #include "front/core/heap.h"
 
 namespace fermata::front {
@@ -18,21 +19,7 @@ template <typename T>
 using Vec = std::vector<T, FmAllocator<T>>;
 using Text = std::basic_string<char, std::char_traits<char>, FmAllocator<char>>;
 
-// Kinds of handles, as in the handle's bits 26..30.
-enum class Kind : uint32_t {
-    comm = 1,
-    group = 2,
-    datatype = 3,
-    op = 4,
-    request = 5,
-    errhandler = 6,
-    info = 7,
-    message = 8,
-    win = 9,
-    file = 10,
-    session = 11,
-    keyval = 12,
-};
+using mpi::Kind;
 inline constexpr uint32_t kKinds = 16;
 
 struct Object {

@@ -7,10 +7,10 @@ namespace fermata::front {
 
 struct OpObject : Object {
     OpObject() : Object(Kind::op) {}
-    void* function = nullptr;  // adapter with internal values
-    void* cookie = nullptr;    // the application's function for the adapter
+    void* function = nullptr;  // the application's function
+    mpi::OpAdapter adapter = nullptr;
     bool commutes = false;
-    bool large = false;  // MPI_Op_create_c: the length is an MPI_Count
+    bool freed = false;  // by the application; requests that may still call the function keep it
     // Refs: the handle and every request that may still call the function.
     OpObject* next = nullptr;  // live user ops, any order
     OpObject* previous = nullptr;

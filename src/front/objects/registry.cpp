@@ -10,7 +10,7 @@ namespace {
 
 void grow(HandleTable& table) {
     uint32_t capacity = table.capacity == 0 ? 256 : table.capacity * 2;
-    if (capacity > 0x03ffffff) fatal_line("fermata: more than 64 million live handles of one kind");
+    if (capacity > mpi::kIndexLimit) fatal_line("fermata: more than 64 million live handles of one kind");
     auto** slots = static_cast<Object**>(fm_calloc(capacity * sizeof(Object*)));
     auto* free_list = static_cast<uint32_t*>(fm_alloc(capacity * sizeof(uint32_t)));
     if (table.capacity != 0) {
@@ -38,7 +38,7 @@ uint32_t give_handle(Object* object) noexcept {
         if (table.top == table.capacity) grow(table);
         index = table.top++;
     }
-    object->handle = make_handle(object->kind, index);
+    object->handle = mpi::dynamic_word(object->kind, index);
     __atomic_store_n(&table.slots[index], object, __ATOMIC_RELEASE);
     table.used++;
     return object->handle;

@@ -11,15 +11,9 @@
 namespace fermata::front {
 
 inline constexpr uint32_t kPredefinedHandles = 1024;  // the standard ABI's are below 768
-inline constexpr uint32_t kFirstIndex = 64;           // lower ones would meet MPICH's pair datatypes
-inline constexpr uint32_t kDynamic = 0x80000000u;
-
-constexpr uint32_t make_handle(Kind kind, uint32_t index) {
-    return kDynamic | static_cast<uint32_t>(kind) << 26 | index;
-}
-constexpr bool is_dynamic(uint32_t handle) { return (handle & kDynamic) != 0; }
-constexpr Kind kind_of(uint32_t handle) { return static_cast<Kind>(handle >> 26 & 31); }
-constexpr uint32_t index_of(uint32_t handle) { return handle & 0x03ffffff; }
+using mpi::index_of;
+using mpi::is_dynamic;
+using mpi::kFirstIndex;
 
 struct HandleTable {
     Object** slots;     // [capacity]; null = free (or reserved below kFirstIndex)
@@ -54,7 +48,7 @@ __attribute__((always_inline)) inline Object* find_object(uint32_t handle, Kind 
     uint32_t index = index_of(handle);
     // Capacity before slots: both only grow, so an old capacity with a new array is safe and the reverse is not.
     uint32_t capacity = __atomic_load_n(&table.capacity, __ATOMIC_ACQUIRE);
-    if (__builtin_expect((handle >> 26) != (kDynamic >> 26 | static_cast<uint32_t>(kind)) || index >= capacity, 0))
+    if (__builtin_expect((handle >> 26) != (0x20u | static_cast<uint32_t>(kind)) || index >= capacity, 0))
         return nullptr;
     return __atomic_load_n(&table.slots, __ATOMIC_RELAXED)[index];
 }

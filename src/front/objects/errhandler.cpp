@@ -1,0 +1,228 @@
+// Error handlers: what Call::finish ends in, and MPI_*_errhandler.
+#include "front/objects/errhandler.h"
+
+#include "front/core/bridge.h"
+#include "front/objects/api.h"
+
+namespace fermata::front {
+
+ErrhandlerObject errors_are_fatal, errors_abort, errors_return;
+ErrhandlerObject* file_null_errhandler = &errors_return;
+
+void errhandler_ref(ErrhandlerObject* handler) noexcept {
+    if (handler != nullptr && !handler->predefined) ref(handler);
+}
+
+void errhandler_unref(ErrhandlerObject* handler) noexcept {
+    if (handler == nullptr || handler->predefined || !drop(handler)) return;
+    take_handle(handler);
+    fm_delete(handler);
+}
+
+namespace {
+
+[[noreturn]] void end_job(int code, const char* function) {
+    Text line("fermata: ");
+    line += function != nullptr ? function : "an MPI call";
+    line += " failed on rank ";
+    char digits[12];
+    int at = sizeof digits;
+    int rank = front.world_rank;
+    do {
+        digits[--at] = static_cast<char>('0' + rank % 10);
+        rank /= 10;
+    } while (rank != 0);
+    line.append(digits + at, sizeof digits - static_cast<size_t>(at));
+    line += ": ";
+    line += error_text(code);
+    bridge()->warn(line.c_str());
+    LOWER(Abort)(to_real(FM_COMM_WORLD), code);
+    bridge()->fatal("fermata: the job could not be aborted through MPI", 1);
+    __builtin_trap();
+}
+
+// Runs a handler on an error; returns what the application's call returns.
+int handle(ErrhandlerObject* handler, uint32_t object, int code, const char* function) {
+    switch (handler->does) {
+        case ErrhandlerObject::Does::returns: return code;
+        case ErrhandlerObject::Does::aborts_all:
+        case ErrhandlerObject::Does::aborts: end_job(code, function);
+        case ErrhandlerObject::Does::calls: break;
+    }
+    int told = code;
+    // The handler may free itself or the object it belongs to.
+    errhandler_ref(handler);
+    handler->adapter(handler->function, object, &told, function);
+    errhandler_unref(handler);
+    return code;
+}
+
+// Who hears of errors without an object: MPI-4.0 says MPI_COMM_SELF, MPI-3.1 says MPI_COMM_WORLD. Serve programs of
+// both: SELF's handler if the program changed it, else WORLD's.
+ErrhandlerObject* default_handler(uint32_t* object) {
+    CommObject& chosen = comm_self.errhandler != &errors_are_fatal ? comm_self : comm_world;
+    *object = chosen.handle;
+    return chosen.errhandler != nullptr ? chosen.errhandler : &errors_are_fatal;
+}
+
+ErrhandlerObject* make(Kind of, void* function, ErrhandlerAdapter adapter) {
+    auto* handler = fm_new<ErrhandlerObject>();
+    handler->of = of;
+    handler->function = function;
+    handler->adapter = adapter;
+    give_handle(handler);
+    return handler;
+}
+
+// The handler may be set on objects of this kind.
+bool suits(const ErrhandlerObject* handler, Kind of) {
+    return handler != nullptr && (handler->predefined || handler->of == of);
+}
+
+void replace(ErrhandlerObject** slot, ErrhandlerObject* with) {
+    errhandler_ref(with);
+    ErrhandlerObject* old = *slot;
+    *slot = with;
+    errhandler_unref(old);
+}
+
+}  // namespace
+
+int raise_default(int rc, const char* function) noexcept {
+    uint32_t object;
+    ErrhandlerObject* handler = default_handler(&object);
+    return handle(handler, object, rc, function);
+}
+
+int raise_on(Comm comm, int rc, const char* function) noexcept {
+    CommObject* object = find(comm);
+    if (object == nullptr || object->errhandler == nullptr) return raise_default(rc, function);
+    return handle(object->errhandler, object->handle, rc, function);
+}
+
+int raise_on(Win win, int rc, const char* function) noexcept {
+    WinObject* object = find(win);
+    if (object == nullptr) return raise_default(rc, function);
+    return handle(object->errhandler, object->handle, rc, function);
+}
+
+int raise_on(File file, int rc, const char* function) noexcept {
+    FileObject* object = find(file);
+    if (object == nullptr) return handle(file_null_errhandler, word_of(FM_FILE_NULL), rc, function);
+    return handle(object->errhandler, object->handle, rc, function);
+}
+
+FERMATA_ENTRIES_BEGIN
+
+int fm_Errhandler_free(Errhandler* errhandler) {
+    Call call("MPI_Errhandler_free");
+    ErrhandlerObject* object = find(*errhandler);
+    if (object == nullptr) return call.finish(FM_ERR_ERRHANDLER);
+    // Also right for predefined ones: MPI_Comm_get_errhandler may have given them out.
+    errhandler_unref(object);
+    *errhandler = FM_ERRHANDLER_NULL;
+    return FM_SUCCESS;
+}
+
+int fm_Comm_create_errhandler(void* fn, ErrhandlerAdapter adapter, Errhandler* errhandler) {
+    Call call("MPI_Comm_create_errhandler");
+    *errhandler = Errhandler{make(Kind::comm, fn, adapter)->handle};
+    return FM_SUCCESS;
+}
+int fm_Win_create_errhandler(void* fn, ErrhandlerAdapter adapter, Errhandler* errhandler) {
+    Call call("MPI_Win_create_errhandler");
+    *errhandler = Errhandler{make(Kind::win, fn, adapter)->handle};
+    return FM_SUCCESS;
+}
+int fm_File_create_errhandler(void* fn, ErrhandlerAdapter adapter, Errhandler* errhandler) {
+    Call call("MPI_File_create_errhandler");
+    *errhandler = Errhandler{make(Kind::file, fn, adapter)->handle};
+    return FM_SUCCESS;
+}
+int fm_Session_create_errhandler(void* fn, ErrhandlerAdapter adapter, Errhandler* errhandler) {
+    Call call("MPI_Session_create_errhandler");
+    *errhandler = Errhandler{make(Kind::session, fn, adapter)->handle};
+    return FM_SUCCESS;
+}
+
+int fm_Comm_set_errhandler(Comm comm, Errhandler errhandler) {
+    Call call("MPI_Comm_set_errhandler");
+    CommObject* object = find(comm);
+    ErrhandlerObject* handler = find(errhandler);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    if (!suits(handler, Kind::comm)) return call.finish(comm, FM_ERR_ERRHANDLER);
+    replace(&object->errhandler, handler);
+    return FM_SUCCESS;
+}
+int fm_Comm_get_errhandler(Comm comm, Errhandler* errhandler) {
+    Call call("MPI_Comm_get_errhandler");
+    CommObject* object = find(comm);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    errhandler_ref(object->errhandler);
+    *errhandler = Errhandler{object->errhandler->handle};
+    return FM_SUCCESS;
+}
+int fm_Comm_call_errhandler(Comm comm, int errorcode) {
+    Call call("MPI_Comm_call_errhandler");
+    CommObject* object = find(comm);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    // Success of this function, whatever the handler does with the code (MPI-4.0 9.5); a handler that returns
+    // errors is asked for nothing.
+    if (object->errhandler->does != ErrhandlerObject::Does::returns) call.finish(comm, errorcode);
+    return FM_SUCCESS;
+}
+
+int fm_Win_set_errhandler(Win win, Errhandler errhandler) {
+    Call call("MPI_Win_set_errhandler");
+    WinObject* object = find(win);
+    ErrhandlerObject* handler = find(errhandler);
+    if (object == nullptr) return call.finish(FM_ERR_WIN);
+    if (!suits(handler, Kind::win)) return call.finish(win, FM_ERR_ERRHANDLER);
+    replace(&object->errhandler, handler);
+    return FM_SUCCESS;
+}
+int fm_Win_get_errhandler(Win win, Errhandler* errhandler) {
+    Call call("MPI_Win_get_errhandler");
+    WinObject* object = find(win);
+    if (object == nullptr) return call.finish(FM_ERR_WIN);
+    errhandler_ref(object->errhandler);
+    *errhandler = Errhandler{object->errhandler->handle};
+    return FM_SUCCESS;
+}
+int fm_Win_call_errhandler(Win win, int errorcode) {
+    Call call("MPI_Win_call_errhandler");
+    WinObject* object = find(win);
+    if (object == nullptr) return call.finish(FM_ERR_WIN);
+    if (object->errhandler->does != ErrhandlerObject::Does::returns) call.finish(win, errorcode);
+    return FM_SUCCESS;
+}
+
+int fm_File_set_errhandler(File file, Errhandler errhandler) {
+    Call call("MPI_File_set_errhandler");
+    ErrhandlerObject* handler = find(errhandler);
+    FileObject* object = find(file);
+    if (object == nullptr && file != FM_FILE_NULL) return call.finish(file, FM_ERR_FILE);
+    if (!suits(handler, Kind::file)) return call.finish(file, FM_ERR_ERRHANDLER);
+    replace(object != nullptr ? &object->errhandler : &file_null_errhandler, handler);
+    return FM_SUCCESS;
+}
+int fm_File_get_errhandler(File file, Errhandler* errhandler) {
+    Call call("MPI_File_get_errhandler");
+    FileObject* object = find(file);
+    if (object == nullptr && file != FM_FILE_NULL) return call.finish(file, FM_ERR_FILE);
+    ErrhandlerObject* handler = object != nullptr ? object->errhandler : file_null_errhandler;
+    errhandler_ref(handler);
+    *errhandler = Errhandler{handler->handle};
+    return FM_SUCCESS;
+}
+int fm_File_call_errhandler(File fh, int errorcode) {
+    Call call("MPI_File_call_errhandler");
+    FileObject* object = find(fh);
+    if (object == nullptr && fh != FM_FILE_NULL) return call.finish(fh, FM_ERR_FILE);
+    ErrhandlerObject* handler = object != nullptr ? object->errhandler : file_null_errhandler;
+    if (handler->does != ErrhandlerObject::Does::returns) call.finish(fh, errorcode);
+    return FM_SUCCESS;
+}
+
+FERMATA_ENTRIES_END
+}  // namespace fermata::front
