@@ -20,7 +20,7 @@ struct Mapping {
     std::string flags;  // VmFlags of smaps, e.g. "rd wr mr mw me dd"; empty when read from maps
 };
 
-// In address order. Lower context with malloc; throws split::Error when /proc cannot be read.
+// In address order. Lower context with malloc; throws fermata::Error when /proc cannot be read.
 std::vector<Mapping> read_maps();
 // The same with VmFlags; the kernel walks page tables for it, so only at a checkpoint.
 std::vector<Mapping> read_smaps();

@@ -28,8 +28,8 @@ struct Region {
     Range range;
     Owner owner = Owner::lower;
     const char* why = "";
-    std::string what;        // name of the file, or "[heap]", …
-    double seconds = 0;      // since partition(); negative: before it
+    std::string what;    // name of the file, or "[heap]", …
+    double seconds = 0;  // since partition(); negative: before it
 };
 
 class RegionTable {
@@ -48,10 +48,10 @@ class RegionTable {
 // The process's table (lower memory).
 RegionTable& region_table();
 
-// Makes sure that the kernel searches top-down from above the window. When the stack limit is unlimited, or the
-// legacy layout is asked for by personality, sets a finite stack limit and executes this program again (once);
-// the application's own limits come back as application_stack_limit(). Also remembers which signals were
-// ignored at the start. Throws split::Error when the layout cannot be had.
+// Makes sure that the kernel searches top-down from above the window. When the stack limit is unlimited, or
+// the legacy layout is asked for by personality, sets a finite stack limit and executes this program again
+// (once); the application's own limits come back as application_stack_limit(). Also remembers which signals
+// were ignored at the start. Throws fermata::Error when the layout cannot be had.
 void ensure_layout(char* const argv[]);
 
 // RLIMIT_STACK (soft) as the launcher set it; RLIM_INFINITY when unlimited.
@@ -59,17 +59,18 @@ uint64_t application_stack_limit();
 // Was signal `number` ignored when the process started?
 bool ignored_at_start(int number);
 
-// Fills every gap above the window and the gap behind the heap; afterwards unhinted mmaps of anybody land in the
-// window, and the lower half's own go to the lower area. Throws split::Error (RLIMIT_AS, something in the
-// window). Call once, no upper half yet.
+// Fills every gap above the window and the gap behind the heap; afterwards unhinted mmaps of anybody land in
+// the window, and the lower half's own go to the lower area. Throws fermata::Error (RLIMIT_AS, something in
+// the window). Call once, no upper half yet.
 void partition();
 bool partitioned();
 
-// Compares the table with /proc/self/maps, and closes gaps above the window that the lower half's unmapping left.
-// Returns "" or one line: which mapping is where it must not be. Lower context, upper threads stopped.
+// Compares the table with /proc/self/maps, and closes gaps above the window that the lower half's unmapping
+// left. Returns "" or one line: which mapping is where it must not be. Lower context, upper threads stopped.
 std::string check();
 
-// `fermata inspect --regions` and FERMATA_DUMP_REGIONS=FILE (written by partition(), check() and enter_program()).
+// `fermata inspect --regions` and FERMATA_DUMP_REGIONS=FILE (written by partition(), check() and
+// enter_program()).
 std::string dump_regions();
 void dump_regions(std::FILE* file);
 

@@ -3,11 +3,13 @@
 // Three layers, so that nothing of the lower half ever lands in the window after partition():
 //   1. interpose.cpp: mmap, munmap, mremap, shmat … exported by the lower executable, so every library of the
 //      lower half binds to them (link with fermata_lower_executable(), see src/split/CMakeLists.txt);
-//   2. patch.cpp: the mmap/munmap/mremap system-call instructions inside the lower half's own ld.so and libc (thread
+//   2. patch.cpp: the mmap/munmap/mremap system-call instructions inside the lower half's own ld.so and libc
+//   (thread
 //      stacks, dlopen, nss, locales call them without going through the symbol) jump to the same functions;
 //   3. malloc of the lower half is mimalloc, which asks layer 1; brk is never used.
-// Only the lower half's own copies are touched: the upper half has its own ld.so and libc, which stay as they are.
-// All functions of layers 1 and 2 use raw system calls and no TLS: upper threads run them with a donor's TLS.
+// Only the lower half's own copies are touched: the upper half has its own ld.so and libc, which stay as they
+// are. All functions of layers 1 and 2 use raw system calls and no TLS: upper threads run them with a donor's
+// TLS.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +24,12 @@ namespace fermata::split {
 // libraries (environment, without overriding the user) to leave the memory functions alone.
 void prepare_lower();
 
-// What prepare_lower() found: "" when both ld.so and libc were patched, else one line (dlopen and thread creation
-// after partition() would then be placed by the kernel; check() will name them).
+// What prepare_lower() found: "" when both ld.so and libc were patched, else one line (dlopen and thread
+// creation after partition() would then be placed by the kernel; check() will name them).
 std::string lower_patch_report();
 
-// Memory for the lower half, zeroed; MAP_NORESERVE when large. nullptr when there is none. Any context, no TLS.
+// Memory for the lower half, zeroed; MAP_NORESERVE when large. nullptr when there is none. Any context, no
+// TLS.
 void* lower_map(size_t size, int prot) noexcept;
 void lower_unmap(void* address, size_t size) noexcept;
 

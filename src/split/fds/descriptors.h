@@ -3,11 +3,12 @@
 
 namespace fermata::split {
 
-// Before MPI_Init: notes what was inherited, moves the launcher's own channel (PMI_FD) up, and occupies every free
-// low number, so that what MPI opens, by whatever path, comes at >= lower_descriptor_base(). Throws split::Error.
+// Before MPI_Init: notes what was inherited, moves the launcher's own channel (PMI_FD) up, and occupies every
+// free low number, so that what MPI opens, by whatever path, comes at >= lower_descriptor_base(). Throws
+// fermata::Error.
 void begin_descriptors();
-// After MPI_Init: frees the low numbers again and gives the application its own RLIMIT_NOFILE back. Afterwards the
-// interposed open/socket/… of the lower half move their results up (fds/interpose.cpp).
+// After MPI_Init: frees the low numbers again and gives the application its own RLIMIT_NOFILE back.
+// Afterwards the interposed open/socket/… of the lower half move their results up (fds/interpose.cpp).
 void end_descriptors();
 
 // First number of the lower half: min(soft RLIMIT_NOFILE of the application, 16384), less when the hard limit
@@ -15,8 +16,8 @@ void end_descriptors();
 int lower_descriptor_base();
 inline bool lower_descriptor(int fd) { return fd >= lower_descriptor_base(); }
 
-// Moves an open descriptor of the lower half up (closing `fd`), close-on-exec set. Returns the new number, or `fd`
-// itself when the table is full. No TLS, raw system calls; fd < 0 is returned as it is.
+// Moves an open descriptor of the lower half up (closing `fd`), close-on-exec set. Returns the new number, or
+// `fd` itself when the table is full. No TLS, raw system calls; fd < 0 is returned as it is.
 int raise_descriptor(int fd) noexcept;
 
 }  // namespace fermata::split

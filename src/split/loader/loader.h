@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "split/bridge.h"
 #include "split/address/range.h"
+#include "split/bridge.h"
 #include "split/loader/program.h"
 
 namespace fermata::split {
@@ -20,7 +20,7 @@ struct ProgramSpec {
     bool preload_abi = true;             // also preload the fronts found by inspect_program (beats DT_RPATH)
     char* const* environment = nullptr;  // nullptr = environ; FERMATA_* is left out in any case
     const Bridge* bridge = nullptr;      // handed over as auxv entry kAuxvBridge; nullptr = no such entry
-    Range area = {};                     // where to put ld.so and the stack; empty = the kernel's choice (the window)
+    Range area = {};  // where to put ld.so and the stack; empty = the kernel's choice (the window)
 };
 
 struct StartedProgram {
@@ -32,11 +32,12 @@ struct StartedProgram {
     uint64_t vdso = 0;
 };
 
-// Maps ld.so, the stack and the vDSO; nothing runs yet. Throws split::Error with one line for the user.
+// Maps ld.so, the stack and the vDSO; nothing runs yet. Throws fermata::Error with one line for the user.
 StartedProgram load_program(const ProgramSpec& spec);
 
-// Runs it on the calling thread, which must be the process's main thread, with the thread's rseq registration and
-// the lower half's signal handlers (1..31) removed. The lower half's thread pointer must have been noted before.
+// Runs it on the calling thread, which must be the process's main thread, with the thread's rseq registration
+// and the lower half's signal handlers (1..31) removed. The lower half's thread pointer must have been noted
+// before.
 [[noreturn]] void enter_program(const StartedProgram& program);
 
 // Part of enter_program that a restart also needs: gives up the lower libc's rseq registration of the calling

@@ -13,10 +13,10 @@ const char* name_of(MpiAbi abi);
 struct ProgramCheck {
     std::string error;  // "" when the program can be started; else one line: what, where, what to do
 
-    std::string program;  // absolute path of what was asked for (a script's own path for scripts)
-    std::string binary;   // absolute path of the ELF file that runs: the interpreter for scripts
+    std::string program;              // absolute path of what was asked for (a script's own path for scripts)
+    std::string binary;               // absolute path of the ELF file that runs: the interpreter for scripts
     std::vector<std::string> prefix;  // arguments before the user's: {} or {interpreter, [option,] script}
-    std::string loader;   // PT_INTERP of `binary`
+    std::string loader;               // PT_INTERP of `binary`
     bool position_independent = true;
 
     MpiAbi abi = MpiAbi::none;           // which ABI the transitive DT_NEEDED closure imports
@@ -25,8 +25,8 @@ struct ProgramCheck {
     std::vector<std::string> missing;    // names found nowhere (ld.so will complain)
 };
 
-// `environment`: for PATH and LD_LIBRARY_PATH; environ when nullptr. `front_dir`: where the fronts are ("" = unknown);
-// names found there count as present and are not followed.
+// `environment`: for PATH and LD_LIBRARY_PATH; environ when nullptr. `front_dir`: where the fronts are ("" =
+// unknown); names found there count as present and are not followed.
 ProgramCheck inspect_program(const std::string& name, const std::string& front_dir = "",
                              char* const* environment = nullptr);
 

@@ -1,17 +1,21 @@
 // Saving and loading the upper half's memory.
 //
 // At a checkpoint (upper threads stopped):
-//     MemoryTable table = collect_memory();       // walks /proc/self/smaps and pagemap; allocates (lower malloc)
-//     [fork]                                      // optional; nothing below allocates
+//     MemoryTable table = collect_memory();       // walks /proc/self/smaps and pagemap; allocates (lower
+//     malloc) [fork]                                      // optional; nothing below allocates
 //     make_readable(table);                       // PROT_NONE pages with content
 //     write(encode(table)); for (map : table.maps) for (run : map.runs) write(run.begin, run.size());
 //     restore_protection(table);                  // not needed in a forked child
 // The image's data is the runs one after the other: run k starts at the sum of the sizes before it.
 //
 // At restart (after partition(), no upper half):
-//     load_memory(decode(bytes), reader);
-// Everything comes back at the same addresses, with content, protection and advice; then the vDSO's table is
-// refilled. The kernel's search continues in the window as before.
+//     MemoryTable table = decode(bytes);
+//     map_memory(table);                          // everything mapped and writable
+//     for every run: read its bytes to run.begin  // in any order, in parallel if you like
+//     finish_memory(table);                       // protections, advice, vDSO table
+// or load_memory(table, reader) for all of it. Everything comes back at the same addresses, with content,
+// protection and advice; then the vDSO's table is refilled. The kernel's search continues in the window as
+// before.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +32,20 @@ namespace fermata::split {
 enum class MapKind : uint32_t {
     anonymous = 0,    // private memory, also private file mappings: content from the image
     shared_file = 1,  // MAP_SHARED of a file that has a name: opened again, content is the file's
-    shared_memory = 2,  // shared anonymous, memfd, SysV, deleted file: content from the image; `object` tells which
-    shared_tmpfs = 3,   // named file on tmpfs (/dev/shm): as shared_file when it exists, else made from the image
+    shared_memory =
+        2,  // shared anonymous, memfd, SysV, deleted file: content from the image; `object` tells which
+    shared_tmpfs =
+        3,  // named file on tmpfs (/dev/shm): as shared_file when it exists, else made from the image
 };
 
 struct MapEntry {
     Range range;
     int32_t prot = 0;
     MapKind kind = MapKind::anonymous;
-    uint32_t flags = 0;    // MAP_NORESERVE, MAP_GROWSDOWN, MAP_HUGETLB, MAP_LOCKED as they apply
-    uint32_t advice = 0;   // bit set of Advice
-    uint64_t offset = 0;   // in the file or object
-    uint64_t object = 0;   // shared_memory: identity; mappings with the same one share memory again
+    uint32_t flags = 0;   // MAP_NORESERVE, MAP_GROWSDOWN, MAP_HUGETLB, MAP_LOCKED as they apply
+    uint32_t advice = 0;  // bit set of Advice
+    uint64_t offset = 0;  // in the file or object
+    uint64_t object = 0;  // shared_memory: identity; mappings with the same one share memory again
     uint64_t object_size = 0;
     bool writable_file = false;  // shared_*: the file was open for writing (mprotect may ask for it later)
     std::string name;            // path for shared_file/tmpfs; what it was, for people, otherwise
@@ -63,20 +69,24 @@ struct MemoryTable {
     uint64_t data_size() const;  // sum of all runs
 };
 
-// Enumerates the upper half. Throws split::Error (also what check() says).
+// Enumerates the upper half. Throws fermata::Error (also what check() says).
 MemoryTable collect_memory();
 
 void make_readable(const MemoryTable& table) noexcept;
 void restore_protection(const MemoryTable& table) noexcept;
 
-// The table as bytes (docs/formats/memory.md). decode throws split::Error on bytes it does not understand.
+// The table as bytes (docs/formats/memory.md). decode throws fermata::Error on bytes it does not understand.
 std::string encode(const MemoryTable& table);
 MemoryTable decode(std::span<const char> bytes);
+
+// Throws fermata::Error, naming the mapping, when something is in the way or a file is missing.
+void map_memory(const MemoryTable& table);
+void finish_memory(const MemoryTable& table);
 
 // Fills `size` bytes at `address` from offset `offset` of the image's data; throws on failure.
 using ReadData = std::function<void(void* address, size_t size, uint64_t offset)>;
 
-// Throws split::Error, naming the mapping, when something is in the way or a file is missing.
+// map, read every run, finish.
 void load_memory(const MemoryTable& table, const ReadData& read);
 
 }  // namespace fermata::split

@@ -1,0 +1,218 @@
+// The allocator of address ranges in the lower area: a sorted table of free extents, first fit.
+//
+// Everything here may run on any thread of the lower half, also with a donor's TLS, so: raw system calls, a
+// spin lock, static storage, no malloc. When the table of extents is full a freed range is forgotten (address
+// space is lost, memory is not): with 8192 extents that has not been seen.
+#include <cerrno>
+
+#include "split/address/raw.h"
+#include "split/address/window.h"
+#include "split/alloc/lower_alloc.h"
+
+namespace fermata::split {
+namespace {
+
+constexpr int kMaxExtents = 8192;
+constexpr uint64_t kHuge = 2ull << 20;
+constexpr uint64_t kSegment = 32ull << 20;  // mimalloc 2.0's segment: aligned at once it needs no trimming
+
+class Extents {
+  public:
+    // A free range of `size`, taken out of the table; 0 when there is none.
+    uint64_t take(uint64_t size, uint64_t align) noexcept {
+        for (int i = 0; i < count_; ++i) {
+            uint64_t at = (free_[i].begin + align - 1) & ~(align - 1);
+            if (at + size <= free_[i].end && at + size > at) {
+                remove(Range{at, at + size});
+                return at;
+            }
+        }
+        return 0;
+    }
+    // Marks a range as used, whether or not it was free.
+    void remove(Range range) noexcept {
+        for (int i = 0; i < count_; ++i) {
+            Range& e = free_[i];
+            if (!e.overlaps(range)) continue;
+            if (range.contains(e)) {
+                erase(i--);
+            } else if (range.begin <= e.begin) {
+                e.begin = range.end;
+            } else if (range.end >= e.end) {
+                e.end = range.begin;
+            } else {
+                Range tail{range.end, e.end};
+                e.end = range.begin;
+                insert(i + 1, tail);
+                return;
+            }
+        }
+    }
+    // Marks a range as free; parts may be free already.
+    void put(Range range) noexcept {
+        int i = 0;
+        while (i < count_ && free_[i].end < range.begin) ++i;
+        while (i < count_ && free_[i].begin <= range.end) {  // touches: swallow it
+            if (free_[i].begin < range.begin) range.begin = free_[i].begin;
+            if (free_[i].end > range.end) range.end = free_[i].end;
+            erase(i);
+        }
+        insert(i, range);
+    }
+
+  private:
+    void erase(int i) noexcept {
+        for (--count_; i < count_; ++i) free_[i] = free_[i + 1];
+    }
+    void insert(int i, Range range) noexcept {
+        if (count_ == kMaxExtents) return;
+        for (int k = count_++; k > i; --k) free_[k] = free_[k - 1];
+        free_[i] = range;
+    }
+
+    Range free_[kMaxExtents];
+    int count_;
+};
+
+Extents area;  // all of it zero until redirect_lower_mappings(); no constructor runs
+SpinLock lock;
+volatile bool redirected;
+
+Range intersection(Range a, Range b) {
+    return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+}
+
+uint64_t take(uint64_t size) noexcept {
+    uint64_t align = size >= kSegment ? kSegment : size >= kHuge ? kHuge : kPage;
+    lock.lock();
+    uint64_t at = area.take(size, align);
+    lock.unlock();
+    return at;
+}
+
+void put(Range range) noexcept {
+    range = intersection(range, kLowerArea);
+    if (range.empty()) return;
+    lock.lock();
+    area.put(range);
+    lock.unlock();
+}
+
+// What the lower half leaves above the window must not become a gap: the kernel would choose it for the upper
+// half.
+long fill(Range range) noexcept {
+    long rc = raw_mmap(range.begin, range.size(), PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED);
+    if (!failed(rc)) sys(SYS_madvise, range.begin, range.size(), MADV_DONTDUMP);
+    return failed(rc) ? rc : 0;
+}
+
+}  // namespace
+
+void redirect_lower_mappings() noexcept {
+    lock.lock();
+    if (!redirected) area.put(kLowerArea);
+    redirected = true;
+    lock.unlock();
+}
+
+long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long offset) noexcept {
+    auto at = reinterpret_cast<uint64_t>(address);
+    bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+    if (!redirected) {
+        // A hint into the upper half's addresses (mimalloc likes 2 TiB) is not followed.
+        if (!fixed && at && upper_address(at)) at = 0;
+        return raw_mmap(at, size, prot, flags, fd, uint64_t(offset));
+    }
+    Range range{at, at + page_up(size)};
+    if (fixed) {
+        long rc = raw_mmap(at, size, prot, flags, fd, uint64_t(offset));
+        if (!failed(rc) && kLowerArea.overlaps(range)) {
+            lock.lock();
+            area.remove(intersection(range, kLowerArea));
+            lock.unlock();
+        }
+        return rc;
+    }
+    if (size == 0) return -EINVAL;
+    for (int attempt = 0; attempt < 64; ++attempt) {
+        uint64_t place = take(page_up(size));
+        if (!place) return -ENOMEM;
+        long rc =
+            raw_mmap(place, size, prot, (flags & ~MAP_32BIT) | MAP_FIXED_NOREPLACE, fd, uint64_t(offset));
+        if (rc == -EEXIST) continue;  // somebody else sits there: the range stays out of the table
+        if (failed(rc)) put({place, place + page_up(size)});
+        return rc;
+    }
+    return -ENOMEM;
+}
+
+long lower_munmap(void* address, size_t size) noexcept {
+    auto at = reinterpret_cast<uint64_t>(address);
+    if (!redirected || at < kWindow.end) {
+        long rc = raw_munmap(at, size);
+        if (redirected && !failed(rc)) put({at, at + page_up(size)});
+        return rc;
+    }
+    if (at & (kPage - 1) || size == 0) return -EINVAL;
+    return fill({at, at + page_up(size)});
+}
+
+namespace {
+// After a move: the old range is unmapped already and may have been taken by another thread since (above the
+// window; check() will then name it), so nothing is replaced.
+void close_gap(Range range) noexcept {
+    if (range.begin >= kWindow.end)
+        raw_mmap(range.begin, range.size(), PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
+    else
+        put(range);
+}
+}  // namespace
+
+long lower_mremap(void* address, size_t old_size, size_t new_size, int flags, void* new_address) noexcept {
+    auto at = reinterpret_cast<uint64_t>(address);
+    if (!redirected) return sys(SYS_mremap, at, old_size, new_size, flags, new_address);
+    uint64_t before = page_up(old_size), after = page_up(new_size);
+    if (flags & MREMAP_FIXED) {
+        long rc = sys(SYS_mremap, at, old_size, new_size, flags, new_address);
+        if (!failed(rc)) {
+            auto target = reinterpret_cast<uint64_t>(new_address);
+            lock.lock();
+            Range used = intersection({target, target + after}, kLowerArea);
+            if (!used.empty()) area.remove(used);
+            lock.unlock();
+            if (before) close_gap({at, at + before});
+        }
+        return rc;
+    }
+    if (before && after <= before) {
+        long rc = sys(SYS_mremap, at, old_size, new_size, 0);
+        if (!failed(rc) && after < before) lower_munmap(reinterpret_cast<void*>(at + after), before - after);
+        return rc;
+    }
+    if (!(flags & MREMAP_MAYMOVE)) return -ENOMEM;  // what lies behind is a filler or may be anybody's
+    uint64_t place = take(after);
+    if (!place) return -ENOMEM;
+    // mremap has no NOREPLACE: reserve first, then move over the reservation.
+    long rc =
+        raw_mmap(place, after, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
+    if (failed(rc)) return -ENOMEM;
+    rc = sys(SYS_mremap, at, old_size, new_size, flags | MREMAP_FIXED, place);
+    if (failed(rc)) {
+        lower_munmap(reinterpret_cast<void*>(place), after);
+        return rc;
+    }
+    if (before) close_gap({at, at + before});
+    return rc;
+}
+
+void* lower_map(size_t size, int prot) noexcept {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (size >= kSegment ? MAP_NORESERVE : 0);
+    long rc = lower_mmap(nullptr, size, prot, flags, -1, 0);
+    return failed(rc) ? nullptr : reinterpret_cast<void*>(rc);
+}
+
+void lower_unmap(void* address, size_t size) noexcept { lower_munmap(address, size); }
+
+}  // namespace fermata::split

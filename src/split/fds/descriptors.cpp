@@ -1,0 +1,133 @@
+// The kernel gives the lowest free number, so the low ones are kept busy while MPI starts; later the lower
+// half's descriptors are moved up one by one. The application keeps the soft limit it was started with: it is
+// raised only for the few system calls that make a number above it (the kernel looks at the limit only then).
+#include "split/fds/descriptors.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <bitset>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "base/error.h"
+#include "split/address/raw.h"
+
+namespace fermata::split {
+namespace {
+
+constexpr rlim_t kMostForUpper = 16384;  // occupying them costs 2 ms
+constexpr rlim_t kFewestForLower = 1024;
+constexpr rlim_t kWanted = 65536;
+
+int base = 512;  // before begin_descriptors(): nothing is moved
+bool moving;
+rlim_t raised_limit;  // soft limit while the lower half makes descriptors
+SpinLock lock;
+int raised;  // nesting of RaisedLimit over all threads
+rlim_t application_limit;
+std::bitset<kMostForUpper> occupied;
+
+// While one exists the soft limit is high enough for the lower half.
+class RaisedLimit {
+  public:
+    RaisedLimit() noexcept {
+        lock.lock();
+        if (raised++ == 0) {
+            rlimit limit{};
+            sys(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
+            application_limit = limit.rlim_cur;  // the application may have changed it
+            limit.rlim_cur = std::min(std::max(raised_limit, limit.rlim_cur), limit.rlim_max);
+            sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, nullptr);
+        }
+        lock.unlock();
+    }
+    ~RaisedLimit() {
+        lock.lock();
+        if (--raised == 0) {
+            rlimit limit{};
+            sys(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
+            limit.rlim_cur = std::min(application_limit, limit.rlim_max);
+            sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, nullptr);
+        }
+        lock.unlock();
+    }
+};
+
+// Hydra and Slurm's PMI-1 hand an open descriptor over by number: it is MPI's, not the application's.
+void move_launcher_channel() {
+    const char* text = std::getenv("PMI_FD");
+    if (!text || !*text) return;
+    char* end;
+    long fd = std::strtol(text, &end, 10);
+    if (*end || fd < 3 || fd >= base) return;
+    long up = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, base);
+    if (failed(up)) return;
+    sys(SYS_close, fd);
+    setenv("PMI_FD", std::to_string(up).c_str(), 1);
+}
+
+}  // namespace
+
+void begin_descriptors() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) fail_errno("cannot read the limit on open files");
+    application_limit = limit.rlim_cur;
+    raised_limit = std::min(limit.rlim_max, std::max(kWanted, limit.rlim_cur));
+    rlim_t room = raised_limit / 4 * 3;  // at least a quarter of the table for the lower half
+    if (room < 256)
+        fail(
+            "the hard limit on open files is {}: MPI and the program need more; run `ulimit -Hn 1024` or "
+            "higher",
+            limit.rlim_max);
+    if (raised_limit > kFewestForLower * 2) room = std::max(room, raised_limit - kFewestForLower);
+    base = int(std::min({limit.rlim_cur, kMostForUpper, room}));
+    limit.rlim_cur = raised_limit;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        fail_errno("cannot raise the limit on open files to {}", raised_limit);
+    move_launcher_channel();
+
+    long null = sys(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+    if (failed(null)) fail("cannot open /dev/null: {}", std::strerror(int(-null)));
+    long top = sys(SYS_fcntl, null, F_DUPFD_CLOEXEC, base);  // our own handle, above the line
+    sys(SYS_close, null);
+    if (failed(top)) fail("cannot use descriptor {}: {}", base, std::strerror(int(-top)));
+    for (;;) {
+        long fd = sys(SYS_fcntl, top, F_DUPFD_CLOEXEC, 3);
+        if (failed(fd)) break;
+        if (fd >= base) {
+            sys(SYS_close, fd);
+            break;
+        }
+        occupied.set(size_t(fd));
+    }
+    sys(SYS_close, top);
+}
+
+void end_descriptors() {
+    for (int fd = 3; fd < base; ++fd)
+        if (occupied.test(size_t(fd))) sys(SYS_close, fd);
+    occupied.reset();
+    moving = true;
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = std::min<rlim_t>(application_limit, rlim_t(base));
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int lower_descriptor_base() { return base; }
+
+int raise_descriptor(int fd) noexcept {
+    if (!moving || fd < 0 || fd >= base) return fd;
+    RaisedLimit scope;
+    long up = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, base);
+    if (failed(up)) return fd;
+    sys(SYS_close, fd);
+    return int(up);
+}
+
+}  // namespace fermata::split

@@ -1,0 +1,276 @@
+#include "split/loader/program.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <set>
+
+#include "split/loader/elf_file.h"
+#include "split/loader/library_search.h"
+
+extern char** environ;
+
+namespace fermata::split {
+namespace {
+
+constexpr int kScriptDepth = 4;  // as the kernel's (fs/exec.c, exec_binprm)
+
+std::string variable(char* const* environment, const char* name) {
+    size_t length = std::strlen(name);
+    for (char* const* e = environment ? environment : environ; e && *e; ++e)
+        if (std::strncmp(*e, name, length) == 0 && (*e)[length] == '=') return *e + length + 1;
+    return "";
+}
+
+bool regular(const std::string& path) {
+    struct stat s;
+    return stat(path.c_str(), &s) == 0 && S_ISREG(s.st_mode);
+}
+
+std::string absolute(const std::string& path) {
+    if (!path.empty() && path[0] == '/') return path;
+    char here[PATH_MAX];
+    if (!getcwd(here, sizeof here)) return path;
+    std::string rest = path;
+    while (rest.starts_with("./")) rest.erase(0, 2);
+    return std::string(here) + "/" + rest;
+}
+
+// As execvp: names without a slash are searched in PATH, the first executable regular file wins.
+std::string search_path(const std::string& name, char* const* environment, std::string& error) {
+    if (name.empty()) {
+        error = "no program was given";
+        return "";
+    }
+    if (name.find('/') != std::string::npos) return absolute(name);
+    std::string list = variable(environment, "PATH");
+    if (list.empty()) list = "/bin:/usr/bin";
+    std::string refused;
+    for (size_t at = 0; at <= list.size();) {
+        size_t end = list.find(':', at);
+        if (end == std::string::npos) end = list.size();
+        std::string directory = list.substr(at, end - at);
+        at = end + 1;
+        std::string candidate = absolute((directory.empty() ? "." : directory) + "/" + name);
+        if (!regular(candidate)) continue;
+        if (access(candidate.c_str(), X_OK) == 0) return candidate;
+        if (refused.empty()) refused = candidate;
+    }
+    if (!refused.empty())
+        error = refused + " is not executable: chmod +x it";
+    else if (regular(name))
+        error = "program " + name + " was not found in PATH; the one in this directory is ./" + name;
+    else
+        error = "program " + name + " was not found in PATH";
+    return "";
+}
+
+std::string why_not_runnable(const std::string& path) {
+    struct stat s;
+    if (stat(path.c_str(), &s) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR) return "program " + path + " does not exist";
+        return "program " + path + " cannot be reached: " + std::strerror(errno);
+    }
+    if (S_ISDIR(s.st_mode)) return path + " is a directory, not a program";
+    if (!S_ISREG(s.st_mode)) return path + " is not a regular file";
+    if (access(path.c_str(), X_OK) != 0) return path + " is not executable: chmod +x it";
+    return "";
+}
+
+std::vector<std::string> words_of(const std::string& line) {
+    std::vector<std::string> words;
+    for (size_t at = 0; at < line.size();) {
+        at = line.find_first_not_of(" \t", at);
+        if (at == std::string::npos) break;
+        size_t end = line.find_first_of(" \t", at);
+        if (end == std::string::npos) end = line.size();
+        words.push_back(line.substr(at, end - at));
+        at = end;
+    }
+    return words;
+}
+
+// The arguments that run script `path`: its interpreter, option, and itself. {} when it is no script.
+std::vector<std::string> script_command(const std::string& path, char* const* environment,
+                                        std::string& error) {
+    char head[256] = {};  // BINPRM_BUF_SIZE: the kernel reads no more of the line
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        error = path + " cannot be read: " + std::strerror(errno);
+        return {};
+    }
+    file.read(head, sizeof head - 1);
+    auto got = size_t(file.gcount());
+    std::string line(head, head + got);
+    line.resize(line.find('\n') == std::string::npos ? line.size() : line.find('\n'));
+    if (!line.starts_with("#!")) {
+        if (std::memcmp(head, "\177ELF", 4) == 0) return {};
+        if (got == 0) {
+            error = path + " is empty, not a program";
+        } else if (line.find('\0') != std::string::npos) {
+            error = path + " is neither an ELF program nor a script";
+        } else {
+            return {"/bin/sh", path};  // what execvp and every shell do with ENOEXEC
+        }
+        return {};
+    }
+    std::vector<std::string> words = words_of(line.substr(2));
+    if (words.empty()) {
+        error = "script " + path + " names no interpreter after #!";
+        return {};
+    }
+    std::string interpreter = words[0];
+    if (!interpreter.empty() && interpreter.back() == '\r') {
+        error = "script " + path + " has DOS line ends: its interpreter would be \"" +
+                interpreter.substr(0, interpreter.size() - 1) + "\\r\"";
+        return {};
+    }
+    std::vector<std::string> command;
+    if (interpreter.ends_with("/env") && words.size() > 1) {
+        // env would replace this process by exec; do its work here: search PATH.
+        size_t first = 1;
+        if (words[1] == "-S" || words[1] == "--split-string") first = 2;
+        if (first >= words.size() || words[first].starts_with("-") ||
+            words[first].find('=') != std::string::npos) {
+            error = "script " + path + " uses env in a way Fermata does not follow (" + line +
+                    "): name the interpreter on the command line";
+            return {};
+        }
+        std::string found = search_path(words[first], environment, error);
+        if (found.empty()) {
+            error = "the interpreter of script " + path + " is missing: " + error;
+            return {};
+        }
+        command.push_back(found);
+        if (first == 2)
+            command.insert(command.end(), words.begin() + 3, words.end());
+        else if (words.size() > 2) {
+            error = "the interpreter of script " + path + " is missing: env is asked for \"" +
+                    line.substr(line.find(words[1])) + "\"; use env -S";
+            return {};
+        }
+    } else {
+        if (!regular(interpreter)) {
+            error = "the interpreter " + interpreter + " of script " + path + " does not exist";
+            return {};
+        }
+        command.push_back(absolute(interpreter));
+        size_t option = line.find_first_not_of(" \t", line.find(interpreter) + interpreter.size());
+        if (option != std::string::npos) {  // everything behind it is one argument
+            std::string rest = line.substr(option);
+            while (!rest.empty() && (rest.back() == ' ' || rest.back() == '\t')) rest.pop_back();
+            if (!rest.empty()) command.push_back(rest);
+        }
+    }
+    command.push_back(path);
+    return command;
+}
+
+MpiAbi abi_of(const std::string& name) {
+    if (!name.starts_with("libmpi")) return MpiAbi::none;
+    if (name.ends_with(".so.40") || name.find(".so.40.") != std::string::npos) return MpiAbi::openmpi;
+    if (name.ends_with(".so.12") || name.find(".so.12.") != std::string::npos) return MpiAbi::mpich;
+    return MpiAbi::none;
+}
+
+// Breadth first, as ld.so loads.
+void follow_libraries(const ElfFile& program, const std::string& front_dir, LibrarySearch& search,
+                      ProgramCheck& check) {
+    struct Item {
+        ElfFile file;
+        const Item* parent;
+    };
+    std::deque<Item> items;  // addresses stay
+    items.push_back({program, nullptr});
+    std::set<std::string> seen;
+    for (size_t i = 0; i < items.size(); ++i) {
+        std::vector<const ElfFile*> chain;
+        for (const Item* it = &items[i]; it; it = it->parent) chain.insert(chain.begin(), &it->file);
+        for (const std::string& name : std::vector<std::string>(items[i].file.needed)) {
+            if (!seen.insert(name).second) continue;
+            if (MpiAbi abi = abi_of(name); abi != MpiAbi::none) {
+                check.mpi_names.push_back(name);
+                if (check.abi == MpiAbi::none) check.abi = abi;
+                if (front_dir.empty() || access((front_dir + "/" + name).c_str(), R_OK) == 0) continue;
+            }
+            std::string path = search.find(name, chain);
+            ElfFile file;
+            if (path.empty() || !file.read(path).empty()) {
+                check.missing.push_back(name);
+                continue;
+            }
+            check.libraries.push_back(path);
+            seen.insert(file.soname);
+            items.push_back({std::move(file), &items[i]});
+        }
+    }
+}
+
+}  // namespace
+
+const char* name_of(MpiAbi abi) {
+    switch (abi) {
+        case MpiAbi::none:
+            return "none";
+        case MpiAbi::openmpi:
+            return "openmpi";
+        case MpiAbi::mpich:
+            return "mpich";
+    }
+    return "?";
+}
+
+ProgramCheck inspect_program(const std::string& name, const std::string& front_dir,
+                             char* const* environment) {
+    ProgramCheck check;
+    check.program = search_path(name, environment, check.error);
+    if (!check.error.empty()) return check;
+    check.binary = check.program;
+    for (int depth = 0;; ++depth) {
+        check.error = why_not_runnable(check.binary);
+        if (!check.error.empty()) return check;
+        std::vector<std::string> command = script_command(check.binary, environment, check.error);
+        if (!check.error.empty()) return check;
+        if (command.empty()) break;
+        if (depth == kScriptDepth) {
+            check.error = "script " + check.program + " has interpreters that are scripts, too deeply";
+            return check;
+        }
+        check.binary = command[0];
+        // {interpreter, option, script}: the script stands where it was in the command so far.
+        if (!check.prefix.empty())
+            command.insert(command.end(), check.prefix.begin() + 1, check.prefix.end());
+        check.prefix = std::move(command);
+    }
+    ElfFile file;
+    std::string why = file.read(check.binary);
+    if (!why.empty()) {
+        check.error = check.binary + " " + why;
+        return check;
+    }
+    check.position_independent = file.header.e_type == ET_DYN;
+    if (file.interpreter.empty()) {
+        check.error =
+            check.binary + (file.header.e_type == ET_DYN && !file.soname.empty()
+                                ? " is a library, not a program"
+                                : " is statically linked: its MPI cannot be replaced; link it dynamically");
+        return check;
+    }
+    check.loader = file.interpreter;
+    if (!regular(check.loader)) {
+        check.error =
+            "the dynamic loader " + check.loader + " that " + check.binary + " asks for does not exist";
+        return check;
+    }
+    LibrarySearch search(variable(environment, "LD_LIBRARY_PATH"));
+    follow_libraries(file, front_dir, search, check);
+    return check;
+}
+
+}  // namespace fermata::split
