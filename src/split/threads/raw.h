@@ -1,8 +1,8 @@
 // System calls without a libc: usable with any thread pointer.
 //
-// Code that runs on an upper thread but belongs to the lower half (stop handler, attach, restart trampoline) must
-// not touch the lower libc: its errno would be written through the *upper* thread pointer. Everything here is one
-// `syscall` instruction and returns the kernel's own value (-errno).
+// Code that runs on an upper thread but belongs to the lower half (stop handler, attach, restart trampoline)
+// must not touch the lower libc: its errno would be written through the *upper* thread pointer. Everything
+// here is one `syscall` instruction and returns the kernel's own value (-errno).
 #pragma once
 
 #include <linux/futex.h>
@@ -35,8 +35,10 @@ FERMATA_RAW long word(T* pointer) {
 FERMATA_RAW int gettid() { return static_cast<int>(call(SYS_gettid)); }
 FERMATA_RAW int getpid() { return static_cast<int>(call(SYS_getpid)); }
 
-// Waits while *word == expected; `timeout` is relative, null = no end. Returns 0, -EAGAIN, -EINTR or -ETIMEDOUT.
-FERMATA_RAW long futex_wait(const volatile void* where, uint32_t expected, const timespec* timeout = nullptr) {
+// Waits while *word == expected; `timeout` is relative, null = no end. Returns 0, -EAGAIN, -EINTR or
+// -ETIMEDOUT.
+FERMATA_RAW long futex_wait(const volatile void* where, uint32_t expected,
+                            const timespec* timeout = nullptr) {
     return call(SYS_futex, word(where), FUTEX_WAIT_PRIVATE, expected, word(timeout));
 }
 FERMATA_RAW long futex_wake(const volatile void* where, int count = 1 << 30) {

@@ -1,21 +1,23 @@
 // The table of thread records: one ThreadRecord (bridge.h) per upper thread, in upper memory.
 //
-// The table is a plain mapping made with the raw system call, so that it lands in the window, belongs to the image
-// and keeps its address over a restart. What belongs to one incarnation of the process only (donors, what a thread
-// was doing when it was asked to stop) is kept beside it in lower memory, by record index.
+// The table is a plain mapping made with the raw system call, so that it lands in the window, belongs to the
+// image and keeps its address over a restart. What belongs to one incarnation of the process only (donors,
+// what a thread was doing when it was asked to stop) is kept beside it in lower memory, by record index.
 //
-// Record 0 is the main thread. Record kAgentIndex is the agent: `half` stays lower for ever, so that upper code run
-// by the agent crosses straight through.
+// Record 0 is the main thread. Record kAgentIndex is the agent: `half` stays lower for ever, so that upper
+// code run by the agent crosses straight through.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "split/bridge.h"
 
 namespace fermata::split::threads {
 
-// The signal that stops upper threads. The upper half's interposers (src/front/posix) hide it from the application.
+// The signal that stops upper threads. The upper half's interposers (src/front/posix) hide it from the
+// application.
 inline constexpr int kStopSignal = 63;
 
 inline constexpr int kMainIndex = 0;
@@ -32,7 +34,13 @@ struct SavedThread {
     int32_t timer_slack;  // ns, 0 = unknown
     uint64_t pending;     // signals directed at this thread and blocked (no siginfo)
     uint32_t rseq_length;
-    uint32_t attached;  // had a TLS donor
+    uint32_t attached;           // had a TLS donor
+    int32_t old_tid;             // when it was saved; record->tid is refreshed at restart
+    uint32_t tid_in_descriptor;  // *(upper_fs + tid_offset) was its tid: patch it
+    // A system call that the stop signal interrupted is to be issued again when the thread goes on
+    // (restarted_call is its number, -1 = none); undone when an application's signal arrived meanwhile.
+    int32_t restarted_call;
+    uint32_t spare;
 };
 
 // One xsave component as CPUID leaf 0xd describes it: signal frames hold them at these places.
@@ -50,8 +58,8 @@ struct ThreadTable {
     uint64_t magic;
     uint32_t version;
     volatile uint32_t high_water;  // indexes below this have been used at least once (the agent's excepted)
-    int32_t tid_offset;            // of the tid in libc's thread descriptor, from the thread pointer; 0 = unknown
-    int32_t rseq_offset;           // of the rseq area, from the thread pointer; valid if rseq_length != 0
+    int32_t tid_offset;   // of the tid in libc's thread descriptor, from the thread pointer; 0 = unknown
+    int32_t rseq_offset;  // of the rseq area, from the thread pointer; valid if rseq_length != 0
     uint32_t rseq_length;
     int32_t saved_pid;  // the process that wrote the image
     XstateLayout xstate;
@@ -59,12 +67,13 @@ struct ThreadTable {
     ThreadRecord record[kMaxThreads];
 };
 
-// Can this machine run the split at all? Empty, or one line (FSGSBASE is off: kernel before 5.9 or `nofsgsbase`).
+// Can this machine run the split at all? Empty, or one line (FSGSBASE is off: kernel before 5.9 or
+// `nofsgsbase`).
 std::string unsupported_machine();
 
-// First start: makes the table (raw mmap) and record 0 for the calling thread, whose own thread pointer becomes
-// the main thread's lower_fs. Aborts the process when there is no memory. Call it after the address space was
-// partitioned.
+// First start: makes the table (raw mmap) and record 0 for the calling thread, whose own thread pointer
+// becomes the main thread's lower_fs. Aborts the process when there is no memory. Call it after the address
+// space was partitioned.
 ThreadTable* create_table();
 // Restart: the table came back with the image at `table`. Returns an empty string or why it cannot be used.
 std::string adopt_table(ThreadTable* table);
@@ -73,15 +82,25 @@ ThreadTable* table();
 
 // The record of a thread by its kernel id, or null. No TLS, no libc.
 ThreadRecord* find_record(int tid) noexcept;
-// A free record, made this thread's (run = running); null when all are taken. No TLS, no libc, lock-free.
-ThreadRecord* take_record(int tid) noexcept;
+// The thread's record, or a free one made its own (run = running); null when all are taken. No TLS, no libc;
+// the caller has all signals blocked (a lock is held inside).
+ThreadRecord* find_or_take_record(int tid) noexcept;
+// The thread has ended: its record is free again. Same conditions.
+void free_record(ThreadRecord* record) noexcept;
 
-// Lower-half threads are never stopped. Every thread that exists when the upper half starts, but the main one, is
-// noted by `note_present_threads`; those made later by the lower half's pthread_create note themselves (or are noted
-// by whoever made them). Any context, no TLS.
+// Lower-half threads are never stopped. Every thread that exists when the upper half starts, but the main
+// one, is noted by `note_present_threads`; those made later by the lower half's pthread_create note
+// themselves (or are noted by whoever made them). Any context, no TLS.
 void note_lower_thread(int tid) noexcept;
 void forget_lower_thread(int tid) noexcept;
 bool is_lower_thread(int tid) noexcept;
 void note_present_threads();
+// The kernel ids of all threads of this process. Lower context (allocates).
+std::vector<int> present_threads();
+
+// Whether the address space is split (split/address/window.h): false only in unit tests, where code and
+// stacks of both kinds of threads lie anywhere.
+void set_split(bool split);
+bool is_split() noexcept;
 
 }  // namespace fermata::split::threads

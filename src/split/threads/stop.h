@@ -1,12 +1,14 @@
 // Stopping and resuming the upper threads of this process.
 //
-// The agent signals every upper thread with kStopSignal. The handler captures a thread that runs plain upper code:
-// its registers are in the signal frame on its own stack (with the full xsave area), the thread waits in the handler.
-// A thread inside an MPI wrapper or in the lower half is only told (record->stop = 1); its wrapper offers
-// stop_point(). A frame never returns into lower code, so a restart may continue it with rt_sigreturn.
+// The agent signals every upper thread with kStopSignal. The handler captures a thread that runs plain upper
+// code: its registers are in the signal frame on its own stack (with the full xsave area), the thread waits
+// in the handler. A thread inside an MPI wrapper or in the lower half is only told (record->stop = 1); its
+// wrapper offers stop_point(). A frame never returns into lower code, so a restart may continue it with
+// rt_sigreturn.
 //
-// A system call that the signal interrupted is issued again where that is exact (waits without a timeout, with an
-// absolute one, or whose remaining time the kernel wrote back), so that the application does not see EINTR.
+// A system call that the signal interrupted is issued again where that is exact (waits without a timeout,
+// with an absolute one, or whose remaining time the kernel wrote back), so that the application does not see
+// EINTR.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +19,15 @@
 
 namespace fermata::split::threads {
 
-// Installs the stop handler. `upper_code_end`: code at or above this address belongs to the lower half (the end of
-// the window; ~0 in tests without a split). Call before the upper half runs, at first start and at restart.
-void install_stop_handler(uint64_t upper_code_end);
+// Installs the stop handler, and learns the size of a signal frame's xsave area. Call before the upper half
+// runs, at first start and at restart, after create_table or adopt_table.
+void install_stop_handler();
 
 struct NotStopped {
     int tid = 0;
-    int index = -1;          // record, -1 = none
-    std::string where;       // one phrase: "in MPI_Send, waiting for rank 3", "blocks signal 63", "in system call 61"
+    int index = -1;  // record, -1 = none
+    std::string
+        where;  // one phrase: "in MPI_Send, waiting for rank 3", "blocks signal 63", "in system call 61"
 };
 struct StopReport {
     bool stopped = false;             // every upper thread is captured
@@ -41,11 +44,12 @@ void ask_all_to_stop();
 void resume_all();
 // True between the first stop_all/ask_all_to_stop and resume_all. Any context.
 bool stop_wanted() noexcept;
-// Counts stops of this process; interposers of waiting calls compare it to tell our EINTR from the application's.
+// Counts stops of this process; interposers of waiting calls compare it to tell our EINTR from the
+// application's.
 const volatile uint32_t* stop_count() noexcept;
 
-// Agent only, all stopped: fills ThreadTable::saved, tid and rseq offsets, clear_tid. Call it before the memory is
-// saved. Returns warnings.
+// Agent only, all stopped: fills ThreadTable::saved, tid and rseq offsets, clear_tid. Call it before the
+// memory is saved. Returns warnings.
 std::vector<std::string> describe_stopped_threads();
 
 // Bridge::stop_point; see there.

@@ -1,0 +1,445 @@
+#include "split/threads/stop.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "split/address/window.h"
+#include "split/gate.h"
+#include "split/threads/bridge_text.h"
+#include "split/threads/donors.h"
+#include "split/threads/interrupted.h"
+#include "split/threads/raw.h"
+#include "split/threads/records.h"
+#include "split/threads/rseq.h"
+#include "split/threads/xstate.h"
+
+// Read by the assembly below and by the handler on upper threads.
+extern "C" {
+__attribute__((visibility("hidden"))) volatile uint32_t fermata_stop_wanted = 0;
+__attribute__((visibility("hidden"))) extern const uint64_t fermata_stop_set;
+const uint64_t fermata_stop_set = fermata::split::raw::signal_bit(fermata::split::threads::kStopSignal);
+extern const char __start_fermata_bridge_text[] __attribute__((visibility("hidden")));
+extern const char __stop_fermata_bridge_text[] __attribute__((visibility("hidden")));
+extern const char fermata_stop_point_end[] __attribute__((visibility("hidden")));
+__attribute__((visibility("hidden"))) void fermata_stop_return();
+}
+
+// stop_point: raises the stop signal for this thread. It has no frame, so that the stack pointer always
+// points at the return address: the handler rewrites the captured frame to "just returned", and the frame
+// never refers to this code, which is elsewhere after a restart.
+asm(R"(
+    .pushsection fermata_bridge_text, "ax", @progbits
+    .globl fermata_stop_point
+    .hidden fermata_stop_point_end
+    .type fermata_stop_point, @function
+fermata_stop_point:
+    endbr64
+    cmpl $0, fermata_stop_wanted(%rip)
+    je 1f
+    mov $1, %edi                        /* SIG_UNBLOCK */
+    lea fermata_stop_set(%rip), %rsi
+    xor %edx, %edx
+    mov $8, %r10d
+    mov $14, %eax                       /* rt_sigprocmask */
+    syscall
+    mov $39, %eax                       /* getpid */
+    syscall
+    mov %eax, %edi
+    mov $186, %eax                      /* gettid */
+    syscall
+    mov %eax, %esi
+    mov $63, %edx
+    mov $234, %eax                      /* tgkill */
+    syscall
+1:  ret
+fermata_stop_point_end:
+    .size fermata_stop_point, . - fermata_stop_point
+    .popsection
+
+    .text
+    .hidden fermata_stop_return
+    .type fermata_stop_return, @function
+fermata_stop_return:
+    mov $15, %eax                       /* rt_sigreturn */
+    syscall
+    ud2
+    .size fermata_stop_return, . - fermata_stop_return
+)");
+static_assert(fermata::split::threads::kStopSignal == 63, "the number stands in the assembly above");
+
+namespace fermata::split::threads {
+namespace {
+
+std::atomic<uint32_t> g_progress;  // moves whenever a thread was captured or told
+volatile uint32_t g_stop_count;
+XstateLayout g_layout;
+
+FERMATA_NO_TLS void tell_agent() {
+    g_progress.fetch_add(1, std::memory_order_acq_rel);
+    raw::futex_wake(&g_progress, 1);
+}
+
+template <class T>
+FERMATA_NO_TLS bool exchange_run(T* record, Run from, Run to) {
+    auto expected = static_cast<uint32_t>(from);
+    auto* word = const_cast<uint32_t*>(reinterpret_cast<volatile uint32_t*>(&record->run));
+    return __atomic_compare_exchange_n(word, &expected, static_cast<uint32_t>(to), false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
+FERMATA_NO_TLS bool in_stop_point(uint64_t rip) {
+    return rip >= reinterpret_cast<uint64_t>(&fermata_stop_point) &&
+           rip < reinterpret_cast<uint64_t>(fermata_stop_point_end);
+}
+FERMATA_NO_TLS bool lower_code(uint64_t rip) {
+    if (rip >= reinterpret_cast<uint64_t>(__start_fermata_bridge_text) &&
+        rip < reinterpret_cast<uint64_t>(__stop_fermata_bridge_text))
+        return true;
+    return is_split() && !upper_address(rip);
+}
+
+// What the kernel keeps for the calling thread and a new thread must be given.
+FERMATA_NO_TLS void note_registrations(ThreadRecord* record) {
+    raw::call(SYS_get_robust_list, 0, raw::word(&record->robust_list), raw::word(&record->robust_len));
+    uint64_t clear = 0;
+    // Needs CONFIG_CHECKPOINT_RESTORE (every distribution has it); else describe_stopped_threads guesses.
+    record->clear_tid = raw::call(SYS_prctl, PR_GET_TID_ADDRESS, raw::word(&clear)) == 0 ? clear : 0;
+    SavedThread& saved = table()->saved[record->index];
+    int32_t offset = table()->rseq_offset;
+    uint32_t length = table()->rseq_length;
+    uint64_t fs = record->upper_fs;
+    if (find_rseq(fs, offset, length)) {
+        record->rseq = fs + static_cast<uint64_t>(static_cast<int64_t>(offset));
+        saved.rseq_length = length;
+        table()->rseq_offset = offset;
+        table()->rseq_length = length;
+    } else {
+        record->rseq = 0;
+        saved.rseq_length = 0;
+    }
+}
+
+// Runs on upper threads, in the lower half's code, with either thread pointer: no TLS, no libc.
+FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
+    if (__atomic_load_n(&fermata_stop_wanted, __ATOMIC_SEQ_CST) == 0) return;
+    auto* frame = static_cast<ucontext_t*>(context);
+    greg_t* registers = frame->uc_mcontext.gregs;
+    int tid = raw::gettid();
+    ThreadRecord* record = known_thread();
+    if (record == nullptr || record->tid != tid) record = find_record(tid);
+    if (record == nullptr) return;  // the agent gives it one and signals again
+    if (is_split() && !upper_address(reinterpret_cast<uint64_t>(__builtin_frame_address(0)))) {
+        // Its stack is lower: a thread that the MPI library made behind our back.
+        note_lower_thread(tid);
+        free_record(record);
+        tell_agent();
+        return;
+    }
+    auto rip = static_cast<uint64_t>(registers[REG_RIP]);
+    bool at_stop_point = in_stop_point(rip);
+    if (record->half == Half::lower || record->in_mpi != 0 || (lower_code(rip) && !at_stop_point)) {
+        record->stop = 1;
+        tell_agent();
+        return;
+    }
+    SavedThread& saved = table()->saved[record->index];
+    saved.restarted_call = -1;
+    if (at_stop_point) {
+        auto* stack = reinterpret_cast<uint64_t*>(registers[REG_RSP]);
+        registers[REG_RIP] = static_cast<greg_t>(*stack);
+        registers[REG_RSP] += 8;
+    } else {
+        saved.restarted_call = rewind_interrupted(record->index, frame);
+    }
+    if (record->lower_fs == 0) record->upper_fs = read_fs();  // never called MPI
+    record->context = frame;
+    __builtin_memcpy(&record->signal_mask, &frame->uc_sigmask, sizeof record->signal_mask);
+    note_registrations(record);
+    record->run = Run::stopped;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    tell_agent();
+    while (record->run == Run::stopped && __atomic_load_n(&fermata_stop_wanted, __ATOMIC_SEQ_CST) != 0)
+        raw::futex_wait(&record->run, static_cast<uint32_t>(Run::stopped));
+    exchange_run(record, Run::stopped, Run::running);
+    record->context = nullptr;
+    undo_rewind_if_signalled(saved.restarted_call, frame);
+}
+
+FERMATA_NO_TLS void on_probe_signal(int, siginfo_t*, void* context) {
+    g_layout = layout_of(read_frame(static_cast<ucontext_t*>(context)));
+}
+
+void set_handler(void (*handler)(int, siginfo_t*, void*)) {
+    raw::KernelSigaction action = {};
+    action.handler = reinterpret_cast<uint64_t>(handler);
+    // ONSTACK: small stacks (Go, fibres) have set an alternate one.
+    action.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | raw::kSaRestorer;
+    action.restorer = reinterpret_cast<uint64_t>(&fermata_stop_return);
+    action.mask = raw::kAllSignals;
+    raw::call(SYS_rt_sigaction, kStopSignal, raw::word(&action), 0, 8);
+}
+
+uint64_t now_ns() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000ull + static_cast<uint64_t>(now.tv_nsec);
+}
+
+std::string read_small_file(const std::string& path) {
+    std::string text(4096, 0);
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return {};
+    long size = raw::call(SYS_read, fd, raw::word(text.data()), static_cast<long>(text.size()));
+    raw::call(SYS_close, fd);
+    text.resize(size > 0 ? static_cast<size_t>(size) : 0);
+    return text;
+}
+std::string task_file(int tid, const char* name) {
+    return read_small_file("/proc/self/task/" + std::to_string(tid) + "/" + name);
+}
+// A line such as "SigBlk:\t0000000000000000".
+uint64_t status_mask(const std::string& status, const char* key) {
+    size_t at = status.find(key);
+    return at == std::string::npos ? 0 : std::strtoull(status.c_str() + at + std::strlen(key), nullptr, 16);
+}
+
+struct Signalled {
+    int tid;
+    uint64_t when;
+    uint64_t next;  // signal again not before
+};
+std::vector<Signalled> g_signalled;  // agent only; empty while nothing is asked
+
+void signal_thread(ThreadRecord* record, int tid, uint64_t now) {
+    auto known = std::find_if(g_signalled.begin(), g_signalled.end(), [&](auto& s) { return s.tid == tid; });
+    if (known == g_signalled.end()) {
+        g_signalled.push_back({tid, now, now});
+        known = g_signalled.end() - 1;
+    }
+    if (now < known->next) return;
+    // Again and again, ever more rarely: the signal may have met the thread where it could not be captured.
+    uint64_t waited = now - known->when;
+    known->next = now + std::clamp<uint64_t>(waited, 2'000'000, 50'000'000);
+    sample_system_call(record->index, tid);
+    raw::call(SYS_tgkill, raw::getpid(), tid, kStopSignal);
+}
+
+bool is_zombie(int tid) {
+    std::string stat = task_file(tid, "stat");
+    size_t at = stat.rfind(')');
+    return at != std::string::npos && at + 2 < stat.size() && (stat[at + 2] == 'Z' || stat[at + 2] == 'X');
+}
+
+NotStopped explain(int tid, ThreadRecord* record) {
+    NotStopped missing;
+    missing.tid = tid;
+    if (record == nullptr) {
+        missing.where = "no free thread record (limit 1023)";
+        return missing;
+    }
+    missing.index = record->index;
+    std::string status = task_file(tid, "status");
+    if (record->in_mpi != 0 && record->waiting_in != nullptr) {
+        missing.where = std::string("in ") + const_cast<const char*>(record->waiting_in);
+        int peer = record->waiting_for;
+        if (peer >= 0) missing.where += ", waiting for rank " + std::to_string(peer);
+        if (peer == -2) missing.where += ", waiting for any rank";
+    } else if ((status_mask(status, "SigBlk:") & raw::signal_bit(kStopSignal)) != 0) {
+        missing.where = "blocks signal " + std::to_string(kStopSignal) + ", which Fermata needs";
+    } else {
+        int number = sample_system_call(record->index, tid);
+        missing.where = number >= 0 ? "in system call " + std::to_string(number) : std::string("running");
+    }
+    return missing;
+}
+
+// One look at all threads: signals those that run, and says whether every one is captured.
+struct Look {
+    int threads = 0;
+    std::vector<std::pair<int, ThreadRecord*>> open;
+};
+Look look_at_all() {
+    Look look;
+    uint64_t now = now_ns();
+    int pid = raw::getpid();
+    for (int tid : present_threads()) {
+        if (is_lower_thread(tid)) continue;
+        raw::SignalSet mask = raw::set_signal_mask(raw::kAllSignals);
+        ThreadRecord* record = find_or_take_record(tid);
+        raw::set_signal_mask(mask);
+        if (record != nullptr && record->run == Run::stopped) {
+            ++look.threads;
+            continue;
+        }
+        if (tid == pid && is_zombie(tid)) {
+            // pthread_exit in main: the group leader stays as a zombie.
+            if (record != nullptr) free_record(record);
+            table()->record[kMainIndex].run = Run::gone;
+            continue;
+        }
+        ++look.threads;
+        look.open.emplace_back(tid, record);
+        if (record == nullptr) continue;
+        record->stop = 1;
+        signal_thread(record, tid, now);
+    }
+    return look;
+}
+
+void want_stop() {
+    if (fermata_stop_wanted != 0) return;
+    collect_ended_threads();
+    g_signalled.clear();
+    g_stop_count = g_stop_count + 1;
+    __atomic_store_n(&fermata_stop_wanted, 1, __ATOMIC_SEQ_CST);
+}
+
+}  // namespace
+
+void install_stop_handler() {
+    raw::SignalSet mask = raw::set_signal_mask(raw::kAllSignals & ~raw::signal_bit(kStopSignal));
+    set_handler(on_probe_signal);
+    raw::call(SYS_tgkill, raw::getpid(), raw::gettid(), kStopSignal);
+    set_handler(on_stop_signal);
+    raw::set_signal_mask(mask & ~raw::signal_bit(kStopSignal));
+}
+
+const XstateLayout& own_xstate_layout() { return g_layout; }
+
+void ask_all_to_stop() {
+    want_stop();
+    look_at_all();
+}
+
+StopReport stop_all(uint64_t deadline_ns) {
+    want_stop();
+    StopReport report;
+    bool quiet =
+        false;  // the last look found nothing open; a second one proves that no thread was made meanwhile
+    for (;;) {
+        serve_donor_requests();
+        uint32_t seen = g_progress.load(std::memory_order_acquire);
+        Look look = look_at_all();
+        report.threads = look.threads;
+        if (look.open.empty()) {
+            if (quiet) {
+                report.stopped = true;
+                return report;
+            }
+            quiet = true;
+            continue;
+        }
+        quiet = false;
+        uint64_t now = now_ns();
+        if (now >= deadline_ns) {
+            for (auto& [tid, record] : look.open) report.missing.push_back(explain(tid, record));
+            return report;
+        }
+        timespec pause = {0, 1'000'000};
+        raw::futex_wait(&g_progress, seen, &pause);
+    }
+}
+
+void resume_all() {
+    __atomic_store_n(&fermata_stop_wanted, 0, __ATOMIC_SEQ_CST);
+    uint32_t used = table()->high_water;
+    for (uint32_t i = 0; i < used; ++i) {
+        ThreadRecord& record = table()->record[i];
+        record.stop = 0;
+        exchange_run(&record, Run::stopped, Run::running);
+        raw::futex_wake(&record.run);
+    }
+    g_signalled.clear();
+}
+
+bool stop_wanted() noexcept { return fermata_stop_wanted != 0; }
+const volatile uint32_t* stop_count() noexcept { return &g_stop_count; }
+
+namespace {
+
+// The tid's place in libc's thread descriptor: where the kernel clears it at exit (glibc:
+// set_tid_address(&pd->tid)), else the first word behind the thread pointer that holds the tid of every
+// thread.
+int32_t find_tid_offset() {
+    std::vector<ThreadRecord*> threads;
+    for (uint32_t i = 0; i < table()->high_water; ++i)
+        if (table()->record[i].run == Run::stopped && table()->record[i].upper_fs != 0)
+            threads.push_back(&table()->record[i]);
+    auto holds = [&](int64_t offset) {
+        for (ThreadRecord* record : threads)
+            if (*reinterpret_cast<const int32_t*>(record->upper_fs + static_cast<uint64_t>(offset)) !=
+                record->tid)
+                return false;
+        return true;
+    };
+    if (threads.empty()) return 0;
+    for (ThreadRecord* record : threads) {
+        if (record->clear_tid == 0) continue;
+        auto offset = static_cast<int64_t>(record->clear_tid - record->upper_fs);
+        if (offset > 0 && offset < 4096 && holds(offset)) return static_cast<int32_t>(offset);
+    }
+    constexpr int64_t kGlibc236 = 0x2d0;
+    if (holds(kGlibc236)) return kGlibc236;
+    for (int64_t offset = 16; offset < 2048; offset += 4)
+        if (holds(offset)) return static_cast<int32_t>(offset);
+    return 0;
+}
+
+}  // namespace
+
+std::vector<std::string> describe_stopped_threads() {
+    std::vector<std::string> warnings;
+    ThreadTable& all = *table();
+    all.saved_pid = raw::getpid();
+    all.xstate = g_layout;
+    all.tid_offset = find_tid_offset();
+    if (all.tid_offset == 0)
+        warnings.push_back(
+            "the C library's thread descriptors do not show the thread id: pthread_join and pthread_kill may "
+            "fail after a "
+            "restart");
+    for (uint32_t i = 0; i < all.high_water; ++i) {
+        ThreadRecord& record = all.record[i];
+        SavedThread& saved = all.saved[i];
+        if (record.run != Run::stopped) continue;
+        saved.old_tid = record.tid;
+        saved.attached = record.lower_fs != 0;
+        saved.tid_in_descriptor = 0;
+        if (all.tid_offset != 0 && record.upper_fs != 0) {
+            uint64_t place = record.upper_fs + static_cast<uint64_t>(all.tid_offset);
+            saved.tid_in_descriptor = *reinterpret_cast<const int32_t*>(place) == record.tid;
+            if (record.clear_tid == 0 && saved.tid_in_descriptor != 0) record.clear_tid = place;
+        }
+        std::string name = task_file(record.tid, "comm");
+        std::memset(saved.name, 0, sizeof saved.name);
+        if (!name.empty() && name.back() == '\n') name.pop_back();
+        std::memcpy(saved.name, name.data(), std::min(name.size(), sizeof saved.name - 1));
+        sched_param parameters = {};
+        saved.policy = sched_getscheduler(record.tid);
+        sched_getparam(record.tid, &parameters);
+        saved.priority = parameters.sched_priority;
+        errno = 0;
+        saved.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(record.tid));
+        saved.timer_slack = std::atoi(task_file(record.tid, "timerslack_ns").c_str());
+        saved.pending =
+            status_mask(task_file(record.tid, "status"), "SigPnd:") & ~raw::signal_bit(kStopSignal);
+        if (saved.policy == 6 /* SCHED_DEADLINE */) {
+            warnings.push_back("thread " + std::string(saved.name) +
+                               " has deadline scheduling: it comes back with the normal policy");
+            saved.policy = 0;
+        }
+    }
+    return warnings;
+}
+
+}  // namespace fermata::split::threads
