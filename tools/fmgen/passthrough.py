@@ -3,8 +3,8 @@
     python3 -m fmgen.passthrough OUTPUT_DIRECTORY
 
 front_pass.cpp: fm_X for the functions whose wrapper is "pass": virtual handles become real ones, one crossing,
-errors go to the object's handler. front_fallback.cpp: weak fm_X for all the others, which answer
-MPI_ERR_UNSUPPORTED_OPERATION with one line; a hand-written fm_X anywhere in the library replaces it.
+errors go to the object's handler. front_fallback.cpp: weak fm_X for everything, which answers
+MPI_ERR_UNSUPPORTED_OPERATION with one line; a real fm_X anywhere in the library replaces it.
 """
 
 import sys
@@ -99,8 +99,6 @@ extern "C" {
 
 """]
     for f in table.internals():
-        if f.wrapper == "pass":
-            continue
         args = ", ".join(t for t, _, _ in table.fm_params(f))
         answer = f'fermata::front::unsupported("{f.name}")'
         body = f"return {answer};" if f.ret == "int" else f"{answer};\n    return 0;"

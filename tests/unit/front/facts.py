@@ -1,0 +1,27 @@
+"""Writes VALUE(name, value) and HANDLE(kind, name, std) lines: api/constants.json against a real mpi.h."""
+
+import sys
+
+from fmgen import table
+
+# Not in the header of the library version we build against, or not constants there.
+ABSENT = {"openmpi": {"MPI_SESSION_NULL", "MPI_ERRORS_ABORT", "MPI_REAL2", "MPI_INTEGER16"}, "mpich": set()}
+
+
+def main(abi, path):
+    lines = []
+    for c in table.constants():
+        value = c.mpich if abi == "mpich" else c.openmpi
+        if value is None or c.name in ABSENT[abi]:
+            continue
+        if c.cls.startswith("handle:"):
+            lines.append(f"HANDLE({c.cls[7:]}, {c.name}, {c.std})")
+        elif c.cls in ("buffer", "weights", "status_ignore", "errcodes_ignore", "argv"):
+            lines.append(f"VALUE(reinterpret_cast<long>({c.name}), {value})")
+        else:
+            lines.append(f"VALUE(static_cast<long>({c.name}), {value})")
+    with open(path, "w") as out:
+        out.write("\n".join(lines) + "\n")
+
+
+main(*sys.argv[1:])
