@@ -26,7 +26,8 @@ double now() {
 }
 
 bool special(const Mapping& m) { return m.name.starts_with('[') && !m.name.starts_with("[anon"); }
-bool filler_like(const Mapping& m) { return m.prot == 0 && !m.shared && m.name.empty(); }
+// Not by name: the kernel calls what touches the break "[heap]".
+bool filler_like(const Mapping& m) { return m.prot == 0 && !m.shared && m.inode == 0; }
 
 // The space in which the kernel could still choose: from the window's top to where the stack may grow.
 Range above_window(const std::vector<Mapping>& maps) {

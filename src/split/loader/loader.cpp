@@ -94,7 +94,9 @@ LoadedElf map_elf(const ElfFile& elf, Range area) {
             if (failed(rc)) fail("cannot map {}: {}", elf.path, std::strerror(int(-rc)));
         }
         if (end > file_end && (p.p_flags & PF_W)) {
-            uint64_t zero_end = std::min(page_up(file_end), end);
+            // To the end of the page, also behind .bss: ld.so's first allocations come from there and must be
+            // zero.
+            uint64_t zero_end = page_up(file_end);
             std::memset(reinterpret_cast<void*>(file_end), 0, zero_end - file_end);
             if (page_up(end) > page_up(file_end)) {
                 long rc = raw_mmap(page_up(file_end), page_up(end) - page_up(file_end), protection(p.p_flags),

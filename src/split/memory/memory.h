@@ -35,7 +35,7 @@ enum class MapKind : uint32_t {
     shared_memory =
         2,  // shared anonymous, memfd, SysV, deleted file: content from the image; `object` tells which
     shared_tmpfs =
-        3,  // named file on tmpfs (/dev/shm): as shared_file when it exists, else made from the image
+        3,  // named file on tmpfs (/dev/shm), mapped for writing: made again when missing; content from the image
 };
 
 struct MapEntry {

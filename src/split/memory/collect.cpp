@@ -1,0 +1,162 @@
+// collect_memory: what of this process is the upper half's, and which pages of it hold content.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "split/address/partition.h"
+#include "split/address/raw.h"
+#include "split/memory/memory.h"
+#include "split/memory/residency.h"
+#include "split/vdso/vdso.h"
+
+namespace fermata::split {
+namespace {
+
+constexpr long kTmpfsMagic = 0x01021994;
+
+bool has_flag(const Mapping& m, const char* flag) { return m.flags.find(flag) != std::string::npos; }
+
+uint32_t advice_of(const Mapping& m) {
+    struct {
+        const char* flag;
+        uint32_t bit;
+    } table[] = {{" dd", kDontDump},   {" dc", kDontFork},  {" wf", kWipeOnFork}, {" hg", kHugePage},
+                 {" nh", kNoHugePage}, {" mg", kMergeable}, {" rr", kRandom},     {" sr", kSequential}};
+    uint32_t advice = 0;
+    for (const auto& t : table)
+        if (has_flag(m, t.flag)) advice |= t.bit;
+    return advice;
+}
+
+bool deleted(const std::string& name) { return name.ends_with(" (deleted)"); }
+
+bool on_tmpfs(const std::string& path) {
+    struct statfs s;
+    return statfs(path.c_str(), &s) == 0 && s.f_type == kTmpfsMagic;
+}
+
+bool same_file(const Mapping& m, struct stat& s) {
+    return stat(m.name.c_str(), &s) == 0 && s.st_ino == m.inode;
+}
+
+MapKind kind_of(const Mapping& m, uint64_t& size) {
+    if (!m.shared) {
+        if (m.name.starts_with("/dev/") && !m.name.starts_with("/dev/shm/") && m.name != "/dev/zero")
+            fail("the program has device {} mapped at {:#x}: memory of devices cannot be saved", m.name,
+                 m.range.begin);
+        return MapKind::anonymous;
+    }
+    if (m.name.starts_with("anon_inode:"))
+        fail("the program has {} mapped at {:#x}: such memory cannot be saved", m.name, m.range.begin);
+    struct stat s {};
+    if (m.name.starts_with("/") && !deleted(m.name) && same_file(m, s)) {
+        if (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode))
+            fail("the program has device {} mapped at {:#x}: memory of devices cannot be saved", m.name,
+                 m.range.begin);
+        size = uint64_t(s.st_size);
+        // A read-only view cannot be filled at restart, so the file must be there.
+        return on_tmpfs(m.name) && has_flag(m, " mw") ? MapKind::shared_tmpfs : MapKind::shared_file;
+    }
+    return MapKind::shared_memory;
+}
+
+// Makes an unreadable range readable while it is looked at.
+class Readable {
+  public:
+    explicit Readable(const Mapping& m) : m_(m) {
+        if (!(m.prot & PROT_READ))
+            changed_ = !failed(sys(SYS_mprotect, m.range.begin, m.range.size(), m.prot | PROT_READ));
+    }
+    ~Readable() {
+        if (changed_) sys(SYS_mprotect, m_.range.begin, m_.range.size(), m_.prot);
+    }
+    Readable(const Readable&) = delete;
+    Readable& operator=(const Readable&) = delete;
+    bool ok() const { return changed_ || (m_.prot & PROT_READ); }
+
+  private:
+    const Mapping& m_;
+    bool changed_ = false;
+};
+
+std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scanner) {
+    bool file = m.inode != 0;
+    if (kind == MapKind::shared_file) return {};
+    if (kind == MapKind::anonymous && (!file || !(m.prot & PROT_READ)))
+        // The holes that ld.so leaves between segments are file mappings without access: nothing of the file
+        // is ever read there, but what was changed and then protected (RELRO's neighbours) is kept.
+        return scanner.touched(m.range, file);
+    Readable readable(m);
+    if (!readable.ok()) return {};
+    Range part = readable_part(m.range);
+    if (kind == MapKind::anonymous) return part.empty() ? std::vector<Range>{} : std::vector<Range>{part};
+    // Shared objects may hold pages that this process never touched: only their content tells.
+    return nonzero(part);
+}
+
+}  // namespace
+
+uint64_t MemoryTable::data_size() const {
+    uint64_t size = 0;
+    for (const MapEntry& map : maps)
+        for (const Range& run : map.runs) size += run.size();
+    return size;
+}
+
+MemoryTable collect_memory() {
+    if (std::string error = check(); !error.empty()) throw Error(error);
+    std::vector<Range> lower;
+    for (const Region& r : region_table().fixed())
+        if (r.owner == Owner::lower && upper_range(r.range)) lower.push_back(r.range);
+
+    MemoryTable table;
+    table.vdso = vdso_image();
+    PageScanner scanner;
+    std::map<uint64_t, uint64_t> object_size;
+    for (const Mapping& m : read_smaps()) {
+        if (!upper_range(m.range)) continue;
+        if (std::any_of(lower.begin(), lower.end(), [&](Range r) { return r.contains(m.range); })) continue;
+        MapEntry e;
+        e.range = m.range;
+        e.prot = m.prot;
+        e.offset = m.offset;
+        e.name = m.name;
+        e.advice = advice_of(m);
+        e.kind = kind_of(m, e.object_size);
+        if (has_flag(m, " nr")) e.flags |= MAP_NORESERVE;
+        if (has_flag(m, " gd")) e.flags |= MAP_GROWSDOWN;
+        if (has_flag(m, " ht")) e.flags |= MAP_HUGETLB;
+        if (has_flag(m, " lo")) e.flags |= MAP_LOCKED;
+        e.writable_file = m.shared && has_flag(m, " mw");
+        if (m.shared)
+            e.object = (uint64_t(m.device_major) << 52) ^ (uint64_t(m.device_minor) << 40) ^ m.inode;
+        if (e.kind == MapKind::shared_memory) {
+            uint64_t& size = object_size[e.object];
+            size = std::max(size, m.offset + m.range.size());
+        }
+        e.runs = content_of(m, e.kind, scanner);
+        table.maps.push_back(std::move(e));
+    }
+    for (MapEntry& e : table.maps)
+        if (e.kind == MapKind::shared_memory) e.object_size = object_size[e.object];
+    return table;
+}
+
+void make_readable(const MemoryTable& table) noexcept {
+    for (const MapEntry& e : table.maps)
+        if (!(e.prot & PROT_READ) && !e.runs.empty())
+            sys(SYS_mprotect, e.range.begin, e.range.size(), e.prot | PROT_READ);
+}
+
+void restore_protection(const MemoryTable& table) noexcept {
+    for (const MapEntry& e : table.maps)
+        if (!(e.prot & PROT_READ) && !e.runs.empty())
+            sys(SYS_mprotect, e.range.begin, e.range.size(), e.prot);
+}
+
+}  // namespace fermata::split

@@ -1,0 +1,135 @@
+// map_memory/finish_memory: the upper half's mappings in a fresh process.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "split/address/maps.h"
+#include "split/address/raw.h"
+#include "split/memory/memory.h"
+#include "split/vdso/vdso.h"
+
+namespace fermata::split {
+namespace {
+
+// The files behind shared mappings while they are mapped; one per object, so that what was shared is again.
+class Objects {
+  public:
+    int of(const MapEntry& e) {
+        auto it = open_.find(e.object);
+        if (it != open_.end() && (!e.writable_file || it->second.writable)) return it->second.fd.get();
+        return (open_[e.object] = make(e)).fd.get();
+    }
+
+  private:
+    struct Object {
+        Fd fd;
+        bool writable = true;
+    };
+
+    static Object make(const MapEntry& e) {
+        if (e.kind == MapKind::shared_memory) {
+            Fd fd(int(sys(SYS_memfd_create, "fermata-shared", MFD_CLOEXEC)));
+            if (fd.get() < 0)
+                fail("cannot make shared memory again ({}): {}", e.name, std::strerror(-fd.release()));
+            if (ftruncate(fd.get(), off_t(e.object_size)) != 0)
+                fail_errno("cannot make {} KiB of shared memory again ({})", e.object_size >> 10, e.name);
+            return {std::move(fd), true};
+        }
+        int access = e.writable_file ? O_RDWR : O_RDONLY;
+        Fd fd(::open(e.name.c_str(), access | O_CLOEXEC));
+        if (!fd && errno == ENOENT && e.kind == MapKind::shared_tmpfs) {
+            fd = Fd(::open(e.name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+            if (fd && ftruncate(fd.get(), off_t(e.object_size)) != 0)
+                fail_errno("cannot make {} again, which the program has mapped", e.name);
+        }
+        if (!fd) fail_errno("cannot open {}, which the program has mapped", e.name);
+        struct stat s {};
+        if (fstat(fd.get(), &s) == 0 && uint64_t(s.st_size) < e.object_size)
+            fail("{}, which the program has mapped, is shorter than at the checkpoint ({} < {} bytes)",
+                 e.name, s.st_size, e.object_size);
+        return {std::move(fd), e.writable_file};
+    }
+
+    std::map<uint64_t, Object> open_;
+};
+
+std::string what_is_at(Range range) {
+    for (const Mapping& m : read_maps())
+        if (m.range.overlaps(range)) return to_string(m);
+    return "nothing";
+}
+
+void map_one(const MapEntry& e, Objects& objects) {
+    int keep = e.flags & (MAP_NORESERVE | MAP_GROWSDOWN | MAP_HUGETLB);
+    int flags = MAP_FIXED_NOREPLACE | keep;
+    long rc;
+    if (e.kind == MapKind::anonymous) {
+        flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+        rc = raw_mmap(e.range.begin, e.range.size(), PROT_READ | PROT_WRITE, flags);
+        if (rc == -ENOMEM && (keep & MAP_HUGETLB))  // no huge pages reserved here: ordinary ones do as well
+            rc = raw_mmap(e.range.begin, e.range.size(), PROT_READ | PROT_WRITE, flags & ~MAP_HUGETLB);
+    } else {
+        flags = (flags & ~(MAP_HUGETLB | MAP_GROWSDOWN)) | MAP_SHARED;
+        int prot = PROT_READ | (e.kind == MapKind::shared_memory || e.writable_file ? PROT_WRITE : 0);
+        rc = raw_mmap(e.range.begin, e.range.size(), prot, flags, objects.of(e), e.offset);
+    }
+    if (rc == -EEXIST)
+        fail("the program's memory at {:#x} ({}) is taken in this process by: {}", e.range.begin, e.name,
+             what_is_at(e.range));
+    if (failed(rc))
+        fail("cannot map {} KiB of the program's memory at {:#x} again: {}", e.range.size() >> 10,
+             e.range.begin, std::strerror(int(-rc)));
+    if (rc != long(e.range.begin)) {  // kernels before 4.17 take the flag as a hint
+        raw_munmap(uint64_t(rc), e.range.size());
+        fail("the program's memory at {:#x} is taken in this process by: {}", e.range.begin,
+             what_is_at(e.range));
+    }
+    if (e.advice & kHugePage) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_HUGEPAGE);
+    if (e.advice & kNoHugePage) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_NOHUGEPAGE);
+}
+
+void finish_one(const MapEntry& e) {
+    constexpr struct {
+        uint32_t bit;
+        int advice;
+    } table[] = {{kDontDump, MADV_DONTDUMP},   {kDontFork, MADV_DONTFORK}, {kWipeOnFork, MADV_WIPEONFORK},
+                 {kMergeable, MADV_MERGEABLE}, {kRandom, MADV_RANDOM},     {kSequential, MADV_SEQUENTIAL}};
+    for (const auto& t : table)
+        if (e.advice & t.bit) sys(SYS_madvise, e.range.begin, e.range.size(), t.advice);
+    if (e.flags & MAP_LOCKED) sys(SYS_mlock, e.range.begin, e.range.size());
+    long rc = sys(SYS_mprotect, e.range.begin, e.range.size(), e.prot);
+    if (failed(rc))
+        fail("cannot protect the program's memory at {:#x} as before: {}", e.range.begin,
+             std::strerror(int(-rc)));
+}
+
+}  // namespace
+
+void map_memory(const MemoryTable& table) {
+    Objects objects;
+    for (const MapEntry& e : table.maps) map_one(e, objects);
+}
+
+void finish_memory(const MemoryTable& table) {
+    for (const MapEntry& e : table.maps) finish_one(e);
+    if (table.vdso) refill_vdso(table.vdso);
+}
+
+void load_memory(const MemoryTable& table, const ReadData& read) {
+    map_memory(table);
+    uint64_t offset = 0;
+    for (const MapEntry& e : table.maps)
+        for (const Range& run : e.runs) {
+            read(run.pointer(), run.size(), offset);
+            offset += run.size();
+        }
+    finish_memory(table);
+}
+
+}  // namespace fermata::split

@@ -1,0 +1,136 @@
+#include "split/memory/residency.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "base/error.h"
+#include "split/address/raw.h"
+
+namespace fermata::split {
+namespace {
+
+// include/uapi/linux/fs.h of Linux 6.7; Debian 12's headers are older.
+struct PageRegion {
+    uint64_t start, end, categories;
+};
+struct ScanArgument {
+    uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+    uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArgument);
+constexpr uint64_t kFile = 1 << 2, kPresent = 1 << 3, kSwapped = 1 << 4, kZeroPage = 1 << 5;
+
+// One word per page of /proc/self/pagemap (Documentation/admin-guide/mm/pagemap.rst).
+constexpr uint64_t kWordPresent = 1ull << 63, kWordSwapped = 1ull << 62, kWordFile = 1ull << 61;
+
+void append(std::vector<Range>& runs, Range run) {
+    if (!runs.empty() && runs.back().end == run.begin)
+        runs.back().end = run.end;
+    else
+        runs.push_back(run);
+}
+
+bool all_zero(const void* page) {
+    auto* words = static_cast<const uint64_t*>(page);
+    for (size_t i = 0; i < kPage / 8; i += 8)
+        if (words[i] | words[i + 1] | words[i + 2] | words[i + 3] | words[i + 4] | words[i + 5] |
+            words[i + 6] | words[i + 7])
+            return false;
+    return true;
+}
+
+}  // namespace
+
+PageScanner::PageScanner() {
+    long fd = sys(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (failed(fd)) fail("cannot open /proc/self/pagemap: {}", std::strerror(int(-fd)));
+    fd_ = int(fd);
+}
+
+PageScanner::~PageScanner() { sys(SYS_close, fd_); }
+
+std::vector<Range> PageScanner::touched(Range range, bool changed_only) {
+    std::vector<Range> runs;
+    if (has_scan_ && scan(range, changed_only, runs)) return runs;
+    has_scan_ = false;
+    runs.clear();
+    read_pagemap(range, changed_only, runs);
+    return runs;
+}
+
+bool PageScanner::scan(Range range, bool changed_only, std::vector<Range>& runs) {
+    constexpr size_t kRegions = 1024;
+    auto regions = std::make_unique<PageRegion[]>(kRegions);
+    for (uint64_t at = range.begin; at < range.end;) {
+        ScanArgument a{};
+        a.size = sizeof a;
+        a.start = at;
+        a.end = range.end;
+        a.vec = reinterpret_cast<uint64_t>(regions.get());
+        a.vec_len = kRegions;
+        a.category_mask = kZeroPage | (changed_only ? kFile : 0);
+        a.category_inverted = a.category_mask;
+        a.category_anyof_mask = kPresent | kSwapped;
+        a.return_mask = kPresent;
+        long got = sys(SYS_ioctl, fd_, kPagemapScan, &a);
+        if (failed(got)) return false;
+        for (long i = 0; i < got; ++i) append(runs, {regions[size_t(i)].start, regions[size_t(i)].end});
+        if (a.walk_end <= at) return false;
+        at = a.walk_end;
+    }
+    return true;
+}
+
+void PageScanner::read_pagemap(Range range, bool changed_only, std::vector<Range>& runs) {
+    constexpr size_t kWords = 32768;
+    auto words = std::make_unique<uint64_t[]>(kWords);
+    for (uint64_t at = range.begin; at < range.end;) {
+        size_t want = std::min<uint64_t>(kWords, (range.end - at) / kPage);
+        long got = sys(SYS_pread64, fd_, words.get(), want * 8, at / kPage * 8);
+        if (failed(got) || got < 8)
+            fail("cannot read /proc/self/pagemap: {}", std::strerror(failed(got) ? int(-got) : EIO));
+        for (long i = 0; i < got / 8; ++i, at += kPage) {
+            uint64_t word = words[size_t(i)];
+            if (!(word & (kWordPresent | kWordSwapped))) continue;
+            if (changed_only && (word & kWordFile)) continue;
+            append(runs, {at, at + kPage});
+        }
+    }
+}
+
+Range readable_part(Range range) {
+    // write(2) says EFAULT where the processor would say SIGBUS; a pipe takes one byte of each page tried.
+    int pair[2];
+    if (failed(sys(SYS_pipe2, pair, O_CLOEXEC | O_NONBLOCK))) fail("cannot make a pipe");
+    auto readable = [&](uint64_t page) {
+        char byte;
+        bool ok = sys(SYS_write, pair[1], page, 1) == 1;
+        if (ok) sys(SYS_read, pair[0], &byte, 1);
+        return ok;
+    };
+    uint64_t low = 0, high = range.size() / kPage;  // pages below `low` are readable, from `high` on not
+    if (high && readable(range.end - kPage)) low = high;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (readable(range.begin + middle * kPage))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    sys(SYS_close, pair[0]);
+    sys(SYS_close, pair[1]);
+    return {range.begin, range.begin + low * kPage};
+}
+
+std::vector<Range> nonzero(Range range) {
+    std::vector<Range> runs;
+    for (uint64_t at = range.begin; at < range.end; at += kPage)
+        if (!all_zero(reinterpret_cast<const void*>(at))) append(runs, {at, at + kPage});
+    return runs;
+}
+
+}  // namespace fermata::split

@@ -1,0 +1,179 @@
+// A lower half without MPI: the smallest main that makes a split process. Used by split_test.cpp.
+//
+//     mini-lower run PROGRAM ARGS…      starts a program in the window
+//     mini-lower load FILE              continues a program saved by MiniBridge::save
+//
+// MINI_LOWER_BUSY=1 lets a thread of the lower half use memory, threads, libraries and files all the time.
+#include "mini_lower.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "base/error.h"
+#include "split/address/partition.h"
+#include "split/alloc/lower_alloc.h"
+#include "split/fds/descriptors.h"
+#include "split/gate.h"
+#include "split/loader/loader.h"
+#include "split/memory/memory.h"
+
+using namespace fermata::split;
+
+namespace {
+
+uint64_t lower_fs;
+
+[[noreturn]] void die(const char* text) {
+    std::fprintf(stderr, "mini-lower: %s\n", text);
+    _exit(99);
+}
+
+// Runs with the lower half's thread pointer.
+__attribute__((noinline)) void save_now(const MiniPoint* point, const char* path) {
+    try {
+        MemoryTable table = collect_memory();
+        make_readable(table);
+        std::string head = encode(table);
+        uint64_t size = head.size(), at = reinterpret_cast<uint64_t>(point);
+        std::FILE* out = std::fopen(path, "w");
+        if (!out) die("cannot write the image");
+        std::fwrite(&at, 8, 1, out);
+        std::fwrite(&size, 8, 1, out);
+        std::fwrite(head.data(), 1, size, out);
+        for (const MapEntry& e : table.maps)
+            for (const Range& run : e.runs)
+                if (std::fwrite(run.pointer(), 1, run.size(), out) != run.size())
+                    die("cannot write the image");
+        std::fclose(out);
+        restore_protection(table);
+    } catch (const std::exception& e) {
+        die(e.what());
+    }
+}
+
+int save(MiniPoint* point, const char* path) {
+    point->fs = read_fs();
+    write_fs(lower_fs);
+    save_now(point, path);
+    write_fs(point->fs);
+    return 0;
+}
+
+MiniBridge bridge{save};
+
+[[noreturn]] void load(const char* path) {
+    std::ifstream in(path, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    uint64_t at, size;
+    if (bytes.size() < 16) die("no image");
+    std::memcpy(&at, bytes.data(), 8);
+    std::memcpy(&size, bytes.data() + 8, 8);
+    MemoryTable table = decode({bytes.data() + 16, size});
+    const char* data = bytes.data() + 16 + size;
+    load_memory(table, [&](void* to, size_t n, uint64_t offset) { std::memcpy(to, data + offset, n); });
+    if (std::string error = check(); !error.empty()) die(error.c_str());
+    auto* point = reinterpret_cast<MiniPoint*>(at);
+    *point->bridge = &bridge;
+    release_rseq();
+    write_fs(point->fs);
+    asm volatile(
+        "mov %0, %%rdx\n"
+        "mov (%%rdx), %%rbx\nmov 8(%%rdx), %%rbp\nmov 16(%%rdx), %%r12\nmov 24(%%rdx), %%r13\n"
+        "mov 32(%%rdx), %%r14\nmov 40(%%rdx), %%r15\nmov 48(%%rdx), %%rsp\n"
+        "mov $1, %%eax\njmp *56(%%rdx)"
+        :
+        : "r"(point)
+        : "memory");
+    __builtin_unreachable();
+}
+
+void* nothing(void*) { return malloc(1000); }
+
+volatile bool stop_being_busy;
+
+// Everything that could make the lower half's memory land in the window.
+void* be_busy(void*) {
+    std::vector<void*> blocks;
+    for (int round = 0; !stop_being_busy; ++round) {
+        pthread_t thread;
+        void* block;
+        if (pthread_create(&thread, nullptr, nothing, nullptr) != 0) die("pthread_create");
+        pthread_join(thread, &block);
+        blocks.push_back(block);
+        void* last = malloc(size_t(1) << (10 + round % 14));
+        blocks.push_back(last);
+        if (blocks.size() > 64) {
+            for (void* b : blocks) free(b);
+            blocks.clear();
+        }
+        void* library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+        std::string error = check();
+        if (!error.empty()) die(error.c_str());
+        if (library) {
+            struct link_map* map;
+            dlinfo(library, RTLD_DI_LINKMAP, &map);
+            if (upper_address(map->l_addr)) die("dlopen in the window");
+            dlclose(library);
+        }
+        char here;
+        if (!last || upper_address(reinterpret_cast<uint64_t>(&here)) ||
+            upper_address(reinterpret_cast<uint64_t>(last)))
+            die("a stack or a block in the window");
+        std::FILE* file = std::fopen("/dev/null", "r");
+        if (!file || !lower_descriptor(fileno(file))) die("a low descriptor");
+        std::fclose(file);
+        void* grown = mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        grown = mremap(grown, 8192, 1 << 20, MREMAP_MAYMOVE);
+        if (grown == MAP_FAILED || upper_address(reinterpret_cast<uint64_t>(grown))) die("mremap");
+        static_cast<char*>(grown)[(1 << 20) - 1] = 1;
+        munmap(grown, 1 << 20);
+        usleep(2000);
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        ensure_layout(argv);
+        prepare_lower();
+        if (!lower_patch_report().empty()) die(lower_patch_report().c_str());
+        begin_descriptors();
+        int early = open("/dev/null", O_RDONLY);  // stands for what MPI_Init opens
+        void* early_block = malloc(100 << 20);
+        end_descriptors();
+        if (!lower_descriptor(early)) die("MPI_Init's descriptors are low");
+        partition();
+        free(early_block);
+        if (std::string error = check(); !error.empty()) die(error.c_str());
+        lower_fs = read_fs();
+        if (std::getenv("MINI_LOWER_BUSY")) {
+            pthread_t thread;
+            if (pthread_create(&thread, nullptr, be_busy, nullptr) != 0) die("pthread_create");
+        }
+        if (argc >= 3 && std::strcmp(argv[1], "load") == 0) load(argv[2]);
+        if (argc < 3 || std::strcmp(argv[1], "run") != 0) die("usage: mini-lower run PROGRAM ARGS…");
+        ProgramSpec spec;
+        spec.program = argv[2];
+        spec.arguments.assign(argv + 3, argv + argc);
+        spec.bridge = reinterpret_cast<const Bridge*>(&bridge);
+        StartedProgram program = load_program(spec);
+        enter_program(program);
+    } catch (const std::exception& e) {
+        die(e.what());
+    }
+}
