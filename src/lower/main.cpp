@@ -19,7 +19,6 @@
 #include "lower/rank_image.h"
 #include "lower/services.h"
 #include "lower/thread_need.h"
-#include "split/address/error.h"
 #include "split/address/partition.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/fds/descriptors.h"
@@ -90,7 +89,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     make_bridge(facts, check.program, config.restarts);
     threads::create_table();
     split::process::note_inherited();
-    threads::install_stop_handler(split::kWindow.end);
+    threads::install_stop_handler();
     Agent::start({config, facts, check.program, job_number(config.job_id)});
     job::AgentConfig::forget_environment();
     threads::note_present_threads();
@@ -102,16 +101,15 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     spec.preload = {options.front_dir + "/libfermata-front.so"};
     spec.bridge = the_bridge();
     split::StartedProgram started = split::load_program(spec);
-    threads::drop_lower_handlers(split::kWindow.end);
     threads::unblock_for_upper(mask);
     split::enter_program(started);
 }
 
 [[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts) {
     make_bridge(facts, "", config.restarts);
-    threads::install_stop_handler(split::kWindow.end);
     std::string path = image_path(config, facts.rank);
     LoadedImage image = load_image(path, facts.rank, facts.size);
+    threads::install_stop_handler();
     make_bridge(facts, image.program, config.restarts);
     set_upper(image.upper);
     image.upper->bridge = the_bridge();
@@ -119,20 +117,38 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 
     Agent& agent = Agent::start({config, facts, image.program, image.identity.job});
     threads::note_present_threads();
-    threads::drop_lower_handlers(split::kWindow.end);
     RestartTask task;
     task.process_state = image.process_state;
     threads::RestoreReport made = threads::restore_threads();
     task.error = made.error;
     if (task.error.empty()) {
-        split::process::Restored restored = split::process::restore(
-            image.process_state, {split::lower_descriptor_base(), split::kWindow.end});
+        split::process::Restored restored =
+            split::process::restore(image.process_state, {split::lower_descriptor_base()});
         task.error = restored.error;
         for (const std::string& line : restored.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     }
     for (const std::string& line : made.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     agent.finish_restart(std::move(task));
     threads::continue_main();
+}
+
+// A rank that cannot start says so through the tree: the root prints one line and ends the job.
+[[noreturn]] void give_up(const job::AgentConfig& config, const MpiFacts& facts, const std::string& why) {
+    std::string line = fmt::format("rank {}: {}", facts.rank, why);
+    try {
+        job::AgentLink link(config);
+        wire::Hello hello = link.hello(facts.rank, facts.size, facts.library.c_str(), facts.version.c_str());
+        hello.restarted_from = config.generation;
+        link.send(hello);
+        if (config.restore.empty())
+            link.send(wire::Fatal{line, 1});
+        else
+            link.send(wire::Restored{false, line});
+        sleep(20);  // the root ends us; this is for the case that it is gone
+    } catch (const std::exception&) {
+        say("error: " + line);
+    }
+    ::_exit(1);
 }
 
 int run(int argc, char** argv) {
@@ -149,10 +165,14 @@ int run(int argc, char** argv) {
     uint64_t mask = threads::block_signals_for_init();
     MpiFacts facts =
         bring_up_mpi(thread_need(restart ? program_of_image(image_path(config, 0)) : options.program));
-    split::partition();
-    threads::make_bell(split::lower_descriptor_base());
-    if (restart) continue_image(config, facts);
-    start_program(options, config, facts, mask);
+    try {
+        split::partition();
+        threads::make_bell(split::lower_descriptor_base());
+        if (restart) continue_image(config, facts);
+        start_program(options, config, facts, mask);
+    } catch (const std::exception& error) {
+        give_up(config, facts, error.what());
+    }
 }
 
 }  // namespace

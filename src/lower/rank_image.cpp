@@ -74,7 +74,7 @@ class ChunkStream {
     uint64_t start_ = 0;  // stream offset of chunks_[next_]
 };
 
-split::process::Limits limits() { return {split::lower_descriptor_base(), split::kWindow.end}; }
+split::process::Limits limits() { return {split::lower_descriptor_base()}; }
 
 }  // namespace
 
