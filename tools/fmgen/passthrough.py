@@ -49,6 +49,8 @@ def pass_body(f):
             raise SystemExit(f"passthrough: {f.name}: no rule for parameter {t} {n}")
         else:
             args.append(n)
+    if f.chapter == "io" and not owner:
+        owner = "FM_FILE_NULL"  # whose handler, unlike a communicator's, returns by default (MPI-4.0 14.7)
     if is_collective(f):
         lines.insert(1, f"    CollectiveScope scope(call, clock_of({owner}));")
     call = f"LOWER({f.short})({', '.join(args)})"
