@@ -94,6 +94,7 @@ struct Bridge {
     uint32_t restarted;       // how many restarts lie behind this process
     const char* program;      // absolute path of the application (lower string)
     const char* mpi_library;  // "openmpi" or "mpich"
+    const char* protocol;     // "cc-d", "cc", "2pc" (lower string); null or empty: the default
     uint64_t os_page;         // bytes
 };
 
@@ -124,6 +125,10 @@ struct UpperServices {
     // One round of the drain with all threads stopped or captive in a lower-half send: pull every message of
     // every live communicator, test all sends and collectives.
     void (*drain)(DrainReport* report) noexcept;
+    // All ranks are frozen and drained, all threads stopped: asks the library for what only it knows (file pointers) and
+    // completes accesses to windows, before memory is saved. Collective over all ranks. 0, or an error class: the
+    // checkpoint cannot be taken now.
+    int (*before_save)() noexcept;
     // After restart, on a fresh lower half, before any thread runs: make the real objects again. Collective over
     // all ranks. Returns 0, or an error with one line in `error`.
     int (*rebuild)(char* error, size_t size) noexcept;

@@ -29,7 +29,7 @@ void clock_unregister(clock::Comm* clock) noexcept;
 
 class CollectiveScope {
   public:
-    CollectiveScope(Call& call, clock::Comm* on) noexcept : clock_(on), record_(call.record()) { begin(); }
+    CollectiveScope(Call& call, clock::Comm* on) noexcept : clock_(on), record_(call.record()), call_(&call) { begin(); }
     CollectiveScope(Call& call, CommObject& comm) noexcept;
     // An unknown handle makes an empty scope: the real library reports the error.
     CollectiveScope(Call& call, mpi::Comm comm) noexcept;
@@ -59,6 +59,7 @@ class CollectiveScope {
 
     clock::Comm* clock_;
     split::ThreadRecord* record_;
+    Call* call_;
     CommObject* comm_ = nullptr;
 };
 

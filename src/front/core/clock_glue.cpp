@@ -1,0 +1,83 @@
+// The collective clock's surroundings: how it pulls, naps and is told about communicators.
+#include "front/core/bridge.h"
+#include "front/core/collective.h"
+#include "front/core/fatal.h"
+#include "front/core/sys.h"
+#include "front/objects/comm.h"
+#include "front/objects/real.h"
+#include "front/p2p/engine.h"
+
+namespace fermata::front {
+namespace {
+
+// The gate runs inside a wrapper, on the wrapper's thread; from its first look on the thread is on the slow path.
+split::ThreadRecord* gate_thread() noexcept {
+    split::ThreadRecord* record = split::this_thread();
+    record->user[kMode] = kCareful;
+    return record;
+}
+
+void clock_pull(void*) {
+    split::ThreadRecord* record = gate_thread();
+    pull(record, slot_of(record));
+}
+void clock_progress(void*) {
+    gate_thread();
+    SpinGuard guard(engine.lock);
+    LOWER(Progress)();
+}
+void clock_nap(void*, std::atomic<uint32_t>* bell, uint32_t seen, uint32_t us) {
+    split::ThreadRecord* record = gate_thread();
+    if (stop_here(record)) return;
+    clock::futex_nap(bell, seen, us);
+}
+void clock_poke(void*) { bridge()->poke_agent(); }
+void clock_fence(void*) {
+    if (!clock::process_fence()) fatal_line("fermata: this kernel refuses membarrier(2): a checkpoint would be unsafe");
+}
+void* clock_chunk(void*, size_t bytes) { return fm_map(bytes); }
+
+clock::Protocol protocol_of_job() noexcept {
+    // Set by `fermata run --protocol`, read once: part of the rank's state from then on.
+    clock::Protocol protocol = clock::Protocol::cc_d;
+    if (const char* name = bridge()->protocol; name != nullptr && *name != 0 && !clock::protocol_from_name(name, &protocol))
+        fatal_line("fermata: unknown protocol: use cc-d, cc or 2pc");
+    return protocol;
+}
+
+}  // namespace
+
+void start_clock() noexcept {
+    clock::Options options;
+    options.me = front.world_rank;
+    options.world = front.world_size;
+    options.protocol = protocol_of_job();
+    clock::Environment environment{nullptr, clock_pull, clock_progress, clock_nap, clock_poke, clock_fence};
+    front.clock = clock::RankClock::create(options, environment, clock::ChunkSource{nullptr, clock_chunk});
+}
+
+void clock_register(CommObject& comm) noexcept {
+    Ranks members = clock_members(comm);
+    comm.clock = clock_register(comm.uid, members.data(), static_cast<int32_t>(members.size()));
+}
+clock::Comm* clock_register(uint64_t uid, const int32_t* world_ranks, int32_t count) noexcept {
+    return front.clock->register_comm(static_cast<clock::Uid>(uid), world_ranks, count);
+}
+void clock_unregister(CommObject& comm) noexcept {
+    clock_unregister(static_cast<clock::Comm*>(comm.clock));
+    comm.clock = nullptr;
+}
+void clock_unregister(clock::Comm* clock) noexcept { front.clock->unregister_comm(clock); }
+
+CollectiveScope::CollectiveScope(Call& call, CommObject& comm) noexcept
+    : clock_(static_cast<clock::Comm*>(comm.clock)), record_(call.record()), call_(&call), comm_(&comm) {
+    begin();
+}
+CollectiveScope::CollectiveScope(Call& call, mpi::Comm comm) noexcept
+    : clock_(nullptr), record_(call.record()), call_(&call), comm_(find(comm)) {
+    if (comm_ == nullptr) return;
+    clock_ = static_cast<clock::Comm*>(comm_->clock);
+    begin();
+}
+
+}  // namespace fermata::front

@@ -1,0 +1,169 @@
+// Start of the core library, and what the lower half may ask of it.
+#include "front/core/front.h"
+
+#include <sys/auxv.h>
+
+#include "front/core/bridge.h"
+#include "front/core/collective.h"
+#include "front/core/fatal.h"
+#include "front/core/lower.h"
+#include "front/core/start.h"
+#include "front/core/sys.h"
+#include "front/objects/objects.h"
+#include "front/p2p/engine.h"
+
+namespace fermata::front {
+
+Front front;
+
+void set_slow(uint32_t bits) noexcept {
+    __atomic_fetch_or(&front.slow, bits, __ATOMIC_SEQ_CST);
+    if ((bits & (kPending | kFrozen)) != 0) front.attention = 1;
+}
+void clear_slow(uint32_t bits) noexcept {
+    uint32_t now = __atomic_and_fetch(&front.slow, ~bits, __ATOMIC_SEQ_CST);
+    if ((now & (kPending | kFrozen)) == 0) front.attention = 0;
+}
+
+namespace {
+
+// After `slow` was set: every thread that looked before has shown its in_mpi; from here on pulling is exact.
+void arm() noexcept {
+    if (!clock::process_fence()) fatal_line("fermata: this kernel refuses membarrier(2): a checkpoint would be unsafe");
+    engine.armed = 1;
+}
+
+// The clock decides what is pending; Front::slow follows.
+void follow_clock() noexcept {
+    if (front.clock->pending() && (front.slow & kPending) == 0) {
+        set_slow(kPending);
+        arm();
+    }
+}
+
+void service_inbox(const void* bytes, size_t size) noexcept {
+    const char* why = nullptr;
+    if (!front.clock->inbox(bytes, size, &why)) bridge()->warn(why != nullptr ? why : "fermata: a clock message is not understood");
+    follow_clock();
+}
+size_t service_outbox(void* bytes, size_t capacity) noexcept { return front.clock->outbox(bytes, capacity); }
+void service_poll(uint64_t now) noexcept {
+    front.clock->poll(now);
+    follow_clock();
+}
+
+void service_freeze() noexcept {
+    if (!front.clock->frozen()) front.clock->freeze();
+    set_slow(kPending | kFrozen);
+    arm();
+}
+
+void service_drain(split::DrainReport* report) noexcept { engine_drain(report); }
+
+int service_before_save() noexcept { return front.life == Life::before ? 0 : objects_before_save(); }
+
+void use_bridge() noexcept {
+    front.table = bridge()->mpi;
+    front.world_rank = bridge()->world_rank;
+    front.world_size = bridge()->world_size;
+    front.library_level = bridge()->thread_level;
+}
+
+int service_rebuild(char* error, size_t size) noexcept {
+    use_bridge();
+    front.restarts++;
+    engine.armed = 0;
+    if (front.life == Life::before) return 0;
+    int rc = objects_rebuild(error, size);
+    return rc != 0 ? rc : engine_rebuild(error, size);
+}
+
+void service_resume(int restarted) noexcept {
+    if (restarted != 0)
+        front.clock->restart();
+    else
+        front.clock->resume();
+    engine.armed = 0;
+    {
+        SpinGuard guard(engine.lock);
+        queue_changed();
+    }
+    clear_slow(kPending | kFrozen);
+}
+
+int service_refuses(char* why, size_t size) noexcept { return front.life == Life::before ? 0 : objects_refuse(why, size); }
+
+size_t append(char* text, size_t at, size_t size, const char* piece) noexcept {
+    for (; *piece != 0 && at < size; piece++) text[at++] = *piece;
+    return at;
+}
+size_t append(char* text, size_t at, size_t size, int64_t number) noexcept {
+    char digits[24];
+    int n = sizeof digits;
+    digits[--n] = 0;
+    uint64_t value = number < 0 ? static_cast<uint64_t>(-number) : static_cast<uint64_t>(number);
+    do {
+        digits[--n] = static_cast<char>('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    if (number < 0) digits[--n] = '-';
+    return append(text, at, size, digits + n);
+}
+
+size_t service_diagnosis(char* text, size_t size) noexcept {
+    size_t at = 0;
+    for (int32_t i = 0; i < record_end; i++) {
+        const split::ThreadRecord* r = records[i];
+        if (r == nullptr || r->in_mpi == 0 || r->run == split::Run::gone || r->run == split::Run::free) continue;
+        const char* where = r->waiting_in;
+        at = append(text, at, size, "thread ");
+        at = append(text, at, size, int64_t{i});
+        at = append(text, at, size, " in ");
+        at = append(text, at, size, where != nullptr ? where : "MPI");
+        int32_t peer = r->waiting_for;
+        if (peer >= 0) {
+            at = append(text, at, size, ", peer rank ");
+            at = append(text, at, size, int64_t{peer});
+        }
+        at = append(text, at, size, r->user[kMode] == kCaptive ? " (in the library)\n" : "\n");
+    }
+    if (front.clock != nullptr) at += front.clock->diagnosis(text + at, size - at);
+    return at;
+}
+
+__attribute__((constructor(101))) void find_lower_half() {
+    auto* found = reinterpret_cast<split::Bridge*>(getauxval(split::kAuxvBridge));
+    if (found == nullptr)
+        fatal_line("fermata: this MPI library works only inside `fermata run`: start the program with `fermata run -- ...`");
+    if (found->version != split::kBridgeVersion)
+        fatal_line("fermata: the two halves come from different builds: install one of them again");
+    fermata_upper.bridge = found;
+    // Front and lower half describe the same table, or calls would land in the wrong function.
+    fermata_upper.abi_hash = mpi::kAbiHash;
+    if (found->abi_hash != fermata_upper.abi_hash)
+        fatal_line("fermata: the two halves come from different builds: install one of them again");
+    use_bridge();
+    start_clock();
+    found->register_upper(&fermata_upper);
+}
+
+}  // namespace
+}  // namespace fermata::front
+
+using namespace fermata::front;
+
+extern "C" fermata::split::UpperServices fermata_upper = {
+    .version = fermata::split::kBridgeVersion,
+    .abi_hash = 0,
+    .bridge = nullptr,
+    .inbox = service_inbox,
+    .outbox = service_outbox,
+    .poll = service_poll,
+    .freeze = service_freeze,
+    .drain = service_drain,
+    .before_save = service_before_save,
+    .rebuild = service_rebuild,
+    .resume = service_resume,
+    .refuses = service_refuses,
+    .diagnosis = service_diagnosis,
+};

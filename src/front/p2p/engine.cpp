@@ -1,0 +1,551 @@
+#include "front/p2p/engine.h"
+
+#include "front/core/bridge.h"
+#include "front/core/fatal.h"
+#include "front/core/sys.h"
+#include "front/p2p/buffered.h"
+#include "front/p2p/generalized.h"
+#include "front/p2p/message.h"
+#include "front/wrappers/nonblocking.h"
+
+namespace fermata::front {
+
+Engine engine;
+
+namespace {
+
+// Between two looks of a waiting thread. Short against the 50 ms that a safe state may cost, long enough to leave the
+// core to the thread that is waited for.
+constexpr long kNapNs = 50000;
+constexpr uint32_t kYields = 16;
+// At most so many messages per communicator and round, so that a flood does not keep a thread from its own work.
+constexpr int kPullBatch = 256;
+
+}  // namespace
+
+void p2p_lock() noexcept { engine.lock.lock(); }
+void p2p_unlock() noexcept { engine.lock.unlock(); }
+
+void p2p_comm_gone(CommObject& comm) noexcept {
+    SpinGuard guard(engine.lock);
+    if (engine.queue.purge(comm.uid) != 0) queue_changed();
+}
+
+void queue_changed() noexcept {
+    if (engine.queue.empty())
+        clear_slow(kQueued);
+    else
+        set_slow(kQueued);
+}
+
+// ---- others ------------------------------------------------------------------------------------------------------
+
+bool others_quiet(const split::ThreadRecord* self) noexcept {
+    if (engine.armed == 0) return false;
+    int32_t end = record_end;
+    for (int32_t i = 0; i < end; i++) {
+        const split::ThreadRecord* r = records[i];
+        if (r == nullptr || r == self || r->in_mpi == 0) continue;
+        if (r->run == split::Run::stopped || r->run == split::Run::gone || r->run == split::Run::free) continue;
+        uint32_t mode = r->user[kMode];
+        if (mode == kCareful) continue;
+        // Two threads inside the library at once needs a library that allows it.
+        if (mode == kCaptive && front.library_level >= mpi::FM_THREAD_MULTIPLE) continue;
+        return false;
+    }
+    return true;
+}
+
+// ---- pulling -----------------------------------------------------------------------------------------------------
+
+bool arrived(QueuedMessage* message) noexcept {
+    if (message->real == 0) return true;
+    int flag = 0;
+    LOWER(Test)(reinterpret_cast<mpi::RealRequest*>(&message->real), &flag, nullptr);
+    if (flag != 0) message->real = 0;
+    return flag != 0;
+}
+
+namespace {
+
+void pull_comm(CommObject* comm, clock::Slot& slot) noexcept {
+    if (comm->real == 0) return;
+    for (int i = 0; i < kPullBatch; i++) {
+        int found = 0;
+        mpi::RealMessage real{};
+        mpi::Status status{};
+        if (LOWER(PullOne)(real_of(comm), &found, &real, &status) != 0 || found == 0) return;
+        QueuedMessage* m = MessageQueue::make(comm->uid, status.source, status.tag, status.count);
+        mpi::RealRequest request{};
+        if (LOWER(Imrecv)(m->data, m->bytes, real_byte(), &real, &request) != 0)
+            fatal_line("fermata: cannot receive a message for the checkpoint: MPI_Imrecv failed");
+        m->real = static_cast<uint64_t>(request);
+        count_received(slot, comm->world_of(status.source));
+        arrived(m);
+        engine.queue.push(m);
+    }
+}
+
+// Engine's lock held, others quiet.
+void pull_all(clock::Slot& slot) noexcept {
+    engine.queue.for_each([](QueuedMessage* m) { arrived(m); });
+    pull_comm(&comm_world, slot);
+    pull_comm(&comm_self, slot);
+    for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next) pull_comm(comm, slot);
+    if (!engine.queue.empty()) set_slow(kQueued);
+}
+
+}  // namespace
+
+void pull(const split::ThreadRecord* self, clock::Slot& slot) noexcept {
+    if (!others_quiet(self)) return;
+    SpinGuard guard(engine.lock);
+    pull_all(slot);
+}
+
+void sweep_receives(const split::ThreadRecord* self, clock::Slot& slot) noexcept {
+    if (!others_quiet(self)) return;
+    SpinGuard guard(engine.lock);
+    for_each_request([&](Request* r) {
+        if (r->what == What::recv && r->state == State::active && r->real != 0) advance(r, slot);
+    });
+}
+
+// ---- one operation -------------------------------------------------------------------------------------------------
+
+int start_send(Request* r, clock::Slot& slot) noexcept {
+    if (__builtin_expect(r->peer == mpi::FM_PROC_NULL, 0)) {
+        proc_null_status(&r->status);
+        r->state = State::complete;
+        return 0;
+    }
+    count_sent(slot, r->world);
+    int rc;
+    switch (r->mode) {
+        case kSynchronous:
+            rc = LOWER(Issend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm), real_request(r));
+            break;
+        default:
+            // Ready mode too: the receive that makes it ready may wait in our queue only, so the promise need not hold
+            // for the lower half. A standard send is always allowed in its place.
+            rc = LOWER(Isend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm), real_request(r));
+    }
+    if (__builtin_expect(rc != 0, 0)) uncount_sent(slot, r->world);
+    return rc;
+}
+
+int start_recv(Request* r, clock::Slot& slot) noexcept {
+    if (__builtin_expect(r->peer == mpi::FM_PROC_NULL, 0)) {
+        proc_null_status(&r->status);
+        r->state = State::complete;
+        return 0;
+    }
+    r->posted = front.threads != 0 ? __atomic_add_fetch(&engine.posts, 1, __ATOMIC_RELAXED) : ++engine.posts;
+    r->matched = nullptr;
+    if (!slow_path())
+        return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm), real_request(r));
+
+    Careful careful(split::this_thread());
+    SpinGuard guard(engine.lock);
+    QueuedMessage* m =
+        r->comm != nullptr ? engine.queue.take(r->comm->uid, match_source(r->peer), match_tag(r->tag)) : nullptr;
+    if (m == nullptr)
+        return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm), real_request(r));
+    queue_changed();
+    r->matched = m;
+    advance(r, slot);
+    return 0;
+}
+
+void note_complete(Request* r, const mpi::Status& status, int error, clock::Slot& slot) noexcept {
+    r->real = 0;
+    r->status = status;
+    r->error = error;
+    if (r->what == What::recv) {
+        if (__builtin_expect(status.cancelled == 0 && (r->flags & kCounted) == 0, 1))
+            count_received(slot, r->world >= 0 || r->comm == nullptr ? r->world : r->comm->world_of(status.source));
+    } else if (r->what == What::send) {
+        if (__builtin_expect((r->flags & kCancelled) != 0 && status.cancelled != 0, 0)) uncount_sent(slot, r->world);
+        if (__builtin_expect(r->mode == kBuffered, 0)) buffered_done(r);
+    }
+    r->state = State::complete;
+}
+
+bool advance(Request* r, clock::Slot& slot) noexcept {
+    if (r->state != State::active) return true;
+    switch (r->what) {
+        case What::recv:
+            if (__builtin_expect(r->matched != nullptr && r->real == 0, 0)) {
+                if (!arrived(r->matched)) return false;
+                QueuedMessage* m = r->matched;
+                r->matched = nullptr;
+                r->error = deliver(m, r->buf, r->count, r->type, &r->status);
+                MessageQueue::destroy(m);
+                r->state = State::complete;
+                return true;
+            }
+            [[fallthrough]];
+        case What::send:
+        case What::collective:
+        case What::partitioned_send:
+        case What::foreign: {
+            if (r->real == 0) return false;
+            int flag = 0;
+            mpi::Status status{};
+            int rc = LOWER(Test)(real_request(r), &flag, &status);
+            if (flag == 0 && rc == 0) return false;
+            note_complete(r, status, rc, slot);
+            return true;
+        }
+        case What::generalized:
+            if (r->generalized->done == 0) return false;
+            r->state = State::complete;
+            return true;
+        case What::sendrecv: {
+            bool sent = advance(r->pair->send, slot);
+            bool received = advance(r->pair->recv, slot);
+            if (!sent || !received) return false;
+            r->status = r->pair->recv->status;
+            r->error = r->pair->recv->error != 0 ? r->pair->recv->error : r->pair->send->error;
+            r->state = State::complete;
+            return true;
+        }
+        default:
+            return true;
+    }
+}
+
+bool may_tell(Request* r, split::ThreadRecord* record, bool wait) noexcept {
+    if (r->what != What::collective || (r->flags & kTold) != 0 || r->comm == nullptr || r->collective == nullptr)
+        return true;
+    auto* on = static_cast<clock::Comm*>(r->comm->clock);
+    if (on == nullptr || r->collective->instance == 0) return true;
+    clock::Slot& slot = slot_of(record);
+    uint32_t mode = record->user[kMode];
+    bool yes = true;
+    if (wait)
+        front.clock->tell(*on, slot, r->collective->instance);
+    else
+        yes = front.clock->try_tell(*on, slot, r->collective->instance);
+    record->user[kMode] = mode;
+    if (!yes) return false;
+    r->flags |= kTold;
+    // A restart inside tell() may have issued the operation again: allowed, but not complete any more.
+    return r->state == State::complete;
+}
+
+int consume(Request* r, mpi::Request* handle, mpi::Status* status) noexcept {
+    int error = r->error;
+    if (__builtin_expect(r->what == What::generalized, 0)) {
+        Generalized g = *r->generalized;
+        mpi::Status filled = r->status;
+        if (g.query != nullptr) {
+            int rc = g.query(g.query_fn, g.extra_state, &filled);
+            if (rc != 0) error = rc;
+        }
+        if (status != nullptr) *status = filled;
+        if (g.free != nullptr) {
+            int rc = g.free(g.free_fn, g.extra_state);
+            if (rc != 0 && error == 0) error = rc;
+        }
+    } else if (status != nullptr) {
+        *status = r->status;
+    }
+    if (status != nullptr) status->error = error;
+    if (__builtin_expect((r->flags & kPersistent) != 0, 0)) {
+        r->state = State::inactive;
+        r->flags &= static_cast<uint8_t>(~(kTold | kCancelled));
+        r->error = 0;
+        return error;
+    }
+    release_request(r);
+    if (handle != nullptr) *handle = mpi::FM_REQUEST_NULL;
+    return error;
+}
+
+void link_orphan(Request* r) noexcept {
+    r->flags |= kOrphan;
+    r->flags &= static_cast<uint8_t>(~kPersistent);
+    r->next = engine.orphans;
+    engine.orphans = r;
+}
+
+void adopt_orphan(Request* r) noexcept {
+    SpinGuard guard(engine.lock);
+    link_orphan(r);
+}
+
+uint64_t reap_orphans(clock::Slot& slot) noexcept {
+    uint64_t buffered = 0;
+    for (Request** link = &engine.orphans; *link != nullptr;) {
+        Request* r = *link;
+        if (advance(r, slot)) {
+            *link = r->next;
+            release_request(r);
+        } else {
+            buffered += r->mode == kBuffered;
+            link = &r->next;
+        }
+    }
+    return buffered;
+}
+
+// ---- delivery ------------------------------------------------------------------------------------------------------
+
+int deliver(QueuedMessage* m, void* buf, int64_t count, TypeObject* type, mpi::Status* status) noexcept {
+    int rc = 0;
+    int64_t bytes = m->bytes;
+    bool dense = type != nullptr && type->predefined && type->size == type->extent;
+    if (dense && bytes <= count * type->size) {
+        if (bytes > 0) __builtin_memcpy(buf, m->data, static_cast<size_t>(bytes));
+    } else if (bytes > 0 || count < 0) {
+        // The real datatype engine knows every layout, and what a message that ends inside an element means: send it
+        // to ourselves on a communicator nobody else uses.
+        if (engine.self_comm == 0) {
+            mpi::RealComm dup{};
+            if (LOWER(Comm_dup)(to_real(mpi::FM_COMM_SELF), &dup) != 0)
+                fatal_line("fermata: cannot duplicate MPI_COMM_SELF to deliver a drained message");
+            engine.self_comm = static_cast<uint64_t>(dup);
+        }
+        auto self = static_cast<mpi::RealComm>(engine.self_comm);
+        mpi::RealRequest reqs[2] = {};
+        mpi::Status statuses[2] = {};
+        rc = LOWER(Irecv)(buf, count, real_of(type), 0, 0, self, &reqs[0]);
+        if (rc == 0) {
+            rc = LOWER(Isend)(m->data, bytes, real_byte(), 0, 0, self, &reqs[1]);
+            for (int i = 0; i < 2 && rc == 0; i++) {
+                int flag = 0;
+                while (flag == 0 && rc == 0) rc = LOWER(Test)(&reqs[i], &flag, &statuses[i]);
+                if (rc == mpi::FM_ERR_TRUNCATE && i == 0) {
+                    bytes = statuses[0].count;
+                    int sent = 0;
+                    while (sent == 0 && LOWER(Test)(&reqs[1], &sent, nullptr) == 0) {
+                    }
+                }
+            }
+        }
+    }
+    if (status != nullptr) *status = mpi::Status{m->source, m->tag, rc, 0, bytes, 0};
+    return rc;
+}
+
+// ---- waiting -------------------------------------------------------------------------------------------------------
+
+Waiter::~Waiter() { front.clock->waited(slot_of(call_.record()), site_); }
+
+void Waiter::say_needs(const Needs& needs, clock::Slot& slot) noexcept {
+    bool any = needs.any;
+    for (int i = 0; i < needs.count; i++) {
+        if (needs.worlds[i] >= 0)
+            front.clock->need_message(slot, needs.worlds[i]);
+        else
+            any = true;
+    }
+    auto say = [&](Request* r) {
+        if (r->state != State::active) return;
+        if (r->what == What::recv && r->matched == nullptr) {
+            if (r->world >= 0)
+                front.clock->need_message(slot, r->world);
+            else
+                any = true;
+        } else if (r->what == What::collective && r->comm != nullptr && r->comm->clock != nullptr) {
+            front.clock->need_collective(slot, *static_cast<clock::Comm*>(r->comm->clock), r->collective->instance);
+        }
+    };
+    for (int i = 0; i < needs.request_count; i++) {
+        Request* r = needs.requests[i];
+        if (r == nullptr) continue;
+        if (r->what == What::sendrecv) {
+            if (r->state == State::active) say(r->pair->recv);
+        } else {
+            say(r);
+        }
+    }
+    if (any) front.clock->need_anything(slot, site_);
+}
+
+void Waiter::turn(const Needs& needs) noexcept {
+    split::ThreadRecord* record = call_.record();
+    if ((front.slow & kFrozen) != 0 || record->stop != 0) {
+        if (call_.stop_point()) {
+            turns_ = 0;
+            return;
+        }
+    }
+    if (!pending_checkpoint()) {
+        // Waiting for something the lower half knows nothing of (a generalized request, a partition).
+        if (++turns_ < 64)
+            cpu_pause();
+        else
+            yield_cpu();
+        return;
+    }
+    clock::Slot& slot = slot_of(record);
+    pull(record, slot);
+    if (front.clock->waiting(slot, site_, now_ns())) {
+        // A message may have come for a receive that nobody has tested: it is not the one that is missing.
+        sweep_receives(record, slot);
+        say_needs(needs, slot);
+    }
+    if (++turns_ < kYields)
+        yield_cpu();
+    else
+        sleep_ns(kNapNs);
+}
+
+void poll_failed(Call& call) noexcept {
+    if (!pending_checkpoint()) return;
+    split::ThreadRecord* record = call.record();
+    clock::Slot& slot = slot_of(record);
+    {
+        Careful careful(record);
+        pull(record, slot);
+    }
+    front.clock->polling(slot, now_ns());
+}
+
+void wait_complete(Call& call, Request* r, Request* const* all, int count) noexcept {
+    split::ThreadRecord* record = call.record();
+    bool simple = r->what == What::send || r->what == What::recv || r->what == What::collective ||
+                  r->what == What::foreign;
+    if (r->state == State::complete && may_tell(r, record, true)) return;
+    if (simple && r->real != 0 && front.attention == 0) {
+        int next = 0;
+        mpi::Status status{};
+        int rc = LOWER(WaitSpin)(1, real_request(r), &status, &front.attention, &next);
+        if (__builtin_expect(next == 1, 1)) {
+            note_complete(r, status, rc, slot_of(record));
+            if (__builtin_expect(may_tell(r, record, true), 1)) return;
+        }
+    }
+    Waiter waiter(call);
+    Waiter::Needs needs;
+    needs.requests = all != nullptr ? all : &r;
+    needs.request_count = all != nullptr ? count : 1;
+    for (;;) {
+        if (r->state == State::complete) {
+            if (may_tell(r, record, true)) return;
+            continue;
+        }
+        if (front.attention == 0 && simple && r->real != 0) {
+            int next = 0;
+            mpi::Status status{};
+            int rc = LOWER(WaitSpin)(1, real_request(r), &status, &front.attention, &next);
+            if (next == 1) note_complete(r, status, rc, slot_of(record));
+            continue;
+        }
+        Careful careful(record);
+        {
+            SpinGuard guard(engine.lock);
+            if (advance(r, slot_of(record))) continue;
+        }
+        waiter.turn(needs);
+    }
+}
+
+// ---- checkpoint ----------------------------------------------------------------------------------------------------
+
+void engine_drain(split::DrainReport* report) noexcept {
+    clock::Slot& slot = front.clock->agent_slot();
+    uint64_t open = 0;
+    if (!others_quiet(nullptr)) {
+        open = 1;  // the round did not happen
+    } else {
+        SpinGuard guard(engine.lock);
+        pull_all(slot);
+        for_each_request([&](Request* r) {
+            if (r->state != State::active || r->what == What::generalized || r->what == What::sendrecv) return;
+            bool obliged = true;
+            if (r->what == What::collective) {
+                auto* on = r->comm != nullptr ? static_cast<clock::Comm*>(r->comm->clock) : nullptr;
+                obliged = on == nullptr || r->collective->instance <= front.clock->target(*on);
+                if (!obliged) return;
+            }
+            if (r->what == What::recv && r->matched != nullptr && r->real == 0) {
+                // Only the bytes: delivery is left to the thread that waits.
+                if (!arrived(r->matched)) open++;
+                return;
+            }
+            if (r->real == 0) return;
+            // A posted receive may stay open for ever; one of a matched message may not, its bytes are on their way.
+            if (!advance(r, slot) && (r->what != What::recv || (r->flags & kCounted) != 0)) open++;
+        });
+        engine.queue.for_each([&](QueuedMessage* m) { open += m->real != 0; });
+        open += drain_messages();
+        reap_orphans(slot);
+    }
+    clock::Totals totals = front.clock->totals();
+    report->sent = totals.sent;
+    report->received = totals.received;
+    report->open = open;
+}
+
+namespace {
+
+template <typename T, typename Less>
+void sort(Vec<T>& list, Less less) noexcept {
+    // Shell sort: no allocation, no library.
+    size_t gap = 1;
+    while (gap < list.size() / 3) gap = gap * 3 + 1;
+    for (; gap > 0; gap /= 3)
+        for (size_t i = gap; i < list.size(); i++) {
+            T item = list[i];
+            size_t j = i;
+            for (; j >= gap && less(item, list[j - gap]); j -= gap) list[j] = list[j - gap];
+            list[j] = item;
+        }
+}
+
+int complain(char* error, size_t size, const char* what, int rc) noexcept {
+    const char* pieces[] = {"restart: cannot ", what, " again: ", error_text(rc), nullptr};
+    size_t at = 0;
+    for (const char** p = pieces; *p != nullptr; p++)
+        for (const char* c = *p; *c != 0 && at + 1 < size; c++) error[at++] = *c;
+    if (size > 0) error[at] = 0;
+    return 1;
+}
+
+}  // namespace
+
+int engine_rebuild(char* error, size_t size) noexcept {
+    engine.self_comm = 0;
+    Vec<Request*> collectives, receives;
+    const Request* leftover = nullptr;
+    for_each_request([&](Request* r) {
+        if (r->what == What::collective && r->comm != nullptr && r->comm->clock != nullptr) {
+            bool begun = r->state == State::active || (r->state == State::complete && (r->flags & kTold) == 0);
+            auto* on = static_cast<clock::Comm*>(r->comm->clock);
+            if (begun && r->collective->instance > front.clock->target(*on)) {
+                collectives.push_back(r);
+                return;
+            }
+        }
+        if (r->state != State::active || r->real == 0) return;
+        if (r->what == What::recv && (r->flags & kCounted) == 0)
+            receives.push_back(r);
+        else
+            leftover = r;
+    });
+    if (leftover != nullptr) return complain(error, size, "do an operation that the drain left open", mpi::FM_ERR_INTERN);
+
+    sort(collectives, [](const Request* a, const Request* b) {
+        return a->comm->uid != b->comm->uid ? a->comm->uid < b->comm->uid
+                                            : a->collective->instance < b->collective->instance;
+    });
+    for (Request* r : collectives) {
+        r->real = 0;
+        r->state = State::active;
+        int rc = r->collective->issue(r->collective, real_of(r->comm), real_request(r));
+        if (rc != 0) return complain(error, size, r->collective->name, rc);
+    }
+    sort(receives, [](const Request* a, const Request* b) { return a->posted < b->posted; });
+    for (Request* r : receives) {
+        r->real = 0;
+        int rc = LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm), real_request(r));
+        if (rc == 0 && (r->flags & kCancelled) != 0) rc = LOWER(Cancel)(real_request(r));
+        if (rc != 0) return complain(error, size, "post a receive", rc);
+    }
+    return 0;
+}
+
+}  // namespace fermata::front

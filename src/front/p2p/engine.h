@@ -1,0 +1,178 @@
+// The engine of point-to-point: pulled messages, waits that can be stopped, the drain and the restart of requests.
+//
+// Two regimes. Normally a wrapper is on the *fast path*: one branch on Front::slow, one crossing, nothing else. While
+// a checkpoint is pending (or pulled messages are left over from one) it is on the *slow path*: every call into the
+// lower half is made under the engine's lock, in a loop in upper code that pulls what arrives, tells the collective
+// clock what it waits for, and offers stop points. Posting a receive and pulling a message must not overlap: a message
+// pulled between "nothing in the queue" and "posted" would be overtaken by a later one. The lock excludes that
+// between slow paths; threads still on a fast path are waited for (others_quiet), which is exact because a thread
+// stores `in_mpi` before it looks at `slow`, and the agent fences (membarrier) between setting `slow` and `armed`.
+#pragma once
+
+#include "clock/clock.h"
+#include "front/core/collective.h"
+#include "front/core/lower.h"
+#include "front/p2p/p2p.h"
+#include "front/p2p/request.h"
+
+namespace fermata::front {
+
+struct Engine {
+    SpinLock lock;  // makes the slow path's calls into the lower half, guards queue and orphans
+    MessageQueue queue;
+    volatile uint32_t armed;  // the fence after setting `slow` is done: pulling is allowed
+    uint64_t posts;           // order of posting receives
+    Request* orphans;         // freed while active
+    uint64_t self_comm;       // private duplicate of MPI_COMM_SELF for deliveries; 0 = not made yet
+    uint64_t last_sweep;      // when all posted receives were last tested
+    SpinLock pool_lock;
+    Request* pool;
+};
+extern Engine engine;
+
+inline bool slow_path() noexcept { return __builtin_expect(front.slow != 0, 0); }
+inline bool pending_checkpoint() noexcept { return (front.slow & (kPending | kFrozen)) != 0; }
+
+inline mpi::RealDatatype real_byte() noexcept { return to_real(mpi::FM_BYTE); }
+inline mpi::RealComm real_of(const CommObject* comm) noexcept {
+    return static_cast<mpi::RealComm>(comm != nullptr ? comm->real : 0);
+}
+inline mpi::RealDatatype real_of(const TypeObject* type) noexcept {
+    return static_cast<mpi::RealDatatype>(type != nullptr ? type->real : 0);
+}
+inline mpi::RealRequest* real_request(Request* r) noexcept { return reinterpret_cast<mpi::RealRequest*>(&r->real); }
+
+inline void count_received(clock::Slot& slot, int32_t world) noexcept {
+    if (static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size)) slot.received_from(world);
+}
+inline void count_sent(clock::Slot& slot, int32_t world) noexcept {
+    if (static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size)) slot.sent_to(world);
+}
+// A send that MPI refused or that was cancelled never became a message. Modulo 2^64 it does not matter whose slot
+// it was counted in.
+inline void uncount_sent(clock::Slot& slot, int32_t world) noexcept {
+    if (static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size))
+        __atomic_fetch_sub(&slot.sent[world], 1, __ATOMIC_RELAXED);
+}
+
+inline int32_t match_source(int source) noexcept { return source == mpi::FM_ANY_SOURCE ? kAny : source; }
+inline int32_t match_tag(int tag) noexcept { return tag == mpi::FM_ANY_TAG ? kAny : tag; }
+
+// This thread is on the slow path for the length of the scope.
+class Careful {
+  public:
+    explicit Careful(split::ThreadRecord* record) noexcept : record_(record), before_(record->user[kMode]) {
+        record->user[kMode] = kCareful;
+    }
+    ~Careful() { record_->user[kMode] = before_; }
+    Careful(const Careful&) = delete;
+    Careful& operator=(const Careful&) = delete;
+
+  private:
+    split::ThreadRecord* record_;
+    uint32_t before_;
+};
+
+// May the caller pull messages and test requests of others? `self` null: the agent.
+bool others_quiet(const split::ThreadRecord* self) noexcept;
+// Receives what has arrived into the queue; nothing when others are not quiet. `slot` counts.
+void pull(const split::ThreadRecord* self, clock::Slot& slot) noexcept;
+// Tests every posted receive, so that the ledger knows what has really arrived. Under the same condition.
+void sweep_receives(const split::ThreadRecord* self, clock::Slot& slot) noexcept;
+
+// Calls into the lower half that are neither posting nor matching (packing, cancelling): under the lock on the slow
+// path, plainly on the fast one.
+class SlowGuard {
+  public:
+    explicit SlowGuard(split::ThreadRecord* record) noexcept {
+        if (!slow_path()) return;
+        record_ = record;
+        before_ = record->user[kMode];
+        record->user[kMode] = kCareful;
+        engine.lock.lock();
+    }
+    ~SlowGuard() {
+        if (record_ == nullptr) return;
+        engine.lock.unlock();
+        record_->user[kMode] = before_;
+    }
+    SlowGuard(const SlowGuard&) = delete;
+    SlowGuard& operator=(const SlowGuard&) = delete;
+
+  private:
+    split::ThreadRecord* record_ = nullptr;
+    uint32_t before_ = 0;
+};
+
+// ---- the life of one operation --------------------------------------------------------------------------------
+
+// Hands a send to the lower half (counted first). Not for buffered mode's copy: see buffered.h.
+int start_send(Request* r, clock::Slot& slot) noexcept;
+// Posts a receive, or takes its message from the queue. On the slow path (engine.lock taken inside).
+int start_recv(Request* r, clock::Slot& slot) noexcept;
+// Result of the lower half into the request: `real` is gone.
+void note_complete(Request* r, const mpi::Status& status, int error, clock::Slot& slot) noexcept;
+// Asks the lower half (or the queue) once; true when complete. Engine's lock held, or fast path.
+bool advance(Request* r, clock::Slot& slot) noexcept;
+// Asks the clock whether the application may hear of a complete request; only collectives can be refused.
+// `wait`: park until it may.
+bool may_tell(Request* r, split::ThreadRecord* record, bool wait) noexcept;
+// Tells the application: status out, handle null (or persistent: inactive). Returns the operation's error.
+int consume(Request* r, mpi::Request* handle, mpi::Status* status) noexcept;
+
+// Delivers a pulled message into a user's buffer through the real datatype engine. Engine's lock held.
+int deliver(QueuedMessage* message, void* buf, int64_t count, TypeObject* type, mpi::Status* status) noexcept;
+// Does the pulled message have all its bytes? Tests once; engine's lock held.
+bool arrived(QueuedMessage* message) noexcept;
+void queue_changed() noexcept;  // keeps kQueued in step; engine's lock held
+
+// A request that nobody holds (freed while active, or the copy of a buffered send): returned when complete.
+void link_orphan(Request* r) noexcept;   // engine's lock held
+void adopt_orphan(Request* r) noexcept;  // takes it
+// Returns complete orphans; engine's lock held. How many of mode buffered are still open.
+uint64_t reap_orphans(clock::Slot& slot) noexcept;
+
+// ---- waiting ---------------------------------------------------------------------------------------------------
+
+// One blocked call on the slow path: create it when the fast path gave up, call turn() while not done.
+class Waiter {
+  public:
+    explicit Waiter(Call& call) noexcept : call_(call) {}
+    ~Waiter();
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+    // What the wait depends on, to be said before turn() each time (a restart changes nothing of it).
+    struct Needs {
+        const int32_t* worlds = nullptr;  // messages from these world ranks
+        int count = 0;
+        Request* const* requests = nullptr;  // or whatever these (null entries, complete ones are skipped) need
+        int request_count = 0;
+        bool any = false;  // anything might end the wait: wildcard, Waitany
+    };
+    // Offers a stop point, pulls, tells the clock what is needed, naps. Without a pending checkpoint: yields.
+    void turn(const Needs& needs) noexcept;
+
+  private:
+    void say_needs(const Needs& needs, clock::Slot& slot) noexcept;
+    Call& call_;
+    clock::WaitSite site_;
+    uint32_t turns_ = 0;
+};
+
+// A Test or Probe that has to answer "no" while a checkpoint is pending: gives the protocol its turn.
+void poll_failed(Call& call) noexcept;
+inline void poll_succeeded(Call& call) noexcept {
+    if (__builtin_expect(pending_checkpoint(), 0)) front.clock->polled(slot_of(call.record()));
+}
+
+// Waits until the request is complete and may be told. `all` are those that the call waits for besides: what they need
+// is said with it.
+void wait_complete(Call& call, Request* r, Request* const* all = nullptr, int count = 0) noexcept;
+
+// ---- the checkpoint (agent) and the restart (lower main thread) --------------------------------------------------
+
+void engine_drain(split::DrainReport* report) noexcept;
+int engine_rebuild(char* error, size_t size) noexcept;
+
+}  // namespace fermata::front

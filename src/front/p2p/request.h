@@ -1,0 +1,114 @@
+// Virtual requests: what was asked, in the image; the real request only while the lower half works on it.
+//
+// Every application request is one object of a pool with a permanent handle, so that starting and finishing an operation
+// pops and pushes a list and nothing else. Persistent requests are virtual altogether: Start starts an ordinary
+// operation. So at a restart exactly two kinds have to be done again: receives that matched nothing (in the order
+// they were posted) and collectives beyond the target.
+#pragma once
+
+#include "front/core/call.h"
+#include "front/objects/real.h"
+#include "front/p2p/queue.h"
+
+namespace fermata::front {
+
+enum class What : uint8_t {
+    none,
+    send,
+    recv,
+    collective,   // non-blocking collective: `collective` is its record
+    generalized,  // `generalized`
+    sendrecv,     // two operations: `parts`
+    partitioned_send,  // an ordinary send once all partitions are ready: `partitions`
+    foreign,  // some other operation of the real library
+    done,     // complete since it was made
+};
+enum class State : uint8_t {
+    free,      // in the pool
+    inactive,  // persistent, not started
+    active,
+    complete,  // `status` and `error` hold the result; the application has not been told
+};
+enum SendMode : uint8_t { kStandard = 0, kSynchronous = 1, kReady = 2, kBuffered = 3 };
+enum RequestFlag : uint8_t {
+    kPersistent = 1,
+    kOrphan = 2,     // Request_free while active: returns to the pool by itself
+    kCancelled = 4,  // MPI_Cancel was called
+    kTold = 8,       // a collective whose completion the clock has allowed to be told
+    kInternal = 16,  // part of another request or of a blocking call
+    kCounted = 32,   // a receive of a matched message: the ledger has it already
+};
+
+struct CollectiveRecord;
+struct Generalized;
+struct Partitions;
+struct Request;
+struct Pair {
+    Request* send;
+    Request* recv;
+    char* copy;  // of a replaced buffer
+};
+
+struct Request : Object {
+    Request() : Object(Kind::request) {}
+    What what = What::none;
+    volatile State state = State::free;
+    uint8_t flags = 0;
+    uint8_t mode = kStandard;
+    int32_t world = -1;  // the peer's world rank; -1 = any or none
+    void* buf = nullptr;
+    int64_t count = 0;
+    TypeObject* type = nullptr;  // holds a reference
+    CommObject* comm = nullptr;  // likewise; null for requests without one
+    int32_t peer = 0, tag = 0;
+    mpi::Status status;
+    uint64_t posted = 0;  // order of posting, for receives
+    union {
+        CollectiveRecord* collective = nullptr;
+        Generalized* generalized;
+        Partitions* partitions;
+        QueuedMessage* matched;  // receive that matched a message whose bytes still arrive
+        char* copy;              // buffered send: its bytes
+        Pair* pair;
+    };
+    int32_t error = 0;
+    uint32_t spare = 0;
+    Request* next = nullptr;  // pool or orphans
+};
+static_assert(sizeof(Request) == 136 || sizeof(Request) == 144 || sizeof(Request) == 128);
+
+inline mpi::Request handle_of(const Request* r) { return static_cast<mpi::Request>(r->handle); }
+
+// A request of the pool with its fixed fields reset: state active, no flags.
+Request* new_request(What what) noexcept;
+// Drops references, frees what hangs on it, back to the pool.
+void release_request(Request* r) noexcept;
+
+// The live request of a handle; null for null handles, freed ones and garbage.
+__attribute__((always_inline)) inline Request* find_request(mpi::Request handle) noexcept {
+    auto* r = static_cast<Request*>(find_object(static_cast<uint32_t>(handle), Kind::request));
+    return __builtin_expect(r != nullptr && r->state != State::free, 1) ? r : nullptr;
+}
+
+// Visits every request that is not in the pool (callers: the agent, or with the engine's lock).
+struct RequestChunk {
+    RequestChunk* next;
+    Request* items;
+};
+inline constexpr int kRequestsPerChunk = 64;
+extern RequestChunk* request_chunks;
+template <typename F>
+void for_each_request(F&& visit) {
+    for (RequestChunk* chunk = request_chunks; chunk != nullptr; chunk = chunk->next)
+        for (int i = 0; i < kRequestsPerChunk; i++)
+            if (chunk->items[i].state != State::free) visit(&chunk->items[i]);
+}
+
+inline void empty_status(mpi::Status* status) noexcept {
+    if (status != nullptr) *status = mpi::Status{mpi::FM_ANY_SOURCE, mpi::FM_ANY_TAG, 0, 0, 0, 0};
+}
+inline void proc_null_status(mpi::Status* status) noexcept {
+    if (status != nullptr) *status = mpi::Status{mpi::FM_PROC_NULL, mpi::FM_ANY_TAG, 0, 0, 0, 0};
+}
+
+}  // namespace fermata::front

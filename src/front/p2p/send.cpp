@@ -1,0 +1,132 @@
+// Sends. A blocking send on the fast path is the real one: the thread may be held in the lower half, where the peer's
+// pull sets it free. While a checkpoint is pending it is a non-blocking one and a wait that can be stopped.
+#include "front/p2p/operations.h"
+
+namespace fermata::front {
+namespace {
+
+__attribute__((noinline)) int send_slowly(Call& call, SendMode mode, const void* buf, Count count, Datatype type, int dest,
+                                          int tag, CommObject* c) noexcept {
+    Request* r = describe(What::send, buf, count, type, dest, tag, c);
+    r->mode = mode;
+    return run_blocking(call, r, nullptr);
+}
+
+template <SendMode mode>
+__attribute__((always_inline)) inline int blocking_send(Call& call, const void* buf, Count count, Datatype type, int dest,
+                                                        int tag, Comm comm) noexcept {
+    CommObject* c = find(comm);
+    if (__builtin_expect(c == nullptr, 0)) return FM_ERR_COMM;
+    if (slow_path()) return send_slowly(call, mode, buf, count, type, dest, tag, c);
+    split::ThreadRecord* record = call.record();
+    int32_t world = c->world_of(dest);
+    record->waiting_for = world;
+    clock::Slot& slot = slot_of(record);
+    count_sent(slot, world);
+    record->user[kMode] = kCaptive;
+    int rc = mode == kSynchronous ? LOWER(Ssend)(buf, count, to_real(type), dest, tag, real_of(c))
+                                  : LOWER(Send)(buf, count, to_real(type), dest, tag, real_of(c));
+    record->user[kMode] = kFast;
+    if (__builtin_expect(rc != 0, 0)) uncount_sent(slot, world);
+    return rc;
+}
+
+__attribute__((always_inline)) inline int immediate_send(Call& call, SendMode mode, const void* buf, Count count,
+                                                         Datatype type, int dest, int tag, Comm comm,
+                                                         mpi::Request* request) noexcept {
+    CommObject* c = find(comm);
+    if (__builtin_expect(c == nullptr, 0)) return FM_ERR_COMM;
+    Request* r = describe(What::send, buf, count, type, dest, tag, c);
+    r->mode = mode;
+    int rc = begin(call, r);
+    if (__builtin_expect(rc == 0, 1)) *request = handle_of(r);
+    return rc;
+}
+
+int persistent(What what, SendMode mode, const void* buf, Count count, Datatype type, int peer, int tag, Comm comm,
+               mpi::Request* request) noexcept {
+    CommObject* c = find(comm);
+    if (c == nullptr) return FM_ERR_COMM;
+    if (find(type) == nullptr) return FM_ERR_TYPE;
+    if (count < 0) return FM_ERR_COUNT;
+    int peers = static_cast<int>(c->peers().size());
+    bool wild = what == What::recv && peer == FM_ANY_SOURCE;
+    if (peer != FM_PROC_NULL && !wild && (peer < 0 || peer >= peers)) return FM_ERR_RANK;
+    if (tag < 0 && !(what == What::recv && tag == FM_ANY_TAG)) return FM_ERR_TAG;
+    Request* r = describe(what, buf, count, type, peer, tag, c);
+    r->mode = mode;
+    r->flags = kPersistent;
+    r->state = State::inactive;
+    *request = handle_of(r);
+    return 0;
+}
+
+}  // namespace
+
+FERMATA_ENTRIES_BEGIN
+
+int fm_Send(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
+    Call call("MPI_Send");
+    return call.finish(comm, blocking_send<kStandard>(call, buf, count, datatype, dest, tag, comm));
+}
+int fm_Ssend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
+    Call call("MPI_Ssend");
+    return call.finish(comm, blocking_send<kSynchronous>(call, buf, count, datatype, dest, tag, comm));
+}
+// Ready mode is a promise that a standard send need not use.
+int fm_Rsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
+    Call call("MPI_Rsend");
+    return call.finish(comm, blocking_send<kStandard>(call, buf, count, datatype, dest, tag, comm));
+}
+int fm_Bsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
+    Call call("MPI_Bsend");
+    CommObject* c = find(comm);
+    if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
+    Request* r = describe(What::send, buf, count, datatype, dest, tag, c);
+    r->mode = kBuffered;
+    int rc = begin(call, r);
+    if (rc == 0) consume(r, nullptr, nullptr);
+    return call.finish(comm, rc);
+}
+
+int fm_Isend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+    Call call("MPI_Isend");
+    return call.finish(comm, immediate_send(call, kStandard, buf, count, datatype, dest, tag, comm, request));
+}
+int fm_Issend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+    Call call("MPI_Issend");
+    return call.finish(comm, immediate_send(call, kSynchronous, buf, count, datatype, dest, tag, comm, request));
+}
+int fm_Irsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+    Call call("MPI_Irsend");
+    return call.finish(comm, immediate_send(call, kReady, buf, count, datatype, dest, tag, comm, request));
+}
+int fm_Ibsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+    Call call("MPI_Ibsend");
+    return call.finish(comm, immediate_send(call, kBuffered, buf, count, datatype, dest, tag, comm, request));
+}
+
+int fm_Send_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+    Call call("MPI_Send_init");
+    return call.finish(comm, persistent(What::send, kStandard, buf, count, datatype, dest, tag, comm, request));
+}
+int fm_Ssend_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+    Call call("MPI_Ssend_init");
+    return call.finish(comm, persistent(What::send, kSynchronous, buf, count, datatype, dest, tag, comm, request));
+}
+int fm_Rsend_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+    Call call("MPI_Rsend_init");
+    return call.finish(comm, persistent(What::send, kReady, buf, count, datatype, dest, tag, comm, request));
+}
+int fm_Bsend_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+    Call call("MPI_Bsend_init");
+    return call.finish(comm, persistent(What::send, kBuffered, buf, count, datatype, dest, tag, comm, request));
+}
+int fm_Recv_init(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm, mpi::Request* request) {
+    Call call("MPI_Recv_init");
+    return call.finish(comm, persistent(What::recv, kStandard, buf, count, datatype, source, tag, comm, request));
+}
+
+FERMATA_ENTRIES_END
+
+}  // namespace fermata::front

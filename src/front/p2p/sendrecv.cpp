@@ -1,0 +1,188 @@
+// Sendrecv and its kin: a receive and a send that make progress together.
+#include "front/p2p/operations.h"
+
+namespace fermata::front {
+namespace {
+
+// The data of a replaced buffer, packed, so that it can be sent while the buffer receives.
+char* packed_copy(Call& call, const void* buf, Count count, Datatype type, CommObject* c, Count* bytes, int* rc) noexcept {
+    TypeObject* t = find(type);
+    *bytes = 0;
+    if (t == nullptr || count < 0) {
+        *rc = t == nullptr ? FM_ERR_TYPE : FM_ERR_COUNT;
+        return nullptr;
+    }
+    if (t->predefined && t->size == t->extent) {
+        *bytes = count * t->size;
+        auto* copy = static_cast<char*>(fm_alloc(static_cast<size_t>(*bytes)));
+        if (*bytes > 0) __builtin_memcpy(copy, buf, static_cast<size_t>(*bytes));
+        return copy;
+    }
+    SlowGuard guard(call.record());
+    Count size = 0;
+    *rc = LOWER(Pack_size)(count, real_of(t), real_of(c), &size);
+    if (*rc != 0) return nullptr;
+    auto* copy = static_cast<char*>(fm_alloc(static_cast<size_t>(size)));
+    *rc = LOWER(Pack)(buf, count, real_of(t), copy, size, bytes, real_of(c));
+    if (*rc == 0) return copy;
+    fm_free(copy);
+    return nullptr;
+}
+
+// Both as requests. `in`, `out`: what a fast path has already started and not finished; `received`: it has finished
+// the receive, whose status is in *status.
+int sendrecv_slowly(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf,
+                    Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c, bool started,
+                    RealRequest in, RealRequest out, Status* status) noexcept {
+    clock::Slot& slot = slot_of(call.record());
+    Request* recv = describe(What::recv, recvbuf, recvcount, recvtype, source, recvtag, c);
+    Request* send = describe(What::send, sendbuf, sendcount, sendtype, dest, sendtag, c);
+    recv->flags |= kInternal;
+    send->flags |= kInternal;
+    if (started) {
+        recv->posted = __atomic_add_fetch(&engine.posts, 1, __ATOMIC_RELAXED);
+        recv->real = static_cast<uint64_t>(in);
+        send->real = static_cast<uint64_t>(out);
+        if (recv->real == 0) note_complete(recv, *status, status->error, slot);
+        if (send->real == 0) note_complete(send, Status{}, 0, slot);
+    } else {
+        int rc = start_recv(recv, slot);
+        if (rc != 0) {
+            recv->real = 0;
+            release_request(recv);
+            release_request(send);
+            return rc;
+        }
+        rc = begin_send(call, send);
+        if (rc != 0) {
+            send->real = 0;
+            release_request(send);
+            if (recv->real != 0) {
+                SlowGuard guard(call.record());
+                LOWER(Cancel)(reinterpret_cast<RealRequest*>(&recv->real));
+                recv->flags |= kCancelled;
+            }
+            wait_complete(call, recv);
+            release_request(recv);
+            return rc;
+        }
+    }
+    wait_complete(call, recv);
+    wait_complete(call, send);
+    int send_error = consume(send, nullptr, nullptr);
+    int recv_error = consume(recv, nullptr, status);
+    return recv_error != 0 ? recv_error : send_error;
+}
+
+int sendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf,
+             Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c, Status* status) noexcept {
+    Status own{};
+    if (status == nullptr) status = &own;
+    if (slow_path())
+        return sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+                               c, false, {}, {}, status);
+    clock::Slot& slot = slot_of(call.record());
+    int32_t to = c->world_of(dest);
+    call.record()->waiting_for = c->world_of(source);
+    count_sent(slot, to);
+    RealRequest reqs[2] = {};
+    int done = 0;
+    status->error = 0;
+    int rc = LOWER(SendrecvSpin)(sendbuf, sendcount, to_real(sendtype), dest, sendtag, recvbuf, recvcount, to_real(recvtype),
+                                 source, recvtag, real_of(c), &front.attention, reqs, status, &done);
+    if (__builtin_expect(done != 0, 1)) {
+        if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
+            count_received(slot, c->world_of(status->source));
+        else
+            uncount_sent(slot, to);
+        return rc;
+    }
+    return sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, c,
+                           true, reqs[0], reqs[1], status);
+}
+
+// A request of two parts.
+int isendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf,
+              Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c, char* copy,
+              mpi::Request* request) noexcept {
+    Request* recv = describe(What::recv, recvbuf, recvcount, recvtype, source, recvtag, c);
+    recv->flags |= kInternal;
+    int rc = begin(call, recv);
+    if (rc != 0) {
+        fm_free(copy);
+        return rc;
+    }
+    Request* send = describe(What::send, sendbuf, sendcount, sendtype, dest, sendtag, c);
+    send->flags |= kInternal;
+    rc = begin(call, send);
+    if (rc != 0) {
+        {
+            SlowGuard guard(call.record());
+            if (recv->real != 0) LOWER(Cancel)(reinterpret_cast<RealRequest*>(&recv->real));
+            recv->flags |= kCancelled;
+        }
+        adopt_orphan(recv);
+        fm_free(copy);
+        return rc;
+    }
+    Request* r = new_request(What::sendrecv);
+    r->comm = c;
+    if (!c->predefined) comm_ref(c);
+    r->pair = fm_new<Pair>(Pair{send, recv, copy});
+    *request = handle_of(r);
+    return 0;
+}
+
+}  // namespace
+
+FERMATA_ENTRIES_BEGIN
+
+int fm_Sendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf, Count recvcount,
+                Datatype recvtype, int source, int recvtag, Comm comm, Status* status) {
+    Call call("MPI_Sendrecv");
+    CommObject* c = find(comm);
+    if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
+    return call.finish(comm, sendrecv(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+                                      recvtag, c, status));
+}
+
+int fm_Sendrecv_replace(void* buf, Count count, Datatype type, int dest, int sendtag, int source, int recvtag, Comm comm,
+                        Status* status) {
+    Call call("MPI_Sendrecv_replace");
+    CommObject* c = find(comm);
+    if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
+    int rc = 0;
+    Count bytes;
+    char* copy = packed_copy(call, buf, count, type, c, &bytes, &rc);
+    if (copy != nullptr) {
+        rc = sendrecv(call, copy, bytes, FM_PACKED, dest, sendtag, buf, count, type, source, recvtag, c, status);
+        fm_free(copy);
+    }
+    return call.finish(comm, rc);
+}
+
+int fm_Isendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf, Count recvcount,
+                 Datatype recvtype, int source, int recvtag, Comm comm, mpi::Request* request) {
+    Call call("MPI_Isendrecv");
+    CommObject* c = find(comm);
+    if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
+    return call.finish(comm, isendrecv(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+                                       recvtag, c, nullptr, request));
+}
+
+int fm_Isendrecv_replace(void* buf, Count count, Datatype type, int dest, int sendtag, int source, int recvtag, Comm comm,
+                         mpi::Request* request) {
+    Call call("MPI_Isendrecv_replace");
+    CommObject* c = find(comm);
+    if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
+    int rc = 0;
+    Count bytes;
+    char* copy = packed_copy(call, buf, count, type, c, &bytes, &rc);
+    if (copy != nullptr)
+        rc = isendrecv(call, copy, bytes, FM_PACKED, dest, sendtag, buf, count, type, source, recvtag, c, copy, request);
+    return call.finish(comm, rc);
+}
+
+FERMATA_ENTRIES_END
+
+}  // namespace fermata::front

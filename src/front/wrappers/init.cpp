@@ -1,0 +1,128 @@
+// Beginning and end of MPI in the application. The real library is initialised before the application runs and ends after
+// it; what happens here is the application's view of it.
+#include "clock/clock.h"
+#include "front/core/bridge.h"
+#include "front/core/fatal.h"
+#include "front/core/sys.h"
+#include "front/objects/api.h"
+#include "front/objects/objects.h"
+#include "front/p2p/engine.h"
+
+namespace fermata::front {
+namespace {
+
+int initialize(Call& call, int required, int* provided) noexcept {
+    if (front.life != Life::before) return FM_ERR_OTHER;
+    if (required < FM_THREAD_SINGLE || required > FM_THREAD_MULTIPLE) return FM_ERR_ARG;
+    note_record(call.record());
+    // The lower half may have more than was asked for; less only if the library was built so. The agent needs its own
+    // turn in the library, so the lower half asks for serialized at least whatever the application wants.
+    front.thread_level = required < front.library_level ? required : front.library_level;
+    if (front.thread_level >= FM_THREAD_MULTIPLE) {
+        front.threads = 1;
+        front.clock->set_thread_multiple(true);
+    }
+    front.main_fs = split::read_fs();
+    objects_start();
+    front.life = Life::running;
+    if (provided != nullptr) *provided = front.thread_level;
+    return 0;
+}
+
+// Waiting for all ranks: outside of MPI's own operations, so a checkpoint may come, and messages to this rank are taken
+// so that their senders get here too.
+void wait_for_all(Call& call) noexcept {
+    bridge()->arrive_finalize();
+    Waiter waiter(call);
+    uint32_t turns = 0;
+    for (;;) {
+        Careful careful(call.record());
+        if (*bridge()->finalize_released != 0) return;
+        {
+            SpinGuard guard(engine.lock);
+            reap_orphans(slot_of(call.record()));
+            LOWER(Progress)();
+        }
+        if (pending_checkpoint() || call.record()->stop != 0)
+            waiter.turn({});
+        else if (++turns > 64)
+            sleep_ns(turns < 1000 ? 50000 : 1000000);
+        else
+            yield_cpu();
+    }
+}
+
+}  // namespace
+
+FERMATA_ENTRIES_BEGIN
+
+int fm_Init(int*, char***) {
+    Call call("MPI_Init");
+    return call.finish(initialize(call, FM_THREAD_SINGLE, nullptr));
+}
+
+int fm_Init_thread(int*, char***, int required, int* provided) {
+    Call call("MPI_Init_thread");
+    return call.finish(initialize(call, required, provided));
+}
+
+int fm_Initialized(int* flag) {
+    *flag = front.life != Life::before ? 1 : 0;
+    return 0;
+}
+
+int fm_Finalized(int* flag) {
+    *flag = front.life == Life::finalized ? 1 : 0;
+    return 0;
+}
+
+int fm_Query_thread(int* provided) {
+    *provided = front.thread_level;
+    return 0;
+}
+
+int fm_Is_thread_main(int* flag) {
+    *flag = split::read_fs() == front.main_fs ? 1 : 0;
+    return 0;
+}
+
+int fm_Finalize() {
+    if (front.life != Life::running) {
+        Call call("MPI_Finalize");
+        return call.finish(FM_ERR_OTHER);
+    }
+    // Callbacks of the application: not inside a call of ours.
+    objects_finalize();
+    Call call("MPI_Finalize");
+    wait_for_all(call);
+    front.life = Life::finalized;
+    return 0;
+}
+
+int fm_Abort(Comm comm, int code) {
+    char line[128] = "fermata: rank ";
+    size_t at = __builtin_strlen(line);
+    auto number = [&](int64_t value) {
+        char digits[24];
+        int n = 0;
+        if (value < 0) line[at++] = '-';
+        uint64_t rest = value < 0 ? static_cast<uint64_t>(-value) : static_cast<uint64_t>(value);
+        do {
+            digits[n++] = static_cast<char>('0' + rest % 10);
+            rest /= 10;
+        } while (rest != 0);
+        while (n > 0) line[at++] = digits[--n];
+    };
+    number(front.world_rank);
+    for (const char* c = " called MPI_Abort with code "; *c != 0; c++) line[at++] = *c;
+    number(code);
+    line[at] = 0;
+    (void)comm;
+    // As MPI_Abort of the real libraries: the code goes to the environment, where 0 would look like success.
+    bridge()->fatal(line, code == 0 ? 1 : code);
+    return FM_ERR_OTHER;
+}
+
+FERMATA_ENTRIES_END
+
+}  // namespace fermata::front

@@ -1,0 +1,152 @@
+#include "front/wrappers/nonblocking.h"
+
+#include "front/core/fatal.h"
+#include "front/p2p/engine.h"
+
+namespace fermata::front {
+
+CollectiveRecord* new_collective(IssueFunction issue, const char* name) noexcept {
+    auto* record = static_cast<CollectiveRecord*>(fm_alloc(sizeof(CollectiveRecord)));
+    record->issue = issue;
+    record->name = name;
+    record->instance = 0;
+    record->reissuable = true;
+    record->arrays = record->type_arrays = record->types = 0;
+    record->op = nullptr;
+    return record;
+}
+
+void release_collective(CollectiveRecord* record) noexcept {
+    for (int i = 0; i < record->types; i++)
+        if (!record->type[i]->predefined) type_unref(record->type[i]);
+    for (int i = 0; i < record->arrays; i++) fm_free(record->array[i]);
+    for (int i = 0; i < record->type_arrays; i++) {
+        for (int j = 0; j < record->type_count[i]; j++)
+            if (record->type_array[i][j] != nullptr) type_unref(record->type_array[i][j]);
+        fm_free(record->type_array[i]);
+        fm_free(record->real_types[i]);
+    }
+    if (record->op != nullptr && !record->op->predefined) op_unref(record->op);
+    fm_free(record);
+}
+
+TypeObject* keep(CollectiveRecord* record, mpi::Datatype handle) noexcept {
+    TypeObject* type = find(handle);
+    if (type == nullptr) return nullptr;
+    if (!type->predefined) {
+        type_ref(type);
+        record->type[record->types++] = type;
+    }
+    return type;
+}
+
+OpObject* keep(CollectiveRecord* record, mpi::Op handle) noexcept {
+    OpObject* op = find(handle);
+    if (op != nullptr && !op->predefined) {
+        ref(op);
+        record->op = op;
+    }
+    return op;
+}
+
+void* keep_array(CollectiveRecord* record, const void* data, size_t bytes) noexcept {
+    if (data == nullptr) return nullptr;
+    void* copy = fm_alloc(bytes);
+    __builtin_memcpy(copy, data, bytes);
+    record->array[record->arrays++] = copy;
+    return copy;
+}
+
+int keep_types(CollectiveRecord* record, const mpi::Datatype* types, int count) noexcept {
+    if (types == nullptr) return -1;
+    int which = record->type_arrays++;
+    auto size = static_cast<size_t>(count);
+    record->type_array[which] = static_cast<TypeObject**>(fm_alloc(size * sizeof(TypeObject*)));
+    record->real_types[which] = static_cast<mpi::RealDatatype*>(fm_alloc(size * sizeof(mpi::RealDatatype)));
+    record->type_count[which] = count;
+    for (int i = 0; i < count; i++) {
+        TypeObject* type = find(types[i]);
+        if (type != nullptr) type_ref(type);
+        record->type_array[which][i] = type;
+    }
+    return which;
+}
+
+const mpi::RealDatatype* real_types(CollectiveRecord* record, int which) noexcept {
+    if (which < 0) return nullptr;
+    for (int i = 0; i < record->type_count[which]; i++)
+        record->real_types[which][i] = real_word_of(record->type_array[which][i]);
+    return record->real_types[which];
+}
+
+int indegree_of(const CommObject* c) noexcept {
+    const Topology* t = c->topology;
+    if (t == nullptr) return 0;
+    if (t->kind == mpi::FM_CART) return 2 * static_cast<int>(t->dims.size());
+    if (t->kind == mpi::FM_DIST_GRAPH) return static_cast<int>(t->sources.size());
+    auto rank = static_cast<size_t>(c->rank);
+    return rank < t->index.size() ? t->index[rank] - (rank > 0 ? t->index[rank - 1] : 0) : 0;
+}
+
+int outdegree_of(const CommObject* c) noexcept {
+    const Topology* t = c->topology;
+    if (t != nullptr && t->kind == mpi::FM_DIST_GRAPH) return static_cast<int>(t->destinations.size());
+    return indegree_of(c);
+}
+
+int start_collective(Call& call, Request* r) noexcept {
+    split::ThreadRecord* record = call.record();
+    auto* on = static_cast<clock::Comm*>(r->comm->clock);
+    if (on != nullptr) {
+        uint32_t mode = record->user[kMode];
+        r->collective->instance = front.clock->start(*on, slot_of(record), r->collective->reissuable);
+        record->user[kMode] = mode;
+    }
+    SlowGuard guard(record);
+    return r->collective->issue(r->collective, real_of(r->comm), reinterpret_cast<mpi::RealRequest*>(&r->real));
+}
+
+int begin_collective(Call& call, CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept {
+    Request* r = new_request(What::collective);
+    r->comm = comm;
+    if (!comm->predefined) comm_ref(comm);
+    r->collective = record;
+    int rc = start_collective(call, r);
+    if (__builtin_expect(rc != 0, 0)) {
+        r->real = 0;
+        release_request(r);
+        return rc;
+    }
+    *request = handle_of(r);
+    return 0;
+}
+
+int init_collective(CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept {
+    Request* r = new_request(What::collective);
+    r->comm = comm;
+    if (!comm->predefined) comm_ref(comm);
+    r->collective = record;
+    r->flags = kPersistent;
+    r->state = State::inactive;
+    *request = handle_of(r);
+    return 0;
+}
+
+// ---- the two-phase protocol's barrier: for comparison with the collective clock -----------------------------------
+
+void CollectiveScope::barrier_first(clock::Slot&) noexcept {
+    if (comm_ == nullptr) return;
+    CollectiveRecord* record = new_collective(
+        [](CollectiveRecord*, mpi::RealComm comm, mpi::RealRequest* request) { return LOWER(Ibarrier)(comm, request); },
+        "MPI_Ibarrier");
+    Request* r = new_request(What::collective);
+    r->flags |= kInternal;
+    r->comm = comm_;
+    if (!comm_->predefined) comm_ref(comm_);
+    r->collective = record;
+    if (start_collective(*call_, r) == 0) wait_complete(*call_, r);
+    r->real = 0;
+    release_request(r);
+}
+
+}  // namespace fermata::front
