@@ -18,7 +18,7 @@ namespace fermata::split::threads {
 
 // The signal that stops upper threads. The upper half's interposers (src/front/posix) hide it from the
 // application.
-inline constexpr int kStopSignal = 63;
+inline constexpr int kStopSignal = 64;
 
 inline constexpr int kMainIndex = 0;
 inline constexpr int kAgentIndex = kMaxThreads - 1;

@@ -58,7 +58,7 @@ fermata_stop_point:
     mov $186, %eax                      /* gettid */
     syscall
     mov %eax, %esi
-    mov $63, %edx
+    mov $64, %edx
     mov $234, %eax                      /* tgkill */
     syscall
 1:  ret
@@ -75,7 +75,7 @@ fermata_stop_return:
     ud2
     .size fermata_stop_return, . - fermata_stop_return
 )");
-static_assert(fermata::split::threads::kStopSignal == 63, "the number stands in the assembly above");
+static_assert(fermata::split::threads::kStopSignal == 64, "the number stands in the assembly above");
 
 namespace fermata::split::threads {
 namespace {

@@ -27,7 +27,7 @@ struct NotStopped {
     int tid = 0;
     int index = -1;  // record, -1 = none
     std::string
-        where;  // one phrase: "in MPI_Send, waiting for rank 3", "blocks signal 63", "in system call 61"
+        where;  // one phrase: "in MPI_Send, waiting for rank 3", "blocks signal 64", "in system call 61"
 };
 struct StopReport {
     bool stopped = false;             // every upper thread is captured

@@ -291,7 +291,7 @@ TEST_F(Threads, ABlockedStopSignalIsNamed) {
     StopReport report = stop_and_resume({}, 50);
     EXPECT_FALSE(report.stopped);
     ASSERT_EQ(report.missing.size(), 1u);
-    EXPECT_NE(report.missing[0].where.find("blocks signal 63"), std::string::npos);
+    EXPECT_NE(report.missing[0].where.find("blocks signal 64"), std::string::npos);
     phase = 2;
 }
 

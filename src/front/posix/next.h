@@ -1,0 +1,48 @@
+// What the upper half's interposers share. Each interposer changes one thing and calls the next definition
+// (libc's).
+//
+// Interposed is only what would show the split to the application: signals (a handler must not run with the
+// lower half's thread pointer), waits that our stop signal would cut short, and the name of the executable.
+// Never malloc, mutexes, clocks or syscall().
+#pragma once
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+
+#include "front/core/bridge.h"
+#include "split/threads/raw.h"
+
+#define FERMATA_INTERPOSE extern "C" __attribute__((visibility("default")))
+
+namespace fermata::front::posix {
+
+// A function of the next library in search order, looked up at its first use.
+template <class F>
+class Next;
+template <class R, class... A>
+class Next<R(A...)> {
+  public:
+    explicit constexpr Next(const char* name) : name_(name) {}
+    R operator()(A... arguments) {
+        auto* found = reinterpret_cast<R (*)(A...)>(found_.load(std::memory_order_relaxed));
+        if (__builtin_expect(found == nullptr, 0)) {
+            found = reinterpret_cast<R (*)(A...)>(dlsym(RTLD_NEXT, name_));
+            if (found == nullptr) std::abort();  // no libc without it
+            found_.store(reinterpret_cast<void*>(found), std::memory_order_relaxed);
+        }
+        return found(arguments...);
+    }
+
+  private:
+    const char* name_;
+    std::atomic<void*> found_{nullptr};
+};
+
+// How many handlers of the application have run: an EINTR without one, while the process was stopped, is
+// ours.
+extern std::atomic<uint32_t> handlers_run;
+
+}  // namespace fermata::front::posix

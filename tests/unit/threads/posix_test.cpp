@@ -1,0 +1,195 @@
+// The upper half's interposers, linked into this program: signals over a crossing, waits over a stop, /proc/self/exe.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <climits>
+#include <fstream>
+#include <thread>
+
+#include "agent_fixture.h"
+#include "front/core/front.h"
+#include "split/address/window.h"
+
+using namespace fermata::split;
+using namespace fermata::split::threads;
+using namespace fermata::split::threads::testing;
+
+UpperServices fermata_upper;  // the core library's, elsewhere
+
+namespace {
+
+Bridge g_bridge;
+thread_local int t_value;
+
+class Posix : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        Agent::get();
+        g_bridge.stop_count = stop_count();
+        g_bridge.program = "/opt/app/bin/solver";
+        fermata_upper.bridge = &g_bridge;
+    }
+};
+
+int g_seen;
+int* g_place;
+siginfo_t g_info;
+void note(int number) {
+    g_seen = number;
+    g_place = &t_value;
+    errno = 99;
+}
+
+TEST_F(Posix, SigactionShowsTheApplicationsOwnHandler) {
+    struct sigaction action = {}, old = {};
+    action.sa_handler = note;
+    sigfillset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    ASSERT_EQ(sigaction(SIGUSR1, &action, &old), 0);
+    EXPECT_EQ(old.sa_handler, SIG_DFL);
+    ASSERT_EQ(sigaction(SIGUSR1, nullptr, &old), 0);
+    EXPECT_EQ(old.sa_handler, note);
+    EXPECT_EQ(old.sa_flags & ~0x04000000, SA_RESTART);
+    EXPECT_EQ(sigismember(&old.sa_mask, SIGUSR2), 1);
+    raise(SIGUSR1);
+    EXPECT_EQ(g_seen, SIGUSR1);
+    EXPECT_EQ(signal(SIGUSR1, SIG_IGN), note);
+    raise(SIGUSR1);
+    EXPECT_EQ(signal(SIGUSR1, SIG_DFL), SIG_IGN);
+    action.sa_flags = SA_SIGINFO;
+    action.sa_sigaction = [](int, siginfo_t* info, void*) { g_info = *info; };
+    sigaction(SIGUSR1, &action, nullptr);
+    sigval value;
+    value.sival_int = 17;
+    sigqueue(getpid(), SIGUSR1, value);
+    EXPECT_EQ(g_info.si_value.sival_int, 17);
+    signal(SIGUSR1, SIG_DFL);
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    action.sa_handler = note;
+    sigaction(SIGUSR1, &action, nullptr);
+    raise(SIGUSR1);
+    sigaction(SIGUSR1, nullptr, &old);
+    EXPECT_EQ(old.sa_handler, SIG_DFL);
+}
+
+TEST_F(Posix, TheStopSignalDoesNotExistForTheApplication) {
+    EXPECT_EQ(SIGRTMAX, kStopSignal - 1);
+    struct sigaction action = {};
+    EXPECT_EQ(sigaction(kStopSignal, &action, nullptr), -1);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(signal(kStopSignal, SIG_IGN), SIG_ERR);
+    sigset_t all, before, now;
+    sigfillset(&all);
+    EXPECT_EQ(sigismember(&all, kStopSignal), 0);
+    sigaddset(&all, kStopSignal);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_SETMASK, &before, &now);
+    EXPECT_EQ(sigismember(&now, kStopSignal), 0);
+    EXPECT_EQ(sigismember(&now, SIGUSR1), 1);
+}
+
+// A handler that interrupts the lower half sees the upper half's thread-locals, and the lower half its own again.
+TEST_F(Posix, AHandlerOverTheLowerHalfHasTheUpperThreadPointer) {
+    struct sigaction action = {};
+    action.sa_handler = note;
+    sigaction(SIGUSR2, &action, nullptr);
+    std::thread([] {
+        ThreadRecord* record = known_thread();
+        EXPECT_EQ(record, nullptr) << "a new thread does not inherit its parent's record";
+        record = attach(read_fs());
+        int* mine = &t_value;
+        g_place = nullptr;
+        uint64_t inside = 0, after = 0;
+        bool half_kept = false;
+        {
+            Crossing crossing(record);
+            inside = read_fs();
+            raw::call(SYS_tgkill, raw::getpid(), raw::gettid(), SIGUSR2);
+            after = read_fs();
+            half_kept = record->half == Half::lower;
+        }
+        EXPECT_EQ(inside, record->lower_fs);
+        EXPECT_EQ(after, inside);
+        EXPECT_TRUE(half_kept);
+        EXPECT_EQ(g_place, mine);
+        EXPECT_EQ(record->in_mpi, 0u);
+    }).join();
+    signal(SIGUSR2, SIG_DFL);
+}
+
+TEST_F(Posix, RelativeWaitsKeepTheirLengthOverStops) {
+    attach(read_fs());
+    std::atomic<int> done{0};
+    int results[4] = {-9, -9, -9, -9};
+    uint64_t took[4] = {};
+    auto timed = [&](int i, auto wait) {
+        return std::thread([&, i, wait] {
+            uint64_t start = now_ns();
+            results[i] = wait();
+            took[i] = now_ns() - start;
+            ++done;
+        });
+    };
+    timespec time = {0, 300'000'000};
+    std::thread waits[] = {
+        timed(0, [&] { return nanosleep(&time, nullptr); }),
+        timed(1, [] { return usleep(300'000); }),
+        timed(2, [] { return poll(nullptr, 0, 300); }),
+        timed(3,
+              [] {
+                  int epoll = epoll_create1(EPOLL_CLOEXEC);
+                  epoll_event event;
+                  int result = epoll_wait(epoll, &event, 1, 300);
+                  close(epoll);
+                  return result;
+              }),
+    };
+    while (done < 4) {
+        EXPECT_TRUE(stop_and_resume().stopped);
+        sleep_ms(20);
+    }
+    for (std::thread& wait : waits) wait.join();
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(results[i], 0) << i;
+        EXPECT_GE(took[i], 299'000'000u) << i;
+    }
+}
+
+TEST_F(Posix, AnApplicationsSignalStillInterruptsAWait) {
+    struct sigaction action = {};
+    action.sa_handler = note;
+    sigaction(SIGALRM, &action, nullptr);
+    itimerval soon = {{0, 0}, {0, 30'000}};
+    setitimer(ITIMER_REAL, &soon, nullptr);
+    timespec time = {60, 0}, rest = {};
+    EXPECT_EQ(nanosleep(&time, &rest), -1);
+    EXPECT_EQ(errno, EINTR);
+    EXPECT_GE(rest.tv_sec, 50);
+    signal(SIGALRM, SIG_DFL);
+}
+
+TEST_F(Posix, TheExecutableIsTheApplication) {
+    char buffer[PATH_MAX] = {};
+    EXPECT_EQ(readlink("/proc/self/exe", buffer, sizeof buffer), 19);
+    EXPECT_STREQ(buffer, "/opt/app/bin/solver");
+    EXPECT_EQ(readlink(("/proc/" + std::to_string(getpid()) + "/exe").c_str(), buffer, 4), 4);
+    EXPECT_GT(readlink("/proc/self/cwd", buffer, sizeof buffer), 0);
+    g_bridge.program = "/bin/sh";
+    char* resolved = realpath("/proc/self/exe", nullptr);
+    char* expected = realpath("/bin/sh", nullptr);
+    EXPECT_STREQ(resolved, expected);
+    free(resolved);
+    free(expected);
+    int fd = open("/proc/self/exe", O_RDONLY);
+    EXPECT_GE(fd, 0);
+    close(fd);
+    EXPECT_EQ(open("/proc/self/exe/no", O_RDONLY), -1);
+}
+
+}  // namespace
