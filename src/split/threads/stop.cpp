@@ -351,6 +351,8 @@ StopReport stop_all(uint64_t deadline_ns) {
 }
 
 void resume_all() {
+    // Counted at both ends: a wait that began after the stop was asked, and was interrupted by it, must see a change.
+    g_stop_count = g_stop_count + 1;
     __atomic_store_n(&fermata_stop_wanted, 0, __ATOMIC_SEQ_CST);
     uint32_t used = table()->high_water;
     for (uint32_t i = 0; i < used; ++i) {
