@@ -1,4 +1,6 @@
 // Functions of the C fronts that no rule of tools/fmgen/front_c.py covers. Compiled once per ABI.
+#include <utility>
+
 #include FERMATA_ABI_HEADER
 #include "front/abi/adapters.h"
 #include "front/abi/special.h"
@@ -147,3 +149,35 @@ FRONT_API int PMPI_Info_create_env(int argc, char** argv, A_Info* info) {
     return out_errclass(rc);
 }
 ALIAS(int, Info_create_env, int, char**, A_Info*);
+
+// MPI-5.0's questions about the ABI.
+FRONT_API int PMPI_Abi_get_version(int* major, int* minor) {
+    *major = 1;
+    *minor = 0;
+    return 0;
+}
+ALIAS(int, Abi_get_version, int*, int*);
+FRONT_API int PMPI_Abi_get_info(A_Info* info) {
+    Info made{};
+    int rc = fm_Info_create(&made);
+    for (auto [key, value] : {std::pair{"mpi_aint_size", "8"}, {"mpi_count_size", "8"}, {"mpi_offset_size", "8"}})
+        if (rc == FM_SUCCESS) rc = fm_Info_set(made, key, value);
+    if (rc == FM_SUCCESS) *info = out_Info(made);
+    return out_errclass(rc);
+}
+ALIAS(int, Abi_get_info, A_Info*);
+FRONT_API int PMPI_Abi_get_fortran_info(A_Info* info) {
+    *info = out_Info(FM_INFO_NULL);
+    return 0;
+}
+ALIAS(int, Abi_get_fortran_info, A_Info*);
+// gfortran's LOGICAL: 0 and 1 in any size.
+FRONT_API int PMPI_Abi_get_fortran_booleans(int size, void* yes, void* no, int* is_set) {
+    static const char one[16] = {1}, zero[16] = {};
+    if (size < 1 || size > 16) return out_errclass(FM_ERR_ARG);
+    memcpy(yes, one, static_cast<size_t>(size));
+    memcpy(no, zero, static_cast<size_t>(size));
+    *is_set = 1;
+    return 0;
+}
+ALIAS(int, Abi_get_fortran_booleans, int, void*, void*, int*);

@@ -1,6 +1,9 @@
 """Compares what a front exports with what the real library exports.
 
     exports.py openmpi|mpich FRONT DIRECTORY...
+    exports.py standard FRONT
+
+For the standard ABI, of which no library is installed, the list is the table's.
 
 Every MPI_ and PMPI_ function must be there, except those below, each with its reason; data symbols of Open MPI
 must have the same size, because executables copy-relocate them.
@@ -31,7 +34,18 @@ def symbols(path):
     return found
 
 
+def check_table(front):
+    from fmgen import table
+
+    ours = symbols(front)
+    missing = [p + f.name for f in table.functions() for p in ("", "P") if p + f.name not in ours]
+    if missing:
+        sys.exit("missing: " + " ".join(missing))
+
+
 def main(abi, front, *directories):
+    if abi == "standard":
+        return check_table(front)
     real = next((p for d in directories for p in [Path(d) / SONAME[abi]] if p.exists()), None)
     if real is None:
         print(f"no {SONAME[abi]}: skipped")
