@@ -1,0 +1,178 @@
+// What the generated Fortran entry points use: strings, special bodies, callbacks. Included after an ABI's
+// header.
+//
+// A Fortran procedure takes everything by reference, INTEGER ierror last and the lengths of its strings after
+// that.
+#pragma once
+
+#include "front/abi/special.h"
+
+// Every compiler of the last forty years has its mangling, and Open MPI's own modules have two more. One
+// definition, pmpi_x_; mpi_x_ and its kin are weak, so that tools may interpose them.
+#define FRONT_NAME(name, of) ".globl " name "\n.type " name ", @function\n.set " name ", " of "\n"
+#define FRONT_WEAK(name, of) ".weak " name "\n.type " name ", @function\n.set " name ", " of "\n"
+#define FRONT_NAMES(x, X)                                                                        \
+    asm(FRONT_NAME("pmpi_" x, "pmpi_" x "_") FRONT_NAME("pmpi_" x "__", "pmpi_" x "_")           \
+            FRONT_NAME("PMPI_" X, "pmpi_" x "_") FRONT_WEAK("mpi_" x, "pmpi_" x "_")             \
+                FRONT_WEAK("mpi_" x "_", "pmpi_" x "_") FRONT_WEAK("mpi_" x "__", "pmpi_" x "_") \
+                    FRONT_WEAK("MPI_" X, "pmpi_" x "_"));
+#define FRONT_OPENMPI_NAMES(x, C)                                                                \
+    asm(FRONT_NAME("ompi_" x "_f", "pmpi_" x "_") FRONT_NAME("PMPI_" C "_f", "pmpi_" x "_")      \
+            FRONT_NAME("PMPI_" C "_f08", "pmpi_" x "_") FRONT_WEAK("MPI_" C "_f", "pmpi_" x "_") \
+                FRONT_WEAK("MPI_" C "_f08", "pmpi_" x "_"));
+#define FRONT_MPIX_NAMES(x)                                                                  \
+    asm(FRONT_NAME("ompix_" x "_f", "pmpi_" x "_") FRONT_NAME("pmpix_" x "_", "pmpi_" x "_") \
+            FRONT_WEAK("mpix_" x "_", "pmpi_" x "_"));
+
+namespace fermata::abi {
+
+// A blank-padded Fortran string as a C one, without the blanks at both ends.
+class FString {
+  public:
+    FString(const char* text, int length) : copy_(length + 1) {
+        while (length > 0 && text[length - 1] == ' ') --length;
+        while (length > 0 && *text == ' ') ++text, --length;
+        if (length > 0) memcpy(copy_.data(), text, static_cast<size_t>(length));
+        copy_[length > 0 ? length : 0] = 0;
+    }
+    const char* c_str() { return copy_.data(); }
+
+  private:
+    Temp<char, 512> copy_;
+};
+
+inline void pad_string(char* to, int length, const char* from) {
+    if (length <= 0) return;
+    size_t n = strnlen(from, static_cast<size_t>(length));
+    memcpy(to, from, n);
+    memset(to + n, ' ', static_cast<size_t>(length) - n);
+}
+
+// Fortran counts completed requests from 1. MPI_UNDEFINED is negative.
+inline void from_one(int* index) {
+    if (*index >= 0) ++*index;
+}
+
+// Fortran gets the value of a predefined attribute itself; some are constants of the ABI.
+int64_t attribute_value(int keyval, int64_t value);
+
+// The functions that front_c.py leaves to hand-written code.
+inline int F_Abort(A_Comm comm, int code) { return out_errclass(fm_Abort(in_Comm(comm), code)); }
+inline int F_Pcontrol(int level) { return fm_Pcontrol(level); }
+inline int F_Get_version(int* version, int* subversion) {
+    *version = kAbiVersion;
+    *subversion = kAbiSubversion;
+    return 0;
+}
+inline int F_Type_extent(A_Datatype type, int64_t* extent) {
+    Count lb;
+    return out_errclass(fm_Type_get_extent(in_Datatype(type), &lb, extent));
+}
+inline int F_Type_lb(A_Datatype type, int64_t* lb) {
+    Count extent;
+    return out_errclass(fm_Type_get_extent(in_Datatype(type), lb, &extent));
+}
+inline int F_Type_ub(A_Datatype type, int64_t* ub) {
+    Count lb = 0, extent = 0;
+    int rc = fm_Type_get_extent(in_Datatype(type), &lb, &extent);
+    *ub = lb + extent;
+    return out_errclass(rc);
+}
+
+// Callbacks.
+inline void adapter_MPI_User_function(void* fn, void* in, void* inout, Count* len, Datatype* type) {
+    int n = static_cast<int>(*len);
+    int t = out_Datatype(*type);
+    reinterpret_cast<void (*)(void*, void*, int*, int*)>(fn)(in, inout, &n, &t);
+}
+
+inline int out_object(Kind kind, uint32_t object) {
+    switch (kind) {
+        case Kind::datatype:
+            return static_cast<int>(out_Datatype(static_cast<Datatype>(object)));
+        case Kind::win:
+            return static_cast<int>(out_Win(static_cast<Win>(object)));
+        case Kind::file:
+            return static_cast<int>(out_File(static_cast<File>(object)));
+        default:
+            return static_cast<int>(out_Comm(static_cast<Comm>(object)));
+    }
+}
+// Word is INTEGER for the callbacks of MPI-1, INTEGER(KIND=MPI_ADDRESS_KIND) since MPI-2.
+template <Kind kind, typename Word>
+int fortran_copy(void* fn, uint32_t object, int keyval, void* extra_state, void* value_in, void** value_out,
+                 int* flag) {
+    int handle = out_object(kind, object), key = out_keyval(keyval), rc = 0;
+    auto extra = static_cast<Word>(reinterpret_cast<intptr_t>(extra_state));
+    auto in = static_cast<Word>(reinterpret_cast<intptr_t>(value_in));
+    Word out = 0;
+    *flag = 0;
+    reinterpret_cast<void (*)(int*, int*, Word*, Word*, Word*, int*, int*)>(fn)(&handle, &key, &extra, &in,
+                                                                                &out, flag, &rc);
+    *value_out = reinterpret_cast<void*>(static_cast<intptr_t>(out));
+    return in_errclass(rc);
+}
+template <Kind kind, typename Word>
+int fortran_delete(void* fn, uint32_t object, int keyval, void* value, void* extra_state) {
+    int handle = out_object(kind, object), key = out_keyval(keyval), rc = 0;
+    auto extra = static_cast<Word>(reinterpret_cast<intptr_t>(extra_state));
+    auto in = static_cast<Word>(reinterpret_cast<intptr_t>(value));
+    reinterpret_cast<void (*)(int*, int*, Word*, Word*, int*)>(fn)(&handle, &key, &in, &extra, &rc);
+    return in_errclass(rc);
+}
+template <Kind kind>
+void fortran_errhandler(void* fn, uint32_t object, int* code, const char*) {
+    int handle = out_object(kind, object), value = out_errclass(*code);
+    reinterpret_cast<void (*)(int*, int*)>(fn)(&handle, &value);
+    *code = in_errclass(value);
+}
+inline constexpr CopyAdapter adapter_MPI_Copy_function = fortran_copy<Kind::comm, int>;
+inline constexpr CopyAdapter adapter_MPI_Comm_copy_attr_function = fortran_copy<Kind::comm, int64_t>;
+inline constexpr CopyAdapter adapter_MPI_Type_copy_attr_function = fortran_copy<Kind::datatype, int64_t>;
+inline constexpr CopyAdapter adapter_MPI_Win_copy_attr_function = fortran_copy<Kind::win, int64_t>;
+inline constexpr DeleteAdapter adapter_MPI_Delete_function = fortran_delete<Kind::comm, int>;
+inline constexpr DeleteAdapter adapter_MPI_Comm_delete_attr_function = fortran_delete<Kind::comm, int64_t>;
+inline constexpr DeleteAdapter adapter_MPI_Type_delete_attr_function =
+    fortran_delete<Kind::datatype, int64_t>;
+inline constexpr DeleteAdapter adapter_MPI_Win_delete_attr_function = fortran_delete<Kind::win, int64_t>;
+inline constexpr ErrhandlerAdapter adapter_MPI_Comm_errhandler_function = fortran_errhandler<Kind::comm>;
+inline constexpr ErrhandlerAdapter adapter_MPI_Win_errhandler_function = fortran_errhandler<Kind::win>;
+inline constexpr ErrhandlerAdapter adapter_MPI_File_errhandler_function = fortran_errhandler<Kind::file>;
+inline constexpr ErrhandlerAdapter adapter_MPI_Session_errhandler_function = fortran_errhandler<Kind::comm>;
+
+inline int adapter_MPI_Grequest_query_function(void* fn, void* extra_state, Status* status) {
+    auto extra = reinterpret_cast<intptr_t>(extra_state);
+    A_Status s{};
+    int rc = 0;
+    reinterpret_cast<void (*)(intptr_t*, A_Status*, int*)>(fn)(&extra, &s, &rc);
+    in_status(status, &s);
+    return in_errclass(rc);
+}
+inline int adapter_MPI_Grequest_free_function(void* fn, void* extra_state) {
+    auto extra = reinterpret_cast<intptr_t>(extra_state);
+    int rc = 0;
+    reinterpret_cast<void (*)(intptr_t*, int*)>(fn)(&extra, &rc);
+    return in_errclass(rc);
+}
+inline int adapter_MPI_Grequest_cancel_function(void* fn, void* extra_state, int complete) {
+    auto extra = reinterpret_cast<intptr_t>(extra_state);
+    int rc = 0;
+    reinterpret_cast<void (*)(intptr_t*, int*, int*)>(fn)(&extra, &complete, &rc);
+    return in_errclass(rc);
+}
+inline int adapter_MPI_Datarep_conversion_function(void* fn, void* userbuf, Datatype type, Count count,
+                                                   void* filebuf, Offset position, void* extra_state) {
+    auto extra = reinterpret_cast<intptr_t>(extra_state);
+    int t = out_Datatype(type), n = static_cast<int>(count), rc = 0;
+    reinterpret_cast<void (*)(void*, int*, int*, void*, Offset*, intptr_t*, int*)>(fn)(
+        userbuf, &t, &n, filebuf, &position, &extra, &rc);
+    return in_errclass(rc);
+}
+inline int adapter_MPI_Datarep_extent_function(void* fn, Datatype type, Aint* extent, void* extra_state) {
+    auto extra = reinterpret_cast<intptr_t>(extra_state);
+    int t = out_Datatype(type), rc = 0;
+    reinterpret_cast<void (*)(int*, Aint*, intptr_t*, int*)>(fn)(&t, extent, &extra, &rc);
+    return in_errclass(rc);
+}
+
+}  // namespace fermata::abi

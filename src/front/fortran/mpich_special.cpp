@@ -1,0 +1,75 @@
+// What Debian's libmpichfort.so.12 (MPICH 4.0.2) asks of MPICH beside MPI itself: attributes as Fortran sees
+// them.
+//
+// The library passes a type with each value: 0 a pointer (C), 1 an INTEGER(KIND=MPI_ADDRESS_KIND), 3 an
+// INTEGER (mpich's MPIR_Attr_type). Key values with Fortran callbacks are made by procedures of our own,
+// which libmpichfort's lose against because the front is preloaded; so the two set_ functions have nothing to
+// do.
+#include "front/fortran/fortran.h"
+#include "front/fortran/mpich_fortran.h"
+
+using namespace fermata::abi;
+
+namespace {
+
+AttrLanguage language(int type) {
+    return type == 3 ? AttrLanguage::fortran_int : type == 1 ? AttrLanguage::fortran_aint : AttrLanguage::c;
+}
+
+// The value is stored as a whole word by get; the callers pass a MPI_Aint or pointer sized place.
+int finish(int rc, int keyval, void* value, const int* flag, int type) {
+    if (rc != FM_SUCCESS || *flag == 0) return out_errclass(rc);
+    if (type == 0) {
+        after_get_attr(keyval, value, flag);
+    } else if (type == 1) {
+        auto* word = static_cast<int64_t*>(value);
+        *word = attribute_value(in_keyval(keyval), *word);
+    } else {
+        // libmpichfort reads an MPI_Aint even for INTEGER attributes.
+        int narrow_value;
+        memcpy(&narrow_value, value, sizeof narrow_value);
+        auto word = static_cast<intptr_t>(attribute_value(in_keyval(keyval), narrow_value));
+        memcpy(value, &word, sizeof word);
+    }
+    return 0;
+}
+
+}  // namespace
+
+namespace fermata::abi {
+
+int64_t attribute_value(int keyval, int64_t value) {
+    const int v = static_cast<int>(value);
+    switch (keyval) {
+        case FM_IO:
+        case FM_HOST:
+            return out_rank(v);
+        case FM_LASTUSEDCODE:
+            return v <= FM_ERR_LASTCODE ? A_ERR_LASTCODE : v;
+        case FM_WIN_CREATE_FLAVOR:
+            return out_win_flavor(v);
+        case FM_WIN_MODEL:
+            return out_win_model(v);
+        default:
+            return value;
+    }
+}
+
+}  // namespace fermata::abi
+
+#define ATTRIBUTES(T)                                                                                     \
+    FRONT_FORTRAN int MPII_##T##_set_attr(A_##T object, int keyval, void* value, int type) {              \
+        return out_errclass(fm_##T##_set_attr(in_##T(object), in_keyval(keyval), value, language(type))); \
+    }                                                                                                     \
+    FRONT_FORTRAN int MPII_##T##_get_attr(A_##T object, int keyval, void* value, int* flag, int type) {   \
+        int rc = fm_##T##_get_attr(in_##T(object), in_keyval(keyval), value, flag, language(type));       \
+        return finish(rc, keyval, value, flag, type);                                                     \
+    }
+ATTRIBUTES(Comm)
+ATTRIBUTES(Win)
+using A_Type = A_Datatype;
+static Datatype in_Type(A_Type type) { return in_Datatype(type); }
+ATTRIBUTES(Type)
+
+FRONT_FORTRAN void MPII_Keyval_set_proxy(int, void*, void*) {}
+FRONT_FORTRAN void MPII_Grequest_set_lang_f77(A_Request) {}
