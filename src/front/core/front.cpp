@@ -152,7 +152,7 @@ __attribute__((constructor(101))) void find_lower_half() {
 
 using namespace fermata::front;
 
-extern "C" fermata::split::UpperServices fermata_upper = {
+fermata::split::UpperServices fermata_upper = {
     .version = fermata::split::kBridgeVersion,
     .abi_hash = 0,
     .bridge = nullptr,

@@ -58,12 +58,6 @@ bool test_one(Call& call, Request* r) noexcept {
     }
     return may_tell(r, call.record(), false);
 }
-// The same without asking the clock.
-bool complete_now(Call& call, Request* r) noexcept {
-    if (r->state != State::active) return true;
-    SlowGuard guard(call.record());
-    return advance(r, slot_of(call.record()));
-}
 
 // A failing test pulls, so that senders to a polling rank get on, and tells the clock.
 void before_test(Call& call) noexcept {
@@ -306,7 +300,7 @@ int fm_Testany(int count, mpi::Request* requests, int* index, int* flag, Status*
 
 namespace {
 
-// All that are complete now, told. `waits`: at least one (`first`) is known to be.
+// All that are complete now, told.
 int some(Call& call, int count, mpi::Request* requests, Request** items, int* outcount, int* indices, Status* statuses,
          Comm* comm, bool* active) noexcept {
     int found = 0, failed = 0;
