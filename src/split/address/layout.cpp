@@ -21,15 +21,17 @@ namespace {
 
 constexpr const char* kAgain = "FERMATA_LAYOUT_STACK";  // set over the re-exec: the application's own limit
 constexpr rlim_t kFiniteStack = 8ull << 20;
+constexpr rlim_t kLargeStack = 1ull << 40;  // the search starts below the room for the stack
 
 rlim_t stack_limit = 8ull << 20;
 uint64_t ignored;  // bit per signal
 
-bool searches_above_window() {
+bool searches_from_the_top() {
     long at = raw_mmap(0, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
     if (failed(at)) fail("cannot map one page: {}", std::strerror(int(-at)));
     raw_munmap(uint64_t(at), kPage);
-    return uint64_t(at) >= kWindow.end + (1ull << 40);
+    // Bottom-up starts at a third of the address space (0x2aaaaaaaa000), above the window too: look for the top.
+    return uint64_t(at) >= kUserTop / 2;
 }
 
 }  // namespace
@@ -51,12 +53,12 @@ void ensure_layout(char* const argv[]) {
         unsetenv(kAgain);
     }
     unsigned long persona = static_cast<unsigned long>(personality(0xffffffff));
-    if (searches_above_window()) return;
+    if (searches_from_the_top()) return;
     if (again)
         fail("the kernel places memory bottom-up ({}): set sysctl vm.legacy_va_layout=0 on this node",
              "even with a finite stack limit");
     setenv(kAgain, std::to_string(limit.rlim_cur).c_str(), 1);
-    if (limit.rlim_cur == RLIM_INFINITY) {
+    if (limit.rlim_cur > kLargeStack) {
         limit.rlim_cur = kFiniteStack;
         setrlimit(RLIMIT_STACK, &limit);
     }

@@ -109,8 +109,12 @@ void begin_descriptors() {
 }
 
 void end_descriptors() {
-    for (int fd = 3; fd < base; ++fd)
-        if (occupied.test(size_t(fd))) sys(SYS_close, fd);
+    for (int fd = 3; fd < base; ++fd) {
+        int first = fd;
+        while (fd < base && occupied.test(size_t(fd))) ++fd;
+        if (first == fd || !failed(sys(SYS_close_range, first, fd - 1, 0))) continue;
+        for (int k = first; k < fd; ++k) sys(SYS_close, k);  // before Linux 5.9
+    }
     occupied.reset();
     moving = true;
     rlimit limit{};

@@ -106,21 +106,25 @@ uint64_t map_vdso() {
     if (mapped) return mapped;
     auto* elf = reinterpret_cast<const Elf64_Ehdr*>(fermata_vdso_bytes);
     const Elf64_Phdr* p = headers(elf);
-    uint64_t span = 0;
-    for (int i = 0; i < elf->e_phnum; ++i)
-        if (p[i].p_type == PT_LOAD) span = page_up(p[i].p_vaddr + p[i].p_memsz);
-    long base = raw_mmap(0, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    uint64_t low = ~0ull, high = 0;
+    for (int i = 0; i < elf->e_phnum; ++i) {
+        if (p[i].p_type != PT_LOAD) continue;
+        if (low == ~0ull) low = page_down(p[i].p_vaddr);
+        high = page_up(p[i].p_vaddr + p[i].p_memsz);
+    }
+    long base = raw_mmap(0, high - low, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
     if (failed(base)) fail("cannot map the vDSO image: {}", std::strerror(int(-base)));
+    uint64_t bias = uint64_t(base) - low;
     for (int i = 0; i < elf->e_phnum; ++i)
         if (p[i].p_type == PT_LOAD)
-            std::memcpy(reinterpret_cast<char*>(base) + p[i].p_vaddr, fermata_vdso_bytes + p[i].p_offset,
+            std::memcpy(reinterpret_cast<char*>(bias) + p[i].p_vaddr, fermata_vdso_bytes + p[i].p_offset,
                         p[i].p_filesz);
     for (int i = 0; i < elf->e_phnum; ++i) {
         if (p[i].p_type != PT_LOAD) continue;
         int prot = (p[i].p_flags & PF_R ? PROT_READ : 0) | (p[i].p_flags & PF_W ? PROT_WRITE : 0) |
                    (p[i].p_flags & PF_X ? PROT_EXEC : 0);
-        uint64_t begin = page_down(uint64_t(base) + p[i].p_vaddr);
-        raw_mprotect(begin, page_up(uint64_t(base) + p[i].p_vaddr + p[i].p_memsz) - begin, prot);
+        uint64_t begin = page_down(bias + p[i].p_vaddr);
+        raw_mprotect(begin, page_up(bias + p[i].p_vaddr + p[i].p_memsz) - begin, prot);
     }
     refill_vdso(uint64_t(base));
     return mapped;

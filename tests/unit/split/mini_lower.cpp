@@ -170,6 +170,7 @@ int main(int argc, char** argv) {
         ProgramSpec spec;
         spec.program = argv[2];
         spec.arguments.assign(argv + 3, argv + argc);
+        if (const char* fronts = std::getenv("MINI_LOWER_FRONTS")) spec.front_dir = fronts;
         spec.bridge = reinterpret_cast<const Bridge*>(&bridge);
         StartedProgram program = load_program(spec);
         enter_program(program);

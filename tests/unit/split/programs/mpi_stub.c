@@ -1,0 +1,1 @@
+const char* which_mpi(void) { return WHICH; }
