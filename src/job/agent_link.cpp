@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -109,7 +110,8 @@ void AgentConfig::forget_environment() {
 }
 
 std::string AgentConfig::node_dir() const {
-    return run_dir + "/" + job + "." + job_id.substr(0, 8) + "." + node;
+    return run_dir + "/" + job + "." + job_id.substr(job_id.size() - std::min<size_t>(8, job_id.size())) +
+           "." + node;
 }
 
 void AgentLink::ensure_daemon(const AgentConfig& config, int timeout_ms) {

@@ -23,8 +23,9 @@ namespace fermata::job {
 // What `fermata run` tells a rank, by environment (FERMATA_…). Take it before the program's environment is
 // made and call forget_environment(): the application must see none of it (FERMATA_KEY is the job's secret).
 struct AgentConfig {
-    std::string job;       // FERMATA_JOB: the job's name
-    std::string job_id;    // FERMATA_JOB_ID: random, one per submission
+    std::string job;  // FERMATA_JOB: the job's name
+    std::string
+        job_id;  // FERMATA_JOB_ID: 32 hex digits: the job's number (the same over restarts), then random ones
     std::string run_dir;   // FERMATA_RUN_DIR: the base of all run directories, same path on every node
     std::string root;      // FERMATA_ROOT: "addr:port,addr:port" of the root
     std::string key;       // FERMATA_KEY: hex, only for the node daemon
@@ -41,7 +42,7 @@ struct AgentConfig {
     static AgentConfig from_environment();
     static void forget_environment();
 
-    std::string node_dir() const;  // <run_dir>/<job>.<start of job_id>.<node>: made by the node daemon, 0700
+    std::string node_dir() const;  // <run_dir>/<job>.<end of job_id>.<node>: made by the node daemon, 0700
 };
 
 class AgentLink {

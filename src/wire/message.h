@@ -18,6 +18,16 @@ inline constexpr uint16_t kWireVersion = 1;
 
 using Bytes = std::vector<std::byte>;
 
+// Between Bytes and rooms that speak of uint8_t.
+inline std::vector<uint8_t> plain(const Bytes& bytes) {
+    auto* at = reinterpret_cast<const uint8_t*>(bytes.data());
+    return {at, at + bytes.size()};
+}
+inline Bytes packed(const std::vector<uint8_t>& bytes) {
+    auto* at = reinterpret_cast<const std::byte*>(bytes.data());
+    return {at, at + bytes.size()};
+}
+
 // ---- both ways
 // ------------------------------------------------------------------------------------------------
 

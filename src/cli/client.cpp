@@ -1,0 +1,208 @@
+// Commands that talk to a running job through its control socket.
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "job/channel.h"
+#include "job/control.h"
+#include "job/local_socket.h"
+#include "job/run_dir.h"
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace fermata::cli {
+namespace {
+
+[[noreturn]] void no_job(const std::string& line) { throw Error(line, ExitCode::no_job); }
+
+Fd connect_to(const std::string& job) { return job::connect_local(job::run_base() + "/" + job, "control"); }
+
+// Sends the request and hands each line of the answer to `progress`; returns the last one.
+json ask(Fd socket, const std::string& job, const job::ControlRequest& request, double timeout,
+         const std::function<void(const json&)>& progress = nullptr) {
+    std::string line = job::to_json(request) + "\n";
+    write_all(socket.get(), line.data(), line.size(), "the control socket of job " + job);
+    std::string in;
+    int64_t end = job::now_ms() + static_cast<int64_t>(timeout * 1000);
+    for (;;) {
+        for (size_t at; (at = in.find('\n')) != std::string::npos;) {
+            json answer = json::parse(in.substr(0, at), nullptr, false);
+            in.erase(0, at + 1);
+            if (!answer.is_object()) fail("job {} answers in a language this command does not know", job);
+            if (answer.value("done", false)) return answer;
+            if (progress) progress(answer);
+        }
+        pollfd wait{socket.get(), POLLIN, 0};
+        int64_t left = end - job::now_ms();
+        if (left <= 0 || ::poll(&wait, 1, static_cast<int>(std::min<int64_t>(left, 3600000))) == 0) {
+            if (left > 3600000) continue;
+            throw Error(fmt::format("job {} does not answer", job), ExitCode::timeout);
+        }
+        char buffer[16384];
+        ssize_t n = ::recv(socket.get(), buffer, sizeof buffer, 0);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) fail("job {} ended before it answered", job);
+        in.append(buffer, static_cast<size_t>(n));
+    }
+}
+
+std::vector<std::string> running_jobs() {
+    std::vector<std::string> jobs;
+    std::string base = job::run_base();
+    std::error_code ignored;
+    for (const std::string& name : job::living(base))
+        if (fs::exists(base + "/" + name + "/control", ignored)) jobs.push_back(name);
+    return jobs;
+}
+
+json status_of(const std::string& job, bool diagnosis = false) {
+    Fd socket = connect_to(job);
+    if (!socket) return nullptr;
+    job::ControlRequest request;
+    request.verb = "status";
+    request.diagnosis = diagnosis;
+    try {
+        return ask(std::move(socket), job, request, 30);
+    } catch (const Error&) {
+        return nullptr;  // it is just ending
+    }
+}
+
+std::string find_job(const JobChoice& which) {
+    std::vector<std::string> jobs = running_jobs();
+    if (!which.job.empty()) {
+        if (std::find(jobs.begin(), jobs.end(), which.job) == jobs.end())
+            no_job(fmt::format("no job called {} is running{}", which.job,
+                               jobs.empty() ? "" : fmt::format("; running: {}", fmt::join(jobs, ", "))));
+        return which.job;
+    }
+    if (!which.ckpt_dir.empty()) {
+        std::error_code error;
+        fs::path wanted = fs::weakly_canonical(which.ckpt_dir, error);
+        for (const std::string& job : jobs) {
+            json status = status_of(job);
+            if (status.is_object() && fs::weakly_canonical(status.value("ckpt_dir", ""), error) == wanted)
+                return job;
+        }
+        no_job(fmt::format("no running job writes to {}", wanted.string()));
+    }
+    if (jobs.empty()) no_job("no job is running");
+    if (jobs.size() > 1)
+        no_job(fmt::format("{} jobs are running: choose one with --job: {}", jobs.size(),
+                           fmt::join(jobs, ", ")));
+    return jobs[0];
+}
+
+Fd connect_or_fail(const std::string& job) {
+    Fd socket = connect_to(job);
+    if (!socket) no_job(fmt::format("job {} is just ending", job));
+    return socket;
+}
+
+void print_json(json j) {
+    j.erase("done");
+    std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+}
+
+void print_status(const json& s) {
+    auto text = [&](const char* name) { return s.value(name, std::string()); };
+    std::string hosts;
+    for (const json& node : s["nodes"])
+        hosts += fmt::format("{}{} ({} ranks)", hosts.empty() ? "" : ", ", node.value("host", ""),
+                             node.value("ranks", 0));
+    std::printf("job %s: %s", text("job").c_str(), text("state").c_str());
+    if (text("phase") != text("state")) std::printf(", %s", text("phase").c_str());
+    std::printf("\n  command      ");
+    for (const json& word : s["command"]) std::printf("%s ", word.get<std::string>().c_str());
+    std::printf("\n  ranks        %d on %s\n  mpi          %s\n  checkpoints  %d in %s\n", s.value("size", 0),
+                hosts.empty() ? "no node yet" : hosts.c_str(), text("mpi_version").c_str(),
+                s.value("checkpoints", 0), text("ckpt_dir").c_str());
+    std::printf("  running for  %.0f s, supervisor pid %d\n", s.value("seconds", 0.0), s.value("pid", 0));
+    if (!text("restored").empty()) std::printf("  restarted    from %s\n", text("restored").c_str());
+    if (!text("trouble").empty()) std::printf("  trouble      %s\n", text("trouble").c_str());
+    if (s["last"].is_object()) std::printf("  last         %s\n", s["last"].value("line", "").c_str());
+    if (!text("diagnosis").empty()) std::printf("%s", text("diagnosis").c_str());
+}
+
+}  // namespace
+
+int checkpoint(const CheckpointOptions& options) {
+    std::string job = find_job(options.which);
+    job::ControlRequest request;
+    request.verb = "checkpoint";
+    request.stop = options.stop;
+    request.timeout = options.timeout;
+    bool terminal = !options.json && ::isatty(2);
+    // The root ends a phase that lasts too long; this is only for a root that hangs.
+    json answer = ask(connect_or_fail(job), job, request,
+                      2 * (options.timeout > 0 ? options.timeout : 3600) + 7200, [&](const json& progress) {
+                          if (terminal)
+                              std::fprintf(stderr, "\r\033[K%s …", progress.value("phase", "").c_str());
+                      });
+    if (terminal) std::fprintf(stderr, "\r\033[K");
+    int code = answer.value("code", 1);
+    if (options.json) print_json(answer);
+    std::string line = answer.value("line", "");
+    if (code == 0) {
+        if (!options.json) std::printf("%s\n", line.c_str());
+    } else {
+        // The first line says what; a diagnosis follows.
+        std::fprintf(stderr, "fermata: error: %s\n", line.c_str());
+    }
+    return code;
+}
+
+int status(const StatusOptions& options) {
+    if (options.which.job.empty() && options.which.ckpt_dir.empty()) {
+        std::vector<std::string> jobs = running_jobs();
+        if (jobs.size() != 1) {
+            json all = json::array();
+            for (const std::string& job : jobs)
+                if (json one = status_of(job, options.diagnosis); one.is_object())
+                    all.push_back(std::move(one));
+            if (options.json) {
+                for (json& one : all) one.erase("done");
+                print_json(all);
+            } else if (all.empty()) {
+                std::printf("no job is running\n");
+            }
+            if (!options.json)
+                for (const json& one : all) print_status(one);
+            return 0;
+        }
+    }
+    std::string job = find_job(options.which);
+    json answer = status_of(job, options.diagnosis);
+    if (!answer.is_object()) no_job(fmt::format("job {} is just ending", job));
+    if (options.json)
+        print_json(answer);
+    else
+        print_status(answer);
+    return 0;
+}
+
+int cancel(const CancelOptions& options) {
+    std::string job = find_job(options.which);
+    job::ControlRequest request;
+    request.verb = "cancel";
+    request.checkpoint_only = options.checkpoint_only;
+    json answer = ask(connect_or_fail(job), job, request, 30);
+    int code = answer.value("code", 1);
+    if (options.json)
+        print_json(answer);
+    else if (code == 0)
+        std::printf("%s\n", answer.value("line", "").c_str());
+    if (code != 0) std::fprintf(stderr, "fermata: error: %s\n", answer.value("line", "").c_str());
+    return code;
+}
+
+}  // namespace fermata::cli

@@ -1,0 +1,47 @@
+// What the subcommands of `fermata` do once the command line is understood. All return the exit code.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace fermata::cli {
+
+// Which running job is meant: by name, by its checkpoint directory, or the only one.
+struct JobChoice {
+    std::string job, ckpt_dir;
+};
+
+struct CheckpointOptions {
+    JobChoice which;
+    bool stop = false, json = false;
+    double timeout = 0;
+};
+int checkpoint(const CheckpointOptions& options);
+
+struct StatusOptions {
+    JobChoice which;
+    bool diagnosis = false, json = false;
+};
+int status(const StatusOptions& options);
+
+struct CancelOptions {
+    JobChoice which;
+    bool checkpoint_only = false, json = false;
+};
+int cancel(const CancelOptions& options);
+
+struct StoreOptions {
+    std::string ckpt_dir = "fermata-ckpt";
+    std::optional<uint32_t> generation;
+    bool json = false, regions = false;
+};
+int list(const StoreOptions& options);
+int verify(const StoreOptions& options);
+int inspect(const StoreOptions& options);
+
+int doctor(bool json);
+// `fermata run --check`: what a program needs, and whether this installation has it.
+int check_program(const std::string& program, bool json);
+
+}  // namespace fermata::cli

@@ -1,0 +1,141 @@
+// `fermata doctor`: what this machine has of what Fermata needs; `fermata run --check`: what a program needs
+// of it.
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "job/launch.h"
+#include "job/run_dir.h"
+#include "split/loader/program.h"
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace fermata::cli {
+namespace {
+
+struct Finding {
+    std::string what;
+    bool ok = true;
+    bool needed = false;  // a job cannot run without it
+    std::string found;
+};
+
+// AT_HWCAP2 bit 1 on x86-64: wrfsbase may be used by programs.
+constexpr unsigned long kFsgsbase = 2;
+
+std::vector<Finding> look_around() {
+    std::vector<Finding> all;
+    utsname system{};
+    ::uname(&system);
+    all.push_back({"kernel", true, false, fmt::format("{} {}", system.sysname, system.release)});
+    bool fsgsbase = (::getauxval(AT_HWCAP2) & kFsgsbase) != 0;
+    all.push_back(
+        {"fsgsbase", fsgsbase, false, fsgsbase ? "yes" : "no: crossings between the halves are slower"});
+    long barriers = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    bool membarrier = barriers > 0 && (barriers & MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    all.push_back({"membarrier", membarrier, true, membarrier ? "yes" : "no: checkpoints would be unsafe"});
+    bool pidfd = false;
+    if (int fd = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)); fd >= 0) {
+        pidfd = true;
+        ::close(fd);
+    }
+    all.push_back({"pidfd", pidfd, false, pidfd ? "yes" : "no: ranks of a dead job may be left running"});
+    rlimit space{}, files{}, stack{};
+    ::getrlimit(RLIMIT_AS, &space);
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    ::getrlimit(RLIMIT_STACK, &stack);
+    bool unlimited = space.rlim_cur == RLIM_INFINITY;
+    all.push_back(
+        {"address space", unlimited, true,
+         unlimited ? "unlimited" : fmt::format("{} KiB; use ulimit -v unlimited", space.rlim_cur / 1024)});
+    all.push_back({"open files", files.rlim_cur >= 256, false,
+                   fmt::format("{} (at most {})", files.rlim_cur, files.rlim_max)});
+    all.push_back({"stack", true, false,
+                   stack.rlim_cur == RLIM_INFINITY
+                       ? "unlimited: ranks start again with 8 MiB and a top-down layout"
+                       : human_size(stack.rlim_cur)});
+    try {
+        all.push_back({"run directory", true, true, job::run_base()});
+    } catch (const Error& error) {
+        all.push_back({"run directory", false, true, error.what()});
+    }
+    job::Places places = job::find_places();
+    std::string noded = places.libexec + "/noded";
+    all.push_back({"node daemon", ::access(noded.c_str(), X_OK) == 0, true, noded});
+    std::string fronts;
+    std::error_code error;
+    for (fs::directory_iterator at(places.front_dir, error), end; !error && at != end; at.increment(error))
+        fronts += (fronts.empty() ? "" : " ") + at->path().filename().string();
+    all.push_back({"fronts", !fronts.empty(), true,
+                   fmt::format("{}: {}", places.front_dir, fronts.empty() ? "none" : fronts)});
+    bool any = false;
+    for (const job::Launcher& launcher : job::all_launchers(places)) {
+        std::string found;
+        if (launcher.mpiexec.empty())
+            found = "no mpiexec in PATH";
+        else
+            found = fmt::format("{} ({})", launcher.mpiexec, job::version_of(launcher));
+        if (launcher.lower.empty()) found += "; no lower half built for it";
+        any = any || launcher.usable();
+        all.push_back({launcher.mpi, launcher.usable(), false, found});
+    }
+    if (!any) all.push_back({"mpi", false, true, "no usable MPI library"});
+    return all;
+}
+
+}  // namespace
+
+int doctor(bool as_json) {
+    bool good = true;
+    json j = json::array();
+    for (const Finding& f : look_around()) {
+        if (!f.ok && f.needed) good = false;
+        if (as_json)
+            j.push_back({{"what", f.what}, {"ok", f.ok}, {"needed", f.needed}, {"found", f.found}});
+        else
+            std::printf("%-4s %-14s %s\n",
+                        f.ok       ? "ok"
+                        : f.needed ? "FAIL"
+                                   : "-",
+                        f.what.c_str(), f.found.c_str());
+    }
+    if (as_json) std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    return good ? 0 : 1;
+}
+
+int check_program(const std::string& program, bool as_json) {
+    job::Places places = job::find_places();
+    split::ProgramCheck check = split::inspect_program(program, places.front_dir);
+    std::vector<std::string> lacking = check.missing;
+    for (const std::string& name : check.mpi_names)
+        if (::access((places.front_dir + "/" + name).c_str(), R_OK) != 0) lacking.push_back(name);
+    std::string verdict = check.error;
+    if (verdict.empty() && !lacking.empty())
+        verdict = fmt::format("{} needs libraries that are not there: {}", program, fmt::join(lacking, ", "));
+    if (as_json) {
+        json j = {{"ok", verdict.empty()},        {"error", verdict},
+                  {"program", check.program},     {"binary", check.binary},
+                  {"mpi", name_of(check.abi)},    {"mpi_libraries", check.mpi_names},
+                  {"libraries", check.libraries}, {"missing", lacking}};
+        std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    } else if (verdict.empty()) {
+        std::printf("%s: %s, ABI %s (%s)\n", check.program.c_str(), check.binary.c_str(), name_of(check.abi),
+                    fmt::format("{}", fmt::join(check.mpi_names, ", ")).c_str());
+    }
+    if (!verdict.empty()) fail("{}", verdict);
+    return 0;
+}
+
+}  // namespace fermata::cli

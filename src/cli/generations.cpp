@@ -1,0 +1,161 @@
+// Commands that read a checkpoint directory.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "image/image.h"
+#include "store/store.h"
+
+using nlohmann::json;
+
+namespace fermata::cli {
+namespace {
+
+void print(const json& j) {
+    std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+}
+
+json summary(const store::GenerationInfo& info) {
+    json j = {{"generation", store::generation_name(info.number)}, {"directory", info.directory}};
+    if (!info.manifest) {
+        j["state"] = info.damage.empty() ? "incomplete" : "damaged";
+        j["damage"] = info.damage;
+        return j;
+    }
+    const store::Manifest& m = *info.manifest;
+    j["state"] = "complete";
+    j["created"] = m.created;
+    j["job"] = m.job_name;
+    j["mpi"] = m.mpi;
+    j["command"] = m.command;
+    j["ranks"] = m.images.size();
+    j["bytes"] = m.bytes();
+    j["phases"] = m.phases;
+    return j;
+}
+
+std::string command_line(const store::Manifest& m) { return fmt::format("{}", fmt::join(m.command, " ")); }
+
+// Compares every byte; "" or what is wrong.
+std::string damage_of(const store::GenerationInfo& info) {
+    if (!info.manifest) return info.damage.empty() ? "it was never committed" : info.damage;
+    for (const store::ImageEntry& entry : info.manifest->images) {
+        try {
+            image::Reader reader(info.directory + "/" + entry.file);
+            if (reader.summary().checksum.hex() != entry.checksum)
+                return fmt::format("{}/{} is not the image that the manifest names", info.directory,
+                                   entry.file);
+            reader.verify();
+        } catch (const Error& error) {
+            return error.what();
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+int list(const StoreOptions& options) {
+    store::Store store = store::Store::for_reading(options.ckpt_dir);
+    json all = json::array();
+    for (const store::GenerationInfo& info : store.list()) {
+        if (options.json) {
+            all.push_back(summary(info));
+        } else if (info.manifest) {
+            const store::Manifest& m = *info.manifest;
+            std::printf("%s  %s  %zu ranks  %10s  %-7s  %s\n", store::generation_name(info.number).c_str(),
+                        m.created.c_str(), m.images.size(), human_size(m.bytes()).c_str(), m.mpi.c_str(),
+                        command_line(m).c_str());
+        } else {
+            std::printf("%s  %s\n", store::generation_name(info.number).c_str(),
+                        info.damage.empty() ? "incomplete" : ("damaged: " + info.damage).c_str());
+        }
+    }
+    if (options.json) print(all);
+    return 0;
+}
+
+int verify(const StoreOptions& options) {
+    store::Store store = store::Store::for_reading(options.ckpt_dir);
+    json all = json::array();
+    bool good = true, any = false;
+    for (const store::GenerationInfo& info : store.list()) {
+        if (options.generation && *options.generation != info.number) continue;
+        if (!options.generation && !info.manifest && info.damage.empty())
+            continue;  // never committed: nothing to verify
+        any = true;
+        std::string damage = damage_of(info);
+        good = good && damage.empty();
+        std::string name = store::generation_name(info.number);
+        if (options.json)
+            all.push_back({{"generation", name}, {"ok", damage.empty()}, {"damage", damage}});
+        else if (damage.empty())
+            std::printf("%s  right, %s\n", name.c_str(), human_size(info.manifest->bytes()).c_str());
+        else
+            std::fprintf(stderr, "fermata: error: %s: %s\n", name.c_str(), damage.c_str());
+    }
+    if (!any)
+        throw Error(fmt::format("no generation{} in {}",
+                                options.generation ? " " + store::generation_name(*options.generation) : "",
+                                options.ckpt_dir),
+                    ExitCode::damaged);
+    if (options.json) print(all);
+    return static_cast<int>(good ? ExitCode::ok : ExitCode::damaged);
+}
+
+int inspect(const StoreOptions& options) {
+    store::Store store = store::Store::for_reading(options.ckpt_dir);
+    store::GenerationInfo info = store.choose(options.generation, true);
+    const store::Manifest& m = *info.manifest;
+    json j = summary(info);
+    j["images"] = json::array();
+    for (const store::ImageEntry& entry : m.images) {
+        image::Reader reader(info.directory + "/" + entry.file);
+        uint64_t data = 0, chunks = 0;
+        for (const image::Region& region : reader.regions())
+            for (const image::Chunk& chunk : region.chunks) data += chunk.length, ++chunks;
+        json image = {{"rank", entry.rank},
+                      {"file", entry.file},
+                      {"bytes", entry.bytes},
+                      {"checksum", entry.checksum},
+                      {"regions", reader.regions().size()},
+                      {"chunks", chunks},
+                      {"data", data}};
+        for (const image::Blob& blob : reader.blobs()) image["blobs"][blob.name] = blob.bytes.size();
+        if (options.regions)
+            for (const image::Region& region : reader.regions()) {
+                uint64_t length = 0;
+                for (const image::Chunk& chunk : region.chunks) length += chunk.length;
+                image["region_list"].push_back(
+                    {{"address",
+                      region.chunks.empty() ? "" : fmt::format("{:#x}", region.chunks.front().address)},
+                     {"saved", length},
+                     {"chunks", region.chunks.size()}});
+            }
+        j["images"].push_back(std::move(image));
+    }
+    if (options.json) {
+        print(j);
+        return 0;
+    }
+    std::printf("%s  %s  job %s\n  command  %s\n  mpi      %s\n  size     %s in %zu images\n",
+                store::generation_name(info.number).c_str(), m.created.c_str(), m.job_name.c_str(),
+                command_line(m).c_str(), m.mpi.c_str(), human_size(m.bytes()).c_str(), m.images.size());
+    std::printf("  phases  ");
+    for (auto& [name, seconds] : m.phases) std::printf(" %s %.3f s", name.c_str(), seconds);
+    std::printf("\n");
+    for (const json& image : j["images"]) {
+        std::printf("  rank %6d  %10s  %zu regions, %zu chunks\n", image["rank"].get<int>(),
+                    human_size(image["bytes"].get<uint64_t>()).c_str(), image["regions"].get<size_t>(),
+                    image["chunks"].get<size_t>());
+        if (options.regions)
+            for (const json& region : image["region_list"])
+                std::printf("    %-16s %10s\n", region["address"].get<std::string>().c_str(),
+                            human_size(region["saved"].get<uint64_t>()).c_str());
+    }
+    return 0;
+}
+
+}  // namespace fermata::cli

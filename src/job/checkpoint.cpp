@@ -1,0 +1,258 @@
+// A checkpoint, as the root leads it: the list of its phases, and what it waits for in each.
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "job/root.h"
+
+namespace fermata::job {
+namespace {
+
+int64_t now_us() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
+}
+
+double now_s() { return static_cast<double>(now_us()) * 1e-6; }
+
+}  // namespace
+
+Outcome Root::checkpoint(const Request& request) {
+    auto all = static_cast<uint32_t>(size_);
+    double start = now_s();
+    double end = start + (request.timeout > 0 ? request.timeout : settings_.limits.checkpoint);
+    ++epoch_;
+    in_checkpoint_ = true;
+    cancel_ = false;
+    client_ = request.client;
+    now_ = {};
+    heard_ = {};
+    generation_ = {};
+    try {
+        enter("request");
+        if (finalize_released_)
+            throw Abandoned{"the job is in MPI_Finalize: it ends by itself", ExitCode::refused};
+        if (!running_ && somebody_gone_.empty())
+            throw Abandoned{
+                size_ == 0 ? "the job has not started: none of its ranks has come up"
+                           : fmt::format("the job has not started: {} of {} ranks are there", here_, size_),
+                ExitCode::refused};
+        until([&] { return running_; }, end, "the job to start");
+        store_.check_space(last_.ok ? last_.bytes + last_.bytes / 10 : 0);
+        generation_ = store_.begin();
+        now_.generation = store::generation_name(generation_.number);
+        clock_child_.clear();
+        for (auto& [id, node] : tree_.nodes())
+            if (node.ranks > 0) clock_child_.emplace(id, clock_child_.size());
+        clock_ = std::make_unique<clock::Root>(clock_child_.size());
+        tree_.broadcast(wire::Begin{epoch_, now_.generation});
+        clock_->begin(epoch_, static_cast<uint64_t>(now_ms()) * 1000000);
+        pump_clock();
+
+        enter("targets");
+        until([&] { return clock_->phase() != clock::Root::Phase::request; }, end,
+              "every rank to report its collectives");
+
+        enter("converge");
+        until([&] { return clock_->declared(); }, end, "the ranks to reach a safe state");
+        double standing = now_s();
+
+        enter("freeze");
+        tree_.broadcast(wire::Freeze{epoch_});
+        until([&] { return heard_.frozen == all; }, end, "every thread to stand");
+
+        enter("drain");
+        drain(end);
+
+        enter("suspend");
+        save(request);
+
+        enter("commit");
+        leave_phase();  // the manifest holds the times of all phases before it
+        enter("commit");
+        store_.commit(generation_, manifest());
+        for (auto& image : heard_.saved) now_.bytes += image.bytes;
+        generation_ = {};
+        if (settings_.keep > 0) store_.retain(settings_.keep);
+
+        enter("resume");
+        if (request.stop) {
+            // The ranks stay frozen until mpiexec ends them (end_mpiexec).
+        } else {
+            if (heard_.resumed < all) tree_.broadcast(wire::Resume{epoch_});
+            until([&] { return heard_.resumed >= all; }, now_s() + settings_.limits.resume,
+                  "every rank to resume");
+        }
+        leave_phase();
+        last_cost_ = now_s() - standing;
+        now_.ok = true;
+        now_.seconds = now_s() - start;
+        ++checkpoints_;
+        std::string times;
+        for (auto& [name, seconds] : now_.phases) times += fmt::format(" {} {:.3f} s,", name, seconds);
+        times.pop_back();
+        now_.line = fmt::format("generation {} in {}: {},{}", now_.generation, settings_.ckpt_dir,
+                                human_size(now_.bytes), times);
+    } catch (const Abandoned& reason) {
+        now_.code = reason.code;
+        take_back(reason.why);
+    } catch (const Error& error) {  // the store: no space, not writable, …
+        now_.code = error.code();
+        take_back(error.what());
+    }
+    in_checkpoint_ = false;
+    clock_.reset();
+    phase_ = "";
+    return std::move(now_);
+}
+
+// Rounds until what was sent was received, and nothing is open.
+void Root::drain(double end) {
+    auto all = static_cast<uint32_t>(size_);
+    for (uint32_t round = 1;; ++round) {
+        heard_.round = round;
+        heard_.drained = 0;
+        heard_.sent = heard_.received = heard_.open = 0;
+        tree_.broadcast(wire::Drain{epoch_, round});
+        until([&] { return heard_.drained == all; }, end, "every rank to drain");
+        if (heard_.sent == heard_.received && heard_.open == 0) return;
+        if (round % 1000 == 0)
+            spdlog::warn("drain: {} sent, {} received, {} open", heard_.sent, heard_.received, heard_.open);
+        // Messages on their way need a moment: 1 ms, then longer.
+        double pause = now_s() + std::min(0.001 * round, 0.05);
+        until([&] { return now_s() >= pause; }, end,
+              "messages on their way to arrive (sent and received do not become equal)");
+    }
+}
+
+void Root::save(const Request& request) {
+    auto all = static_cast<uint32_t>(size_);
+    std::string options = settings_.save_options;
+    bool forked = !request.stop && options.find("forked") != std::string::npos;
+    if (request.stop && options.find("forked") != std::string::npos) options.erase(options.find("forked"), 6);
+    double end = now_s() + settings_.limits.save;
+    auto check = [&] {
+        if (!heard_.save_error.empty()) throw Abandoned{heard_.save_error};
+    };
+    tree_.broadcast(wire::Save{epoch_, generation_.directory, now_.generation, options});
+    if (forked) {
+        // Writers hold the ranks' memory: the job goes on while they write.
+        until([&] { return check(), heard_.captured == all || heard_.saved.size() == all; }, end,
+              "every rank to be captured");
+        tree_.broadcast(wire::Resume{epoch_});
+        enter("save");
+    }
+    until([&] { return check(), heard_.saved.size() == all; }, end, "every rank to write its image");
+    std::sort(heard_.saved.begin(), heard_.saved.end(),
+              [](const wire::Saved& a, const wire::Saved& b) { return a.rank < b.rank; });
+    if (!forked) {
+        // The ranks suspend their threads and write in one go: the agents' clocks tell where one ends.
+        leave_phase();
+        auto& [name, seconds] = now_.phases.back();
+        double both = seconds;
+        seconds = std::min(both, static_cast<double>(heard_.suspend_us) * 1e-6);
+        now_.phases.emplace_back("save", both - seconds);
+    }
+}
+
+store::Manifest Root::manifest() const {
+    store::Manifest m;
+    m.job = settings_.job_number;
+    m.job_name = settings_.job;
+    m.generation = generation_.number;
+    time_t now = ::time(nullptr);
+    struct tm local;
+    ::localtime_r(&now, &local);
+    char text[32];
+    ::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
+    m.created = text;
+    m.mpi = mpi_;
+    m.command = settings_.command;
+    for (const wire::Saved& image : heard_.saved)
+        m.images.push_back({static_cast<uint32_t>(image.rank), image.file, image.bytes, image.checksum});
+    for (auto& [name, seconds] : now_.phases) m.phases[name] = seconds;
+    return m;
+}
+
+// ---- the means
+// ----------------------------------------------------------------------------------------------------
+
+void Root::enter(const char* phase) {
+    leave_phase();
+    phase_ = phase;
+    phase_start_us_ = now_us();
+    spdlog::info("checkpoint {}: {}", epoch_, phase);
+    if (client_ >= 0) control_.say(client_, fmt::format("{{\"phase\":\"{}\"}}", phase));
+}
+
+void Root::leave_phase() {
+    if (!phase_.empty())
+        now_.phases.emplace_back(phase_, static_cast<double>(now_us() - phase_start_us_) * 1e-6);
+    phase_.clear();
+}
+
+// Serves everything else until `done`; gives the checkpoint up when it cannot succeed any more.
+template <class Done>
+void Root::until(Done done, double end, const char* what) {
+    for (;;) {
+        if (!heard_.refusal.empty()) throw Abandoned{heard_.refusal, ExitCode::refused};
+        if (fatal_) throw Abandoned{fatal_->line};
+        if (mpiexec_status_) throw Abandoned{"the job has ended"};
+        if (!somebody_gone_.empty()) throw Abandoned{somebody_gone_};
+        if (cancel_) throw Abandoned{"cancelled", ExitCode::refused};
+        if (done()) return;
+        double left = end - now_s();
+        if (left <= 0) {
+            std::string phase = phase_;
+            now_.diagnosis = diagnose();
+            throw Abandoned{fmt::format("timeout in phase {} while waiting for {}{}", phase, what,
+                                        now_.diagnosis.empty() ? "" : ":\n" + now_.diagnosis),
+                            ExitCode::timeout};
+        }
+        // The clock's root wants to be polled every few milliseconds while the ranks converge.
+        serve(static_cast<int>(std::clamp(left * 1000, 1.0, clock_ && !clock_->declared() ? 5.0 : 50.0)));
+    }
+}
+
+// Who waits where, as far as the ranks answer.
+std::string Root::diagnose() {
+    std::string protocol;
+    if (clock_ && !clock_->declared())
+        for (auto& [node, child] : clock_child_)
+            if (clock_->waiting_for(child) && tree_.nodes().count(node))
+                protocol +=
+                    fmt::format("ranks on {} have not reached the safe state\n", tree_.nodes()[node].host);
+    start_query();
+    while (!query_done() && !mpiexec_status_) serve(50);
+    query_end_ = 0;
+    std::string text = diagnosis_ + protocol;
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+}
+
+// The ranks forget the checkpoint, the store forgets the generation, the job goes on.
+void Root::take_back(const std::string& why) {
+    leave_phase();
+    now_.ok = false;
+    now_.line = why;
+    if (!generation_.directory.empty()) {
+        heard_.resumed = 0;
+        phase_ = "resume";
+        tree_.broadcast(wire::Cancel{epoch_, why});
+        // The dead do not resume: it is enough that all who are left do.
+        double end = now_s() + settings_.limits.resume;
+        while (heard_.resumed < static_cast<uint32_t>(here_) && !mpiexec_status_ && !fatal_ &&
+               now_s() < end) {
+            if (!somebody_gone_.empty()) end = std::min(end, now_s() + 2);
+            serve(50);
+        }
+        store_.abandon(generation_);
+        phase_.clear();
+    }
+    spdlog::warn("checkpoint {} is given up: {}", epoch_, why);
+}
+
+}  // namespace fermata::job

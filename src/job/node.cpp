@@ -1,0 +1,287 @@
+#include "job/node.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "job/local_socket.h"
+
+namespace fermata::job {
+namespace {
+
+constexpr uint32_t kMaxAgentPayload = 16u << 20;
+constexpr int kQueryMs = 2000;         // a rank that does not answer in this time is reported as silent
+constexpr int kGraceMs = 5000;         // after the root is gone, for mpiexec to end the ranks itself
+constexpr int kNobodyCameMs = 120000;  // a daemon that no rank ever found
+constexpr size_t kMaxDiagnosis = 64 << 10;
+
+}  // namespace
+
+Node::Node(AgentConfig config, RunDir dir, Fd listener, Channel root)
+    : config_(std::move(config)),
+      dir_(std::move(dir)),
+      listener_(std::move(listener)),
+      root_(std::move(root)),
+      idle_since_(now_ms()) {
+    root_.send(wire::NodeHello{config_.node, ::getpid()});
+}
+
+void Node::run() {
+    for (;;) {
+        turn(root_lost_ || query_end_ ? 100 : 1000);
+        int64_t now = now_ms();
+        if (query_end_ && now >= query_end_) answer_query(true);
+        if (root_.closed() && !root_lost_) {
+            spdlog::info("the root is gone");
+            root_lost_ = now;
+            ending_ = true;
+        }
+        if (root_lost_ && now - root_lost_ > kGraceMs) kill_ranks();
+        if (!agents_.empty()) {
+            idle_since_ = now;
+        } else if (root_lost_ || killed_ || (ever_ && now - idle_since_ > 500) ||
+                   now - idle_since_ > kNobodyCameMs) {
+            break;
+        }
+    }
+    root_.flush(1000);
+}
+
+void Node::turn(int timeout_ms) {
+    std::vector<pollfd> fds;
+    fds.push_back({listener_.get(), POLLIN, 0});
+    fds.push_back({root_.closed() ? -1 : root_.fd(), root_.events(), 0});
+    for (auto& agent : agents_) fds.push_back({agent->channel.fd(), agent->channel.events(), 0});
+    if (::poll(fds.data(), fds.size(), timeout_ms) < 0) return;
+
+    root_.serve(fds[1].revents);
+    while (auto message = root_.receive()) from_root(*message);
+    for (size_t i = 0; i + 2 < fds.size(); ++i) {
+        Agent& agent = *agents_[i];
+        agent.channel.serve(fds[i + 2].revents);
+        while (auto message = agent.channel.receive()) from_agent(agent, *message);
+    }
+    for (size_t i = agents_.size(); i-- > 0;)
+        if (agents_[i]->channel.closed()) drop(i);
+    if (fds[0].revents) accept_agents();
+    if (!joined_.empty()) {
+        root_.send(wire::Joined{std::move(joined_)});
+        joined_.clear();
+    }
+    pump_clock();
+    send_full_tallies();
+}
+
+void Node::accept_agents() {
+    for (;;) {
+        Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!fd) return;
+        Peer peer = peer_of(fd.get());
+        if (peer.uid != ::geteuid()) continue;
+        auto agent = std::make_unique<Agent>(Channel(std::move(fd), kMaxAgentPayload));
+        agent->pid = peer.pid;
+        if (peer.pid > 0) agent->process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+        agents_.push_back(std::move(agent));
+    }
+}
+
+uint32_t Node::ranks() const {
+    return static_cast<uint32_t>(
+        std::count_if(agents_.begin(), agents_.end(), [](auto& agent) { return agent->rank >= 0; }));
+}
+
+void Node::from_agent(Agent& agent, const wire::Message& message) {
+    if (auto* hello = std::get_if<wire::Hello>(&message)) {
+        if (hello->job_id != config_.job_id || hello->rank < 0 || agent.rank >= 0) {
+            spdlog::warn("a stranger at the agents' socket: pid {}", agent.pid);
+            ::shutdown(agent.channel.fd(), SHUT_RDWR);
+            return;
+        }
+        agent.rank = hello->rank;
+        ever_ = true;
+        joined_.push_back(*hello);
+        return;
+    }
+    if (agent.rank < 0) return;
+    spdlog::debug("rank {}: {}", agent.rank, wire::name_of(message));
+    // Answers to an older question are late and count no more.
+    auto current = [&](uint32_t epoch) { return epoch == tally_.epoch; };
+    if (auto* m = std::get_if<wire::Clock>(&message)) {
+        if (clock_ && agent.child >= 0 &&
+            !clock_->from_child(static_cast<size_t>(agent.child), wire::plain(m->bytes)))
+            spdlog::warn("rank {}: clock: {}", agent.rank, clock_->error());
+    } else if (auto* m = std::get_if<wire::Frozen>(&message)) {
+        if (!current(m->epoch)) return;
+        ++tally_.frozen;
+        tally_.sent += m->sent;
+    } else if (auto* m = std::get_if<wire::Drained>(&message)) {
+        if (!current(m->epoch) || m->round != tally_.round) return;
+        ++tally_.drained;
+        tally_.sent += m->sent;
+        tally_.received += m->received;
+        tally_.open += m->open;
+    } else if (auto* m = std::get_if<wire::Captured>(&message)) {
+        if (current(m->epoch)) ++tally_.captured;
+    } else if (auto* m = std::get_if<wire::Saved>(&message)) {
+        if (!current(m->epoch)) return;
+        tally_.saved.push_back(*m);
+        // Bad news travels at once.
+        if (!m->error.empty()) {
+            root_.send(wire::SavedList{m->epoch, {*m}});
+            tally_.saved.clear();
+        }
+    } else if (auto* m = std::get_if<wire::Resumed>(&message)) {
+        if (current(m->epoch)) ++tally_.resumed;
+    } else if (auto* m = std::get_if<wire::Restored>(&message)) {
+        if (m->ok)
+            ++tally_.restored;
+        else
+            root_.send(wire::Restored{false, m->error, 0});
+    } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
+        if (!query_end_ || agent.answered) return;
+        agent.answered = true;
+        ++diagnosed_;
+        size_t start = 0;
+        while (start < m->text.size() && diagnosis_.size() < kMaxDiagnosis) {
+            size_t end = std::min(m->text.find('\n', start), m->text.size());
+            if (end > start)
+                diagnosis_ += fmt::format("rank {} on {}: {}\n", agent.rank, config_.node,
+                                          m->text.substr(start, end - start));
+            start = end + 1;
+        }
+        answer_query(false);
+    } else if (std::get_if<wire::ArrivedFinalize>(&message)) {
+        ++finalized_;
+        root_.send(wire::ArrivedFinalize{1});
+    } else if (auto* m = std::get_if<wire::Refuse>(&message)) {
+        root_.send(wire::Refuse{m->epoch, fmt::format("rank {}: {}", agent.rank, m->why)});
+    } else if (auto* m = std::get_if<wire::Warning>(&message)) {
+        root_.send(*m);
+    } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
+        root_.send(*m);
+    } else {
+        spdlog::warn("rank {} sent {}, which is not for agents to send", agent.rank, wire::name_of(message));
+    }
+}
+
+void Node::from_root(const wire::Message& message) {
+    spdlog::debug("root: {}", wire::name_of(message));
+    auto question = [&](uint32_t epoch, uint32_t round = 0) {
+        auto restored = tally_.restored;
+        tally_ = {};
+        tally_.restored = restored;
+        tally_.epoch = epoch;
+        tally_.round = round;
+        broadcast(message);
+    };
+    if (auto* m = std::get_if<wire::Clock>(&message)) {
+        if (clock_ && !clock_->from_parent(wire::plain(m->bytes)))
+            spdlog::warn("root: clock: {}", clock_->error());
+    } else if (auto* m = std::get_if<wire::Begin>(&message)) {
+        int children = 0;
+        for (auto& agent : agents_) agent->child = agent->rank >= 0 ? children++ : -1;
+        clock_ = std::make_unique<clock::Node>(static_cast<size_t>(children));
+        question(m->epoch);
+    } else if (auto* m = std::get_if<wire::Freeze>(&message)) {
+        question(m->epoch);
+    } else if (auto* m = std::get_if<wire::Drain>(&message)) {
+        question(m->epoch, m->round);
+    } else if (auto* m = std::get_if<wire::Save>(&message)) {
+        question(m->epoch);
+    } else if (auto* m = std::get_if<wire::Resume>(&message)) {
+        // Not a new question: with a forked writer Saved comes after this.
+        tally_.resumed = 0;
+        broadcast(*m);
+    } else if (auto* m = std::get_if<wire::Cancel>(&message)) {
+        question(m->epoch);
+    } else if (std::get_if<wire::Query>(&message)) {
+        diagnosis_.clear();
+        diagnosed_ = 0;
+        query_end_ = now_ms() + kQueryMs;
+        for (auto& agent : agents_) agent->answered = false;
+        broadcast(message);
+        answer_query(false);
+    } else if (std::get_if<wire::FinalizeReleased>(&message) || std::get_if<wire::Stop>(&message)) {
+        ending_ = true;
+        broadcast(message);
+    } else if (std::get_if<wire::Go>(&message)) {
+        broadcast(message);
+    } else if (std::get_if<wire::Kill>(&message)) {
+        kill_ranks();
+    }
+}
+
+void Node::broadcast(const wire::Message& message) {
+    for (auto& agent : agents_)
+        if (agent->rank >= 0) agent->channel.send(message);
+}
+
+void Node::pump_clock() {
+    if (!clock_) return;
+    clock::Bytes bytes;
+    while (clock_->next_up(&bytes)) root_.send(wire::Clock{wire::packed(bytes)});
+    while (clock_->next_down(&bytes)) broadcast(wire::Clock{wire::packed(bytes)});
+}
+
+void Node::send_full_tallies() {
+    uint32_t all = ranks();
+    if (all == 0) return;
+    auto& t = tally_;
+    if (t.frozen == all) {
+        root_.send(wire::Frozen{t.epoch, t.sent, t.frozen});
+        t.frozen = 0, t.sent = 0;
+    }
+    if (t.drained == all) {
+        root_.send(wire::Drained{t.epoch, t.round, t.sent, t.received, t.open, t.drained});
+        t.drained = 0, t.sent = t.received = t.open = 0;
+    }
+    if (t.captured == all) {
+        root_.send(wire::Captured{t.epoch, t.captured});
+        t.captured = 0;
+    }
+    if (t.saved.size() == all) {
+        root_.send(wire::SavedList{t.epoch, std::move(t.saved)});
+        t.saved.clear();
+    }
+    if (t.resumed >= all) {
+        root_.send(wire::Resumed{t.epoch, t.resumed});
+        t.resumed = 0;
+    }
+    if (t.restored == all) {
+        root_.send(wire::Restored{true, "", t.restored});
+        t.restored = 0;
+    }
+}
+
+void Node::answer_query(bool late) {
+    if (!query_end_ || (!late && diagnosed_ < ranks())) return;
+    for (auto& agent : agents_)
+        if (agent->rank >= 0 && !agent->answered)
+            diagnosis_ += fmt::format("rank {} on {}: does not answer (pid {})\n", agent->rank, config_.node,
+                                      agent->pid);
+    root_.send(wire::Diagnosis{diagnosis_, ranks()});
+    query_end_ = 0;
+}
+
+void Node::drop(size_t index) {
+    Agent& agent = *agents_[index];
+    if (!agent.channel.error().empty())
+        spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
+    if (agent.rank >= 0) root_.send(wire::RankGone{agent.rank, agent.pid, config_.node, ending_});
+    agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
+    answer_query(false);
+}
+
+void Node::kill_ranks() {
+    ending_ = killed_ = true;
+    for (auto& agent : agents_)
+        if (agent->process) ::syscall(SYS_pidfd_send_signal, agent->process.get(), SIGKILL, nullptr, 0);
+}
+
+}  // namespace fermata::job

@@ -1,0 +1,72 @@
+// The node daemon: merges what the ranks of one node say, passes down what the root says, and ends what is
+// left of them when the job is over. One per job and node; single-threaded, one poll loop.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clock/tree.h"
+#include "job/agent_link.h"
+#include "job/channel.h"
+#include "job/run_dir.h"
+
+namespace fermata::job {
+
+class Node {
+  public:
+    Node(AgentConfig config, RunDir dir, Fd listener, Channel root);
+    // Serves until the job is gone from this node.
+    void run();
+
+  private:
+    struct Agent {
+        explicit Agent(Channel c) : channel(std::move(c)) {}
+        Channel channel;
+        int rank = -1;   // -1: has not said Hello yet
+        int child = -1;  // of the clock in this epoch
+        pid_t pid = 0;
+        Fd process;             // pidfd: ends this process and no other that got its number
+        bool answered = false;  // the question asked last (Tally, Diagnosis)
+    };
+    // Answers of this node's ranks to the newest question, sent up once all have answered.
+    struct Tally {
+        uint32_t epoch = 0, round = 0;
+        uint32_t frozen = 0, drained = 0, captured = 0, resumed = 0, restored = 0;
+        uint64_t sent = 0, received = 0, open = 0;
+        std::vector<wire::Saved> saved;
+    };
+
+    void turn(int timeout_ms);
+    void accept_agents();
+    void from_agent(Agent& agent, const wire::Message& message);
+    void from_root(const wire::Message& message);
+    void drop(size_t index);
+    void broadcast(const wire::Message& message);
+    void pump_clock();
+    void send_full_tallies();
+    void answer_query(bool late);
+    void kill_ranks();
+    uint32_t ranks() const;
+
+    AgentConfig config_;
+    RunDir dir_;
+    Fd listener_;
+    Channel root_;
+    std::vector<std::unique_ptr<Agent>> agents_;
+    std::vector<wire::Hello> joined_;     // not yet told to the root
+    std::unique_ptr<clock::Node> clock_;  // of this epoch
+    Tally tally_;
+    uint32_t finalized_ = 0;
+    bool ending_ = false;  // ranks may leave: finalized, stopped or killed
+    bool killed_ = false;
+    bool ever_ = false;
+    int64_t query_end_ = 0;  // 0 = no query open
+    std::string diagnosis_;
+    uint32_t diagnosed_ = 0;
+    int64_t root_lost_ = 0;
+    int64_t idle_since_;
+};
+
+}  // namespace fermata::job

@@ -1,0 +1,83 @@
+// libexec/fermata/noded: started by the ranks of a node (AgentLink::ensure_daemon), configured by FERMATA_….
+//
+// The process that was started returns as soon as <run dir>/<job>.<id>.<node>/agents exists, with one line on
+// stderr if that cannot be; a copy of it goes on as the daemon. Several may be started at once: one gets the
+// directory, the others leave.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "job/local_socket.h"
+#include "job/node.h"
+#include "job/root_address.h"
+#include "wire/auth.h"
+
+namespace fermata::job {
+namespace {
+
+// In the daemon; `ready` is called when the foreground process may return.
+template <class Ready>
+void serve(Ready ready) {
+    AgentConfig config = AgentConfig::from_environment();
+    if (config.job_id.empty()) fail("noded is started by the ranks of a job, not by hand");
+    start_log("node " + config.node);
+    ::unsetenv("FERMATA_KEY");
+    std::string base = run_base();
+    Fd listener;
+    // The directory appears complete: locked and listening.
+    std::string node_dir = config.node_dir();
+    RunDir dir = RunDir::create(base, node_dir.substr(node_dir.rfind('/') + 1),
+                                [&](const std::string& path) { listener = listen_local(path, "agents"); });
+    if (!dir) return ready();  // somebody was faster
+    Channel root = connect_to_root(config.root, wire::key_from_hex(config.key), 20000);
+    ready();
+    Node(std::move(config), std::move(dir), std::move(listener), std::move(root)).run();
+}
+
+}  // namespace
+}  // namespace fermata::job
+
+int main() {
+    int ready[2];
+    if (::pipe2(ready, O_CLOEXEC) != 0) return 1;
+    pid_t pid = ::fork();
+    if (pid < 0) return 1;
+    if (pid > 0) {
+        // The daemon writes a byte when it is ready, or ends.
+        ::close(ready[1]);
+        char c;
+        ssize_t n;
+        do n = ::read(ready[0], &c, 1);
+        while (n < 0 && errno == EINTR);
+        return n == 1 ? 0 : 1;
+    }
+    ::setsid();
+    ::signal(SIGHUP, SIG_IGN);
+    ::signal(SIGPIPE, SIG_IGN);
+    // A rank may block or ignore signals; the daemon starts clean of that.
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (::chdir("/") != 0) return 1;
+    try {
+        fermata::job::serve([&] {
+            // The rank that started us waits for the end of its pipe, which is our stderr so far.
+            const char* log = std::getenv("FERMATA_LOG") ? std::getenv("FERMATA_NODE_LOG") : nullptr;
+            int out = ::open(log ? log : "/dev/null", O_WRONLY | O_CREAT | O_APPEND, 0600);
+            if (out != 2) ::dup2(out, 2);
+            if (out > 2) ::close(out);
+            [[maybe_unused]] ssize_t n = ::write(ready[1], "r", 1);
+            ::close(ready[1]);
+        });
+    } catch (const fermata::Error& error) {
+        dprintf(2, "%s\n", error.what());
+        return 1;
+    } catch (const std::exception& error) {
+        dprintf(2, "node daemon: %s\n", error.what());
+        return 1;
+    }
+    return 0;
+}

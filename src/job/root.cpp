@@ -1,0 +1,430 @@
+#include "job/root.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "job/root_address.h"
+
+namespace fermata::job {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr int kTurnMs = 200;
+
+// Text of ranks may hold anything; JSON must not.
+std::string dump(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+Fd watch_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&set, signal);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!fd) fail_errno("cannot watch for signals");
+    return fd;
+}
+
+}  // namespace
+
+Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
+    : settings_(std::move(settings)),
+      store_(store::Store::for_writing(settings_.ckpt_dir)),
+      tree_(key),
+      control_(std::move(control_listener)),
+      signals_(watch_signals()),
+      started_(now_ms()) {
+    // The job before may have been killed a moment ago: its lock goes with its last process.
+    for (int64_t end = now_ms() + 2000;;) {
+        try {
+            store_.lock(settings_.job);
+            break;
+        } catch (const Error&) {
+            if (now_ms() > end) throw;
+            ::usleep(20000);
+        }
+    }
+    tree_.on_message = [this](int node, const wire::Message& message) { from_node(node, message); };
+    tree_.on_lost = [this](int node, const NodeInfo& info) { lost_node(node, info); };
+    control_.on_request = [this](int client, const ControlRequest& request) {
+        if (request.verb == "checkpoint") {
+            requests_.push_back({"command", request.stop, request.timeout, client});
+        } else if (request.verb == "cancel") {
+            // Of the checkpoint in progress, or of the whole job.
+            bool possible = in_checkpoint_ || !request.checkpoint_only;
+            if (in_checkpoint_) cancel_ = true;
+            if (!request.checkpoint_only) cancelled_ = true;
+            control_.say(client, dump({{"done", true},
+                                       {"code", possible ? 0 : 1},
+                                       {"line", possible ? "cancelled" : "no checkpoint is in progress"}}));
+            control_.finish(client);
+        } else if (request.verb == "status") {
+            status_clients_.push_back(client);
+            if (request.diagnosis) start_query();
+        } else {
+            control_.finish(client);
+        }
+    };
+}
+
+std::string Root::address() const { return addresses_of_this_host(tree_.port()); }
+
+// ---- the life of a job
+// ------------------------------------------------------------------------------------------
+
+int Root::watch(pid_t mpiexec) {
+    mpiexec_ = mpiexec;
+    while (!mpiexec_status_ && !stopped_ && !fatal_ && !cancelled_) {
+        serve(kTurnMs);
+        take_requests();
+        release_finalize();
+    }
+    if (!mpiexec_status_) end_mpiexec();
+    clear_up();
+    for (const Request& request : requests_) {
+        Outcome outcome;
+        outcome.line = "the job ended before the checkpoint began";
+        answer(request, outcome);
+    }
+    if (fatal_) say(fatal_->line);
+    return exit_code();
+}
+
+void Root::take_requests() {
+    if (next_due_ && now_ms() >= next_due_ && requests_.empty() && !finalize_released_) {
+        next_due_ = 0;
+        requests_.push_back({"interval", false, 0, -1});
+    }
+    if (requests_.empty()) return;
+    // A job that is still starting is given time; one that will never be complete is refused by checkpoint().
+    double joining = static_cast<double>(now_ms() - started_) / 1000;
+    if (!running_ && !finalize_released_ && somebody_gone_.empty() && joining < settings_.limits.join) return;
+    Request request = requests_.front();
+    requests_.pop_front();
+    Outcome outcome = checkpoint(request);
+    answer(request, outcome);
+    if (outcome.ok && request.stop) stopped_ = true;
+    if (!outcome.ok && request.origin == "signal" && request.stop && !mpiexec_status_)
+        ::kill(mpiexec_, SIGTERM);  // asked to go: without a checkpoint, then
+    plan_next();
+}
+
+void Root::answer(const Request& request, const Outcome& outcome) {
+    if (outcome.ok || !last_.ok) last_ = outcome;
+    if (request.client >= 0) {
+        json phases = json::object();
+        for (auto& [name, seconds] : outcome.phases) phases[name] = seconds;
+        control_.say(request.client,
+                     dump({{"done", true},
+                           {"ok", outcome.ok},
+                           {"code", static_cast<int>(outcome.ok ? ExitCode::ok : outcome.code)},
+                           {"line", outcome.line},
+                           {"job", settings_.job},
+                           {"generation", outcome.generation},
+                           {"directory", settings_.ckpt_dir},
+                           {"bytes", outcome.bytes},
+                           {"seconds", outcome.seconds},
+                           {"phases", phases},
+                           {"diagnosis", outcome.diagnosis}}));
+        control_.finish(request.client);
+    } else if (!mpiexec_status_ || outcome.ok) {
+        // Nobody asked by hand: failures are said, successes only on request. An interval that fell into the
+        // end of the job is nobody's failure.
+        if (!outcome.ok)
+            say(fmt::format("checkpoint ({}): {}", request.origin, outcome.line));
+        else if (settings_.verbose || request.stop)
+            say(outcome.line);
+    }
+}
+
+void Root::release_finalize() {
+    if (finalize_released_ || size_ == 0 || finalized_ < static_cast<uint32_t>(size_)) return;
+    finalize_released_ = true;
+    next_due_ = 0;
+    tree_.broadcast(wire::FinalizeReleased{});
+}
+
+// Ends the launcher and with it the ranks. Both launchers end their ranks on SIGTERM without a word on stderr
+// (seen with Open MPI 4.1.4 and MPICH 4.0.2), but say a lot when ranks leave on their own; Open MPI waits a
+// second for the ranks unless they are gone a little after its signal.
+void Root::end_mpiexec() {
+    ::kill(mpiexec_, SIGTERM);
+    int64_t start = now_ms();
+    bool helped = false;
+    while (!mpiexec_status_) {
+        serve(20);
+        int64_t waited = now_ms() - start;
+        if (!helped && waited > 300) {
+            tree_.broadcast(wire::Kill{});
+            helped = true;
+        }
+        if (waited > 10000) {
+            ::kill(mpiexec_, SIGKILL);
+            start = now_ms();
+        }
+    }
+}
+
+// Nothing of the job is left running: what the launcher did not end, the node daemons do.
+void Root::clear_up() {
+    tree_.broadcast(wire::Kill{});
+    int64_t end = now_ms() + 5000;
+    while (!tree_.nodes().empty() && now_ms() < end) serve(20);
+}
+
+int Root::exit_code() const {
+    if (stopped_) return static_cast<int>(ExitCode::to_be_continued);
+    if (fatal_) return fatal_->code;
+    int status = mpiexec_status_.value_or(0);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// Young's and Daly's first-order optimum from the measured cost of the last checkpoint.
+double Root::next_interval() const {
+    if (settings_.interval >= 0) return settings_.interval;
+    if (last_cost_ <= 0) return std::min(60.0, settings_.mtbf / 100);  // the first one measures
+    return std::max(std::sqrt(2 * last_cost_ * settings_.mtbf) - last_cost_, last_cost_ * 2);
+}
+
+void Root::plan_next() {
+    if (settings_.interval == 0 || finalize_released_) return;
+    next_due_ = now_ms() + std::max<int64_t>(1, static_cast<int64_t>(next_interval() * 1000));
+}
+
+// ---- events
+// -----------------------------------------------------------------------------------------------------
+
+void Root::serve(int timeout_ms) {
+    if (next_due_ && !in_checkpoint_)
+        timeout_ms = static_cast<int>(std::clamp<int64_t>(next_due_ - now_ms(), 0, timeout_ms));
+    std::vector<pollfd> fds;
+    fds.push_back({signals_.get(), POLLIN, 0});
+    size_t control = fds.size();
+    control_.add_to(fds);
+    size_t tree = fds.size();
+    tree_.add_to(fds);
+    if (::poll(fds.data(), fds.size(), timeout_ms) < 0) return;
+    tree_.serve(fds, tree);
+    control_.serve(fds, control);
+    if (fds[0].revents) signals();
+    pump_clock();
+    if (!status_clients_.empty() && (!query_end_ || query_done())) give_status();
+}
+
+void Root::signals() {
+    signalfd_siginfo info;
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+        switch (info.ssi_signo) {
+            case SIGCHLD: {
+                int status;
+                if (::waitpid(mpiexec_, &status, WNOHANG) == mpiexec_) mpiexec_status_ = status;
+                break;
+            }
+            case SIGUSR1:
+                requests_.push_back({"signal", false, 0, -1});
+                break;
+            case SIGTERM:
+                // First: keep the work, then go. Again, or when there is nothing to keep: go.
+                if (terms_++ == 0 && running_ && !finalize_released_)
+                    requests_.push_back({"signal", true, settings_.limits.grace, -1});
+                else if (!mpiexec_status_)
+                    ::kill(mpiexec_, SIGTERM);
+                break;
+            case SIGINT:
+            case SIGHUP:
+                // From the terminal they reach mpiexec as well; from a process only us.
+                if (info.ssi_code <= 0 && !mpiexec_status_)
+                    ::kill(mpiexec_, static_cast<int>(info.ssi_signo));
+                break;
+        }
+    }
+}
+
+void Root::joined(int node, const wire::Hello& hello) {
+    if (size_ == 0) {
+        size_ = hello.size;
+        mpi_ = hello.mpi;
+        mpi_version_ = hello.mpi_version;
+        if (size_ > 0) ranks_.resize(static_cast<size_t>(size_));
+        if (settings_.expected_ranks > 0 && !settings_.restored.empty() && size_ != settings_.expected_ranks)
+            fatal_ = wire::Fatal{fmt::format("error: generation {} has {} ranks, but mpiexec started {}",
+                                             settings_.restored, settings_.expected_ranks, size_),
+                                 static_cast<int>(ExitCode::failed)};
+    }
+    if (hello.size != size_ || hello.rank < 0 || hello.rank >= size_ ||
+        ranks_[static_cast<size_t>(hello.rank)].node >= 0) {
+        fatal_ = wire::Fatal{fmt::format("error: rank {} of {} on {} does not fit a job of {} ranks: does "
+                                         "the program match this mpiexec?",
+                                         hello.rank, hello.size, hello.host, size_),
+                             static_cast<int>(ExitCode::failed)};
+        return;
+    }
+    ranks_[static_cast<size_t>(hello.rank)] = {node, hello.pid};
+    ++tree_.nodes()[node].ranks;
+    ++here_;
+    if (everybody_is_here() && settings_.restored.empty()) {
+        running_ = true;
+        plan_next();
+    }
+}
+
+bool Root::everybody_is_here() const { return size_ > 0 && here_ == size_; }
+
+void Root::from_node(int node, const wire::Message& message) {
+    spdlog::debug("node {}: {}", node, wire::name_of(message));
+    auto current = [&](uint32_t epoch) { return in_checkpoint_ && epoch == epoch_; };
+    if (auto* m = std::get_if<wire::Clock>(&message)) {
+        auto child = clock_child_.find(node);
+        if (clock_ && child != clock_child_.end() &&
+            !clock_->from_child(child->second, wire::plain(m->bytes),
+                                static_cast<uint64_t>(now_ms()) * 1000000))
+            spdlog::warn("node {}: clock: {}", node, clock_->error());
+    } else if (auto* m = std::get_if<wire::Joined>(&message)) {
+        for (const wire::Hello& hello : m->ranks) joined(node, hello);
+    } else if (auto* m = std::get_if<wire::RankGone>(&message)) {
+        if (m->rank >= 0 && m->rank < size_ && ranks_[static_cast<size_t>(m->rank)].node == node) {
+            ranks_[static_cast<size_t>(m->rank)] = {};
+            --here_;
+        }
+        if (!m->clean && somebody_gone_.empty())
+            somebody_gone_ = fmt::format("rank {} (pid {} on {}) is gone", m->rank, m->pid, m->host);
+    } else if (auto* m = std::get_if<wire::Refuse>(&message)) {
+        if (current(m->epoch) && heard_.refusal.empty()) heard_.refusal = m->why;
+    } else if (auto* m = std::get_if<wire::Frozen>(&message)) {
+        if (current(m->epoch)) heard_.frozen += m->ranks;
+    } else if (auto* m = std::get_if<wire::Drained>(&message)) {
+        if (!current(m->epoch) || m->round != heard_.round) return;
+        heard_.drained += m->ranks;
+        heard_.sent += m->sent;
+        heard_.received += m->received;
+        heard_.open += m->open;
+    } else if (auto* m = std::get_if<wire::Captured>(&message)) {
+        if (current(m->epoch)) heard_.captured += m->ranks;
+    } else if (auto* m = std::get_if<wire::SavedList>(&message)) {
+        if (!current(m->epoch)) return;
+        for (const wire::Saved& image : m->images) {
+            heard_.suspend_us = std::max(heard_.suspend_us, image.suspend_us);
+            if (image.error.empty())
+                heard_.saved.push_back(image);
+            else if (heard_.save_error.empty())
+                heard_.save_error = image.error;
+        }
+    } else if (auto* m = std::get_if<wire::Resumed>(&message)) {
+        if (current(m->epoch)) heard_.resumed += m->ranks;
+    } else if (auto* m = std::get_if<wire::ArrivedFinalize>(&message)) {
+        finalized_ += m->ranks;
+    } else if (auto* m = std::get_if<wire::Restored>(&message)) {
+        if (!m->ok) {
+            if (!fatal_)
+                fatal_ = wire::Fatal{
+                    fmt::format("error: cannot restart from {}: {}", settings_.restored, m->error),
+                    static_cast<int>(ExitCode::failed)};
+            return;
+        }
+        restored_ranks_ += m->ranks;
+        if (size_ > 0 && restored_ranks_ == static_cast<uint32_t>(size_)) {
+            tree_.broadcast(wire::Go{});
+            running_ = true;
+            plan_next();
+        }
+    } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
+        if (!query_end_) return;
+        if (diagnosis_.size() < 100000) diagnosis_ += m->text;
+        ++query_nodes_;
+    } else if (auto* m = std::get_if<wire::Warning>(&message)) {
+        say(m->text);
+    } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
+        if (!fatal_) fatal_ = *m;
+    }
+}
+
+void Root::lost_node(int node, const NodeInfo& info) {
+    for (RankInfo& rank : ranks_) {
+        if (rank.node != node) continue;
+        rank = {};
+        --here_;
+        if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);
+    }
+}
+
+void Root::pump_clock() {
+    if (!clock_) return;
+    clock_->poll(static_cast<uint64_t>(now_ms()) * 1000000);
+    clock::Bytes bytes;
+    while (clock_->next_down(&bytes)) tree_.broadcast(wire::Clock{wire::packed(bytes)});
+}
+
+// ---- status
+// -----------------------------------------------------------------------------------------------------
+
+void Root::start_query() {
+    if (query_end_) return;
+    diagnosis_.clear();
+    query_nodes_ = 0;
+    query_end_ = now_ms() + 4000;
+    tree_.broadcast(wire::Query{});
+}
+
+bool Root::query_done() const { return query_nodes_ >= tree_.nodes().size() || now_ms() >= query_end_; }
+
+std::string Root::status_json() {
+    std::string state = in_checkpoint_            ? "checkpointing"
+                        : finalize_released_      ? "finishing"
+                        : !somebody_gone_.empty() ? "broken"
+                        : running_                ? "running"
+                                                  : "starting";
+    json nodes = json::array();
+    for (auto& [id, node] : tree_.nodes()) nodes.push_back({{"host", node.host}, {"ranks", node.ranks}});
+    json ranks = json::array();
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+        auto node = tree_.nodes().find(ranks_[r].node);
+        if (node != tree_.nodes().end())
+            ranks.push_back({{"rank", r}, {"pid", ranks_[r].pid}, {"host", node->second.host}});
+    }
+    json last;
+    if (!last_.line.empty())
+        last = {{"ok", last_.ok}, {"generation", last_.generation}, {"line", last_.line}};
+    return dump({{"done", true},
+                 {"code", 0},
+                 {"job", settings_.job},
+                 {"pid", ::getpid()},
+                 {"state", state},
+                 {"phase", phase_.empty() ? state : phase_},
+                 {"size", size_},
+                 {"ranks", ranks},
+                 {"nodes", nodes},
+                 {"mpi", mpi_},
+                 {"mpi_version", mpi_version_},
+                 {"protocol", settings_.protocol},
+                 {"ckpt_dir", settings_.ckpt_dir},
+                 {"command", settings_.command},
+                 {"seconds", static_cast<double>(now_ms() - started_) / 1000},
+                 {"checkpoints", checkpoints_},
+                 {"restored", settings_.restored},
+                 {"trouble", somebody_gone_},
+                 {"last", last},
+                 {"diagnosis", query_end_ ? diagnosis_ : ""}});
+}
+
+void Root::give_status() {
+    std::string json = status_json();
+    query_end_ = 0;
+    std::vector<int> clients = std::move(status_clients_);
+    status_clients_.clear();
+    for (int client : clients) {
+        control_.say(client, json);
+        control_.finish(client);
+    }
+}
+
+}  // namespace fermata::job

@@ -1,0 +1,174 @@
+// The root of a job: lives in `fermata run`, knows every node, serves the control socket, and leads
+// checkpoints.
+//
+// Single-threaded. serve() handles whatever has arrived and never waits for anything in particular; the
+// sequences that wait (checkpoint, diagnosis) call it in a loop with a deadline. Handlers only note what they
+// heard.
+#pragma once
+
+#include <sys/types.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "clock/tree.h"
+#include "job/control.h"
+#include "job/tree.h"
+#include "store/store.h"
+
+namespace fermata::job {
+
+// Seconds. A phase that takes longer is given up with a diagnosis; the job goes on.
+struct Limits {
+    double join = 120;        // until every rank of the job is known
+    double checkpoint = 600;  // request .. drain together, unless the request says otherwise
+    double save = 3600;
+    double resume = 60;
+    double grace = 30;  // SIGTERM: request .. commit
+};
+
+struct Settings {
+    std::string job;
+    std::string job_id;
+    uint64_t job_number = 0;  // image::Identity::job: the same over restarts
+    std::string ckpt_dir;     // absolute
+    std::string protocol = "cc-d";
+    std::string save_options;
+    std::vector<std::string> command;
+    int expected_ranks = 0;  // 0 = whatever mpiexec starts
+    std::string restored;    // generation this job was restarted from; empty = first start
+    double interval = 0;     // seconds; 0 = none, < 0 = auto (Young/Daly)
+    double mtbf = 86400;     // seconds between failures, for auto
+    unsigned keep = 0;       // generations; 0 = all
+    bool verbose = false;
+    Limits limits;
+};
+
+// One wish for a checkpoint.
+struct Request {
+    std::string origin;  // "command", "interval", "signal"
+    bool stop = false;
+    double timeout = 0;  // 0 = the default
+    int client = -1;     // who gets the answer
+};
+
+struct Outcome {
+    bool ok = false;
+    ExitCode code = ExitCode::failed;
+    std::string line;  // for people
+    std::string generation;
+    uint64_t bytes = 0;
+    double seconds = 0;                                  // request .. resume
+    std::vector<std::pair<std::string, double>> phases;  // seconds, in order
+    std::string diagnosis;
+};
+
+class Root {
+  public:
+    Root(Settings settings, const wire::Key& key, Fd control_listener);
+
+    std::string address() const;  // for FERMATA_ROOT
+
+    // Watches the job of this mpiexec until it ends; its exit code, or 85, or that of a fatal error.
+    int watch(pid_t mpiexec);
+
+  private:
+    // root.cpp
+    void serve(int timeout_ms);
+    void from_node(int node, const wire::Message& message);
+    void lost_node(int node, const NodeInfo& info);
+    void joined(int node, const wire::Hello& hello);
+    void signals();
+    void take_requests();
+    void answer(const Request& request, const Outcome& outcome);
+    void release_finalize();
+    void end_mpiexec();
+    void clear_up();
+    int exit_code() const;
+    bool everybody_is_here() const;
+    double next_interval() const;
+    void plan_next();
+    void start_query();
+    bool query_done() const;
+    std::string status_json();
+    void give_status();
+    void pump_clock();
+
+    // checkpoint.cpp
+    struct Abandoned {
+        std::string why;
+        ExitCode code = ExitCode::failed;
+    };
+    Outcome checkpoint(const Request& request);
+    void enter(const char* phase);
+    void leave_phase();
+    template <class Done>
+    void until(Done done, double end, const char* what);
+    void drain(double end);
+    void save(const Request& request);
+    store::Manifest manifest() const;
+    void take_back(const std::string& why);
+    std::string diagnose();
+
+    Settings settings_;
+    store::Store store_;
+    Tree tree_;
+    Control control_;
+    std::unique_ptr<clock::Root> clock_;  // of the checkpoint in progress
+    std::map<int, size_t> clock_child_;   // node -> child of clock_
+    Fd signals_;
+
+    // The job.
+    pid_t mpiexec_ = -1;
+    std::optional<int> mpiexec_status_;
+    int size_ = 0;  // 0: no rank has come yet
+    std::string mpi_, mpi_version_;
+    std::vector<RankInfo> ranks_;
+    int here_ = 0;
+    std::string somebody_gone_;  // first rank that left too early
+    uint32_t restored_ranks_ = 0;
+    bool running_ = false;  // all ranks are here and, after a restart, released
+    uint32_t finalized_ = 0;
+    bool finalize_released_ = false;
+    std::optional<wire::Fatal> fatal_;
+    bool cancelled_ = false;  // `fermata cancel`
+    bool stopped_ = false;    // checkpointed and stopped: exit 85
+    int terms_ = 0;           // SIGTERMs seen
+    int64_t started_;
+    int64_t next_due_ = 0;  // ms; 0 = no interval
+    uint32_t checkpoints_ = 0;
+    Outcome last_;
+    double last_cost_ = 0;  // seconds the job stood still
+
+    // Requests and the checkpoint in progress.
+    std::deque<Request> requests_;
+    uint32_t epoch_ = 0;
+    bool in_checkpoint_ = false;
+    bool cancel_ = false;
+    std::string phase_;  // empty = none
+    int client_ = -1;    // who asked and hears of each phase
+    int64_t phase_start_us_ = 0;
+    Outcome now_;
+    store::GenerationInfo generation_;
+    struct {
+        std::string refusal;
+        uint32_t frozen = 0, drained = 0, captured = 0, resumed = 0, round = 0;
+        uint64_t sent = 0, received = 0, open = 0;
+        uint64_t suspend_us = 0;
+        std::string save_error;
+        std::vector<wire::Saved> saved;
+    } heard_;
+
+    // Diagnosis.
+    int64_t query_end_ = 0;
+    size_t query_nodes_ = 0;
+    std::string diagnosis_;
+    std::vector<int> status_clients_;
+};
+
+}  // namespace fermata::job

@@ -1,0 +1,35 @@
+// `fermata run` and `fermata restart`: everything between the command line and the root.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job/root.h"
+
+namespace fermata::job {
+
+struct SubmitOptions {
+    int ranks = 0;
+    std::string mpi = "auto";
+    std::string ckpt_dir = "fermata-ckpt";
+    std::string job;  // empty = <program>-<pid>
+    std::string mpiexec_args;
+    std::string protocol = "cc-d";
+    std::string save_options;
+    double interval = 0;  // seconds; < 0 = auto
+    double mtbf = 86400;
+    std::optional<unsigned> keep;
+    int max_restarts = 0;
+    bool verbose = false;
+    Limits limits;
+    std::vector<std::string> command;    // run
+    std::optional<uint32_t> generation;  // restart; none = newest
+    bool fallback = false;               // restart
+};
+
+// Both stay in the foreground and return the exit code. Throw Error before anything was started.
+int run(const SubmitOptions& options);
+int restart(const SubmitOptions& options);
+
+}  // namespace fermata::job
