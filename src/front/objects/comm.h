@@ -58,12 +58,15 @@ inline CommObject* find_comm(uint32_t handle) noexcept {
 inline void comm_ref(CommObject* comm) noexcept { ref(comm); }
 void comm_unref(CommObject* comm) noexcept;
 
-// Predefined ones.
-extern CommObject comm_world, comm_self;
+// Predefined ones (storage that no static destructor touches: programs call MPI from exit handlers).
+extern CommObject& comm_world;
+extern CommObject& comm_self;
 // Head of the list of all live communicators except WORLD and SELF.
 CommObject* first_comm() noexcept;
 
 inline constexpr uint64_t kWorldUid = 1;
+// MPI_COMM_SELF is another communicator in every process.
+constexpr uint64_t self_uid(int32_t world_rank) { return uint64_t{1} << 61 | static_cast<uint32_t>(world_rank); }
 
 // Both sides of a communicator as one list, the same at all members: what the clock counts.
 Ranks clock_members(const CommObject& comm) noexcept;

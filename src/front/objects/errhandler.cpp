@@ -49,6 +49,7 @@ int handle(ErrhandlerObject* handler, uint32_t object, int code, const char* fun
         case ErrhandlerObject::Does::aborts: end_job(code, function);
         case ErrhandlerObject::Does::calls: break;
     }
+    if (handler->adapter == nullptr) end_job(code, function);  // before MPI_Init there are no handlers
     int told = code;
     // The handler may free itself or the object it belongs to.
     errhandler_ref(handler);

@@ -6,7 +6,7 @@
 namespace fermata::front {
 
 struct ErrhandlerObject : Object {
-    ErrhandlerObject() : Object(Kind::errhandler) {}
+    constexpr ErrhandlerObject() : Object(Kind::errhandler) {}
     enum class Does : uint32_t { aborts_all, aborts, returns, calls } does = Does::calls;
     Kind of = Kind::comm;      // whose errors: comm, win, file, session
     void* function = nullptr;  // the application's function

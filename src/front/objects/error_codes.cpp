@@ -84,7 +84,8 @@ struct OwnCodes {
     SpinLock lock;
     Vec<OwnCode> list;
 };
-OwnCodes own;
+Immortal<OwnCodes> own_storage;
+OwnCodes& own = own_storage.value;
 
 bool predefined_class(int code) { return code >= 0 && code < kClasses; }
 // Under the lock.

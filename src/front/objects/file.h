@@ -8,7 +8,6 @@ namespace fermata::front {
 
 struct FileObject : Object {
     FileObject() : Object(Kind::file) {}
-    uint64_t uid = 0;
     CommObject* comm = nullptr;  // a private communicator of the members, never seen by the application
     Text path;                   // as given, made absolute
     int32_t amode = 0;           // standard ABI values
@@ -23,6 +22,7 @@ struct FileObject : Object {
     // Pointers, in etype units, as asked from the library just before the image is written.
     int64_t position = 0;
     int64_t shared_position = 0;
+    bool shared_used = false;  // the shared pointer was moved: asking for it costs files and locks in ROMIO
     FileObject* next = nullptr;
     FileObject* previous = nullptr;
 };
@@ -30,5 +30,9 @@ struct FileObject : Object {
 inline FileObject* find_file(uint32_t handle) noexcept {
     return static_cast<FileObject*>(find_object(handle, Kind::file));
 }
+
+
+// Called by the wrappers that move the shared file pointer.
+void note_shared_pointer(mpi::File fh) noexcept;
 
 }  // namespace fermata::front

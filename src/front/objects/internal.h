@@ -13,7 +13,19 @@ namespace fermata::front {
 int op_make_real(OpObject* op) noexcept;
 int type_make_real(TypeObject* type) noexcept;
 
+int win_make_real(WinObject* win) noexcept;
+int file_make_real(FileObject* file) noexcept;
+// Agent, all ranks together, all threads stopped.
+int win_before_save(WinObject* win) noexcept;
+int file_before_save(FileObject* file) noexcept;
+
 OpObject* first_op() noexcept;
+int comm_make_real(CommObject* comm) noexcept;
+// A private communicator of the same members, for a window or a file: clock, handle and rebuild as any other, but no
+// attribute callbacks. Call it inside the scope of `parent`.
+int comm_make_private(CommObject* parent, CommObject** made) noexcept;
+// Inside a scope of `comm`, after a real barrier: drops the handle's reference.
+void comm_drop_private(CommObject* comm) noexcept;
 TypeObject* first_type() noexcept;  // oldest derived type
 WinObject* first_win() noexcept;
 FileObject* first_file() noexcept;

@@ -29,7 +29,15 @@ struct Object {
     int32_t refs = 1;          // the handle's own reference included; changed atomically
     bool predefined = false;   // never freed
     uint8_t pad[3] = {};
-    explicit Object(Kind k) : kind(k) {}
+    constexpr explicit Object(Kind k) : kind(k) {}
+};
+
+// A global that is made at load time and never destroyed.
+template <typename T>
+union Immortal {
+    T value;
+    Immortal() : value() {}
+    ~Immortal() {}
 };
 
 inline void ref(Object* object) noexcept { __atomic_fetch_add(&object->refs, 1, __ATOMIC_RELAXED); }

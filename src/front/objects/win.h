@@ -10,11 +10,24 @@ struct WinAttached {
     int64_t size;
 };
 
+struct WinLock {
+    int32_t target;
+    int32_t type;
+    int32_t assert;
+};
+
+// Memory of MPI_Win_allocate_shared: one mapping per process of the same pages, members one after the other.
+struct SharedSegment {
+    char* start = nullptr;
+    int64_t length = 0;     // bytes mapped
+    Vec<int64_t> sizes;     // by rank
+    Vec<int64_t> offsets;   // by rank, from start
+    Vec<int32_t> units;     // displacement units by rank
+};
+
 struct WinObject : Object {
     WinObject() : Object(Kind::win) {}
-    uint64_t uid = 0;
-    void* clock = nullptr;    // its own clock: the communicator may be freed before the window
-    CommObject* comm = nullptr;  // a private communicator of the window's members, never seen by the application
+    CommObject* comm = nullptr;  // private: the application may free its own before the window
     int32_t flavor = 0;  // standard ABI MPI_WIN_FLAVOR_*
     int32_t model = 0;
     void* base = nullptr;
@@ -22,16 +35,18 @@ struct WinObject : Object {
     int32_t disp_unit = 1;
     void* owned = nullptr;  // memory of MPI_Win_allocate, ours to unmap
     uint64_t owned_size = 0;
+    SharedSegment* shared = nullptr;
     InfoPairs info;
     Text name;
     ErrhandlerObject* errhandler = nullptr;
     Attributes attributes;
     Vec<WinAttached> attached;  // dynamic windows
     // Synchronisation state.
-    bool fenced = false;        // a fence opened an epoch
+    bool fenced = false;        // the last fence allowed an epoch after it; the same at all members
+    bool fence_open = false;    // ... and at the last save nobody had opened another kind since
     bool locked_all = false;    // MPI_Win_lock_all
     int32_t lock_all_assert = 0;
-    int32_t locks = 0;          // MPI_Win_lock: targets locked now
+    Vec<WinLock> locks;         // MPI_Win_lock: targets locked now
     int32_t started = 0;        // MPI_Win_start without MPI_Win_complete
     int32_t posted = 0;         // MPI_Win_post without MPI_Win_wait
     WinObject* next = nullptr;

@@ -1,0 +1,358 @@
+// Communicators: how they come, are found again at restart, and go.
+#include "front/objects/comm.h"
+
+#include "front/core/collective.h"
+#include "front/objects/api.h"
+#include "front/objects/comm_create.h"
+#include "front/objects/internal.h"
+#include "front/objects/uid.h"
+#include "front/p2p/p2p.h"
+
+namespace fermata::front {
+namespace {
+
+Immortal<CommObject> world_storage, self_storage;
+CommObject* comms;
+uint32_t fresh_counter;
+
+void link_comm(CommObject* comm) {
+    p2p_lock();
+    comm->next = comms;
+    if (comms != nullptr) comms->previous = comm;
+    comms = comm;
+    p2p_unlock();
+}
+
+void unlink_comm(CommObject* comm) {
+    p2p_lock();
+    (comm->previous != nullptr ? comm->previous->next : comms) = comm->next;
+    if (comm->next != nullptr) comm->next->previous = comm->previous;
+    p2p_unlock();
+}
+
+int read_side(RealComm real, bool remote, Ranks* ranks) {
+    int n = 0;
+    int rc = remote ? LOWER(Comm_remote_size)(real, &n) : LOWER(Comm_size)(real, &n);
+    if (rc != FM_SUCCESS) return rc;
+    ranks->assign(static_cast<size_t>(n), FM_UNDEFINED);
+    return LOWER(WorldRanksOfComm)(real, remote, n, ranks->data());
+}
+
+bool has_stranger(const Ranks& ranks) { return ranks::find(ranks, FM_UNDEFINED) >= 0; }
+
+int32_t least(const Ranks& ranks) {
+    int32_t result = ranks.empty() ? 0 : ranks[0];
+    for (int32_t world : ranks)
+        if (world < result) result = world;
+    return result;
+}
+
+// The last reference is gone.
+void destroy(CommObject* comm) {
+    unlink_comm(comm);
+    p2p_comm_gone(*comm);
+    if (comm->clock != nullptr) clock_unregister(*comm);
+    take_handle(comm);
+    RealComm real{comm->real};
+    if (comm->real != 0) LOWER(Comm_free)(&real);
+    errhandler_unref(comm->errhandler);
+    fm_delete(comm->topology);
+    fm_delete(comm);
+}
+
+}  // namespace
+
+CommObject& comm_world = world_storage.value;
+CommObject& comm_self = self_storage.value;
+
+CommObject* first_comm() noexcept { return comms; }
+
+uint64_t fresh_uid() noexcept {
+    return uid::fresh(front.world_rank, __atomic_add_fetch(&fresh_counter, 1, __ATOMIC_RELAXED));
+}
+
+Ranks clock_members(const CommObject& comm) noexcept {
+    if (!comm.inter) return comm.members;
+    Ranks all(comm.low ? comm.members : comm.remote);
+    const Ranks& rest = comm.low ? comm.remote : comm.members;
+    all.insert(all.end(), rest.begin(), rest.end());
+    return all;
+}
+
+void comm_set_sides(CommObject* comm, Ranks&& members, Ranks&& remote) noexcept {
+    comm->members = static_cast<Ranks&&>(members);
+    comm->remote = static_cast<Ranks&&>(remote);
+    comm->size = static_cast<int32_t>(comm->members.size());
+    comm->remote_size = static_cast<int32_t>(comm->remote.size());
+    comm->rank = ranks::find(comm->members, front.world_rank);
+    comm->low = comm->inter && least(comm->members) < least(comm->remote);
+    comm->stranger = has_stranger(comm->members) || has_stranger(comm->remote);
+}
+
+int comm_adopt(RealComm real, bool inter, const CommObject* same_members, CommObject** made) noexcept {
+    auto* comm = fm_new<CommObject>();
+    comm->real = static_cast<uint64_t>(real);
+    comm->inter = inter;
+    Ranks members, remote;
+    if (same_members != nullptr) {
+        members = same_members->members;
+        remote = same_members->remote;
+    } else {
+        int rc = read_side(real, false, &members);
+        if (rc == FM_SUCCESS && inter) rc = read_side(real, true, &remote);
+        if (rc != FM_SUCCESS) {
+            fm_delete(comm);
+            return rc;
+        }
+    }
+    comm_set_sides(comm, static_cast<Ranks&&>(members), static_cast<Ranks&&>(remote));
+    *made = comm;
+    return FM_SUCCESS;
+}
+
+void comm_publish(CommObject* comm, uint64_t uid, ErrhandlerObject* errhandler) noexcept {
+    comm->uid = uid;
+    comm->errhandler = errhandler;
+    errhandler_ref(errhandler);
+    give_handle(comm);
+    clock_register(*comm);
+    link_comm(comm);
+}
+
+uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creation) noexcept {
+    int32_t first = child.inter && !child.low ? child.remote[0] : child.members[0];
+    return uid::derived(parent.uid, creation, first);
+}
+
+void comm_unref(CommObject* comm) noexcept {
+    if (comm->predefined || !drop(comm)) return;
+    destroy(comm);
+}
+
+int comm_make_private(CommObject* parent, CommObject** made) noexcept {
+    RealComm real{};
+    if (int rc = LOWER(Comm_dup)(RealComm{parent->real}, &real)) return rc;
+    uint64_t creation = ++parent->creations;
+    if (int rc = comm_adopt(real, false, parent, made)) return rc;
+    comm_publish(*made, derived_uid(*parent, **made, creation), &errors_return);
+    return FM_SUCCESS;
+}
+
+void comm_drop_private(CommObject* comm) noexcept { comm_unref(comm); }
+
+namespace {
+
+// Comm_free and Comm_disconnect: the barrier makes sure that nobody still needs this communicator for a collective
+// when the first one forgets its clock.
+int leave_comm(Call& call, Comm* handle) {
+    CommObject* comm = find(*handle);
+    if (comm == nullptr || comm->predefined || comm->freed) return call.finish(FM_ERR_COMM);
+    if (int rc = attributes_delete_all({Owner::comm, comm->handle}, &comm->attributes))
+        return call.finish(*handle, rc);
+    {
+        CollectiveScope scope(call, *comm);
+        int rc = LOWER(Barrier)(RealComm{comm->real});
+        if (rc != FM_SUCCESS) {
+            scope.end();
+            return call.finish(*handle, rc);
+        }
+    }
+    // With requests still open the object lives on, real communicator and all, until the last of them is done:
+    // freeing a communicator is a local matter in MPICH and Open MPI once everybody agreed to it.
+    comm->freed = true;
+    comm_unref(comm);
+    *handle = FM_COMM_NULL;
+    return FM_SUCCESS;
+}
+
+int duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm) {
+    CommObject* parent = find(comm);
+    if (parent == nullptr) return call.finish(FM_ERR_COMM);
+    CommObject* made = nullptr;
+    {
+        CollectiveScope scope(call, *parent);
+        uint64_t creation = ++parent->creations;
+        RealComm real{};
+        // Hints are not for the library: it could take "no wildcards" at its word, and a drain uses them.
+        int rc = LOWER(Comm_dup)(RealComm{parent->real}, &real);
+        if (rc == FM_SUCCESS) rc = comm_adopt(real, parent->inter, parent, &made);
+        if (rc != FM_SUCCESS) {
+            scope.end();
+            return call.finish(comm, rc);
+        }
+        if (parent->topology != nullptr) made->topology = fm_new<Topology>(*parent->topology);
+        if (hints != nullptr) made->info = *hints;
+        comm_publish(made, derived_uid(*parent, *made, creation), parent->errhandler);
+    }
+    *newcomm = Comm{made->handle};
+    if (int rc = attributes_copy({Owner::comm, parent->handle}, parent->attributes, &made->attributes)) {
+        // As MPICH does: the caller hears of the error and has no communicator.
+        *newcomm = FM_COMM_NULL;
+        return call.finish(comm, rc);
+    }
+    return FM_SUCCESS;
+}
+
+const InfoPairs* hints_of(Info info) {
+    InfoObject* object = find(info);
+    return object != nullptr ? &object->pairs : nullptr;
+}
+
+}  // namespace
+
+FERMATA_ENTRIES_BEGIN
+
+int fm_Comm_rank(Comm comm, int* rank) {
+    Call call("MPI_Comm_rank");
+    CommObject* object = find(comm);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    *rank = object->rank;
+    return FM_SUCCESS;
+}
+
+int fm_Comm_size(Comm comm, int* size) {
+    Call call("MPI_Comm_size");
+    CommObject* object = find(comm);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    *size = object->size;
+    return FM_SUCCESS;
+}
+
+int fm_Comm_remote_size(Comm comm, int* size) {
+    Call call("MPI_Comm_remote_size");
+    CommObject* object = find(comm);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    if (!object->inter) return call.finish(comm, FM_ERR_COMM);
+    *size = object->remote_size;
+    return FM_SUCCESS;
+}
+
+int fm_Comm_test_inter(Comm comm, int* flag) {
+    Call call("MPI_Comm_test_inter");
+    CommObject* object = find(comm);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    *flag = object->inter;
+    return FM_SUCCESS;
+}
+
+int fm_Comm_group(Comm comm, Group* group) {
+    Call call("MPI_Comm_group");
+    CommObject* object = find(comm);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    *group = Group{make_group(Ranks(object->members))};
+    return FM_SUCCESS;
+}
+
+int fm_Comm_remote_group(Comm comm, Group* group) {
+    Call call("MPI_Comm_remote_group");
+    CommObject* object = find(comm);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    if (!object->inter) return call.finish(comm, FM_ERR_COMM);
+    *group = Group{make_group(Ranks(object->remote))};
+    return FM_SUCCESS;
+}
+
+int fm_Comm_compare(Comm comm1, Comm comm2, int* result) {
+    Call call("MPI_Comm_compare");
+    CommObject *a = find(comm1), *b = find(comm2);
+    if (a == nullptr || b == nullptr) return call.finish(FM_ERR_COMM);
+    if (a == b) {
+        *result = FM_IDENT;
+        return FM_SUCCESS;
+    }
+    *result = FM_UNEQUAL;
+    if (a->inter == b->inter) {
+        auto local = ranks::compare(a->members, b->members);
+        auto remote = ranks::compare(a->remote, b->remote);
+        if (local == ranks::Relation::same && remote == ranks::Relation::same)
+            *result = FM_CONGRUENT;
+        else if (local != ranks::Relation::different && remote != ranks::Relation::different)
+            *result = FM_SIMILAR;
+    }
+    return FM_SUCCESS;
+}
+
+int fm_Comm_get_name(Comm comm, char* comm_name, int* resultlen) {
+    Call call("MPI_Comm_get_name");
+    CommObject* object = find(comm);
+    if (object == nullptr && comm != FM_COMM_NULL) return call.finish(FM_ERR_COMM);
+    Text null_name("MPI_COMM_NULL");  // MPI-4.0 7.8
+    const Text& name = object != nullptr ? object->name : null_name;
+    __builtin_memcpy(comm_name, name.c_str(), name.size() + 1);
+    *resultlen = static_cast<int>(name.size());
+    return FM_SUCCESS;
+}
+
+int fm_Comm_set_name(Comm comm, const char* comm_name) {
+    Call call("MPI_Comm_set_name");
+    CommObject* object = find(comm);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    size_t length = __builtin_strlen(comm_name);
+    object->name.assign(comm_name, length < FM_MAX_OBJECT_NAME ? length : FM_MAX_OBJECT_NAME - 1);
+    return FM_SUCCESS;
+}
+
+int fm_Comm_get_info(Comm comm, Info* info_used) {
+    Call call("MPI_Comm_get_info");
+    CommObject* object = find(comm);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    *info_used = Info{make_info(object->info)};
+    return FM_SUCCESS;
+}
+
+int fm_Comm_set_info(Comm comm, Info info) {
+    Call call("MPI_Comm_set_info");
+    CommObject* object = find(comm);
+    InfoObject* hints = find(info);
+    if (object == nullptr) return call.finish(FM_ERR_COMM);
+    if (hints == nullptr) return call.finish(comm, FM_ERR_INFO);
+    for (const InfoPair& pair : hints->pairs) info_put(&object->info, pair.key.c_str(), pair.value.c_str());
+    return FM_SUCCESS;
+}
+
+int fm_Comm_dup(Comm comm, Comm* newcomm) {
+    Call call("MPI_Comm_dup");
+    CommObject* parent = find(comm);
+    return duplicate(call, comm, parent != nullptr ? &parent->info : nullptr, newcomm);
+}
+
+int fm_Comm_dup_with_info(Comm comm, Info info, Comm* newcomm) {
+    Call call("MPI_Comm_dup_with_info");
+    return duplicate(call, comm, hints_of(info), newcomm);
+}
+
+// Done on the spot. A program whose other members reach their call only after a message that this process sends
+// between Comm_idup and its wait would hang here; none of that kind is known.
+int fm_Comm_idup(Comm comm, Comm* newcomm, Request* request) {
+    Call call("MPI_Comm_idup");
+    CommObject* parent = find(comm);
+    int rc = duplicate(call, comm, parent != nullptr ? &parent->info : nullptr, newcomm);
+    if (rc == FM_SUCCESS) *request = request_completed();
+    return rc;
+}
+
+int fm_Comm_idup_with_info(Comm comm, Info info, Comm* newcomm, Request* request) {
+    Call call("MPI_Comm_idup_with_info");
+    int rc = duplicate(call, comm, hints_of(info), newcomm);
+    if (rc == FM_SUCCESS) *request = request_completed();
+    return rc;
+}
+
+int fm_Comm_free(Comm* comm) {
+    Call call("MPI_Comm_free");
+    return leave_comm(call, comm);
+}
+
+int fm_Comm_disconnect(Comm* comm) {
+    Call call("MPI_Comm_disconnect");
+    return leave_comm(call, comm);
+}
+
+int fm_Comm_get_parent(Comm* parent) {
+    Call call("MPI_Comm_get_parent");
+    *parent = FM_COMM_NULL;
+    return FM_SUCCESS;
+}
+
+FERMATA_ENTRIES_END
+}  // namespace fermata::front

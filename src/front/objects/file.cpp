@@ -1,0 +1,265 @@
+// MPI files: opening, views, and finding them again. Data access passes through (generated wrappers).
+#include "front/objects/file.h"
+
+#include "front/core/collective.h"
+#include "front/core/sys.h"
+#include "front/objects/api.h"
+#include "front/objects/internal.h"
+
+namespace fermata::front {
+namespace {
+
+SpinLock list_lock;
+FileObject* files;
+
+void link_file(FileObject* file) {
+    SpinGuard guard(list_lock);
+    file->next = files;
+    if (files != nullptr) files->previous = file;
+    files = file;
+}
+
+void unlink_file(FileObject* file) {
+    SpinGuard guard(list_lock);
+    (file->previous != nullptr ? file->previous->next : files) = file->next;
+    if (file->next != nullptr) file->next->previous = file->previous;
+}
+
+// The path from the root: at restart the working directory of the lower half is not the application's. A driver
+// prefix of ROMIO ("ufs:", "nfs:") stays in front.
+Text absolute(const char* path) {
+    const char* name = path;
+    for (const char* at = path; *at != 0 && *at != '/'; at++)
+        if (*at == ':' && at - path >= 2) name = at + 1;  // one letter is no driver
+    Text result(path, static_cast<size_t>(name - path));
+    if (*name != '/') {
+        char here[4096];
+        long length = raw_syscall(SYS_getcwd, reinterpret_cast<long>(here), sizeof here);
+        if (length > 1) {
+            result.append(here, static_cast<size_t>(length) - 1);
+            result += '/';
+        }
+    }
+    return result += name;
+}
+
+void set_view(FileObject* file, int64_t disp, TypeObject* etype, TypeObject* filetype, const char* datarep) {
+    TypeObject *old_etype = file->etype, *old_filetype = file->filetype;
+    type_ref(etype);
+    type_ref(filetype);
+    file->disp = disp;
+    file->etype = etype;
+    file->filetype = filetype;
+    file->datarep = datarep;
+    if (old_etype != nullptr) type_unref(old_etype);
+    if (old_filetype != nullptr) type_unref(old_filetype);
+}
+
+void release(FileObject* file) {
+    if (file->etype != nullptr) type_unref(file->etype);
+    if (file->filetype != nullptr) type_unref(file->filetype);
+    if (file->comm != nullptr) comm_drop_private(file->comm);
+    errhandler_unref(file->errhandler);
+    fm_delete(file);
+}
+
+int open_real(const FileObject* file, int amode, RealFile* real) {
+    RealInfoFor hints(file->info);
+    return LOWER(File_open)(RealComm{file->comm->real}, file->path.c_str(), amode, RealInfo{hints.word()}, real);
+}
+
+// The application gets its own reference, as from MPI_Type_get_contents.
+Datatype hand_out(TypeObject* type) {
+    if (!type->predefined && !type->permanent) {
+        ref(type);
+        type->owned++;
+    }
+    return Datatype{type->handle};
+}
+
+bool sequential(const FileObject* file) { return (file->amode & FM_MODE_SEQUENTIAL) != 0; }
+
+}  // namespace
+
+FileObject* first_file() noexcept { return files; }
+
+int file_make_real(FileObject* file) noexcept {
+    // What the file holds now is what the application wrote: never create, truncate or insist on a new one.
+    int amode = file->amode & ~(FM_MODE_CREATE | FM_MODE_EXCL);
+    RealFile real{};
+    if (int rc = open_real(file, amode, &real)) return rc;
+    file->real = static_cast<uint64_t>(real);
+    if (file->etype != nullptr) {
+        RealInfoFor hints(file->info);
+        int rc = LOWER(File_set_view)(real, file->disp, RealDatatype{file->etype->real},
+                                      RealDatatype{file->filetype->real}, file->datarep.c_str(),
+                                      RealInfo{hints.word()});
+        if (rc != FM_SUCCESS) return rc;
+    }
+    if (file->atomic)
+        if (int rc = LOWER(File_set_atomicity)(real, 1)) return rc;
+    if (!sequential(file))
+        if (int rc = LOWER(File_seek)(real, file->position, FM_SEEK_SET)) return rc;
+    // Collective; all members agree on whether it was used, because it was asked of all.
+    int used = file->shared_used, any = 0;
+    int rc = LOWER(Allreduce)(&used, &any, 1, to_real(FM_INT), to_real(FM_MAX), RealComm{file->comm->real});
+    if (rc == FM_SUCCESS && any) {
+        // The pointer is one: whoever used it knows where it stood.
+        int64_t mine = file->shared_used ? file->shared_position : 0, at = 0;
+        rc = LOWER(Allreduce)(&mine, &at, 1, to_real(FM_INT64_T), to_real(FM_MAX), RealComm{file->comm->real});
+        if (rc == FM_SUCCESS) rc = LOWER(File_seek_shared)(real, at, FM_SEEK_SET);
+    }
+    return rc;
+}
+
+int file_before_save(FileObject* file) noexcept {
+    RealFile real{file->real};
+    if (!sequential(file))
+        if (int rc = LOWER(File_get_position)(real, &file->position)) return rc;
+    if (file->shared_used)
+        if (int rc = LOWER(File_get_position_shared)(real, &file->shared_position)) return rc;
+    return FM_SUCCESS;
+}
+
+void note_shared_pointer(File fh) noexcept {
+    if (FileObject* file = find(fh)) file->shared_used = true;
+}
+
+FERMATA_ENTRIES_BEGIN
+
+int fm_File_open(Comm comm, const char* filename, int amode, Info info, File* fh) {
+    Call call("MPI_File_open");
+    *fh = FM_FILE_NULL;
+    CommObject* parent = find(comm);
+    if (parent == nullptr) return call.finish(FM_FILE_NULL, FM_ERR_COMM);
+    if (parent->inter) return call.finish(FM_FILE_NULL, FM_ERR_COMM);
+    auto* file = fm_new<FileObject>();
+    file->path = absolute(filename);
+    file->amode = amode;
+    file->datarep = "native";
+    if (InfoObject* hints = find(info)) file->info = hints->pairs;
+    int rc;
+    {
+        CollectiveScope scope(call, *parent);
+        rc = comm_make_private(parent, &file->comm);
+        RealFile real{};
+        if (rc == FM_SUCCESS) rc = open_real(file, amode, &real);
+        file->real = static_cast<uint64_t>(real);
+    }
+    if (rc != FM_SUCCESS) {
+        release(file);
+        return call.finish(FM_FILE_NULL, rc);
+    }
+    file->errhandler = file_null_errhandler;
+    errhandler_ref(file->errhandler);
+    *fh = File{give_handle(file)};
+    link_file(file);
+    return FM_SUCCESS;
+}
+
+int fm_File_close(File* fh) {
+    Call call("MPI_File_close");
+    FileObject* file = find(*fh);
+    if (file == nullptr) return call.finish(*fh, FM_ERR_FILE);
+    int rc;
+    {
+        CollectiveScope scope(call, *file->comm);
+        RealFile real{file->real};
+        rc = LOWER(File_close)(&real);
+        // No library promises that nobody leaves before all have entered.
+        if (rc == FM_SUCCESS) rc = LOWER(Barrier)(RealComm{file->comm->real});
+    }
+    if (rc != FM_SUCCESS) return call.finish(*fh, rc);
+    unlink_file(file);
+    take_handle(file);
+    release(file);
+    *fh = FM_FILE_NULL;
+    return FM_SUCCESS;
+}
+
+int fm_File_get_amode(File fh, int* amode) {
+    Call call("MPI_File_get_amode");
+    FileObject* file = find(fh);
+    if (file == nullptr) return call.finish(fh, FM_ERR_FILE);
+    *amode = file->amode;
+    return FM_SUCCESS;
+}
+
+int fm_File_get_group(File fh, Group* group) {
+    Call call("MPI_File_get_group");
+    FileObject* file = find(fh);
+    if (file == nullptr) return call.finish(fh, FM_ERR_FILE);
+    *group = Group{make_group(Ranks(file->comm->members))};
+    return FM_SUCCESS;
+}
+
+int fm_File_get_info(File fh, Info* info_used) {
+    Call call("MPI_File_get_info");
+    FileObject* file = find(fh);
+    if (file == nullptr) return call.finish(fh, FM_ERR_FILE);
+    *info_used = Info{make_info(file->info)};
+    return FM_SUCCESS;
+}
+
+int fm_File_set_info(File fh, Info info) {
+    Call call("MPI_File_set_info");
+    FileObject* file = find(fh);
+    InfoObject* hints = find(info);
+    if (file == nullptr) return call.finish(fh, FM_ERR_FILE);
+    if (hints == nullptr) return call.finish(fh, FM_ERR_INFO);
+    for (const InfoPair& pair : hints->pairs) info_put(&file->info, pair.key.c_str(), pair.value.c_str());
+    CollectiveScope scope(call, *file->comm);
+    TempInfo real(info);
+    int rc = LOWER(File_set_info)(RealFile{file->real}, real);
+    scope.end();
+    return call.finish(fh, rc);
+}
+
+int fm_File_get_atomicity(File fh, int* flag) {
+    Call call("MPI_File_get_atomicity");
+    FileObject* file = find(fh);
+    if (file == nullptr) return call.finish(fh, FM_ERR_FILE);
+    *flag = file->atomic;
+    return FM_SUCCESS;
+}
+
+int fm_File_set_atomicity(File fh, int flag) {
+    Call call("MPI_File_set_atomicity");
+    FileObject* file = find(fh);
+    if (file == nullptr) return call.finish(fh, FM_ERR_FILE);
+    CollectiveScope scope(call, *file->comm);
+    int rc = LOWER(File_set_atomicity)(RealFile{file->real}, flag);
+    if (rc == FM_SUCCESS) file->atomic = flag != 0;
+    scope.end();
+    return call.finish(fh, rc);
+}
+
+int fm_File_set_view(File fh, Offset disp, Datatype etype, Datatype filetype, const char* datarep, Info info) {
+    Call call("MPI_File_set_view");
+    FileObject* file = find(fh);
+    TypeObject *element = find(etype), *tile = find(filetype);
+    if (file == nullptr) return call.finish(fh, FM_ERR_FILE);
+    if (element == nullptr || tile == nullptr) return call.finish(fh, FM_ERR_TYPE);
+    CollectiveScope scope(call, *file->comm);
+    // MPI_DISPLACEMENT_CURRENT in sequential files means the shared pointer: the library knows.
+    TempInfo real(info);
+    int rc = LOWER(File_set_view)(RealFile{file->real}, disp, RealDatatype{element->real}, RealDatatype{tile->real},
+                                  datarep, real);
+    if (rc == FM_SUCCESS) set_view(file, disp, element, tile, datarep);
+    scope.end();
+    return call.finish(fh, rc);
+}
+
+int fm_File_get_view(File fh, Offset* disp, Datatype* etype, Datatype* filetype, char* datarep) {
+    Call call("MPI_File_get_view");
+    FileObject* file = find(fh);
+    if (file == nullptr) return call.finish(fh, FM_ERR_FILE);
+    *disp = file->disp;
+    *etype = file->etype != nullptr ? hand_out(file->etype) : FM_BYTE;
+    *filetype = file->filetype != nullptr ? hand_out(file->filetype) : FM_BYTE;
+    __builtin_memcpy(datarep, file->datarep.c_str(), file->datarep.size() + 1);
+    return FM_SUCCESS;
+}
+
+FERMATA_ENTRIES_END
+}  // namespace fermata::front

@@ -1,0 +1,170 @@
+// The turning points of a rank's life: before the image is written, and after it was mapped again.
+//
+// Rebuild is collective over all ranks of the job, on a fresh lower half. It reads as a list: predefined handles,
+// datatypes, operations, communicators, windows, files. Communicators are made from MPI_COMM_WORLD in the order of
+// their uids: every rank walks its own subset of one global order, so overlapping communicators cannot wait for each
+// other in a circle.
+#include <algorithm>
+
+#include "front/objects/api.h"
+#include "front/objects/internal.h"
+#include "front/objects/objects.h"
+#include "front/objects/topology.h"
+
+namespace fermata::front {
+namespace {
+
+struct Failure {
+    char* text;
+    size_t size;
+    size_t length = 0;
+    void add(const char* piece) {
+        while (*piece != 0 && length + 1 < size) text[length++] = *piece++;
+        if (size != 0) text[length] = 0;
+    }
+    int say(const char* what, int rc) {
+        add("cannot make ");
+        add(what);
+        add(" again: ");
+        add(error_text(rc));
+        return 1;
+    }
+};
+
+Ranks physical(const Ranks& world) {
+    Ranks list;
+    list.reserve(world.size());
+    for (int32_t rank : world) list.push_back(physical_rank(rank));
+    return list;
+}
+
+// Tags only have to be legal: creations follow one another.
+int tag_of(const CommObject& comm) { return static_cast<int>(comm.uid & 0x3fff); }
+
+int make_group_comm(const CommObject& comm, RealComm* made) {
+    if (comm.members.size() == 1) return LOWER(Comm_dup)(to_real(FM_COMM_SELF), made);
+    TempGroup group(physical(comm.members));
+    if (group.status() != FM_SUCCESS) return group.status();
+    return LOWER(Comm_create_group)(to_real(FM_COMM_WORLD), group, tag_of(comm), made);
+}
+
+void add_comms(Vec<CommObject*>* list, bool freed) {
+    for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next)
+        if (comm->freed == freed) list->push_back(comm);
+}
+
+// A freed communicator with open requests lives on at some members only. It is made again if all of them still have
+// it: then a non-blocking collective may be open on it. Otherwise every message on it has been drained, and what is
+// still posted can only be matched from the queue.
+int choose_freed(Vec<CommObject*>* chosen) {
+    Vec<CommObject*> freed;
+    add_comms(&freed, true);
+    RealComm world = to_real(FM_COMM_WORLD);
+    int mine = static_cast<int>(freed.size()), most = 0;
+    int rc = LOWER(Allreduce)(&mine, &most, 1, to_real(FM_INT), to_real(FM_MAX), world);
+    if (rc != FM_SUCCESS || most == 0) return rc;
+    auto each = static_cast<size_t>(most);
+    Vec<uint64_t> here(each, 0), all(each * static_cast<size_t>(front.world_size), 0);
+    for (size_t i = 0; i < freed.size(); i++) here[i] = freed[i]->uid;
+    rc = LOWER(Allgather)(here.data(), most, to_real(FM_UINT64_T), all.data(), most, to_real(FM_UINT64_T), world);
+    if (rc != FM_SUCCESS) return rc;
+    for (CommObject* comm : freed) {
+        auto holders = std::count(all.begin(), all.end(), comm->uid);
+        if (holders == comm->size + comm->remote_size) chosen->push_back(comm);
+    }
+    return FM_SUCCESS;
+}
+
+int rebuild_types(Failure& failure) {
+    for (TypeObject* type = first_type(); type != nullptr; type = type->next) {
+        if (int rc = type_make_real(type)) return failure.say("a datatype", rc);
+        type_note_real(type);
+    }
+    return 0;
+}
+
+int rebuild_ops(Failure& failure) {
+    for (OpObject* op = first_op(); op != nullptr; op = op->next)
+        if (int rc = op_make_real(op)) return failure.say("a reduction operation", rc);
+    return 0;
+}
+
+int rebuild_comms(Failure& failure) {
+    Vec<CommObject*> list;
+    for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next) comm->real = 0;
+    add_comms(&list, false);
+    if (int rc = choose_freed(&list)) return failure.say("communicators", rc);
+    std::sort(list.begin(), list.end(), [](CommObject* a, CommObject* b) { return a->uid < b->uid; });
+    for (CommObject* comm : list)
+        if (int rc = comm_make_real(comm)) return failure.say("a communicator", rc);
+    return 0;
+}
+
+template <typename T, typename Make>
+int rebuild_in_order(T* first, Make&& make) {
+    Vec<T*> list;
+    for (T* object = first; object != nullptr; object = object->next) list.push_back(object);
+    std::sort(list.begin(), list.end(), [](T* a, T* b) { return a->comm->uid < b->comm->uid; });
+    for (T* object : list)
+        if (int rc = make(object)) return rc;
+    return FM_SUCCESS;
+}
+
+}  // namespace
+
+int comm_make_real(CommObject* comm) noexcept {
+    RealComm made{};
+    if (int rc = make_group_comm(*comm, &made)) return rc;
+    if (comm->inter) {
+        RealComm local = made;
+        int rc = LOWER(Intercomm_create)(local, 0, to_real(FM_COMM_WORLD), physical_rank(comm->remote[0]),
+                                         tag_of(*comm), &made);
+        LOWER(Comm_free)(&local);
+        if (rc != FM_SUCCESS) return rc;
+    } else if (comm->topology != nullptr) {
+        RealComm base = made;
+        int rc = topology_apply(*comm->topology, base, &made);
+        LOWER(Comm_free)(&base);
+        if (rc != FM_SUCCESS) return rc;
+    }
+    comm->real = static_cast<uint64_t>(made);
+    int rank = -1;
+    if (int rc = LOWER(Comm_rank)(made, &rank)) return rc;
+    return rank == comm->rank ? FM_SUCCESS : FM_ERR_RANK;
+}
+
+int objects_rebuild(char* error, size_t size) noexcept {
+    Failure failure{error, size};
+    predefined_refresh(false);
+    if (rebuild_types(failure)) return 1;
+    if (rebuild_ops(failure)) return 1;
+    if (rebuild_comms(failure)) return 1;
+    if (int rc = rebuild_in_order(first_win(), win_make_real)) return failure.say("a window", rc);
+    if (int rc = rebuild_in_order(first_file(), file_make_real)) return failure.say("an open file", rc);
+    return 0;
+}
+
+int objects_before_save() noexcept {
+    int rc = rebuild_in_order(first_win(), win_before_save);
+    int file_rc = rebuild_in_order(first_file(), file_before_save);
+    return rc != FM_SUCCESS ? rc : file_rc;
+}
+
+int objects_refuse(char* why, size_t size) noexcept {
+    Failure reason{why, size};
+    for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next)
+        if (comm->stranger) {
+            reason.add("a communicator with processes of another job is open (MPI_Comm_spawn, MPI_Comm_connect): "
+                       "disconnect it first");
+            return 1;
+        }
+    return 0;
+}
+
+void objects_finalize() noexcept {
+    // MPI-4.0 11.2.4: the attributes of MPI_COMM_SELF go first, last set first.
+    attributes_delete_all({Owner::comm, comm_self.handle}, &comm_self.attributes);
+    attributes_delete_all({Owner::comm, comm_world.handle}, &comm_world.attributes);
+}
+
+}  // namespace fermata::front
