@@ -53,6 +53,8 @@ def pass_body(f):
         owner = "FM_FILE_NULL"  # whose handler, unlike a communicator's, returns by default (MPI-4.0 14.7)
     if is_collective(f):
         lines.insert(1, f"    CollectiveScope scope(call, clock_of({owner}));")
+    if f.chapter == "io" and ("_shared" in f.short or "_ordered" in f.short):
+        lines.append(f"    note_shared_pointer({owner});")  # a checkpoint asks only then where it stands
     call = f"LOWER({f.short})({', '.join(args)})"
     lines.append(f"    int rc = {call};")
     if is_collective(f):
