@@ -181,14 +181,14 @@ def generate():
             wanted.append(table.function(nb).internal)
     for nb in wanted:
         record_of(nb, out)
-    out.append("}  // namespace\n\nFERMATA_ENTRIES_BEGIN\n\n")
+    out.append("}  // namespace\n\nextern \"C\" {\n\n")
     for f in fs:
         nb = nonblocking_name(f)
         if nb is None:
             blocking(f, out)
         else:
             nonblocking(f, table.function(nb).internal, out)
-    out.append("FERMATA_ENTRIES_END\n\n}  // namespace fermata::front\n")
+    out.append("}  // extern \"C\"\n\n}  // namespace fermata::front\n")
     return "".join(out)
 
 

@@ -69,7 +69,7 @@ int start_buffered(Request* r, clock::Slot& slot) noexcept {
 
 void buffered_done(Request* r) noexcept { __atomic_fetch_sub(&attached.used, r->count + FM_BSEND_OVERHEAD, __ATOMIC_RELAXED); }
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Buffer_attach(void* buffer, Count size) {
     Call call("MPI_Buffer_attach");
@@ -96,6 +96,6 @@ int fm_Buffer_detach(void** buffer, Count* size) {
     return 0;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 
 }  // namespace fermata::front

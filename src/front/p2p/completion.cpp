@@ -68,7 +68,7 @@ void before_test(Call& call) noexcept {
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Wait(mpi::Request* request, Status* status) {
     Call call("MPI_Wait");
@@ -551,6 +551,6 @@ int fm_Grequest_complete(mpi::Request request) {
     return 0;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 
 }  // namespace fermata::front

@@ -27,7 +27,7 @@ int init(What what, const void* buf, int partitions, Count count, Datatype type,
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Psend_init(const void* buf, int partitions, Count count, Datatype datatype, int dest, int tag, Comm comm, Info,
                   mpi::Request* request) {
@@ -72,6 +72,6 @@ int fm_Parrived(mpi::Request request, int, int* flag) {
     return 0;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 
 }  // namespace fermata::front

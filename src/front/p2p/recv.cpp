@@ -96,7 +96,7 @@ int probe_once(Call& call, CommObject* c, int source, int tag, Message* message,
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Recv(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm, Status* status) {
     Call call("MPI_Recv");
@@ -273,6 +273,6 @@ int fm_Imrecv(void* buf, Count count, Datatype type, Message* message, mpi::Requ
     return call.finish(rc);
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 
 }  // namespace fermata::front

@@ -63,7 +63,7 @@ int persistent(What what, SendMode mode, const void* buf, Count count, Datatype 
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Send(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
     Call call("MPI_Send");
@@ -127,6 +127,6 @@ int fm_Recv_init(void* buf, Count count, Datatype datatype, int source, int tag,
     return call.finish(comm, persistent(What::recv, kStandard, buf, count, datatype, source, tag, comm, request));
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 
 }  // namespace fermata::front

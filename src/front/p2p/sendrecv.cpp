@@ -135,7 +135,7 @@ int isendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtyp
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Sendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf, Count recvcount,
                 Datatype recvtype, int source, int recvtag, Comm comm, Status* status) {
@@ -183,6 +183,6 @@ int fm_Isendrecv_replace(void* buf, Count count, Datatype type, int dest, int se
     return call.finish(comm, rc);
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 
 }  // namespace fermata::front

@@ -54,7 +54,7 @@ void wait_for_all(Call& call) noexcept {
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Init(int*, char***) {
     Call call("MPI_Init");
@@ -123,6 +123,6 @@ int fm_Abort(Comm comm, int code) {
     return FM_ERR_OTHER;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 
 }  // namespace fermata::front
