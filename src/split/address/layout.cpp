@@ -30,7 +30,8 @@ bool searches_from_the_top() {
     long at = raw_mmap(0, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
     if (failed(at)) fail("cannot map one page: {}", std::strerror(int(-at)));
     raw_munmap(uint64_t(at), kPage);
-    // Bottom-up starts at a third of the address space (0x2aaaaaaaa000), above the window too: look for the top.
+    // Bottom-up starts at a third of the address space (0x2aaaaaaaa000), above the window too: look for the
+    // top.
     return uint64_t(at) >= kUserTop / 2;
 }
 

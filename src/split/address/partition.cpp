@@ -153,6 +153,11 @@ void partition() {
         else
             table.add(describe(m, Owner::lower, "mapped until MPI_Init was over"));
     }
+    std::vector<Range> own;
+    for (const Region& r : table.fixed())
+        if (r.owner == Owner::lower) own.push_back(r.range);
+    std::sort(own.begin(), own.end(), [](Range a, Range b) { return a.begin < b.begin; });
+    allow_fixed_mappings(own.data(), own.size());
     long probe = raw_mmap(0, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
     if (failed(probe)) fail("cannot map one page in the window: {}", std::strerror(int(-probe)));
     raw_munmap(uint64_t(probe), kPage);

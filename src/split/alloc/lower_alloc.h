@@ -38,7 +38,9 @@ long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long of
 long lower_munmap(void* address, size_t size) noexcept;
 long lower_mremap(void* address, size_t old_size, size_t new_size, int flags, void* new_address) noexcept;
 
-// partition() calls this: from now on new mappings of the lower half go to kLowerArea.
+// partition() calls these: from now on new mappings of the lower half go to kLowerArea, and mappings at fixed
+// addresses only there and into what it had before.
 void redirect_lower_mappings() noexcept;
+void allow_fixed_mappings(const Range* ranges, size_t count) noexcept;
 
 }  // namespace fermata::split

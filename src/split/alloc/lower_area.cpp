@@ -74,6 +74,18 @@ class Extents {
     int count_;
 };
 
+// Where the lower half may map at fixed addresses besides its area: what it had when partition() ran.
+constexpr size_t kMaxOwn = 4096;
+Range own[kMaxOwn];
+size_t own_count;
+
+bool fixed_allowed(Range range) noexcept {
+    if (kLowerArea.contains(range) || !own_count) return true;
+    for (size_t i = 0; i < own_count; ++i)
+        if (own[i].contains(range)) return true;
+    return false;
+}
+
 Extents area;  // all of it zero until redirect_lower_mappings(); no constructor runs
 SpinLock lock;
 volatile bool redirected;
@@ -109,6 +121,15 @@ long fill(Range range) noexcept {
 
 }  // namespace
 
+void allow_fixed_mappings(const Range* ranges, size_t count) noexcept {
+    for (size_t i = 0; i < count; ++i) {
+        if (own_count && own[own_count - 1].end == ranges[i].begin)
+            own[own_count - 1].end = ranges[i].end;  // neighbours: a library's segments
+        else if (own_count < kMaxOwn)
+            own[own_count++] = ranges[i];
+    }
+}
+
 void redirect_lower_mappings() noexcept {
     lock.lock();
     if (!redirected) area.put(kLowerArea);
@@ -126,6 +147,9 @@ long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long of
     }
     Range range{at, at + page_up(size)};
     if (fixed) {
+        // MPICH's symmetric heap tries random addresses, the window's among them, and goes on without when
+        // all fail.
+        if (!fixed_allowed(range)) return -ENOMEM;
         long rc = raw_mmap(at, size, prot, flags, fd, uint64_t(offset));
         if (!failed(rc) && kLowerArea.overlaps(range)) {
             lock.lock();

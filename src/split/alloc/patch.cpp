@@ -170,11 +170,11 @@ int visit(dl_phdr_info* info, size_t, void*) {
 }
 
 void leave_memory_functions_alone() {
-    // Open MPI's memory patcher and UCX's hooks overwrite the first instructions of munmap & co. They serve
-    // registration caches, which cannot see the upper half's unmapping anyway (design 3.11).
+    // Open MPI's memory patcher overwrites the first instructions of munmap & co. It serves registration
+    // caches, which cannot see the upper half's unmapping anyway (design 3.11). UCX reads its settings before
+    // main: `fermata run` sets UCX_MEM_MMAP_HOOK_MODE=none (and UCX_WARN_UNUSED_ENV_VARS=n, for UCX 1.13
+    // warns when it needs no hooks).
     setenv("OMPI_MCA_memory", "^patcher", 0);
-    setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 0);
-    setenv("UCX_MEM_EVENTS", "n", 0);
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ SpinLock lock;
 int raised;  // nesting of RaisedLimit over all threads
 rlim_t application_limit;
 std::bitset<kMostForUpper> occupied;
+std::bitset<kMostForUpper> inherited;
 
 // While one exists the soft limit is high enough for the lower half.
 class RaisedLimit {
@@ -105,6 +106,8 @@ void begin_descriptors() {
         }
         occupied.set(size_t(fd));
     }
+    inherited = ~occupied;  // every number below the line is now either ours or was open before
+    for (int fd = 0; fd < 3; ++fd) inherited.set(size_t(fd), !failed(sys(SYS_fcntl, fd, F_GETFD)));
     sys(SYS_close, top);
 }
 
@@ -122,6 +125,8 @@ void end_descriptors() {
     limit.rlim_cur = std::min<rlim_t>(application_limit, rlim_t(base));
     setrlimit(RLIMIT_NOFILE, &limit);
 }
+
+bool inherited_descriptor(int fd) { return fd >= 0 && fd < base && inherited.test(size_t(fd)); }
 
 int lower_descriptor_base() { return base; }
 
