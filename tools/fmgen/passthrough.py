@@ -106,7 +106,7 @@ extern "C" {
         args = ", ".join(t for t, _, _ in table.fm_params(f))
         answer = f'fermata::front::unsupported("{f.name}")'
         body = f"return {answer};" if f.ret == "int" else f"{answer};\n    return 0;"
-        out.append(f"__attribute__((weak)) {table.cxx_ret(f)} {f.fm}({args}) {{\n    {body}\n}}\n")
+        out.append(f"__attribute__((weak, visibility(\"default\"))) {table.cxx_ret(f)} {f.fm}({args}) {{\n    {body}\n}}\n")
     out.append('\n}  // extern "C"\n')
     return "".join(out)
 
