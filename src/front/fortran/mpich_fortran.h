@@ -12,3 +12,5 @@ namespace fermata::abi {
 inline A_Status* fstatus(const void* p) { return static_cast<A_Status*>(const_cast<void*>(p)); }
 
 }  // namespace fermata::abi
+
+#include "front/fortran/fortran.h"  // stands on all of the above

@@ -5,7 +5,6 @@
 // INTEGER (mpich's MPIR_Attr_type). Key values with Fortran callbacks are made by procedures of our own,
 // which libmpichfort's lose against because the front is preloaded; so the two set_ functions have nothing to
 // do.
-#include "front/fortran/fortran.h"
 #include "front/fortran/mpich_fortran.h"
 
 using namespace fermata::abi;

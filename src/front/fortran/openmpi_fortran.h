@@ -139,3 +139,5 @@ inline void* in_delete_fn(void* fn) {
 }
 
 }  // namespace fermata::abi
+
+#include "front/fortran/fortran.h"  // stands on all of the above

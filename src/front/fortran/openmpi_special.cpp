@@ -1,6 +1,5 @@
 // What libmpi_mpifh.so.40 has beside the procedures: the attribute functions that programs pass as callbacks,
 // and facts about communicators that the generated bodies ask for.
-#include "front/fortran/fortran.h"
 #include "front/fortran/openmpi_fortran.h"
 
 namespace fermata::abi {
