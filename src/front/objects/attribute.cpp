@@ -194,7 +194,7 @@ int attributes_delete_all(Carrier carrier, Attributes* attributes) noexcept {
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Comm_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter, int* keyval,
                           void* extra_state, AttrLanguage language) {
@@ -309,5 +309,5 @@ int fm_Win_delete_attr(Win win, int keyval) {
     return call.finish(win, delete_attribute({Owner::win, object->handle}, &object->attributes, keyval));
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

@@ -200,7 +200,7 @@ const InfoPairs* hints_of(Info info) {
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Comm_rank(Comm comm, int* rank) {
     Call call("MPI_Comm_rank");
@@ -354,5 +354,5 @@ int fm_Comm_get_parent(Comm* parent) {
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

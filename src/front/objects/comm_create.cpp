@@ -97,7 +97,7 @@ int create_inter(Call& call, CommObject* local, int local_leader, Comm peer_comm
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Comm_create(Comm comm, Group group, Comm* newcomm) {
     Call call("MPI_Comm_create");
@@ -184,5 +184,5 @@ int fm_Intercomm_merge(Comm intercomm, int high, Comm* newintracomm) {
     });
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

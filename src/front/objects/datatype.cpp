@@ -350,7 +350,7 @@ int type_make_real(TypeObject* type) noexcept {
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Type_contiguous(Count count, Datatype oldtype, Datatype* newtype) {
     Call call("MPI_Type_contiguous");
@@ -511,5 +511,5 @@ int fm_Type_free(Datatype* datatype) {
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

@@ -113,7 +113,7 @@ int raise_on(File file, int rc, const char* function) noexcept {
     return handle(object->errhandler, object->handle, rc, function);
 }
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Errhandler_free(Errhandler* errhandler) {
     Call call("MPI_Errhandler_free");
@@ -225,5 +225,5 @@ int fm_File_call_errhandler(File fh, int errorcode) {
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

@@ -134,7 +134,7 @@ int error_class_of(int code) noexcept {
     return found != nullptr ? found->error_class : FM_ERR_UNKNOWN;
 }
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Error_class(int errorcode, int* errorclass) {
     Call call("MPI_Error_class");
@@ -209,5 +209,5 @@ int fm_Remove_error_string(int errorcode) {
     return call.finish(known ? FM_SUCCESS : FM_ERR_ARG);
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

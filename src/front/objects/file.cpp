@@ -125,7 +125,7 @@ void note_shared_pointer(File fh) noexcept {
     if (FileObject* file = find(fh)) file->shared_used = true;
 }
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_File_open(Comm comm, const char* filename, int amode, Info info, File* fh) {
     Call call("MPI_File_open");
@@ -261,5 +261,5 @@ int fm_File_get_view(File fh, Offset* disp, Datatype* etype, Datatype* filetype,
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

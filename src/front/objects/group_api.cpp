@@ -8,7 +8,7 @@ Group handle(Ranks&& members) { return Group{make_group(static_cast<Ranks&&>(mem
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Group_size(Group group, int* size) {
     Call call("MPI_Group_size");
@@ -148,5 +148,5 @@ int fm_Group_free(Group* group) {
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

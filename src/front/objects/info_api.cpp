@@ -23,7 +23,7 @@ void copy_text(char* to, size_t room, const Text& text) {
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Info_create(Info* info) {
     Call call("MPI_Info_create");
@@ -137,5 +137,5 @@ int fm_Get_hw_resource_info(Info* hw_info) {
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

@@ -43,7 +43,7 @@ void op_unref(OpObject* op) noexcept {
     fm_delete(op);
 }
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Op_create(void* fn, OpAdapter adapter, int commute, Op* op) {
     Call call("MPI_Op_create");
@@ -83,5 +83,5 @@ int fm_Op_commutative(Op op, int* commute) {
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

@@ -91,7 +91,7 @@ int topology_apply(const Topology& topology, RealComm base, RealComm* made) noex
     }
 }
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Topo_test(Comm comm, int* status) {
     Call call("MPI_Topo_test");
@@ -355,5 +355,5 @@ int fm_Dist_graph_neighbors(Comm comm, int maxindegree, int* sources, int* sourc
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

@@ -30,7 +30,7 @@ void hand_out_children(const TypeObject& type, Datatype* to) {
 
 }  // namespace
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Type_size(Datatype datatype, Count* size) {
     Call call("MPI_Type_size");
@@ -294,5 +294,5 @@ int fm_Status_set_tag(Status* status, int tag) {
     return FM_SUCCESS;
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front

@@ -116,7 +116,7 @@ int win_before_save(WinObject* win) noexcept {
     return rc == FM_SUCCESS && general ? FM_ERR_RMA_SYNC : rc;
 }
 
-FERMATA_ENTRIES_BEGIN
+extern "C" {
 
 int fm_Win_create(void* base, Aint size, Aint disp_unit, Info info, Comm comm, Win* win) {
     Call call("MPI_Win_create");
@@ -375,5 +375,5 @@ int fm_Win_test(Win win, int* flag) {
     return call.finish(win, rc);
 }
 
-FERMATA_ENTRIES_END
+}  // extern "C"
 }  // namespace fermata::front
