@@ -1,8 +1,5 @@
 #include "front/objects/info.h"
 
-#include "front/objects/comm.h"
-#include "front/objects/api.h"
-
 namespace fermata::front {
 
 uint32_t make_info(const InfoPairs& pairs) noexcept {
@@ -33,51 +30,6 @@ bool info_remove(InfoPairs* pairs, const char* key) noexcept {
             return true;
         }
     return false;
-}
-
-RealInfoFor::RealInfoFor(uint32_t handle) noexcept {
-    if (InfoObject* info = find_info(handle)) fill(info->pairs);
-}
-RealInfoFor::RealInfoFor(const InfoPairs& pairs) noexcept { fill(pairs); }
-
-void RealInfoFor::fill(const InfoPairs& pairs) noexcept {
-    // No hints and the null info mean the same to every function, and the null one costs nothing.
-    if (pairs.empty()) return;
-    RealInfo real{};
-    if (LOWER(Info_create)(&real) != FM_SUCCESS) return;
-    word_ = static_cast<uint64_t>(real);
-    // A hint the library refuses (length limits differ: Open MPI 4.1 takes keys of 35 characters) is dropped,
-    // as libraries may ignore any hint.
-    for (const InfoPair& pair : pairs) LOWER(Info_set)(real, pair.key.c_str(), pair.value.c_str());
-}
-
-RealInfoFor::~RealInfoFor() {
-    if (word_ == 0) return;
-    RealInfo real{word_};
-    LOWER(Info_free)(&real);
-}
-
-RealGroupFor::RealGroupFor(uint32_t handle) noexcept {
-    GroupObject* group = find_group(handle);
-    if (group == nullptr) {
-        status_ = FM_ERR_GROUP;
-        return;
-    }
-    RealGroup real{};
-    status_ = LOWER(GroupOfWorldRanks)(static_cast<int>(group->members.size()), group->members.data(), &real);
-    word_ = static_cast<uint64_t>(real);
-}
-
-RealGroupFor::RealGroupFor(const Vec<int32_t>& world_ranks) noexcept {
-    RealGroup real{};
-    status_ = LOWER(GroupOfWorldRanks)(static_cast<int>(world_ranks.size()), world_ranks.data(), &real);
-    word_ = static_cast<uint64_t>(real);
-}
-
-RealGroupFor::~RealGroupFor() {
-    if (word_ == 0) return;
-    RealGroup real{word_};
-    LOWER(Group_free)(&real);
 }
 
 }  // namespace fermata::front
