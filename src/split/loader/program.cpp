@@ -248,6 +248,12 @@ ProgramCheck inspect_program(const std::string& name, const std::string& front_d
             command.insert(command.end(), check.prefix.begin() + 1, check.prefix.end());
         check.prefix = std::move(command);
     }
+    // As /proc/self/exe would name it, and ld.so's $ORIGIN needs it: /usr/bin/java finds its libraries that
+    // way.
+    if (char* real = realpath(check.binary.c_str(), nullptr)) {
+        check.binary = real;
+        std::free(real);
+    }
     ElfFile file;
     std::string why = file.read(check.binary);
     if (!why.empty()) {

@@ -13,8 +13,9 @@ const char* name_of(MpiAbi abi);
 struct ProgramCheck {
     std::string error;  // "" when the program can be started; else one line: what, where, what to do
 
-    std::string program;              // absolute path of what was asked for (a script's own path for scripts)
-    std::string binary;               // absolute path of the ELF file that runs: the interpreter for scripts
+    std::string program;  // absolute path of what was asked for (a script's own path for scripts)
+    std::string binary;   // the ELF file that runs, links resolved (what /proc/self/exe names): the
+                          // interpreter for scripts
     std::vector<std::string> prefix;  // arguments before the user's: {} or {interpreter, [option,] script}
     std::string loader;               // PT_INTERP of `binary`
     bool position_independent = true;

@@ -88,6 +88,15 @@ TEST(Program, Scripts) {
     EXPECT_SAYS(no_env.path(), "no-such-interpreter");
 }
 
+TEST(Program, ResolvesLinks) {
+    std::string link = testing::TempDir() + "fermata-program-" + std::to_string(getpid()) + "link";
+    ASSERT_EQ(symlink(PROGRAMS "/which-mpi", link.c_str()), 0);
+    ProgramCheck check = inspect_program(link);
+    EXPECT_EQ(check.program, link);
+    EXPECT_TRUE(check.binary.ends_with("/programs/which-mpi"));
+    unlink(link.c_str());
+}
+
 TEST(Program, KnowsTheAbiThroughLibraries) {
     ProgramCheck direct = inspect_program(PROGRAMS "/which-mpi");
     EXPECT_EQ(direct.abi, MpiAbi::openmpi);
