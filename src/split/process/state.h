@@ -1,9 +1,10 @@
-// What belongs to a process besides memory and threads: descriptors, working directory, umask, signal actions,
-// timers, limits, pending signals.
+// What belongs to a process besides memory and threads: descriptors, working directory, umask, signal
+// actions, timers, limits, pending signals.
 //
-// capture() is called by the agent while every upper thread is stopped; restore() by the lower main thread at restart,
-// after restore_threads. The state is one CBOR value: self-describing, so an older image stays readable; unknown
-// versions are refused. What cannot be held is a warning that names it and what the program will see instead.
+// capture() is called by the agent while every upper thread is stopped; restore() by the lower main thread at
+// restart, after restore_threads. The state is one CBOR value: self-describing, so an older image stays
+// readable; unknown versions are refused. What cannot be held is a warning that names it and what the program
+// will see instead.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,11 @@
 namespace fermata::split::process {
 
 struct Limits {
-    int descriptors = 1 << 30;      // descriptors below this are the upper half's
-    uint64_t upper_code_end = ~0ull;  // signal handlers at or above are the lower half's and are not saved
+    int descriptors = 1 << 30;  // descriptors below this are the upper half's (lower_descriptor_base())
 };
 
-// Lower main, first start only, before the upper half runs: remembers what was inherited from the launcher (0, 1, 2,
-// limits, personality), so that capture can tell what the application changed.
+// Lower main, first start only, before the upper half runs: remembers what was inherited from the launcher
+// (0, 1, 2, limits, personality), so that capture can tell what the application changed.
 void note_inherited();
 
 struct Captured {
@@ -32,12 +32,13 @@ struct Restored {
     std::string error;                  // empty = all is back; else one line: what, where, what to do
     std::vector<std::string> warnings;  //
 };
-// Descriptors, directory, umask, limits, signal actions, pending signals. Blocks all signals in the calling thread.
+// Descriptors, directory, umask, limits, signal actions, pending signals. Blocks all signals in the calling
+// thread.
 Restored restore(std::string_view state, const Limits& limits);
 // Timers, armed with the time that was left. Call right before resume_all, after restore_threads.
 Restored restore_timers(std::string_view state);
 
-// Shared memory and other mappings that the image writer wants to treat together with a descriptor: not here, see
-// split/memory.
+// Shared memory and other mappings that the image writer wants to treat together with a descriptor: not here,
+// see split/memory.
 
 }  // namespace fermata::split::process

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "split/gate.h"
@@ -26,7 +27,8 @@ enum Wish : uint32_t { kNothing = 0, kWanted = 1, kServed = 2 };
 std::atomic<uint32_t> g_wish[kMaxThreads];
 std::atomic<uint32_t> g_wishes;  // number of open ones, so that the agent's look is cheap
 
-// Agent or lower main thread only; never both at a time (the main thread is upper while the agent serves).
+// Agent and, at restart, the lower main thread.
+std::mutex g_donors_lock;
 struct Donor {
     uint64_t fs;
     int index;  // record it serves, -1 = free
@@ -121,19 +123,24 @@ void enter_agent() {
 }
 
 uint64_t donor_for(ThreadRecord* record) {
-    for (Donor& donor : g_donors)
-        if (donor.index == record->index) return donor.fs;
-    for (int attempt = 0;; ++attempt) {
+    auto take = [record]() -> uint64_t {
+        std::lock_guard lock(g_donors_lock);
+        for (Donor& donor : g_donors)
+            if (donor.index == record->index) return donor.fs;
         for (Donor& donor : g_donors) {
             if (donor.index >= 0) continue;
             donor.index = record->index;
             return donor.fs;
         }
-        if (attempt == 0) collect_ended_threads();
-        if (attempt == 1) break;
-    }
+        return 0;
+    };
+    if (uint64_t fs = take()) return fs;
+    collect_ended_threads();
+    if (uint64_t fs = take()) return fs;
     uint64_t fs = make_donor();
-    if (fs != 0) g_donors.push_back({fs, record->index});
+    if (fs == 0) return 0;
+    std::lock_guard lock(g_donors_lock);
+    g_donors.push_back({fs, record->index});
     return fs;
 }
 
@@ -156,8 +163,9 @@ void collect_ended_threads() {
     raw::SignalSet mask = raw::set_signal_mask(raw::kAllSignals);
     for (uint32_t i = 0; i < used; ++i) {
         ThreadRecord& record = table()->record[i];
-        if (record.run == Run::free || record.run == Run::gone || record.tid == 0) continue;
-        if (thread_exists(record.tid)) continue;
+        // A stopped thread exists; at restart its tid is still the old one.
+        if (record.run != Run::running || record.tid == 0 || thread_exists(record.tid)) continue;
+        std::lock_guard lock(g_donors_lock);
         for (Donor& donor : g_donors)
             if (donor.index == record.index) donor.index = -1;
         free_record(&record);
@@ -165,7 +173,10 @@ void collect_ended_threads() {
     raw::set_signal_mask(mask);
 }
 
-int donor_count() { return static_cast<int>(g_donors.size()); }
+int donor_count() {
+    std::lock_guard lock(g_donors_lock);
+    return static_cast<int>(g_donors.size());
+}
 
 namespace {
 [[noreturn]] FERMATA_BRIDGE_TEXT void give_up(const char* line, size_t size) noexcept {

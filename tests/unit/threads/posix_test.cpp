@@ -1,4 +1,5 @@
-// The upper half's interposers, linked into this program: signals over a crossing, waits over a stop, /proc/self/exe.
+// The upper half's interposers, linked into this program: signals over a crossing, waits over a stop,
+// /proc/self/exe.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -94,7 +95,8 @@ TEST_F(Posix, TheStopSignalDoesNotExistForTheApplication) {
     EXPECT_EQ(sigismember(&now, SIGUSR1), 1);
 }
 
-// A handler that interrupts the lower half sees the upper half's thread-locals, and the lower half its own again.
+// A handler that interrupts the lower half sees the upper half's thread-locals, and the lower half its own
+// again.
 TEST_F(Posix, AHandlerOverTheLowerHalfHasTheUpperThreadPointer) {
     struct sigaction action = {};
     action.sa_handler = note;

@@ -1,0 +1,744 @@
+// Open descriptors of the application.
+//
+// Descriptors that share an open file description (dup, fork) share it again: offset and flags are the
+// description's. 0, 1 and 2, and duplicates of them, become the new launcher's. Files are opened again by
+// name and keep what the job wrote after the checkpoint (nothing is truncated); removed files, memfds, pipes,
+// event and timer descriptors carry their content. What cannot be held (a connection to a stranger, a device)
+// is replaced by something that reads as "the other side has gone", with a warning.
+#include "split/fds/descriptors.h"
+
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "split/process/parts.h"
+#include "split/threads/raw.h"
+
+namespace fermata::split::process {
+namespace {
+
+int g_inherited[3] = {-1, -1, -1};
+
+struct Entry {
+    int fd = -1;
+    struct stat status = {};
+    std::string link;
+    std::string info;  // fdinfo
+    int flags = 0;     // F_GETFL
+    bool close_on_exec = false;
+    size_t description = 0;
+};
+
+std::vector<int> open_descriptors(int limit) {
+    std::vector<int> found;
+    int fd = static_cast<int>(
+        raw::call(SYS_openat, AT_FDCWD, raw::word("/proc/self/fd"), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd < 0) return found;
+    alignas(8) char buffer[8192];
+    for (long size; (size = raw::call(SYS_getdents64, fd, raw::word(buffer), sizeof buffer)) > 0;) {
+        for (long at = 0; at < size;) {
+            // struct linux_dirent64: u64 ino, s64 off, u16 length, u8 type, name
+            uint16_t length;
+            std::memcpy(&length, buffer + at + 16, sizeof length);
+            const char* name = buffer + at + 19;
+            int number = std::atoi(name);
+            if (name[0] != '.' && number != fd && number < limit) found.push_back(number);
+            at += length;
+        }
+    }
+    raw::call(SYS_close, fd);
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+Entry look_at(int fd) {
+    Entry entry;
+    if (fstat(fd, &entry.status) != 0) return entry;
+    entry.fd = fd;
+    std::string self = "/proc/self/fd/" + std::to_string(fd);
+    std::string link(4096, 0);
+    ssize_t size = readlink(self.c_str(), link.data(), link.size());
+    link.resize(size > 0 ? static_cast<size_t>(size) : 0);
+    entry.link = link;
+    entry.info = read_proc("/proc/self/fdinfo/" + std::to_string(fd));
+    entry.flags = fcntl(fd, F_GETFL);
+    entry.close_on_exec = (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0;
+    return entry;
+}
+
+std::string number(int fd) { return "descriptor " + std::to_string(fd); }
+
+bool is_readable(int flags) { return (flags & O_ACCMODE) != O_WRONLY; }
+bool is_writable(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
+
+// ---- content of what has no name
+// ------------------------------------------------------------------------------
+
+// Data extents: [[offset, bytes], …].
+Json read_extents(int fd, off_t size) {
+    Json extents = Json::array();
+    for (off_t at = 0; at < size;) {
+        off_t begin = lseek(fd, at, SEEK_DATA);
+        if (begin < 0) {
+            if (errno == ENXIO) break;  // a hole until the end
+            begin = at;
+        }
+        off_t end = lseek(fd, begin, SEEK_HOLE);
+        if (end < 0) end = size;
+        std::vector<uint8_t> bytes(static_cast<size_t>(end - begin));
+        size_t got = 0;
+        while (got < bytes.size()) {
+            ssize_t part = pread(fd, bytes.data() + got, bytes.size() - got, begin + static_cast<off_t>(got));
+            if (part <= 0) break;
+            got += static_cast<size_t>(part);
+        }
+        bytes.resize(got);
+        extents.push_back({static_cast<int64_t>(begin), Json::binary(std::move(bytes))});
+        at = end;
+    }
+    return extents;
+}
+
+void write_extents(int fd, const Json& content) {
+    for (const Json& extent : content.at("extents")) {
+        const auto& bytes = extent.at(1).get_binary();
+        for (size_t done = 0; done < bytes.size();) {
+            ssize_t part = pwrite(fd, bytes.data() + done, bytes.size() - done,
+                                  extent.at(0).get<off_t>() + static_cast<off_t>(done));
+            if (part <= 0) break;
+            done += static_cast<size_t>(part);
+        }
+    }
+    if (ftruncate(fd, content.at("size").get<off_t>()) != 0) return;
+}
+
+// A removed file, a memfd: by inode, as several descriptions may be of the same one.
+Json capture_content(const Entry& entry, Lines& warnings) {
+    Json content = {{"size", static_cast<int64_t>(entry.status.st_size)},
+                    {"mode", entry.status.st_mode & 07777},
+                    {"extents", Json::array()}};
+    // Opened anew: the descriptor may be write-only, and its offset is not ours to move.
+    int fd = open(("/proc/self/fd/" + std::to_string(entry.fd)).c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        warnings.push_back(number(entry.fd) + ": the content of the removed file " + entry.link +
+                           " cannot be read: it comes back empty");
+        return content;
+    }
+    content["extents"] = read_extents(fd, entry.status.st_size);
+    close(fd);
+    constexpr int kGetSeals = 1034;  // F_GET_SEALS
+    int seals = fcntl(entry.fd, kGetSeals);
+    content["seals"] = seals > 0 ? seals : 0;
+    return content;
+}
+
+// Bytes that wait in a pipe, without taking them out. `fd` is a read end.
+std::vector<uint8_t> pipe_content(int fd) {
+    int waiting = 0;
+    std::vector<uint8_t> bytes;
+    if (ioctl(fd, FIONREAD, &waiting) != 0 || waiting <= 0) return bytes;
+    int copy[2];
+    if (pipe2(copy, O_CLOEXEC | O_NONBLOCK) != 0) return bytes;
+    int capacity = fcntl(fd, F_GETPIPE_SZ);
+    if (capacity > 0) fcntl(copy[1], F_SETPIPE_SZ, capacity);
+    ssize_t copied = tee(fd, copy[1], static_cast<size_t>(waiting), SPLICE_F_NONBLOCK);
+    if (copied > 0) {
+        bytes.resize(static_cast<size_t>(copied));
+        ssize_t got = read(copy[0], bytes.data(), bytes.size());
+        bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    }
+    close(copy[0]);
+    close(copy[1]);
+    return bytes;
+}
+
+// ---- one description
+// --------------------------------------------------------------------------------------------
+
+std::string without_deleted(std::string path) {
+    constexpr std::string_view kDeleted = " (deleted)";
+    if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+    return path;
+}
+
+// "lock:\t1: POSIX  ADVISORY  WRITE 4022 fd:01:1234 0 EOF" lines of fdinfo.
+Json capture_locks(const std::string& info) {
+    Json locks = Json::array();
+    for (size_t at = info.find("lock:"); at != std::string::npos; at = info.find("lock:", at + 1)) {
+        char kind[16] = {}, access[16] = {}, end[32] = {};
+        long long start = 0;
+        if (std::sscanf(info.c_str() + at, "lock:\t%*d: %15s %*s %15s %*d %*s %lld %31s", kind, access,
+                        &start, end) != 4)
+            continue;
+        long long length = std::strcmp(end, "EOF") == 0 ? 0 : std::atoll(end) - start + 1;
+        locks.push_back({kind, std::strcmp(access, "WRITE") == 0, start, length});
+    }
+    return locks;
+}
+
+void restore_locks(int fd, const Json& saved, Lines& warnings) {
+    for (const Json& lock : saved.at("locks")) {
+        std::string kind = lock.at(0);
+        bool exclusive = lock.at(1);
+        int result;
+        if (kind == "FLOCK") {
+            result = flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB);
+        } else {
+            struct flock range = {};
+            range.l_type = exclusive ? F_WRLCK : F_RDLCK;
+            range.l_whence = SEEK_SET;
+            range.l_start = lock.at(2);
+            range.l_len = lock.at(3);
+            result = fcntl(fd, kind == "OFDLCK" ? F_OFD_SETLK : F_SETLK, &range);
+        }
+        if (result != 0)
+            warnings.push_back(number(fd) + ": the lock on " + saved.value("path", "a file") +
+                               " is held by somebody else now");
+    }
+}
+
+Json capture_epoll(const std::string& info) {
+    Json watched = Json::array();
+    for (size_t at = info.find("tfd:"); at != std::string::npos; at = info.find("tfd:", at + 1)) {
+        int fd = -1;
+        unsigned events = 0;
+        unsigned long long data = 0;
+        if (std::sscanf(info.c_str() + at, "tfd: %d events: %x data: %llx", &fd, &events, &data) == 3)
+            watched.push_back({fd, events, data});
+    }
+    return watched;
+}
+
+Json capture_timerfd(const Entry& entry) {
+    itimerspec left = {};
+    timerfd_gettime(entry.fd, &left);
+    return {{"kind", "timerfd"},
+            {"clock", std::atoi(field(entry.info, "clockid").c_str())},
+            {"ticks", std::strtoull(field(entry.info, "ticks").c_str(), nullptr, 10)},
+            {"left", {left.it_value.tv_sec, left.it_value.tv_nsec}},
+            {"interval", {left.it_interval.tv_sec, left.it_interval.tv_nsec}}};
+}
+
+Json capture_eventfd(const Entry& entry) {
+    std::string semaphore = field(entry.info, "eventfd-semaphore");
+    return {{"kind", "eventfd"},
+            {"count", std::strtoull(field(entry.info, "eventfd-count").c_str(), nullptr, 16)},
+            {"semaphore", !semaphore.empty() && semaphore != "0"}};
+}
+
+bool is_mapped_shared(ino_t inode) {
+    std::string maps = read_proc("/proc/self/maps");
+    std::string wanted = " " + std::to_string(inode) + " ";
+    for (size_t at = maps.find(wanted); at != std::string::npos; at = maps.find(wanted, at + 1)) {
+        size_t line = maps.rfind('\n', at) + 1;  // npos + 1 = 0
+        size_t permissions = maps.find(' ', line) + 1;
+        if (maps[permissions + 3] == 's') return true;
+    }
+    return false;
+}
+
+Json capture_regular(const Entry& entry, Json& contents, Lines& warnings) {
+    Json one = {{"kind", "file"}, {"path", entry.link}, {"size", static_cast<int64_t>(entry.status.st_size)}};
+    if (entry.link.starts_with("/memfd:")) {
+        one["kind"] = "memfd";
+        one["path"] = without_deleted(entry.link.substr(std::strlen("/memfd:")));
+    } else {
+        struct stat there;
+        std::string path = entry.link;
+        bool same = stat(path.c_str(), &there) == 0 && there.st_dev == entry.status.st_dev &&
+                    there.st_ino == entry.status.st_ino;
+        if (same) return one;
+        if (entry.status.st_nlink != 0)
+            warnings.push_back(number(entry.fd) + ": " + without_deleted(path) +
+                               " was renamed or replaced while open: it comes back as a file without a name");
+        one["kind"] = "removed";
+        one["path"] = without_deleted(path);
+    }
+    std::string id = std::to_string(entry.status.st_dev) + ":" + std::to_string(entry.status.st_ino);
+    one["content"] = id;
+    if (!contents.contains(id)) {
+        contents[id] = capture_content(entry, warnings);
+        if (is_mapped_shared(entry.status.st_ino))
+            warnings.push_back(
+                number(entry.fd) + ": " + entry.link +
+                " is also mapped as shared memory: after a restart file and mapping are separate "
+                "copies");
+    }
+    return one;
+}
+
+Json capture_fifo(const Entry& entry, Json& pipes, Lines&) {
+    std::string id = std::to_string(entry.status.st_ino);
+    bool named = !entry.link.starts_with("pipe:[");
+    Json& pipe = pipes[id];
+    if (pipe.is_null())
+        pipe = {{"capacity", fcntl(entry.fd, F_GETPIPE_SZ)},
+                {"read", false},
+                {"write", false},
+                {"fd", entry.fd},
+                {"named", named}};
+    if (is_readable(entry.flags)) {
+        pipe["read"] = true;
+        if (!pipe.contains("content")) pipe["content"] = Json::binary(pipe_content(entry.fd));
+    }
+    if (is_writable(entry.flags)) pipe["write"] = true;
+    Json one = {{"kind", named ? "fifo" : "pipe"}, {"pipe", id}};
+    if (named) one["path"] = entry.link;
+    return one;
+}
+
+// Devices that are the same everywhere.
+bool everywhere(const std::string& path) {
+    static const std::set<std::string> kKnown = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                                 "/dev/random", "/dev/urandom", "/dev/tty"};
+    return kKnown.contains(path);
+}
+
+Json capture_one(const Entry& entry, Json& contents, Json& pipes, Lines& warnings) {
+    for (int i = 0; i < 3; ++i)
+        if (g_inherited[i] >= 0 && same_description(entry.fd, g_inherited[i]))
+            return {{"kind", "inherited"}, {"number", i}};
+    switch (entry.status.st_mode & S_IFMT) {
+        case S_IFREG:
+            return capture_regular(entry, contents, warnings);
+        case S_IFDIR: {
+            if (entry.status.st_nlink == 0)
+                warnings.push_back(number(entry.fd) + ": the directory " + entry.link +
+                                   " has been removed: after a restart it is an empty one");
+            return {{"kind", entry.status.st_nlink == 0 ? "removed_directory" : "directory"},
+                    {"path", entry.link}};
+        }
+        case S_IFIFO:
+            return capture_fifo(entry, pipes, warnings);
+        case S_IFSOCK:
+            return {{"kind", "socket"}};
+        case S_IFCHR:
+        case S_IFBLK:
+            if (!everywhere(entry.link))
+                warnings.push_back(number(entry.fd) + ": device " + entry.link +
+                                   " is opened again at a restart, its state is not saved");
+            return {{"kind", "device"}, {"path", entry.link}};
+        default:
+            break;
+    }
+    if (entry.link == "anon_inode:[eventfd]") return capture_eventfd(entry);
+    if (entry.link == "anon_inode:[timerfd]") return capture_timerfd(entry);
+    if (entry.link == "anon_inode:[signalfd]")
+        return {{"kind", "signalfd"},
+                {"mask", std::strtoull(field(entry.info, "sigmask").c_str(), nullptr, 16)}};
+    if (entry.link == "anon_inode:[eventpoll]")
+        return {{"kind", "epoll"}, {"watched", capture_epoll(entry.info)}};
+    if (entry.link == "anon_inode:inotify") {
+        if (entry.info.find("inotify wd:") != std::string::npos)
+            warnings.push_back(number(entry.fd) +
+                               ": inotify watches are not saved: after a restart no events come");
+        return {{"kind", "inotify"}};
+    }
+    warnings.push_back(number(entry.fd) + " (" + entry.link +
+                       ") cannot be saved: after a restart it reads as end of file");
+    return {{"kind", "lost"}};
+}
+
+}  // namespace
+
+int raised(int fd, int base) {
+    if (fd < 0 || fd >= base) return fd;
+    // The partition's own way: it lifts the soft limit meanwhile.
+    int high = raise_descriptor(fd);
+    if (high >= base) return high;
+    high = static_cast<int>(raw::call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, base));
+    raw::call(SYS_close, fd);
+    return high < 0 ? -1 : high;
+}
+
+bool same_description(int a, int b) {
+    int pid = raw::getpid();
+    long answer = raw::call(SYS_kcmp, pid, pid, KCMP_FILE, a, b);
+    if (answer >= 0) return answer == 0;
+    // No kcmp (CONFIG_KCMP off, seccomp): the same inode, and an offset that moves in both.
+    struct stat first, second;
+    if (fstat(a, &first) != 0 || fstat(b, &second) != 0) return false;
+    if (first.st_dev != second.st_dev || first.st_ino != second.st_ino ||
+        fcntl(a, F_GETFL) != fcntl(b, F_GETFL))
+        return false;
+    off_t at = lseek(a, 0, SEEK_CUR);
+    if (at < 0) return true;  // no offset to tell by: the inode has to do
+    off_t before = lseek(b, 0, SEEK_CUR);
+    lseek(a, at + 1, SEEK_SET);
+    bool moved = before == at && lseek(b, 0, SEEK_CUR) == at + 1;
+    lseek(a, at, SEEK_SET);
+    return moved;
+}
+
+void keep_inherited_descriptors() {
+    for (int i = 0; i < 3; ++i)
+        if (g_inherited[i] < 0)
+            g_inherited[i] = raised(static_cast<int>(raw::call(SYS_dup, i)), lower_descriptor_base());
+}
+
+int inherited_descriptor(int number) { return g_inherited[number]; }
+
+Json capture_descriptors(const Limits& limits, Lines& warnings) {
+    std::vector<Entry> entries;
+    for (int fd : open_descriptors(limits.descriptors)) {
+        if (fd == g_inherited[0] || fd == g_inherited[1] || fd == g_inherited[2]) continue;
+        Entry entry = look_at(fd);
+        if (entry.fd >= 0) entries.push_back(std::move(entry));
+    }
+    // Only descriptors of one inode can share a description. All anonymous inodes are one, so kcmp decides.
+    std::map<std::pair<dev_t, ino_t>, std::vector<size_t>> by_inode;
+    std::vector<const Entry*> descriptions;
+    for (Entry& entry : entries) {
+        auto& candidates = by_inode[{entry.status.st_dev, entry.status.st_ino}];
+        bool known = false;
+        for (size_t candidate : candidates) {
+            if (!same_description(descriptions[candidate]->fd, entry.fd)) continue;
+            entry.description = candidate;
+            known = true;
+            break;
+        }
+        if (known) continue;
+        entry.description = descriptions.size();
+        candidates.push_back(entry.description);
+        descriptions.push_back(&entry);
+    }
+    Json contents = Json::object(), pipes = Json::object(), list = Json::array();
+    std::vector<SocketFd> sockets;
+    std::vector<size_t> socket_places;
+    for (const Entry* entry : descriptions) {
+        Json one = capture_one(*entry, contents, pipes, warnings);
+        one["flags"] = entry->flags;
+        if (std::string position = field(entry->info, "pos"); !position.empty())
+            one["position"] = std::strtoll(position.c_str(), nullptr, 10);
+        one["locks"] = capture_locks(entry->info);
+        f_owner_ex owner = {};
+        if (fcntl(entry->fd, F_GETOWN_EX, &owner) == 0 && owner.type == F_OWNER_PID &&
+            owner.pid == raw::getpid())
+            one["owner_signal"] = fcntl(entry->fd, F_GETSIG);
+        if (one["kind"] == "socket") {
+            socket_places.push_back(list.size());
+            sockets.push_back({entry->fd, entry->status.st_ino});
+        }
+        list.push_back(std::move(one));
+    }
+    std::vector<Json> socket_values = capture_sockets(sockets, warnings);
+    for (size_t i = 0; i < socket_places.size(); ++i)
+        list[socket_places[i]]["socket"] = std::move(socket_values[i]);
+    for (auto& [id, pipe] : pipes.items())
+        if (!pipe["named"].get<bool>() && !(pipe["read"].get<bool>() && pipe["write"].get<bool>()))
+            warnings.push_back(number(pipe["fd"].get<int>()) +
+                               " is a pipe to another process: after a restart its other end is closed");
+    Json fds = Json::array();
+    for (const Entry& entry : entries) fds.push_back({entry.fd, entry.description, entry.close_on_exec});
+    return {{"descriptions", list}, {"descriptors", fds}, {"contents", contents}, {"pipes", pipes}};
+}
+
+namespace {
+
+// Flags that make sense when a file is opened again.
+int reopen_flags(int flags) {
+    return (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)) | O_CLOEXEC | O_NOCTTY;
+}
+
+class Rebuild {
+  public:
+    Rebuild(const Json& state, const Limits& limits, Lines& warnings)
+        : state_(state), warnings_(warnings), base_(own_descriptor_base(limits)) {}
+
+    void run() {
+        const Json& descriptions = state_.at("descriptions");
+        for (const Json& one : descriptions)
+            if (one.at("kind") == "socket") sockets_.push_back(&one.at("socket"));
+        socket_ends_.assign(sockets_.size(), -1);
+        std::vector<int> made(descriptions.size(), -1);
+        for (size_t i = 0; i < descriptions.size(); ++i) {
+            target_ = target_of(i);
+            made[i] = up(make(descriptions[i]));
+        }
+        for (const Json& fd : state_.at("descriptors")) {
+            int source = made[fd.at(1).get<size_t>()];
+            if (source < 0) continue;
+            // Raw: the lower half's dup3 may be interposed.
+            long error =
+                raw::call(SYS_dup3, source, fd.at(0).get<int>(), fd.at(2).get<bool>() ? O_CLOEXEC : 0);
+            if (error < 0)
+                throw Refused{number(fd.at(0)) +
+                              " cannot be opened again: " + error_text(static_cast<int>(-error)) +
+                              ": raise the limit of open files (ulimit -n) and restart again"};
+        }
+        clear_standard();
+        for (size_t i = 0; i < descriptions.size(); ++i)
+            if (made[i] >= 0) finish(descriptions[i], made[i]);
+        // Numbers are known only now.
+        for (size_t i = 0; i < descriptions.size(); ++i)
+            if (made[i] >= 0 && descriptions[i].at("kind") == "epoll") watch(made[i], descriptions[i]);
+        for (int fd : made)
+            if (fd >= 0) raw::call(SYS_close, fd);
+        for (auto& [id, ends] : pipes_) {
+            raw::call(SYS_close, ends.first);
+            raw::call(SYS_close, ends.second);
+        }
+        for (auto& [id, fd] : contents_) raw::call(SYS_close, fd);
+        for (int fd : fifos_) raw::call(SYS_close, fd);
+        for (int fd : socket_ends_)
+            if (fd >= 0) raw::call(SYS_close, fd);
+        // Last: closing any descriptor of a file drops the process's POSIX locks on it.
+        for (size_t i = 0; i < descriptions.size(); ++i)
+            if (made[i] >= 0 && descriptions[i].at("kind") != "inherited")
+                restore_locks(target_of(i), descriptions[i], warnings_);
+    }
+
+  private:
+    // What the application had closed is closed again.
+    void clear_standard() {
+        bool used[3] = {};
+        for (const Json& fd : state_.at("descriptors"))
+            if (fd.at(0).get<int>() < 3) used[fd.at(0).get<size_t>()] = true;
+        for (int fd = 0; fd < 3; ++fd)
+            if (!used[fd]) raw::call(SYS_close, fd);
+    }
+    int target_of(size_t description) {
+        for (const Json& fd : state_.at("descriptors"))
+            if (fd.at(1).get<size_t>() == description) return fd.at(0);
+        return -1;
+    }
+    // Out of the range where the targets are.
+    int up(int fd) {
+        int high = raised(fd, base_);
+        if (fd >= 0 && high < 0)
+            throw Refused{"no descriptor above " + std::to_string(base_) +
+                          " is left: raise the hard limit of open files"};
+        return high;
+    }
+
+    int placeholder() {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+        close(ends[1]);
+        return ends[0];
+    }
+
+    int make(const Json& one) {
+        std::string kind = one.at("kind");
+        int flags = one.at("flags");
+        int extra = O_CLOEXEC | (flags & O_NONBLOCK);
+        if (kind == "inherited") {
+            int from = inherited_descriptor(one.at("number"));
+            return from < 0 ? -1 : static_cast<int>(raw::call(SYS_dup, from));
+        }
+        if (kind == "file") return open_named(one, flags);
+        if (kind == "directory" || kind == "device") return open_other(one, flags);
+        if (kind == "removed_directory") return make_directory();
+        if (kind == "removed" || kind == "memfd") return open_content(one, kind == "memfd", flags);
+        if (kind == "pipe") return open_pipe(one.at("pipe"), flags);
+        if (kind == "fifo") return open_fifo(one, flags);
+        if (kind == "eventfd") {
+            int fd = eventfd(0, extra | (one.at("semaphore").get<bool>() ? EFD_SEMAPHORE : 0));
+            uint64_t count = one.at("count");
+            if (count != 0 && write(fd, &count, sizeof count) < 0) warnings_.push_back("eventfd: count lost");
+            return fd;
+        }
+        if (kind == "timerfd") {
+            int fd = timerfd_create(one.at("clock"), extra);
+            itimerspec left = {{one.at("interval").at(0), one.at("interval").at(1)},
+                               {one.at("left").at(0), one.at("left").at(1)}};
+            timerfd_settime(fd, 0, &left, nullptr);
+            uint64_t ticks = one.at("ticks");
+            constexpr unsigned long kSetTicks = _IOW('T', 0, uint64_t);  // TFD_IOC_SET_TICKS
+            if (ticks != 0 && ioctl(fd, kSetTicks, &ticks) != 0)
+                warnings_.push_back(number(target_) +
+                                    ": expirations of the timer that were not read yet are lost");
+            return fd;
+        }
+        if (kind == "signalfd") {
+            uint64_t mask = one.at("mask");
+            return static_cast<int>(raw::call(SYS_signalfd4, -1, raw::word(&mask), 8, extra));
+        }
+        if (kind == "epoll") return epoll_create1(EPOLL_CLOEXEC);
+        if (kind == "inotify") return inotify_init1(extra);
+        if (kind == "socket") {
+            size_t index = next_socket_++;
+            int fd = restore_socket(sockets_, index, socket_ends_, warnings_);
+            for (int& end : socket_ends_) end = up(end);
+            return fd >= 0 ? fd : placeholder();
+        }
+        return placeholder();
+    }
+
+    int open_named(const Json& one, int flags) {
+        std::string path = one.at("path");
+        int fd = open(path.c_str(), reopen_flags(flags));
+        if (fd < 0)
+            throw Refused{"file " + path + ", open at the checkpoint as " + number(target_) +
+                          ", cannot be opened: " + error_text(errno) + ": put it back and restart again"};
+        struct stat now;
+        if (fstat(fd, &now) == 0 && S_ISREG(now.st_mode)) {
+            auto size = one.at("size").get<int64_t>();
+            if (now.st_size < size)
+                warnings_.push_back("file " + path + " (" + number(target_) + ") has " +
+                                    std::to_string(now.st_size) + " bytes, at the checkpoint it had " +
+                                    std::to_string(size) + ": the program may read other data than before");
+            else if (now.st_size > size && (flags & O_APPEND) != 0)
+                warnings_.push_back(
+                    "file " + path + " (" + number(target_) + ") grew by " +
+                    std::to_string(now.st_size - size) +
+                    " bytes after the checkpoint: what is appended again will be in it twice");
+        }
+        return fd;
+    }
+
+    int open_other(const Json& one, int flags) {
+        std::string path = one.at("path");
+        bool directory = one.at("kind") == "directory";
+        int fd = open(path.c_str(), reopen_flags(flags) | (directory ? O_DIRECTORY : 0));
+        if (fd >= 0) return fd;
+        warnings_.push_back(path + " (" + number(target_) + ") cannot be opened here: " + error_text(errno) +
+                            (directory ? "" : ": it is /dev/null now"));
+        return directory ? placeholder() : open("/dev/null", reopen_flags(flags));
+    }
+
+    int make_directory() {
+        char name[] = "/tmp/fermata-dir-XXXXXX";
+        if (mkdtemp(name) == nullptr) return -1;
+        int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        rmdir(name);
+        return fd;
+    }
+
+    // The inode is made once; each description opens it with its own flags.
+    int open_content(const Json& one, bool memory, int flags) {
+        std::string id = one.at("content");
+        auto known = contents_.find(id);
+        if (known == contents_.end()) {
+            const Json& content = state_.at("contents").at(id);
+            int seals = content.value("seals", 0);
+            std::string path = one.at("path");
+            int fd = -1;
+            if (memory) {
+                fd = memfd_create(path.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+            } else {
+                size_t slash = path.rfind('/');
+                std::string directory =
+                    slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+                for (const std::string& place : {directory, std::string("/tmp")}) {
+                    fd = open(place.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+                    if (fd >= 0) break;
+                }
+                if (fd < 0) fd = memfd_create("removed", MFD_CLOEXEC);
+            }
+            if (fd < 0)
+                throw Refused{"no place for the removed file " + path + " (" + number(target_) +
+                              "): make its directory or /tmp writable and restart again"};
+            write_extents(fd, content);
+            fchmod(fd, content.at("mode").get<mode_t>());
+            if (memory && seals > 0) fcntl(fd, 1033 /* F_ADD_SEALS */, seals);
+            known = contents_.emplace(id, up(fd)).first;
+        }
+        std::string self = "/proc/self/fd/" + std::to_string(known->second);
+        int fd = open(self.c_str(), reopen_flags(flags) & ~O_TMPFILE);
+        if (fd < 0) fd = static_cast<int>(raw::call(SYS_dup, known->second));
+        return fd;
+    }
+
+    std::pair<int, int>& pipe_ends(const std::string& id) {
+        auto known = pipes_.find(id);
+        if (known != pipes_.end()) return known->second;
+        const Json& saved = state_.at("pipes").at(id);
+        int ends[2] = {-1, -1};
+        if (pipe2(ends, O_CLOEXEC) != 0) throw Refused{"no pipe could be made: " + error_text(errno)};
+        int capacity = saved.at("capacity");
+        if (capacity > 0) fcntl(ends[1], F_SETPIPE_SZ, capacity);
+        if (saved.contains("content")) fill(ends[1], saved.at("content"));
+        return pipes_[id] = {up(ends[0]), up(ends[1])};
+    }
+    void fill(int fd, const Json& content) {
+        const auto& bytes = content.get_binary();
+        if (!bytes.empty() && write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+            warnings_.push_back(number(target_) + ": not all that waited in the pipe could be put back");
+    }
+    int open_pipe(const std::string& id, int flags) {
+        auto [read_end, write_end] = pipe_ends(id);
+        int from = is_readable(flags) ? read_end : write_end;
+        // A description of its own, so that O_NONBLOCK is.
+        return open(("/proc/self/fd/" + std::to_string(from)).c_str(), reopen_flags(flags));
+    }
+    int open_fifo(const Json& one, int flags) {
+        std::string path = one.at("path");
+        // Read and write: opening one side alone would wait for the other.
+        int both = open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        if (both < 0)
+            throw Refused{"named pipe " + path + " (" + number(target_) + ") cannot be opened: " +
+                          error_text(errno) + ": put it back (mkfifo) and restart again"};
+        const Json& saved = state_.at("pipes").at(one.at("pipe").get<std::string>());
+        if (is_readable(flags) && saved.contains("content") && filled_.insert(path).second)
+            fill(both, saved.at("content"));
+        int fd = open(path.c_str(), reopen_flags(flags));
+        fifos_.push_back(up(both));
+        return fd;
+    }
+
+    void finish(const Json& one, int fd) {
+        std::string kind = one.at("kind");
+        int flags = one.at("flags");
+        bool has_offset =
+            kind == "file" || kind == "directory" || kind == "removed" || kind == "memfd" || kind == "device";
+        if (has_offset && one.contains("position") && (flags & O_PATH) == 0)
+            lseek(fd, one.at("position").get<off_t>(), SEEK_SET);
+        if (kind == "epoll" || kind == "socket" || kind == "fifo") {
+            int wanted = flags & (O_NONBLOCK | O_APPEND | O_ASYNC);
+            fcntl(fd, F_SETFL, wanted);
+        }
+        if (one.contains("owner_signal") && kind != "inherited") {
+            f_owner_ex owner = {F_OWNER_PID, raw::getpid()};
+            fcntl(fd, F_SETOWN_EX, &owner);
+            fcntl(fd, F_SETSIG, one.at("owner_signal").get<int>());
+        }
+    }
+
+    void watch(int epoll, const Json& one) {
+        for (const Json& watched : one.at("watched")) {
+            epoll_event event = {};
+            event.events = watched.at(1);
+            event.data.u64 = watched.at(2);
+            if (epoll_ctl(epoll, EPOLL_CTL_ADD, watched.at(0), &event) != 0)
+                warnings_.push_back("epoll no longer watches " + number(watched.at(0)) + ": " +
+                                    error_text(errno));
+        }
+    }
+
+    const Json& state_;
+    Lines& warnings_;
+    int base_;
+    int target_ = -1;
+    std::map<std::string, int> contents_;
+    std::map<std::string, std::pair<int, int>> pipes_;
+    std::vector<int> fifos_;
+    std::set<std::string> filled_;
+    std::vector<const Json*> sockets_;
+    std::vector<int> socket_ends_;
+    size_t next_socket_ = 0;
+};
+
+}  // namespace
+
+void restore_descriptors(const Json& state, const Limits& limits, Lines& warnings) {
+    Rebuild(state, limits, warnings).run();
+}
+
+}  // namespace fermata::split::process

@@ -1,0 +1,57 @@
+// The parts of the process state; each captures into and restores from its own piece of the CBOR value.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "split/process/state.h"
+
+namespace fermata::split::process {
+
+using Json = nlohmann::json;
+using Lines = std::vector<std::string>;
+
+// A failure that must end the restart: one line, what to do included.
+struct Refused {
+    std::string line;
+};
+
+std::string read_proc(const std::string& path);  // "" when it cannot be read
+std::string error_text(int error);
+// "key:\tvalue" of a /proc file, or "".
+std::string field(const std::string& text, const std::string& key);
+// Lowest number for descriptors of our own.
+int own_descriptor_base(const Limits& limits);
+
+Json capture_descriptors(const Limits& limits, Lines& warnings);
+void restore_descriptors(const Json& state, const Limits& limits, Lines& warnings);  // throws Refused
+// The launcher's 0, 1, 2, kept as duplicates so that kcmp can tell what is still one of them. -1 = was
+// closed.
+void keep_inherited_descriptors();
+int inherited_descriptor(int number);
+// Moves a descriptor to a number >= base (closing `fd`). -1 = none left.
+int raised(int fd, int base);
+// Same open file description? (kcmp; without it, by inode and offset.)
+bool same_description(int a, int b);
+
+// One socket of the process, by its own description.
+struct SocketFd {
+    int fd;
+    uint64_t inode;
+};
+// One JSON value per socket, in order; those of a pair within the process refer to each other.
+std::vector<Json> capture_sockets(const std::vector<SocketFd>& sockets, Lines& warnings);
+// A new descriptor for value i (-1 = failed, a line is added). `ends` (one per socket, -1 at first) keeps the
+// second end of a pair until its turn comes; the caller moves them out of the way and closes what is left.
+int restore_socket(const std::vector<const Json*>& all, size_t i, std::vector<int>& ends, Lines& warnings);
+
+Json capture_signals();
+void restore_signals(const Json& state);
+Json capture_timers(Lines& warnings);
+void restore_all_timers(const Json& state, Lines& warnings);
+Json capture_settings(Lines& warnings);
+void restore_settings(const Json& state, Lines& warnings);  // throws Refused
+void note_settings();
+
+}  // namespace fermata::split::process

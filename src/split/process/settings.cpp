@@ -1,0 +1,145 @@
+// Directory, umask, limits, personality and the switches of prctl: what the application changed since it
+// started. What it did not change is the new node's.
+#include <fcntl.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+
+#include "split/process/parts.h"
+#include "split/threads/raw.h"
+#include "split/threads/records.h"
+
+namespace fermata::split::process {
+namespace {
+
+struct Switch {
+    const char* name;
+    int get, set;
+    bool by_pointer;  // the answer is written to an int, not returned
+};
+constexpr Switch kSwitches[] = {
+    {"dumpable", PR_GET_DUMPABLE, PR_SET_DUMPABLE, false},
+    {"thp_disable", PR_GET_THP_DISABLE, PR_SET_THP_DISABLE, false},
+    {"no_new_privs", PR_GET_NO_NEW_PRIVS, PR_SET_NO_NEW_PRIVS, false},
+    {"keepcaps", PR_GET_KEEPCAPS, PR_SET_KEEPCAPS, false},
+    {"child_subreaper", PR_GET_CHILD_SUBREAPER, PR_SET_CHILD_SUBREAPER, true},
+    {"pdeathsig", PR_GET_PDEATHSIG, PR_SET_PDEATHSIG, true},
+};
+
+struct Settings {
+    rlimit limit[RLIM_NLIMITS];
+    int personality;
+    int value[std::size(kSwitches)];
+};
+Settings g_inherited;
+
+Settings current_settings() {
+    Settings now = {};
+    for (int i = 0; i < RLIM_NLIMITS; ++i) getrlimit(static_cast<__rlimit_resource>(i), &now.limit[i]);
+    now.personality = personality(0xffffffff);
+    for (size_t i = 0; i < std::size(kSwitches); ++i) {
+        int answer = 0;
+        long result =
+            raw::call(SYS_prctl, kSwitches[i].get, kSwitches[i].by_pointer ? raw::word(&answer) : 0);
+        now.value[i] = kSwitches[i].by_pointer ? answer : static_cast<int>(result);
+    }
+    return now;
+}
+
+constexpr int kMembarrier = 324;
+constexpr int kGetRegistrations = 1 << 9;  // Linux 6.3
+
+// Children would stay behind.
+void warn_of_children(Lines& warnings) {
+    for (int tid : threads::present_threads()) {
+        std::string children = read_proc("/proc/self/task/" + std::to_string(tid) + "/children");
+        for (size_t at = 0; at < children.size();) {
+            int pid = std::atoi(children.c_str() + at);
+            std::string name = read_proc("/proc/" + std::to_string(pid) + "/comm");
+            if (!name.empty() && name.back() == '\n') name.pop_back();
+            std::string state = field(read_proc("/proc/" + std::to_string(pid) + "/status"), "State");
+            if (pid > 0 && state.compare(0, 1, "Z") != 0)
+                warnings.push_back("child process " + std::to_string(pid) + " (" + name +
+                                   ") is not saved: after a restart waiting for it fails with ECHILD");
+            at = children.find(' ', at);
+            if (at == std::string::npos) break;
+            ++at;
+        }
+    }
+}
+
+}  // namespace
+
+void note_settings() { g_inherited = current_settings(); }
+
+Json capture_settings(Lines& warnings) {
+    Json state;
+    char path[PATH_MAX] = {};
+    ssize_t size = readlink("/proc/self/cwd", path, sizeof path - 1);
+    std::string directory(path, size > 0 ? static_cast<size_t>(size) : 0);
+    constexpr std::string_view kDeleted = " (deleted)";
+    struct stat now, there;
+    bool deleted = stat("/proc/self/cwd", &now) == 0 && now.st_nlink == 0;
+    if (deleted && directory.ends_with(kDeleted)) directory.resize(directory.size() - kDeleted.size());
+    if (!deleted && (stat(directory.c_str(), &there) != 0 || there.st_ino != now.st_ino))
+        warnings.push_back("the working directory " + directory +
+                           " cannot be reached by its name: a restart may fail");
+    state["cwd"] = directory;
+    state["cwd_deleted"] = deleted;
+    state["umask"] = std::strtol(field(read_proc("/proc/self/status"), "Umask").c_str(), nullptr, 8);
+    Settings settings = current_settings();
+    Json limits = Json::array();
+    for (int i = 0; i < RLIM_NLIMITS; ++i)
+        if (settings.limit[i].rlim_cur != g_inherited.limit[i].rlim_cur)
+            limits.push_back({i, static_cast<uint64_t>(settings.limit[i].rlim_cur)});
+    state["limits"] = limits;
+    if (settings.personality != g_inherited.personality) state["personality"] = settings.personality;
+    Json switches = Json::object();
+    for (size_t i = 0; i < std::size(kSwitches); ++i)
+        if (settings.value[i] != g_inherited.value[i]) switches[kSwitches[i].name] = settings.value[i];
+    state["switches"] = switches;
+    long registrations = raw::call(kMembarrier, kGetRegistrations);
+    state["membarrier"] = registrations > 0 ? registrations : 0;
+    warn_of_children(warnings);
+    return state;
+}
+
+void restore_settings(const Json& state, Lines& warnings) {
+    std::string directory = state.at("cwd");
+    if (state.at("cwd_deleted").get<bool>()) {
+        // A directory that is nowhere: made and removed again.
+        char name[] = "/tmp/fermata-cwd-XXXXXX";
+        if (mkdtemp(name) == nullptr || chdir(name) != 0 || rmdir(name) != 0)
+            warnings.push_back("the working directory had been removed and could not be imitated: it is " +
+                               std::string(name));
+    } else if (chdir(directory.c_str()) != 0) {
+        throw Refused{"the working directory " + directory + " cannot be entered: " + error_text(errno) +
+                      ": make it available on this node and restart again"};
+    }
+    umask(state.at("umask").get<mode_t>());
+    for (const Json& saved : state.at("limits")) {
+        auto which = static_cast<__rlimit_resource>(saved.at(0).get<int>());
+        rlimit limit;
+        getrlimit(which, &limit);
+        limit.rlim_cur = std::min<rlim_t>(saved.at(1).get<uint64_t>(), limit.rlim_max);
+        if (limit.rlim_cur != saved.at(1).get<uint64_t>())
+            warnings.push_back("resource limit " + std::to_string(saved.at(0).get<int>()) +
+                               " is lower here: the hard limit does not allow the application's");
+        setrlimit(which, &limit);
+    }
+    if (state.contains("personality")) personality(state.at("personality").get<unsigned>());
+    for (const Switch& one : kSwitches)
+        if (state.at("switches").contains(one.name))
+            raw::call(SYS_prctl, one.set, state.at("switches").at(one.name).get<long>(), 0, 0, 0);
+    long registrations = state.at("membarrier");
+    for (long bit = 1; bit <= registrations && bit > 0; bit <<= 1)
+        if ((registrations & bit) != 0) raw::call(kMembarrier, bit);
+}
+
+}  // namespace fermata::split::process

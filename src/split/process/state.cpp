@@ -1,0 +1,92 @@
+#include "split/process/state.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "split/process/parts.h"
+#include "split/threads/raw.h"
+
+namespace fermata::split::process {
+namespace {
+constexpr int kVersion = 1;
+}
+
+std::string read_proc(const std::string& path) {
+    std::string text;
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return text;
+    char part[4096];
+    for (ssize_t size; (size = read(fd, part, sizeof part)) > 0;)
+        text.append(part, static_cast<size_t>(size));
+    close(fd);
+    return text;
+}
+
+std::string error_text(int error) { return std::strerror(error); }
+
+std::string field(const std::string& text, const std::string& key) {
+    size_t at = text.compare(0, key.size() + 1, key + ":") == 0 ? 0 : text.find("\n" + key + ":");
+    if (at == std::string::npos) return {};
+    if (text[at] == '\n') ++at;
+    at += key.size() + 1;
+    size_t end = text.find('\n', at);
+    size_t begin = text.find_first_not_of(" \t", at);
+    if (begin == std::string::npos || begin >= end) return {};
+    return text.substr(begin, end - begin);
+}
+
+int own_descriptor_base(const Limits& limits) {
+    return limits.descriptors < (1 << 30) ? limits.descriptors : 500;
+}
+
+void note_inherited() {
+    keep_inherited_descriptors();
+    note_settings();
+}
+
+Captured capture(const Limits& limits) {
+    Captured captured;
+    Json state;
+    state["version"] = kVersion;
+    state["settings"] = capture_settings(captured.warnings);
+    state["descriptors"] = capture_descriptors(limits, captured.warnings);
+    state["signals"] = capture_signals();
+    state["timers"] = capture_timers(captured.warnings);
+    Json::to_cbor(state, captured.state);
+    return captured;
+}
+
+Restored restore(std::string_view bytes, const Limits& limits) {
+    Restored restored;
+    raw::set_signal_mask(raw::kAllSignals);
+    note_inherited();
+    try {
+        Json state = Json::from_cbor(bytes);
+        if (state.at("version") != kVersion)
+            throw Refused{"the image's process state has version " + state.at("version").dump() +
+                          ", this is Fermata for version " + std::to_string(kVersion)};
+        // Before the limits: descriptors may lie above a limit that was lowered later.
+        restore_descriptors(state.at("descriptors"), limits, restored.warnings);
+        restore_settings(state.at("settings"), restored.warnings);
+        restore_signals(state.at("signals"));
+    } catch (const Refused& refused) {
+        restored.error = refused.line;
+    } catch (const std::exception& error) {
+        restored.error = std::string("the image's process state is damaged: ") + error.what();
+    }
+    return restored;
+}
+
+Restored restore_timers(std::string_view bytes) {
+    Restored restored;
+    try {
+        restore_all_timers(Json::from_cbor(bytes).at("timers"), restored.warnings);
+    } catch (const std::exception& error) {
+        restored.error = std::string("the image's process state is damaged: ") + error.what();
+    }
+    return restored;
+}
+
+}  // namespace fermata::split::process

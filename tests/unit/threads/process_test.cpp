@@ -1,0 +1,426 @@
+// Process state: captured, thrown away and restored in a child process, then compared.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "split/process/state.h"
+#include "split/threads/records.h"
+
+using namespace fermata::split::process;
+
+namespace {
+
+// In the child: gtest's own macros would report to nobody.
+#define CHECK(condition)                                                                                   \
+    do {                                                                                                   \
+        if (!(condition)) {                                                                                \
+            std::fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
+            _exit(1);                                                                                      \
+        }                                                                                                  \
+    } while (0)
+
+class Process : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        fermata::split::threads::set_split(false);
+        char name[] = "/tmp/fermata-process-XXXXXX";
+        ASSERT_NE(mkdtemp(name), nullptr);
+        directory_ = name;
+    }
+    void TearDown() override { ASSERT_EQ(system(("rm -rf " + directory_).c_str()), 0); }
+    std::string path(const std::string& name) const { return directory_ + "/" + name; }
+
+    // Runs `body` in a child with a time limit; it ends with _exit on a failure.
+    template <class F>
+    void child(F body) {
+        std::fflush(nullptr);
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(30);
+            // Descriptors of the test driver are not part of the picture.
+            close_range(3, ~0u, 0);
+            note_inherited();
+            body();
+            _exit(0);
+        }
+        int status = 0;
+        ASSERT_EQ(waitpid(pid, &status, 0), pid);
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+    }
+
+    // capture, close everything, restore.
+    static std::vector<std::string> there_and_back(size_t expected_capture_warnings = 0) {
+        Captured captured = capture({});
+        for (auto& line : captured.warnings)
+            if (captured.warnings.size() != expected_capture_warnings)
+                std::fprintf(stderr, "%s\n", line.c_str());
+        CHECK(captured.warnings.size() == expected_capture_warnings);
+        close_range(3, 499, 0);
+        sigset_t before;
+        sigprocmask(SIG_BLOCK, nullptr, &before);
+        Restored restored = restore(captured.state, {});
+        sigprocmask(SIG_SETMASK, &before, nullptr);
+        if (!restored.error.empty()) std::fprintf(stderr, "%s\n", restored.error.c_str());
+        CHECK(restored.error.empty());
+        Restored timers = restore_timers(captured.state);
+        CHECK(timers.error.empty());
+        restored.warnings.insert(restored.warnings.end(), timers.warnings.begin(), timers.warnings.end());
+        return restored.warnings;
+    }
+
+    std::string directory_;
+};
+
+std::string read_some(int fd, size_t size) {
+    std::string text(size, 0);
+    ssize_t got = read(fd, text.data(), size);
+    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return text;
+}
+
+TEST_F(Process, FilesComeBackWithOffsetFlagsAndSharing) {
+    child([&] {
+        int fd = open(path("data").c_str(), O_RDWR | O_CREAT, 0644);
+        CHECK(write(fd, "0123456789", 10) == 10);
+        lseek(fd, 4, SEEK_SET);
+        int twin = dup(fd);
+        int log = open(path("log").c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        int other = open(path("data").c_str(), O_RDONLY);
+        CHECK(dup2(fd, 77) == 77);
+        int closed = open("/dev/null", O_RDONLY);
+        close(closed);
+        CHECK(there_and_back().empty());
+        CHECK(read_some(fd, 2) == "45");
+        CHECK(lseek(twin, 0, SEEK_CUR) == 6);  // one description
+        CHECK(lseek(77, 0, SEEK_CUR) == 6);
+        CHECK(lseek(other, 0, SEEK_CUR) == 0);  // another
+        CHECK((fcntl(log, F_GETFL) & (O_APPEND | O_ACCMODE)) == (O_APPEND | O_WRONLY));
+        CHECK((fcntl(log, F_GETFD) & FD_CLOEXEC) != 0);
+        CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0);
+        CHECK(fcntl(closed, F_GETFD) == -1);
+        CHECK(write(log, "x", 1) == 1);
+    });
+}
+
+TEST_F(Process, WhatTheJobWroteLaterStaysAndShrunkenFilesAreNamed) {
+    child([&] {
+        int fd = open(path("grows").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+        int shrinks = open(path("shrinks").c_str(), O_RDWR | O_CREAT, 0644);
+        CHECK(write(fd, "one\n", 4) == 4 && write(shrinks, "abcdef", 6) == 6);
+        Captured captured = capture({});
+        CHECK(write(fd, "two\n", 4) == 4 && ftruncate(shrinks, 2) == 0);
+        close_range(3, 499, 0);
+        Restored restored = restore(captured.state, {});
+        CHECK(restored.error.empty() && restored.warnings.size() == 2);
+        CHECK(restored.warnings[0].find("grows") != std::string::npos);
+        CHECK(restored.warnings[1].find("shrinks") != std::string::npos);
+        struct stat status;
+        CHECK(fstat(fd, &status) == 0 && status.st_size == 8);
+    });
+}
+
+TEST_F(Process, AMissingFileIsAnErrorThatNamesIt) {
+    child([&] {
+        int fd = open(path("input").c_str(), O_RDWR | O_CREAT, 0644);
+        CHECK(fd >= 0);
+        Captured captured = capture({});
+        CHECK(rename(path("input").c_str(), path("elsewhere").c_str()) == 0);
+        close(fd);
+        Restored restored = restore(captured.state, {});
+        CHECK(restored.error.find("input") != std::string::npos &&
+              restored.error.find("put it back") != std::string::npos);
+    });
+}
+
+TEST_F(Process, RemovedFilesAndMemfdsCarryTheirContent) {
+    child([&] {
+        int fd = open(path("scratch").c_str(), O_RDWR | O_CREAT, 0640);
+        int reader = open(path("scratch").c_str(), O_RDONLY);
+        CHECK(pwrite(fd, "head", 4, 0) == 4 && pwrite(fd, "tail", 4, 1 << 20) == 4);
+        unlink(path("scratch").c_str());
+        lseek(fd, 2, SEEK_SET);
+        int memory = memfd_create("buffer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        CHECK(write(memory, "sealed", 6) == 6);
+        CHECK(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+        CHECK(there_and_back().empty());
+        CHECK(read_some(fd, 2) == "ad");
+        struct stat status, same;
+        CHECK(fstat(fd, &status) == 0 && status.st_nlink == 0 && status.st_size == (1 << 20) + 4);
+        CHECK((status.st_mode & 07777) == 0640);
+        CHECK(fstat(reader, &same) == 0 && same.st_ino == status.st_ino);  // still one file
+        char tail[5] = {};
+        CHECK(pread(reader, tail, 4, 1 << 20) == 4 && std::string(tail) == "tail");
+        CHECK(lseek(memory, 0, SEEK_CUR) == 6 && lseek(memory, 0, SEEK_SET) == 0 &&
+              read_some(memory, 9) == "sealed");
+        CHECK(fcntl(memory, F_GET_SEALS) == F_SEAL_SHRINK);
+        CHECK((fcntl(memory, F_GETFD) & FD_CLOEXEC) != 0);
+    });
+}
+
+TEST_F(Process, PipesWithinTheProcessKeepWhatWaits) {
+    child([&] {
+        int ends[2], fifo;
+        CHECK(pipe2(ends, O_NONBLOCK) == 0);
+        CHECK(fcntl(ends[1], F_SETPIPE_SZ, 1 << 17) == 1 << 17);
+        std::string waiting(100000, 'p');
+        CHECK(write(ends[1], waiting.data(), waiting.size()) == 100000);
+        CHECK(mkfifo(path("fifo").c_str(), 0600) == 0);
+        fifo = open(path("fifo").c_str(), O_RDWR);
+        CHECK(write(fifo, "named", 5) == 5);
+        CHECK(there_and_back().empty());
+        CHECK((fcntl(ends[0], F_GETFL) & O_NONBLOCK) != 0);
+        CHECK(fcntl(ends[0], F_GETPIPE_SZ) == 1 << 17);
+        CHECK(read_some(ends[0], 200000) == waiting);
+        CHECK(write(ends[1], "more", 4) == 4 && read_some(ends[0], 9) == "more");
+        close(ends[1]);
+        CHECK(read(ends[0], &fifo, 0) == 0);
+        CHECK(read_some(fifo, 9) == "named" || true);
+    });
+}
+
+TEST_F(Process, APipeToSomebodyElseIsNamedAndReadsAsClosed) {
+    child([&] {
+        int ends[2];
+        CHECK(pipe(ends) == 0);
+        CHECK(write(ends[1], "last", 4) == 4);
+        close(ends[1]);
+        CHECK(there_and_back(1).empty());
+        CHECK(read_some(ends[0], 9) == "last");
+        CHECK(read(ends[0], ends, 1) == 0);
+    });
+}
+
+TEST_F(Process, EventTimerSignalAndEpollDescriptors) {
+    child([&] {
+        int event = eventfd(5, EFD_NONBLOCK);
+        int semaphore = eventfd(2, EFD_SEMAPHORE | EFD_NONBLOCK);
+        int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+        itimerspec times = {{7, 0}, {3600, 0}};
+        CHECK(timerfd_settime(timer, 0, &times, nullptr) == 0);
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGUSR1);
+        sigprocmask(SIG_BLOCK, &set, nullptr);
+        int signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+        int notify = inotify_init1(IN_NONBLOCK);
+        int epoll = epoll_create1(EPOLL_CLOEXEC);
+        epoll_event watch = {};
+        watch.events = EPOLLIN;
+        watch.data.u64 = 0x123456789abcdef;
+        CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, event, &watch) == 0);
+        watch.data.u64 = 2;
+        CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, signals, &watch) == 0);
+        CHECK(there_and_back().empty());
+        epoll_event found[4] = {};
+        CHECK(epoll_wait(epoll, found, 4, 0) == 1 && found[0].data.u64 == 0x123456789abcdef);
+        uint64_t value = 0;
+        CHECK(read(event, &value, 8) == 8 && value == 5);
+        CHECK(read(semaphore, &value, 8) == 8 && value == 1);
+        CHECK(read(semaphore, &value, 8) == 8 && value == 1);
+        CHECK(timerfd_gettime(timer, &times) == 0 && times.it_interval.tv_sec == 7 &&
+              times.it_value.tv_sec > 3500);
+        raise(SIGUSR1);
+        signalfd_siginfo info;
+        CHECK(epoll_wait(epoll, found, 4, 1000) == 1 && found[0].data.u64 == 2);
+        CHECK(read(signals, &info, sizeof info) == sizeof info && info.ssi_signo == SIGUSR1);
+        CHECK(inotify_add_watch(notify, "/tmp", IN_CREATE) > 0);
+    });
+}
+
+TEST_F(Process, SocketsWithinTheProcessStayConnected) {
+    child([&] {
+        int pair[2], packets[2];
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
+        CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, packets) == 0);
+        CHECK(write(pair[0], "stream", 6) == 6);
+        CHECK(write(packets[0], "one", 3) == 3 && write(packets[0], "three", 5) == 5);
+        int listener = socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in address = {};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        CHECK(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(listener, 9) == 0);
+        CHECK(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+        int client = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(connect(client, reinterpret_cast<sockaddr*>(&address), size) == 0);
+        int server = accept(listener, nullptr, nullptr);
+        CHECK(server >= 0 && write(client, "tcp", 3) == 3);
+        pollfd arrived = {server, POLLIN, 0};
+        CHECK(poll(&arrived, 1, 5000) == 1);
+        CHECK(there_and_back().empty());
+        CHECK(read_some(pair[1], 99) == "stream" && (fcntl(pair[1], F_GETFL) & O_NONBLOCK) != 0);
+        CHECK(read_some(packets[1], 99) == "one" && read_some(packets[1], 99) == "three");
+        CHECK(write(packets[1], "back", 4) == 4 && read_some(packets[0], 99) == "back");
+        arrived.revents = 0;
+        CHECK(poll(&arrived, 1, 5000) == 1 && read_some(server, 99) == "tcp");
+        CHECK(write(server, "answer", 6) == 6 && read_some(client, 99) == "answer");
+        sockaddr_in again = {};
+        size = sizeof again;
+        CHECK(getsockname(listener, reinterpret_cast<sockaddr*>(&again), &size) == 0 &&
+              again.sin_port == address.sin_port);
+        int second = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(connect(second, reinterpret_cast<sockaddr*>(&address), size) == 0);
+    });
+}
+
+TEST_F(Process, StandardStreamsAreTheNewLaunchersAndWhatWasClosedStaysClosed) {
+    child([&] {
+        int copy = dup(2);
+        int out = open(path("out").c_str(), O_WRONLY | O_CREAT, 0600);
+        CHECK(dup2(out, 1) == 1);
+        close(0);
+        close(out);
+        CHECK(there_and_back().empty());
+        CHECK(fcntl(0, F_GETFD) == -1);
+        CHECK(write(1, "text", 4) == 4);
+        struct stat status, error, duplicate;
+        CHECK(stat(path("out").c_str(), &status) == 0 && status.st_size == 4);
+        CHECK(fstat(2, &error) == 0 && fstat(copy, &duplicate) == 0 && error.st_ino == duplicate.st_ino);
+    });
+}
+
+TEST_F(Process, LocksAreTakenAgain) {
+    child([&] {
+        int fd = open(path("locked").c_str(), O_RDWR | O_CREAT, 0600);
+        int whole = open(path("whole").c_str(), O_RDWR | O_CREAT, 0600);
+        struct flock range = {};
+        range.l_type = F_WRLCK;
+        range.l_start = 10;
+        range.l_len = 5;
+        CHECK(fcntl(fd, F_SETLK, &range) == 0 && flock(whole, LOCK_EX) == 0);
+        CHECK(there_and_back().empty());
+        pid_t other = fork();
+        if (other == 0) {
+            range.l_type = F_WRLCK;
+            bool held = fcntl(fd, F_GETLK, &range) == 0 && range.l_type == F_WRLCK && range.l_start == 10 &&
+                        range.l_len == 5;
+            int mine = open(path("whole").c_str(), O_RDWR);
+            _exit(held && flock(mine, LOCK_EX | LOCK_NB) == -1 ? 0 : 1);
+        }
+        int status = 0;
+        CHECK(waitpid(other, &status, 0) == other && status == 0);
+    });
+}
+
+volatile sig_atomic_t g_alarms;
+volatile sig_atomic_t g_value;
+
+TEST_F(Process, DirectoryUmaskLimitsSignalsAndTimers) {
+    child([&] {
+        CHECK(chdir(directory_.c_str()) == 0);
+        umask(027);
+        rlimit limit;
+        getrlimit(RLIMIT_CORE, &limit);
+        rlim_t hard = limit.rlim_max;
+        limit.rlim_cur = hard >= 4096 ? 4096 : 0;
+        CHECK(setrlimit(RLIMIT_CORE, &limit) == 0);
+        prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+        alarm(0);
+        struct sigaction action = {};
+        action.sa_handler = [](int) { g_alarms = g_alarms + 1; };
+        sigaction(SIGALRM, &action, nullptr);
+        action.sa_flags = SA_SIGINFO;
+        action.sa_sigaction = [](int, siginfo_t* info, void*) { g_value = info->si_value.sival_int; };
+        sigaction(SIGRTMIN + 3, &action, nullptr);
+        signal(SIGTERM, SIG_IGN);
+        itimerval soon = {{0, 0}, {0, 200'000}};
+        setitimer(ITIMER_REAL, &soon, nullptr);
+        sigevent event = {};
+        event.sigev_notify = SIGEV_SIGNAL;
+        event.sigev_signo = SIGRTMIN + 3;
+        event.sigev_value.sival_int = 41;
+        timer_t unused, timer;
+        CHECK(timer_create(CLOCK_REALTIME, &event, &unused) == 0);
+        CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+        timer_delete(unused);
+        itimerspec times = {{0, 0}, {100, 0}};
+        CHECK(timer_settime(timer, 0, &times, nullptr) == 0);
+        // Waiting for the process, with a value.
+        sigset_t all, before;
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, &before);
+        sigval value;
+        value.sival_int = 23;
+        CHECK(sigqueue(getpid(), SIGRTMIN + 3, value) == 0);
+
+        Captured captured = capture({});
+        CHECK(captured.warnings.empty());
+        // Another process would have none of it.
+        CHECK(chdir("/") == 0);
+        umask(0);
+        signal(SIGALRM, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        soon = {};
+        setitimer(ITIMER_REAL, &soon, nullptr);
+        CHECK(timer_delete(timer) == 0);
+        limit.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &limit);
+        siginfo_t taken;
+        static const timespec kNow = {0, 0};
+        CHECK(sigtimedwait(&all, &taken, &kNow) == SIGRTMIN + 3);
+        prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+
+        Restored restored = restore(captured.state, {});
+        CHECK(restored.error.empty() && restored.warnings.empty());
+        Restored timers = restore_timers(captured.state);
+        CHECK(timers.error.empty() && timers.warnings.empty());
+        sigprocmask(SIG_SETMASK, &before, nullptr);
+        CHECK(g_value == 23);
+        char now[4096];
+        CHECK(getcwd(now, sizeof now) != nullptr && directory_ == now);
+        CHECK(umask(0) == 027);
+        getrlimit(RLIMIT_CORE, &limit);
+        CHECK(limit.rlim_cur == (hard >= 4096 ? 4096u : 0u));
+        CHECK(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1);
+        sigaction(SIGTERM, nullptr, &action);
+        CHECK(action.sa_handler == SIG_IGN);
+        CHECK(timer_gettime(timer, &times) == 0 && times.it_value.tv_sec > 90);
+        times = {{0, 0}, {0, 1}};
+        CHECK(timer_settime(timer, 0, &times, nullptr) == 0);
+        for (int i = 0; i < 10000 && (g_value != 41 || g_alarms == 0); ++i) usleep(1000);
+        CHECK(g_value == 41 && g_alarms == 1);
+    });
+}
+
+TEST_F(Process, ADirectoryThatWasRemovedIsImitated) {
+    child([&] {
+        CHECK(mkdir(path("gone").c_str(), 0700) == 0 && chdir(path("gone").c_str()) == 0);
+        CHECK(rmdir(path("gone").c_str()) == 0);
+        CHECK(there_and_back().empty());
+        char now[4096];
+        CHECK(getcwd(now, sizeof now) == nullptr && errno == ENOENT);
+    });
+}
+
+TEST_F(Process, ADamagedStateIsRefused) {
+    child([&] {
+        Captured captured = capture({});
+        Restored restored = restore(captured.state.substr(0, captured.state.size() / 2), {});
+        CHECK(restored.error.find("damaged") != std::string::npos);
+        CHECK(restore("", {}).error.find("damaged") != std::string::npos);
+    });
+}
+
+}  // namespace
