@@ -72,7 +72,7 @@ struct Options {
     // their way. About ten times a broadcast through the tree.
     uint64_t demand_delay_ns = 2'000'000;
     // THREAD_MULTIPLE: when the unmet targets of this rank have not moved for this long, every parked thread
-    // may pass one gate, because which thread serves a target is a guess.
+    // may pass one gate, because which thread serves a target is a guess. Doubles with each such round.
     uint64_t stall_ns = 20'000'000;
     uint32_t nap_us = 200;
     // Deliberate faults, so that the tests can prove they would notice. Never set elsewhere.
@@ -108,9 +108,10 @@ static_assert(offsetof(Comm, uid) == 64);
 
 // One blocked wait of one thread; lives on its stack.
 struct WaitSite {
-    uint64_t since = 0;  // when it was first seen blocked in this epoch
-    uint64_t delay = 0;  // until the next request
-    Epoch epoch = 0;
+    uint64_t since = 0;  // when it was first seen blocked and needed, in this epoch
+    uint64_t asked = 0;  // when waiting() last said yes
+    uint64_t licensed_at = 0;
+    uint64_t era = 0;
     bool licensed = false;
 };
 
@@ -126,6 +127,10 @@ struct alignas(64) Slot {
     Instance gate_instance;
     uint64_t grants_used;  // licences and stall rounds this thread has spent
     uint64_t rounds_used;
+    // Before the next licence. Grows with every one of an epoch, also over several waits: else a loop that
+    // polls once a round would let unneeded ranks run ahead of it for ever.
+    uint64_t licence_delay;
+    uint64_t licence_era;
     WaitSite poll_site;
 
     void sent_to(Rank x) { bump(sent[x]); }
@@ -252,7 +257,7 @@ class RankClock {
     // Looks whether this rank is safe at the newest version, and after stalls. Every few hundred microseconds
     // while pending(), and after each poke.
     void poll(uint64_t now_ns);
-    // The root has declared the safe state: from here every gate stays shut until resume() or restart().
+    // The root has declared the safe state: no gate opens for anything new until resume() or restart().
     void freeze();
     // The checkpoint is over, committed or given up: gates open, hidden completions may be told.
     void resume();
@@ -335,6 +340,7 @@ class RankClock {
     bool is_needy() const;
     bool serves(const Slot& s) const;
     bool may_act(const Slot& s) const;
+    bool act(Slot& s);  // may_act, and pays for it
     bool spend_round(Slot& s);
     bool spend_grant(Slot& s);
     void raise(Comm& c, Instance k);
@@ -370,6 +376,7 @@ class RankClock {
     // This epoch.
     Epoch epoch_ = 0;   // of the newest INTENT
     Epoch closed_ = 0;  // messages of this epoch and older ones are ignored
+    uint64_t era_ = 0;  // counts INTENTs, also over restarts (where epochs begin again)
     bool snapped_ = false;
     bool known_ = false;  // targets have arrived
     bool frozen_ = false;
@@ -388,6 +395,7 @@ class RankClock {
     uint64_t passes_ = 0;           // gates passed beyond the targets
     uint64_t rounds_ = 0;           // of the stall rule
     uint64_t stall_stamp_ = 0, stall_since_ = 0;
+    uint32_t stalls_ = 0;  // rounds of this epoch
 
     Chunk* out_first_ = nullptr;
     Chunk* out_last_ = nullptr;

@@ -12,7 +12,7 @@ namespace fermata::clock {
 namespace {
 
 constexpr size_t kTableBuckets = 4096;
-constexpr uint64_t kLongestDelay = 1'000'000'000;  // of a repeated licence
+constexpr uint64_t kLongestDelay = 60'000'000'000;  // between licences of one thread
 
 size_t hash_of(Uid uid) {
     uint64_t x = static_cast<uint64_t>(uid) * 0x9e3779b97f4a7c15ull;
@@ -207,6 +207,8 @@ bool RankClock::serves(const Slot& s) const {
 
 bool RankClock::may_act(const Slot& s) const { return serves(s) || (s.rounds_used < rounds_ && is_needy()); }
 
+bool RankClock::act(Slot& s) { return serves(s) || spend_round(s); }
+
 bool RankClock::spend_round(Slot& s) {
     if (s.rounds_used >= rounds_ || !is_needy()) return false;
     s.rounds_used = rounds_;
@@ -378,14 +380,17 @@ bool RankClock::needy() {
 bool RankClock::waiting(Slot& s, WaitSite& site, uint64_t now_ns) {
     if (!policy_.demands) return false;
     Locked guard(lock_);
-    if (site.epoch != epoch_) site = WaitSite{0, options_.demand_delay_ns, epoch_, false};
+    if (site.era != era_) {
+        site = WaitSite{};
+        site.era = era_;
+    }
     if (pending_.load(std::memory_order_relaxed) == 0 || frozen_ || !may_act(s)) {
         site.since = 0;
         return false;
     }
-    if (site.since == 0) site.since = now_ns ? now_ns : 1;
-    if (now_ns < site.since || now_ns - site.since < site.delay) return false;
-    site.since = now_ns ? now_ns : 1;
+    if (site.since == 0) site.since = site.asked = now_ns ? now_ns : 1;
+    if (now_ns < site.asked || now_ns - site.asked < options_.demand_delay_ns) return false;
+    site.asked = now_ns ? now_ns : 1;
     return true;
 }
 
@@ -393,7 +398,7 @@ void RankClock::need_message(Slot& s, Rank source) {
     if (source == options_.me || source < 0 || source >= options_.world) return;
     {
         Locked guard(lock_);
-        if (pending_.load(std::memory_order_relaxed) == 0 || frozen_ || !may_act(s)) return;
+        if (pending_.load(std::memory_order_relaxed) == 0 || frozen_) return;
         uint64_t count = received_total(source) + 1;
         Peer* known = std::find_if(demanded_.begin(), demanded_.end(),
                                    [source](const Peer& peer) { return peer.rank == source; });
@@ -401,7 +406,7 @@ void RankClock::need_message(Slot& s, Rank source) {
             demanded_.push(arena_, Peer{source, 0});
             known = demanded_.end() - 1;
         }
-        if (known->count >= count) return;
+        if (known->count >= count || !act(s)) return;
         known->count = count;
         Writer w(scratch_, sizeof scratch_);
         w.header(Kind::demand, epoch_).rank(source).rank(options_.me).u64(count);
@@ -413,7 +418,9 @@ void RankClock::need_message(Slot& s, Rank source) {
 void RankClock::need_collective(Slot& s, Comm& c, Instance k) {
     {
         Locked guard(lock_);
-        if (pending_.load(std::memory_order_relaxed) == 0 || frozen_ || k <= c.target || !may_act(s)) return;
+        if (pending_.load(std::memory_order_relaxed) == 0 || frozen_ || k <= c.target || k <= c.raised ||
+            !act(s))
+            return;
         raise(c, k);
     }
     environment_.poke(environment_.self);
@@ -422,11 +429,16 @@ void RankClock::need_collective(Slot& s, Comm& c, Instance k) {
 void RankClock::need_anything(Slot& s, WaitSite& site) {
     {
         Locked guard(lock_);
-        if (pending_.load(std::memory_order_relaxed) == 0 || frozen_ || site.epoch != epoch_ || !may_act(s))
-            return;
+        if (pending_.load(std::memory_order_relaxed) == 0 || frozen_ || site.era != era_) return;
+        if (s.licence_era != era_) {
+            s.licence_era = era_;
+            s.licence_delay = options_.demand_delay_ns;
+        }
+        if (site.asked - std::max(site.since, site.licensed_at) < s.licence_delay || !act(s)) return;
+        s.licence_delay = std::min(std::max<uint64_t>(s.licence_delay * 2, 1000), kLongestDelay);
+        site.licensed_at = site.asked;
         if (!site.licensed) licence_sites_++;
         site.licensed = true;
-        site.delay = std::min(site.delay * 2, kLongestDelay);
         credit_++;
         Writer w(scratch_, sizeof scratch_);
         w.header(Kind::licence, epoch_).rank(options_.me).u32(credit_);
@@ -446,7 +458,7 @@ void RankClock::waited_slow(Slot& s, WaitSite& site) {
     bool poke = false;
     {
         Locked guard(lock_);
-        if (site.licensed && site.epoch == epoch_ && pending_.load(std::memory_order_relaxed) != 0 &&
+        if (site.licensed && site.era == era_ && pending_.load(std::memory_order_relaxed) != 0 &&
             --licence_sites_ == 0 && credit_ != 0) {
             revoke();
             poke = true;
@@ -478,6 +490,7 @@ bool RankClock::inbox(const void* bytes, size_t size, const char** why) {
             if (h.epoch <= closed_ || h.epoch <= epoch_) return true;
             clear_epoch();  // usually clean already: an older epoch that was never closed
             epoch_ = h.epoch;
+            era_++;
             pending_.store(1, std::memory_order_seq_cst);
         }
         environment_.fence(environment_.self);
@@ -651,16 +664,17 @@ void RankClock::apply(const Entry& e) {
 
 void RankClock::look_for_stall(uint64_t now_ns) {
     if (!thread_multiple_ || slots_used_ <= 1) return;
-    uint64_t stamp = passes_ + version_;
+    uint64_t stamp = passes_;
     bool somebody_known = true;
     for (Comm* c = comms_; c; c = c->next) {
         Instance entered = c->entered.load(std::memory_order_acquire);
+        if (entered >= c->target) continue;
         stamp += entered;
-        if (entered < c->target && c->last_thread.load(std::memory_order_relaxed) == kNoThread)
-            somebody_known = false;
+        if (c->last_thread.load(std::memory_order_relaxed) == kNoThread) somebody_known = false;
     }
     for (const Peer& peer : channel_targets_) {
         uint64_t sent = sent_total(peer.rank);
+        if (sent >= peer.count) continue;
         stamp += sent;
         if (sent == 0) somebody_known = false;
     }
@@ -669,9 +683,13 @@ void RankClock::look_for_stall(uint64_t now_ns) {
         stall_since_ = now_ns ? now_ns : 1;
         return;
     }
-    uint64_t delay = somebody_known ? options_.stall_ns : options_.demand_delay_ns;
+    uint64_t delay = (somebody_known ? options_.stall_ns : options_.demand_delay_ns)
+                     << std::min(stalls_, 12u);
     if (now_ns < stall_since_ || now_ns - stall_since_ < delay) return;
     stall_since_ = now_ns ? now_ns : 1;
+    // Longer each time: the serving thread may just be computing, and every round lets others run ahead of
+    // it.
+    stalls_++;
     rounds_++;
     ring();
 }
@@ -711,7 +729,7 @@ void RankClock::clear_epoch() {
     grants_floor_ = grants_;
     credit_ = 0;
     licence_sites_ = 0;
-    stall_since_ = 0;
+    stall_since_ = stalls_ = 0;
     for (int i = 0; i < slots_end_; i++)
         if (Slot* s = slots_[i].load(std::memory_order_relaxed)) s->rounds_used = rounds_;
     if (table_)
