@@ -21,6 +21,29 @@ constexpr long kTmpfsMagic = 0x01021994;
 
 bool has_flag(const Mapping& m, const char* flag) { return m.flags.find(flag) != std::string::npos; }
 
+// What sample_memory_flags() saw, used once. Lower memory.
+std::vector<Mapping>& sampled() {
+    static std::vector<Mapping> maps;
+    return maps;
+}
+
+std::vector<Mapping> maps_with_flags() {
+    if (sampled().empty()) return read_smaps();
+    std::vector<Mapping> flags = std::move(sampled());
+    sampled().clear();
+    std::vector<Mapping> maps = read_maps();
+    auto at = flags.begin();
+    for (Mapping& m : maps) {  // both in address order
+        while (at != flags.end() && at->range.end <= m.range.begin) ++at;
+        if (at != flags.end() && at->range.contains(m.range.begin) && at->shared == m.shared &&
+            at->inode == m.inode)
+            m.flags = at->flags;
+        else if (m.shared && (m.prot & PROT_WRITE))
+            m.flags = " mw";  // new since then
+    }
+    return maps;
+}
+
 uint32_t advice_of(const Mapping& m) {
     struct {
         const char* flag;
@@ -108,6 +131,8 @@ uint64_t MemoryTable::data_size() const {
     return size;
 }
 
+void sample_memory_flags() { sampled() = read_smaps(); }
+
 MemoryTable collect_memory() {
     if (std::string error = check(); !error.empty()) throw Error(error);
     std::vector<Range> lower;
@@ -118,7 +143,7 @@ MemoryTable collect_memory() {
     table.vdso = vdso_image();
     PageScanner scanner;
     std::map<uint64_t, uint64_t> object_size;
-    for (const Mapping& m : read_smaps()) {
+    for (const Mapping& m : maps_with_flags()) {
         if (!upper_range(m.range)) continue;
         if (std::any_of(lower.begin(), lower.end(), [&](Range r) { return r.contains(m.range); })) continue;
         MapEntry e;

@@ -1,5 +1,6 @@
 // Saving and loading the upper half's memory.
 //
+// Before the threads are stopped, if time counts: sample_memory_flags().
 // At a checkpoint (upper threads stopped):
 //     MemoryTable table = collect_memory();       // walks /proc/self/smaps and pagemap; allocates (lower
 //     malloc) [fork]                                      // optional; nothing below allocates
@@ -34,8 +35,8 @@ enum class MapKind : uint32_t {
     shared_file = 1,  // MAP_SHARED of a file that has a name: opened again, content is the file's
     shared_memory =
         2,  // shared anonymous, memfd, SysV, deleted file: content from the image; `object` tells which
-    shared_tmpfs =
-        3,  // named file on tmpfs (/dev/shm), mapped for writing: made again when missing; content from the image
+    shared_tmpfs = 3,  // named file on tmpfs (/dev/shm), mapped for writing: made again when missing; content
+                       // from the image
 };
 
 struct MapEntry {
@@ -68,6 +69,12 @@ struct MemoryTable {
     uint64_t vdso = 0;           // address of our vDSO image, 0 = none
     uint64_t data_size() const;  // sum of all runs
 };
+
+// Reads the advice and other flags of all mappings, for the next collect_memory(). The kernel walks page
+// tables for that (smaps: 0.1 s per GiB of 4 KiB pages on Linux 6.18), so do it while the program still runs;
+// what changes until the threads stop is missed. Without it collect_memory() reads them itself. Throws
+// fermata::Error.
+void sample_memory_flags();
 
 // Enumerates the upper half. Throws fermata::Error (also what check() says).
 MemoryTable collect_memory();

@@ -44,6 +44,7 @@ uint64_t lower_fs;
 // Runs with the lower half's thread pointer.
 __attribute__((noinline)) void save_now(const MiniPoint* point, const char* path) {
     try {
+        if (std::getenv("MINI_LOWER_SAMPLE")) sample_memory_flags();
         MemoryTable table = collect_memory();
         make_readable(table);
         std::string head = encode(table);

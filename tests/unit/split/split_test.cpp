@@ -172,11 +172,19 @@ TEST(Descriptors, LowNumbersAreTheProgramsOwn) {
     EXPECT_GE(lower, 1);
 }
 
-class SaveAndLoad : public testing::TestWithParam<const char*> {};
+// Which program, and whether the flags of its memory are sampled before.
+struct Case {
+    const char* program;
+    bool sample;
+};
+class SaveAndLoad : public testing::TestWithParam<Case> {};
 
 TEST_P(SaveAndLoad, ContinuesInAFreshProcess) {
+    auto [program, sample] = GetParam();
     std::string image = scratch("image"), file = scratch("file");
-    Outcome saved = run_in_split(std::string(PROGRAMS "/") + GetParam() + " " + image + " " + file);
+    if (sample) setenv("MINI_LOWER_SAMPLE", "1", 1);
+    Outcome saved = run_in_split(std::string(PROGRAMS "/") + program + " " + image + " " + file);
+    unsetenv("MINI_LOWER_SAMPLE");
     EXPECT_EQ(saved.code, 0);
     EXPECT_EQ(saved.output, "saved\n");
     for (const char* busy : {"", "MINI_LOWER_BUSY=1 "}) {
@@ -190,8 +198,7 @@ TEST_P(SaveAndLoad, ContinuesInAFreshProcess) {
     EXPECT_NE(missing.output.find(file), std::string::npos) << missing.output;
     unlink(image.c_str());
 }
-INSTANTIATE_TEST_SUITE_P(Programs, SaveAndLoad, testing::Values("saver", "saver-fixed"),
-                         [](const auto& info) {
-                             return std::string(info.index ? "NotPositionIndependent"
-                                                           : "PositionIndependent");
-                         });
+INSTANTIATE_TEST_SUITE_P(Programs, SaveAndLoad,
+                         testing::Values(Case{"saver", false}, Case{"saver", true},
+                                         Case{"saver-fixed", false}),
+                         [](const auto& info) { return "Case" + std::to_string(info.index); });
