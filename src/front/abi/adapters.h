@@ -23,8 +23,8 @@ inline auto out_object(uint32_t object) {
     if constexpr (kKindOf<H> == Kind::session) return out_Session(static_cast<Session>(object));
 }
 template <typename H>
-inline int copy_adapter(void* fn, uint32_t object, int keyval, void* extra_state, void* value_in, void** value_out,
-                        int* flag) {
+inline int copy_adapter(void* fn, uint32_t object, int keyval, void* extra_state, void* value_in,
+                        void** value_out, int* flag) {
     auto handle = out_object<H>(object);
     return in_errclass(reinterpret_cast<int (*)(decltype(handle), int, void*, void*, void*, int*)>(fn)(
         handle, out_keyval(keyval), extra_state, value_in, value_out, flag));
@@ -68,8 +68,8 @@ inline int adapter_MPI_Grequest_free_function(void* fn, void* extra_state) {
 inline int adapter_MPI_Grequest_cancel_function(void* fn, void* extra_state, int complete) {
     return in_errclass(reinterpret_cast<int (*)(void*, int)>(fn)(extra_state, complete));
 }
-inline int adapter_MPI_Datarep_conversion_function(void* fn, void* userbuf, Datatype type, Count count, void* filebuf,
-                                                   Offset position, void* extra_state) {
+inline int adapter_MPI_Datarep_conversion_function(void* fn, void* userbuf, Datatype type, Count count,
+                                                   void* filebuf, Offset position, void* extra_state) {
     return in_errclass(reinterpret_cast<int (*)(void*, A_Datatype, int, void*, Offset, void*)>(fn)(
         userbuf, out_Datatype(type), static_cast<int>(count), filebuf, position, extra_state));
 }

@@ -1,7 +1,8 @@
 // What both C fronts share: temporaries, lengths that only the library knows, bounds of ints.
 //
-// A front translates the application's ABI to internal values (fermata_types.h) and back. The naming is fixed for the
-// generator (tools/fmgen/front_c.py): A_X is the ABI's type of MPI_X, in_x() goes inwards, out_x() outwards.
+// A front translates the application's ABI to internal values (fermata_types.h) and back. The naming is fixed
+// for the generator (tools/fmgen/front_c.py): A_X is the ABI's type of MPI_X, in_x() goes inwards, out_x()
+// outwards.
 #pragma once
 
 #include <climits>
@@ -22,7 +23,8 @@ inline constexpr int kInvalid = -32700;
 template <typename T, int N = 32>
 class Temp {
   public:
-    explicit Temp(int64_t n) : data_(n <= N ? local_ : static_cast<T*>(malloc(sizeof(T) * static_cast<size_t>(n)))) {}
+    explicit Temp(int64_t n)
+        : data_(n <= N ? local_ : static_cast<T*>(malloc(sizeof(T) * static_cast<size_t>(n)))) {}
     ~Temp() {
         if (data_ != local_) free(data_);
     }
@@ -37,7 +39,9 @@ class Temp {
 };
 
 // A count that does not fit the int the application passed becomes MPI_UNDEFINED (MPI-4.0 3.2.5).
-inline int narrow(Count count) { return count > INT_MAX || count < INT_MIN ? FM_UNDEFINED : static_cast<int>(count); }
+inline int narrow(Count count) {
+    return count > INT_MAX || count < INT_MIN ? FM_UNDEFINED : static_cast<int>(count);
+}
 
 // Entries of the arrays of a v/w-collective: members of the (remote) group, neighbours.
 int peers(Comm comm);

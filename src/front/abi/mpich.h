@@ -1,7 +1,8 @@
 // The C ABI of MPICH (libmpich.so.12 of Debian, libmpi.so.12 upstream and Intel MPI; values as in 4.0.2).
 //
-// Handles are ints (MPI_File: a pointer). Predefined ones go through a perfect hash per kind, generated; dynamic ones
-// are the internal word itself, whose index never is below 64, so that no pair type (0x8c00000x) is met.
+// Handles are ints (MPI_File: a pointer). Predefined ones go through a perfect hash per kind, generated;
+// dynamic ones are the internal word itself, whose index never is below 64, so that no pair type (0x8c00000x)
+// is met.
 #pragma once
 
 #include "front/abi/common.h"
@@ -67,7 +68,8 @@ FRONT_API int MPIR_Dup_fn(int, int, void*, void* in, void* out, int* flag);
 namespace fermata::abi {
 
 inline File in_File(A_File handle) {
-    return handle == 0 ? FM_FILE_NULL : static_cast<File>(handle >> 31 == 1 ? static_cast<uint32_t>(handle) : 0);
+    return handle == 0 ? FM_FILE_NULL
+                       : static_cast<File>(handle >> 31 == 1 ? static_cast<uint32_t>(handle) : 0);
 }
 inline A_File out_File(File handle) { return handle == FM_FILE_NULL ? 0 : static_cast<uint32_t>(handle); }
 

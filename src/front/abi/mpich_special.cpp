@@ -28,18 +28,30 @@ namespace fermata::abi {
 int c2f(uint32_t word) { return word == static_cast<uint32_t>(FM_FILE_NULL) ? 0 : out_word(word); }
 uint32_t f2c(Kind kind, int fortran) {
     switch (kind) {
-        case Kind::comm: return word_of(in_Comm(fortran));
-        case Kind::group: return word_of(in_Group(fortran));
-        case Kind::datatype: return word_of(in_Datatype(fortran));
-        case Kind::op: return word_of(in_Op(fortran));
-        case Kind::request: return word_of(in_Request(fortran));
-        case Kind::errhandler: return word_of(in_Errhandler(fortran));
-        case Kind::info: return word_of(in_Info(fortran));
-        case Kind::message: return word_of(in_Message(fortran));
-        case Kind::win: return word_of(in_Win(fortran));
-        case Kind::session: return word_of(in_Session(fortran));
-        case Kind::file: return word_of(in_File(static_cast<uint32_t>(fortran)));
-        default: return 0;
+        case Kind::comm:
+            return word_of(in_Comm(fortran));
+        case Kind::group:
+            return word_of(in_Group(fortran));
+        case Kind::datatype:
+            return word_of(in_Datatype(fortran));
+        case Kind::op:
+            return word_of(in_Op(fortran));
+        case Kind::request:
+            return word_of(in_Request(fortran));
+        case Kind::errhandler:
+            return word_of(in_Errhandler(fortran));
+        case Kind::info:
+            return word_of(in_Info(fortran));
+        case Kind::message:
+            return word_of(in_Message(fortran));
+        case Kind::win:
+            return word_of(in_Win(fortran));
+        case Kind::session:
+            return word_of(in_Session(fortran));
+        case Kind::file:
+            return word_of(in_File(static_cast<uint32_t>(fortran)));
+        default:
+            return 0;
     }
 }
 
@@ -60,7 +72,7 @@ static int unsupported() { return out_errclass(FM_ERR_UNSUPPORTED_OPERATION); }
 NO_GPU(Query_cuda_support);
 NO_GPU(Query_hip_support);
 NO_GPU(Query_ze_support);
-#define EXTENSION(name)                                \
+#define EXTENSION(name)                                    \
     FRONT_API int PMPIX_##name() { return unsupported(); } \
     FRONT_API int MPIX_##name() __attribute__((weak, alias("PMPIX_" #name)))
 EXTENSION(GPU_query_support);
@@ -72,9 +84,15 @@ EXTENSION(Comm_shrink);
 EXTENSION(Grequest_class_allocate);
 EXTENSION(Grequest_class_create);
 EXTENSION(Grequest_start);
-FRONT_API int PMPIX_Delete_error_class(int code) { return out_errclass(fm_Remove_error_class(in_errclass(code))); }
-FRONT_API int PMPIX_Delete_error_code(int code) { return out_errclass(fm_Remove_error_code(in_errclass(code))); }
-FRONT_API int PMPIX_Delete_error_string(int code) { return out_errclass(fm_Remove_error_string(in_errclass(code))); }
+FRONT_API int PMPIX_Delete_error_class(int code) {
+    return out_errclass(fm_Remove_error_class(in_errclass(code)));
+}
+FRONT_API int PMPIX_Delete_error_code(int code) {
+    return out_errclass(fm_Remove_error_code(in_errclass(code)));
+}
+FRONT_API int PMPIX_Delete_error_string(int code) {
+    return out_errclass(fm_Remove_error_string(in_errclass(code)));
+}
 FRONT_API int MPIX_Delete_error_class(int) __attribute__((weak, alias("PMPIX_Delete_error_class")));
 FRONT_API int MPIX_Delete_error_code(int) __attribute__((weak, alias("PMPIX_Delete_error_code")));
 FRONT_API int MPIX_Delete_error_string(int) __attribute__((weak, alias("PMPIX_Delete_error_string")));

@@ -2,8 +2,9 @@
 //
 // Handles are pointers. Predefined ones are addresses of data symbols which we export with the real sizes
 // (executables copy-relocate them) and whose first four bytes hold the internal value: one load translates.
-// Dynamic ones are the internal word itself: bit 31 set and nothing above, an address no object can have because
-// the kernel does not give out addresses there (below 4 GiB only MAP_32BIT and non-PIE images, which end lower).
+// Dynamic ones are the internal word itself: bit 31 set and nothing above, an address no object can have
+// because the kernel does not give out addresses there (below 4 GiB only MAP_32BIT and non-PIE images, which
+// end lower).
 #pragma once
 
 #include "front/abi/common.h"
@@ -48,7 +49,7 @@ inline A_Word out_word(uint32_t word) {
     if (word >> 31 != 0) return word;
     return reinterpret_cast<A_Word>(fermata_openmpi_handles[word & 1023]);
 }
-#define HANDLE(T)                                                              \
+#define HANDLE(T)                                                             \
     inline T in_##T(A_##T handle) { return static_cast<T>(in_word(handle)); } \
     inline A_##T out_##T(T handle) { return out_word(static_cast<uint32_t>(handle)); }
 HANDLE(Comm)
@@ -118,8 +119,8 @@ namespace fermata::abi {
 
 inline void* in_copy_fn(void* fn) {
     auto is = [fn](auto* special) { return fn == reinterpret_cast<void*>(special); };
-    if (is(OMPI_C_MPI_COMM_NULL_COPY_FN) || is(OMPI_C_MPI_TYPE_NULL_COPY_FN) || is(OMPI_C_MPI_WIN_NULL_COPY_FN) ||
-        is(OMPI_C_MPI_NULL_COPY_FN))
+    if (is(OMPI_C_MPI_COMM_NULL_COPY_FN) || is(OMPI_C_MPI_TYPE_NULL_COPY_FN) ||
+        is(OMPI_C_MPI_WIN_NULL_COPY_FN) || is(OMPI_C_MPI_NULL_COPY_FN))
         return FM_NULL_COPY_FN;
     if (is(OMPI_C_MPI_COMM_DUP_FN) || is(OMPI_C_MPI_TYPE_DUP_FN) || is(OMPI_C_MPI_WIN_DUP_FN) ||
         is(OMPI_C_MPI_DUP_FN))

@@ -1,4 +1,5 @@
-// What only Open MPI's libmpi has: null and dup functions of attributes, and internals which its C++ bindings use.
+// What only Open MPI's libmpi has: null and dup functions of attributes, and internals which its C++ bindings
+// use.
 #include "front/abi/openmpi.h"
 
 using namespace fermata::abi;
@@ -12,21 +13,21 @@ static int dup(void* in, void* out, int* flag) {
     *flag = 1;
     return 0;
 }
-#define FUNCTIONS(prefix)                                                                                           \
-    FRONT_API int OMPI_C_MPI_##prefix##NULL_COPY_FN(uintptr_t, int, void*, void*, void*, int* flag) {               \
-        return null_copy(flag);                                                                                     \
-    }                                                                                                               \
-    FRONT_API int OMPI_C_MPI_##prefix##DUP_FN(uintptr_t, int, void*, void* in, void* out, int* flag) {              \
-        return dup(in, out, flag);                                                                                  \
-    }                                                                                                               \
+#define FUNCTIONS(prefix)                                                                              \
+    FRONT_API int OMPI_C_MPI_##prefix##NULL_COPY_FN(uintptr_t, int, void*, void*, void*, int* flag) {  \
+        return null_copy(flag);                                                                        \
+    }                                                                                                  \
+    FRONT_API int OMPI_C_MPI_##prefix##DUP_FN(uintptr_t, int, void*, void* in, void* out, int* flag) { \
+        return dup(in, out, flag);                                                                     \
+    }                                                                                                  \
     FRONT_API int OMPI_C_MPI_##prefix##NULL_DELETE_FN(uintptr_t, int, void*, void*) { return 0; }
 FUNCTIONS(COMM_)
 FUNCTIONS(TYPE_)
 FUNCTIONS(WIN_)
 FUNCTIONS()
 
-// libmpi_cxx.so.40 (4.1.4) calls these to create handlers, keyvals and ops of the C++ bindings (removed in MPI-3). They
-// exist so that the library loads; programs that use such callbacks get the error at the call.
+// libmpi_cxx.so.40 (4.1.4) calls these to create handlers, keyvals and ops of the C++ bindings (removed in
+// MPI-3). They exist so that the library loads; programs that use such callbacks get the error at the call.
 FRONT_API int ompi_attr_create_keyval(int, void*, void*, int*, void*, int, void*) {
     return out_errclass(FM_ERR_UNSUPPORTED_OPERATION);
 }

@@ -40,12 +40,17 @@ int outdegree(Comm comm) {
 
 void after_get_attr(int keyval, void* value, const int* flag) {
     if (*flag == 0) return;
-    // One place per value, so that two attributes can be held at once; written with the same value again and again.
+    // One place per value, so that two attributes can be held at once; written with the same value again and
+    // again.
     static int io, host, last, flavors[8], models[4];
     int** result = static_cast<int**>(value);
     switch (in_keyval(keyval)) {
-        case FM_IO: io = out_rank(**result), *result = &io; break;
-        case FM_HOST: host = out_rank(**result), *result = &host; break;
+        case FM_IO:
+            io = out_rank(**result), *result = &io;
+            break;
+        case FM_HOST:
+            host = out_rank(**result), *result = &host;
+            break;
         case FM_LASTUSEDCODE: {
             int code = **result;
             last = code <= FM_ERR_LASTCODE ? A_ERR_LASTCODE : code;
@@ -64,7 +69,8 @@ void after_get_attr(int keyval, void* value, const int* flag) {
             *result = place;
             break;
         }
-        default: break;
+        default:
+            break;
     }
 }
 
@@ -75,7 +81,8 @@ void after_get_contents_words(Datatype type, int64_t limit, int* v) {
     if (combiner == FM_COMBINER_SUBARRAY) {
         v[integers - 1] = out_order(v[integers - 1]);
     } else if (combiner == FM_COMBINER_DARRAY) {
-        // size, rank, ndims, gsizes[ndims], distribs[ndims], dargs[ndims], psizes[ndims], order (MPI-4.0 5.1.13)
+        // size, rank, ndims, gsizes[ndims], distribs[ndims], dargs[ndims], psizes[ndims], order
+        // (MPI-4.0 5.1.13)
         int n = v[2];
         if (n < 0 || 4 + 4 * static_cast<int64_t>(n) > limit) return;
         for (int i = 0; i < n; i++) {
@@ -160,7 +167,8 @@ ALIAS(int, Abi_get_version, int*, int*);
 FRONT_API int PMPI_Abi_get_info(A_Info* info) {
     Info made{};
     int rc = fm_Info_create(&made);
-    for (auto [key, value] : {std::pair{"mpi_aint_size", "8"}, {"mpi_count_size", "8"}, {"mpi_offset_size", "8"}})
+    for (auto [key, value] :
+         {std::pair{"mpi_aint_size", "8"}, {"mpi_count_size", "8"}, {"mpi_offset_size", "8"}})
         if (rc == FM_SUCCESS) rc = fm_Info_set(made, key, value);
     if (rc == FM_SUCCESS) *info = out_Info(made);
     return out_errclass(rc);

@@ -1,4 +1,5 @@
-// The standard ABI of MPI-5.0 (libmpi_abi.so.1): the internal values themselves, handles as pointer-sized words.
+// The standard ABI of MPI-5.0 (libmpi_abi.so.1): the internal values themselves, handles as pointer-sized
+// words.
 #pragma once
 
 #include "front/abi/common.h"
@@ -22,8 +23,8 @@ inline A_Status* const kStatusIgnore = nullptr;
 
 // Nothing above 32 bits is a handle of ours.
 inline uint32_t in_word(A_Word handle) { return handle >> 32 == 0 ? static_cast<uint32_t>(handle) : 0; }
-#define HANDLE(T)                                                              \
-    using A_##T = A_Word;                                                      \
+#define HANDLE(T)                                                             \
+    using A_##T = A_Word;                                                     \
     inline T in_##T(A_##T handle) { return static_cast<T>(in_word(handle)); } \
     inline A_##T out_##T(T handle) { return static_cast<uint32_t>(handle); }
 HANDLE(Comm)

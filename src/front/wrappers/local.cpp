@@ -9,8 +9,8 @@ using namespace fermata::mpi;
 
 namespace {
 
-// Seconds of the monotonic clock plus an offset that is taken anew after a restart: the monotonic clock of another
-// node starts anywhere, and an application's time must not run backwards.
+// Seconds of the monotonic clock plus an offset that is taken anew after a restart: the monotonic clock of
+// another node starts anywhere, and an application's time must not run backwards.
 double wall_time() {
     static uint64_t restarts = ~0ull;
     static double offset = 0;
@@ -47,7 +47,8 @@ int fm_Get_version(int* version, int* subversion) {
 }
 int fm_Pcontrol(int) { return FM_SUCCESS; }
 
-// Memory of the upper half, not of the library: it is part of the image. 64: a cache line, as the libraries give.
+// Memory of the upper half, not of the library: it is part of the image. 64: a cache line, as the libraries
+// give.
 int fm_Alloc_mem(Aint size, Info, void** baseptr) {
     if (size < 0) return FM_ERR_ARG;
     void* memory = nullptr;

@@ -9,8 +9,8 @@
 
 namespace fermata::front {
 
-// A file's data access moves with the clock of the private communicator that MPI_File_open made; null: an unknown
-// handle, the real library reports the error.
+// A file's data access moves with the clock of the private communicator that MPI_File_open made; null: an
+// unknown handle, the real library reports the error.
 inline clock::Comm* clock_of(mpi::File fh) noexcept {
     FileObject* file = find(fh);
     return file != nullptr && file->comm != nullptr ? static_cast<clock::Comm*>(file->comm->clock) : nullptr;

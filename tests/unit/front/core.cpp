@@ -188,8 +188,8 @@ int fm_Waitsome(int n, Request* requests, int* outcount, int* indices, Status* s
     }
     return answer.rc;
 }
-int fm_Grequest_start(void* fn, GrequestQueryAdapter query, void*, GrequestFreeAdapter, void*, GrequestCancelAdapter,
-                      void*, Request* request) {
+int fm_Grequest_start(void* fn, GrequestQueryAdapter query, void*, GrequestFreeAdapter, void*,
+                      GrequestCancelAdapter, void*, Request* request) {
     callback.fn = fn;
     callback.query = query;
     *request = static_cast<Request>(answer.word);
@@ -214,8 +214,8 @@ int fm_Comm_size(Comm, int* size) {
     *size = 3;
     return 0;
 }
-int fm_Alltoallw(const void* send, const int*, const int*, const Datatype* sendtypes, void*, const int*, const int*,
-                 const Datatype* recvtypes, Comm) {
+int fm_Alltoallw(const void* send, const int*, const int*, const Datatype* sendtypes, void*, const int*,
+                 const int*, const Datatype* recvtypes, Comm) {
     seen.pointer[0] = send;
     seen.pointer[1] = sendtypes;
     for (int i = 0; i < 3; i++) {
@@ -283,8 +283,8 @@ int fm_Win_get_attr(Win, int keyval, void* value, int* flag, AttrLanguage) {
     *flag = answer.flag;
     return answer.rc;
 }
-int fm_Comm_create_keyval(void* copy, CopyAdapter copy_adapter, void* del, DeleteAdapter del_adapter, int* keyval,
-                          void*, AttrLanguage) {
+int fm_Comm_create_keyval(void* copy, CopyAdapter copy_adapter, void* del, DeleteAdapter del_adapter,
+                          int* keyval, void*, AttrLanguage) {
     callback.fn = copy;
     callback.copy = copy_adapter;
     callback.delete_fn = del;

@@ -1,4 +1,5 @@
-// The application's side: compiled against a real mpi.h, linked with the front of that ABI and the recording core.
+// The application's side: compiled against a real mpi.h, linked with the front of that ABI and the recording
+// core.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -41,21 +42,76 @@ TEST_F(Front, ConstantsAreThoseOfTheHeader) {
 template <typename H>
 uint32_t in(H, fm::Kind);
 int flag_, int_;
-uint32_t in_comm(MPI_Comm h) { MPI_Comm_rank(h, &int_); return seen.word; }
-uint32_t in_datatype(MPI_Datatype h) { MPI_Type_size(h, &int_); return seen.word; }
-uint32_t in_op(MPI_Op h) { MPI_Op_commutative(h, &int_); return seen.word; }
-uint32_t in_group(MPI_Group h) { MPI_Group_size(h, &int_); return seen.word; }
-uint32_t in_info(MPI_Info h) { MPI_Info_get_nkeys(h, &int_); return seen.word; }
-uint32_t in_errhandler(MPI_Errhandler h) { MPI_Comm_set_errhandler(MPI_COMM_WORLD, h); return seen.word; }
-uint32_t in_request(MPI_Request h) { MPI_Request_get_status(h, &flag_, MPI_STATUS_IGNORE); return seen.word; }
-uint32_t in_message(MPI_Message h) { MPI_Mrecv(&int_, 1, MPI_INT, &h, MPI_STATUS_IGNORE); return seen.word; }
-uint32_t in_win(MPI_Win h) { MPI_Win_flush_all(h); return seen.word; }
-uint32_t in_file(MPI_File h) { MPI_File_sync(h); return seen.word; }
-MPI_Comm out_comm(uint32_t w) { MPI_Comm h; answer.word = w; MPI_Comm_dup(MPI_COMM_WORLD, &h); return h; }
-MPI_Datatype out_datatype(uint32_t w) { MPI_Datatype h; answer.word = w; MPI_Type_dup(MPI_INT, &h); return h; }
-MPI_Op out_op(uint32_t w) { MPI_Op h; answer.word = w; MPI_Op_create(nullptr, 0, &h); return h; }
-MPI_Group out_group(uint32_t w) { MPI_Group h; answer.word = w; MPI_Comm_group(MPI_COMM_WORLD, &h); return h; }
-MPI_Info out_info(uint32_t w) { MPI_Info h; answer.word = w; MPI_Info_create(&h); return h; }
+uint32_t in_comm(MPI_Comm h) {
+    MPI_Comm_rank(h, &int_);
+    return seen.word;
+}
+uint32_t in_datatype(MPI_Datatype h) {
+    MPI_Type_size(h, &int_);
+    return seen.word;
+}
+uint32_t in_op(MPI_Op h) {
+    MPI_Op_commutative(h, &int_);
+    return seen.word;
+}
+uint32_t in_group(MPI_Group h) {
+    MPI_Group_size(h, &int_);
+    return seen.word;
+}
+uint32_t in_info(MPI_Info h) {
+    MPI_Info_get_nkeys(h, &int_);
+    return seen.word;
+}
+uint32_t in_errhandler(MPI_Errhandler h) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, h);
+    return seen.word;
+}
+uint32_t in_request(MPI_Request h) {
+    MPI_Request_get_status(h, &flag_, MPI_STATUS_IGNORE);
+    return seen.word;
+}
+uint32_t in_message(MPI_Message h) {
+    MPI_Mrecv(&int_, 1, MPI_INT, &h, MPI_STATUS_IGNORE);
+    return seen.word;
+}
+uint32_t in_win(MPI_Win h) {
+    MPI_Win_flush_all(h);
+    return seen.word;
+}
+uint32_t in_file(MPI_File h) {
+    MPI_File_sync(h);
+    return seen.word;
+}
+MPI_Comm out_comm(uint32_t w) {
+    MPI_Comm h;
+    answer.word = w;
+    MPI_Comm_dup(MPI_COMM_WORLD, &h);
+    return h;
+}
+MPI_Datatype out_datatype(uint32_t w) {
+    MPI_Datatype h;
+    answer.word = w;
+    MPI_Type_dup(MPI_INT, &h);
+    return h;
+}
+MPI_Op out_op(uint32_t w) {
+    MPI_Op h;
+    answer.word = w;
+    MPI_Op_create(nullptr, 0, &h);
+    return h;
+}
+MPI_Group out_group(uint32_t w) {
+    MPI_Group h;
+    answer.word = w;
+    MPI_Comm_group(MPI_COMM_WORLD, &h);
+    return h;
+}
+MPI_Info out_info(uint32_t w) {
+    MPI_Info h;
+    answer.word = w;
+    MPI_Info_create(&h);
+    return h;
+}
 MPI_Errhandler out_errhandler(uint32_t w) {
     MPI_Errhandler h;
     answer.word = w;
@@ -88,7 +144,10 @@ MPI_File out_file(uint32_t w) {
     return h;
 }
 #ifndef FRONT_OPENMPI
-uint32_t in_session(MPI_Session h) { MPI_Session_set_errhandler(h, MPI_ERRORS_RETURN); return seen.word; }
+uint32_t in_session(MPI_Session h) {
+    MPI_Session_set_errhandler(h, MPI_ERRORS_RETURN);
+    return seen.word;
+}
 MPI_Session out_session(uint32_t w) {
     MPI_Session h;
     answer.word = w;
@@ -99,7 +158,7 @@ MPI_Session out_session(uint32_t w) {
 
 TEST_F(Front, PredefinedHandlesBothWays) {
 #define VALUE(name, value)
-#define HANDLE(kind, name, std)                       \
+#define HANDLE(kind, name, std)                         \
     EXPECT_EQ(in_##kind(name), unsigned{std}) << #name; \
     EXPECT_EQ(out_##kind(std), name) << #name;
 #include FACTS
@@ -108,9 +167,10 @@ TEST_F(Front, PredefinedHandlesBothWays) {
 }
 
 TEST_F(Front, DynamicHandlesBothWays) {
-#define BOTH(kind)                                                                            \
-    for (uint32_t index : {64u, 65u, 4000u, (1u << 26) - 1})                                  \
-    EXPECT_EQ(in_##kind(out_##kind(dynamic(fm::Kind::kind, index))), dynamic(fm::Kind::kind, index)) << #kind << index
+#define BOTH(kind)                                                                                   \
+    for (uint32_t index : {64u, 65u, 4000u, (1u << 26) - 1})                                         \
+    EXPECT_EQ(in_##kind(out_##kind(dynamic(fm::Kind::kind, index))), dynamic(fm::Kind::kind, index)) \
+        << #kind << index
     BOTH(comm);
     BOTH(datatype);
     BOTH(op);
@@ -282,7 +342,8 @@ TEST_F(Front, ArraysOfDatatypes) {
 TEST_F(Front, WeightsOfGraphs) {
     int w[1] = {};
     MPI_Comm out;
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, w, MPI_UNWEIGHTED, 0, w, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &out);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, w, MPI_UNWEIGHTED, 0, w, MPI_WEIGHTS_EMPTY,
+                                   MPI_INFO_NULL, 0, &out);
     EXPECT_EQ(seen.pointer[0], fm::FM_UNWEIGHTED);
     EXPECT_EQ(seen.pointer[1], fm::FM_WEIGHTS_EMPTY);
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, w, w, 0, w, w, MPI_INFO_NULL, 0, &out);
@@ -293,8 +354,10 @@ TEST_F(Front, WeightsOfGraphs) {
 
 TEST_F(Front, ErrorClassesBothWays) {
     int cls;
-    for (auto [abi, std] : {std::pair{MPI_ERR_REQUEST, fm::FM_ERR_REQUEST}, {MPI_ERR_IN_STATUS, fm::FM_ERR_IN_STATUS},
-                            {MPI_ERR_RMA_SHARED, fm::FM_ERR_RMA_SHARED}, {MPI_ERR_WIN, fm::FM_ERR_WIN}}) {
+    for (auto [abi, std] : {std::pair{MPI_ERR_REQUEST, fm::FM_ERR_REQUEST},
+                            {MPI_ERR_IN_STATUS, fm::FM_ERR_IN_STATUS},
+                            {MPI_ERR_RMA_SHARED, fm::FM_ERR_RMA_SHARED},
+                            {MPI_ERR_WIN, fm::FM_ERR_WIN}}) {
         EXPECT_EQ(MPI_Error_class(abi, &cls), MPI_SUCCESS);
         EXPECT_EQ(seen.integer[0], std);
         EXPECT_EQ(cls, abi);
@@ -419,11 +482,12 @@ TEST_F(Front, AttributeCallbacks) {
     void* out = nullptr;
     int flag = 0;
     char in[4];
-    EXPECT_EQ(callback.copy(callback.fn, fm::word_of(fm::FM_COMM_SELF), static_cast<int>(answer.word), nullptr, in, &out,
-                            &flag),
+    EXPECT_EQ(callback.copy(callback.fn, fm::word_of(fm::FM_COMM_SELF), static_cast<int>(answer.word),
+                            nullptr, in, &out, &flag),
               fm::FM_ERR_REQUEST);
     EXPECT_EQ(out, in + 1);
-    EXPECT_EQ(callback.del(callback.delete_fn, fm::word_of(fm::FM_COMM_WORLD), 0, nullptr, nullptr), fm::FM_SUCCESS);
+    EXPECT_EQ(callback.del(callback.delete_fn, fm::word_of(fm::FM_COMM_WORLD), 0, nullptr, nullptr),
+              fm::FM_SUCCESS);
     MPI_Comm_free_keyval(&keyval);
     EXPECT_EQ(seen.integer[0], static_cast<int>(answer.word));
     EXPECT_EQ(keyval, MPI_KEYVAL_INVALID);
