@@ -184,7 +184,8 @@ def aliases(primary, base, c_name, openmpi):
         return f'FRONT_NAMES("{base}", "{base.upper()}")\n'
     out = f'FRONT_NAMES("{base}", "{base.upper()}")\nFRONT_OPENMPI_NAMES("{base}", "{c_name}")\n'
     for extra in EXTRA_NAMES.get(base, ()):
-        names = [f"mpi_{base}_{extra}_", f"pmpi_{base}_{extra}_", f"ompi_{base}_{extra}_f"]
+        names = [f"{head}_{base}_{extra}{tail}" for head in ("mpi", "pmpi") for tail in ("", "_", "__")]
+        names.append(f"ompi_{base}_{extra}_f")
         out += "asm(" + " ".join(f'FRONT_NAME("{n}", "{primary}")' for n in names) + ");\n"
     if c_name.endswith("_init") and table.function("MPI_" + c_name).chapter in COLLECTIVE_CHAPTERS:
         out += f'FRONT_MPIX_NAMES("{base}")\n'
