@@ -109,7 +109,7 @@ Fd connect_or_fail(const std::string& job) {
 }
 
 void print_json(json j) {
-    j.erase("done");
+    if (j.is_object()) j.erase("done");
     std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
 }
 

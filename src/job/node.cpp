@@ -253,7 +253,7 @@ void Node::send_full_tallies() {
         root_.send(wire::Resumed{t.epoch, t.resumed});
         t.resumed = 0;
     }
-    if (t.restored == all) {
+    if (t.restored > 0) {  // not asked for: ranks come one by one, the root adds up
         root_.send(wire::Restored{true, "", t.restored});
         t.restored = 0;
     }

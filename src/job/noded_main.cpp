@@ -27,14 +27,16 @@ void serve(Ready ready) {
     ::unsetenv("FERMATA_KEY");
     std::string base = run_base();
     Fd listener;
-    // The directory appears complete: locked and listening.
+    // The directory appears complete: locked, listening, and with a root behind it.
     std::string node_dir = config.node_dir();
-    RunDir dir = RunDir::create(base, node_dir.substr(node_dir.rfind('/') + 1),
-                                [&](const std::string& path) { listener = listen_local(path, "agents"); });
+    std::optional<Channel> root;
+    RunDir dir = RunDir::create(base, node_dir.substr(node_dir.rfind('/') + 1), [&](const std::string& path) {
+        listener = listen_local(path, "agents");
+        root = connect_to_root(config.root, wire::key_from_hex(config.key), 20000);
+    });
     if (!dir) return ready();  // somebody was faster
-    Channel root = connect_to_root(config.root, wire::key_from_hex(config.key), 20000);
     ready();
-    Node(std::move(config), std::move(dir), std::move(listener), std::move(root)).run();
+    Node(std::move(config), std::move(dir), std::move(listener), std::move(*root)).run();
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
       signals_(watch_signals()),
       started_(now_ms()) {
     // The job before may have been killed a moment ago: its lock goes with its last process.
-    for (int64_t end = now_ms() + 2000;;) {
+    for (int64_t end = now_ms() + 1000;;) {
         try {
             store_.lock(settings_.job);
             break;

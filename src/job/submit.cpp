@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace fermata::job {
 namespace {
 
-constexpr int kNamePatienceMs = 3000;           // a job of the same name that is just ending
+constexpr int kNamePatienceMs = 2000;           // a job of the same name that is just ending
 constexpr uint64_t kVerifyAtMost = 256u << 20;  // bytes a restart reads twice for an early, single error
 
 // One life of a job: a first start, or a restart from `from`.
@@ -120,7 +120,9 @@ int submit(const Submission& what) {
         {"FERMATA_FRONT_DIR", places.front_dir},
         {"FERMATA_RESTARTS", std::to_string(what.restarts)},
     };
-    return root.watch(start(plan));
+    int code = root.watch(start(plan));
+    sweep(base);  // what a node daemon left that was killed
+    return code;
 }
 
 // The checks that read images: every header, and all data while that is quick. What they miss the ranks find.

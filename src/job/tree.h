@@ -60,8 +60,8 @@ class Tree {
     bool serve_guest(Guest& guest);
 
     wire::Key key_;
+    uint16_t port_ = 0;  // before listener_, which sets it
     Fd listener_;
-    uint16_t port_ = 0;
     std::vector<std::unique_ptr<Guest>> guests_;
     std::map<int, Channel> channels_;
     std::map<int, NodeInfo> nodes_;

@@ -1,0 +1,415 @@
+#!/usr/bin/env python3
+"""Jobs under the real `fermata`, root and node daemons, with fake ranks under a fake mpiexec: every phase, and what
+may happen in it.
+
+    job_test.py BUILD [CASE…]
+
+BUILD: directory with bin/fermata and libexec/fermata (fake lower halves, noded). Every case has a run directory of
+its own; every wait ends.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+FERMATA = BUILD / "bin" / "fermata"
+PATIENCE = 60
+
+
+class Place:
+    """A scratch directory with its own run directory and PATH; ends what a failed case left behind."""
+
+    def __init__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="fermata-job-"))
+        self.run_dir = self.path / "run"
+        self.jobs = []
+        (self.path / "bin").mkdir()
+        os.symlink(pathlib.Path(__file__).resolve().parent / "fake_mpiexec.py", self.path / "bin" / "mpiexec.openmpi")
+        self.env = dict(os.environ, PATH=f"{self.path}/bin:/usr/bin:/bin", FERMATA_RUN_DIR=str(self.run_dir),
+                        FERMATA_LIBEXEC=str(BUILD / "libexec" / "fermata"), FAKE_UNTIL=str(self.path / "end"))
+
+    def call(self, *words, **env):
+        return subprocess.run([FERMATA, *map(str, words)], cwd=self.path, env={**self.env, **env}, text=True,
+                              capture_output=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+
+    def job(self, *words, name="job", wait=True, **env):
+        verb = "restart" if "--restart" in words else "run"
+        words = [str(word) for word in words if word != "--restart"]
+        command = [str(FERMATA), verb, "--job", name, *words]
+        if verb == "run":
+            command += ["--", "/bin/true", "argument", "--option"]
+        job = subprocess.Popen(command, cwd=self.path, env={**self.env, **env}, text=True, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.jobs.append(job)
+        if wait:
+            self.until(lambda: job.poll() is not None or self.state(name) == "running", f"{name} to run")
+            if job.poll() is not None:
+                raise AssertionError(f"{name} ended with {job.returncode}: {job.communicate()}")
+        return job
+
+    def state(self, name="job"):
+        done = self.call("status", "--job", name, "--json")
+        return json.loads(done.stdout)["state"] if done.returncode == 0 else ""
+
+    def pids(self, name="job"):
+        return [rank["pid"] for rank in json.loads(self.call("status", "--job", name, "--json").stdout)["ranks"]]
+
+    def until(self, condition, what):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain for {what}"
+            time.sleep(0.01)
+
+    def end(self, job, code):
+        (self.path / "end").touch()
+        out, err = job.communicate(timeout=PATIENCE)
+        assert job.returncode == code, f"exit code {job.returncode}, expected {code}\n{out}\n{err}"
+        (self.path / "end").unlink()
+        return out, err
+
+    def generations(self):
+        return sorted(p.name for p in (self.path / "fermata-ckpt").glob("gen-*"))
+
+    def nothing_left(self):
+        """Run directory empty; no process of this place, in the process table either."""
+        def left():
+            found = [p.name for p in self.run_dir.iterdir()]
+            for entry in pathlib.Path("/proc").iterdir():
+                if entry.name.isdigit() and int(entry.name) != os.getpid():
+                    try:
+                        environ = (entry / "environ").read_bytes()
+                    except OSError:
+                        continue
+                    if f"FERMATA_RUN_DIR={self.run_dir}\0".encode() in environ:
+                        found.append((entry.name, (entry / "cmdline").read_bytes()))
+            return found
+        try:
+            self.until(lambda: not left(), "")
+        except AssertionError:
+            raise AssertionError(f"left behind: {left()}") from None
+
+    def close(self, failed):
+        for job in self.jobs:
+            if job.poll() is None:
+                job.kill()
+            job.communicate()
+        if failed:
+            print(f"kept: {self.path}")
+        else:
+            shutil.rmtree(self.path)
+
+
+def refused(done, *words, code=None):
+    lines = [line for line in done.stderr.splitlines() if line.startswith("fermata: error:")]
+    assert done.returncode not in (0, 85) and len(lines) == 1, (done.returncode, done.stdout, done.stderr)
+    assert code is None or done.returncode == code, (done.returncode, done.stderr)
+    for word in words:
+        assert str(word) in lines[0], (word, lines[0])
+
+
+def good(done):
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    return done.stdout
+
+
+def checkpoint_and_go_on(p):
+    job = p.job("-n", 3, FAKE_LATE="3")
+    said = json.loads(good(p.call("checkpoint", "--json")))
+    assert said["generation"] == "gen-000001" and said["bytes"] > 0, said
+    phases = ["request", "targets", "converge", "freeze", "drain", "suspend", "save", "commit", "resume"]
+    assert sorted(said["phases"]) == sorted(phases), said
+    line = good(p.call("checkpoint", "--ckpt-dir", "fermata-ckpt"))
+    assert line.startswith(f"generation gen-000002 in {p.path}/fermata-ckpt: ") and "commit" in line, line
+    status = json.loads(good(p.call("status", "--json")))
+    assert len(status["ranks"]) == 3 and status["checkpoints"] == 2 and status["phase"] == "running", status
+    assert status["command"] == ["/bin/true", "argument", "--option"], status
+    out, err = p.end(job, 0)
+    assert out == "started\nfinished, count 2\n" and err == "", (out, err)
+    assert "gen-000002" in good(p.call("list"))
+    assert "right" in good(p.call("verify"))
+    assert json.loads(good(p.call("inspect", "--json")))["ranks"] == 3
+    p.nothing_left()
+
+
+def several_nodes(p):
+    job = p.job("-n", 5, FAKE_NODES="3")
+    good(p.call("checkpoint"))
+    nodes = json.loads(good(p.call("status", "--json")))["nodes"]
+    assert sorted(node["ranks"] for node in nodes) == [1, 2, 2], nodes
+    waits = good(p.call("status", "--waits"))
+    assert "rank 4 on fake1: main thread: MPI_Recv from rank 0" in waits, waits
+    p.end(job, 0)
+    p.nothing_left()
+
+
+def exit_code(p):
+    p.end(p.job("-n", 2, FAKE_EXIT="7"), 7)
+    p.nothing_left()
+
+
+def killed_in(p, phase, generation_stays=False):
+    job = p.job("-n", 3, FAKE_NODES="2", FAKE_DIE=f"{phase}:1")
+    done = p.call("checkpoint")
+    refused(done, "is gone")  # which one is heard of first is mpiexec's choice
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 137, (job.returncode, out, err)
+    assert p.generations() == (["gen-000001"] if generation_stays else []), p.generations()
+    p.nothing_left()
+
+
+def killed_in_converge(p):
+    killed_in(p, "begin")
+
+
+def killed_in_freeze(p):
+    killed_in(p, "freeze")
+
+
+def killed_in_drain(p):
+    killed_in(p, "drain")
+
+
+def killed_in_save(p):
+    killed_in(p, "save")
+
+
+def killed_in_resume(p):
+    """After the commit: the generation stands, and a restart works."""
+    killed_in(p, "resume", generation_stays=True)
+    out, _ = p.end(p.job("--restart"), 0)
+    assert out == "finished, count 1\n", out
+
+
+def killed_between(p):
+    job = p.job("-n", 2)
+    good(p.call("checkpoint"))
+    os.kill(p.pids()[1], signal.SIGKILL)
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 137, (job.returncode, err)
+    p.nothing_left()
+
+
+def refuses(p):
+    job = p.job("-n", 2, FAKE_REFUSE="1")
+    refused(p.call("checkpoint"), "rank 1", "MPI_Comm_spawn", code=3)
+    assert p.generations() == []
+    p.end(job, 0)
+
+
+def save_error(p):
+    job = p.job("-n", 2, FAKE_SAVE_ERROR="0")
+    refused(p.call("checkpoint"), "rank 0: cannot write: no space")
+    assert p.generations() == []
+    p.end(job, 0)
+
+
+def timeout_with_diagnosis(p):
+    for phase in ("begin", "drain"):
+        job = p.job("-n", 2, FAKE_HANG=f"{phase}:0")
+        done = p.call("checkpoint", "--timeout", "0.3s")
+        refused(done, "timeout", code=4)
+        assert "rank 1 on fake0: main thread: MPI_Recv from rank 0" in done.stderr, done.stderr
+        assert p.state() == "running" and p.generations() == []
+        p.end(job, 0)
+
+
+def cancelled(p):
+    job = p.job("-n", 2, FAKE_HANG="begin:0")
+    refused(p.call("cancel", "--checkpoint"), "no checkpoint")
+    client = subprocess.Popen([FERMATA, "checkpoint"], env=p.env, text=True, stderr=subprocess.PIPE)
+    p.until(lambda: p.state() == "checkpointing", "the checkpoint")
+    good(p.call("cancel", "--checkpoint"))
+    _, err = client.communicate(timeout=PATIENCE)
+    assert client.returncode == 3 and "cancelled" in err, (client.returncode, err)
+    assert p.state() == "running"
+    good(p.call("cancel"))
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 143, (job.returncode, out, err)
+    p.nothing_left()
+
+
+def stop_and_restart(p):
+    """Stop, restart under the same name at once, twice; the second life is an ordinary job."""
+    job = p.job("-n", 3)
+    for life in range(1, 4):
+        good(p.call("checkpoint", "--stop"))
+        out, err = job.communicate(timeout=PATIENCE)
+        assert job.returncode == 85, (job.returncode, out, err)
+        job = p.job("--restart")
+    out, err = p.end(job, 0)
+    assert out == "finished, count 3\n" and "restarting from gen-000003" in err, (out, err)
+    out, err = p.end(p.job("--restart", "--generation", 1), 0)
+    assert out == "finished, count 1\n", out
+    p.nothing_left()
+
+
+def killed_supervisor_and_restart(p):
+    """kill -9 of `fermata run`: everything of it goes, and a restart under its name need not wait for that."""
+    for turn in range(3):
+        job = p.job("-n", 3, FAKE_NODES="2") if turn == 0 else p.job("--restart", FAKE_NODES="2")
+        good(p.call("checkpoint"))
+        job.kill()
+        job.wait()
+    out, _ = p.end(p.job("--restart"), 0)
+    assert out == "finished, count 3\n", out
+    p.nothing_left()
+
+
+def node_daemon_dies(p):
+    job = p.job("-n", 2)
+    noded = [int(e.name) for e in pathlib.Path("/proc").iterdir() if e.name.isdigit() and is_noded_of(e, p)]
+    assert len(noded) == 1, noded
+    os.kill(noded[0], signal.SIGKILL)
+    # The fake ranks end without their daemon, the job with them.
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 1, (job.returncode, err)
+    p.nothing_left()
+
+
+def is_noded_of(entry, p):
+    try:
+        return (b"noded" in (entry / "cmdline").read_bytes() and
+                f"FERMATA_RUN_DIR={p.run_dir}\0".encode() in (entry / "environ").read_bytes())
+    except OSError:
+        return False
+
+
+def two_jobs_one_directory(p):
+    job = p.job("-n", 2)
+    refused(p.call("run", "-n", 1, "--job", "other", "--", "/bin/true"), "in use", "job")
+    refused(p.call("run", "-n", 1, "--job", "job", "--ckpt-dir", "elsewhere", "--", "/bin/true"), "job")
+    good(p.call("checkpoint"))
+    p.end(job, 0)
+
+
+def two_jobs(p):
+    one = p.job("-n", 1, "--ckpt-dir", "one", name="one")
+    two = p.job("-n", 1, "--ckpt-dir", "two", name="two")
+    refused(p.call("checkpoint"), "one, two", code=5)
+    good(p.call("checkpoint", "--job", "two"))
+    good(p.call("checkpoint", "--ckpt-dir", "two"))
+    assert len(json.loads(good(p.call("status", "--json")))) == 2
+    (p.path / "end").touch()
+    for job in (one, two):
+        job.communicate(timeout=PATIENCE)
+    assert not (p.path / "one" / "gen-000001").exists() and (p.path / "two" / "gen-000002").exists()
+
+
+def interval(p):
+    job = p.job("-n", 2, "--interval", "0.05s", "--keep", "2")
+    p.until(lambda: json.loads(good(p.call("status", "--json")))["checkpoints"] >= 4, "four checkpoints")
+    _, err = p.end(job, 0)
+    assert err == "" and len(p.generations()) == 2, (err, p.generations())
+
+
+def signals(p):
+    """SIGUSR1: a checkpoint; SIGTERM: a checkpoint, then the end."""
+    job = p.job("-n", 2)
+    job.send_signal(signal.SIGUSR1)
+    p.until(lambda: json.loads(good(p.call("status", "--json")))["checkpoints"] == 1, "the checkpoint")
+    job.send_signal(signal.SIGTERM)
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 85 and "gen-000002" in err, (job.returncode, err)
+    p.nothing_left()
+
+
+def restarts_by_itself(p):
+    job = p.job("-n", 2, "--max-restarts", "1")
+    good(p.call("checkpoint"))
+    os.kill(p.pids()[0], signal.SIGKILL)
+    p.until(lambda: p.state() == "running" and
+            json.loads(p.call("status", "--json").stdout or "{}").get("restored") == "gen-000001", "the second life")
+    out, err = p.end(job, 0)
+    assert out == "started\nfinished, count 1\n" and "going on" in err, (out, err)
+
+
+def restore_error(p):
+    job = p.job("-n", 2)
+    good(p.call("checkpoint"))
+    p.end(job, 0)
+    done = p.call("restart", FAKE_RESTORE_ERROR="1")
+    refused(done, "rank 1: no memory")
+    p.nothing_left()
+
+
+def fatal(p):
+    done = p.call("run", "-n", 2, "--", "/bin/true", FAKE_FATAL="1")
+    refused(done, "MPI_Abort", code=7)
+    p.nothing_left()
+
+
+def launcher_fails(p):
+    done = p.call("run", "-n", 2, "--", "/bin/true", FAKE_MPIEXEC_FAILS="1")
+    assert done.returncode == 143, done
+    p.nothing_left()
+
+
+def damaged_generations(p):
+    job = p.job("-n", 2)
+    good(p.call("checkpoint"))
+    good(p.call("checkpoint"))
+    p.end(job, 0)
+    image = p.path / "fermata-ckpt" / "gen-000002" / "rank-000001.img"
+    data = bytearray(image.read_bytes())
+    data[-20] ^= 1
+    image.write_bytes(data)
+    refused(p.call("restart"), "rank-000001.img")
+    refused(p.call("verify"), "rank-000001.img", code=6)
+    out, err = p.end(p.job("--restart", "--fallback"), 0)
+    assert out == "finished, count 1\n" and "restarting from gen-000001" in err, (out, err)
+    image.unlink()
+    refused(p.call("restart"), "rank-000001.img")
+    refused(p.call("restart", "--generation", 9), "gen-000009")
+    refused(p.call("restart", "--generation", 1, "-n", 3), "2", code=2)
+
+
+def wrong_use(p):
+    refused(p.call("run", "--", "./nothing-here"), "nothing-here")
+    refused(p.call("run", "--mpi", "nompi", "--", "/bin/true"), "nompi", code=2)
+    refused(p.call("run", "--mpi", "mpich", "--", "/bin/true", PATH=f"{p.path}/bin"), "mpiexec")
+    refused(p.call("run", "--ckpt-dir", "/proc/ckpt", "--", "/bin/true"), "/proc/ckpt")
+    refused(p.call("run", "-n", "none", "--", "/bin/true"), code=2)
+    refused(p.call("run", "--interval", "soon", "--", "/bin/true"), "soon")
+    refused(p.call("run", "--job", "a/b", "--", "/bin/true"), "a/b", code=2)
+    refused(p.call("run"), code=2)
+    refused(p.call("sing"), code=2)
+    refused(p.call("checkpoint"), "no job", code=5)
+    refused(p.call("checkpoint", "--job", "absent"), "absent", code=5)
+    refused(p.call("restart", "--ckpt-dir", "absent"), "absent", code=6)
+    refused(p.call("list", "--ckpt-dir", "absent"), "absent", code=6)
+    (p.path / "script").write_text("#!/no/interpreter\n")
+    (p.path / "script").chmod(0o755)
+    refused(p.call("run", "--", "./script"), "/no/interpreter")
+    assert p.call("--version").stdout.startswith("fermata ")
+    assert "checkpoint" in p.call("--help").stdout
+    json.loads(p.call("doctor", "--json").stdout)
+
+
+CASES = {f.__name__: f for f in (
+    checkpoint_and_go_on, several_nodes, exit_code, killed_in_converge, killed_in_freeze, killed_in_drain,
+    killed_in_save, killed_in_resume, killed_between, refuses, save_error, timeout_with_diagnosis, cancelled,
+    stop_and_restart, killed_supervisor_and_restart, node_daemon_dies, two_jobs_one_directory, two_jobs, interval,
+    signals, restarts_by_itself, restore_error, fatal, launcher_fails, damaged_generations, wrong_use)}
+
+
+def main():
+    for name in sys.argv[2:] or CASES:
+        start = time.monotonic()
+        place = Place()
+        failed = True
+        try:
+            CASES[name](place)
+            failed = False
+        finally:
+            place.close(failed)
+            print(f"{'FAILED' if failed else 'passed'} {name} {time.monotonic() - start:.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
