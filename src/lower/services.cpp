@@ -2,6 +2,8 @@
 // malloc of this half. What needs more is left in a mailbox for the agent.
 #include "lower/services.h"
 
+#include "lower/mpi_start.h"
+
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -91,9 +93,11 @@ split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, ui
     bridge.poke_agent = split::threads::poke_agent;
     bridge.arrive_finalize = arrive_finalize;
     bridge.finalize_released = &finalize_released;
+    bridge.finish_mpi = []() noexcept { finish_mpi(); };
     bridge.warn = warn;
     bridge.fatal = end_job;
     bridge.register_upper = register_upper;
+    bridge.stop_count = split::threads::stop_count();
     bridge.world_rank = facts.rank;
     bridge.world_size = facts.size;
     bridge.thread_level = facts.thread_level;

@@ -76,6 +76,9 @@ struct Bridge {
     // once all ranks have arrived. Until then the rank stays checkpointable. Any context, no TLS.
     void (*arrive_finalize)() noexcept;
     const volatile uint32_t* finalize_released;
+    // The real MPI_Finalize, once all ranks were released (or at exit of a program that never called MPI_Init). Lower
+    // context: cross first. No entry of the table may be called afterwards, and no checkpoint may start.
+    void (*finish_mpi)() noexcept;
     // One line to the user (stderr of the job and log); no TLS.
     void (*warn)(const char* line) noexcept;
     // One line, then the whole job ends with `code`; never returns.

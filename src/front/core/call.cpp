@@ -37,7 +37,9 @@ split::ThreadRecord* own_record() noexcept {
 // frozen bit, as in the constructor of Call.
 bool stop_here(split::ThreadRecord* record) noexcept {
     if ((front.slow & kFrozen) == 0 && record->stop == 0) return false;
-    if (record->in_mpi != 1) return false;  // below us is a call into the lower half: it has to end first
+    if (record->user[kBelow] != 0) return false;  // below us is a call into the lower half: it has to end first
+    // More than one: an entry that uses another, or a callback of the application that does.
+    uint32_t depth = record->in_mpi;
     const char* waiting_in = record->waiting_in;
     uint32_t mode = record->user[kMode];
     do {
@@ -49,7 +51,7 @@ bool stop_here(split::ThreadRecord* record) noexcept {
             sleep_ns(20000);  // frozen, and the agent has not come to this thread yet
         }
         record->user[kMode] = mode;
-        record->in_mpi = 1;
+        record->in_mpi = depth;
         asm volatile("" ::: "memory");
     } while ((front.slow & kFrozen) != 0);
     record->waiting_in = waiting_in;

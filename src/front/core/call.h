@@ -15,7 +15,10 @@
 namespace fermata::front {
 
 // Words of ThreadRecord::user.
-enum UserWord : int { kMode = 0 };
+enum UserWord : int {
+    kMode = 0,
+    kBelow = 1,  // callbacks of the lower half that this thread is inside: it cannot stop, their frames cannot be saved
+};
 
 // ThreadRecord::user[kMode]: how far others (threads that pull, the agent) may work on messages and requests while
 // this thread is inside MPI.
@@ -23,6 +26,20 @@ enum Mode : uint32_t {
     kFast = 0,     // on a fast path: posts and tests without the engine's lock, others keep off
     kCareful = 1,  // on a slow path: every call into the lower half is made under the engine's lock
     kCaptive = 2,  // in a lower-half call that touches neither requests nor matching: a blocking send, a collective
+};
+
+// Around application code that the lower half has called (a reduction).
+class LowerFramesBelow {
+  public:
+    explicit LowerFramesBelow(split::ThreadRecord* record) noexcept : record_(record) {
+        record->user[kBelow] = record->user[kBelow] + 1;
+    }
+    ~LowerFramesBelow() { record_->user[kBelow] = record_->user[kBelow] - 1; }
+    LowerFramesBelow(const LowerFramesBelow&) = delete;
+    LowerFramesBelow& operator=(const LowerFramesBelow&) = delete;
+
+  private:
+    split::ThreadRecord* record_;
 };
 
 class Call {
@@ -57,9 +74,6 @@ class Call {
 
     split::ThreadRecord* record() const { return record_; }
     const char* function() const { return function_; }
-    // Call of a call (a callback of the application that uses MPI): must not stop, must not park.
-    bool nested() const { return record_->in_mpi > 1; }
-
   private:
     __attribute__((always_inline)) void leave() {
         asm volatile("" ::: "memory");

@@ -91,8 +91,6 @@ void service_resume(int restarted) noexcept {
     clear_slow(kPending | kFrozen);
 }
 
-int service_refuses(char* why, size_t size) noexcept { return front.life == Life::before ? 0 : objects_refuse(why, size); }
-
 size_t append(char* text, size_t at, size_t size, const char* piece) noexcept {
     for (; *piece != 0 && at < size; piece++) text[at++] = *piece;
     return at;
@@ -108,6 +106,14 @@ size_t append(char* text, size_t at, size_t size, int64_t number) noexcept {
     } while (value != 0);
     if (number < 0) digits[--n] = '-';
     return append(text, at, size, digits + n);
+}
+
+int service_refuses(char* why, size_t size) noexcept {
+    if (front.life == Life::before) return 0;
+    if (front.life == Life::running) return objects_refuse(why, size);
+    size_t at = append(why, 0, size - 1, "the program is past MPI_Finalize");
+    why[at] = 0;
+    return 1;
 }
 
 size_t service_diagnosis(char* text, size_t size) noexcept {

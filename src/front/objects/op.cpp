@@ -15,6 +15,7 @@ void reduce(uint64_t cookie, void* in, void* inout, Count len, RealDatatype type
     auto* op = reinterpret_cast<OpObject*>(cookie);
     TypeObject* object = find_type_of_real(static_cast<uint64_t>(type));
     Datatype virtual_type = object != nullptr ? Datatype{object->handle} : FM_DATATYPE_NULL;
+    LowerFramesBelow below(split::this_thread());
     op->adapter(op->function, in, inout, &len, &virtual_type);
 }
 

@@ -52,6 +52,20 @@ void wait_for_all(Call& call) noexcept {
     }
 }
 
+void finish() noexcept {
+    split::Crossing crossing(split::this_thread());
+    bridge()->finish_mpi();
+}
+
+// A program that never used MPI: the real library has been initialised all the same, and launchers take an exit without
+// MPI_Finalize for a crash. One that used it and did not finalize is left to the launcher, as natively.
+__attribute__((destructor(101))) void end_of_program() {
+    if (fermata_upper.bridge == nullptr || front.life != Life::before) return;
+    Call call("exit");
+    front.life = Life::finalized;
+    finish();
+}
+
 }  // namespace
 
 extern "C" {
@@ -96,6 +110,7 @@ int fm_Finalize() {
     Call call("MPI_Finalize");
     wait_for_all(call);
     front.life = Life::finalized;
+    finish();
     return 0;
 }
 
