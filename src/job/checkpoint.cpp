@@ -41,7 +41,7 @@ Outcome Root::checkpoint(const Request& request) {
                            : fmt::format("the job has not started: {} of {} ranks are there", here_, size_),
                 ExitCode::refused};
         until([&] { return running_; }, end, "the job to start");
-        store_.check_space(last_.ok ? last_.bytes + last_.bytes / 10 : 0);
+        store_.check_space(last_bytes_ + last_bytes_ / 10);
         generation_ = store_.begin();
         now_.generation = store::generation_name(generation_.number);
         clock_child_.clear();
@@ -76,7 +76,6 @@ Outcome Root::checkpoint(const Request& request) {
         store_.commit(generation_, manifest());
         for (auto& image : heard_.saved) now_.bytes += image.bytes;
         generation_ = {};
-        if (settings_.keep > 0) store_.retain(settings_.keep);
 
         enter("resume");
         if (request.stop) {
@@ -88,6 +87,7 @@ Outcome Root::checkpoint(const Request& request) {
         }
         leave_phase();
         last_cost_ = now_s() - standing;
+        if (settings_.keep > 0) store_.retain(settings_.keep);
         now_.ok = true;
         now_.seconds = now_s() - start;
         ++checkpoints_;
@@ -101,6 +101,8 @@ Outcome Root::checkpoint(const Request& request) {
         take_back(reason.why);
     } catch (const Error& error) {  // the store: no space, not writable, …
         now_.code = error.code();
+        take_back(error.what());
+    } catch (const std::exception& error) {  // std::filesystem
         take_back(error.what());
     }
     in_checkpoint_ = false;
@@ -238,6 +240,7 @@ void Root::take_back(const std::string& why) {
     leave_phase();
     now_.ok = false;
     now_.line = why;
+    if (now_.bytes > 0) now_.line += fmt::format("; generation {} is complete", now_.generation);
     if (!generation_.directory.empty()) {
         heard_.resumed = 0;
         phase_ = "resume";

@@ -16,7 +16,7 @@ namespace fermata::job {
 namespace {
 
 constexpr uint32_t kMaxAgentPayload = 16u << 20;
-constexpr int kQueryMs = 2000;         // a rank that does not answer in this time is reported as silent
+constexpr int kQueryMs = 5000;         // a rank that does not answer in this time is reported as silent
 constexpr int kGraceMs = 5000;         // after the root is gone, for mpiexec to end the ranks itself
 constexpr int kNobodyCameMs = 120000;  // a daemon that no rank ever found
 constexpr size_t kMaxDiagnosis = 64 << 10;

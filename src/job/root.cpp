@@ -120,7 +120,8 @@ void Root::take_requests() {
 }
 
 void Root::answer(const Request& request, const Outcome& outcome) {
-    if (outcome.ok || !last_.ok) last_ = outcome;
+    last_ = outcome;
+    if (outcome.ok) last_bytes_ = outcome.bytes;
     if (request.client >= 0) {
         json phases = json::object();
         for (auto& [name, seconds] : outcome.phases) phases[name] = seconds;
@@ -139,10 +140,10 @@ void Root::answer(const Request& request, const Outcome& outcome) {
         control_.finish(request.client);
     } else if (!mpiexec_status_ || outcome.ok) {
         // Nobody asked by hand: failures are said, successes only on request. An interval that fell into the
-        // end of the job is nobody's failure.
-        if (!outcome.ok)
+        // end of the job is nobody's failure; of a rank's death mpiexec tells.
+        if (!outcome.ok && somebody_gone_.empty())
             say(fmt::format("checkpoint ({}): {}", request.origin, outcome.line));
-        else if (settings_.verbose || request.stop)
+        else if (outcome.ok && (settings_.verbose || request.stop))
             say(outcome.line);
     }
 }
@@ -371,7 +372,7 @@ void Root::start_query() {
     if (query_end_) return;
     diagnosis_.clear();
     query_nodes_ = 0;
-    query_end_ = now_ms() + 4000;
+    query_end_ = now_ms() + 8000;
     tree_.broadcast(wire::Query{});
 }
 

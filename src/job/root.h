@@ -142,8 +142,9 @@ class Root {
     int64_t started_;
     int64_t next_due_ = 0;  // ms; 0 = no interval
     uint32_t checkpoints_ = 0;
-    Outcome last_;
-    double last_cost_ = 0;  // seconds the job stood still
+    Outcome last_;             // the newest, good or not
+    uint64_t last_bytes_ = 0;  // of the newest good one
+    double last_cost_ = 0;     // seconds the job stood still
 
     // Requests and the checkpoint in progress.
     std::deque<Request> requests_;

@@ -19,7 +19,7 @@ import time
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 FERMATA = BUILD / "bin" / "fermata"
-PATIENCE = 60
+PATIENCE = 100
 
 
 class Place:
