@@ -70,10 +70,10 @@ Outcome Root::checkpoint(const Request& request) {
         enter("suspend");
         save(request);
 
+        leave_phase();
+        store::Manifest contents = manifest();  // with the times of all phases so far
         enter("commit");
-        leave_phase();  // the manifest holds the times of all phases before it
-        enter("commit");
-        store_.commit(generation_, manifest());
+        store_.commit(generation_, contents);
         for (auto& image : heard_.saved) now_.bytes += image.bytes;
         generation_ = {};
 

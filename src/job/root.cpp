@@ -186,6 +186,7 @@ void Root::clear_up() {
 int Root::exit_code() const {
     if (stopped_) return static_cast<int>(ExitCode::to_be_continued);
     if (fatal_) return fatal_->code;
+    if (cancelled_) return 128 + SIGTERM;
     int status = mpiexec_status_.value_or(0);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
