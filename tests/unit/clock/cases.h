@@ -28,18 +28,26 @@ inline Case random_case(uint64_t seed, const Plan& overrides) {
 
 // Names of the deliberate faults.
 inline bool set_fault(Plan& plan, const std::string& name) {
-    if (name == "open-gate") plan.fault_open_gate = true;
-    else if (name == "any-version") plan.fault_any_version = true;
-    else if (name == "no-demand") plan.fault_no_demand = true;
-    else if (name == "reorder") plan.fault_reorder = true;
-    else if (name == "park-at-exit") plan.fault_park_at_exit = true;
-    else if (name == "count-at-start") plan.fault_count_at_start = true;
-    else return false;
+    if (name == "open-gate")
+        plan.fault_open_gate = true;
+    else if (name == "any-version")
+        plan.fault_any_version = true;
+    else if (name == "no-demand")
+        plan.fault_no_demand = true;
+    else if (name == "reorder")
+        plan.fault_reorder = true;
+    else if (name == "park-at-exit")
+        plan.fault_park_at_exit = true;
+    else if (name == "count-at-start")
+        plan.fault_count_at_start = true;
+    else
+        return false;
     return true;
 }
 
 struct Sum {
-    uint64_t checkpoints = 0, aborted = 0, restarts = 0, steps = 0, extra = 0, raises = 0, demands = 0, licences = 0;
+    uint64_t checkpoints = 0, aborted = 0, restarts = 0, steps = 0, extra = 0, raises = 0, demands = 0,
+             licences = 0;
     void add(const Outcome& o) {
         checkpoints += uint64_t(o.checkpoints);
         aborted += uint64_t(o.aborted);

@@ -27,15 +27,14 @@ bool Program::has(Do what) const {
 }
 
 std::string Program::text() const {
-    static const char* names[] = {"coll",    "start",    "finish",       "spin",        "send",   "isend",
-                                  "waits",   "recv",     "irecv",        "waitr",       "recv *", "create",
-                                  "group",   "free",     "signal",       "await"};
+    static const char* names[] = {"coll",  "start", "finish", "spin",   "send",  "isend", "waits",  "recv",
+                                  "irecv", "waitr", "recv *", "create", "group", "free",  "signal", "await"};
     std::ostringstream out;
     for (const Group& g : comms) {
         out << "  " << g.name << " = {";
         for (int m : g.members) out << ' ' << m + 1;
-        out << " }" << (g.parent >= 0 ? " from " + comms[size_t(g.parent)].name : "") << (g.call ? " group call" : "")
-            << "\n";
+        out << " }" << (g.parent >= 0 ? " from " + comms[size_t(g.parent)].name : "")
+            << (g.call ? " group call" : "") << "\n";
     }
     for (const Script& s : threads) {
         out << "  P" << s.rank + 1 << ":";
@@ -63,12 +62,10 @@ Program parse(const char* text) {
     std::map<std::string, int> names;
     std::istringstream statements(text);
     std::string statement;
-    int requests = 0;
     while (std::getline(statements, statement, ';')) {
         std::istringstream words(statement);
         std::string word;
         Script script{-1, {}, -1};
-        std::map<int, std::vector<Op>> open;  // comm -> started, not finished
         bool script_here = false;
         while (words >> word) {
             if (auto equals = word.find('='); equals != std::string::npos) {
@@ -114,16 +111,6 @@ Program parse(const char* text) {
             }
             if (!names.contains(word)) throw std::runtime_error("unknown communicator " + word);
             op.comm = names[word];
-            if (op.what == Do::start) {
-                op.request = requests++;
-                open[op.comm].push_back(op);
-            } else if (op.what == Do::finish || op.what == Do::spin) {
-                Op begun = open[op.comm].at(0);
-                open[op.comm].erase(open[op.comm].begin());
-                op.request = begun.request;
-                op.flow = begun.flow;
-                op.root = begun.root;
-            }
             script.ops.push_back(op);
         }
         if (script_here) p.threads.push_back(script);
@@ -287,9 +274,11 @@ class Author {
     }
     void advance_message(Message& m) {
         if (!m.receive_posted) {
-            for (Message& other : messages_) {  // receives of one channel are posted in the order of its sends
+            for (Message& other :
+                 messages_) {  // receives of one channel are posted in the order of its sends
                 if (&other == &m) break;
-                if (other.from == m.from && other.to == m.to && other.tag == m.tag && !other.receive_posted) return;
+                if (other.from == m.from && other.to == m.to && other.tag == m.tag && !other.receive_posted)
+                    return;
             }
             m.receive_posted = true;
             Op op{m.blocking_receive ? Do::receive : Do::ireceive};
@@ -325,7 +314,8 @@ class Author {
             return;
         }
         const Taste& t = taste_;
-        int total = t.collectives + t.messages + t.nonblocking + t.requests + t.wildcards + t.creations + t.signals;
+        int total =
+            t.collectives + t.messages + t.nonblocking + t.requests + t.wildcards + t.creations + t.signals;
         int w = pick(size_t(total));
         int comm = some_comm();
         if ((w -= t.collectives) < 0) {
@@ -373,7 +363,8 @@ class Author {
         // Threads of one process race for equal envelopes: each pair of threads has its own tags.
         m.tag = 1 + pick(2) + 4 * m.from_thread + 8 * m.to_thread;
         for (const Message& other : messages_)
-            if (blocking && other.from == from && other.to == to && other.tag == m.tag && !other.receive_posted)
+            if (blocking && other.from == from && other.to == to && other.tag == m.tag &&
+                !other.receive_posted)
                 return;
         Op op{blocking ? Do::send : Do::isend};
         op.peer = to;
@@ -390,7 +381,8 @@ class Author {
         messages_.push_back(m);
     }
     void wildcard() {
-        if (taste_.endless) return;  // a fast sender's next round could take a slow one's place: a real deadlock
+        if (taste_.endless)
+            return;  // a fast sender's next round could take a slow one's place: a real deadlock
         int to = pick(size_t(taste_.ranks)), thread = pick(size_t(taste_.threads)), tag = 100 + next_tag_++;
         int count = 0;
         for (int r = 0; r < taste_.ranks; r++)

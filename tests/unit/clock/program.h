@@ -1,6 +1,6 @@
-// Small message-passing programs for the explorer: scripts of MPI-like operations, written by hand (scenarios) or
-// at random. Random ones are correct by construction: every operation is appended to its participants in one global
-// order, in which even unbuffered sends and synchronising collectives can run.
+// Small message-passing programs for the explorer: scripts of MPI-like operations, written by hand
+// (scenarios) or at random. Random ones are correct by construction: every operation is appended to its
+// participants in one global order, in which even unbuffered sends and synchronising collectives can run.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +34,10 @@ enum class Flow : uint8_t { all, from_root, to_root };  // barrier-like; broadca
 struct Op {
     Do what;
     int comm = -1;
-    int other = -1;    // create: the new communicator
-    int peer = -1;     // rank
+    int other = -1;  // create: the new communicator
+    int peer = -1;   // rank
     int tag = 0;
-    int request = -1;  // of start/finish, isend/wait_send, ...
+    int request = -1;  // of start/finish, isend/wait_send, ...; finish with -1: the oldest on `comm`
     Flow flow = Flow::all;
     int root = -1;
     bool reissuable = true;
@@ -46,8 +46,8 @@ struct Op {
 struct Group {
     std::string name;
     std::vector<int> members;
-    int parent = -1;     // made by a `create` on this one; -1: exists from the start
-    bool call = false;   // a group call's stand-in
+    int parent = -1;    // made by a `create` on this one; -1: exists from the start
+    bool call = false;  // a group call's stand-in
 };
 
 struct Script {
@@ -62,21 +62,21 @@ struct Program {
     std::vector<Script> threads;
 
     bool endless() const;
-    bool threaded() const;   // some rank has two threads
+    bool threaded() const;  // some rank has two threads
     bool has(Do what) const;
     std::string text() const;
 };
 
-// "A=1,2 B=1,4; 1: B >2; 2: <1 A; 3: A; 4: B". Operations: X collective, X^r broadcast from r, X~r reduce to r,
-// iX / iX^r start, wX wait for the oldest, tX poll for the oldest, !X start one that cannot be issued again,
-// >r send, <r receive, <* receive from any, [ begin of the endless loop. A rank given twice has two threads.
-// Ranks count from 1.
+// "A=1,2 B=1,4; 1: B >2; 2: <1 A; 3: A; 4: B". Operations: X collective, X^r broadcast from r, X~r reduce to
+// r, iX / iX^r start, wX wait for the oldest, tX poll for the oldest, !X start one that cannot be issued
+// again, >r send, <r receive, <* receive from any, [ begin of the endless loop. A rank given twice has two
+// threads. Ranks count from 1.
 Program parse(const char* text);
 
 struct Taste {
     int ranks = 4, comms = 3, steps = 10;
     int collectives = 5, messages = 4, nonblocking = 3, requests = 2, wildcards = 0, polls = 0, creations = 1;
-    int threads = 1;     // per rank, at most 2
+    int threads = 1;  // per rank, at most 2
     int signals = 0;
     bool endless = false;
 };

@@ -46,7 +46,8 @@ World::World(const Program& program, const Plan& plan, uint64_t seed)
         for (size_t c = 0; c < program.comms.size(); c++) {
             const Group& g = program.comms[c];
             if (g.parent < 0 && !g.call && std::count(g.members.begin(), g.members.end(), int(r)))
-                p.comms[c] = p.clock->register_comm(Uid{uid(int(c))}, g.members.data(), int32_t(g.members.size()));
+                p.comms[c] =
+                    p.clock->register_comm(Uid{uid(int(c))}, g.members.data(), int32_t(g.members.size()));
         }
     }
     for (size_t t = 0; t < program.threads.size(); t++) {
@@ -57,8 +58,8 @@ World::World(const Program& program, const Plan& plan, uint64_t seed)
         speed_.push_back(chance(3) ? int(1 + pick(20)) : 1);
         processes_[size_t(thread.rank)].clock->slot(int(t));
     }
-    minimal_ = plan_.check_minimal && !program.threaded() && !program.endless() && !program.has(Do::receive_any) &&
-               !program.has(Do::spin);
+    minimal_ = plan_.check_minimal && !program.threaded() && !program.endless() &&
+               !program.has(Do::receive_any) && !program.has(Do::spin);
     make_tree();
 }
 
@@ -72,7 +73,8 @@ void World::fail(const std::string& what) {
     for (size_t i = 0; i < threads_.size(); i++) {
         const Thread& t = threads_[i];
         out_.fault += "\n    thread " + std::to_string(i) + " of P" + std::to_string(t.rank + 1) +
-                      (finished(t) ? " finished" : " at op " + std::to_string(t.pc) + " phase " + std::to_string(t.phase));
+                      (finished(t) ? " finished"
+                                   : " at op " + std::to_string(t.pc) + " phase " + std::to_string(t.phase));
     }
     for (size_t r = 0; r < processes_.size(); r++) {
         char text[2000];
@@ -81,7 +83,8 @@ void World::fail(const std::string& what) {
     }
 }
 
-// ---- the tree -------------------------------------------------------------------------------------------------
+// ---- the tree
+// -------------------------------------------------------------------------------------------------
 
 void World::make_tree() {
     size_t ranks = processes_.size();
@@ -175,7 +178,8 @@ void World::step_agent(int rank) {
         agent_links_[size_t(rank)].up.emplace_back(bytes, bytes + size);
 }
 
-// ---- simulated MPI --------------------------------------------------------------------------------------------
+// ---- simulated MPI
+// --------------------------------------------------------------------------------------------
 
 void World::send_done(const Message& m, int) {
     if (m.sync) threads_[size_t(m.send_thread)].requests[m.send_request] = true;
@@ -238,7 +242,8 @@ bool World::complete(const Process& p, int rank, const Call& call) const {
     return rank != call.root || all();
 }
 
-// ---- threads --------------------------------------------------------------------------------------------------
+// ---- threads
+// --------------------------------------------------------------------------------------------------
 
 bool World::finished(const Thread& t) const { return t.pc >= program_.threads[size_t(t.index)].ops.size(); }
 
@@ -270,7 +275,8 @@ void World::step_collective(Thread& t, const Op& o) {
     const Group& g = program_.comms[ci];
     if (t.phase == 0) {
         if (o.what == Do::group_call)
-            p.comms[ci] = clock.register_group_call(Uid{uid(o.comm)}, g.members.data(), int32_t(g.members.size()));
+            p.comms[ci] =
+                clock.register_group_call(Uid{uid(o.comm)}, g.members.data(), int32_t(g.members.size()));
         t.gate = {};
         t.k = clock.mark_entered(*p.comms[ci], slot);
         t.phase = 1;
@@ -298,8 +304,8 @@ void World::step_collective(Thread& t, const Op& o) {
         if (o.what == Do::create) {
             const Group& child = program_.comms[size_t(o.other)];
             if (std::count(child.members.begin(), child.members.end(), t.rank))
-                p.comms[size_t(o.other)] =
-                    clock.register_comm(Uid{uid(o.other)}, child.members.data(), int32_t(child.members.size()));
+                p.comms[size_t(o.other)] = clock.register_comm(Uid{uid(o.other)}, child.members.data(),
+                                                               int32_t(child.members.size()));
         }
         clock.mark_left(c);
         if (o.what == Do::release) {
@@ -315,11 +321,21 @@ void World::step_collective(Thread& t, const Op& o) {
     next(t);
 }
 
+int World::request_of(const Thread& t, const Op& o) {
+    if (o.request >= 0) return o.request;
+    int oldest = 0;
+    for (const auto& [request, call] : t.calls)
+        if (request < 0 && call.comm == o.comm && (oldest == 0 || call.k < t.calls.at(oldest).k))
+            oldest = request;
+    return oldest;
+}
+
 void World::step_finish(Thread& t, const Op& o) {
     Process& p = processes_[size_t(t.rank)];
     RankClock& clock = *p.clock;
     Slot& slot = clock.slot(t.index);
-    Call call = t.calls.at(o.request);
+    int request = request_of(t, o);
+    Call call = t.calls.at(request);
     Comm& c = *p.comms[size_t(call.comm)];
     bool polling = o.what == Do::spin;
     if (t.phase == 0) {
@@ -344,14 +360,15 @@ void World::step_finish(Thread& t, const Op& o) {
         if (verdict == Verdict::refuse) clock.polling(slot, now_);
         return;
     }
-    if (clock.frozen() && call.k > clock.target(c)) return fail("a completion beyond the target was told after the freeze");
+    if (clock.frozen() && call.k > clock.target(c))
+        return fail("a completion beyond the target was told after the freeze");
     if (polling) clock.polled(slot);
     clock.waited(slot, t.wait);
     t.wait = {};
     auto& obliged = p.obliged[size_t(call.comm)];
     obliged = std::max<uint64_t>(obliged, call.k);
     check_minimal(t, call.comm, call.k);
-    t.calls.erase(o.request);
+    t.calls.erase(request);
     next(t);
 }
 
@@ -413,7 +430,7 @@ void World::step_thread(Thread& t) {
                 clock.mark_left(c);
                 check_minimal(t, o.comm, t.k);
             }
-            t.calls[o.request] = Call{o.comm, t.k, o.flow, o.root};
+            t.calls[o.request >= 0 ? o.request : --t.anonymous] = Call{o.comm, t.k, o.flow, o.root};
             return next(t);
         }
         case Do::send:
@@ -458,7 +475,8 @@ void World::step_thread(Thread& t) {
     }
 }
 
-// ---- the environment of the production class --------------------------------------------------------------------
+// ---- the environment of the production class
+// --------------------------------------------------------------------
 
 void World::env_nothing(void*) {}
 void World::env_nap(void*, std::atomic<uint32_t>*, uint32_t, uint32_t) {}
@@ -475,9 +493,11 @@ void World::env_fence(void* self) {
     w.in_fence_ = false;
 }
 
-// ---- minimality -----------------------------------------------------------------------------------------------
+// ---- minimality
+// -----------------------------------------------------------------------------------------------
 
-// Only what the causal past of the snapshot demands may be let through: the least fixed point over the scripts.
+// Only what the causal past of the snapshot demands may be let through: the least fixed point over the
+// scripts.
 void World::closure() {
     closed_ = true;
     size_t ranks = processes_.size();
@@ -501,15 +521,18 @@ void World::closure() {
             for (size_t j = 0; j < s.ops.size(); j++) {
                 const Op& o = s.ops[j];
                 if (is_blocking(o.what) || o.what == Do::start) {
-                    if (++begun[size_t(o.comm)] <= closure_target_[size_t(o.comm)]) reach = std::max(reach, j);
+                    if (++begun[size_t(o.comm)] <= closure_target_[size_t(o.comm)])
+                        reach = std::max(reach, j);
                 } else if (o.what == Do::send || o.what == Do::isend) {
-                    if (++sent[size_t(o.peer)] <= must_send[size_t(s.rank)][size_t(o.peer)]) reach = std::max(reach, j);
+                    if (++sent[size_t(o.peer)] <= must_send[size_t(s.rank)][size_t(o.peer)])
+                        reach = std::max(reach, j);
                 }
             }
             raise(must_reach_[i], reach);
             // What that takes.
             std::fill(begun.begin(), begun.end(), 0);
             std::map<int, Instance> instance;
+            std::map<int, std::deque<Instance>> anonymous;
             std::map<std::pair<int, int>, int> received;
             std::map<int, std::pair<int, int>> posted;
             auto nth_send = [&](int from, int tag, int nth) {
@@ -526,14 +549,21 @@ void World::closure() {
             };
             for (size_t j = 0; j <= reach && j < s.ops.size(); j++) {
                 const Op& o = s.ops[j];
-                bool through = j < reach && j >= pc_at_snap_[i];  // must complete, and had not at the snapshot
+                bool through =
+                    j < reach && j >= pc_at_snap_[i];  // must complete, and had not at the snapshot
                 if (is_blocking(o.what) || o.what == Do::start) {
                     Instance k = ++begun[size_t(o.comm)];
                     instance[o.request] = k;
-                    if (through && (o.what != Do::start || !o.reissuable)) raise(closure_target_[size_t(o.comm)], k);
+                    if (o.request < 0 && o.what == Do::start) anonymous[o.comm].push_back(k);
+                    if (through && (o.what != Do::start || !o.reissuable))
+                        raise(closure_target_[size_t(o.comm)], k);
                     if (j == reach && j > pc_at_snap_[i] && is_blocking(o.what))
                         raise(closure_target_[size_t(o.comm)], k);
                 } else if (o.what == Do::finish) {
+                    if (o.request < 0) {
+                        instance[-1] = anonymous[o.comm].front();
+                        anonymous[o.comm].pop_front();
+                    }
                     if (through) raise(closure_target_[size_t(o.comm)], instance[o.request]);
                 } else if (o.what == Do::receive) {
                     int nth = ++received[{o.peer, o.tag}];
@@ -561,14 +591,16 @@ void World::note_snapshot(int rank) {
 }
 
 void World::check_minimal(const Thread& t, int comm, Instance k) {
-    if (!minimal_ || !closed_ || stage_ != Stage::converging || !processes_[size_t(t.rank)].clock->pending()) return;
+    if (!minimal_ || !closed_ || stage_ != Stage::converging || !processes_[size_t(t.rank)].clock->pending())
+        return;
     if (k > closure_target_[size_t(comm)])
         fail("not minimal: " + program_.comms[size_t(comm)].name + " instance " + std::to_string(k) +
              " was let through on P" + std::to_string(t.rank + 1) + ", the causal past needs only " +
              std::to_string(closure_target_[size_t(comm)]));
 }
 
-// ---- a checkpoint ---------------------------------------------------------------------------------------------
+// ---- a checkpoint
+// ---------------------------------------------------------------------------------------------
 
 void World::begin_checkpoint() {
     stage_ = Stage::converging;
@@ -589,7 +621,8 @@ void World::check_declared() {
             for (const Link& link : *links)
                 for (const Bytes& m : link.up)
                     if (m[1] != uint8_t(Kind::safe) && m[4] == uint8_t(epoch_))
-                        return fail("unsafe: a message of kind " + std::to_string(m[1]) + " is still on its way up");
+                        return fail("unsafe: a message of kind " + std::to_string(m[1]) +
+                                    " is still on its way up");
     }
     for (size_t c = 0; c < program_.comms.size(); c++) {
         uint64_t most = 0, least = UINT64_MAX;
@@ -604,7 +637,8 @@ void World::check_declared() {
                 return fail("unsafe: members of " + program_.comms[c].name + " have different targets");
             target = t;
             if (p.obliged[c] > t || p.begun[c] < t)
-                return fail("unsafe: P" + std::to_string(m + 1) + " is not at the target of " + program_.comms[c].name);
+                return fail("unsafe: P" + std::to_string(m + 1) + " is not at the target of " +
+                            program_.comms[c].name);
         }
         if (most > least)
             return fail("unsafe: instance " + std::to_string(most) + " of " + program_.comms[c].name +
@@ -625,8 +659,9 @@ void World::check_frozen() {
         Process& p = processes_[size_t(t.rank)];
         const Op& o = op(t);
         Gate kind = is_blocking(o.what) ? Gate::blocking : o.what == Do::start ? Gate::start : Gate::tell;
-        Instance k = kind == Gate::tell ? t.calls.at(o.request).k : t.k;
-        if (p.clock->gate_step(*p.comms[size_t(o.comm)], p.clock->slot(t.index), k, kind, t.gate) == Verdict::pass &&
+        Instance k = kind == Gate::tell ? t.calls.at(request_of(t, o)).k : t.k;
+        if (p.clock->gate_step(*p.comms[size_t(o.comm)], p.clock->slot(t.index), k, kind, t.gate) ==
+                Verdict::pass &&
             k > p.clock->target(*p.comms[size_t(o.comm)]))
             return fail("unsafe: a gate can still open");
     }
@@ -651,8 +686,10 @@ void World::drain() {
             bool owed = call.k <= p.clock->target(*p.comms[size_t(call.comm)]);
             Call full = call;
             full.flow = Flow::all;
-            if (owed && !complete(p, t.rank, full)) fail("drain: a collective below the target cannot complete");
-            if (!owed && call.k <= p.obliged[size_t(call.comm)]) fail("drain: told complete, but above the target");
+            if (owed && !complete(p, t.rank, full))
+                fail("drain: a collective below the target cannot complete");
+            if (!owed && call.k <= p.obliged[size_t(call.comm)])
+                fail("drain: told complete, but above the target");
         }
     }
 }
@@ -726,7 +763,8 @@ Outcome World::run() {
             stamp = s;
             idle = 0;
         } else if (++idle % 500 == 0) {
-            // Nobody can do anything but wait: let time pass, in leaps, so that everybody can react between them.
+            // Nobody can do anything but wait: let time pass, in leaps, so that everybody can react between
+            // them.
             now_ += 50'000ull << std::min<uint64_t>(idle / 500, 20);
         }
         return idle;

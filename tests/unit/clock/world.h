@@ -1,5 +1,5 @@
-// A whole job in one thread: simulated MPI, application threads, agents, node daemons and root, all driven in random
-// order from one seed. The clock classes are the production ones; everything else is a model.
+// A whole job in one thread: simulated MPI, application threads, agents, node daemons and root, all driven in
+// random order from one seed. The clock classes are the production ones; everything else is a model.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,21 @@ namespace fermata::clock::test {
 
 struct Plan {
     int checkpoints = 3;
-    bool early_return = true;    // broadcasts and reductions complete when MPI allows it, not when all have come
-    int nodes = 1;               // node daemons between agents and root; 0 = none
+    bool early_return =
+        true;       // broadcasts and reductions complete when MPI allows it, not when all have come
+    int nodes = 1;  // node daemons between agents and root; 0 = none
     bool check_minimal = true;
     bool aborts = true, restarts = true;
     Protocol protocol = Protocol::cc_d;
     uint64_t demand_delay_ns = 20'000;
     uint64_t step_limit = 400'000;  // per checkpoint
     // Deliberate faults: each must be noticed by the checks below.
-    bool fault_open_gate = false;      // no freeze between report and targets
-    bool fault_any_version = false;    // SAFE reports without versions
+    bool fault_open_gate = false;    // no freeze between report and targets
+    bool fault_any_version = false;  // SAFE reports without versions
     bool fault_no_demand = false;
-    bool fault_reorder = false;        // channels to the root are not FIFO
+    bool fault_reorder = false;  // channels to the root are not FIFO
     bool fault_park_at_exit = false;
-    bool fault_count_at_start = false; // non-blocking collectives oblige when started
+    bool fault_count_at_start = false;  // non-blocking collectives oblige when started
 };
 
 // What one run showed.
@@ -39,7 +40,7 @@ struct Outcome {
     std::string fault;  // empty = all checks held
     int checkpoints = 0, aborted = 0, restarts = 0;
     uint64_t steps = 0;
-    uint64_t extra = 0;       // collectives let through beyond the first targets
+    uint64_t extra = 0;  // collectives let through beyond the first targets
     uint64_t raises = 0, demands = 0, licences = 0;
 };
 
@@ -50,7 +51,8 @@ class World {
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
-    // Random execution with `plan.checkpoints` checkpoints at random moments; then on to the end of the program.
+    // Random execution with `plan.checkpoints` checkpoints at random moments; then on to the end of the
+    // program.
     Outcome run();
 
   private:
@@ -69,8 +71,8 @@ class World {
         std::vector<Comm*> comms;
         std::deque<Message> arrived, queue;  // unexpected in MPI; pulled by Fermata
         std::vector<Posted> posted;
-        std::vector<int> uncounted;          // sources of messages MPI has matched with posted receives
-        std::map<int, int> flags;            // signals
+        std::vector<int> uncounted;            // sources of messages MPI has matched with posted receives
+        std::map<int, int> flags;              // signals
         std::vector<uint64_t> begun, obliged;  // by comm: really begun, really owed
         std::vector<bool> freed;
         int inside = 0;
@@ -89,10 +91,11 @@ class World {
         Instance k = 0;
         GateSite gate;
         WaitSite wait;
-        std::map<int, Call> calls;
+        std::map<int, Call> calls;  // by request; anonymous ones by negative numbers
+        int anonymous = 0;
         std::map<int, bool> requests;  // sends and receives: complete?
         bool counted = false;
-        uint64_t done_ops = 0;         // over all rounds of a loop
+        uint64_t done_ops = 0;  // over all rounds of a loop
     };
     struct Link {
         std::deque<Bytes> up, down;
@@ -113,6 +116,7 @@ class World {
     bool pass_gate(Thread& t, Comm& c, Instance k, Gate kind, Verdict* verdict);
     void step_collective(Thread& t, const Op& o);
     void step_finish(Thread& t, const Op& o);
+    static int request_of(const Thread& t, const Op& o);
     bool complete(const Process& p, int rank, const Call& call) const;
     bool try_match(Process& p, Thread& t, int from, int tag);
     void match_arrival(Process& p, int rank, const Message& m);
@@ -160,8 +164,8 @@ class World {
 
     std::unique_ptr<Root> root_;
     std::vector<std::unique_ptr<Node>> nodes_;
-    std::vector<int> node_of_;              // by rank, -1 = the root itself
-    std::vector<size_t> child_of_;          // by rank: index among its parent's children
+    std::vector<int> node_of_;      // by rank, -1 = the root itself
+    std::vector<size_t> child_of_;  // by rank: index among its parent's children
     std::vector<Link> agent_links_, node_links_;
 
     enum class Stage { running, converging, freezing } stage_ = Stage::running;
