@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "split/address/raw.h"
@@ -31,7 +33,12 @@ SpinLock lock;
 int raised;  // nesting of RaisedLimit over all threads
 rlim_t application_limit;
 std::bitset<kMostForUpper> occupied;
-std::bitset<kMostForUpper> inherited;
+struct Channel {
+    int fd;
+    dev_t device;
+    ino_t inode;
+};
+std::vector<Channel> launcher_channels;
 
 // While one exists the soft limit is high enough for the lower half.
 class RaisedLimit {
@@ -106,8 +113,13 @@ void begin_descriptors() {
         }
         occupied.set(size_t(fd));
     }
-    inherited = ~occupied;  // every number below the line is now either ours or was open before
-    for (int fd = 0; fd < 3; ++fd) inherited.set(size_t(fd), !failed(sys(SYS_fcntl, fd, F_GETFD)));
+    // Every number below the line is now either ours or was open before.
+    for (int fd = 3; fd < base; ++fd) {
+        struct stat status {};
+        if (occupied.test(size_t(fd)) || fstat(fd, &status) != 0) continue;
+        if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))
+            launcher_channels.push_back({fd, status.st_dev, status.st_ino});
+    }
     sys(SYS_close, top);
 }
 
@@ -126,7 +138,15 @@ void end_descriptors() {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-bool inherited_descriptor(int fd) { return fd >= 0 && fd < base && inherited.test(size_t(fd)); }
+bool launcher_channel(int fd) {
+    for (const Channel& channel : launcher_channels) {
+        struct stat status {};
+        if (channel.fd == fd)
+            return fstat(fd, &status) == 0 && status.st_dev == channel.device &&
+                   status.st_ino == channel.inode;
+    }
+    return false;
+}
 
 int lower_descriptor_base() { return base; }
 

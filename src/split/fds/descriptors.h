@@ -16,9 +16,10 @@ void end_descriptors();
 int lower_descriptor_base();
 inline bool lower_descriptor(int fd) { return fd >= lower_descriptor_base(); }
 
-// Was this number open when the process started (0, 1, 2, the launcher's pipes)? Such descriptors are the
-// upper half's, but a restarted process gets new ones from its own launcher. Valid after begin_descriptors().
-bool inherited_descriptor(int fd);
+// Is this still the pipe or socket (not 0, 1, 2) that was open when the process started? Launchers leak them
+// into the ranks (Hydra: its own pipes and listening socket); the program cannot know what they are, and a
+// restarted process has those of its own launcher. Valid after begin_descriptors().
+bool launcher_channel(int fd);
 
 // Moves an open descriptor of the lower half up (closing `fd`), close-on-exec set. Returns the new number, or
 // `fd` itself when the table is full. No TLS, raw system calls; fd < 0 is returned as it is.

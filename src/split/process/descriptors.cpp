@@ -398,6 +398,7 @@ Json capture_descriptors(const Limits& limits, Lines& warnings) {
     std::vector<Entry> entries;
     for (int fd : open_descriptors(limits.descriptors)) {
         if (fd == g_inherited[0] || fd == g_inherited[1] || fd == g_inherited[2]) continue;
+        if (split::launcher_channel(fd)) continue;  // not the program's: neither saved nor missed
         Entry entry = look_at(fd);
         if (entry.fd >= 0) entries.push_back(std::move(entry));
     }
