@@ -242,7 +242,18 @@ class Call:
                           f"done({n}_[i].MPI_ERROR));")
         return f"({n} == nullptr ? MPI_STATUSES_IGNORE : {n}_.get())"
 
+    def rebase(self):
+        """Pack and Unpack: the application's buffer may be MPI_BOTTOM (see Rebased)."""
+        g = self.g.params
+        for i in range(len(g) - 2):
+            if g[i].kind.startswith("buffer") and g[i + 1].kind == "count" and g[i + 2].kind == "datatype":
+                self.before.insert(0, f"Rebased at({self.args[i]}, {g[i + 1].name}, {self.args[i + 2]});")
+                count = "at.count()" if g[i + 1].base != "int" else "static_cast<int>(at.count())"
+                self.args[i:i + 3] = ["at.buf()", count, "at.type()"]
+
     def text(self):
+        if any(p.name == "position" for p in self.g.params):
+            self.rebase()
         call = f"{self.g.name}({', '.join(self.args)})"
         if self.f.ret != "int":
             return f"    return {call};\n"

@@ -11,6 +11,13 @@ using namespace fermata::abi;
 
 namespace {
 
+// Fortran's predefined key values are C's plus one (mpif.h of 4.0.2); only the attributes 0x6440xxxx and
+// 0x6600xxxx of communicators and windows are predefined.
+int c_keyval(int keyval) {
+    const int kind = keyval & 0x7fff0000;
+    return (kind == 0x64400000 || kind == 0x66000000) && (keyval & 1) == 0 ? keyval - 1 : keyval;
+}
+
 AttrLanguage language(int type) {
     return type == 3 ? AttrLanguage::fortran_int : type == 1 ? AttrLanguage::fortran_aint : AttrLanguage::c;
 }
@@ -61,6 +68,7 @@ int64_t attribute_value(int keyval, int64_t value) {
         return out_errclass(fm_##T##_set_attr(in_##T(object), in_keyval(keyval), value, language(type))); \
     }                                                                                                     \
     FRONT_FORTRAN int MPII_##T##_get_attr(A_##T object, int keyval, void* value, int* flag, int type) {   \
+        keyval = c_keyval(keyval);                                                                        \
         int rc = fm_##T##_get_attr(in_##T(object), in_keyval(keyval), value, flag, language(type));       \
         return finish(rc, keyval, value, flag, type);                                                     \
     }

@@ -50,6 +50,16 @@ __attribute__((always_inline)) inline int spin(MPI_Request* req, MPI_Status* sta
     }
 }
 
+// MPICH 4.0.2 gives source 0 for MPI_Irecv from MPI_PROC_NULL; the standard says MPI_PROC_NULL
+// (MPI-4.0 3.11).
+inline void put_received(Status* status, const MPI_Status& st, int error, int source) {
+    put_status(status, st, error);
+    if (__builtin_expect(source == mpi::FM_PROC_NULL, 0) && status != nullptr && error == 0) {
+        put_empty(status);
+        status->source = mpi::FM_PROC_NULL;
+    }
+}
+
 int start_receive(void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                   MPI_Request* req) {
     Chunked c(count, type);
@@ -147,7 +157,7 @@ int b_RecvSpin(void* buf, Count count, mpi::RealDatatype type, int source, int t
     }
     *req = {};
     int error = __builtin_expect(rc == MPI_SUCCESS, 1) ? 0 : status_error(rc, st);
-    put_status(status, st, error);
+    put_received(status, st, error, source);
     return error;
 }
 
@@ -197,7 +207,7 @@ int b_SendrecvSpin(const void* sendbuf, Count sendcount, mpi::RealDatatype sendt
     rc = spin(&in, &st, stop, &done);
     if (done != 0) {
         error = rc == MPI_SUCCESS ? 0 : status_error(rc, st);
-        put_status(status, st, error);
+        put_received(status, st, error, source);
         MPI_Status ignored;
         rc = spin(&out, &ignored, stop, &done);
         if (done != 0 && rc != MPI_SUCCESS && error == 0) error = status_error(rc, ignored);

@@ -156,6 +156,29 @@ class Chunked {
     MPI_Datatype type_;
     bool made_ = false;
 };
+// MPICH 4.0.2 refuses MPI_BOTTOM in MPI_Pack and its kin (its check for null pointers comes too early): the
+// same memory under a type whose displacements are taken off, with the first byte's own address.
+class Rebased {
+  public:
+    Rebased(void* buf, Count count, MPI_Datatype type) : buf_(buf), count_(count), type_(type) {
+        if (__builtin_expect(buf == nullptr && count > 0, 0)) rebase();
+    }
+    ~Rebased() {
+        if (made_) MPI_Type_free(&type_);
+    }
+    Rebased(const Rebased&) = delete;
+    Rebased& operator=(const Rebased&) = delete;
+    void* buf() const { return buf_; }
+    Count count() const { return count_; }
+    MPI_Datatype type() const { return type_; }
+
+  private:
+    void rebase();
+    void* buf_;
+    Count count_;
+    MPI_Datatype type_;
+    bool made_ = false;
+};
 inline bool fits(Count n) { return __builtin_expect(n <= INT_MAX, 1); }
 
 // Everything the lower half makes returns its errors.

@@ -138,6 +138,20 @@ Chunked::~Chunked() {
     if (made_) MPI_Type_free(&type_);
 }
 
+void Rebased::rebase() {
+    MPI_Aint lb = 0, extent = 0;
+    if (!fits(count_) || MPI_Type_get_true_extent(type_, &lb, &extent) != MPI_SUCCESS || lb == 0) return;
+    int length = static_cast<int>(count_);
+    MPI_Aint place = -lb;
+    MPI_Datatype moved = MPI_DATATYPE_NULL;
+    if (MPI_Type_create_hindexed(1, &length, &place, type_, &moved) != MPI_SUCCESS) return;
+    MPI_Type_commit(&moved);
+    buf_ = reinterpret_cast<void*>(lb);
+    count_ = 1;
+    type_ = moved;
+    made_ = true;
+}
+
 void errors_return_comm(MPI_Comm comm) {
     if (comm != MPI_COMM_NULL) MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
 }

@@ -184,6 +184,8 @@ void point_to_point() {
     OK(t.Recv(in.data(), 1, type(FM_INT), FM_PROC_NULL, 0, world(), &st));
     CHECK(st.source == FM_PROC_NULL && st.tag == FM_ANY_TAG && st.count == 0);
     OK(t.Isend(out.data(), 4, type(FM_INT), peer, 70, world(), &pair[0]));
+    OK(t.RecvSpin(in.data(), 1, type(FM_INT), FM_PROC_NULL, 0, world(), &never, &reqs[0], &st, &done));
+    CHECK(done == 1 && st.source == FM_PROC_NULL && st.tag == FM_ANY_TAG && st.count == 0);
     CHECK(t.RecvSpin(in.data(), 1, type(FM_INT), peer, 70, world(), &never, &reqs[0], &st, &done) ==
           FM_ERR_TRUNCATE);
     CHECK(done == 1 && st.error == FM_ERR_TRUNCATE);
@@ -433,6 +435,20 @@ void datatypes() {
     position = 0;
     OK(t.Unpack(packed, end, &position, back, 2, resized, world()));
     CHECK(position == end && back[65] == 65 && std::memcmp(back + 8, image + 8, 16) == 0 && back[24] == 0);
+    // MPI_BOTTOM with absolute displacements.
+    const Aint where[1] = {reinterpret_cast<Aint>(image) + 4};
+    const int eight[1] = {8};
+    RealDatatype absolute{};
+    OK(t.Type_create_hindexed(1, eight, where, type(FM_CHAR), &absolute));
+    OK(t.Type_commit(&absolute));
+    position = 0;
+    OK(t.Pack(nullptr, 1, absolute, packed, sizeof packed, &position, world()));
+    end = position;
+    std::memset(image + 4, 0, 8);
+    position = 0;
+    OK(t.Unpack(packed, end, &position, nullptr, 1, absolute, world()));
+    CHECK(position == end && image[3] == 3 && image[4] == 4 && image[11] == 11);
+    OK(t.Type_free(&absolute));
     const int sizes[2] = {4, 4}, subsizes[2] = {2, 2}, starts[2] = {1, 1};
     OK(t.Type_create_subarray(2, sizes, subsizes, starts, FM_ORDER_C, type(FM_INT), &sub));
     OK(t.Type_size(sub, &size));
