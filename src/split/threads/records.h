@@ -54,6 +54,15 @@ struct XstateLayout {
     XstateComponent component[32];
 };
 
+// A mutex of the application that knows its owner by kernel id (recursive, error-checking, robust, PI), held
+// while the process was saved: restart writes the new id.
+struct HeldMutex {
+    uint64_t address;
+    int32_t record;      // of the owner
+    uint32_t lock_word;  // the lock word itself holds the id, too (robust, PI)
+};
+inline constexpr uint32_t kMaxHeldMutexes = 512;
+
 struct ThreadTable {
     uint64_t magic;
     uint32_t version;
@@ -62,6 +71,8 @@ struct ThreadTable {
     int32_t rseq_offset;  // of the rseq area, from the thread pointer; valid if rseq_length != 0
     uint32_t rseq_length;
     int32_t saved_pid;  // the process that wrote the image
+    uint32_t held_count;
+    HeldMutex held[kMaxHeldMutexes];
     XstateLayout xstate;
     SavedThread saved[kMaxThreads];
     ThreadRecord record[kMaxThreads];

@@ -14,6 +14,7 @@
 #include "split/threads/bridge_text.h"
 #include "split/threads/donors.h"
 #include "split/threads/interrupted.h"
+#include "split/threads/mutexes.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
 #include "split/threads/rseq.h"
@@ -175,6 +176,7 @@ RestoreReport restore_threads() {
     }
     for (uint32_t started; (started = g_started.load()) < static_cast<uint32_t>(report.threads);)
         raw::futex_wait(&g_started, started);
+    give_mutexes_to_new_ids();
     return report;
 }
 

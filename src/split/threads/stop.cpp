@@ -18,6 +18,7 @@
 #include "split/threads/bridge_text.h"
 #include "split/threads/donors.h"
 #include "split/threads/interrupted.h"
+#include "split/threads/mutexes.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
 #include "split/threads/rseq.h"
@@ -441,6 +442,7 @@ std::vector<std::string> describe_stopped_threads() {
             saved.policy = 0;
         }
     }
+    find_held_mutexes();
     return warnings;
 }
 

@@ -359,6 +359,15 @@ TEST_F(Threads, ThreadsContinueInAnotherProcess) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
     static thread_local int mine;
+    static pthread_mutex_t held[5];
+    pthread_mutexattr_t kind;
+    pthread_mutexattr_init(&kind);
+    for (int i = 1; i <= 4; ++i) {
+        pthread_mutexattr_settype(&kind, i % 2 != 0 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_ERRORCHECK);
+        pthread_mutexattr_setrobust(&kind, i == 4 ? PTHREAD_MUTEX_ROBUST : PTHREAD_MUTEX_STALLED);
+        pthread_mutexattr_setprotocol(&kind, i == 3 ? PTHREAD_PRIO_INHERIT : PTHREAD_PRIO_NONE);
+        pthread_mutex_init(&held[i], &kind);
+    }
     sum = 0;
     go = false;
     int report[2];
@@ -371,6 +380,7 @@ TEST_F(Threads, ThreadsContinueInAnotherProcess) {
         double in_register = number * 1.5;
         asm volatile("" : "+x"(in_register));
         pthread_setname_np(pthread_self(), ("worker" + std::to_string(number)).c_str());
+        pthread_mutex_lock(&held[number]);  // knows its owner by the kernel's id, which changes
         ++up;
         pthread_mutex_lock(&lock);
         while (!go) pthread_cond_wait(&changed, &lock);
@@ -380,6 +390,9 @@ TEST_F(Threads, ThreadsContinueInAnotherProcess) {
         bool good = mine == number && known_thread() == attached && in_register == number * 1.5 &&
                     name == "worker" + std::to_string(number) && pthread_kill(pthread_self(), 0) == 0;
         if (attached != nullptr) good = good && cross(attached) != &t_where && attached->tid == gettid();
+        if (number % 2 != 0)
+            good = good && pthread_mutex_lock(&held[number]) == 0 && pthread_mutex_unlock(&held[number]) == 0;
+        good = good && pthread_mutex_unlock(&held[number]) == 0;
         unsigned cpu = 0;
         good = good && getcpu(&cpu, nullptr) == 0 && sched_getcpu() >= 0;
         if (good) sum += number;
