@@ -124,6 +124,7 @@ static void posted_receives(void) {
     hold();
     MPI_Testall(3, requests, &done, statuses);
     CHECK(!done);
+    MPI_Barrier(MPI_COMM_WORLD); /* nobody sends before all have looked */
     for (int i = 0; i < 3; ++i) out[i] = 10 * rank + i;
     for (int i = 0; i < 3; ++i) MPI_Isend(&out[i], 1, MPI_INT, right, TAG, MPI_COMM_WORLD, &sends[i]);
     MPI_Waitany(1, requests, &index, &statuses[0]);
@@ -234,8 +235,13 @@ static void half_told_collective(void) {
     MPI_Request request;
     int in = rank + 1, out = -1, sum = -1;
     MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
-    if (rank == 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
-    usleep(50000);
+    if (rank == 0) {
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        /* progress without being told anything */
+        int flag;
+        for (int i = 0; i < 200; ++i, usleep(500)) MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+    }
     hold_here(rank == 0);
     if (rank != 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(out == size * (size + 1) / 2);

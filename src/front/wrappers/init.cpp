@@ -32,11 +32,15 @@ int initialize(Call& call, int required, int* provided) noexcept {
 // Waiting for all ranks: outside of MPI's own operations, so a checkpoint may come, and messages to this rank are taken
 // so that their senders get here too.
 void wait_for_all(Call& call) noexcept {
-    bridge()->arrive_finalize();
     Waiter waiter(call);
     uint32_t turns = 0;
+    uint64_t told = ~uint64_t{0};  // in which life of the job; a restarted root has heard nothing yet
     for (;;) {
         Careful careful(call.record());
+        if (told != front.restarts) {
+            told = front.restarts;
+            bridge()->arrive_finalize();
+        }
         if (*bridge()->finalize_released != 0) return;
         {
             SpinGuard guard(engine.lock);
