@@ -1,0 +1,4 @@
+subroutine touch(a, x)
+  integer :: a(*)
+  double precision :: x(*)
+end subroutine
