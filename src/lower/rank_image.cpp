@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "lower/services.h"
 #include "split/address/partition.h"
 #include "split/address/window.h"
@@ -19,7 +20,8 @@ namespace fermata::lower {
 namespace {
 
 // Names of the image's blobs.
-constexpr const char *kMemory = "memory", *kProcess = "process", *kAnchors = "anchors", *kProgram = "program";
+constexpr const char *kMemory = "memory", *kProcess = "process", *kAnchors = "anchors", *kProgram = "program",
+                     *kMaps = "maps";
 
 // Addresses in upper memory from which everything else is found.
 struct Anchors {
@@ -86,10 +88,13 @@ SavedImage save_image(const std::string& path, const image::Identity& identity, 
     saved.warnings.insert(saved.warnings.end(), process.warnings.begin(), process.warnings.end());
 
     split::MemoryTable table = split::collect_memory();
+    // For people, and for tests that compare it with the table without using our code.
+    std::string maps = read_file("/proc/self/maps");
     image::Writer writer(path, identity);
     try {
         std::string memory = split::encode(table);
         writer.blob(kMemory, memory.data(), memory.size());
+        writer.blob(kMaps, maps.data(), maps.size());
         writer.blob(kProcess, process.state.data(), process.state.size());
         writer.blob(kProgram, program.data(), program.size());
         Anchors anchors{reinterpret_cast<uint64_t>(the_upper()),

@@ -34,7 +34,7 @@ class Case:
 
 
 CASES = {
-    "lammps": Case(["lmp", "-in", "in.melt", "-log", "none", "-nocite", "-var", "steps", "200"],
+    "lammps": Case(["lmp", "-in", "in.melt", "-log", "none", "-nocite", "-var", "steps", "300"],
                    keep=r"^\s+\d+(\s+-?[\d.]+(e[-+]\d+)?){5}\s*$", files=(ROOT / "examples" / "in.melt",)),
     "hpcc": Case(["hpcc"], keep=r"(\|\|Ax-b.*=|Scaled residual:|_residual=|maxErr=|Errors=|^Found|Validates|Success=)",
                  files=(HERE / "hpccinf.txt",), result_file="hpccoutf.txt", patience=240),
@@ -42,9 +42,9 @@ CASES = {
     "fortran.mpich": Case([PROGRAMS / "heat.mpich", "30", "8000"], abi="mpich"),
     "c.openmpi": Case([PROGRAMS / "mix.openmpi", "30", "20000"], ranks=3),
     "c.mpich": Case([PROGRAMS / "mix.mpich", "30", "20000"], abi="mpich", ranks=3),
-    "mpi4py": Case(["/usr/bin/python3", HERE.parent / "programs" / "pickle_mix.py", "30", "400"]),
-    "openmp": Case([PROGRAMS / "hybrid.openmpi", "20", "10"]),
-    "threads": Case([PROGRAMS / "threads.openmpi", "10", "40", "20000"]),
+    "mpi4py": Case(["/usr/bin/python3", HERE.parent / "programs" / "pickle_mix.py", "30", "3000"]),
+    "openmp": Case([PROGRAMS / "hybrid.openmpi", "20", "300"]),
+    "threads": Case([PROGRAMS / "threads.openmpi", "10", "40", "500000"]),
     "nonpie": Case([PROGRAMS / "mix.nonpie", "30", "20000"]),
     "multi": Case([PROGRAMS / "mix.openmpi", "60", "20000"]),
     "big": Case([PROGRAMS / "mix.openmpi", "30", "30000", "3072"], patience=600),

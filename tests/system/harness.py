@@ -127,7 +127,11 @@ class Job:
         done = call("checkpoint", "--job", self.name, "--json", *extra, timeout=timeout)
         check(done.returncode == 0, f"checkpoint of {self.name} failed ({done.returncode}): {done.stdout}{done.stderr}"
               f"\nstderr of the job:\n{self.errors()[-3000:]}")
-        return json.loads(done.stdout)
+        said = json.loads(done.stdout)
+        import regions  # it uses this module
+        for image in sorted((pathlib.Path(said["directory"]) / said["generation"]).glob("rank-*.img")):
+            regions.check_image(image)
+        return said
 
     def status(self):
         done = call("status", "--job", self.name, "--json")

@@ -138,6 +138,30 @@ class Temp {
     T* data_ = small_;
 };
 
+// Handles that a non-blocking operation may look at until it is complete: Open MPI 4.1.4 keeps the caller's
+// array of datatypes to release them at the end. Its handles are the words themselves, so the caller's array
+// (which lasts as long as the request) is passed as it is. MPICH takes its int handles out of the array in
+// the call.
+template <class T, class Real>
+class Lasting {
+  public:
+    Lasting(const Real* words, int64_t n) : copy_(std::is_pointer_v<T> ? 0 : n), words_(words) {
+        if constexpr (!std::is_pointer_v<T>)
+            for (int64_t i = 0; i < n && !copy_.null(); ++i) copy_[i] = lib(words[i]);
+    }
+    const T* get() {
+        if constexpr (std::is_pointer_v<T>)
+            return reinterpret_cast<const T*>(words_);
+        else
+            return copy_;
+    }
+    bool null() const { return copy_.null(); }
+
+  private:
+    Temp<T> copy_;
+    const Real* words_;
+};
+
 // A type that stands for `count` elements of `type` where the library takes int counts only. free() after use
 // (the library keeps it while operations need it).
 class Chunked {
