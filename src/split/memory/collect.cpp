@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "split/address/partition.h"
 #include "split/address/raw.h"
+#include "split/memory/break_word.h"
 #include "split/memory/memory.h"
 #include "split/memory/residency.h"
 #include "split/vdso/vdso.h"
@@ -143,7 +144,9 @@ MemoryTable collect_memory() {
     table.vdso = vdso_image();
     PageScanner scanner;
     std::map<uint64_t, uint64_t> object_size;
-    for (const Mapping& m : maps_with_flags()) {
+    std::vector<Mapping> maps = maps_with_flags();
+    table.break_word = find_break_word(maps);
+    for (const Mapping& m : maps) {
         if (!upper_range(m.range)) continue;
         if (std::any_of(lower.begin(), lower.end(), [&](Range r) { return r.contains(m.range); })) continue;
         MapEntry e;

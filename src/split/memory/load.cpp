@@ -11,6 +11,8 @@
 #include "base/fd.h"
 #include "split/address/maps.h"
 #include "split/address/raw.h"
+#include "split/address/window.h"
+#include "split/memory/break_word.h"
 #include "split/memory/memory.h"
 #include "split/vdso/vdso.h"
 
@@ -117,6 +119,9 @@ void map_memory(const MemoryTable& table) {
 }
 
 void finish_memory(const MemoryTable& table) {
+    // Above all addresses: every brk fails, and malloc goes on with mmap.
+    if (table.break_word) *reinterpret_cast<uint64_t*>(table.break_word) = kUserTop - kPage;
+    remember_break_word(table.break_word);
     for (const MapEntry& e : table.maps) finish_one(e);
     if (table.vdso) refill_vdso(table.vdso);
 }

@@ -67,6 +67,7 @@ enum Advice : uint32_t {
 struct MemoryTable {
     std::vector<MapEntry> maps;  // address order
     uint64_t vdso = 0;           // address of our vDSO image, 0 = none
+    uint64_t break_word = 0;     // address of the upper libc's __curbrk, 0 = none (break_word.h)
     uint64_t data_size() const;  // sum of all runs
 };
 

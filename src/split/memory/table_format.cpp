@@ -12,6 +12,7 @@ constexpr char kMagic[8] = {'F', 'E', 'R', 'M', 'M', 'E', 'M', '1'};
 struct Header {
     char magic[8];
     uint64_t vdso;
+    uint64_t break_word;
     uint64_t maps;
     uint64_t bytes;  // of the whole table
 };
@@ -56,6 +57,7 @@ std::string encode(const MemoryTable& table) {
     Header header{};
     std::memcpy(header.magic, kMagic, 8);
     header.vdso = table.vdso;
+    header.break_word = table.break_word;
     header.maps = table.maps.size();
     put(header);
     for (const MapEntry& e : table.maps) {
@@ -78,6 +80,7 @@ MemoryTable decode(std::span<const char> bytes) {
              header.bytes);
     MemoryTable table;
     table.vdso = header.vdso;
+    table.break_word = header.break_word;
     uint64_t last = 0;
     for (uint64_t i = 0; i < header.maps; ++i) {
         auto r = in.take<Record>();

@@ -47,6 +47,6 @@ TEST(MemoryTable, DamageIsAnError) {
     bad[0] ^= 1;
     EXPECT_THROW(decode(bad), Error);
     bad = bytes;
-    bad[32 + 3] ^= 0x40;  // the first mapping's address
+    bad[40 + 3] ^= 0x40;  // the first mapping's address
     EXPECT_THROW(decode(bad), Error);
 }

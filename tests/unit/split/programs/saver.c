@@ -120,6 +120,12 @@ int main(int argc, char** argv) {
     unsigned char* more = malloc(64 << 20);
     CHECK(more && (uintptr_t)more >= 1ull << 40 && (uintptr_t)more < 1ull << 45);
     memset(more, 1, 64 << 20);
+    CHECK(sbrk(0) >= (void*)(uintptr_t)0x7ffff0000000 && sbrk(4096) == (void*)-1);
+    for (int i = 0; i < 1000; ++i) {  // more than the arena's top holds: malloc asks sbrk
+        char* block = malloc(50000);
+        CHECK(block);
+        memset(block, i, 50000);
+    }
     struct timespec t;
     CHECK(clock_gettime(CLOCK_REALTIME, &t) == 0 && time(NULL) - t.tv_sec <= 1);
     FILE* maps = fopen("/proc/self/smaps", "r");
