@@ -187,6 +187,11 @@ class Call:
     def handle_array(self, handle, n, q):
         ctype = "MPI_" + table.HANDLE_TYPES[handle]
         size = length(self.g, q)
+        if any(r.handle == "request" and r.dir == "out" for r in self.g.params):
+            real = "Real" + table.HANDLE_TYPES[handle]
+            self.before.append(f"Lasting<{ctype}, {real}> {n}_({n}, {n} == nullptr ? 0 : {size});\n"
+                               f"    if ({n}_.null()) return kErrNoMem;")
+            return f"{n}_.get()"
         self.before.append(f"const int64_t {n}_n = {n} == nullptr ? 0 : {size};\n"
                            f"    Temp<{ctype}> {n}_({n}_n);\n"
                            f"    if ({n}_.null()) return kErrNoMem;\n"
