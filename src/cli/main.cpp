@@ -78,6 +78,8 @@ void add_job_choice(CLI::App* app, cli::JobChoice& which) {
 int parse_and_run(int argc, char** argv) {
     CLI::App app{"Fermata: checkpoints of unmodified MPI programs"};
     app.require_subcommand(1);
+    // Scripts append options to those that are there: the last one counts.
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     app.set_version_flag("--version", "fermata 0.1.0");
 
     Texts texts;
@@ -88,7 +90,9 @@ int parse_and_run(int argc, char** argv) {
     run->add_flag("--check", check, "do not run: say what the program needs and whether it is there");
     run->add_flag("--json", json, "with --check");
     // Everything from the program's name on belongs to the program.
-    run->add_option("command", submit.command, "program and its arguments")->required();
+    run->add_option("command", submit.command, "program and its arguments")
+        ->required()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     run->positionals_at_end();
     run->prefix_command(false);
 
@@ -135,16 +139,22 @@ int parse_and_run(int argc, char** argv) {
     CLI::App* doctor = app.add_subcommand("doctor", "what this machine has of what Fermata needs");
     doctor->add_flag("--json", json, "answer as JSON");
 
-    // `run [options] -- PROG ARGS`: CLI11 would look for options among ARGS as well.
+    // Everything from the program's name on is the program's: CLI11 would look for options among ARGS as
+    // well.
     std::vector<std::string> words(argv + 1, argv + argc), command;
     if (!words.empty() && words[0] == "run") {
-        auto dashes = std::find(words.begin(), words.end(), "--");
-        if (dashes != words.end()) {
-            command.assign(dashes + 1, words.end());
-            words.erase(dashes, words.end());
-            if (command.empty()) throw Error("nothing to run after --", ExitCode::usage);
-            words.push_back(command[0]);  // satisfies `required`
+        auto at = words.begin() + 1;
+        for (; at != words.end() && *at != "--" && at->starts_with("-"); ++at) {
+            CLI::Option* option = run->get_option_no_throw(at->substr(0, at->find('=')));
+            bool takes_next =
+                option && option->get_items_expected_min() > 0 && at->find('=') == std::string::npos;
+            if (takes_next && at + 1 != words.end()) ++at;
         }
+        bool dashes = at != words.end() && *at == "--";
+        command.assign(dashes ? at + 1 : at, words.end());
+        words.erase(at, words.end());
+        if (dashes && command.empty()) throw Error("nothing to run after --", ExitCode::usage);
+        if (!command.empty()) words.push_back(command[0]);  // satisfies `required`
     }
     std::reverse(words.begin(), words.end());
     try {
