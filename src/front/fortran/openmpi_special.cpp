@@ -112,5 +112,5 @@ FRONT_FORTRAN void mpi_conversion_fn_null_(void*, int*, int*, void*, int64_t*, i
 // Tells the compiler that a buffer may have changed; a call is all it takes.
 FRONT_FORTRAN void mpi_f_sync_reg_(void*) {}
 #define SYNC_REG(name) FRONT_NAME(name, "mpi_f_sync_reg_")
-asm(SYNC_REG("mpi_f_sync_reg") SYNC_REG("mpi_f_sync_reg__") SYNC_REG("pmpi_f_sync_reg") SYNC_REG("pmpi_f_sync_reg_")
-        SYNC_REG("pmpi_f_sync_reg__") SYNC_REG("ompi_f_sync_reg_f"));
+asm(SYNC_REG("mpi_f_sync_reg") SYNC_REG("mpi_f_sync_reg__") SYNC_REG("pmpi_f_sync_reg")
+        SYNC_REG("pmpi_f_sync_reg_") SYNC_REG("pmpi_f_sync_reg__") SYNC_REG("ompi_f_sync_reg_f"));
