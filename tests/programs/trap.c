@@ -237,13 +237,17 @@ static void half_told_collective(void) {
     MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     if (rank == 0) {
         MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int i = 1; i < size; ++i) MPI_Send(&out, 1, MPI_INT, i, TAG, MPI_COMM_WORLD);
     } else {
-        /* progress without being told anything */
-        int flag;
-        for (int i = 0; i < 200; ++i, usleep(500)) MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+        /* progress without being told anything, until rank 0 has been */
+        for (int flag = 0; !flag; usleep(500)) MPI_Iprobe(0, TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     }
     hold_here(rank == 0);
-    if (rank != 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank != 0) {
+        MPI_Recv(&sum, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(sum == out);
+    }
     CHECK(out == size * (size + 1) / 2);
     MPI_Allreduce(&out, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     CHECK(sum == size * out);
