@@ -175,7 +175,7 @@ class RankClock {
     // A checkpoint is being prepared. One load.
     bool pending() const { return __builtin_expect(pending_.load(std::memory_order_relaxed) != 0, 0); }
     const Policy& policy() const { return policy_; }
-    // From MPI_Init_thread, before the first communicator is used by two threads.
+    // From MPI_Init_thread, if MPI calls of several threads may overlap; before the first of them does.
     void set_thread_multiple(bool on) { thread_multiple_ = on; }
 
     // Slot of the thread with this record index; made at its first use.
@@ -300,7 +300,11 @@ class RankClock {
     void note_told(Comm& c, Instance k) {
         // Several threads may complete different instances at once: a plain store could lose the larger one.
         Instance seen = c.told.load(std::memory_order_relaxed);
-        while (k > seen && !c.told.compare_exchange_weak(seen, k, std::memory_order_release)) {
+        if (!thread_multiple_) {  // a locked instruction costs more than all the rest of the fast path
+            if (k > seen) c.told.store(k, std::memory_order_release);
+        } else {
+            while (k > seen && !c.told.compare_exchange_weak(seen, k, std::memory_order_release)) {
+            }
         }
         std::atomic_signal_fence(std::memory_order_seq_cst);
     }

@@ -106,8 +106,9 @@ class Node {
 
 struct RootOptions {
     // Nothing has moved for this long: something outside MPI (a lock, a file) may hold the job up. All parked
-    // ranks get a short licence, and diagnosis() says who was waiting for what. The last resort; 0 = never.
-    uint64_t stuck_ns = 2'000'000'000;
+    // ranks get a short licence, and `fermata status` says who was waiting for what. The last resort; 0 =
+    // never.
+    uint64_t stuck_ns = 10'000'000'000;
     uint64_t licence_ns = 50'000'000;  // how long that licence lasts
     // Deliberate fault for the tests: take SAFE reports of any version.
     bool fault_any_version = false;

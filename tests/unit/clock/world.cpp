@@ -282,6 +282,12 @@ void World::step_collective(Thread& t, const Op& o) {
         t.phase = 1;
         return;
     }
+    if (t.phase == 4) {  // left; only the published rules hold a rank here
+        if (plan_.fault_park_at_exit && clock.pending() && !clock.needy()) return pull(t.rank);
+        if (clock.pending() && !clock.may_leave(slot)) return pull(t.rank);
+        next(t);
+        return;
+    }
     Comm& c = *p.comms[ci];
     if (t.phase <= 2) {
         Verdict verdict;
@@ -314,11 +320,7 @@ void World::step_collective(Thread& t, const Op& o) {
             p.freed[ci] = true;
         }
         t.phase = 4;
-        return;
     }
-    if (plan_.fault_park_at_exit && clock.pending() && !clock.needy()) return pull(t.rank);
-    if (clock.pending() && !clock.may_leave(slot)) return pull(t.rank);
-    next(t);
 }
 
 int World::request_of(const Thread& t, const Op& o) {
