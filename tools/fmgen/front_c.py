@@ -408,8 +408,8 @@ class Body:
         elif p.dir == "out":
             self.before.append(f"{t} {n}_t{{}};")
             self.args.append(f"&{n}_t")
-            # 0: nothing came out (MPI_Improbe without a message).
-            self.after.append(f"if (word_of({n}_t) != 0) *{n} = out_{t}({n}_t);")
+            # 0: nothing came out (MPI_Improbe without a message). Also on errors: a failed MPI_Comm_dup says null.
+            self.always.append(f"if (word_of({n}_t) != 0) *{n} = out_{t}({n}_t);")
         else:
             self.before.append(f"{t} {n}_t = in_{t}(*{n});")
             self.args.append(f"&{n}_t")

@@ -95,7 +95,10 @@ int create_keyval(Owner owner, void* copy, CopyAdapter copy_adapter, void* remov
 int free_keyval(Owner owner, int* keyval) {
     KeyvalObject* object = find_keyval(*keyval);
     if (object == nullptr || object->owner != owner) return FM_ERR_KEYVAL;
-    keyval_unref(object);
+    if (!object->freed) {
+        object->freed = true;
+        keyval_unref(object);
+    }
     *keyval = FM_KEYVAL_INVALID;
     return FM_SUCCESS;
 }

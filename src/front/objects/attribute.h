@@ -17,7 +17,9 @@ struct KeyvalObject : Object {
     mpi::DeleteAdapter remove_adapter = nullptr;
     void* extra_state = nullptr;
     mpi::AttrLanguage language = mpi::AttrLanguage::c;  // the form in which the adapters want values
-    // refs: 1 for the handle and 1 for each attribute set with it
+    // Refs: 1 for the handle and 1 for each attribute set with it. Freeing again while an attribute still holds the
+    // keyval is no error: MPICH takes it, and delete callbacks of programs do it.
+    bool freed = false;
 };
 
 struct Attribute {

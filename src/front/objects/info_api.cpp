@@ -1,5 +1,6 @@
 // MPI_Info_*: dictionaries of the upper half, nothing crosses.
 #include "front/objects/api.h"
+#include "front/objects/objects.h"
 
 namespace fermata::front {
 namespace {
@@ -33,6 +34,7 @@ int fm_Info_create(Info* info) {
 
 int fm_Info_create_env(int argc, char** argv, Info* info) {
     Call call("MPI_Info_create_env");
+    objects_boot();
     InfoObject* env = find(FM_INFO_ENV);
     *info = Info{make_info(env != nullptr ? env->pairs : InfoPairs{})};
     return FM_SUCCESS;

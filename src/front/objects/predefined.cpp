@@ -81,21 +81,17 @@ void start_world() {
     clock_register(comm_self);
 }
 
-void start_info_env() {
+// What is known before MPI_Init, and stays the same (MPI_Info_create_env may be called at any time).
+void boot_info_env() {
     auto* env = fm_new<InfoObject>();
     give_predefined(env, word_of(FM_INFO_ENV));
-    const char* program = bridge()->program;
-    if (program != nullptr) info_put(&env->pairs, "command", program);
+    if (bridge() == nullptr) return;
+    if (bridge()->program != nullptr) info_put(&env->pairs, "command", bridge()->program);
     char digits[12];
     int at = sizeof digits - 1;
     digits[at] = 0;
-    for (int32_t n = front.world_size; n != 0; n /= 10) digits[--at] = static_cast<char>('0' + n % 10);
+    for (int32_t n = bridge()->world_size; n != 0; n /= 10) digits[--at] = static_cast<char>('0' + n % 10);
     info_put(&env->pairs, "maxprocs", digits + at);
-    const char* level = front.thread_level == FM_THREAD_MULTIPLE     ? "MPI_THREAD_MULTIPLE"
-                        : front.thread_level == FM_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED"
-                        : front.thread_level == FM_THREAD_FUNNELED   ? "MPI_THREAD_FUNNELED"
-                                                                     : "MPI_THREAD_SINGLE";
-    info_put(&env->pairs, "thread_level", level);
 }
 
 }  // namespace
@@ -131,13 +127,13 @@ void objects_boot() noexcept {
     boot_ops();
     boot_errhandlers();
     give_predefined(fm_new<GroupObject>(), word_of(FM_GROUP_EMPTY));
+    boot_info_env();
 }
 
 void objects_start() noexcept {
     objects_boot();
     start_world();
     predefined_refresh(true);
-    start_info_env();
     world_attributes_start();
 }
 
