@@ -333,52 +333,61 @@ TEST(Tree, last_resort_opens_gates_for_a_moment) {
     EXPECT_TRUE(root.declared());
 }
 
-// Real threads, real futexes, real membarrier: four ranks run barriers as fast as they can, checkpoints come
-// in between, and at each declared state nobody is inside and all have begun the same number.
-TEST(Threads, checkpoints_under_running_threads) {
+// Real threads, real futexes, real membarrier: ranks run barriers as fast as they can, one communicator per
+// thread; checkpoints come in between, and at each declared state nobody is inside and all have begun the
+// same number.
+class Threads : public testing::TestWithParam<int> {};
+
+TEST_P(Threads, checkpoints_under_running_threads) {
     if (!process_fence()) GTEST_SKIP() << "no membarrier in this kernel or sandbox";
-    constexpr int kRanks = 3, kCheckpoints = 25;
-    struct Shared {
-        Memory memory;
+    constexpr size_t kRanks = 3, kMost = 2;
+    constexpr Epoch kCheckpoints = 25;
+    const size_t per_rank = size_t(GetParam());
+    struct Team {  // the threads of one communicator
         std::array<std::atomic<uint64_t>, kRanks> arrived{};
         std::array<std::atomic<int>, kRanks> inside{};
-        std::atomic<bool> stop{false};
         std::atomic<uint64_t> last{UINT64_MAX};  // all stop after this instance
-    } shared;
+        std::array<Comm*, kRanks> comms{};
+    };
+    Memory memory;
+    std::array<Team, kMost> teams;
+    std::atomic<bool> stop{false};
     std::array<RankClock*, kRanks> clocks;
-    std::array<Comm*, kRanks> comms;
     Environment environment = quiet();
     environment.nap = [](void*, std::atomic<uint32_t>* bell, uint32_t seen, uint32_t us) {
         futex_nap(bell, seen, us);
     };
     environment.fence = [](void*) { process_fence(); };
-    std::vector<Rank> members;
-    for (Rank r = 0; r < kRanks; r++) members.push_back(r);
-    for (Rank r = 0; r < kRanks; r++) {
+    const Rank members[kRanks] = {0, 1, 2};
+    for (size_t r = 0; r < kRanks; r++) {
         Options options;
-        options.me = r;
+        options.me = Rank(r);
         options.world = kRanks;
-        clocks[size_t(r)] = RankClock::create(options, environment, shared.memory.source());
-        comms[size_t(r)] = clocks[size_t(r)]->register_comm(Uid{1}, members.data(), kRanks);
+        clocks[r] = RankClock::create(options, environment, memory.source());
+        clocks[r]->set_thread_multiple(per_rank > 1);
+        for (size_t t = 0; t < per_rank; t++)
+            teams[t].comms[r] = clocks[r]->register_comm(Uid{t + 1}, members, kRanks);
     }
     std::vector<std::thread> threads;
-    for (int r = 0; r < kRanks; r++)
-        threads.emplace_back([&, r] {
-            RankClock& clock = *clocks[size_t(r)];
-            Slot& slot = clock.slot(0);
-            Comm& c = *comms[size_t(r)];
-            for (uint64_t n = 1; n <= shared.last.load(); n++) {
-                Instance k = clock.enter(c, slot);
-                shared.inside[size_t(r)] = 1;
-                shared.arrived[size_t(r)] = k;
-                for (int peer = 0; peer < kRanks; peer++)
-                    while (shared.arrived[size_t(peer)].load() < k) std::this_thread::yield();
-                // Rank 0 decides before anybody can leave the instance it names.
-                if (r == 0 && shared.stop) shared.last = std::min<uint64_t>(shared.last, k + 2);
-                shared.inside[size_t(r)] = 0;
-                clock.leave(c, slot);
-            }
-        });
+    for (size_t r = 0; r < kRanks; r++)
+        for (size_t t = 0; t < per_rank; t++)
+            threads.emplace_back([&, r, t] {
+                RankClock& clock = *clocks[r];
+                Slot& slot = clock.slot(int(t));
+                Team& team = teams[t];
+                Comm& c = *team.comms[r];
+                for (uint64_t n = 1; n <= team.last.load(); n++) {
+                    Instance k = clock.enter(c, slot);
+                    team.inside[r] = 1;
+                    team.arrived[r] = k;
+                    for (auto& peer : team.arrived)
+                        while (peer.load() < k) std::this_thread::yield();
+                    // Rank 0 decides before anybody can leave the instance it names.
+                    if (r == 0 && stop) team.last = std::min<uint64_t>(team.last, k + 2);
+                    team.inside[r] = 0;
+                    clock.leave(c, slot);
+                }
+            });
     Root root(kRanks);
     auto now = [] {
         return uint64_t(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
@@ -389,33 +398,38 @@ TEST(Threads, checkpoints_under_running_threads) {
         std::this_thread::sleep_for(std::chrono::microseconds(200 + 37 * epoch));
         root.begin(epoch, now());
         Bytes m;
-        bool frozen = false;
+        bool frozen = false, understood = true;
         while (!frozen && now() < give_up) {
             while (root.next_down(&m)) {
-                for (RankClock* clock : clocks) ASSERT_TRUE(clock->inbox(m.data(), m.size()));
+                for (RankClock* clock : clocks) understood &= clock->inbox(m.data(), m.size());
                 frozen = m[1] == uint8_t(Kind::freeze);
             }
             for (size_t r = 0; r < kRanks; r++) {
                 clocks[r]->poll(now());
                 while (size_t size = clocks[r]->outbox(bytes, sizeof bytes))
-                    ASSERT_TRUE(root.from_child(r, ByteSpan(bytes, size), now())) << root.error();
+                    understood &= root.from_child(r, ByteSpan(bytes, size), now());
             }
             std::this_thread::yield();
         }
+        EXPECT_TRUE(understood) << root.error();
         EXPECT_TRUE(root.declared());
-        uint64_t begun = shared.arrived[0];
-        for (size_t r = 0; r < kRanks; r++) {
-            EXPECT_EQ(shared.inside[r], 0);
-            EXPECT_EQ(shared.arrived[r], begun);
-            EXPECT_EQ(clocks[r]->target(*comms[r]), begun);
+        for (size_t t = 0; t < per_rank; t++) {
+            uint64_t begun = teams[t].arrived[0];
+            for (size_t r = 0; r < kRanks; r++) {
+                EXPECT_EQ(teams[t].inside[r], 0);
+                EXPECT_EQ(teams[t].arrived[r], begun);
+                EXPECT_EQ(clocks[r]->target(*teams[t].comms[r]), begun);
+            }
         }
         root.end();
         for (RankClock* clock : clocks) clock->resume();
         if (HasFailure()) break;
     }
-    shared.stop = true;
+    stop = true;
     for (std::thread& t : threads) t.join();
 }
+
+INSTANTIATE_TEST_SUITE_P(PerRank, Threads, testing::Values(1, 2));
 
 }  // namespace
 }  // namespace fermata::clock
