@@ -219,6 +219,7 @@ struct Signalled {
     uint64_t when;
     uint64_t next;  // signal again not before
 };
+uint64_t g_stop_began;
 std::vector<Signalled> g_signalled;  // agent only; empty while nothing is asked
 
 void signal_thread(ThreadRecord* record, int tid, uint64_t now) {
@@ -273,7 +274,12 @@ Look look_at_all() {
     Look look;
     uint64_t now = now_ns();
     int pid = raw::getpid();
-    for (int tid : present_threads()) {
+    // The main thread comes last: the kernel gives it the process's signals as long as it takes them, and no
+    // other thread shall meet an application's signal because of us.
+    std::vector<int> tids = present_threads();
+    std::partition(tids.begin(), tids.end(), [pid](int tid) { return tid != pid; });
+    bool others_outside = false;
+    for (int tid : tids) {
         if (is_lower_thread(tid)) continue;
         raw::SignalSet mask = raw::set_signal_mask(raw::kAllSignals);
         ThreadRecord* record = find_or_take_record(tid);
@@ -292,6 +298,10 @@ Look look_at_all() {
         look.open.emplace_back(tid, record);
         if (record == nullptr) continue;
         record->stop = 1;
+        // Those inside MPI are not waited for: they may stay there until this one has moved.
+        constexpr uint64_t kPatience = 100'000'000;
+        if (tid == pid && others_outside && now < g_stop_began + kPatience) continue;
+        others_outside = others_outside || (record->in_mpi == 0 && record->half == Half::upper);
         signal_thread(record, tid, now);
     }
     return look;
@@ -301,8 +311,34 @@ void want_stop() {
     if (fermata_stop_wanted != 0) return;
     collect_ended_threads();
     g_signalled.clear();
+    g_stop_began = now_ns();
     g_stop_count = g_stop_count + 1;
     __atomic_store_n(&fermata_stop_wanted, 1, __ATOMIC_SEQ_CST);
+}
+
+// Until the main thread has left the stop handler (or the restart), and with it taken the signals that came
+// meanwhile.
+void let_main_thread_go_first() {
+    ThreadRecord& main = table()->record[kMainIndex];
+    if (main.run != Run::stopped) return;
+    uint64_t mask = main.signal_mask;
+    exchange_run(&main, Run::stopped, Run::running);
+    raw::futex_wake(&main.run);
+    int others = 0;
+    for (uint32_t i = 1; i < table()->high_water; ++i) others += table()->record[i].run == Run::stopped;
+    if (others == 0) return;
+    constexpr raw::SignalSet kUnblockable = raw::signal_bit(SIGKILL) | raw::signal_bit(SIGSTOP);
+    if ((mask | kUnblockable) == raw::kAllSignals) return;  // it looks the same inside and outside
+    int pid = raw::getpid();
+    for (uint64_t end = now_ns() + 500'000'000; now_ns() < end;) {
+        uint64_t blocked = status_mask(task_file(pid, "status"), "SigBlk:");
+        // The agent blocks everything, so it sees what still waits for the process.
+        raw::SignalSet waiting = 0;
+        raw::call(SYS_rt_sigpending, raw::word(&waiting), 8);
+        if ((blocked | kUnblockable) != raw::kAllSignals && (waiting & ~mask) == 0) return;
+        timespec pause = {0, 50'000};
+        nanosleep(&pause, nullptr);
+    }
 }
 
 }  // namespace
@@ -352,13 +388,15 @@ StopReport stop_all(uint64_t deadline_ns) {
 }
 
 void resume_all() {
-    // Counted at both ends: a wait that began after the stop was asked, and was interrupted by it, must see a change.
+    // Counted at both ends: a wait that began after the stop was asked, and was interrupted by it, must see a
+    // change.
     g_stop_count = g_stop_count + 1;
     __atomic_store_n(&fermata_stop_wanted, 0, __ATOMIC_SEQ_CST);
     uint32_t used = table()->high_water;
+    for (uint32_t i = 0; i < used; ++i) table()->record[i].stop = 0;
+    let_main_thread_go_first();
     for (uint32_t i = 0; i < used; ++i) {
         ThreadRecord& record = table()->record[i];
-        record.stop = 0;
         exchange_run(&record, Run::stopped, Run::running);
         raw::futex_wake(&record.run);
     }

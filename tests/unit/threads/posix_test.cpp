@@ -176,6 +176,32 @@ TEST_F(Posix, AnApplicationsSignalStillInterruptsAWait) {
     signal(SIGALRM, SIG_DFL);
 }
 
+// The kernel hands a signal of the process to the main thread when that takes it: the others sleep on, over
+// stops too.
+TEST_F(Posix, TheMainThreadStillGetsTheProcessesSignals) {
+    static std::atomic<int> on_main, elsewhere;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { ++(raw::gettid() == raw::getpid() ? on_main : elsewhere); };
+    sigaction(SIGALRM, &action, nullptr);
+    std::atomic<bool> finish{false};
+    std::atomic<int> interrupted{0};
+    std::thread sleeper([&] {
+        while (!finish)
+            if (usleep(20'000) != 0) ++interrupted;
+    });
+    constexpr int kRounds = 20;
+    for (int round = 1; round <= kRounds; ++round) {
+        EXPECT_TRUE(stop_and_resume([] { kill(getpid(), SIGALRM); }).stopped);
+        while (on_main + elsewhere < round) sleep_ms(1);
+    }
+    finish = true;
+    sleeper.join();
+    // Not never: the main thread gets half a second, which a machine may be too busy to give it.
+    EXPECT_LE(elsewhere, 2);
+    EXPECT_LE(interrupted, 2);
+    signal(SIGALRM, SIG_DFL);
+}
+
 TEST_F(Posix, TheExecutableIsTheApplication) {
     char buffer[PATH_MAX] = {};
     EXPECT_EQ(readlink("/proc/self/exe", buffer, sizeof buffer), 19);
