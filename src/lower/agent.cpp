@@ -13,6 +13,7 @@
 #include "lower/rank_image.h"
 #include "lower/services.h"
 #include "split/fds/descriptors.h"
+#include "split/memory/memory.h"
 #include "split/process/state.h"
 #include "split/threads/donors.h"
 #include "split/threads/stop.h"
@@ -164,6 +165,10 @@ void Agent::begin(const wire::Begin& m) {
         stage_ = Stage::converge;
         epoch_ = m.epoch;
         frozen_ = false;
+        try {
+            split::sample_memory_flags();  // now, while the program still runs: it costs 0.1 s per GiB
+        } catch (const Error&) {           // then it is done, and reported, when the image is written
+        }
     }
 }
 

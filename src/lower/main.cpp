@@ -86,11 +86,11 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
                                 uint64_t mask) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty()) fail("{}", check.error);
-    make_bridge(facts, check.program, config.restarts);
+    make_bridge(facts, check.binary, config.restarts);
     threads::create_table();
     split::process::note_inherited();
     threads::install_stop_handler();
-    Agent::start({config, facts, check.program, job_number(config.job_id)});
+    Agent::start({config, facts, check.binary, job_number(config.job_id)});
     job::AgentConfig::forget_environment();
     threads::note_present_threads();
 

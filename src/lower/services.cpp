@@ -2,8 +2,6 @@
 // malloc of this half. What needs more is left in a mailbox for the agent.
 #include "lower/services.h"
 
-#include "lower/mpi_start.h"
-
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 
 #include "fermata_table.h"
 #include "lower/binding/binding.h"
+#include "lower/mpi_start.h"
 #include "split/threads/donors.h"
 #include "split/threads/stop.h"
 

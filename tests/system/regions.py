@@ -35,9 +35,9 @@ def blobs(path):
 
 def memory_table(blob):
     """(begin, end, prot, kind, name, saved bytes) of each map."""
-    magic, _vdso, count, size = struct.unpack_from("<8sQQQ", blob)
+    magic, _vdso, _break, count, size = struct.unpack_from("<8sQQQQ", blob)
     check(magic == b"FERMMEM1" and size == len(blob), "the memory table is not one")
-    maps, at = [], 32
+    maps, at = [], 40
     for _ in range(count):
         begin, end, prot, kind, _flags, _advice, _offset, _object, _osize, _writable, name, runs = struct.unpack_from(
             "<QQiIIIQQQIIQ", blob, at)
