@@ -288,7 +288,7 @@ TEST_F(Threads, ABlockedStopSignalIsNamed) {
         while (phase < 2) sleep_ms(1);
     });
     while (phase < 1) sleep_ms(1);
-    StopReport report = stop_and_resume({}, 50);
+    StopReport report = stop_and_resume({}, 400);
     EXPECT_FALSE(report.stopped);
     ASSERT_EQ(report.missing.size(), 1u);
     EXPECT_NE(report.missing[0].where.find("blocks signal 64"), std::string::npos);
