@@ -133,7 +133,7 @@ class Call:
             return f"lib_weights({n})"
         if kind == "partition_array":  # MPICH 4.0.2 declares it without const
             return f"const_cast<int*>({n})"
-        if kind == "rank_array" and "[3]" in q.c:
+        if "[3]" in q.c:
             return f"reinterpret_cast<int(*)[3]>(const_cast<int*>({n}))"
         if kind == "rank_array" and self.g.name == "MPI_Group_translate_ranks":
             if q.dir == "in":
