@@ -140,6 +140,8 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     if (record == nullptr || record->tid != tid) record = find_record(tid);
     if (record == nullptr) return;  // the agent gives it one and signals again
     if (is_split() && !upper_address(reinterpret_cast<uint64_t>(__builtin_frame_address(0)))) {
+        // The main thread between its two lives: the agent asks again.
+        if (record->index == kMainIndex) return;
         // Its stack is lower: a thread that the MPI library made behind our back.
         note_lower_thread(tid);
         free_record(record);
@@ -162,7 +164,9 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     } else {
         saved.restarted_call = rewind_interrupted(record->index, frame);
     }
-    if (record->lower_fs == 0) record->upper_fs = read_fs();  // never called MPI
+    // A thread that never called MPI (the main one before MPI_Init, too) is known by its id only.
+    saved.attached = known_thread() == record;
+    record->upper_fs = read_fs();
     record->context = frame;
     __builtin_memcpy(&record->signal_mask, &frame->uc_sigmask, sizeof record->signal_mask);
     note_registrations(record);
@@ -454,7 +458,6 @@ std::vector<std::string> describe_stopped_threads() {
         SavedThread& saved = all.saved[i];
         if (record.run != Run::stopped) continue;
         saved.old_tid = record.tid;
-        saved.attached = record.lower_fs != 0;
         saved.tid_in_descriptor = 0;
         if (all.tid_offset != 0 && record.upper_fs != 0) {
             uint64_t place = record.upper_fs + static_cast<uint64_t>(all.tid_offset);
