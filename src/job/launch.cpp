@@ -283,6 +283,9 @@ pid_t start(const LaunchPlan& plan) {
         // user knows better.
         ::setenv("OMPI_MCA_mpi_leave_pinned", "0", 0);
         ::setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
+        // UCX patches memory functions of the whole process, and reads these before main.
+        ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 0);
+        ::setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
         ::execv(argv[0], argv.data());
         int code = errno;
         [[maybe_unused]] ssize_t n = ::write(out.get(), &code, sizeof code);

@@ -37,6 +37,7 @@ void serve(Ready ready) {
     if (!dir) return ready();  // somebody was faster
     ready();
     Node(std::move(config), std::move(dir), std::move(listener), std::move(*root)).run();
+    sweep(base);  // a killed supervisor leaves its directory; on its own node nobody else would tidy up soon
 }
 
 }  // namespace

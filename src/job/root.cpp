@@ -105,6 +105,11 @@ void Root::take_requests() {
         next_due_ = 0;
         requests_.push_back({"interval", false, 0, -1});
     }
+    if (settings_.walltime > 0 && !stop_planned_ && running_ && !finalize_released_ &&
+        now_ms() >= stop_due()) {
+        stop_planned_ = true;
+        requests_.push_front({"walltime", true, settings_.walltime, -1});
+    }
     if (requests_.empty()) return;
     // A job that is still starting is given time; one that will never be complete is refused by checkpoint().
     double joining = static_cast<double>(now_ms() - started_) / 1000;
@@ -121,7 +126,7 @@ void Root::take_requests() {
 
 void Root::answer(const Request& request, const Outcome& outcome) {
     last_ = outcome;
-    if (outcome.ok) last_bytes_ = outcome.bytes;
+    if (outcome.ok) last_bytes_ = outcome.bytes, last_seconds_ = outcome.seconds;
     if (request.client >= 0) {
         json phases = json::object();
         for (auto& [name, seconds] : outcome.phases) phases[name] = seconds;
@@ -201,6 +206,14 @@ double Root::next_interval() const {
 void Root::plan_next() {
     if (settings_.interval == 0 || finalize_released_) return;
     next_due_ = now_ms() + std::max<int64_t>(1, static_cast<int64_t>(next_interval() * 1000));
+}
+
+// When to begin the last checkpoint so that it is committed within the wall time: twice what the last one took, or a
+// tenth of the time as long as none has been measured.
+int64_t Root::stop_due() const {
+    double t = settings_.walltime;
+    double margin = last_seconds_ > 0 ? 2 * last_seconds_ + 0.02 * t : 0.1 * t;
+    return started_ + static_cast<int64_t>(1000 * std::max(t - margin, t / 2));
 }
 
 // ---- events

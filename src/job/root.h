@@ -44,6 +44,7 @@ struct Settings {
     std::string restored;    // generation this job was restarted from; empty = first start
     double interval = 0;     // seconds; 0 = none, < 0 = auto (Young/Daly)
     double mtbf = 86400;     // seconds between failures, for auto
+    double walltime = 0;     // seconds this job may last; 0 = no limit
     unsigned keep = 0;       // generations; 0 = all
     bool verbose = false;
     Limits limits;
@@ -93,6 +94,7 @@ class Root {
     bool everybody_is_here() const;
     double next_interval() const;
     void plan_next();
+    int64_t stop_due() const;
     void start_query();
     bool query_done() const;
     std::string status_json();
@@ -145,6 +147,8 @@ class Root {
     Outcome last_;             // the newest, good or not
     uint64_t last_bytes_ = 0;  // of the newest good one
     double last_cost_ = 0;     // seconds the job stood still
+    double last_seconds_ = 0;  // request .. resume of the newest good one
+    bool stop_planned_ = false;
 
     // Requests and the checkpoint in progress.
     std::deque<Request> requests_;

@@ -93,6 +93,7 @@ int submit(const Submission& what) {
     settings.restored = what.from ? store::generation_name(what.from->number) : "";
     settings.interval = options.interval;
     settings.mtbf = options.mtbf;
+    settings.walltime = options.walltime;
     // A job that saves itself every few minutes would fill the disk; one that is asked saves what it was
     // asked for.
     settings.keep = options.keep.value_or(options.interval != 0 ? 3 : 0);

@@ -19,6 +19,7 @@ struct SubmitOptions {
     std::string save_options;
     double interval = 0;  // seconds; < 0 = auto
     double mtbf = 86400;
+    double walltime = 0;
     std::optional<unsigned> keep;
     int max_restarts = 0;
     bool verbose = false;

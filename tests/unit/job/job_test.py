@@ -319,6 +319,13 @@ def signals(p):
     p.nothing_left()
 
 
+def walltime(p):
+    job = p.job("-n", 2, "--walltime", "3s")
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 85 and "gen-000001" in err, (job.returncode, err)
+    p.nothing_left()
+
+
 def restarts_by_itself(p):
     job = p.job("-n", 2, "--max-restarts", "1")
     good(p.call("checkpoint"))
@@ -398,7 +405,7 @@ CASES = {f.__name__: f for f in (
     checkpoint_and_go_on, several_nodes, exit_code, killed_in_converge, killed_in_freeze, killed_in_drain,
     killed_in_save, killed_in_resume, killed_between, refuses, save_error, timeout_with_diagnosis, cancelled,
     stop_and_restart, killed_supervisor_and_restart, node_daemon_dies, two_jobs_one_directory, two_jobs, interval,
-    signals, restarts_by_itself, restore_error, fatal, launcher_fails, damaged_generations, wrong_use)}
+    signals, walltime, restarts_by_itself, restore_error, fatal, launcher_fails, damaged_generations, wrong_use)}
 
 
 def main():
