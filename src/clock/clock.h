@@ -72,7 +72,7 @@ struct Options {
     // their way. About ten times a broadcast through the tree.
     uint64_t demand_delay_ns = 2'000'000;
     // THREAD_MULTIPLE: when the unmet targets of this rank have not moved for this long, every parked thread
-    // may pass one gate, because which thread serves a target is a guess. Doubles with each such round.
+    // may pass one gate, because which thread serves a target is a guess. Grows with each such round.
     uint64_t stall_ns = 20'000'000;
     uint32_t nap_us = 200;
     // Deliberate faults, so that the tests can prove they would notice. Never set elsewhere.
@@ -122,7 +122,8 @@ struct alignas(64) Slot {
     uint64_t* received;  // by world rank: matched by the application, or pulled
     int32_t index;
     // Under the clock's lock:
-    uint32_t parked;        // waits in a gate now
+    uint32_t parked;  // waits in a gate now
+    bool waits;  // is blocked inside MPI for something that another rank must do: it asks for that itself
     const Comm* gate_comm;  // ... for this instance, for diagnosis
     Instance gate_instance;
     uint64_t grants_used;  // licences and stall rounds this thread has spent
@@ -233,18 +234,18 @@ class RankClock {
     // The thread is blocked in a wait. True when it is needed elsewhere and has been blocked long enough:
     // then say what it waits for, with one or more of the need_* calls (all that are still open; for a wait
     // that any one of several things ends, need_anything). `now_ns` is CLOCK_MONOTONIC, as in poll().
-    bool waiting(Slot& s, WaitSite& site, uint64_t now_ns);
+    bool waiting(Slot& s, WaitSite& site, uint64_t now_ns) { return blocked(s, site, now_ns, true); }
     void need_message(Slot& s, Rank source);             // one more message from this world rank
     void need_collective(Slot& s, Comm& c, Instance k);  // the other members must start k
     void need_anything(Slot& s, WaitSite& site);         // wildcard, Waitany: any rank may be the one
     void waited(Slot& s, WaitSite& site) {               // the wait is over
-        if (__builtin_expect(site.licensed, 0)) waited_slow(s, site);
+        if (__builtin_expect(site.era != 0, 0)) waited_slow(s, site);
     }
     // The application polls: Test, Testany, Iprobe, Improbe said no (the wrapper has pulled before it
     // answered).
     void polling(Slot& s, uint64_t now_ns);
     void polled(Slot& s) {  // ... said yes
-        if (__builtin_expect(s.poll_site.since != 0, 0)) waited_slow(s, s.poll_site);
+        if (__builtin_expect(s.poll_site.era != 0, 0)) waited_slow(s, s.poll_site);
     }
 
     // ---- the agent (lower thread pointer; one caller) -----------------------------------------------------
@@ -332,6 +333,7 @@ class RankClock {
     bool gate(Comm& c, Slot& s, Instance k, Gate kind);
     void leave_slow(Comm& c, Slot& s);
     void waited_slow(Slot& s, WaitSite& site);
+    bool blocked(Slot& s, WaitSite& site, uint64_t now_ns, bool in_wait);
 
     // The rest is called under the lock.
     Slot* make_slot(int index);
@@ -357,6 +359,7 @@ class RankClock {
     void put_entry(Writer& w, Entry e, const Comm& c, uint32_t* run_index);
     void queue(const Writer& message);
     void apply(const Entry& entry);
+    bool in_mpi(int32_t index) const;
     void look_for_stall(uint64_t now_ns);
 
     std::atomic<uint32_t> pending_{0};
@@ -399,7 +402,7 @@ class RankClock {
     uint64_t passes_ = 0;           // gates passed beyond the targets
     uint64_t rounds_ = 0;           // of the stall rule
     uint64_t stall_stamp_ = 0, stall_since_ = 0;
-    uint32_t stalls_ = 0;  // rounds of this epoch
+    uint64_t stalls_ = 0;  // rounds of this epoch
 
     Chunk* out_first_ = nullptr;
     Chunk* out_last_ = nullptr;

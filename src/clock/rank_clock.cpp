@@ -377,9 +377,10 @@ bool RankClock::needy() {
 // ---- blocked waits (step e)
 // ---------------------------------------------------------------------------------
 
-bool RankClock::waiting(Slot& s, WaitSite& site, uint64_t now_ns) {
+bool RankClock::blocked(Slot& s, WaitSite& site, uint64_t now_ns, bool in_wait) {
     if (!policy_.demands) return false;
     Locked guard(lock_);
+    if (in_wait && site.era != era_) s.waits = true;
     if (site.era != era_) {
         site = WaitSite{};
         site.era = era_;
@@ -395,7 +396,13 @@ bool RankClock::waiting(Slot& s, WaitSite& site, uint64_t now_ns) {
 }
 
 void RankClock::need_message(Slot& s, Rank source) {
-    if (source == options_.me || source < 0 || source >= options_.world) return;
+    if (source < 0 || source >= options_.world) return;
+    if (source == options_.me) {
+        // Another thread of this rank must send it: the stall rule's business, if it is held at a gate.
+        Locked guard(lock_);
+        s.waits = false;
+        return;
+    }
     {
         Locked guard(lock_);
         if (pending_.load(std::memory_order_relaxed) == 0 || frozen_) return;
@@ -463,13 +470,14 @@ void RankClock::waited_slow(Slot& s, WaitSite& site) {
             revoke();
             poke = true;
         }
+        if (&site != &s.poll_site) s.waits = false;
         site = WaitSite{};
     }
     if (poke) environment_.poke(environment_.self);
 }
 
 void RankClock::polling(Slot& s, uint64_t now_ns) {
-    if (waiting(s, s.poll_site, now_ns)) need_anything(s, s.poll_site);
+    if (blocked(s, s.poll_site, now_ns, false)) need_anything(s, s.poll_site);
 }
 
 // ---- the agent: messages in
@@ -662,33 +670,61 @@ void RankClock::apply(const Entry& e) {
 // ---- the agent: safe or not (step f)
 // ------------------------------------------------------------------------
 
+// The thread is inside MPI: blocked in a wait, or captive in a collective.
+bool RankClock::in_mpi(int32_t index) const {
+    if (index < 0 || index >= kMaxSlots) return false;
+    const Slot* s = slots_[index].load(std::memory_order_relaxed);
+    if (s && s->waits) return true;
+    for (const Comm* c = comms_; c; c = c->next)
+        if (c->last_thread.load(std::memory_order_relaxed) == index &&
+            c->inside.load(std::memory_order_acquire) != 0)
+            return true;
+    return false;
+}
+
+// Something is owed, and the thread that should do it is outside MPI and stays there: it computes, or it
+// waits for another thread of this rank, which may be parked.
 void RankClock::look_for_stall(uint64_t now_ns) {
     if (!thread_multiple_ || slots_used_ <= 1) return;
     uint64_t stamp = passes_;
-    bool somebody_known = true;
+    bool stalled = false, somebody_known = true;
     for (Comm* c = comms_; c; c = c->next) {
         Instance entered = c->entered.load(std::memory_order_acquire);
         if (entered >= c->target) continue;
+        int32_t server = c->last_thread.load(std::memory_order_relaxed);
+        if (in_mpi(server)) continue;
+        stalled = true;
         stamp += entered;
-        if (c->last_thread.load(std::memory_order_relaxed) == kNoThread) somebody_known = false;
+        if (server == kNoThread) somebody_known = false;
     }
     for (const Peer& peer : channel_targets_) {
         uint64_t sent = sent_total(peer.rank);
         if (sent >= peer.count) continue;
+        bool busy = false;
+        for (int i = 0; i < slots_end_; i++) {
+            const Slot* s = slots_[i].load(std::memory_order_relaxed);
+            busy |= s && __atomic_load_n(&s->sent[peer.rank], __ATOMIC_RELAXED) != 0 && in_mpi(i);
+        }
+        if (busy) continue;
+        stalled = true;
         stamp += sent;
         if (sent == 0) somebody_known = false;
+    }
+    if (!stalled) {
+        stall_since_ = 0;
+        return;
     }
     if (stamp != stall_stamp_ || stall_since_ == 0) {
         stall_stamp_ = stamp;
         stall_since_ = now_ns ? now_ns : 1;
         return;
     }
-    uint64_t delay = (somebody_known ? options_.stall_ns : options_.demand_delay_ns)
-                     << std::min(stalls_, 12u);
+    // Longer each time: the serving thread may just be computing, and every round lets others run ahead of
+    // it. Not exponentially: a chain of threads that wait for each other takes a round per link.
+    uint64_t factor = 1 + stalls_ + stalls_ * stalls_ / 8;
+    uint64_t delay = (somebody_known ? options_.stall_ns : options_.demand_delay_ns) * factor;
     if (now_ns < stall_since_ || now_ns - stall_since_ < delay) return;
     stall_since_ = now_ns ? now_ns : 1;
-    // Longer each time: the serving thread may just be computing, and every round lets others run ahead of
-    // it.
     stalls_++;
     rounds_++;
     ring();
@@ -731,7 +767,10 @@ void RankClock::clear_epoch() {
     licence_sites_ = 0;
     stall_since_ = stalls_ = 0;
     for (int i = 0; i < slots_end_; i++)
-        if (Slot* s = slots_[i].load(std::memory_order_relaxed)) s->rounds_used = rounds_;
+        if (Slot* s = slots_[i].load(std::memory_order_relaxed)) {
+            s->rounds_used = rounds_;
+            s->waits = false;
+        }
     if (table_)
         for (size_t i = 0; i < kTableBuckets; i++)
             while (Target* t = table_[i]) {

@@ -811,11 +811,12 @@ Outcome World::run() {
         return std::all_of(threads_.begin(), threads_.end(), [this](const Thread& t) { return finished(t); });
     };
     if (program_.endless()) {
-        uint64_t goal = 0;
-        for (Thread& t : threads_) goal = std::max(goal, t.done_ops);
+        std::vector<uint64_t> goal;  // every thread gets on by some operations
+        for (Thread& t : threads_) goal.push_back(t.done_ops + 5);
         auto all_moved = [&] {
-            return std::all_of(threads_.begin(), threads_.end(),
-                               [&](const Thread& t) { return finished(t) || t.done_ops > goal; });
+            return std::all_of(threads_.begin(), threads_.end(), [&](const Thread& t) {
+                return finished(t) || t.done_ops >= goal[size_t(t.index)];
+            });
         };
         while (out_.fault.empty() && !all_moved()) {
             step();
