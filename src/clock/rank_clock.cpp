@@ -682,37 +682,32 @@ bool RankClock::in_mpi(int32_t index) const {
     return false;
 }
 
-// Something is owed, and the thread that should do it is outside MPI and stays there: it computes, or it
-// waits for another thread of this rank, which may be parked.
+// Something is owed and does not move. If the thread that should do it is outside MPI, it computes, or it
+// waits for another thread of this rank, which may be parked. If it is inside, it has asked for what it
+// needs; but which thread should do it is a guess, so that is only a reason to be patient.
 void RankClock::look_for_stall(uint64_t now_ns) {
     if (!thread_multiple_ || slots_used_ <= 1) return;
     uint64_t stamp = passes_;
-    bool stalled = false, somebody_known = true;
+    bool outside = false, somebody_known = true;
     for (Comm* c = comms_; c; c = c->next) {
         Instance entered = c->entered.load(std::memory_order_acquire);
         if (entered >= c->target) continue;
         int32_t server = c->last_thread.load(std::memory_order_relaxed);
-        if (in_mpi(server)) continue;
-        stalled = true;
         stamp += entered;
         if (server == kNoThread) somebody_known = false;
+        outside |= !in_mpi(server);
     }
     for (const Peer& peer : channel_targets_) {
         uint64_t sent = sent_total(peer.rank);
         if (sent >= peer.count) continue;
-        bool busy = false;
+        bool inside = false;
         for (int i = 0; i < slots_end_; i++) {
             const Slot* s = slots_[i].load(std::memory_order_relaxed);
-            busy |= s && __atomic_load_n(&s->sent[peer.rank], __ATOMIC_RELAXED) != 0 && in_mpi(i);
+            inside |= s && __atomic_load_n(&s->sent[peer.rank], __ATOMIC_RELAXED) != 0 && in_mpi(i);
         }
-        if (busy) continue;
-        stalled = true;
         stamp += sent;
         if (sent == 0) somebody_known = false;
-    }
-    if (!stalled) {
-        stall_since_ = 0;
-        return;
+        outside |= !inside;
     }
     if (stamp != stall_stamp_ || stall_since_ == 0) {
         stall_stamp_ = stamp;
@@ -721,7 +716,7 @@ void RankClock::look_for_stall(uint64_t now_ns) {
     }
     // Longer each time: the serving thread may just be computing, and every round lets others run ahead of
     // it. Not exponentially: a chain of threads that wait for each other takes a round per link.
-    uint64_t factor = 1 + stalls_ + stalls_ * stalls_ / 8;
+    uint64_t factor = (1 + stalls_ + stalls_ * stalls_ / 8) * (outside ? 1 : 10);
     uint64_t delay = (somebody_known ? options_.stall_ns : options_.demand_delay_ns) * factor;
     if (now_ns < stall_since_ || now_ns - stall_since_ < delay) return;
     stall_since_ = now_ns ? now_ns : 1;
