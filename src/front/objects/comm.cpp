@@ -6,7 +6,9 @@
 #include "front/objects/comm_create.h"
 #include "front/objects/internal.h"
 #include "front/objects/uid.h"
+#include "front/p2p/engine.h"
 #include "front/p2p/p2p.h"
+#include "front/wrappers/nonblocking.h"
 
 namespace fermata::front {
 namespace {
@@ -14,6 +16,9 @@ namespace {
 Immortal<CommObject> world_storage, self_storage;
 CommObject* comms;
 uint32_t fresh_counter;
+SpinLock leaving_lock;
+CommObject* leaving;  // freed by the application, others may not have freed it yet
+CommObject* dead;     // a stack without a lock: the last reference may go inside the engine's lock
 
 void link_comm(CommObject* comm) {
     p2p_lock();
@@ -124,9 +129,41 @@ uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creat
     return uid::derived(parent.uid, creation, first);
 }
 
+// Destruction takes the engine's lock and calls the library, and the last reference may be dropped by somebody who
+// holds that lock (a drain, a reaper): so the body waits for the next call that creates or frees a communicator.
 void comm_unref(CommObject* comm) noexcept {
     if (comm->predefined || !drop(comm)) return;
-    destroy(comm);
+    comm->dead = true;
+    CommObject* top = __atomic_load_n(&dead, __ATOMIC_RELAXED);
+    do comm->next_leaving = top;
+    while (!__atomic_compare_exchange_n(&dead, &top, comm, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+void comms_tidy(Call& call) noexcept {
+    if (leaving != nullptr) {
+        SpinGuard guard(leaving_lock);
+        for (CommObject** link = &leaving; *link != nullptr;) {
+            CommObject* comm = *link;
+            auto* farewell = static_cast<Request*>(comm->farewell);
+            bool complete = farewell->state == State::complete;
+            if (!complete) {
+                SlowGuard slow(call.record());
+                complete = advance(farewell, slot_of(call.record()));
+            }
+            // Told: from here on a checkpoint obliges the others to complete it too.
+            if (!complete || !may_tell(farewell, call.record(), false)) {
+                link = &comm->next_leaving;
+                continue;
+            }
+            *link = comm->next_leaving;
+            release_request(farewell);  // with its reference to the communicator
+        }
+    }
+    for (CommObject* comm = __atomic_exchange_n(&dead, nullptr, __ATOMIC_ACQUIRE); comm != nullptr;) {
+        CommObject* following = comm->next_leaving;
+        destroy(comm);
+        comm = following;
+    }
 }
 
 int comm_make_private(CommObject* parent, CommObject** made) noexcept {
@@ -142,13 +179,42 @@ void comm_drop_private(CommObject* comm) noexcept { comm_unref(comm); }
 
 namespace {
 
-// Comm_free and Comm_disconnect: the barrier makes sure that nobody still needs this communicator for a collective
-// when the first one forgets its clock.
-int leave_comm(Call& call, Comm* handle) {
-    CommObject* comm = find(*handle);
+int check_leaving(Call& call, Comm handle) {
+    CommObject* comm = find(handle);
     if (comm == nullptr || comm->predefined || comm->freed) return call.finish(FM_ERR_COMM);
-    if (int rc = attributes_delete_all({Owner::comm, comm->handle}, &comm->attributes))
-        return call.finish(*handle, rc);
+    if (int rc = attributes_delete_all({Owner::comm, comm->handle}, &comm->attributes)) return call.finish(handle, rc);
+    return FM_SUCCESS;
+}
+
+// MPI_Comm_free. Nobody may forget the clock of a communicator that others still use for collectives, and yet
+// programs rely on this call not to wait (MPICH's cmfree test): so it begins a barrier, and who finds it complete,
+// at some later call, destroys the object. With requests still open the object lives on until the last is done;
+// freeing the real one late is a local matter in MPICH and Open MPI.
+int begin_leaving(Call& call, Comm* handle) {
+    CommObject* comm = find(*handle);
+    CollectiveRecord* record = new_collective(
+        [](CollectiveRecord*, RealComm real, RealRequest* request) { return LOWER(Ibarrier)(real, request); },
+        "MPI_Comm_free");
+    mpi::Request request{};
+    if (int rc = begin_collective(call, comm, record, &request)) return call.finish(*handle, rc);
+    Request* farewell = find_request(request);
+    farewell->flags |= kInternal;
+    comm->farewell = farewell;
+    comm->freed = true;
+    {
+        SpinGuard guard(leaving_lock);
+        comm->next_leaving = leaving;
+        leaving = comm;
+    }
+    comm_unref(comm);
+    *handle = FM_COMM_NULL;
+    comms_tidy(call);
+    return FM_SUCCESS;
+}
+
+// MPI_Comm_disconnect waits for the others.
+int leave_together(Call& call, Comm* handle) {
+    CommObject* comm = find(*handle);
     {
         CollectiveScope scope(call, *comm);
         int rc = LOWER(Barrier)(RealComm{comm->real});
@@ -157,17 +223,17 @@ int leave_comm(Call& call, Comm* handle) {
             return call.finish(*handle, rc);
         }
     }
-    // With requests still open the object lives on, real communicator and all, until the last of them is done:
-    // freeing a communicator is a local matter in MPICH and Open MPI once everybody agreed to it.
     comm->freed = true;
     comm_unref(comm);
     *handle = FM_COMM_NULL;
+    comms_tidy(call);
     return FM_SUCCESS;
 }
 
 int duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm) {
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
+    comms_tidy(call);
     CommObject* made = nullptr;
     {
         CollectiveScope scope(call, *parent);
@@ -191,6 +257,38 @@ int duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm) {
         return call.finish(comm, rc);
     }
     return FM_SUCCESS;
+}
+
+// The real communicator appears in the object when the request is complete. Not re-issuable: once begun by one
+// member, a checkpoint waits until all have begun and completed it, so restart finds it like any other.
+int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm, mpi::Request* request) {
+    *newcomm = FM_COMM_NULL;
+    CommObject* parent = find(comm);
+    if (parent == nullptr) return call.finish(FM_ERR_COMM);
+    auto* made = fm_new<CommObject>();
+    made->inter = parent->inter;
+    comm_set_sides(made, Ranks(parent->members), Ranks(parent->remote));
+    if (parent->topology != nullptr) made->topology = fm_new<Topology>(*parent->topology);
+    if (hints != nullptr) made->info = *hints;
+    uint64_t creation = ++parent->creations;
+    CollectiveRecord* record = new_collective(
+        [](CollectiveRecord* self, RealComm real, RealRequest* real_request) {
+            CommObject* target;
+            __builtin_memcpy(&target, self->args, sizeof target);
+            return LOWER(Comm_idup)(real, reinterpret_cast<RealComm*>(&target->real), real_request);
+        },
+        "MPI_Comm_idup");
+    record->reissuable = false;
+    __builtin_memcpy(record->args, &made, sizeof made);
+    // Published afterwards: the thread may be held at the gate in here, and a restart must not find half of it.
+    if (int rc = begin_collective(call, parent, record, request)) {
+        fm_delete(made->topology);
+        fm_delete(made);
+        return call.finish(comm, rc);
+    }
+    comm_publish(made, derived_uid(*parent, *made, creation), parent->errhandler);
+    *newcomm = Comm{made->handle};
+    return call.finish(comm, attributes_copy({Owner::comm, parent->handle}, parent->attributes, &made->attributes));
 }
 
 const InfoPairs* hints_of(Info info) {
@@ -321,31 +419,27 @@ int fm_Comm_dup_with_info(Comm comm, Info info, Comm* newcomm) {
     return duplicate(call, comm, hints_of(info), newcomm);
 }
 
-// Done on the spot. A program whose other members reach their call only after a message that this process sends
-// between Comm_idup and its wait would hang here; none of that kind is known.
-int fm_Comm_idup(Comm comm, Comm* newcomm, Request* request) {
+int fm_Comm_idup(Comm comm, Comm* newcomm, mpi::Request* request) {
     Call call("MPI_Comm_idup");
     CommObject* parent = find(comm);
-    int rc = duplicate(call, comm, parent != nullptr ? &parent->info : nullptr, newcomm);
-    if (rc == FM_SUCCESS) *request = request_completed();
-    return rc;
+    return begin_duplicate(call, comm, parent != nullptr ? &parent->info : nullptr, newcomm, request);
 }
 
-int fm_Comm_idup_with_info(Comm comm, Info info, Comm* newcomm, Request* request) {
+int fm_Comm_idup_with_info(Comm comm, Info info, Comm* newcomm, mpi::Request* request) {
     Call call("MPI_Comm_idup_with_info");
-    int rc = duplicate(call, comm, hints_of(info), newcomm);
-    if (rc == FM_SUCCESS) *request = request_completed();
-    return rc;
+    return begin_duplicate(call, comm, hints_of(info), newcomm, request);
 }
 
 int fm_Comm_free(Comm* comm) {
     Call call("MPI_Comm_free");
-    return leave_comm(call, comm);
+    int rc = check_leaving(call, *comm);
+    return rc != FM_SUCCESS ? rc : begin_leaving(call, comm);
 }
 
 int fm_Comm_disconnect(Comm* comm) {
     Call call("MPI_Comm_disconnect");
-    return leave_comm(call, comm);
+    int rc = check_leaving(call, *comm);
+    return rc != FM_SUCCESS ? rc : leave_together(call, comm);
 }
 
 int fm_Comm_get_parent(Comm* parent) {

@@ -41,6 +41,9 @@ struct CommObject : Object {
     // All live communicators (freed ones with open requests too), any order.
     CommObject* next = nullptr;
     CommObject* previous = nullptr;
+    void* farewell = nullptr;           // the barrier that MPI_Comm_free began: a request of the point-to-point room
+    CommObject* next_leaving = nullptr;  // freed, farewell not complete; then: dead, to be destroyed
+    bool dead = false;                   // no reference left
 
     // The group that p2p ranks refer to: remote for inter-communicators.
     const Ranks& peers() const { return inter ? remote : members; }

@@ -16,6 +16,8 @@ int comm_adopt(mpi::RealComm real, bool inter, const CommObject* same_members, C
 void comm_set_sides(CommObject* comm, Ranks&& members, Ranks&& remote) noexcept;
 // Gives it uid, handle and clock; from here on it can be used. Still inside the scope of the creation.
 void comm_publish(CommObject* comm, uint64_t uid, ErrhandlerObject* errhandler) noexcept;
+// Destroys what has no reference left, and looks after communicators on their way out.
+void comms_tidy(Call& call) noexcept;
 uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creation) noexcept;
 
 // One collective creation on `parent`: make(&real) calls the library, finish(made) completes the description before
@@ -23,6 +25,7 @@ uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creat
 template <typename Make, typename Finish>
 int create_comm(Call& call, CommObject* parent, bool inter, mpi::Comm* newcomm, Make&& make, Finish&& finish) {
     *newcomm = mpi::FM_COMM_NULL;
+    comms_tidy(call);
     CollectiveScope scope(call, *parent);
     uint64_t creation = ++parent->creations;
     mpi::RealComm real{};

@@ -48,29 +48,43 @@ int make_group_comm(const CommObject& comm, RealComm* made) {
     return LOWER(Comm_create_group)(to_real(FM_COMM_WORLD), group, tag_of(comm), made);
 }
 
-void add_comms(Vec<CommObject*>* list, bool freed) {
-    for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next)
-        if (comm->freed == freed) list->push_back(comm);
-}
-
-// A freed communicator with open requests lives on at some members only. It is made again if all of them still have
-// it: then a non-blocking collective may be open on it. Otherwise every message on it has been drained, and what is
-// still posted can only be matched from the queue.
-int choose_freed(Vec<CommObject*>* chosen) {
-    Vec<CommObject*> freed;
-    add_comms(&freed, true);
+// Communicators that some member has freed. A member that found the farewell barrier complete has forgotten the
+// object, and then it is complete at all: nobody needs a real one any more. While nobody has, all members still have
+// the object, freed or not, and it is made again (others may still use it). So: who has those that anybody freed?
+int choose_leaving(const Vec<CommObject*>& all, Vec<CommObject*>* chosen) {
     RealComm world = to_real(FM_COMM_WORLD);
-    int mine = static_cast<int>(freed.size()), most = 0;
-    int rc = LOWER(Allreduce)(&mine, &most, 1, to_real(FM_INT), to_real(FM_MAX), world);
-    if (rc != FM_SUCCESS || most == 0) return rc;
-    auto each = static_cast<size_t>(most);
-    Vec<uint64_t> here(each, 0), all(each * static_cast<size_t>(front.world_size), 0);
-    for (size_t i = 0; i < freed.size(); i++) here[i] = freed[i]->uid;
-    rc = LOWER(Allgather)(here.data(), most, to_real(FM_UINT64_T), all.data(), most, to_real(FM_UINT64_T), world);
-    if (rc != FM_SUCCESS) return rc;
-    for (CommObject* comm : freed) {
-        auto holders = std::count(all.begin(), all.end(), comm->uid);
-        if (holders == comm->size + comm->remote_size) chosen->push_back(comm);
+    Vec<uint64_t> mine;
+    for (CommObject* comm : all)
+        if (comm->freed && !comm->dead) mine.push_back(comm->uid);
+    int count = static_cast<int>(mine.size()), most = 0;
+    if (int rc = LOWER(Allreduce)(&count, &most, 1, to_real(FM_INT), to_real(FM_MAX), world)) return rc;
+    Vec<uint64_t> uids;
+    if (most != 0) {
+        mine.resize(static_cast<size_t>(most), 0);
+        uids.resize(static_cast<size_t>(most) * static_cast<size_t>(front.world_size), 0);
+        if (int rc = LOWER(Allgather)(mine.data(), most, to_real(FM_UINT64_T), uids.data(), most,
+                                      to_real(FM_UINT64_T), world))
+            return rc;
+        std::sort(uids.begin(), uids.end());
+        uids.erase(std::unique(uids.begin(), uids.end()), uids.end());
+    }
+    Vec<int> here(uids.size(), 0), holders(uids.size(), 0);
+    auto place = [&uids](uint64_t uid) -> size_t {
+        auto at = std::lower_bound(uids.begin(), uids.end(), uid);
+        return at != uids.end() && *at == uid ? static_cast<size_t>(at - uids.begin()) : uids.size();
+    };
+    for (CommObject* comm : all)
+        if (size_t at = place(comm->uid); at != uids.size() && !comm->dead) here[at] = 1;
+    if (!uids.empty())
+        if (int rc = LOWER(Allreduce)(here.data(), holders.data(), static_cast<Count>(uids.size()), to_real(FM_INT),
+                                      to_real(FM_SUM), world))
+            return rc;
+    for (CommObject* comm : all) {
+        size_t at = place(comm->uid);
+        bool everywhere = at == uids.size() || holders[at] == comm->size + comm->remote_size;
+        if (!comm->dead && everywhere) chosen->push_back(comm);
+        // Freed by a member that has forgotten it, and alive here: cannot be.
+        if (!comm->dead && !everywhere && !comm->freed) return FM_ERR_INTERN;
     }
     return FM_SUCCESS;
 }
@@ -90,10 +104,12 @@ int rebuild_ops(Failure& failure) {
 }
 
 int rebuild_comms(Failure& failure) {
-    Vec<CommObject*> list;
-    for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next) comm->real = 0;
-    add_comms(&list, false);
-    if (int rc = choose_freed(&list)) return failure.say("communicators", rc);
+    Vec<CommObject*> all, list;
+    for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next) {
+        comm->real = 0;
+        all.push_back(comm);
+    }
+    if (int rc = choose_leaving(all, &list)) return failure.say("communicators", rc);
     std::sort(list.begin(), list.end(), [](CommObject* a, CommObject* b) { return a->uid < b->uid; });
     for (CommObject* comm : list)
         if (int rc = comm_make_real(comm)) return failure.say("a communicator", rc);

@@ -198,7 +198,7 @@ int fm_Cart_map(Comm comm, int ndims, const int* dims, const int* periods, int* 
     if (object == nullptr) return call.finish(FM_ERR_COMM);
     int64_t nodes = 1;
     for (int i = 0; i < ndims; i++) nodes *= dims[i];
-    if (ndims < 1 || nodes < 1) return call.finish(comm, FM_ERR_DIMS);
+    if (ndims < 0 || nodes < 1) return call.finish(comm, FM_ERR_DIMS);
     if (nodes > object->size) return call.finish(comm, FM_ERR_DIMS);
     *newrank = object->rank < nodes ? object->rank : FM_UNDEFINED;
     return FM_SUCCESS;
