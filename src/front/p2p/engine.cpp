@@ -234,7 +234,7 @@ bool may_tell(Request* r, split::ThreadRecord* record, bool wait) noexcept {
     return r->state == State::complete;
 }
 
-int consume(Request* r, mpi::Request* handle, mpi::Status* status) noexcept {
+int consume_other(Request* r, mpi::Request* handle, mpi::Status* status) noexcept {
     int error = r->error;
     if (__builtin_expect(r->what == What::generalized, 0)) {
         Generalized g = *r->generalized;

@@ -25,8 +25,6 @@ struct Engine {
     Request* orphans;         // freed while active
     uint64_t self_comm;       // private duplicate of MPI_COMM_SELF for deliveries; 0 = not made yet
     uint64_t last_sweep;      // when all posted receives were last tested
-    SpinLock pool_lock;
-    Request* pool;
 };
 extern Engine engine;
 
@@ -112,13 +110,29 @@ int start_send(Request* r, clock::Slot& slot) noexcept;
 int start_recv(Request* r, clock::Slot& slot) noexcept;
 // Result of the lower half into the request: `real` is gone.
 void note_complete(Request* r, const mpi::Status& status, int error, clock::Slot& slot) noexcept;
+// Needs nobody the status of this one when it completes in the lower half? Then the short form may follow.
+inline bool status_unneeded(const Request* r) noexcept {
+    return (r->flags & kCancelled) == 0 && (r->what != What::recv || r->world >= 0 || r->peer == mpi::FM_PROC_NULL);
+}
 // Asks the lower half (or the queue) once; true when complete. Engine's lock held, or fast path.
 bool advance(Request* r, clock::Slot& slot) noexcept;
 // Asks the clock whether the application may hear of a complete request; only collectives can be refused.
 // `wait`: park until it may.
 bool may_tell(Request* r, split::ThreadRecord* record, bool wait) noexcept;
 // Tells the application: status out, handle null (or persistent: inactive). Returns the operation's error.
-int consume(Request* r, mpi::Request* handle, mpi::Status* status) noexcept;
+int consume_other(Request* r, mpi::Request* handle, mpi::Status* status) noexcept;
+__attribute__((always_inline)) inline int consume(Request* r, mpi::Request* handle, mpi::Status* status) noexcept {
+    if (__builtin_expect((r->flags & kPersistent) != 0 || r->what == What::generalized, 0))
+        return consume_other(r, handle, status);
+    int error = r->error;
+    if (status != nullptr) {
+        *status = r->status;
+        status->error = error;
+    }
+    release_request(r);
+    if (handle != nullptr) *handle = mpi::FM_REQUEST_NULL;
+    return error;
+}
 
 // Delivers a pulled message into a user's buffer through the real datatype engine. Engine's lock held.
 int deliver(QueuedMessage* message, void* buf, int64_t count, TypeObject* type, mpi::Status* status) noexcept;

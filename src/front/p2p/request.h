@@ -79,10 +79,51 @@ static_assert(sizeof(Request) == 136 || sizeof(Request) == 144 || sizeof(Request
 
 inline mpi::Request handle_of(const Request* r) { return static_cast<mpi::Request>(r->handle); }
 
+struct RequestPool {
+    SpinLock lock;  // taken only when several threads of the application call MPI at once
+    Request* first;
+};
+extern RequestPool request_pool;
+void grow_pool() noexcept;
+
 // A request of the pool with its fixed fields reset: state active, no flags.
-Request* new_request(What what) noexcept;
+__attribute__((always_inline)) inline Request* new_request(What what) noexcept {
+    bool shared = front.threads != 0;
+    if (__builtin_expect(shared, 0)) request_pool.lock.lock();
+    if (__builtin_expect(request_pool.first == nullptr, 0)) grow_pool();
+    Request* r = request_pool.first;
+    request_pool.first = r->next;
+    if (__builtin_expect(shared, 0)) request_pool.lock.unlock();
+    r->next = nullptr;
+    r->real = 0;
+    r->what = what;
+    r->flags = 0;
+    r->mode = kStandard;
+    r->world = -1;
+    r->type = nullptr;
+    r->comm = nullptr;
+    r->collective = nullptr;
+    r->error = 0;
+    r->state = State::active;
+    return r;
+}
+
+// Drops what hangs on it.
+void strip_request(Request* r) noexcept;
 // Drops references, frees what hangs on it, back to the pool.
-void release_request(Request* r) noexcept;
+__attribute__((always_inline)) inline void release_request(Request* r) noexcept {
+    // The usual one: a send or receive of a predefined type on MPI_COMM_WORLD, with nothing hanging on it.
+    bool plain = (r->what == What::send || r->what == What::recv) && r->collective == nullptr && r->type != nullptr &&
+                 r->type->predefined && r->comm != nullptr && r->comm->predefined;
+    if (__builtin_expect(!plain, 0)) strip_request(r);
+    bool shared = front.threads != 0;
+    if (__builtin_expect(shared, 0)) request_pool.lock.lock();
+    r->real = 0;
+    r->state = State::free;
+    r->next = request_pool.first;
+    request_pool.first = r;
+    if (__builtin_expect(shared, 0)) request_pool.lock.unlock();
+}
 
 // The live request of a handle; null for null handles, freed ones and garbage.
 __attribute__((always_inline)) inline Request* find_request(mpi::Request handle) noexcept {
