@@ -124,7 +124,9 @@ class Job:
 
     def checkpoint(self, *extra, timeout=PATIENCE):
         """Takes a checkpoint and returns what --json says of it."""
-        done = call("checkpoint", "--job", self.name, "--json", *extra, timeout=timeout)
+        # The command gives up first, with its diagnosis.
+        done = call("checkpoint", "--job", self.name, "--json", "--timeout", f"{0.8 * timeout:.0f}s", *extra,
+                    timeout=timeout)
         check(done.returncode == 0, f"checkpoint of {self.name} failed ({done.returncode}): {done.stdout}{done.stderr}"
               f"\nstderr of the job:\n{self.errors()[-3000:]}")
         said = json.loads(done.stdout)
