@@ -184,14 +184,14 @@ FERMATA_NO_TLS void on_probe_signal(int, siginfo_t*, void* context) {
     g_layout = layout_of(read_frame(static_cast<ucontext_t*>(context)));
 }
 
-void set_handler(void (*handler)(int, siginfo_t*, void*)) {
+void set_handler(void (*handler)(int, siginfo_t*, void*), int number = kStopSignal) {
     raw::KernelSigaction action = {};
     action.handler = reinterpret_cast<uint64_t>(handler);
     // ONSTACK: small stacks (Go, fibres) have set an alternate one.
     action.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | raw::kSaRestorer;
     action.restorer = reinterpret_cast<uint64_t>(&fermata_stop_return);
     action.mask = raw::kAllSignals;
-    raw::call(SYS_rt_sigaction, kStopSignal, raw::word(&action), 0, 8);
+    raw::call(SYS_rt_sigaction, number, raw::word(&action), 0, 8);
 }
 
 uint64_t now_ns() {
@@ -226,6 +226,25 @@ struct Signalled {
 uint64_t g_stop_began;
 std::vector<Signalled> g_signalled;  // agent only; empty while nothing is asked
 
+// glibc's own helper threads (timers with SIGEV_THREAD, aio, mq_notify) block every signal but this one, out
+// of reach of our interposers. It is borrowed for them while a stop is under way; its own use is setuid() in
+// threaded programs.
+constexpr int kSetxid = 33;
+raw::KernelSigaction g_setxid_action;
+bool g_setxid_borrowed;
+
+void borrow_setxid() {
+    if (g_setxid_borrowed) return;
+    raw::call(SYS_rt_sigaction, kSetxid, 0, raw::word(&g_setxid_action), 8);
+    set_handler(on_stop_signal, kSetxid);
+    g_setxid_borrowed = true;
+}
+void return_setxid() {
+    if (!g_setxid_borrowed) return;
+    raw::call(SYS_rt_sigaction, kSetxid, raw::word(&g_setxid_action), 0, 8);
+    g_setxid_borrowed = false;
+}
+
 void signal_thread(ThreadRecord* record, int tid, uint64_t now) {
     auto known = std::find_if(g_signalled.begin(), g_signalled.end(), [&](auto& s) { return s.tid == tid; });
     if (known == g_signalled.end()) {
@@ -237,7 +256,15 @@ void signal_thread(ThreadRecord* record, int tid, uint64_t now) {
     uint64_t waited = now - known->when;
     known->next = now + std::clamp<uint64_t>(waited, 2'000'000, 50'000'000);
     sample_system_call(record->index, tid);
-    raw::call(SYS_tgkill, raw::getpid(), tid, kStopSignal);
+    int number = kStopSignal;
+    if (waited > 4'000'000) {
+        uint64_t blocked = status_mask(task_file(tid, "status"), "SigBlk:");
+        if ((blocked & raw::signal_bit(kStopSignal)) != 0 && (blocked & raw::signal_bit(kSetxid)) == 0) {
+            borrow_setxid();
+            number = kSetxid;
+        }
+    }
+    raw::call(SYS_tgkill, raw::getpid(), tid, number);
 }
 
 bool is_zombie(int tid) {
@@ -374,6 +401,7 @@ StopReport stop_all(uint64_t deadline_ns) {
         report.threads = look.threads;
         if (look.open.empty()) {
             if (quiet) {
+                return_setxid();  // the image shall hold the application's action
                 report.stopped = true;
                 return report;
             }
@@ -392,6 +420,7 @@ StopReport stop_all(uint64_t deadline_ns) {
 }
 
 void resume_all() {
+    return_setxid();
     // Counted at both ends: a wait that began after the stop was asked, and was interrupted by it, must see a
     // change.
     g_stop_count = g_stop_count + 1;
