@@ -126,11 +126,11 @@ struct alignas(64) Slot {
     bool waits;  // is blocked inside MPI for something that another rank must do: it asks for that itself
     const Comm* gate_comm;  // ... for this instance, for diagnosis
     Instance gate_instance;
-    uint64_t grants_used;  // licences and stall rounds this thread has spent
+    uint64_t grants;  // gates it may pass for licences of others
     uint64_t rounds_used;
-    // Before the next licence. Grows with every one of an epoch, also over several waits: else a loop that
-    // polls once a round would let unneeded ranks run ahead of it for ever.
-    uint64_t licence_delay;
+    // Licences asked for in this epoch, also over several waits: they grow rarer, else a loop that polls once
+    // a round would let unneeded ranks run ahead of it for ever.
+    uint64_t licences;
     uint64_t licence_era;
     WaitSite poll_site;
 
@@ -325,6 +325,11 @@ class RankClock {
         Rank rank;
         uint64_t count;
     };
+    struct Licensor {
+        Rank rank;
+        uint32_t credit;
+        bool active;
+    };
     struct Chunk;  // of the queue of outgoing messages
 
     RankClock(const Options& options, const Environment& environment, ChunkSource memory);
@@ -347,8 +352,13 @@ class RankClock {
     bool serves(const Slot& s) const;
     bool may_act(const Slot& s) const;
     bool act(Slot& s);  // may_act, and pays for it
+    bool has_round(const Slot& s) const;
     bool spend_round(Slot& s);
     bool spend_grant(Slot& s);
+    uint64_t passes_for(const Slot& s, Rank licensor, uint32_t credit) const;
+    void apply_licence(Rank from, uint32_t credit);
+    void apply_revoke(Rank from);
+    void drop_grants();
     void raise(Comm& c, Instance k);
     void revoke();
     uint64_t sent_total(Rank x) const;
@@ -387,20 +397,20 @@ class RankClock {
     bool snapped_ = false;
     bool known_ = false;  // targets have arrived
     bool frozen_ = false;
-    Version version_ = 0;           // newest applied
-    bool reported_ = false;         // SAFE sent ...
-    Version reported_version_ = 0;  // ... at this version
-    Target** table_ = nullptr;      // hash by uid, made at the first checkpoint
-    Array<Peer> channel_targets_;   // TC: messages peers demand from here
-    Array<Peer> demanded_;          // dem: what this rank has demanded
-    uint64_t grants_ = 0;           // licences of others, all together
-    uint64_t grants_floor_ = 0;     // those revoked
-    Array<Peer> licensors_;         // who has a licence out, and its credit
-    uint32_t credit_ = 0;           // own licence; 0 = none
-    int32_t licence_sites_ = 0;     // waits of this rank that asked for it
-    uint32_t parked_ = 0;           // threads in a gate
-    uint64_t passes_ = 0;           // gates passed beyond the targets
-    uint64_t rounds_ = 0;           // of the stall rule
+    Version version_ = 0;            // newest applied
+    bool reported_ = false;          // SAFE sent ...
+    Version reported_version_ = 0;   // ... at this version
+    Target** table_ = nullptr;       // hash by uid, made at the first checkpoint
+    Array<Peer> channel_targets_;    // TC: messages peers demand from here
+    Array<Peer> demanded_;           // dem: what this rank has demanded
+    Array<Licensor> licensors_;      // who has asked for licences in this epoch
+    uint32_t licensors_active_ = 0;  // ... and has them out now
+    uint32_t credit_ = 0;            // number of own licences in this epoch
+    bool licence_out_ = false;       // not revoked yet
+    int32_t licence_sites_ = 0;      // waits of this rank that asked for it
+    uint32_t parked_ = 0;            // threads in a gate
+    uint64_t passes_ = 0;            // gates passed beyond the targets
+    uint64_t rounds_ = 0;            // of the stall rule
     uint64_t stall_stamp_ = 0, stall_since_ = 0;
     uint64_t stalls_ = 0;  // rounds of this epoch
 

@@ -12,11 +12,17 @@ namespace fermata::clock {
 namespace {
 
 constexpr size_t kTableBuckets = 4096;
-constexpr uint64_t kLongestDelay = 60'000'000'000;  // between licences of one thread
+constexpr uint64_t kShortestPatience = 10'000;
 
 size_t hash_of(Uid uid) {
     uint64_t x = static_cast<uint64_t>(uid) * 0x9e3779b97f4a7c15ull;
     return x ^ (x >> 32);
+}
+
+// What is repeated because of a guess is repeated ever more rarely, so that the guess cannot keep the job
+// from a safe state; but not exponentially, since a chain of n dependencies takes n repetitions.
+uint64_t patience(uint64_t delay, uint64_t times) {
+    return std::max(delay, kShortestPatience) * (1 + times + times * times / 8);
 }
 
 Instance snap_of(const Comm& c) { return std::max(c.obliged_ok, c.told_ok); }
@@ -83,7 +89,6 @@ Slot* RankClock::make_slot(int index) {
     s->sent = static_cast<uint64_t*>(arena_.take(bytes));
     s->received = static_cast<uint64_t*>(arena_.take(bytes));
     s->index = index;
-    s->grants_used = grants_floor_;
     s->rounds_used = rounds_;
     return s;
 }
@@ -205,21 +210,65 @@ bool RankClock::serves(const Slot& s) const {
     return false;
 }
 
-bool RankClock::may_act(const Slot& s) const { return serves(s) || (s.rounds_used < rounds_ && is_needy()); }
+bool RankClock::may_act(const Slot& s) const { return serves(s) || (has_round(s) && is_needy()); }
+
+// Like licences, later rounds go to half of the threads.
+bool RankClock::has_round(const Slot& s) const {
+    return s.rounds_used < rounds_ && passes_for(s, kRootRank - 1, static_cast<uint32_t>(stalls_)) != 0;
+}
 
 bool RankClock::act(Slot& s) { return serves(s) || spend_round(s); }
 
 bool RankClock::spend_round(Slot& s) {
-    if (s.rounds_used >= rounds_ || !is_needy()) return false;
+    if (!has_round(s) || !is_needy()) return false;
     s.rounds_used = rounds_;
     return true;
 }
 
 bool RankClock::spend_grant(Slot& s) {
-    uint64_t used = std::max(s.grants_used, grants_floor_);
-    if (licensors_.empty() || used >= grants_) return false;
-    s.grants_used = used + 1;
+    if (s.grants == 0) return false;
+    s.grants--;
     return true;
+}
+
+// How many gates a thread may pass for this licence. One for everybody at first. Later ones go to half of the
+// threads, another half each time, and let them pass more: otherwise a thread that nobody waits for could
+// raise the licensor's targets as fast as the one it waits for gets on (explorer, seeds 251745 and 252276).
+uint64_t RankClock::passes_for(const Slot& s, Rank licensor, uint32_t credit) const {
+    if (credit <= 2) return 1;
+    uint64_t draw = uint64_t(uint32_t(licensor)) << 32 | credit;
+    uint64_t thread = uint64_t(uint32_t(options_.me)) << 32 | uint32_t(s.index);
+    uint64_t hash =
+        hash_of(static_cast<Uid>((hash_of(static_cast<Uid>(draw)) + thread) * 0xff51afd7ed558ccdull));
+    return hash >> 17 & 1 ? credit : 0;
+}
+
+void RankClock::apply_licence(Rank from, uint32_t credit) {
+    Licensor* known = std::find_if(licensors_.begin(), licensors_.end(),
+                                   [from](const Licensor& l) { return l.rank == from; });
+    if (known == licensors_.end()) {
+        licensors_.push(arena_, Licensor{from, 0, false});
+        known = licensors_.end() - 1;
+    }
+    if (credit <= known->credit) return;
+    if (!known->active) licensors_active_++;
+    known->active = true;
+    known->credit = credit;
+    for (int i = 0; i < slots_end_; i++)
+        if (Slot* s = slots_[i].load(std::memory_order_relaxed)) s->grants += passes_for(*s, from, credit);
+}
+
+void RankClock::apply_revoke(Rank from) {
+    for (Licensor& l : licensors_)
+        if (l.rank == from && l.active) {
+            l.active = false;
+            if (--licensors_active_ == 0) drop_grants();
+        }
+}
+
+void RankClock::drop_grants() {
+    for (int i = 0; i < slots_end_; i++)
+        if (Slot* s = slots_[i].load(std::memory_order_relaxed)) s->grants = 0;
 }
 
 uint64_t RankClock::sent_total(Rank x) const {
@@ -439,14 +488,16 @@ void RankClock::need_anything(Slot& s, WaitSite& site) {
         if (pending_.load(std::memory_order_relaxed) == 0 || frozen_ || site.era != era_) return;
         if (s.licence_era != era_) {
             s.licence_era = era_;
-            s.licence_delay = options_.demand_delay_ns;
+            s.licences = 0;
         }
-        if (site.asked - std::max(site.since, site.licensed_at) < s.licence_delay || !act(s)) return;
-        s.licence_delay = std::min(std::max<uint64_t>(s.licence_delay * 2, 1000), kLongestDelay);
+        uint64_t delay = patience(options_.demand_delay_ns, s.licences);
+        if (site.asked - std::max(site.since, site.licensed_at) < delay || !act(s)) return;
+        s.licences++;
         site.licensed_at = site.asked;
         if (!site.licensed) licence_sites_++;
         site.licensed = true;
         credit_++;
+        licence_out_ = true;
         Writer w(scratch_, sizeof scratch_);
         w.header(Kind::licence, epoch_).rank(options_.me).u32(credit_);
         queue(w);
@@ -455,7 +506,7 @@ void RankClock::need_anything(Slot& s, WaitSite& site) {
 }
 
 void RankClock::revoke() {
-    credit_ = 0;
+    licence_out_ = false;
     Writer w(scratch_, sizeof scratch_);
     w.header(Kind::revoke, epoch_).rank(options_.me);
     queue(w);
@@ -466,7 +517,7 @@ void RankClock::waited_slow(Slot& s, WaitSite& site) {
     {
         Locked guard(lock_);
         if (site.licensed && site.era == era_ && pending_.load(std::memory_order_relaxed) != 0 &&
-            --licence_sites_ == 0 && credit_ != 0) {
+            --licence_sites_ == 0 && licence_out_) {
             revoke();
             poke = true;
         }
@@ -548,18 +599,8 @@ bool RankClock::inbox(const void* bytes, size_t size, const char** why) {
                     uint64_t credit = what == News::licence ? r.u32() : 0;
                     // A single thread that waits cannot use its own licence, and must not keep it for later.
                     if (from == options_.me && !(thread_multiple_ && slots_used_ > 1)) continue;
-                    size_t i = 0;
-                    while (i < licensors_.size() && licensors_[i].rank != from) i++;
-                    if (what == News::licence) {
-                        if (i == licensors_.size()) licensors_.push(arena_, Peer{from, 0});
-                        if (credit > licensors_[i].count) {
-                            grants_ += credit - licensors_[i].count;
-                            licensors_[i].count = credit;
-                        }
-                    } else if (i < licensors_.size()) {
-                        licensors_.remove_unordered(i);
-                        if (licensors_.empty()) grants_floor_ = grants_;
-                    }
+                    what == News::licence ? apply_licence(from, static_cast<uint32_t>(credit))
+                                          : apply_revoke(from);
                 } else {
                     return refuse("clock message NEWS has an unknown item");
                 }
@@ -714,10 +755,8 @@ void RankClock::look_for_stall(uint64_t now_ns) {
         stall_since_ = now_ns ? now_ns : 1;
         return;
     }
-    // Longer each time: the serving thread may just be computing, and every round lets others run ahead of
-    // it. Not exponentially: a chain of threads that wait for each other takes a round per link.
-    uint64_t factor = (1 + stalls_ + stalls_ * stalls_ / 8) * (outside ? 1 : 10);
-    uint64_t delay = (somebody_known ? options_.stall_ns : options_.demand_delay_ns) * factor;
+    uint64_t delay = patience(somebody_known ? options_.stall_ns : options_.demand_delay_ns, stalls_);
+    if (!outside) delay *= 10;
     if (now_ns < stall_since_ || now_ns - stall_since_ < delay) return;
     stall_since_ = now_ns ? now_ns : 1;
     stalls_++;
@@ -733,7 +772,7 @@ void RankClock::poll(uint64_t now_ns) {
         return;
     }
     stall_since_ = 0;
-    if (credit_ != 0) revoke();
+    if (licence_out_) revoke();
     for (Comm* c = comms_; c; c = c->next)  // after is_needy(): whoever saw `entered` sees `inside`
         if (c->inside.load(std::memory_order_acquire) != 0) return;
     if (reported_ && reported_version_ == version_) return;
@@ -757,8 +796,10 @@ void RankClock::clear_epoch() {
     channel_targets_.clear();
     demanded_.clear();
     licensors_.clear();
-    grants_floor_ = grants_;
+    licensors_active_ = 0;
+    drop_grants();
     credit_ = 0;
+    licence_out_ = false;
     licence_sites_ = 0;
     stall_since_ = stalls_ = 0;
     for (int i = 0; i < slots_end_; i++)
@@ -863,7 +904,7 @@ size_t RankClock::diagnosis(char* text, size_t size) {
         if (uint64_t got = received_total(peer.rank); got < peer.count)
             t << "has asked rank " << uint64_t(peer.rank) << " for message " << peer.count << ", has " << got
               << "\n";
-    if (credit_ != 0) t << "has asked all ranks to go on (wildcard or polling wait)\n";
+    if (licence_out_) t << "has asked all ranks to go on (wildcard or polling wait)\n";
     for (int i = 0; i < slots_end_; i++)
         if (Slot* s = slots_[i].load(std::memory_order_relaxed); s && s->parked)
             t << "thread " << uint64_t(i) << " is parked before collective " << s->gate_instance

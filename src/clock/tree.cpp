@@ -458,7 +458,7 @@ void Root::poll(uint64_t now_ns) {
         return;
     }
     if (now_ns < changed_ns_ || now_ns - changed_ns_ < patience_) return;
-    credit_ = 1;
+    credit_++;
     news_.push_back(Item{News::licence, {}, {}, kRootRank, 0, credit_});
     licence_out_ = true;
     licence_since_ = now_ns;
