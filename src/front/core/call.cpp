@@ -10,11 +10,12 @@ split::ThreadRecord* records[split::kMaxThreads];
 volatile int32_t record_end;
 
 void note_record(split::ThreadRecord* record) noexcept {
-    if (record->index < 0 || record->index >= split::kMaxThreads) fatal_line("fermata: too many threads call MPI");
+    if (record->index < 0 || record->index >= split::kMaxThreads)
+        fatal_line("fermata: too many threads call MPI");
     __atomic_store_n(&records[record->index], record, __ATOMIC_RELEASE);
     int32_t end = record_end;
-    while (end <= record->index &&
-           !__atomic_compare_exchange_n(&record_end, &end, record->index + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    while (end <= record->index && !__atomic_compare_exchange_n(&record_end, &end, record->index + 1, false,
+                                                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     }
 }
 
@@ -32,12 +33,13 @@ split::ThreadRecord* own_record() noexcept {
     return record;
 }
 
-// The thread says in_mpi == 0 while it stands here, so the agent may capture it at any instruction: no lock is held
-// and nothing of the lower half is cached. After the loop `in_mpi` is set again *before* the last look at the
-// frozen bit, as in the constructor of Call.
+// The thread says in_mpi == 0 while it stands here, so the agent may capture it at any instruction: no lock
+// is held and nothing of the lower half is cached. After the loop `in_mpi` is set again *before* the last
+// look at the frozen bit, as in the constructor of Call.
 bool stop_here(split::ThreadRecord* record) noexcept {
     if ((front.slow & kFrozen) == 0 && record->stop == 0) return false;
-    if (record->user[kBelow] != 0) return false;  // below us is a call into the lower half: it has to end first
+    if (record->user[kBelow] != 0)
+        return false;  // below us is a call into the lower half: it has to end first
     // More than one: an entry that uses another, or a callback of the application that does.
     uint32_t depth = record->in_mpi;
     const char* waiting_in = record->waiting_in;
@@ -59,7 +61,9 @@ bool stop_here(split::ThreadRecord* record) noexcept {
 }
 
 // Sessions have no error handlers of their own here; the objects room may say otherwise.
-__attribute__((weak)) int raise_on(mpi::Session, int rc, const char* function) noexcept { return raise_default(rc, function); }
+__attribute__((weak)) int raise_on(mpi::Session, int rc, const char* function) noexcept {
+    return raise_default(rc, function);
+}
 
 bool Call::stop_point() noexcept { return stop_here(record_); }
 

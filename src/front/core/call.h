@@ -1,9 +1,10 @@
 // One MPI call of the application: every fm_ function begins with `Call call("MPI_X");`.
 //
-// The constructor gives the thread its record (attaching it at its first MPI call), says "inside MPI" so that the
-// stop signal captures nothing here, and stops at once when the process is frozen. The destructor undoes it and stops
-// if asked meanwhile. Code between the two is captured only at explicit stop points (Call::stop_point): after
-// one, everything cached from the lower half (real handles, bridge, table) is stale and must be read again.
+// The constructor gives the thread its record (attaching it at its first MPI call), says "inside MPI" so that
+// the stop signal captures nothing here, and stops at once when the process is frozen. The destructor undoes
+// it and stops if asked meanwhile. Code between the two is captured only at explicit stop points
+// (Call::stop_point): after one, everything cached from the lower half (real handles, bridge, table) is stale
+// and must be read again.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,17 @@ namespace fermata::front {
 // Words of ThreadRecord::user.
 enum UserWord : int {
     kMode = 0,
-    kBelow = 1,  // callbacks of the lower half that this thread is inside: it cannot stop, their frames cannot be saved
+    kBelow = 1,  // callbacks of the lower half that this thread is inside: it cannot stop, their frames
+                 // cannot be saved
 };
 
-// ThreadRecord::user[kMode]: how far others (threads that pull, the agent) may work on messages and requests while
-// this thread is inside MPI.
+// ThreadRecord::user[kMode]: how far others (threads that pull, the agent) may work on messages and requests
+// while this thread is inside MPI.
 enum Mode : uint32_t {
     kFast = 0,     // on a fast path: posts and tests without the engine's lock, others keep off
     kCareful = 1,  // on a slow path: every call into the lower half is made under the engine's lock
-    kCaptive = 2,  // in a lower-half call that touches neither requests nor matching: a blocking send, a collective
+    kCaptive =
+        2,  // in a lower-half call that touches neither requests nor matching: a blocking send, a collective
 };
 
 // Around application code that the lower half has called (a reduction).
@@ -68,12 +71,13 @@ class Call {
     // For functions without an object: MPI-4 raises on MPI_COMM_SELF.
     int finish(int rc) { return __builtin_expect(rc == 0, 1) ? 0 : fail_default(rc); }
 
-    // Offers this thread to be stopped; no lock may be held. Returns after resume or restart, at once when nothing
-    // is asked. False: nothing happened (all that was cached is still good).
+    // Offers this thread to be stopped; no lock may be held. Returns after resume or restart, at once when
+    // nothing is asked. False: nothing happened (all that was cached is still good).
     bool stop_point() noexcept;
 
     split::ThreadRecord* record() const { return record_; }
     const char* function() const { return function_; }
+
   private:
     __attribute__((always_inline)) void leave() {
         asm volatile("" ::: "memory");
@@ -95,8 +99,8 @@ class Call {
     const char* function_;
 };
 
-// Functions of the objects room which Call uses: they run the virtual error handler (application code may run, the
-// caller is already out of MPI) and return the code the application gets.
+// Functions of the objects room which Call uses: they run the virtual error handler (application code may
+// run, the caller is already out of MPI) and return the code the application gets.
 int raise_on(mpi::Comm comm, int rc, const char* function) noexcept;
 int raise_on(mpi::Win win, int rc, const char* function) noexcept;
 int raise_on(mpi::File file, int rc, const char* function) noexcept;

@@ -10,7 +10,8 @@
 namespace fermata::front {
 namespace {
 
-// The gate runs inside a wrapper, on the wrapper's thread; from its first look on the thread is on the slow path.
+// The gate runs inside a wrapper, on the wrapper's thread; from its first look on the thread is on the slow
+// path.
 split::ThreadRecord* gate_thread() noexcept {
     split::ThreadRecord* record = split::this_thread();
     record->user[kMode] = kCareful;
@@ -33,14 +34,16 @@ void clock_nap(void*, std::atomic<uint32_t>* bell, uint32_t seen, uint32_t us) {
 }
 void clock_poke(void*) { bridge()->poke_agent(); }
 void clock_fence(void*) {
-    if (!clock::process_fence()) fatal_line("fermata: this kernel refuses membarrier(2): a checkpoint would be unsafe");
+    if (!clock::process_fence())
+        fatal_line("fermata: this kernel refuses membarrier(2): a checkpoint would be unsafe");
 }
 void* clock_chunk(void*, size_t bytes) { return fm_map(bytes); }
 
 clock::Protocol protocol_of_job() noexcept {
     // Set by `fermata run --protocol`, read once: part of the rank's state from then on.
     clock::Protocol protocol = clock::Protocol::cc_d;
-    if (const char* name = bridge()->protocol; name != nullptr && *name != 0 && !clock::protocol_from_name(name, &protocol))
+    if (const char* name = bridge()->protocol;
+        name != nullptr && *name != 0 && !clock::protocol_from_name(name, &protocol))
         fatal_line("fermata: unknown protocol: use cc-d, cc or 2pc");
     return protocol;
 }

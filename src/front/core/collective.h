@@ -1,8 +1,7 @@
 // A blocking collective on a communicator, as the collective clock sees it.
 //
-//     CollectiveScope scope(call, comm);       // may park here while a checkpoint converges: read real handles after
-//     rc = LOWER(Bcast)(..., to_real(comm));
-//     scope.end();
+//     CollectiveScope scope(call, comm);       // may park here while a checkpoint converges: read real
+//     handles after rc = LOWER(Bcast)(..., to_real(comm)); scope.end();
 //
 // Creation of communicators uses it too: the new communicator is registered while the scope is still open.
 // Cheap path: a few plain stores and one predicted branch at each end.
@@ -18,18 +17,21 @@ struct CommObject;
 inline clock::RankClock& rank_clock() noexcept { return *front.clock; }
 inline clock::Slot& slot_of(split::ThreadRecord* record) noexcept { return front.clock->slot(record->index); }
 
-// Gives a communicator its clock (CommObject::clock), while still inside the collective that creates it; WORLD and
-// SELF are registered by MPI_Init through objects_start. Members are those of clock_members().
+// Gives a communicator its clock (CommObject::clock), while still inside the collective that creates it;
+// WORLD and SELF are registered by MPI_Init through objects_start. Members are those of clock_members().
 void clock_register(CommObject& comm) noexcept;
 // The same for a window: a clock of its own for MPI_Win_* collectives.
 clock::Comm* clock_register(uint64_t uid, const int32_t* world_ranks, int32_t count) noexcept;
-// After the real object was freed (the wrapper was inside a CollectiveScope, with a real barrier before the free).
+// After the real object was freed (the wrapper was inside a CollectiveScope, with a real barrier before the
+// free).
 void clock_unregister(CommObject& comm) noexcept;
 void clock_unregister(clock::Comm* clock) noexcept;
 
 class CollectiveScope {
   public:
-    CollectiveScope(Call& call, clock::Comm* on) noexcept : clock_(on), record_(call.record()), call_(&call) { begin(); }
+    CollectiveScope(Call& call, clock::Comm* on) noexcept : clock_(on), record_(call.record()), call_(&call) {
+        begin();
+    }
     CollectiveScope(Call& call, CommObject& comm) noexcept;
     // An unknown handle makes an empty scope: the real library reports the error.
     CollectiveScope(Call& call, mpi::Comm comm) noexcept;

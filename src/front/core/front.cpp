@@ -29,7 +29,8 @@ namespace {
 
 // After `slow` was set: every thread that looked before has shown its in_mpi; from here on pulling is exact.
 void arm() noexcept {
-    if (!clock::process_fence()) fatal_line("fermata: this kernel refuses membarrier(2): a checkpoint would be unsafe");
+    if (!clock::process_fence())
+        fatal_line("fermata: this kernel refuses membarrier(2): a checkpoint would be unsafe");
     engine.armed = 1;
 }
 
@@ -43,7 +44,8 @@ void follow_clock() noexcept {
 
 void service_inbox(const void* bytes, size_t size) noexcept {
     const char* why = nullptr;
-    if (!front.clock->inbox(bytes, size, &why)) bridge()->warn(why != nullptr ? why : "fermata: a clock message is not understood");
+    if (!front.clock->inbox(bytes, size, &why))
+        bridge()->warn(why != nullptr ? why : "fermata: a clock message is not understood");
     follow_clock();
 }
 size_t service_outbox(void* bytes, size_t capacity) noexcept { return front.clock->outbox(bytes, capacity); }
@@ -120,7 +122,8 @@ size_t service_diagnosis(char* text, size_t size) noexcept {
     size_t at = 0;
     for (int32_t i = 0; i < record_end; i++) {
         const split::ThreadRecord* r = records[i];
-        if (r == nullptr || r->in_mpi == 0 || r->run == split::Run::gone || r->run == split::Run::free) continue;
+        if (r == nullptr || r->in_mpi == 0 || r->run == split::Run::gone || r->run == split::Run::free)
+            continue;
         const char* where = r->waiting_in;
         at = append(text, at, size, "thread ");
         at = append(text, at, size, int64_t{i});
@@ -140,7 +143,9 @@ size_t service_diagnosis(char* text, size_t size) noexcept {
 __attribute__((constructor(101))) void find_lower_half() {
     auto* found = reinterpret_cast<split::Bridge*>(getauxval(split::kAuxvBridge));
     if (found == nullptr)
-        fatal_line("fermata: this MPI library works only inside `fermata run`: start the program with `fermata run -- ...`");
+        fatal_line(
+            "fermata: this MPI library works only inside `fermata run`: start the program with `fermata run "
+            "-- ...`");
     if (found->version != split::kBridgeVersion)
         fatal_line("fermata: the two halves come from different builds: install one of them again");
     fermata_upper.bridge = found;

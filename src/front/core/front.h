@@ -1,7 +1,7 @@
 // The one context of the core library: what every wrapper looks at.
 //
-// It lives in the library's data, upper memory at a fixed address, so it is part of the image. Words that hold
-// something of the lower half (bridge, table) are rewritten at restart.
+// It lives in the library's data, upper memory at a fixed address, so it is part of the image. Words that
+// hold something of the lower half (bridge, table) are rewritten at restart.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ class RankClock;
 
 namespace fermata::front {
 
-// Bits of Front::slow. Any bit sends point-to-point wrappers to their slow path: the one branch of the hot path.
+// Bits of Front::slow. Any bit sends point-to-point wrappers to their slow path: the one branch of the hot
+// path.
 enum Slow : uint32_t {
     kPending = 1,  // a checkpoint is on its way: between INTENT and resume
     kFrozen = 2,   // nothing new may be handed to MPI: wrappers go to a stop point

@@ -8,7 +8,8 @@
 namespace fermata::front {
 namespace {
 
-// Each block is preceded by its class (or, for a mapping of its own, by its mapped size), so free needs no size.
+// Each block is preceded by its class (or, for a mapping of its own, by its mapped size), so free needs no
+// size.
 struct Header {
     uint64_t size;   // bytes after the header that the class offers
     uint32_t cls;    // kLarge: own mapping
@@ -18,7 +19,8 @@ static_assert(sizeof(Header) == 16);
 constexpr uint32_t kLive = 0x6c697665, kDead = 0x64656164;
 constexpr uint32_t kLarge = 0xffffffff;
 
-// Four classes per power of two keep the waste below 25 %. Offered sizes: 16, 32, 48, 64, 80, 96, 112, 128, 160, ...
+// Four classes per power of two keep the waste below 25 %. Offered sizes: 16, 32, 48, 64, 80, 96, 112, 128,
+// 160, ...
 constexpr size_t kLargest = 64 * 1024;
 constexpr size_t kChunk = 1024 * 1024;  // one kernel mapping; small enough for tiny jobs, few for large ones
 constexpr uint32_t kClasses = 48;
@@ -67,7 +69,8 @@ void SpinLock::slow() noexcept {
 void* fm_map(size_t size) noexcept {
     long start = raw_syscall(SYS_mmap, 0, static_cast<long>(round_page(size)), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (start < 0 && start > -4096) fatal_line("fermata: out of memory in the MPI front: raise the memory limit");
+    if (start < 0 && start > -4096)
+        fatal_line("fermata: out of memory in the MPI front: raise the memory limit");
     return reinterpret_cast<void*>(start);
 }
 

@@ -1,10 +1,10 @@
 // The front's own heap: a pool on raw mmap.
 //
 // The agent runs drain and rebuild code with the *lower* half's thread pointer, while upper threads may sit
-// anywhere, also inside the application's malloc: so nothing of the front may use a libc allocator. Blocks come from
-// size classes carved out of large mappings, which are upper memory and therefore part of the image. Any context may
-// call (upper threads inside a wrapper, the agent); never a signal handler. Memory of small blocks is recycled, not
-// returned; large blocks are mappings of their own.
+// anywhere, also inside the application's malloc: so nothing of the front may use a libc allocator. Blocks
+// come from size classes carved out of large mappings, which are upper memory and therefore part of the
+// image. Any context may call (upper threads inside a wrapper, the agent); never a signal handler. Memory of
+// small blocks is recycled, not returned; large blocks are mappings of their own.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace fermata::front {
 
-// 16-byte aligned, never null (out of memory ends the job with one line); contents undefined. Size 0 is allowed.
+// 16-byte aligned, never null (out of memory ends the job with one line); contents undefined. Size 0 is
+// allowed.
 void* fm_alloc(size_t size) noexcept;
 void* fm_calloc(size_t size) noexcept;  // zeroed
 // Keeps min(old, new) bytes. `block` may be null.
@@ -59,8 +60,8 @@ struct FmAllocator {
     }
 };
 
-// A lock on a plain word, usable in any context (no futex wait: holders only run a few instructions and are never
-// captured while holding, see ThreadRecord::in_mpi). Zero-initialised means free.
+// A lock on a plain word, usable in any context (no futex wait: holders only run a few instructions and are
+// never captured while holding, see ThreadRecord::in_mpi). Zero-initialised means free.
 class SpinLock {
   public:
     void lock() noexcept {

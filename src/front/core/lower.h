@@ -1,7 +1,7 @@
 // Calling the lower half: LOWER(Send)(buf, count, type, dest, tag, comm).
 //
-// Arguments are evaluated before the crossing, in the upper half; the call itself is one function pointer. The
-// agent's record says `lower`, so the same line runs there without switching.
+// Arguments are evaluated before the crossing, in the upper half; the call itself is one function pointer.
+// The agent's record says `lower`, so the same line runs there without switching.
 #pragma once
 
 #include "fermata_table.h"

@@ -1,4 +1,5 @@
-// System calls without libc: no errno, no TLS, so that the agent (lower thread pointer) may run them in upper code.
+// System calls without libc: no errno, no TLS, so that the agent (lower thread pointer) may run them in upper
+// code.
 #pragma once
 
 #include <sys/syscall.h>

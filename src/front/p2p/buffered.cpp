@@ -67,7 +67,9 @@ int start_buffered(Request* r, clock::Slot& slot) noexcept {
     return 0;
 }
 
-void buffered_done(Request* r) noexcept { __atomic_fetch_sub(&attached.used, r->count + FM_BSEND_OVERHEAD, __ATOMIC_RELAXED); }
+void buffered_done(Request* r) noexcept {
+    __atomic_fetch_sub(&attached.used, r->count + FM_BSEND_OVERHEAD, __ATOMIC_RELAXED);
+}
 
 extern "C" {
 

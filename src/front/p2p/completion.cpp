@@ -1,8 +1,8 @@
 // Wait*, Test* and what else is done to a request.
 //
-// The fast path hands the whole array of real requests to the lower half in one crossing. Anything that is not an
-// ordinary operation of the lower half (a drained receive, a generalized request, a part of a pair) takes the general
-// path, which looks at one request at a time.
+// The fast path hands the whole array of real requests to the lower half in one crossing. Anything that is
+// not an ordinary operation of the lower half (a drained receive, a generalized request, a part of a pair)
+// takes the general path, which looks at one request at a time.
 #include "front/p2p/operations.h"
 #include "front/wrappers/nonblocking.h"
 
@@ -13,7 +13,8 @@ namespace {
 template <typename T, int N>
 class Temporary {
   public:
-    explicit Temporary(int n) noexcept : data_(n <= N ? own() : static_cast<T*>(fm_alloc(sizeof(T) * static_cast<size_t>(n)))) {}
+    explicit Temporary(int n) noexcept
+        : data_(n <= N ? own() : static_cast<T*>(fm_alloc(sizeof(T) * static_cast<size_t>(n)))) {}
     ~Temporary() {
         if (data_ != own()) fm_free(data_);
     }
@@ -47,7 +48,8 @@ bool look_up(int n, const mpi::Request* handles, Request** out) noexcept {
 
 // Where errors of a request are raised. Read it before the request is consumed.
 Comm comm_of(const Request* r) noexcept {
-    return r != nullptr && r->comm != nullptr && r->comm->handle != 0 ? static_cast<Comm>(r->comm->handle) : FM_COMM_SELF;
+    return r != nullptr && r->comm != nullptr && r->comm->handle != 0 ? static_cast<Comm>(r->comm->handle)
+                                                                      : FM_COMM_SELF;
 }
 
 // One look at a request on whatever path; true when complete and allowed to be told.
@@ -211,7 +213,8 @@ int fm_Testall(int count, mpi::Request* requests, int* flag, Status* statuses) {
 
 namespace {
 
-// Looks once at all of an array; the index of one that is complete and may be told, -1: none yet, -2: all ignored.
+// Looks once at all of an array; the index of one that is complete and may be told, -1: none yet, -2: all
+// ignored.
 int any_complete(Call& call, int count, Request** items) noexcept {
     bool active = false;
     for (int i = 0; i < count; i++) {
@@ -312,8 +315,8 @@ int fm_Testany(int count, mpi::Request* requests, int* index, int* flag, Status*
 namespace {
 
 // All that are complete now, told.
-int some(Call& call, int count, mpi::Request* requests, Request** items, int* outcount, int* indices, Status* statuses,
-         Comm* comm, bool* active) noexcept {
+int some(Call& call, int count, mpi::Request* requests, Request** items, int* outcount, int* indices,
+         Status* statuses, Comm* comm, bool* active) noexcept {
     int found = 0, failed = 0;
     *active = false;
     for (int i = 0; i < count; i++) {
@@ -322,7 +325,8 @@ int some(Call& call, int count, mpi::Request* requests, Request** items, int* ou
         *active = true;
         if (!test_one(call, r)) continue;
         if (r->error != 0 && failed == 0) *comm = comm_of(r);
-        if (consume(r, &requests[i], statuses != nullptr ? &statuses[found] : nullptr) != 0) failed = FM_ERR_IN_STATUS;
+        if (consume(r, &requests[i], statuses != nullptr ? &statuses[found] : nullptr) != 0)
+            failed = FM_ERR_IN_STATUS;
         indices[found++] = i;
     }
     *outcount = found == 0 && !*active ? FM_UNDEFINED : found;
@@ -394,7 +398,8 @@ int fm_Request_get_status_all(int count, const mpi::Request* requests, int* flag
     return 0;
 }
 
-int fm_Request_get_status_any(int count, const mpi::Request* requests, int* index, int* flag, Status* status) {
+int fm_Request_get_status_any(int count, const mpi::Request* requests, int* index, int* flag,
+                              Status* status) {
     bool active = false;
     for (int i = 0; i < count; i++) {
         if (ignored(find_request(requests[i]))) continue;
@@ -411,7 +416,8 @@ int fm_Request_get_status_any(int count, const mpi::Request* requests, int* inde
     return 0;
 }
 
-int fm_Request_get_status_some(int count, const mpi::Request* requests, int* outcount, int* indices, Status* statuses) {
+int fm_Request_get_status_some(int count, const mpi::Request* requests, int* outcount, int* indices,
+                               Status* statuses) {
     bool active = false;
     int found = 0;
     for (int i = 0; i < count; i++) {
@@ -472,7 +478,8 @@ int fm_Cancel(mpi::Request* request) {
     if (r->what == What::generalized) {
         int rc = 0;
         if (r->generalized->cancel != nullptr)
-            rc = r->generalized->cancel(r->generalized->cancel_fn, r->generalized->extra_state, r->generalized->done != 0);
+            rc = r->generalized->cancel(r->generalized->cancel_fn, r->generalized->extra_state,
+                                        r->generalized->done != 0);
         return call.finish(rc);
     }
     if (r->what == What::sendrecv || r->state != State::active) return 0;
@@ -543,12 +550,14 @@ int fm_Startall(int count, mpi::Request* requests) {
     return 0;
 }
 
-int fm_Grequest_start(void* query_fn, GrequestQueryAdapter query, void* free_fn, GrequestFreeAdapter free, void* cancel_fn,
-                      GrequestCancelAdapter cancel, void* extra_state, mpi::Request* request) {
+int fm_Grequest_start(void* query_fn, GrequestQueryAdapter query, void* free_fn, GrequestFreeAdapter free,
+                      void* cancel_fn, GrequestCancelAdapter cancel, void* extra_state,
+                      mpi::Request* request) {
     Call call("MPI_Grequest_start");
     Request* r = new_request(What::generalized);
     empty_status(&r->status);
-    r->generalized = fm_new<Generalized>(Generalized{query_fn, query, free_fn, free, cancel_fn, cancel, extra_state, 0});
+    r->generalized =
+        fm_new<Generalized>(Generalized{query_fn, query, free_fn, free, cancel_fn, cancel, extra_state, 0});
     *request = handle_of(r);
     return 0;
 }

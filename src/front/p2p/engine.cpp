@@ -14,11 +14,12 @@ Engine engine;
 
 namespace {
 
-// Between two looks of a waiting thread. Short against the 50 ms that a safe state may cost, long enough to leave the
-// core to the thread that is waited for.
+// Between two looks of a waiting thread. Short against the 50 ms that a safe state may cost, long enough to
+// leave the core to the thread that is waited for.
 constexpr long kNapNs = 50000;
 constexpr uint32_t kYields = 16;
-// At most so many messages per communicator and round, so that a flood does not keep a thread from its own work.
+// At most so many messages per communicator and round, so that a flood does not keep a thread from its own
+// work.
 constexpr int kPullBatch = 256;
 
 }  // namespace
@@ -38,7 +39,8 @@ void queue_changed() noexcept {
         set_slow(kQueued);
 }
 
-// ---- others ------------------------------------------------------------------------------------------------------
+// ---- others
+// ------------------------------------------------------------------------------------------------------
 
 bool others_quiet(const split::ThreadRecord* self) noexcept {
     if (engine.armed == 0) return false;
@@ -46,7 +48,8 @@ bool others_quiet(const split::ThreadRecord* self) noexcept {
     for (int32_t i = 0; i < end; i++) {
         const split::ThreadRecord* r = records[i];
         if (r == nullptr || r == self || r->in_mpi == 0) continue;
-        if (r->run == split::Run::stopped || r->run == split::Run::gone || r->run == split::Run::free) continue;
+        if (r->run == split::Run::stopped || r->run == split::Run::gone || r->run == split::Run::free)
+            continue;
         uint32_t mode = r->user[kMode];
         if (mode == kCareful) continue;
         // Two threads inside the library at once needs a library that allows it.
@@ -56,7 +59,8 @@ bool others_quiet(const split::ThreadRecord* self) noexcept {
     return true;
 }
 
-// ---- pulling -----------------------------------------------------------------------------------------------------
+// ---- pulling
+// -----------------------------------------------------------------------------------------------------
 
 bool arrived(QueuedMessage* message) noexcept {
     if (message->real == 0) return true;
@@ -111,7 +115,8 @@ void sweep_receives(const split::ThreadRecord* self, clock::Slot& slot) noexcept
     });
 }
 
-// ---- one operation -------------------------------------------------------------------------------------------------
+// ---- one operation
+// -------------------------------------------------------------------------------------------------
 
 int start_send(Request* r, clock::Slot& slot) noexcept {
     if (__builtin_expect(r->peer == mpi::FM_PROC_NULL, 0)) {
@@ -123,12 +128,14 @@ int start_send(Request* r, clock::Slot& slot) noexcept {
     int rc;
     switch (r->mode) {
         case kSynchronous:
-            rc = LOWER(Issend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm), real_request(r));
+            rc = LOWER(Issend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
+                               real_request(r));
             break;
         default:
-            // Ready mode too: the receive that makes it ready may wait in our queue only, so the promise need not hold
-            // for the lower half. A standard send is always allowed in its place.
-            rc = LOWER(Isend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm), real_request(r));
+            // Ready mode too: the receive that makes it ready may wait in our queue only, so the promise need
+            // not hold for the lower half. A standard send is always allowed in its place.
+            rc = LOWER(Isend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
+                              real_request(r));
     }
     if (__builtin_expect(rc != 0, 0)) uncount_sent(slot, r->world);
     return rc;
@@ -143,14 +150,17 @@ int start_recv(Request* r, clock::Slot& slot) noexcept {
     r->posted = front.threads != 0 ? __atomic_add_fetch(&engine.posts, 1, __ATOMIC_RELAXED) : ++engine.posts;
     r->matched = nullptr;
     if (!slow_path())
-        return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm), real_request(r));
+        return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
+                            real_request(r));
 
     Careful careful(split::this_thread());
     SpinGuard guard(engine.lock);
-    QueuedMessage* m =
-        r->comm != nullptr ? engine.queue.take(r->comm->uid, match_source(r->peer), match_tag(r->tag)) : nullptr;
+    QueuedMessage* m = r->comm != nullptr
+                           ? engine.queue.take(r->comm->uid, match_source(r->peer), match_tag(r->tag))
+                           : nullptr;
     if (m == nullptr)
-        return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm), real_request(r));
+        return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
+                            real_request(r));
     queue_changed();
     r->matched = m;
     advance(r, slot);
@@ -163,9 +173,11 @@ void note_complete(Request* r, const mpi::Status& status, int error, clock::Slot
     r->error = error;
     if (r->what == What::recv) {
         if (__builtin_expect(status.cancelled == 0 && (r->flags & kCounted) == 0, 1))
-            count_received(slot, r->world >= 0 || r->comm == nullptr ? r->world : r->comm->world_of(status.source));
+            count_received(slot,
+                           r->world >= 0 || r->comm == nullptr ? r->world : r->comm->world_of(status.source));
     } else if (r->what == What::send) {
-        if (__builtin_expect((r->flags & kCancelled) != 0 && status.cancelled != 0, 0)) uncount_sent(slot, r->world);
+        if (__builtin_expect((r->flags & kCancelled) != 0 && status.cancelled != 0, 0))
+            uncount_sent(slot, r->world);
         if (__builtin_expect(r->mode == kBuffered, 0)) buffered_done(r);
     }
     r->state = State::complete;
@@ -216,7 +228,8 @@ bool advance(Request* r, clock::Slot& slot) noexcept {
 }
 
 bool may_tell(Request* r, split::ThreadRecord* record, bool wait) noexcept {
-    if (r->what != What::collective || (r->flags & kTold) != 0 || r->comm == nullptr || r->collective == nullptr)
+    if (r->what != What::collective || (r->flags & kTold) != 0 || r->comm == nullptr ||
+        r->collective == nullptr)
         return true;
     auto* on = static_cast<clock::Comm*>(r->comm->clock);
     if (on == nullptr || r->collective->instance == 0) return true;
@@ -290,7 +303,8 @@ uint64_t reap_orphans(clock::Slot& slot) noexcept {
     return buffered;
 }
 
-// ---- delivery ------------------------------------------------------------------------------------------------------
+// ---- delivery
+// ------------------------------------------------------------------------------------------------------
 
 int deliver(QueuedMessage* m, void* buf, int64_t count, TypeObject* type, mpi::Status* status) noexcept {
     int rc = 0;
@@ -299,8 +313,8 @@ int deliver(QueuedMessage* m, void* buf, int64_t count, TypeObject* type, mpi::S
     if (dense && bytes <= count * type->size) {
         if (bytes > 0) __builtin_memcpy(buf, m->data, static_cast<size_t>(bytes));
     } else if (bytes > 0 || count < 0) {
-        // The real datatype engine knows every layout, and what a message that ends inside an element means: send it
-        // to ourselves on a communicator nobody else uses.
+        // The real datatype engine knows every layout, and what a message that ends inside an element means:
+        // send it to ourselves on a communicator nobody else uses.
         if (engine.self_comm == 0) {
             mpi::RealComm dup{};
             if (LOWER(Comm_dup)(to_real(mpi::FM_COMM_SELF), &dup) != 0)
@@ -329,7 +343,8 @@ int deliver(QueuedMessage* m, void* buf, int64_t count, TypeObject* type, mpi::S
     return rc;
 }
 
-// ---- waiting -------------------------------------------------------------------------------------------------------
+// ---- waiting
+// -------------------------------------------------------------------------------------------------------
 
 Waiter::~Waiter() { front.clock->waited(slot_of(call_.record()), site_); }
 
@@ -349,7 +364,8 @@ void Waiter::say_needs(const Needs& needs, clock::Slot& slot) noexcept {
             else
                 any = true;
         } else if (r->what == What::collective && r->comm != nullptr && r->comm->clock != nullptr) {
-            front.clock->need_collective(slot, *static_cast<clock::Comm*>(r->comm->clock), r->collective->instance);
+            front.clock->need_collective(slot, *static_cast<clock::Comm*>(r->comm->clock),
+                                         r->collective->instance);
         }
     };
     for (int i = 0; i < needs.request_count; i++) {
@@ -443,7 +459,8 @@ void wait_complete(Call& call, Request* r, Request* const* all, int count) noexc
     }
 }
 
-// ---- checkpoint ----------------------------------------------------------------------------------------------------
+// ---- checkpoint
+// ----------------------------------------------------------------------------------------------------
 
 void engine_drain(split::DrainReport* report) noexcept {
     clock::Slot& slot = front.clock->agent_slot();
@@ -454,7 +471,8 @@ void engine_drain(split::DrainReport* report) noexcept {
         SpinGuard guard(engine.lock);
         pull_all(slot);
         for_each_request([&](Request* r) {
-            if (r->state != State::active || r->what == What::generalized || r->what == What::sendrecv) return;
+            if (r->state != State::active || r->what == What::generalized || r->what == What::sendrecv)
+                return;
             bool obliged = true;
             if (r->what == What::collective) {
                 auto* on = r->comm != nullptr ? static_cast<clock::Comm*>(r->comm->clock) : nullptr;
@@ -467,7 +485,8 @@ void engine_drain(split::DrainReport* report) noexcept {
                 return;
             }
             if (r->real == 0) return;
-            // A posted receive may stay open for ever; one of a matched message may not, its bytes are on their way.
+            // A posted receive may stay open for ever; one of a matched message may not, its bytes are on
+            // their way.
             if (!advance(r, slot) && (r->what != What::recv || (r->flags & kCounted) != 0)) open++;
         });
         engine.queue.for_each([&](QueuedMessage* m) { open += m->real != 0; });
@@ -513,7 +532,8 @@ int engine_rebuild(char* error, size_t size) noexcept {
     const Request* leftover = nullptr;
     for_each_request([&](Request* r) {
         if (r->what == What::collective && r->comm != nullptr && r->comm->clock != nullptr) {
-            bool begun = r->state == State::active || (r->state == State::complete && (r->flags & kTold) == 0);
+            bool begun =
+                r->state == State::active || (r->state == State::complete && (r->flags & kTold) == 0);
             auto* on = static_cast<clock::Comm*>(r->comm->clock);
             if (begun && r->collective->instance > front.clock->target(*on)) {
                 collectives.push_back(r);
@@ -526,7 +546,8 @@ int engine_rebuild(char* error, size_t size) noexcept {
         else
             leftover = r;
     });
-    if (leftover != nullptr) return complain(error, size, "do an operation that the drain left open", mpi::FM_ERR_INTERN);
+    if (leftover != nullptr)
+        return complain(error, size, "do an operation that the drain left open", mpi::FM_ERR_INTERN);
 
     sort(collectives, [](const Request* a, const Request* b) {
         return a->comm->uid != b->comm->uid ? a->comm->uid < b->comm->uid
@@ -541,7 +562,8 @@ int engine_rebuild(char* error, size_t size) noexcept {
     sort(receives, [](const Request* a, const Request* b) { return a->posted < b->posted; });
     for (Request* r : receives) {
         r->real = 0;
-        int rc = LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm), real_request(r));
+        int rc = LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
+                              real_request(r));
         if (rc == 0 && (r->flags & kCancelled) != 0) rc = LOWER(Cancel)(real_request(r));
         if (rc != 0) return complain(error, size, "post a receive", rc);
     }

@@ -1,12 +1,14 @@
-// The engine of point-to-point: pulled messages, waits that can be stopped, the drain and the restart of requests.
+// The engine of point-to-point: pulled messages, waits that can be stopped, the drain and the restart of
+// requests.
 //
-// Two regimes. Normally a wrapper is on the *fast path*: one branch on Front::slow, one crossing, nothing else. While
-// a checkpoint is pending (or pulled messages are left over from one) it is on the *slow path*: every call into the
-// lower half is made under the engine's lock, in a loop in upper code that pulls what arrives, tells the collective
-// clock what it waits for, and offers stop points. Posting a receive and pulling a message must not overlap: a message
-// pulled between "nothing in the queue" and "posted" would be overtaken by a later one. The lock excludes that
-// between slow paths; threads still on a fast path are waited for (others_quiet), which is exact because a thread
-// stores `in_mpi` before it looks at `slow`, and the agent fences (membarrier) between setting `slow` and `armed`.
+// Two regimes. Normally a wrapper is on the *fast path*: one branch on Front::slow, one crossing, nothing
+// else. While a checkpoint is pending (or pulled messages are left over from one) it is on the *slow path*:
+// every call into the lower half is made under the engine's lock, in a loop in upper code that pulls what
+// arrives, tells the collective clock what it waits for, and offers stop points. Posting a receive and
+// pulling a message must not overlap: a message pulled between "nothing in the queue" and "posted" would be
+// overtaken by a later one. The lock excludes that between slow paths; threads still on a fast path are
+// waited for (others_quiet), which is exact because a thread stores `in_mpi` before it looks at `slow`, and
+// the agent fences (membarrier) between setting `slow` and `armed`.
 #pragma once
 
 #include "clock/clock.h"
@@ -38,7 +40,9 @@ inline mpi::RealComm real_of(const CommObject* comm) noexcept {
 inline mpi::RealDatatype real_of(const TypeObject* type) noexcept {
     return static_cast<mpi::RealDatatype>(type != nullptr ? type->real : 0);
 }
-inline mpi::RealRequest* real_request(Request* r) noexcept { return reinterpret_cast<mpi::RealRequest*>(&r->real); }
+inline mpi::RealRequest* real_request(Request* r) noexcept {
+    return reinterpret_cast<mpi::RealRequest*>(&r->real);
+}
 
 inline void count_received(clock::Slot& slot, int32_t world) noexcept {
     if (static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size)) slot.received_from(world);
@@ -46,8 +50,8 @@ inline void count_received(clock::Slot& slot, int32_t world) noexcept {
 inline void count_sent(clock::Slot& slot, int32_t world) noexcept {
     if (static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size)) slot.sent_to(world);
 }
-// A send that MPI refused or that was cancelled never became a message. Modulo 2^64 it does not matter whose slot
-// it was counted in.
+// A send that MPI refused or that was cancelled never became a message. Modulo 2^64 it does not matter whose
+// slot it was counted in.
 inline void uncount_sent(clock::Slot& slot, int32_t world) noexcept {
     if (static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size))
         __atomic_fetch_sub(&slot.sent[world], 1, __ATOMIC_RELAXED);
@@ -78,8 +82,8 @@ void pull(const split::ThreadRecord* self, clock::Slot& slot) noexcept;
 // Tests every posted receive, so that the ledger knows what has really arrived. Under the same condition.
 void sweep_receives(const split::ThreadRecord* self, clock::Slot& slot) noexcept;
 
-// Calls into the lower half that are neither posting nor matching (packing, cancelling): under the lock on the slow
-// path, plainly on the fast one.
+// Calls into the lower half that are neither posting nor matching (packing, cancelling): under the lock on
+// the slow path, plainly on the fast one.
 class SlowGuard {
   public:
     explicit SlowGuard(split::ThreadRecord* record) noexcept {
@@ -102,7 +106,8 @@ class SlowGuard {
     uint32_t before_ = 0;
 };
 
-// ---- the life of one operation --------------------------------------------------------------------------------
+// ---- the life of one operation
+// --------------------------------------------------------------------------------
 
 // Hands a send to the lower half (counted first). Not for buffered mode's copy: see buffered.h.
 int start_send(Request* r, clock::Slot& slot) noexcept;
@@ -112,7 +117,8 @@ int start_recv(Request* r, clock::Slot& slot) noexcept;
 void note_complete(Request* r, const mpi::Status& status, int error, clock::Slot& slot) noexcept;
 // Needs nobody the status of this one when it completes in the lower half? Then the short form may follow.
 inline bool status_unneeded(const Request* r) noexcept {
-    return (r->flags & kCancelled) == 0 && (r->what != What::recv || r->world >= 0 || r->peer == mpi::FM_PROC_NULL);
+    return (r->flags & kCancelled) == 0 &&
+           (r->what != What::recv || r->world >= 0 || r->peer == mpi::FM_PROC_NULL);
 }
 // Asks the lower half (or the queue) once; true when complete. Engine's lock held, or fast path.
 bool advance(Request* r, clock::Slot& slot) noexcept;
@@ -121,7 +127,8 @@ bool advance(Request* r, clock::Slot& slot) noexcept;
 bool may_tell(Request* r, split::ThreadRecord* record, bool wait) noexcept;
 // Tells the application: status out, handle null (or persistent: inactive). Returns the operation's error.
 int consume_other(Request* r, mpi::Request* handle, mpi::Status* status) noexcept;
-__attribute__((always_inline)) inline int consume(Request* r, mpi::Request* handle, mpi::Status* status) noexcept {
+__attribute__((always_inline)) inline int consume(Request* r, mpi::Request* handle,
+                                                  mpi::Status* status) noexcept {
     if (__builtin_expect((r->flags & kPersistent) != 0 || r->what == What::generalized, 0))
         return consume_other(r, handle, status);
     int error = r->error;
@@ -146,7 +153,8 @@ void adopt_orphan(Request* r) noexcept;  // takes it
 // Returns complete orphans; engine's lock held. How many of mode buffered are still open.
 uint64_t reap_orphans(clock::Slot& slot) noexcept;
 
-// ---- waiting ---------------------------------------------------------------------------------------------------
+// ---- waiting
+// ---------------------------------------------------------------------------------------------------
 
 // One blocked call on the slow path: create it when the fast path gave up, call turn() while not done.
 class Waiter {
@@ -160,7 +168,8 @@ class Waiter {
     struct Needs {
         const int32_t* worlds = nullptr;  // messages from these world ranks
         int count = 0;
-        Request* const* requests = nullptr;  // or whatever these (null entries, complete ones are skipped) need
+        Request* const* requests =
+            nullptr;  // or whatever these (null entries, complete ones are skipped) need
         int request_count = 0;
         bool any = false;  // anything might end the wait: wildcard, Waitany
     };
@@ -180,11 +189,12 @@ inline void poll_succeeded(Call& call) noexcept {
     if (__builtin_expect(pending_checkpoint(), 0)) front.clock->polled(slot_of(call.record()));
 }
 
-// Waits until the request is complete and may be told. `all` are those that the call waits for besides: what they need
-// is said with it.
+// Waits until the request is complete and may be told. `all` are those that the call waits for besides: what
+// they need is said with it.
 void wait_complete(Call& call, Request* r, Request* const* all = nullptr, int count = 0) noexcept;
 
-// ---- the checkpoint (agent) and the restart (lower main thread) --------------------------------------------------
+// ---- the checkpoint (agent) and the restart (lower main thread)
+// --------------------------------------------------
 
 void engine_drain(split::DrainReport* report) noexcept;
 int engine_rebuild(char* error, size_t size) noexcept;

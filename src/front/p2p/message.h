@@ -1,5 +1,5 @@
-// Matched messages: handles of MPI_Mprobe. A message matched in the lower half is received into the upper one by
-// the drain, so a handle that the application holds over a checkpoint survives it.
+// Matched messages: handles of MPI_Mprobe. A message matched in the lower half is received into the upper one
+// by the drain, so a handle that the application holds over a checkpoint survives it.
 #pragma once
 
 #include "front/p2p/engine.h"

@@ -10,10 +10,11 @@
 
 namespace fermata::front {
 
-// A request that says what to send or receive. Unknown types and communicators were refused or are left null, so that
-// the real library names the error.
-__attribute__((always_inline)) inline Request* describe(What what, const void* buf, Count count, Datatype type, int peer,
-                                                        int tag, CommObject* comm) noexcept {
+// A request that says what to send or receive. Unknown types and communicators were refused or are left null,
+// so that the real library names the error.
+__attribute__((always_inline)) inline Request* describe(What what, const void* buf, Count count,
+                                                        Datatype type, int peer, int tag,
+                                                        CommObject* comm) noexcept {
     Request* r = new_request(what);
     r->buf = const_cast<void*>(buf);
     r->count = count;

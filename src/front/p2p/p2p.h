@@ -7,12 +7,12 @@ namespace fermata::front {
 
 struct CommObject;
 
-// Objects room, when the application's last reference to a communicator is gone and the object is unlinked, before it
-// is destroyed: drops pulled messages that nobody can receive any more.
+// Objects room, when the application's last reference to a communicator is gone and the object is unlinked,
+// before it is destroyed: drops pulled messages that nobody can receive any more.
 void p2p_comm_gone(CommObject& comm) noexcept;
 
-// The lock under which all calls into the lower half are made while a checkpoint is pending. The objects room takes it
-// to link and unlink communicators, because a pull walks their list.
+// The lock under which all calls into the lower half are made while a checkpoint is pending. The objects room
+// takes it to link and unlink communicators, because a pull walks their list.
 void p2p_lock() noexcept;
 void p2p_unlock() noexcept;
 

@@ -7,7 +7,8 @@ namespace {
 
 int ready(Call& call, Request* r, int partitions) noexcept {
     if (r == nullptr || r->what != What::partitioned_send || r->state != State::active) return FM_ERR_REQUEST;
-    if (partitions == 0 || __atomic_sub_fetch(&r->partitions->left, partitions, __ATOMIC_ACQ_REL) != 0) return 0;
+    if (partitions == 0 || __atomic_sub_fetch(&r->partitions->left, partitions, __ATOMIC_ACQ_REL) != 0)
+        return 0;
     return begin_send(call, r);
 }
 
@@ -29,14 +30,15 @@ int init(What what, const void* buf, int partitions, Count count, Datatype type,
 
 extern "C" {
 
-int fm_Psend_init(const void* buf, int partitions, Count count, Datatype datatype, int dest, int tag, Comm comm, Info,
-                  mpi::Request* request) {
+int fm_Psend_init(const void* buf, int partitions, Count count, Datatype datatype, int dest, int tag,
+                  Comm comm, Info, mpi::Request* request) {
     Call call("MPI_Psend_init");
-    return call.finish(comm, init(What::partitioned_send, buf, partitions, count, datatype, dest, tag, comm, request));
+    return call.finish(
+        comm, init(What::partitioned_send, buf, partitions, count, datatype, dest, tag, comm, request));
 }
 
-int fm_Precv_init(void* buf, int partitions, Count count, Datatype datatype, int source, int tag, Comm comm, Info,
-                  mpi::Request* request) {
+int fm_Precv_init(void* buf, int partitions, Count count, Datatype datatype, int source, int tag, Comm comm,
+                  Info, mpi::Request* request) {
     Call call("MPI_Precv_init");
     return call.finish(comm, init(What::recv, buf, partitions, count, datatype, source, tag, comm, request));
 }

@@ -1,5 +1,6 @@
-// Partitioned communication (MPI-4) on top of ordinary messages: the whole buffer travels as one message once every
-// partition is marked ready. Correct, and independent of what the real library offers; without its pipelining.
+// Partitioned communication (MPI-4) on top of ordinary messages: the whole buffer travels as one message once
+// every partition is marked ready. Correct, and independent of what the real library offers; without its
+// pipelining.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,11 @@
 // Messages that were pulled out of the lower half before the application asked for them.
 //
-// A checkpoint takes every message that has been sent and not received (the drain), and a rank that waits while
-// a checkpoint converges takes what arrives so that its senders get on. Such a message has matched no posted
-// receive, and it is older than anything the lower half may still deliver on its channel; so every receive and probe
-// looks here first, in the order of arrival, and MPI's order is kept. Entries hold envelope, bytes as packed, and
-// nothing of the lower half except, while the bytes still arrive, the request that brings them.
+// A checkpoint takes every message that has been sent and not received (the drain), and a rank that waits
+// while a checkpoint converges takes what arrives so that its senders get on. Such a message has matched no
+// posted receive, and it is older than anything the lower half may still deliver on its channel; so every
+// receive and probe looks here first, in the order of arrival, and MPI's order is kept. Entries hold
+// envelope, bytes as packed, and nothing of the lower half except, while the bytes still arrive, the request
+// that brings them.
 //
 // The queue takes no lock: callers hold the match lock (see engine.h).
 #pragma once
@@ -13,12 +14,13 @@
 
 namespace fermata::front {
 
-inline constexpr int32_t kAny = INT32_MIN;  // internal wildcard for source or tag, whatever the ABI's value is
+inline constexpr int32_t kAny =
+    INT32_MIN;  // internal wildcard for source or tag, whatever the ABI's value is
 
 struct QueuedMessage {
     QueuedMessage* next;
-    uint64_t comm;     // virtual communicator, as the key of the match
-    int32_t source;    // rank in the communicator (its remote group for inter-communicators)
+    uint64_t comm;   // virtual communicator, as the key of the match
+    int32_t source;  // rank in the communicator (its remote group for inter-communicators)
     int32_t tag;
     int64_t bytes;     // length of `data`
     char* data;        // fm heap; null when bytes == 0

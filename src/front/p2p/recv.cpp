@@ -1,13 +1,13 @@
-// Receives and probes. Pulled messages come first; a thread that waits never stays in the lower half when a checkpoint
-// is pending.
+// Receives and probes. Pulled messages come first; a thread that waits never stays in the lower half when a
+// checkpoint is pending.
 #include "front/p2p/operations.h"
 
 namespace fermata::front {
 namespace {
 
 // A receive that the lower half already works on (the fast path gave up), or one from the start.
-__attribute__((noinline)) int recv_slowly(Call& call, void* buf, Count count, Datatype type, int source, int tag,
-                                          CommObject* c, RealRequest open, Status* status) noexcept {
+__attribute__((noinline)) int recv_slowly(Call& call, void* buf, Count count, Datatype type, int source,
+                                          int tag, CommObject* c, RealRequest open, Status* status) noexcept {
     Request* r = describe(What::recv, buf, count, type, source, tag, c);
     if (open == RealRequest{}) return run_blocking(call, r, status);
     r->flags |= kInternal;
@@ -19,9 +19,10 @@ __attribute__((noinline)) int recv_slowly(Call& call, void* buf, Count count, Da
 
 Status envelope_of(const QueuedMessage* m) noexcept { return Status{m->source, m->tag, 0, 0, m->bytes, 0}; }
 
-// One look for a message, in MPI's order: queue, then the lower half. Slow path, engine's lock held. `message` null:
-// it stays where it is.
-int look(CommObject* c, int source, int tag, bool* found, RealMessage* message, QueuedMessage** queued, Status* status) {
+// One look for a message, in MPI's order: queue, then the lower half. Slow path, engine's lock held.
+// `message` null: it stays where it is.
+int look(CommObject* c, int source, int tag, bool* found, RealMessage* message, QueuedMessage** queued,
+         Status* status) {
     *found = false;
     QueuedMessage* m = message != nullptr ? engine.queue.take(c->uid, match_source(source), match_tag(tag))
                                           : engine.queue.find(c->uid, match_source(source), match_tag(tag));
@@ -41,7 +42,8 @@ int look(CommObject* c, int source, int tag, bool* found, RealMessage* message, 
     return rc;
 }
 
-Message keep_message(Call& call, CommObject* c, RealMessage real, QueuedMessage* queued, const Status& status) noexcept {
+Message keep_message(Call& call, CommObject* c, RealMessage real, QueuedMessage* queued,
+                     const Status& status) noexcept {
     MessageObject* m = new_message(c, status);
     m->queued = queued;
     m->real = queued != nullptr ? 0 : static_cast<uint64_t>(real);
@@ -73,7 +75,8 @@ __attribute__((noinline)) int probe_slowly(Call& call, CommObject* c, int source
     }
 }
 
-int probe_once(Call& call, CommObject* c, int source, int tag, Message* message, int* flag, Status* status) noexcept {
+int probe_once(Call& call, CommObject* c, int source, int tag, Message* message, int* flag,
+               Status* status) noexcept {
     split::ThreadRecord* record = call.record();
     bool found = false;
     {
@@ -109,7 +112,8 @@ int fm_Recv(void* buf, Count count, Datatype datatype, int source, int tag, Comm
         Status own;
         Status* out = status != nullptr || world >= 0 ? status : &own;
         int done = 0;
-        int rc = LOWER(RecvSpin)(buf, count, to_real(datatype), source, tag, real_of(c), &front.attention, &open, out, &done);
+        int rc = LOWER(RecvSpin)(buf, count, to_real(datatype), source, tag, real_of(c), &front.attention,
+                                 &open, out, &done);
         if (__builtin_expect(done != 0, 1)) {
             // A refused argument is no message; a truncated one is.
             if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
@@ -124,7 +128,8 @@ int fm_Recv(void* buf, Count count, Datatype datatype, int source, int tag, Comm
     return call.finish(comm, recv_slowly(call, buf, count, datatype, source, tag, c, open, status));
 }
 
-int fm_Irecv(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm, mpi::Request* request) {
+int fm_Irecv(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm,
+             mpi::Request* request) {
     Call call("MPI_Irecv");
     CommObject* c = find(comm);
     if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
@@ -164,7 +169,8 @@ int fm_Iprobe(int source, int tag, Comm comm, int* flag, Status* status) {
     }
     if (!slow_path()) return call.finish(comm, LOWER(Iprobe)(source, tag, real_of(c), flag, status));
     Status own;
-    return call.finish(comm, probe_once(call, c, source, tag, nullptr, flag, status != nullptr ? status : &own));
+    return call.finish(comm,
+                       probe_once(call, c, source, tag, nullptr, flag, status != nullptr ? status : &own));
 }
 
 int fm_Mprobe(int source, int tag, Comm comm, Message* message, Status* status) {
@@ -216,7 +222,8 @@ int fm_Improbe(int source, int tag, Comm comm, int* flag, Message* message, Stat
 namespace {
 
 // The receive of a matched message as a request. The ledger has counted it.
-int receive_matched(Call& call, void* buf, Count count, Datatype type, Message* message, Request** out) noexcept {
+int receive_matched(Call& call, void* buf, Count count, Datatype type, Message* message,
+                    Request** out) noexcept {
     if (*message == FM_MESSAGE_NO_PROC) {
         Request* r = new_request(What::done);
         proc_null_status(&r->status);

@@ -1,9 +1,9 @@
 // Virtual requests: what was asked, in the image; the real request only while the lower half works on it.
 //
-// Every application request is one object of a pool with a permanent handle, so that starting and finishing an operation
-// pops and pushes a list and nothing else. Persistent requests are virtual altogether: Start starts an ordinary
-// operation. So at a restart exactly two kinds have to be done again: receives that matched nothing (in the order
-// they were posted) and collectives beyond the target.
+// Every application request is one object of a pool with a permanent handle, so that starting and finishing
+// an operation pops and pushes a list and nothing else. Persistent requests are virtual altogether: Start
+// starts an ordinary operation. So at a restart exactly two kinds have to be done again: receives that
+// matched nothing (in the order they were posted) and collectives beyond the target.
 #pragma once
 
 #include "front/core/call.h"
@@ -16,12 +16,12 @@ enum class What : uint8_t {
     none,
     send,
     recv,
-    collective,   // non-blocking collective: `collective` is its record
-    generalized,  // `generalized`
-    sendrecv,     // two operations: `parts`
+    collective,        // non-blocking collective: `collective` is its record
+    generalized,       // `generalized`
+    sendrecv,          // two operations: `parts`
     partitioned_send,  // an ordinary send once all partitions are ready: `partitions`
-    foreign,  // some other operation of the real library
-    done,     // complete since it was made
+    foreign,           // some other operation of the real library
+    done,              // complete since it was made
 };
 enum class State : uint8_t {
     free,      // in the pool
@@ -113,8 +113,8 @@ void strip_request(Request* r) noexcept;
 // Drops references, frees what hangs on it, back to the pool.
 __attribute__((always_inline)) inline void release_request(Request* r) noexcept {
     // The usual one: a send or receive of a predefined type on MPI_COMM_WORLD, with nothing hanging on it.
-    bool plain = (r->what == What::send || r->what == What::recv) && r->collective == nullptr && r->type != nullptr &&
-                 r->type->predefined && r->comm != nullptr && r->comm->predefined;
+    bool plain = (r->what == What::send || r->what == What::recv) && r->collective == nullptr &&
+                 r->type != nullptr && r->type->predefined && r->comm != nullptr && r->comm->predefined;
     if (__builtin_expect(!plain, 0)) strip_request(r);
     bool shared = front.threads != 0;
     if (__builtin_expect(shared, 0)) request_pool.lock.lock();

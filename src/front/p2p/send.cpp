@@ -1,20 +1,22 @@
-// Sends. A blocking send on the fast path is the real one: the thread may be held in the lower half, where the peer's
-// pull sets it free. While a checkpoint is pending it is a non-blocking one and a wait that can be stopped.
+// Sends. A blocking send on the fast path is the real one: the thread may be held in the lower half, where
+// the peer's pull sets it free. While a checkpoint is pending it is a non-blocking one and a wait that can be
+// stopped.
 #include "front/p2p/operations.h"
 
 namespace fermata::front {
 namespace {
 
-__attribute__((noinline)) int send_slowly(Call& call, SendMode mode, const void* buf, Count count, Datatype type, int dest,
-                                          int tag, CommObject* c) noexcept {
+__attribute__((noinline)) int send_slowly(Call& call, SendMode mode, const void* buf, Count count,
+                                          Datatype type, int dest, int tag, CommObject* c) noexcept {
     Request* r = describe(What::send, buf, count, type, dest, tag, c);
     r->mode = mode;
     return run_blocking(call, r, nullptr);
 }
 
 template <SendMode mode>
-__attribute__((always_inline)) inline int blocking_send(Call& call, const void* buf, Count count, Datatype type, int dest,
-                                                        int tag, Comm comm) noexcept {
+__attribute__((always_inline)) inline int blocking_send(Call& call, const void* buf, Count count,
+                                                        Datatype type, int dest, int tag,
+                                                        Comm comm) noexcept {
     CommObject* c = find(comm);
     if (__builtin_expect(c == nullptr, 0)) return FM_ERR_COMM;
     if (slow_path()) return send_slowly(call, mode, buf, count, type, dest, tag, c);
@@ -31,9 +33,9 @@ __attribute__((always_inline)) inline int blocking_send(Call& call, const void* 
     return rc;
 }
 
-__attribute__((always_inline)) inline int immediate_send(Call& call, SendMode mode, const void* buf, Count count,
-                                                         Datatype type, int dest, int tag, Comm comm,
-                                                         mpi::Request* request) noexcept {
+__attribute__((always_inline)) inline int immediate_send(Call& call, SendMode mode, const void* buf,
+                                                         Count count, Datatype type, int dest, int tag,
+                                                         Comm comm, mpi::Request* request) noexcept {
     CommObject* c = find(comm);
     if (__builtin_expect(c == nullptr, 0)) return FM_ERR_COMM;
     Request* r = describe(What::send, buf, count, type, dest, tag, c);
@@ -43,8 +45,8 @@ __attribute__((always_inline)) inline int immediate_send(Call& call, SendMode mo
     return rc;
 }
 
-int persistent(What what, SendMode mode, const void* buf, Count count, Datatype type, int peer, int tag, Comm comm,
-               mpi::Request* request) noexcept {
+int persistent(What what, SendMode mode, const void* buf, Count count, Datatype type, int peer, int tag,
+               Comm comm, mpi::Request* request) noexcept {
     CommObject* c = find(comm);
     if (c == nullptr) return FM_ERR_COMM;
     if (find(type) == nullptr) return FM_ERR_TYPE;
@@ -89,42 +91,56 @@ int fm_Bsend(const void* buf, Count count, Datatype datatype, int dest, int tag,
     return call.finish(comm, rc);
 }
 
-int fm_Isend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+int fm_Isend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
+             mpi::Request* request) {
     Call call("MPI_Isend");
     return call.finish(comm, immediate_send(call, kStandard, buf, count, datatype, dest, tag, comm, request));
 }
-int fm_Issend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+int fm_Issend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
+              mpi::Request* request) {
     Call call("MPI_Issend");
-    return call.finish(comm, immediate_send(call, kSynchronous, buf, count, datatype, dest, tag, comm, request));
+    return call.finish(comm,
+                       immediate_send(call, kSynchronous, buf, count, datatype, dest, tag, comm, request));
 }
-int fm_Irsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+int fm_Irsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
+              mpi::Request* request) {
     Call call("MPI_Irsend");
     return call.finish(comm, immediate_send(call, kReady, buf, count, datatype, dest, tag, comm, request));
 }
-int fm_Ibsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+int fm_Ibsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
+              mpi::Request* request) {
     Call call("MPI_Ibsend");
     return call.finish(comm, immediate_send(call, kBuffered, buf, count, datatype, dest, tag, comm, request));
 }
 
-int fm_Send_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+int fm_Send_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
+                 mpi::Request* request) {
     Call call("MPI_Send_init");
-    return call.finish(comm, persistent(What::send, kStandard, buf, count, datatype, dest, tag, comm, request));
+    return call.finish(comm,
+                       persistent(What::send, kStandard, buf, count, datatype, dest, tag, comm, request));
 }
-int fm_Ssend_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+int fm_Ssend_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
+                  mpi::Request* request) {
     Call call("MPI_Ssend_init");
-    return call.finish(comm, persistent(What::send, kSynchronous, buf, count, datatype, dest, tag, comm, request));
+    return call.finish(comm,
+                       persistent(What::send, kSynchronous, buf, count, datatype, dest, tag, comm, request));
 }
-int fm_Rsend_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+int fm_Rsend_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
+                  mpi::Request* request) {
     Call call("MPI_Rsend_init");
     return call.finish(comm, persistent(What::send, kReady, buf, count, datatype, dest, tag, comm, request));
 }
-int fm_Bsend_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm, mpi::Request* request) {
+int fm_Bsend_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
+                  mpi::Request* request) {
     Call call("MPI_Bsend_init");
-    return call.finish(comm, persistent(What::send, kBuffered, buf, count, datatype, dest, tag, comm, request));
+    return call.finish(comm,
+                       persistent(What::send, kBuffered, buf, count, datatype, dest, tag, comm, request));
 }
-int fm_Recv_init(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm, mpi::Request* request) {
+int fm_Recv_init(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm,
+                 mpi::Request* request) {
     Call call("MPI_Recv_init");
-    return call.finish(comm, persistent(What::recv, kStandard, buf, count, datatype, source, tag, comm, request));
+    return call.finish(comm,
+                       persistent(What::recv, kStandard, buf, count, datatype, source, tag, comm, request));
 }
 
 }  // extern "C"

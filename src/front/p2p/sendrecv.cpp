@@ -5,7 +5,8 @@ namespace fermata::front {
 namespace {
 
 // The data of a replaced buffer, packed, so that it can be sent while the buffer receives.
-char* packed_copy(Call& call, const void* buf, Count count, Datatype type, CommObject* c, Count* bytes, int* rc) noexcept {
+char* packed_copy(Call& call, const void* buf, Count count, Datatype type, CommObject* c, Count* bytes,
+                  int* rc) noexcept {
     TypeObject* t = find(type);
     *bytes = 0;
     if (t == nullptr || count < 0) {
@@ -29,11 +30,11 @@ char* packed_copy(Call& call, const void* buf, Count count, Datatype type, CommO
     return nullptr;
 }
 
-// Both as requests. `in`, `out`: what a fast path has already started and not finished; `received`: it has finished
-// the receive, whose status is in *status.
-int sendrecv_slowly(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf,
-                    Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c, bool started,
-                    RealRequest in, RealRequest out, Status* status) noexcept {
+// Both as requests. `in`, `out`: what a fast path has already started and not finished; `received`: it has
+// finished the receive, whose status is in *status.
+int sendrecv_slowly(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest,
+                    int sendtag, void* recvbuf, Count recvcount, Datatype recvtype, int source, int recvtag,
+                    CommObject* c, bool started, RealRequest in, RealRequest out, Status* status) noexcept {
     clock::Slot& slot = slot_of(call.record());
     Request* recv = describe(What::recv, recvbuf, recvcount, recvtype, source, recvtag, c);
     Request* send = describe(What::send, sendbuf, sendcount, sendtype, dest, sendtag, c);
@@ -74,13 +75,14 @@ int sendrecv_slowly(Call& call, const void* sendbuf, Count sendcount, Datatype s
     return recv_error != 0 ? recv_error : send_error;
 }
 
-int sendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf,
-             Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c, Status* status) noexcept {
+int sendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag,
+             void* recvbuf, Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c,
+             Status* status) noexcept {
     Status own{};
     if (status == nullptr) status = &own;
     if (slow_path())
-        return sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
-                               c, false, {}, {}, status);
+        return sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                               recvtype, source, recvtag, c, false, {}, {}, status);
     clock::Slot& slot = slot_of(call.record());
     int32_t to = c->world_of(dest);
     call.record()->waiting_for = c->world_of(source);
@@ -88,8 +90,9 @@ int sendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype
     RealRequest reqs[2] = {};
     int done = 0;
     status->error = 0;
-    int rc = LOWER(SendrecvSpin)(sendbuf, sendcount, to_real(sendtype), dest, sendtag, recvbuf, recvcount, to_real(recvtype),
-                                 source, recvtag, real_of(c), &front.attention, reqs, status, &done);
+    int rc = LOWER(SendrecvSpin)(sendbuf, sendcount, to_real(sendtype), dest, sendtag, recvbuf, recvcount,
+                                 to_real(recvtype), source, recvtag, real_of(c), &front.attention, reqs,
+                                 status, &done);
     if (__builtin_expect(done != 0, 1)) {
         if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
             count_received(slot, c->world_of(status->source));
@@ -97,14 +100,14 @@ int sendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype
             uncount_sent(slot, to);
         return rc;
     }
-    return sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, c,
-                           true, reqs[0], reqs[1], status);
+    return sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                           source, recvtag, c, true, reqs[0], reqs[1], status);
 }
 
 // A request of two parts.
-int isendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf,
-              Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c, char* copy,
-              mpi::Request* request) noexcept {
+int isendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag,
+              void* recvbuf, Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c,
+              char* copy, mpi::Request* request) noexcept {
     Request* recv = describe(What::recv, recvbuf, recvcount, recvtype, source, recvtag, c);
     recv->flags |= kInternal;
     int rc = begin(call, recv);
@@ -137,17 +140,17 @@ int isendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtyp
 
 extern "C" {
 
-int fm_Sendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf, Count recvcount,
-                Datatype recvtype, int source, int recvtag, Comm comm, Status* status) {
+int fm_Sendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf,
+                Count recvcount, Datatype recvtype, int source, int recvtag, Comm comm, Status* status) {
     Call call("MPI_Sendrecv");
     CommObject* c = find(comm);
     if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
-    return call.finish(comm, sendrecv(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-                                      recvtag, c, status));
+    return call.finish(comm, sendrecv(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                      recvtype, source, recvtag, c, status));
 }
 
-int fm_Sendrecv_replace(void* buf, Count count, Datatype type, int dest, int sendtag, int source, int recvtag, Comm comm,
-                        Status* status) {
+int fm_Sendrecv_replace(void* buf, Count count, Datatype type, int dest, int sendtag, int source, int recvtag,
+                        Comm comm, Status* status) {
     Call call("MPI_Sendrecv_replace");
     CommObject* c = find(comm);
     if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
@@ -155,23 +158,25 @@ int fm_Sendrecv_replace(void* buf, Count count, Datatype type, int dest, int sen
     Count bytes;
     char* copy = packed_copy(call, buf, count, type, c, &bytes, &rc);
     if (copy != nullptr) {
-        rc = sendrecv(call, copy, bytes, FM_PACKED, dest, sendtag, buf, count, type, source, recvtag, c, status);
+        rc = sendrecv(call, copy, bytes, FM_PACKED, dest, sendtag, buf, count, type, source, recvtag, c,
+                      status);
         fm_free(copy);
     }
     return call.finish(comm, rc);
 }
 
-int fm_Isendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf, Count recvcount,
-                 Datatype recvtype, int source, int recvtag, Comm comm, mpi::Request* request) {
+int fm_Isendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag,
+                 void* recvbuf, Count recvcount, Datatype recvtype, int source, int recvtag, Comm comm,
+                 mpi::Request* request) {
     Call call("MPI_Isendrecv");
     CommObject* c = find(comm);
     if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
-    return call.finish(comm, isendrecv(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-                                       recvtag, c, nullptr, request));
+    return call.finish(comm, isendrecv(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                       recvtype, source, recvtag, c, nullptr, request));
 }
 
-int fm_Isendrecv_replace(void* buf, Count count, Datatype type, int dest, int sendtag, int source, int recvtag, Comm comm,
-                         mpi::Request* request) {
+int fm_Isendrecv_replace(void* buf, Count count, Datatype type, int dest, int sendtag, int source,
+                         int recvtag, Comm comm, mpi::Request* request) {
     Call call("MPI_Isendrecv_replace");
     CommObject* c = find(comm);
     if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
@@ -179,7 +184,8 @@ int fm_Isendrecv_replace(void* buf, Count count, Datatype type, int dest, int se
     Count bytes;
     char* copy = packed_copy(call, buf, count, type, c, &bytes, &rc);
     if (copy != nullptr)
-        rc = isendrecv(call, copy, bytes, FM_PACKED, dest, sendtag, buf, count, type, source, recvtag, c, copy, request);
+        rc = isendrecv(call, copy, bytes, FM_PACKED, dest, sendtag, buf, count, type, source, recvtag, c,
+                       copy, request);
     return call.finish(comm, rc);
 }
 

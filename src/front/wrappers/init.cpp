@@ -1,5 +1,5 @@
-// Beginning and end of MPI in the application. The real library is initialised before the application runs and ends after
-// it; what happens here is the application's view of it.
+// Beginning and end of MPI in the application. The real library is initialised before the application runs
+// and ends after it; what happens here is the application's view of it.
 #include "clock/clock.h"
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
@@ -15,8 +15,9 @@ int initialize(Call& call, int required, int* provided) noexcept {
     if (front.life != Life::before) return FM_ERR_OTHER;
     if (required < FM_THREAD_SINGLE || required > FM_THREAD_MULTIPLE) return FM_ERR_ARG;
     note_record(call.record());
-    // The lower half may have more than was asked for; less only if the library was built so. The agent needs its own
-    // turn in the library, so the lower half asks for serialized at least whatever the application wants.
+    // The lower half may have more than was asked for; less only if the library was built so. The agent needs
+    // its own turn in the library, so the lower half asks for serialized at least whatever the application
+    // wants.
     front.thread_level = required < front.library_level ? required : front.library_level;
     if (front.thread_level >= FM_THREAD_MULTIPLE) {
         front.threads = 1;
@@ -29,8 +30,8 @@ int initialize(Call& call, int required, int* provided) noexcept {
     return 0;
 }
 
-// Waiting for all ranks: outside of MPI's own operations, so a checkpoint may come, and messages to this rank are taken
-// so that their senders get here too.
+// Waiting for all ranks: outside of MPI's own operations, so a checkpoint may come, and messages to this rank
+// are taken so that their senders get here too.
 void wait_for_all(Call& call) noexcept {
     Waiter waiter(call);
     uint32_t turns = 0;
@@ -61,8 +62,9 @@ void finish() noexcept {
     bridge()->finish_mpi();
 }
 
-// A program that never used MPI: the real library has been initialised all the same, and launchers take an exit without
-// MPI_Finalize for a crash. One that used it and did not finalize is left to the launcher, as natively.
+// A program that never used MPI: the real library has been initialised all the same, and launchers take an
+// exit without MPI_Finalize for a crash. One that used it and did not finalize is left to the launcher, as
+// natively.
 __attribute__((destructor(101))) void end_of_program() {
     if (fermata_upper.bridge == nullptr || front.life != Life::before) return;
     Call call("exit");

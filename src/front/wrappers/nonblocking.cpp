@@ -103,7 +103,8 @@ int start_collective(Call& call, Request* r) noexcept {
         record->user[kMode] = mode;
     }
     SlowGuard guard(record);
-    return r->collective->issue(r->collective, real_of(r->comm), reinterpret_cast<mpi::RealRequest*>(&r->real));
+    return r->collective->issue(r->collective, real_of(r->comm),
+                                reinterpret_cast<mpi::RealRequest*>(&r->real));
 }
 
 int begin_collective(Call& call, CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept {
@@ -132,13 +133,15 @@ int init_collective(CommObject* comm, CollectiveRecord* record, mpi::Request* re
     return 0;
 }
 
-// ---- the two-phase protocol's barrier: for comparison with the collective clock -----------------------------------
+// ---- the two-phase protocol's barrier: for comparison with the collective clock
+// -----------------------------------
 
 void CollectiveScope::barrier_first(clock::Slot&) noexcept {
     if (comm_ == nullptr) return;
-    CollectiveRecord* record = new_collective(
-        [](CollectiveRecord*, mpi::RealComm comm, mpi::RealRequest* request) { return LOWER(Ibarrier)(comm, request); },
-        "MPI_Ibarrier");
+    CollectiveRecord* record =
+        new_collective([](CollectiveRecord*, mpi::RealComm comm,
+                          mpi::RealRequest* request) { return LOWER(Ibarrier)(comm, request); },
+                       "MPI_Ibarrier");
     Request* r = new_request(What::collective);
     r->flags |= kInternal;
     r->comm = comm_;

@@ -1,9 +1,9 @@
 // Non-blocking collectives: the record from which one can be issued again.
 //
-// The generated wrapper of MPI_Iallreduce builds a record: a copy of its arguments (arrays included, handles as
-// objects with a reference) and the function that issues them. The collective clock counts the instance when its
-// completion is *told to the application*, so an instance beyond the target of a checkpoint has been told to nobody
-// and is simply issued again after a restart.
+// The generated wrapper of MPI_Iallreduce builds a record: a copy of its arguments (arrays included, handles
+// as objects with a reference) and the function that issues them. The collective clock counts the instance
+// when its completion is *told to the application*, so an instance beyond the target of a checkpoint has been
+// told to nobody and is simply issued again after a restart.
 #pragma once
 
 #include "clock/clock.h"
@@ -32,7 +32,8 @@ struct CollectiveRecord {
     alignas(16) char args[112];
 };
 
-// ---- for the generated wrappers: how a record is filled -----------------------------------------------------------
+// ---- for the generated wrappers: how a record is filled
+// -----------------------------------------------------------
 
 CollectiveRecord* new_collective(IssueFunction issue, const char* name) noexcept;
 void release_collective(CollectiveRecord* record) noexcept;
@@ -57,13 +58,16 @@ inline mpi::RealOp real_word_of(const OpObject* op) noexcept {
 
 // Lengths of array arguments.
 inline int peers_of(const CommObject* c) noexcept { return c->inter ? c->remote_size : c->size; }
-inline bool is_root(const CommObject* c, int root) noexcept { return c->inter ? root == mpi::FM_ROOT : root == c->rank; }
+inline bool is_root(const CommObject* c, int root) noexcept {
+    return c->inter ? root == mpi::FM_ROOT : root == c->rank;
+}
 int indegree_of(const CommObject* c) noexcept;
 int outdegree_of(const CommObject* c) noexcept;
 
 // The request of MPI_Ixxx: counts the instance and issues it.
 int begin_collective(Call& call, CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept;
-// The request of MPI_Xxx_init: nothing happens yet (it need not talk to the others: Start starts an ordinary one).
+// The request of MPI_Xxx_init: nothing happens yet (it need not talk to the others: Start starts an ordinary
+// one).
 int init_collective(CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept;
 // A persistent one begins.
 int start_collective(Call& call, Request* r) noexcept;

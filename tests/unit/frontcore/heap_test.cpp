@@ -48,7 +48,8 @@ TEST(FrontHeap, RandomLife) {
             }
             live[at] = {size, fill};
         } else {
-            auto it = std::next(live.begin(), static_cast<long>(random() % std::min<size_t>(live.size(), 50)));
+            auto it =
+                std::next(live.begin(), static_cast<long>(random() % std::min<size_t>(live.size(), 50)));
             for (size_t i = 0; i < it->second.size; i += 97) ASSERT_EQ(it->first[i], it->second.fill);
             fm_free(it->first);
             live.erase(it);

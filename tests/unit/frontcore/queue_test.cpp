@@ -75,7 +75,8 @@ TEST(MessageQueue, BehavesAsAListThatIsSearchedFromTheFront) {
         QueuedMessage* expected = nullptr;
         for (auto it = model.begin(); it != model.end(); ++it) {
             QueuedMessage* m = *it;
-            if (m->comm != comm || (source != kAny && m->source != source) || (tag != kAny && m->tag != tag)) continue;
+            if (m->comm != comm || (source != kAny && m->source != source) || (tag != kAny && m->tag != tag))
+                continue;
             expected = m;
             model.erase(it);
             break;
