@@ -81,6 +81,12 @@ static_assert(fermata::split::threads::kStopSignal == 64, "the number stands in 
 namespace fermata::split::threads {
 namespace {
 
+// glibc's own helper threads (timers with SIGEV_THREAD, aio, mq_notify) block every signal but this one, out
+// of reach of our interposers. It is borrowed for them while a stop is under way; its own use is setuid() in
+// threaded programs.
+constexpr int kSetxid = 33;
+volatile uint32_t g_setxid_sent;  // in this stop
+
 std::atomic<uint32_t> g_progress;  // moves whenever a thread was captured or told
 volatile uint32_t g_stop_count;
 XstateLayout g_layout;
@@ -177,6 +183,12 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
         raw::futex_wait(&record->run, static_cast<uint32_t>(Run::stopped));
     exchange_run(record, Run::stopped, Run::running);
     record->context = nullptr;
+    // Sent twice, the second would meet glibc's handler, which expects a setuid() under way and crashes.
+    static const raw::SignalSet kBorrowed = raw::signal_bit(kSetxid);
+    static const timespec kNow = {0, 0};
+    if (g_setxid_sent != 0)
+        while (raw::call(SYS_rt_sigtimedwait, raw::word(&kBorrowed), 0, raw::word(&kNow), 8) > 0) {
+        }
     undo_rewind_if_signalled(saved.restarted_call, frame);
 }
 
@@ -226,10 +238,6 @@ struct Signalled {
 uint64_t g_stop_began;
 std::vector<Signalled> g_signalled;  // agent only; empty while nothing is asked
 
-// glibc's own helper threads (timers with SIGEV_THREAD, aio, mq_notify) block every signal but this one, out
-// of reach of our interposers. It is borrowed for them while a stop is under way; its own use is setuid() in
-// threaded programs.
-constexpr int kSetxid = 33;
 raw::KernelSigaction g_setxid_action;
 bool g_setxid_borrowed;
 
@@ -262,6 +270,8 @@ void signal_thread(ThreadRecord* record, int tid, uint64_t now) {
         if ((blocked & raw::signal_bit(kStopSignal)) != 0 && (blocked & raw::signal_bit(kSetxid)) == 0) {
             borrow_setxid();
             number = kSetxid;
+            g_setxid_sent = 1;
+            known->next = now + 1'000'000'000;
         }
     }
     raw::call(SYS_tgkill, raw::getpid(), tid, number);
@@ -343,6 +353,7 @@ void want_stop() {
     collect_ended_threads();
     g_signalled.clear();
     g_stop_began = now_ns();
+    g_setxid_sent = 0;
     g_stop_count = g_stop_count + 1;
     __atomic_store_n(&fermata_stop_wanted, 1, __ATOMIC_SEQ_CST);
 }
@@ -504,8 +515,8 @@ std::vector<std::string> describe_stopped_threads() {
         errno = 0;
         saved.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(record.tid));
         saved.timer_slack = std::atoi(task_file(record.tid, "timerslack_ns").c_str());
-        saved.pending =
-            status_mask(task_file(record.tid, "status"), "SigPnd:") & ~raw::signal_bit(kStopSignal);
+        saved.pending = status_mask(task_file(record.tid, "status"), "SigPnd:") &
+                        ~(raw::signal_bit(kStopSignal) | raw::signal_bit(kSetxid));
         if (saved.policy == 6 /* SCHED_DEADLINE */) {
             warnings.push_back("thread " + std::string(saved.name) +
                                " has deadline scheduling: it comes back with the normal policy");
