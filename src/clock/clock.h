@@ -324,6 +324,7 @@ class RankClock {
     struct Peer {
         Rank rank;
         uint64_t count;
+        uint32_t times;  // how often it has grown in this epoch
     };
     struct Licensor {
         Rank rank;
@@ -350,6 +351,7 @@ class RankClock {
     void approve(Comm& c, Slot& s, Instance k, Gate kind);
     bool is_needy() const;
     bool serves(const Slot& s) const;
+    bool sends_for(const Slot& s, const Peer& peer) const;
     bool may_act(const Slot& s) const;
     bool act(Slot& s);  // may_act, and pays for it
     bool has_round(const Slot& s) const;

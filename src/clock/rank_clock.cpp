@@ -205,9 +205,25 @@ bool RankClock::serves(const Slot& s) const {
             c->entered.load(std::memory_order_acquire) < c->target)
             return true;
     for (const Peer& peer : channel_targets_)
-        if (__atomic_load_n(&s.sent[peer.rank], __ATOMIC_RELAXED) != 0 && sent_total(peer.rank) < peer.count)
+        if (__atomic_load_n(&s.sent[peer.rank], __ATOMIC_RELAXED) != 0 &&
+            sent_total(peer.rank) < peer.count && sends_for(s, peer))
             return true;
     return false;
+}
+
+// Several threads send to this peer, and a demand does not say whose message it wants. A thread that is not
+// meant can meet it every time, and raise targets on its way, for ever (explorer, seeds 288002 and 288169).
+// So when one peer asks again and again, half of the threads answer, another half each time and after each
+// stall.
+bool RankClock::sends_for(const Slot& s, const Peer& peer) const {
+    if (peer.times <= 8) return true;
+    int senders = 0;
+    for (int i = 0; i < slots_end_; i++) {
+        const Slot* other = slots_[i].load(std::memory_order_relaxed);
+        senders += other && __atomic_load_n(&other->sent[peer.rank], __ATOMIC_RELAXED) != 0;
+    }
+    uint64_t turn = peer.count + stalls_;
+    return senders <= 1 || passes_for(s, peer.rank, static_cast<uint32_t>(3 + turn % 1'000'000)) != 0;
 }
 
 bool RankClock::may_act(const Slot& s) const { return serves(s) || (has_round(s) && is_needy()); }
@@ -459,7 +475,7 @@ void RankClock::need_message(Slot& s, Rank source) {
         Peer* known = std::find_if(demanded_.begin(), demanded_.end(),
                                    [source](const Peer& peer) { return peer.rank == source; });
         if (known == demanded_.end()) {
-            demanded_.push(arena_, Peer{source, 0});
+            demanded_.push(arena_, Peer{source, 0, 0});
             known = demanded_.end() - 1;
         }
         if (known->count >= count || !act(s)) return;
@@ -590,9 +606,10 @@ bool RankClock::inbox(const void* bytes, size_t size, const char** why) {
                     Peer* known = std::find_if(channel_targets_.begin(), channel_targets_.end(),
                                                [to](const Peer& peer) { return peer.rank == to; });
                     if (known == channel_targets_.end()) {
-                        channel_targets_.push(arena_, Peer{to, 0});
+                        channel_targets_.push(arena_, Peer{to, 0, 0});
                         known = channel_targets_.end() - 1;
                     }
+                    if (n > known->count) known->times++;
                     known->count = std::max(known->count, n);
                 } else if (what == News::licence || what == News::revoke) {
                     Rank from = r.rank();
@@ -744,7 +761,8 @@ void RankClock::look_for_stall(uint64_t now_ns) {
         bool inside = false;
         for (int i = 0; i < slots_end_; i++) {
             const Slot* s = slots_[i].load(std::memory_order_relaxed);
-            inside |= s && __atomic_load_n(&s->sent[peer.rank], __ATOMIC_RELAXED) != 0 && in_mpi(i);
+            inside |= s && __atomic_load_n(&s->sent[peer.rank], __ATOMIC_RELAXED) != 0 &&
+                      sends_for(*s, peer) && in_mpi(i);
         }
         stamp += sent;
         if (sent == 0) somebody_known = false;
