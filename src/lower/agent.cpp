@@ -30,12 +30,6 @@ constexpr long kIdleTick = 1'000'000'000;  // ns; only to notice threads that ha
 // One attempt to stop all threads; between attempts the agent pulls messages, so that senders come out.
 constexpr uint64_t kStopSlice = 2'000'000;  // ns
 
-uint64_t now() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
 uint32_t generation_number(const std::string& name) {
     uint32_t number = 0;
     auto dash = name.rfind('-');
@@ -141,7 +135,7 @@ void Agent::handle(const wire::Message& message) {
 
 void Agent::tick() {
     if (stage_ == Stage::idle || !the_upper()) return;
-    if (stage_ == Stage::converge) the_upper()->poll(now());
+    if (stage_ == Stage::converge) the_upper()->poll(monotonic_ns());
     clock_out();
     if (stage_ == Stage::freeze) try_freeze();
 }
@@ -182,7 +176,7 @@ void Agent::freeze(const wire::Freeze& m) {
 
 void Agent::try_freeze() {
     if (!frozen_) {
-        threads::StopReport report = threads::stop_all(now() + kStopSlice);
+        threads::StopReport report = threads::stop_all(monotonic_ns() + kStopSlice);
         split::DrainReport drained{};
         the_upper()->drain(&drained);
         if (!report.stopped) {
@@ -214,12 +208,16 @@ void Agent::save(const wire::Save& m) {
     answer.epoch = m.epoch;
     answer.rank = task_.facts.rank;
     answer.file = fmt::format("rank-{:06}.img", task_.facts.rank);
-    uint64_t start = now();
+    uint64_t start = monotonic_ns();
     try {
         image::Identity identity{task_.job, generation_number(m.generation),
                                  static_cast<uint32_t>(task_.facts.rank),
                                  static_cast<uint32_t>(task_.facts.size)};
+        if (int code = the_upper()->before_save())
+            fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
+                 code);
         SavedImage saved = save_image(m.directory + "/" + answer.file, identity, task_.program);
+        answer.suspend_us = (saved.writing_since - start) / 1000;
         answer.bytes = saved.summary.bytes;
         answer.checksum = saved.summary.checksum.hex();
         for (const std::string& line : saved.warnings)
@@ -227,7 +225,6 @@ void Agent::save(const wire::Save& m) {
     } catch (const std::exception& error) {
         answer.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
     }
-    answer.suspend_us = (now() - start) / 1000;
     link_.send(answer);
 }
 

@@ -87,6 +87,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty()) fail("{}", check.error);
     make_bridge(facts, check.binary, config.restarts);
+    the_bridge()->protocol = ::strdup(config.protocol.c_str());  // for the life of the process
     threads::create_table();
     split::process::note_inherited();
     threads::install_stop_handler();
@@ -111,6 +112,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     LoadedImage image = load_image(path, facts.rank, facts.size);
     threads::install_stop_handler();
     make_bridge(facts, image.program, config.restarts);
+    the_bridge()->protocol = ::strdup(config.protocol.c_str());
     set_upper(image.upper);
     image.upper->bridge = the_bridge();
     if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", path, why);

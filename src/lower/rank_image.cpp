@@ -1,5 +1,6 @@
 #include "lower/rank_image.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -80,6 +81,12 @@ split::process::Limits limits() { return {split::lower_descriptor_base()}; }
 
 }  // namespace
 
+uint64_t monotonic_ns() {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
 SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program) {
     SavedImage saved;
     saved.warnings = split::threads::describe_stopped_threads();
@@ -90,6 +97,7 @@ SavedImage save_image(const std::string& path, const image::Identity& identity, 
     split::MemoryTable table = split::collect_memory();
     // For people, and for tests that compare it with the table without using our code.
     std::string maps = read_file("/proc/self/maps");
+    saved.writing_since = monotonic_ns();
     image::Writer writer(path, identity);
     try {
         std::string memory = split::encode(table);
