@@ -67,7 +67,7 @@ def prepare(case, cwd):
 
 def take_checkpoint(case, job, reference, when, cwd, rng):
     """Waits for the line of output at fraction `when` of the run, a little longer, and takes a checkpoint."""
-    wanted = int(when * len(reference))
+    wanted = max(1, int(when * len(reference)))
     if case.result_file:
         time.sleep(when * case.duration)
     else:
