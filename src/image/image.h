@@ -20,6 +20,9 @@ inline constexpr uint64_t kPage = 4096;
 inline constexpr uint64_t kChunk =
     4 << 20;  // large enough for the storage's speed, small enough to name a fault
 
+// Of one rank's image, inside the directory of its generation.
+std::string image_name(uint32_t rank);
+
 struct Checksum {
     std::array<uint8_t, 16> bytes{};
     bool operator==(const Checksum&) const = default;

@@ -6,6 +6,8 @@
 
 namespace fermata::image {
 
+std::string image_name(uint32_t rank) { return fmt::format("rank-{:06}.img", rank); }
+
 Checksum checksum_of(const void* data, size_t size) {
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, size));

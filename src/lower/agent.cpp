@@ -8,6 +8,7 @@
 
 #include <charconv>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "lower/rank_image.h"
@@ -207,7 +208,7 @@ void Agent::save(const wire::Save& m) {
     wire::Saved answer;
     answer.epoch = m.epoch;
     answer.rank = task_.facts.rank;
-    answer.file = fmt::format("rank-{:06}.img", task_.facts.rank);
+    answer.file = image::image_name(static_cast<uint32_t>(task_.facts.rank));
     uint64_t start = monotonic_ns();
     try {
         image::Identity identity{task_.job, generation_number(m.generation),

@@ -70,7 +70,7 @@ uint64_t job_number(const std::string& job_id) {
 }
 
 std::string image_path(const job::AgentConfig& config, int rank) {
-    return fmt::format("{}/rank-{:06}.img", config.restore, rank);
+    return config.restore + "/" + image::image_name(static_cast<uint32_t>(rank));
 }
 
 // The parts of a start that come before anybody knows whether it is a first one.

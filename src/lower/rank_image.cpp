@@ -1,11 +1,11 @@
 #include "lower/rank_image.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "lower/services.h"
@@ -80,12 +80,6 @@ class ChunkStream {
 split::process::Limits limits() { return {split::lower_descriptor_base()}; }
 
 }  // namespace
-
-uint64_t monotonic_ns() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
 
 SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program) {
     SavedImage saved;

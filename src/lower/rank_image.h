@@ -9,8 +9,6 @@
 
 namespace fermata::lower {
 
-uint64_t monotonic_ns();
-
 struct SavedImage {
     image::Summary summary;
     uint64_t writing_since = 0;  // monotonic_ns() when all was known and only writing was left

@@ -32,7 +32,6 @@ std::optional<uint32_t> number_of(const std::string& name) {
 }  // namespace
 
 std::string generation_name(uint32_t number) { return fmt::format("gen-{:06}", number); }
-std::string image_name(uint32_t rank) { return fmt::format("rank-{:06}.img", rank); }
 
 Store Store::for_reading(const std::string& directory) {
     std::error_code error;

@@ -45,7 +45,6 @@ struct GenerationInfo {
 };
 
 std::string generation_name(uint32_t number);
-std::string image_name(uint32_t rank);
 
 class Store {
   public:

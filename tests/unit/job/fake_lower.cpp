@@ -54,7 +54,7 @@ struct Rank {
         if (marked("FAKE_DIE", phase)) ::kill(::getpid(), SIGKILL);
         return !marked("FAKE_HANG", phase);
     }
-    std::string file() const { return fmt::format("rank-{:06}.img", rank); }
+    std::string file() const { return image::image_name(static_cast<uint32_t>(rank)); }
 
     void make_clock() {
         clock::Options options;

@@ -31,8 +31,8 @@ class StoreTest : public testing::Test {
         manifest.command = {"/usr/bin/lmp", "-in", "in.\xff\"melt"};
         manifest.phases = {{"save", 0.25}};
         for (unsigned rank = 0; rank < ranks; ++rank) {
-            std::ofstream(pending.directory + "/" + image_name(rank)) << std::string(100 + rank, 'x');
-            manifest.images.push_back({rank, image_name(rank), 100 + rank, "00"});
+            std::ofstream(pending.directory + "/" + image::image_name(rank)) << std::string(100 + rank, 'x');
+            manifest.images.push_back({rank, image::image_name(rank), 100 + rank, "00"});
         }
         return manifest;
     }
@@ -74,10 +74,10 @@ TEST_F(StoreTest, AMissingOrShortImageIsReportedAndTheOneBeforeTakenWhenAsked) {
     Store store = Store::for_writing(directory_);
     commit_one(store);
     commit_one(store);
-    fs::resize_file(store.choose({}, false).directory + "/" + image_name(1), 50);
+    fs::resize_file(store.choose({}, false).directory + "/" + image::image_name(1), 50);
     EXPECT_NE(refusal(store).find("50 bytes instead of 101"), std::string::npos) << refusal(store);
     EXPECT_EQ(store.choose({}, true).number, 1u);
-    fs::remove(directory_ + "/gen-000001/" + image_name(0));
+    fs::remove(directory_ + "/gen-000001/" + image::image_name(0));
     EXPECT_NE(refusal(store, 1).find("missing"), std::string::npos);
     EXPECT_NE(refusal(store, {}, true).find("no complete generation"), std::string::npos);
 }
@@ -86,7 +86,7 @@ TEST_F(StoreTest, CommitRefusesAMissingImage) {
     Store store = Store::for_writing(directory_);
     GenerationInfo pending = store.begin();
     Manifest manifest = fill(pending);
-    fs::remove(pending.directory + "/" + image_name(1));
+    fs::remove(pending.directory + "/" + image::image_name(1));
     EXPECT_THROW(store.commit(pending, manifest), Error);
     EXPECT_FALSE(store.list().at(0).manifest);
 }
