@@ -31,9 +31,9 @@ bool node_is_crowded() {
 
 MpiFacts start_mpi(ThreadNeed need) {
     // The agent drains while every application thread stands still, one caller at a time: SERIALIZED in
-    // words. Open MPI 4.1 pays with mutexes for every level above FUNNELED (opal_uses_threads) although one
+    // words. Open MPI 4.1 pays with mutexes for every level above SINGLE (opal_uses_threads) although one
     // caller at a time works without them; MPICH 4.0 pays only for MULTIPLE.
-    int serial = std::string(binding_name()) == "openmpi" ? MPI_THREAD_FUNNELED : MPI_THREAD_SERIALIZED;
+    int serial = std::string(binding_name()) == "openmpi" ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED;
     int wanted = need == ThreadNeed::many ? MPI_THREAD_MULTIPLE : serial;
     int provided = 0;
     if (MPI_Init_thread(nullptr, nullptr, wanted, &provided) != MPI_SUCCESS)

@@ -48,7 +48,7 @@ class LowerFramesBelow {
 class Call {
   public:
     __attribute__((always_inline)) explicit Call(const char* function) : function_(function) {
-        record_ = split::known_thread();
+        record_ = split::calling_thread();
         if (__builtin_expect(record_ == nullptr, 0)) record_ = attach();
         record_->in_mpi = record_->in_mpi + 1;
         asm volatile("" ::: "memory");  // pairs with the agent's membarrier: in_mpi before the look at slow

@@ -11,6 +11,7 @@
 #include "front/core/sys.h"
 #include "front/objects/objects.h"
 #include "front/p2p/engine.h"
+#include "front/posix/nobody.h"
 
 namespace fermata::front {
 
@@ -153,6 +154,8 @@ __attribute__((constructor(101))) void find_lower_half() {
     fermata_upper.abi_hash = mpi::kAbiHash;
     if (found->abi_hash != fermata_upper.abi_hash)
         fatal_line("fermata: the two halves come from different builds: install one of them again");
+    // Threads inherit the GS base: from here on it is never 0 in the upper half.
+    if (split::known_thread() == nullptr) become_nobody();
     use_bridge();
     start_clock();
     found->register_upper(&fermata_upper);

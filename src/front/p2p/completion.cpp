@@ -68,48 +68,54 @@ void before_test(Call& call) noexcept {
     pull(call.record(), slot_of(call.record()));
 }
 
-}  // namespace
-
-extern "C" {
-
-int fm_Wait(mpi::Request* request, Status* status) {
-    Call call("MPI_Wait");
-    Request* r = find_request(*request);
-    if (__builtin_expect(r == nullptr || r->state == State::inactive, 0)) {
-        if (r == nullptr && *request != FM_REQUEST_NULL) return call.finish(FM_ERR_REQUEST);
-        empty_status(status);
-        return 0;
-    }
-    call.record()->waiting_for = r->world;
-    wait_complete(call, r);
-    Comm comm = comm_of(r);
-    return call.finish(comm, consume(r, request, status));
+// The usual request: a send or receive that the lower half works on, with nothing to do at its end but
+// counting.
+__attribute__((always_inline)) inline bool plain(const Request* r) noexcept {
+    return (r->what == What::send || r->what == What::recv) && r->state == State::active && r->real != 0 &&
+           r->flags == 0 && r->mode != kBuffered;
 }
 
-int fm_Test(mpi::Request* request, int* flag, Status* status) {
-    Call call("MPI_Test");
-    Request* r = find_request(*request);
-    if (__builtin_expect(r == nullptr || r->state == State::inactive, 0)) {
-        if (r == nullptr && *request != FM_REQUEST_NULL) return call.finish(FM_ERR_REQUEST);
-        *flag = 1;
-        empty_status(status);
-        return 0;
-    }
-    before_test(call);
-    if (!test_one(call, r)) {
-        *flag = 0;
-        poll_failed(call);
-        return 0;
-    }
-    *flag = 1;
-    poll_succeeded(call);
-    Comm comm = comm_of(r);
-    return call.finish(comm, consume(r, request, status));
+// Its end, told at once. `status` may be null for what status_unneeded() says.
+__attribute__((always_inline)) inline void end_plain(Request* r, const Status* status,
+                                                     clock::Slot& slot) noexcept {
+    if (r->what == What::recv)
+        count_received(slot, r->world >= 0 ? r->world : r->comm->world_of(status->source));
+    release_request(r);
 }
 
-int fm_Waitall(int count, mpi::Request* requests, Status* statuses) {
-    Call call("MPI_Waitall");
-    if (count <= 0) return call.finish(count < 0 ? FM_ERR_ARG : 0);
+// One crossing for requests of which each is plain. False: some (or all) are left for the general path.
+__attribute__((always_inline)) inline bool wait_plain(Call& call, int count, mpi::Request* handles,
+                                                      Status* statuses) noexcept {
+    if (front.attention != 0 || count > kOnStack) return false;
+    Request* items[kOnStack];
+    RealRequest reals[kOnStack];
+    for (int i = 0; i < count; i++) {
+        Request* r = find_request(handles[i]);
+        if (__builtin_expect(r == nullptr || !plain(r) || (statuses == nullptr && !status_unneeded(r)), 0))
+            return false;
+        items[i] = r;
+        reals[i] = static_cast<RealRequest>(r->real);
+    }
+    clock::Slot& slot = slot_of(call.record());
+    int next = 0;
+    int rc = LOWER(WaitSpin)(count, reals, statuses, &front.attention, &next);
+    if (__builtin_expect(rc != 0 || next < count, 0)) {
+        // Without statuses MPI says only that one of them failed; so each that may have is marked.
+        static constexpr Status none{};
+        for (int i = 0; i < next; i++)
+            note_complete(items[i], statuses != nullptr ? statuses[i] : none,
+                          statuses != nullptr ? statuses[i].error : rc, slot);
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        end_plain(items[i], statuses != nullptr ? &statuses[i] : nullptr, slot);
+        handles[i] = FM_REQUEST_NULL;
+    }
+    return true;
+}
+
+__attribute__((noinline)) int wait_all(Call& call, int count, mpi::Request* requests,
+                                       Status* statuses) noexcept {
     Temporary<Request*, kOnStack> items(count);
     if (!look_up(count, requests, items.data())) return call.finish(FM_ERR_REQUEST);
 
@@ -168,6 +174,55 @@ int fm_Waitall(int count, mpi::Request* requests, Status* statuses) {
         if (__builtin_expect(rc != 0, 0)) failed = FM_ERR_IN_STATUS;
     }
     return call.finish(comm, failed);
+}
+
+}  // namespace
+
+extern "C" {
+
+int fm_Wait(mpi::Request* request, Status* status) {
+    Call call("MPI_Wait");
+    Request* r = find_request(*request);
+    if (__builtin_expect(r != nullptr, 1)) {
+        call.record()->waiting_for = r->world;
+        if (wait_plain(call, 1, request, status)) return 0;
+    }
+    if (__builtin_expect(r == nullptr || r->state == State::inactive, 0)) {
+        if (r == nullptr && *request != FM_REQUEST_NULL) return call.finish(FM_ERR_REQUEST);
+        empty_status(status);
+        return 0;
+    }
+    wait_complete(call, r);
+    Comm comm = comm_of(r);
+    return call.finish(comm, consume(r, request, status));
+}
+
+int fm_Test(mpi::Request* request, int* flag, Status* status) {
+    Call call("MPI_Test");
+    Request* r = find_request(*request);
+    if (__builtin_expect(r == nullptr || r->state == State::inactive, 0)) {
+        if (r == nullptr && *request != FM_REQUEST_NULL) return call.finish(FM_ERR_REQUEST);
+        *flag = 1;
+        empty_status(status);
+        return 0;
+    }
+    before_test(call);
+    if (!test_one(call, r)) {
+        *flag = 0;
+        poll_failed(call);
+        return 0;
+    }
+    *flag = 1;
+    poll_succeeded(call);
+    Comm comm = comm_of(r);
+    return call.finish(comm, consume(r, request, status));
+}
+
+int fm_Waitall(int count, mpi::Request* requests, Status* statuses) {
+    Call call("MPI_Waitall");
+    if (count <= 0) return call.finish(count < 0 ? FM_ERR_ARG : 0);
+    if (wait_plain(call, count, requests, statuses)) return 0;
+    return wait_all(call, count, requests, statuses);
 }
 
 int fm_Testall(int count, mpi::Request* requests, int* flag, Status* statuses) {

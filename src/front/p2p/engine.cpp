@@ -147,7 +147,7 @@ int start_recv(Request* r, clock::Slot& slot) noexcept {
         r->state = State::complete;
         return 0;
     }
-    r->posted = front.threads != 0 ? __atomic_add_fetch(&engine.posts, 1, __ATOMIC_RELAXED) : ++engine.posts;
+    note_posted(r);
     r->matched = nullptr;
     if (!slow_path())
         return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),

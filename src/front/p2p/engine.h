@@ -40,6 +40,11 @@ inline mpi::RealComm real_of(const CommObject* comm) noexcept {
 inline mpi::RealDatatype real_of(const TypeObject* type) noexcept {
     return static_cast<mpi::RealDatatype>(type != nullptr ? type->real : 0);
 }
+// A receive's place in the order of posting, in which a restart posts it again.
+inline void note_posted(Request* r) noexcept {
+    r->posted = front.threads != 0 ? __atomic_add_fetch(&engine.posts, 1, __ATOMIC_RELAXED) : ++engine.posts;
+}
+
 inline mpi::RealRequest* real_request(Request* r) noexcept {
     return reinterpret_cast<mpi::RealRequest*>(&r->real);
 }

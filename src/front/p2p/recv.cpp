@@ -11,7 +11,7 @@ __attribute__((noinline)) int recv_slowly(Call& call, void* buf, Count count, Da
     Request* r = describe(What::recv, buf, count, type, source, tag, c);
     if (open == RealRequest{}) return run_blocking(call, r, status);
     r->flags |= kInternal;
-    r->posted = __atomic_add_fetch(&engine.posts, 1, __ATOMIC_RELAXED);
+    note_posted(r);
     r->real = static_cast<uint64_t>(open);
     wait_complete(call, r);
     return consume(r, nullptr, status);
@@ -134,7 +134,17 @@ int fm_Irecv(void* buf, Count count, Datatype datatype, int source, int tag, Com
     CommObject* c = find(comm);
     if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
     Request* r = describe(What::recv, buf, count, datatype, source, tag, c);
-    int rc = begin(call, r);
+    int rc;
+    if (__builtin_expect(source != FM_PROC_NULL && !slow_path(), 1)) {
+        note_posted(r);
+        rc = LOWER(Irecv)(buf, count, real_of(r->type), source, tag, real_of(c), real_request(r));
+        if (__builtin_expect(rc != 0, 0)) {
+            r->real = 0;
+            release_request(r);
+        }
+    } else {
+        rc = begin(call, r);
+    }
     if (__builtin_expect(rc == 0, 1)) *request = handle_of(r);
     return call.finish(comm, rc);
 }

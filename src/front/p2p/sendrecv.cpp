@@ -41,7 +41,7 @@ int sendrecv_slowly(Call& call, const void* sendbuf, Count sendcount, Datatype s
     recv->flags |= kInternal;
     send->flags |= kInternal;
     if (started) {
-        recv->posted = __atomic_add_fetch(&engine.posts, 1, __ATOMIC_RELAXED);
+        note_posted(recv);
         recv->real = static_cast<uint64_t>(in);
         send->real = static_cast<uint64_t>(out);
         if (recv->real == 0) note_complete(recv, *status, status->error, slot);

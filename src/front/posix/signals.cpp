@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "front/posix/next.h"
+#include "front/posix/nobody.h"
 #include "split/address/window.h"
 #include "split/gate.h"
 #include "split/threads/records.h"
@@ -171,7 +172,7 @@ struct Start {
 void* start_thread(void* given) {
     Start start = *static_cast<Start*>(given);
     // The GS base was inherited with the parent's record.
-    split::write_gs(0);
+    become_nobody();
     free(given);
     return start.routine(start.argument);
 }

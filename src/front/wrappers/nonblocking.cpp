@@ -5,8 +5,44 @@
 
 namespace fermata::front {
 
+namespace {
+
+// Records that are free; locked only when several threads of the application call MPI at once, as the pool of
+// requests.
+struct RecordPool {
+    SpinLock lock;
+    CollectiveRecord* first;
+};
+RecordPool pool;
+
+class PoolGuard {
+  public:
+    PoolGuard() noexcept : shared_(front.threads != 0) {
+        if (__builtin_expect(shared_, 0)) pool.lock.lock();
+    }
+    ~PoolGuard() {
+        if (__builtin_expect(shared_, 0)) pool.lock.unlock();
+    }
+    PoolGuard(const PoolGuard&) = delete;
+    PoolGuard& operator=(const PoolGuard&) = delete;
+
+  private:
+    bool shared_;
+};
+
+CollectiveRecord* take_record() noexcept {
+    PoolGuard guard;
+    CollectiveRecord* record = pool.first;
+    if (__builtin_expect(record == nullptr, 0))
+        return static_cast<CollectiveRecord*>(fm_alloc(sizeof(CollectiveRecord)));
+    pool.first = record->next_free;
+    return record;
+}
+
+}  // namespace
+
 CollectiveRecord* new_collective(IssueFunction issue, const char* name) noexcept {
-    auto* record = static_cast<CollectiveRecord*>(fm_alloc(sizeof(CollectiveRecord)));
+    CollectiveRecord* record = take_record();
     record->issue = issue;
     record->name = name;
     record->instance = 0;
@@ -27,7 +63,9 @@ void release_collective(CollectiveRecord* record) noexcept {
         fm_free(record->real_types[i]);
     }
     if (record->op != nullptr && !record->op->predefined) op_unref(record->op);
-    fm_free(record);
+    PoolGuard guard;
+    record->next_free = pool.first;
+    pool.first = record;
 }
 
 TypeObject* keep(CollectiveRecord* record, mpi::Datatype handle) noexcept {

@@ -16,7 +16,10 @@ struct CollectiveRecord;
 using IssueFunction = int (*)(CollectiveRecord* record, mpi::RealComm comm, mpi::RealRequest* request);
 
 struct CollectiveRecord {
-    IssueFunction issue;
+    union {
+        IssueFunction issue;
+        CollectiveRecord* next_free;  // in the pool
+    };
     const char* name;
     clock::Instance instance = 0;  // of the communicator's clock; 0 = persistent and not started
     bool reissuable = true;        // false: the first run may have changed its own input

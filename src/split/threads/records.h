@@ -41,6 +41,7 @@ struct SavedThread {
     // (restarted_call is its number, -1 = none); undone when an application's signal arrived meanwhile.
     int32_t restarted_call;
     uint32_t spare;
+    uint64_t gs_base;  // of an attached thread: its record
 };
 
 // One xsave component as CPUID leaf 0xd describes it: signal frames hold them at these places.

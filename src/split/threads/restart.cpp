@@ -79,7 +79,7 @@ FERMATA_NO_TLS void wait_for_resume(ThreadRecord* record) {
 extern "C" [[noreturn]] FERMATA_NO_TLS __attribute__((used, visibility("hidden"))) void
 fermata_thread_restored(ThreadRecord* record) {
     SavedThread* saved = &table()->saved[record->index];
-    write_gs(saved->attached != 0 ? reinterpret_cast<uint64_t>(record) : 0);
+    write_gs(saved->gs_base);
     register_again(record, saved);
     g_started.fetch_add(1, std::memory_order_acq_rel);
     raw::futex_wake(&g_started);
@@ -189,7 +189,7 @@ RestoreReport restore_threads() {
         for (;;) raw::call(SYS_exit, 0);
     record->lower_fs = read_fs();
     if (record->upper_fs != 0) write_fs(record->upper_fs);
-    write_gs(saved->attached != 0 ? reinterpret_cast<uint64_t>(record) : 0);
+    write_gs(saved->gs_base);
     register_again(record, saved);
     wait_for_resume(record);
     continue_captured(record, saved);

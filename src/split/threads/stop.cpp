@@ -172,6 +172,7 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     }
     // A thread that never called MPI (the main one before MPI_Init, too) is known by its id only.
     saved.attached = known_thread() == record;
+    saved.gs_base = read_gs();
     record->upper_fs = read_fs();
     record->context = frame;
     __builtin_memcpy(&record->signal_mask, &frame->uc_sigmask, sizeof record->signal_mask);

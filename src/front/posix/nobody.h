@@ -1,0 +1,8 @@
+// Upper threads that have not called MPI: their GS base is not 0 but points at a record that fits no thread,
+// so that split::calling_thread() may read through it.
+#pragma once
+
+namespace fermata::front {
+// The calling thread has no record (any more).
+void become_nobody() noexcept;
+}  // namespace fermata::front
