@@ -90,6 +90,7 @@ inline void in_status(Status* to, const A_Status* from) {
 }
 // MPI_ERROR is only written where the standard says so (arrays, when the call returns MPI_ERR_IN_STATUS).
 inline void out_status(A_Status* to, const Status& from) {
+    if (from.source == FM_ANY_SOURCE) to->error = 0;  // the empty status is whole (MPI-4.0 3.7.3)
     to->source = out_rank(from.source);
     to->tag = out_tag(from.tag);
     to->cancelled = from.cancelled;

@@ -53,6 +53,7 @@ namespace fermata::abi {
 
 inline void in_status(Status* to, const A_Status* from) { memcpy(static_cast<void*>(to), from, sizeof *to); }
 inline void out_status(A_Status* to, const Status& from) {
+    if (from.source == FM_ANY_SOURCE) to->error = 0;  // the empty status is whole (MPI-4.0 3.7.3)
     to->source = from.source;
     to->tag = from.tag;
     to->cancelled = from.cancelled;

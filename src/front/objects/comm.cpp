@@ -166,6 +166,11 @@ void comms_tidy(Call& call) noexcept {
     }
 }
 
+bool comms_leaving(Call& call) noexcept {
+    comms_tidy(call);
+    return leaving != nullptr;
+}
+
 int comm_make_private(CommObject* parent, CommObject** made) noexcept {
     RealComm real{};
     if (int rc = LOWER(Comm_dup)(RealComm{parent->real}, &real)) return rc;
@@ -206,6 +211,7 @@ int begin_leaving(Call& call, Comm* handle) {
         comm->next_leaving = leaving;
         leaving = comm;
     }
+    take_handle(comm);  // the object may live on, its name not: copies of the handle are invalid
     comm_unref(comm);
     *handle = FM_COMM_NULL;
     comms_tidy(call);

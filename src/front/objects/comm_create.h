@@ -18,6 +18,8 @@ void comm_set_sides(CommObject* comm, Ranks&& members, Ranks&& remote) noexcept;
 void comm_publish(CommObject* comm, uint64_t uid, ErrhandlerObject* errhandler) noexcept;
 // Destroys what has no reference left, and looks after communicators on their way out.
 void comms_tidy(Call& call) noexcept;
+// The same; true while some member has not freed one that this process freed.
+bool comms_leaving(Call& call) noexcept;
 uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creation) noexcept;
 
 // One collective creation on `parent`: make(&real) calls the library, finish(made) completes the description before

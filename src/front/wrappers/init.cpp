@@ -5,6 +5,7 @@
 #include "front/core/fatal.h"
 #include "front/core/sys.h"
 #include "front/objects/api.h"
+#include "front/objects/comm_create.h"
 #include "front/objects/objects.h"
 #include "front/p2p/engine.h"
 
@@ -54,6 +55,20 @@ void wait_for_all(Call& call) noexcept {
             sleep_ns(turns < 1000 ? 50000 : 1000000);
         else
             yield_cpu();
+    }
+}
+
+// MPI_Comm_free does not wait for the others (objects/comm.cpp). Now that all ranks are here everybody who will free
+// has freed, and what is on its way must be received: the library would complain of it on the program's output. The
+// time is for programs in which not all members freed a communicator.
+void farewells(Call& call) noexcept {
+    constexpr uint64_t kPatienceNs = 1000000000;
+    uint64_t start = now_ns();
+    for (uint32_t turns = 0; comms_leaving(call) && now_ns() - start < kPatienceNs; turns++) {
+        if (turns < 64)
+            yield_cpu();
+        else
+            sleep_ns(50000);
     }
 }
 
@@ -115,6 +130,7 @@ int fm_Finalize() {
     objects_finalize();
     Call call("MPI_Finalize");
     wait_for_all(call);
+    farewells(call);
     front.life = Life::finalized;
     finish();
     return 0;
