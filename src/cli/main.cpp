@@ -32,7 +32,7 @@ double parse_interval(const std::string& text) {
 
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
-    std::string interval, mtbf, walltime, timeout, generation, keep;
+    std::string interval, mtbf, walltime, start, timeout, generation, keep;
 };
 
 void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
@@ -44,6 +44,7 @@ void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
     app->add_option("--interval", t.interval, "checkpoint every T (0.2s, 10m), or auto: Young/Daly");
     app->add_option("--mtbf", t.mtbf, "mean time between failures, for --interval auto (default 24h)");
     app->add_option("--walltime", t.walltime, "checkpoint and stop (exit code 85) before T has passed");
+    app->add_option("--start-timeout", t.start, "give up when not all ranks run after T (default 10m)");
     app->add_option("--keep", t.keep,
                     "complete generations to keep, or all (default: 3 with --interval, else all)");
     app->add_option("--protocol", o.protocol, "how the safe state is found: cc-d, cc, 2pc")
@@ -59,6 +60,7 @@ void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
 void finish_submit_options(job::SubmitOptions& o, const Texts& t) {
     o.interval = parse_interval(t.interval);
     if (!t.walltime.empty()) o.walltime = parse_duration(t.walltime, "--walltime");
+    if (!t.start.empty()) o.limits.start = parse_duration(t.start, "--start-timeout");
     if (!t.mtbf.empty()) o.mtbf = parse_duration(t.mtbf, "--mtbf");
     if (t.keep == "all") {
         o.keep = 0;

@@ -31,12 +31,17 @@ int64_t now_ms() {
     return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
 }
 
+// The first of these variables that is set, as a number.
+int number_from(std::initializer_list<const char*> names, int otherwise) {
+    for (const char* name : names)
+        if (const char* value = std::getenv(name)) return std::atoi(value);
+    return otherwise;
+}
+
 // What the launcher calls this rank on its node; 0 when it does not say.
 int local_rank() {
-    for (const char* name :
-         {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PALS_LOCAL_RANKID"})
-        if (const char* value = std::getenv(name)) return std::atoi(value);
-    return 0;
+    return number_from(
+        {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PALS_LOCAL_RANKID"}, 0);
 }
 
 // Runs `noded`, which returns at once when its socket exists (its own or that of one which was faster).
@@ -196,6 +201,10 @@ bool AgentLink::send(const wire::Message& message) {
         }
     }
     return !closed_;
+}
+
+wire::Starting AgentLink::starting() {
+    return {number_from({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, -1)};
 }
 
 wire::Hello AgentLink::hello(int rank, int size, const char* mpi, const char* mpi_version) const {

@@ -1,12 +1,14 @@
 // The agent's end of the tree: one Unix socket to the daemon of this node.
 //
-// Lives in the lower half: POSIX only (no asio, no threads), one agent thread uses it. The first rank of a
-// node starts the daemon. Use, in lower/main.cpp:
+// Lives in the lower half: POSIX only (no asio, no threads), one thread at a time uses it. The first rank of
+// a node starts the daemon. Use, in lower/main.cpp:
 //
-//     auto config = job::AgentConfig::from_environment();   // before MPI_Init; empty job_id = not under
-//     `fermata run` job::AgentLink::ensure_daemon(config);                // before MPI_Init: may fork+exec
-//     the node daemon MPI_Init_thread(...); job::AgentLink link(config);                          // connects
-//     link.send(wire::Hello{...});                          // fill_hello() helps
+//     auto config = job::AgentConfig::from_environment();  // empty job_id = not under `fermata run`
+//     job::AgentLink::ensure_daemon(config);               // may fork and exec the node daemon
+//     job::AgentLink link(config);                         // connects, before MPI_Init: the daemon knows who
+//     link.send(link.starting());                          // is in there, and waits for them
+//     MPI_Init_thread(...);
+//     link.send(link.hello(…));
 //     … poll(link.fd(), POLLIN); while (auto m = link.receive()) { std::visit(...) } if (link.closed()) …
 #pragma once
 
@@ -49,10 +51,10 @@ class AgentLink {
   public:
     // Starts the daemon of this node unless it runs already. Blocks until its socket exists. Throws
     // fermata::Error. Safe to call from all ranks at once.
-    static void ensure_daemon(const AgentConfig& config, int timeout_ms = 30000);
+    static void ensure_daemon(const AgentConfig& config, int timeout_ms = 120000);
 
     // Connects (ensure_daemon must have returned). Throws fermata::Error.
-    explicit AgentLink(const AgentConfig& config, int timeout_ms = 30000);
+    explicit AgentLink(const AgentConfig& config, int timeout_ms = 120000);
     ~AgentLink();
     AgentLink(const AgentLink&) = delete;
     AgentLink& operator=(const AgentLink&) = delete;
@@ -69,6 +71,7 @@ class AgentLink {
     bool send(const wire::Message& message);
     bool closed() const { return closed_; }
 
+    static wire::Starting starting();
     // A Hello with job id, pid and host filled in.
     wire::Hello hello(int rank, int size, const char* mpi, const char* mpi_version) const;
 

@@ -21,7 +21,6 @@ double now_s() { return static_cast<double>(now_us()) * 1e-6; }
 }  // namespace
 
 Outcome Root::checkpoint(const Request& request) {
-    auto all = static_cast<uint32_t>(size_);
     double start = now_s();
     double end = start + (request.timeout > 0 ? request.timeout : settings_.limits.checkpoint);
     ++epoch_;
@@ -35,12 +34,8 @@ Outcome Root::checkpoint(const Request& request) {
         enter("request");
         if (finalize_released_)
             throw Abandoned{"the job is in MPI_Finalize: it ends by itself", ExitCode::refused};
-        if (!running_ && somebody_gone_.empty())
-            throw Abandoned{
-                size_ == 0 ? "the job has not started: none of its ranks has come up"
-                           : fmt::format("the job has not started: {} of {} ranks are there", here_, size_),
-                ExitCode::refused};
         until([&] { return running_; }, end, "the job to start");
+        auto all = static_cast<uint32_t>(size_);
         store_.check_space(last_bytes_ + last_bytes_ / 10);
         generation_ = store_.begin();
         now_.generation = store::generation_name(generation_.number);
@@ -206,11 +201,13 @@ void Root::until(Done done, double end, const char* what) {
         if (!somebody_gone_.empty()) throw Abandoned{somebody_gone_};
         if (cancel_) throw Abandoned{"cancelled", ExitCode::refused};
         if (done()) return;
+        watch_start();
         double left = end - now_s();
         if (left <= 0) {
             std::string phase = phase_;
             now_.diagnosis = diagnose();
-            throw Abandoned{fmt::format("timeout in phase {} while waiting for {}{}", phase, what,
+            throw Abandoned{fmt::format("timeout in phase {} while waiting for {}{}{}", phase, what,
+                                        running_ ? "" : " (" + who_is_missing() + ")",
                                         now_.diagnosis.empty() ? "" : ":\n" + now_.diagnosis),
                             ExitCode::timeout};
         }

@@ -16,9 +16,8 @@ namespace fermata::job {
 namespace {
 
 constexpr uint32_t kMaxAgentPayload = 16u << 20;
-constexpr int kQueryMs = 5000;         // a rank that does not answer in this time is reported as silent
-constexpr int kGraceMs = 5000;         // after the root is gone, for mpiexec to end the ranks itself
-constexpr int kNobodyCameMs = 120000;  // a daemon that no rank ever found
+constexpr int kQueryMs = 5000;  // a rank that does not answer in this time is reported as silent
+constexpr int kGraceMs = 5000;  // after the root is gone, for mpiexec to end the ranks itself
 constexpr size_t kMaxDiagnosis = 64 << 10;
 
 }  // namespace
@@ -27,8 +26,7 @@ Node::Node(AgentConfig config, RunDir dir, Fd listener, Channel root)
     : config_(std::move(config)),
       dir_(std::move(dir)),
       listener_(std::move(listener)),
-      root_(std::move(root)),
-      idle_since_(now_ms()) {
+      root_(std::move(root)) {
     root_.send(wire::NodeHello{config_.node, ::getpid()});
 }
 
@@ -43,12 +41,8 @@ void Node::run() {
             ending_ = true;
         }
         if (root_lost_ && now - root_lost_ > kGraceMs) kill_ranks();
-        if (!agents_.empty()) {
-            idle_since_ = now;
-        } else if (root_lost_ || killed_ || (ever_ && now - idle_since_ > 500) ||
-                   now - idle_since_ > kNobodyCameMs) {
-            break;
-        }
+        // As long as the root lives, so does the job: ranks may come at any time (a slow MPI_Init).
+        if (agents_.empty() && (root_lost_ || killed_)) break;
     }
     root_.flush(1000);
 }
@@ -97,6 +91,10 @@ uint32_t Node::ranks() const {
 }
 
 void Node::from_agent(Agent& agent, const wire::Message& message) {
+    if (auto* m = std::get_if<wire::Starting>(&message)) {
+        agent.called = m->rank;
+        return;
+    }
     if (auto* hello = std::get_if<wire::Hello>(&message)) {
         if (hello->job_id != config_.job_id || hello->rank < 0 || agent.rank >= 0) {
             spdlog::warn("a stranger at the agents' socket: pid {}", agent.pid);
@@ -104,7 +102,6 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
             return;
         }
         agent.rank = hello->rank;
-        ever_ = true;
         joined_.push_back(*hello);
         return;
     }
@@ -207,7 +204,7 @@ void Node::from_root(const wire::Message& message) {
         for (auto& agent : agents_) agent->answered = false;
         broadcast(message);
         answer_query(false);
-    } else if (std::get_if<wire::FinalizeReleased>(&message) || std::get_if<wire::Stop>(&message)) {
+    } else if (std::get_if<wire::FinalizeReleased>(&message)) {
         ending_ = true;
         broadcast(message);
     } else if (std::get_if<wire::Go>(&message)) {
@@ -261,10 +258,15 @@ void Node::send_full_tallies() {
 
 void Node::answer_query(bool late) {
     if (!query_end_ || (!late && diagnosed_ < ranks())) return;
-    for (auto& agent : agents_)
+    for (auto& agent : agents_) {
         if (agent->rank >= 0 && !agent->answered)
             diagnosis_ += fmt::format("rank {} on {}: does not answer (pid {})\n", agent->rank, config_.node,
                                       agent->pid);
+        if (agent->rank < 0)
+            diagnosis_ += fmt::format("{} on {}: is in the library's MPI_Init (pid {})\n",
+                                      agent->called >= 0 ? fmt::format("rank {}", agent->called) : "a rank",
+                                      config_.node, agent->pid);
+    }
     root_.send(wire::Diagnosis{diagnosis_, ranks()});
     query_end_ = 0;
 }

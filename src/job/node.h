@@ -24,8 +24,9 @@ class Node {
     struct Agent {
         explicit Agent(Channel c) : channel(std::move(c)) {}
         Channel channel;
-        int rank = -1;   // -1: has not said Hello yet
-        int child = -1;  // of the clock in this epoch
+        int rank = -1;    // -1: has not said Hello yet
+        int called = -1;  // what the launcher calls it, until then
+        int child = -1;   // of the clock in this epoch
         pid_t pid = 0;
         Fd process;             // pidfd: ends this process and no other that got its number
         bool answered = false;  // the question asked last (Tally, Diagnosis)
@@ -61,12 +62,10 @@ class Node {
     uint32_t finalized_ = 0;
     bool ending_ = false;  // ranks may leave: finalized, stopped or killed
     bool killed_ = false;
-    bool ever_ = false;
     int64_t query_end_ = 0;  // 0 = no query open
     std::string diagnosis_;
     uint32_t diagnosed_ = 0;
     int64_t root_lost_ = 0;
-    int64_t idle_since_;
 };
 
 }  // namespace fermata::job

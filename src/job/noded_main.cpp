@@ -32,7 +32,7 @@ void serve(Ready ready) {
     std::optional<Channel> root;
     RunDir dir = RunDir::create(base, node_dir.substr(node_dir.rfind('/') + 1), [&](const std::string& path) {
         listener = listen_local(path, "agents");
-        root = connect_to_root(config.root, wire::key_from_hex(config.key), 20000);
+        root = connect_to_root(config.root, wire::key_from_hex(config.key), 60000);
     });
     if (!dir) return ready();  // somebody was faster
     ready();

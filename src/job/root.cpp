@@ -88,6 +88,7 @@ int Root::watch(pid_t mpiexec) {
         serve(kTurnMs);
         take_requests();
         release_finalize();
+        watch_start();
     }
     if (!mpiexec_status_) end_mpiexec();
     clear_up();
@@ -111,9 +112,6 @@ void Root::take_requests() {
         requests_.push_front({"walltime", true, settings_.walltime, -1});
     }
     if (requests_.empty()) return;
-    // A job that is still starting is given time; one that will never be complete is refused by checkpoint().
-    double joining = static_cast<double>(now_ms() - started_) / 1000;
-    if (!running_ && !finalize_released_ && somebody_gone_.empty() && joining < settings_.limits.join) return;
     Request request = requests_.front();
     requests_.pop_front();
     Outcome outcome = checkpoint(request);
@@ -208,8 +206,8 @@ void Root::plan_next() {
     next_due_ = now_ms() + std::max<int64_t>(1, static_cast<int64_t>(next_interval() * 1000));
 }
 
-// When to begin the last checkpoint so that it is committed within the wall time: twice what the last one took, or a
-// tenth of the time as long as none has been measured.
+// When to begin the last checkpoint so that it is committed within the wall time: twice what the last one
+// took, or a tenth of the time as long as none has been measured.
 int64_t Root::stop_due() const {
     double t = settings_.walltime;
     double margin = last_seconds_ > 0 ? 2 * last_seconds_ + 0.02 * t : 0.1 * t;
@@ -294,6 +292,48 @@ void Root::joined(int node, const wire::Hello& hello) {
 }
 
 bool Root::everybody_is_here() const { return size_ > 0 && here_ == size_; }
+
+// Why the job is not running yet, in one line.
+std::string Root::who_is_missing() const {
+    if (size_ == 0)
+        return settings_.expected_ranks > 0
+                   ? fmt::format("none of {} ranks has reported", settings_.expected_ranks)
+                   : "no rank has reported";
+    if (everybody_is_here())
+        return fmt::format("{} of {} ranks have loaded their image", restored_ranks_, size_);
+    std::string list;
+    for (int r = 0; r < size_; ++r) {
+        if (ranks_[static_cast<size_t>(r)].node >= 0) continue;
+        int last = r;
+        while (last + 1 < size_ && ranks_[static_cast<size_t>(last) + 1].node < 0) ++last;
+        list += fmt::format("{}{}", list.empty() ? "" : ", ", r);
+        if (last > r) list += fmt::format("-{}", last);
+        if (list.size() > 200) {
+            list += ", …";
+            break;
+        }
+        r = last;
+    }
+    return fmt::format("{} of {} ranks have not reported: {}", size_ - here_, size_, list);
+}
+
+// A start that takes long is spoken of, and one that takes too long is ended: nobody waits in silence.
+void Root::watch_start() {
+    if (running_ || finalize_released_ || fatal_ || mpiexec_status_) return;
+    int64_t waited = now_ms() - started_;
+    bool over = settings_.limits.start > 0 && static_cast<double>(waited) > settings_.limits.start * 1000;
+    if (!over && waited < start_word_) return;
+    start_word_ = 2 * waited;
+    std::string who = who_is_missing(), diagnosis = diagnose();
+    if (!diagnosis.empty()) diagnosis = ":\n" + diagnosis;
+    if (running_ || fatal_ || mpiexec_status_) return;  // it came meanwhile
+    if (over)
+        fatal_ = wire::Fatal{fmt::format("error: the job did not start in {:.0f} s (--start-timeout): {}{}",
+                                         settings_.limits.start, who, diagnosis),
+                             static_cast<int>(ExitCode::failed)};
+    else
+        say(fmt::format("the job has not started after {} s: {}{}", waited / 1000, who, diagnosis));
+}
 
 void Root::from_node(int node, const wire::Message& message) {
     spdlog::debug("node {}: {}", node, wire::name_of(message));
@@ -393,11 +433,11 @@ void Root::start_query() {
 bool Root::query_done() const { return query_nodes_ >= tree_.nodes().size() || now_ms() >= query_end_; }
 
 std::string Root::status_json() {
-    std::string state = in_checkpoint_            ? "checkpointing"
-                        : finalize_released_      ? "finishing"
-                        : !somebody_gone_.empty() ? "broken"
-                        : running_                ? "running"
-                                                  : "starting";
+    std::string state = in_checkpoint_ && running_ ? "checkpointing"
+                        : finalize_released_       ? "finishing"
+                        : !somebody_gone_.empty()  ? "broken"
+                        : running_                 ? "running"
+                                                   : "starting";
     json nodes = json::array();
     for (auto& [id, node] : tree_.nodes()) nodes.push_back({{"host", node.host}, {"ranks", node.ranks}});
     json ranks = json::array();

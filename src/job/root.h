@@ -25,7 +25,7 @@ namespace fermata::job {
 
 // Seconds. A phase that takes longer is given up with a diagnosis; the job goes on.
 struct Limits {
-    double join = 120;        // until every rank of the job is known
+    double start = 600;       // until every rank of the job runs (its image is loaded); 0 = no limit
     double checkpoint = 600;  // request .. drain together, unless the request says otherwise
     double save = 3600;
     double resume = 60;
@@ -92,6 +92,8 @@ class Root {
     void clear_up();
     int exit_code() const;
     bool everybody_is_here() const;
+    std::string who_is_missing() const;
+    void watch_start();
     double next_interval() const;
     void plan_next();
     int64_t stop_due() const;
@@ -142,7 +144,8 @@ class Root {
     bool stopped_ = false;    // checkpointed and stopped: exit 85
     int terms_ = 0;           // SIGTERMs seen
     int64_t started_;
-    int64_t next_due_ = 0;  // ms; 0 = no interval
+    int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
+    int64_t next_due_ = 0;         // ms; 0 = no interval
     uint32_t checkpoints_ = 0;
     Outcome last_;             // the newest, good or not
     uint64_t last_bytes_ = 0;  // of the newest good one

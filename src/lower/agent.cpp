@@ -42,12 +42,11 @@ sem_t ready;
 
 }  // namespace
 
-Agent::Agent(AgentTask task) : task_(std::move(task)), link_(task_.config) {
-    if (!split::lower_descriptor(link_.fd())) link_.adopt(split::raise_descriptor(link_.fd()));
-}
+Agent::Agent(AgentTask task, std::unique_ptr<job::AgentLink> link)
+    : task_(std::move(task)), link_(std::move(link)) {}
 
-Agent& Agent::start(AgentTask task) {
-    auto* agent = new Agent(std::move(task));  // for the life of the process
+Agent& Agent::start(AgentTask task, std::unique_ptr<job::AgentLink> link) {
+    auto* agent = new Agent(std::move(task), std::move(link));  // for the life of the process
     sem_init(&ready, 0, 0);
     pthread_t thread;
     int error = pthread_create(
@@ -67,12 +66,12 @@ Agent& Agent::start(AgentTask task) {
 void Agent::run() {
     threads::enter_agent();
     sem_post(&ready);
-    wire::Hello hello = link_.hello(task_.facts.rank, task_.facts.size, task_.facts.library.c_str(),
-                                    task_.facts.version.c_str());
+    wire::Hello hello = link_->hello(task_.facts.rank, task_.facts.size, task_.facts.library.c_str(),
+                                     task_.facts.version.c_str());
     hello.restarted_from = task_.config.generation;
-    link_.send(hello);
+    link_->send(hello);
     for (;;) {
-        pollfd fds[2] = {{threads::bell_fd(), POLLIN, 0}, {link_.fd(), POLLIN, 0}};
+        pollfd fds[2] = {{threads::bell_fd(), POLLIN, 0}, {link_->fd(), POLLIN, 0}};
         timespec wait{0, kPendingTick};
         if (stage_ == Stage::idle) wait = {kIdleTick / 1'000'000'000, 0};
         ppoll(fds, lost_ ? 1 : 2, &wait, nullptr);
@@ -80,9 +79,10 @@ void Agent::run() {
         threads::serve_donor_requests();
         if (stage_ == Stage::idle && (fds[0].revents | fds[1].revents) == 0) threads::collect_ended_threads();
         mailbox();
+        if (early_ && the_upper()) begin_late();
         if (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 1) rebuild();
-        while (auto message = link_.receive()) handle(*message);
-        if (link_.closed() && !lost_) {
+        while (auto message = link_->receive()) handle(*message);
+        if (link_->closed() && !lost_) {
             lost_ = true;
             if (stage_ != Stage::idle) resume(epoch_);
             say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints",
@@ -94,23 +94,26 @@ void Agent::run() {
 
 void Agent::mailbox() {
     if (auto line = take_warning())
-        link_.send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, *line)});
+        link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, *line)});
     if (auto fatal = take_fatal()) {
-        if (lost_ || !link_.send(wire::Fatal{fatal->line, fatal->code})) {
+        if (lost_ || !link_->send(wire::Fatal{fatal->line, fatal->code})) {
             say("error: " + fatal->line);
             ::_exit(fatal->code);
         }
     }
     if (take_finalize_arrival()) {
         // Without a tree nobody can answer: every rank then goes into the real MPI_Finalize by itself.
-        if (lost_ || !link_.send(wire::ArrivedFinalize{})) release_finalize();
+        if (lost_ || !link_->send(wire::ArrivedFinalize{})) release_finalize();
     }
 }
 
 void Agent::handle(const wire::Message& message) {
     spdlog::debug("rank {}: {}", task_.facts.rank, wire::name_of(message));
     if (auto* m = std::get_if<wire::Clock>(&message)) {
-        if (the_upper()) the_upper()->inbox(m->bytes.data(), m->bytes.size());
+        if (early_)
+            early_clock_.push_back(*m);
+        else if (the_upper())
+            the_upper()->inbox(m->bytes.data(), m->bytes.size());
     } else if (auto* m = std::get_if<wire::Begin>(&message)) {
         begin(*m);
     } else if (auto* m = std::get_if<wire::Freeze>(&message)) {
@@ -123,8 +126,6 @@ void Agent::handle(const wire::Message& message) {
         resume(m->epoch);
     } else if (auto* m = std::get_if<wire::Cancel>(&message)) {
         resume(m->epoch);
-    } else if (auto* m = std::get_if<wire::Stop>(&message)) {
-        stop(*m);
     } else if (std::holds_alternative<wire::Query>(message)) {
         query();
     } else if (std::holds_alternative<wire::FinalizeReleased>(message)) {
@@ -146,16 +147,17 @@ void Agent::clock_out() {
     static char buffer[1 << 16];
     while (size_t size = the_upper()->outbox(buffer, sizeof buffer)) {
         auto* bytes = reinterpret_cast<const std::byte*>(buffer);
-        link_.send(wire::Clock{{bytes, bytes + size}});
+        link_->send(wire::Clock{{bytes, bytes + size}});
     }
 }
 
 void Agent::begin(const wire::Begin& m) {
     char why[512] = "";
     if (!the_upper()) {
-        link_.send(wire::Refuse{m.epoch, "the program has not started yet"});
+        early_ = m;  // until the front is there
+        early_clock_.clear();
     } else if (the_upper()->refuses(why, sizeof why)) {
-        link_.send(wire::Refuse{m.epoch, why});
+        link_->send(wire::Refuse{m.epoch, why});
     } else {
         stage_ = Stage::converge;
         epoch_ = m.epoch;
@@ -165,6 +167,15 @@ void Agent::begin(const wire::Begin& m) {
         } catch (const Error&) {           // then it is done, and reported, when the image is written
         }
     }
+}
+
+// The program has loaded its front: now the checkpoint that waited for it begins here.
+void Agent::begin_late() {
+    wire::Begin m = *early_;
+    early_.reset();
+    begin(m);
+    for (const wire::Clock& clock : early_clock_) the_upper()->inbox(clock.bytes.data(), clock.bytes.size());
+    early_clock_.clear();
 }
 
 void Agent::freeze(const wire::Freeze& m) {
@@ -186,7 +197,7 @@ void Agent::try_freeze() {
             return;
         }
         frozen_ = true;
-        link_.send(wire::Frozen{epoch_, drained.sent});
+        link_->send(wire::Frozen{epoch_, drained.sent});
         return;
     }
     // Others may still be inside a send to this rank: pulling lets them out.
@@ -199,7 +210,7 @@ void Agent::drain(const wire::Drain& m) {
     stage_ = Stage::drain;
     split::DrainReport report{};
     the_upper()->drain(&report);
-    link_.send(wire::Drained{m.epoch, m.round, report.sent, report.received, report.open});
+    link_->send(wire::Drained{m.epoch, m.round, report.sent, report.received, report.open});
 }
 
 void Agent::save(const wire::Save& m) {
@@ -222,36 +233,22 @@ void Agent::save(const wire::Save& m) {
         answer.bytes = saved.summary.bytes;
         answer.checksum = saved.summary.checksum.hex();
         for (const std::string& line : saved.warnings)
-            link_.send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
+            link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
     } catch (const std::exception& error) {
         answer.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
     }
-    link_.send(answer);
+    link_->send(answer);
 }
 
 void Agent::resume(uint32_t epoch) {
+    early_.reset();
     if (stage_ != Stage::idle) {
         the_upper()->resume(0);
         threads::resume_all();
         stage_ = Stage::idle;
         frozen_ = false;
     }
-    if (!lost_) link_.send(wire::Resumed{epoch});
-}
-
-void Agent::stop(const wire::Stop& m) {
-    // The job ends here. A proper MPI_Finalize keeps the launcher quiet; it may wait for operations that were
-    // never completed (they are in the image), so it does not get for ever.
-    pthread_t guard;
-    pthread_create(
-        &guard, nullptr,
-        [](void*) -> void* {
-            sleep(5);
-            ::_exit(0);
-        },
-        nullptr);
-    finish_mpi();
-    ::_exit(0);
+    if (!lost_) link_->send(wire::Resumed{epoch});
 }
 
 void Agent::query() {
@@ -260,8 +257,10 @@ void Agent::query() {
     if (the_upper()) {
         size_t size = the_upper()->diagnosis(text, sizeof text);
         answer.text.assign(text, size);
+    } else {
+        answer.text = "the program is being loaded";
     }
-    link_.send(answer);
+    link_->send(answer);
 }
 
 void Agent::finish_restart(RestartTask task) {
@@ -279,7 +278,7 @@ void Agent::rebuild() {
             error = line[0] ? line : "cannot rebuild the MPI objects";
     }
     if (!error.empty()) error = fmt::format("rank {}: {}", task_.facts.rank, error);
-    link_.send(wire::Restored{error.empty(), error});
+    link_->send(wire::Restored{error.empty(), error});
 }
 
 void Agent::go() {
@@ -287,9 +286,9 @@ void Agent::go() {
     the_upper()->resume(1);
     split::process::Restored timers = split::process::restore_timers(restart_->process_state);
     for (const std::string& line : timers.warnings)
-        link_.send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
+        link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
     if (!timers.error.empty())
-        link_.send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, timers.error)});
+        link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, timers.error)});
     restart_.reset();
     threads::resume_all();
 }

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "job/agent_link.h"
 #include "lower/mpi_start.h"
@@ -26,15 +28,14 @@ struct RestartTask {
 
 class Agent {
   public:
-    // Starts the thread; returns when it is ready to serve donors. Connects to the node daemon first
-    // (throws).
-    static Agent& start(AgentTask task);
+    // Starts the thread on a connected link; returns when it is ready to serve donors. Throws.
+    static Agent& start(AgentTask task, std::unique_ptr<job::AgentLink> link);
     // Restart: the memory, threads and process state are back, or `error` says why not. The agent rebuilds
     // the MPI objects, reports, waits for Go and lets all threads run. Returns at once.
     void finish_restart(RestartTask task);
 
   private:
-    explicit Agent(AgentTask task);
+    Agent(AgentTask task, std::unique_ptr<job::AgentLink> link);
     void run();
     void handle(const wire::Message& message);
     void tick();
@@ -44,22 +45,26 @@ class Agent {
     // Phases of a checkpoint, as far as a rank sees them.
     enum class Stage { idle, converge, freeze, drain, save };
     void begin(const wire::Begin& m);
+    void begin_late();
     void freeze(const wire::Freeze& m);
     void try_freeze();
     void drain(const wire::Drain& m);
     void save(const wire::Save& m);
     void resume(uint32_t epoch);
-    void stop(const wire::Stop& m);
     void go();
     void query();
     void mailbox();
 
     AgentTask task_;
-    job::AgentLink link_;
+    std::unique_ptr<job::AgentLink> link_;
     Stage stage_ = Stage::idle;
     uint32_t epoch_ = 0;
     bool frozen_ = false;
     bool lost_ = false;  // the daemon is gone: no more checkpoints
+    // A checkpoint that came before the program had loaded its front, and what the clock's root has said
+    // since.
+    std::optional<wire::Begin> early_;
+    std::vector<wire::Clock> early_clock_;
     std::unique_ptr<RestartTask> restart_;
     uint32_t restart_ready_ = 0;  // futex-free flag: set before the bell is rung
 };

@@ -34,6 +34,8 @@ namespace fermata::lower {
 namespace {
 
 namespace threads = split::threads;
+// Handed to the agent once there is one.
+using Link = std::unique_ptr<job::AgentLink>;
 
 struct Options {
     std::string program;
@@ -75,7 +77,6 @@ std::string image_path(const job::AgentConfig& config, int rank) {
 
 // The parts of a start that come before anybody knows whether it is a first one.
 MpiFacts bring_up_mpi(ThreadNeed need) {
-    split::begin_descriptors();
     MpiFacts facts = start_mpi(need);
     split::end_descriptors();
     if (facts.crowded) g_yield = 64;
@@ -83,7 +84,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 }
 
 [[noreturn]] void start_program(const Options& options, const job::AgentConfig& config, const MpiFacts& facts,
-                                uint64_t mask) {
+                                uint64_t mask, Link& link) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty()) fail("{}", check.error);
     make_bridge(facts, check.binary, config.restarts);
@@ -91,7 +92,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     threads::create_table();
     split::process::note_inherited();
     threads::install_stop_handler();
-    Agent::start({config, facts, check.binary, job_number(config.job_id)});
+    Agent::start({config, facts, check.binary, job_number(config.job_id)}, std::move(link));
     job::AgentConfig::forget_environment();
     threads::note_present_threads();
 
@@ -106,7 +107,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     split::enter_program(started);
 }
 
-[[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts) {
+[[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, Link& link) {
     make_bridge(facts, "", config.restarts);
     std::string path = image_path(config, facts.rank);
     LoadedImage image = load_image(path, facts.rank, facts.size);
@@ -117,7 +118,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     image.upper->bridge = the_bridge();
     if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", path, why);
 
-    Agent& agent = Agent::start({config, facts, image.program, image.identity.job});
+    Agent& agent = Agent::start({config, facts, image.program, image.identity.job}, std::move(link));
     threads::note_present_threads();
     RestartTask task;
     task.process_state = image.process_state;
@@ -135,17 +136,18 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 }
 
 // A rank that cannot start says so through the tree: the root prints one line and ends the job.
-[[noreturn]] void give_up(const job::AgentConfig& config, const MpiFacts& facts, const std::string& why) {
+[[noreturn]] void give_up(const job::AgentConfig& config, const MpiFacts& facts, const std::string& why,
+                          Link& link) {
     std::string line = fmt::format("rank {}: {}", facts.rank, why);
     try {
-        job::AgentLink link(config);
-        wire::Hello hello = link.hello(facts.rank, facts.size, facts.library.c_str(), facts.version.c_str());
+        if (!link) the_bridge()->fatal(("error: " + line).c_str(), 1);  // the agent has it by now
+        wire::Hello hello = link->hello(facts.rank, facts.size, facts.library.c_str(), facts.version.c_str());
         hello.restarted_from = config.generation;
-        link.send(hello);
+        link->send(hello);
         if (config.restore.empty())
-            link.send(wire::Fatal{line, 1});
+            link->send(wire::Fatal{"error: " + line, 1});
         else
-            link.send(wire::Restored{false, line});
+            link->send(wire::Restored{false, line});
         sleep(20);  // the root ends us; this is for the case that it is gone
     } catch (const std::exception&) {
         say("error: " + line);
@@ -164,16 +166,20 @@ int run(int argc, char** argv) {
     bool restart = !config.restore.empty();
     if (options.program.empty() && !restart) fail("no program to run");
     job::AgentLink::ensure_daemon(config);
+    split::begin_descriptors();
+    // Before MPI_Init, where a rank may stay for long: the daemon knows who is in there, and waits for them.
+    Link link = std::make_unique<job::AgentLink>(config);
+    link->send(job::AgentLink::starting());
     uint64_t mask = threads::block_signals_for_init();
     MpiFacts facts =
         bring_up_mpi(thread_need(restart ? program_of_image(image_path(config, 0)) : options.program));
     try {
         split::partition();
         threads::make_bell(split::lower_descriptor_base());
-        if (restart) continue_image(config, facts);
-        start_program(options, config, facts, mask);
+        if (restart) continue_image(config, facts, link);
+        start_program(options, config, facts, mask, link);
     } catch (const std::exception& error) {
-        give_up(config, facts, error.what());
+        give_up(config, facts, error.what(), link);
     }
 }
 

@@ -18,7 +18,7 @@ namespace fermata::lower {
 namespace {
 
 split::Bridge bridge;
-split::UpperServices* upper;
+std::atomic<split::UpperServices*> upper;
 char program_path[4096];
 volatile uint32_t finalize_released;
 
@@ -78,7 +78,10 @@ void arrive_finalize() noexcept {
     split::threads::poke_agent();
 }
 
-void register_upper(split::UpperServices* services) noexcept { upper = services; }
+void register_upper(split::UpperServices* services) noexcept {
+    set_upper(services);
+    split::threads::poke_agent();  // a checkpoint may be waiting for it
+}
 
 }  // namespace
 
@@ -108,8 +111,8 @@ split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, ui
 }
 
 split::Bridge* the_bridge() { return &bridge; }
-split::UpperServices* the_upper() { return upper; }
-void set_upper(split::UpperServices* services) { upper = services; }
+split::UpperServices* the_upper() { return upper.load(std::memory_order_acquire); }
+void set_upper(split::UpperServices* services) { upper.store(services, std::memory_order_release); }
 
 std::optional<std::string> take_warning() {
     if (warning.state.load() != 2) return {};

@@ -14,7 +14,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 1;
+inline constexpr uint16_t kWireVersion = 2;
 
 using Bytes = std::vector<std::byte>;
 
@@ -77,7 +77,7 @@ struct Drain {
 };
 
 // Write `rank-NNNNNN.img` into `directory` (absolute; exists), fsync it, then answer Saved. The rank stays
-// stopped until Resume, Stop or Cancel; with `forked` in the options it answers Captured first.
+// stopped until Resume or Cancel; with `forked` in the options it answers Captured first.
 struct Save {
     static constexpr uint16_t kType = 19;
     uint32_t epoch = 0;
@@ -97,17 +97,6 @@ struct Resume {
     template <class F>
     void each(F&& f) {
         f(epoch);
-    }
-};
-
-// The checkpoint is committed and the job ends here with this exit code.
-struct Stop {
-    static constexpr uint16_t kType = 21;
-    uint32_t epoch = 0;
-    int32_t code = 85;
-    template <class F>
-    void each(F&& f) {
-        f(epoch, code);
     }
 };
 
@@ -161,7 +150,17 @@ struct Kill {
 // ---- upwards: agent -> node (-> root, merged)
 // -----------------------------------------------------------------
 
-// First message of an agent.
+// First message of a rank: it is about to enter the real library's MPI_Init, where it may stay.
+struct Starting {
+    static constexpr uint16_t kType = 77;
+    int32_t rank = -1;  // as the launcher's environment has it; -1: it does not say
+    template <class F>
+    void each(F&& f) {
+        f(rank);
+    }
+};
+
+// The rank is out of MPI_Init, and its agent listens.
 struct Hello {
     static constexpr uint16_t kType = 64;
     std::string job_id;  // the job's random id from the environment: the proof that both belong together
@@ -341,7 +340,7 @@ struct Joined {
     }
 };
 
-// A rank's process ended or closed its socket. `clean` = after FinalizeReleased or Stop.
+// A rank's process ended or closed its socket. `clean` = after FinalizeReleased or Kill.
 struct RankGone {
     static constexpr uint16_t kType = 98;
     int32_t rank = -1;
@@ -355,9 +354,9 @@ struct RankGone {
 };
 
 using Message =
-    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Stop, Cancel, Query, FinalizeReleased, Go, Kill,
-                 Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed, ArrivedFinalize,
-                 Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone>;
+    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
+                 Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
+                 ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

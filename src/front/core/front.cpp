@@ -63,7 +63,7 @@ void service_freeze() noexcept {
 
 void service_drain(split::DrainReport* report) noexcept { engine_drain(report); }
 
-int service_before_save() noexcept { return front.life == Life::before ? 0 : objects_before_save(); }
+int service_before_save() noexcept { return objects_before_save(); }
 
 void use_bridge() noexcept {
     front.table = bridge()->mpi;
@@ -76,7 +76,6 @@ int service_rebuild(char* error, size_t size) noexcept {
     use_bridge();
     front.restarts++;
     engine.armed = 0;
-    if (front.life == Life::before) return 0;
     int rc = objects_rebuild(error, size);
     return rc != 0 ? rc : engine_rebuild(error, size);
 }
@@ -112,8 +111,10 @@ size_t append(char* text, size_t at, size_t size, int64_t number) noexcept {
 }
 
 int service_refuses(char* why, size_t size) noexcept {
-    if (front.life == Life::before) return 0;
-    if (front.life == Life::running) return objects_refuse(why, size);
+    // A rank that has not called MPI_Init may have messages on their way to it, and takes part in the
+    // rebuilding.
+    if (front.life == Life::before) objects_start();
+    if (front.life != Life::finalized) return objects_refuse(why, size);
     size_t at = append(why, 0, size - 1, "the program is past MPI_Finalize");
     why[at] = 0;
     return 1;

@@ -36,7 +36,7 @@ struct Heap {
     char* end;
     HeapUse use;
 };
-Heap heap;
+constinit Heap heap{};
 
 uint32_t class_of(size_t size) {
     if (size <= 128) return size == 0 ? 0 : static_cast<uint32_t>((size - 1) / 16);

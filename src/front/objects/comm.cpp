@@ -13,7 +13,7 @@
 namespace fermata::front {
 namespace {
 
-Immortal<CommObject> world_storage, self_storage;
+constinit Immortal<CommObject> world_storage, self_storage;
 CommObject* comms;
 uint32_t fresh_counter;
 SpinLock leaving_lock;

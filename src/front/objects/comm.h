@@ -18,7 +18,7 @@ struct Topology {
 };
 
 struct CommObject : Object {
-    CommObject() : Object(Kind::comm) {}
+    constexpr CommObject() : Object(Kind::comm) {}
     uint64_t uid = 0;         // the same at all members, never used twice in a job; order of rebuild
     void* clock = nullptr;    // the collective clock's state (core room)
     void* ledger = nullptr;   // the point-to-point room's own word

@@ -16,7 +16,7 @@ struct Types {
     size_t bucket_count;
     size_t noted;
 };
-Types types;
+constinit Types types{};
 
 size_t bucket_of(uint64_t real, size_t count) { return (real * 0x9e3779b97f4a7c15u >> 20) & (count - 1); }
 

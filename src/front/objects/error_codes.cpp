@@ -84,7 +84,7 @@ struct OwnCodes {
     SpinLock lock;
     Vec<OwnCode> list;
 };
-Immortal<OwnCodes> own_storage;
+constinit Immortal<OwnCodes> own_storage;
 OwnCodes& own = own_storage.value;
 
 bool predefined_class(int code) { return code >= 0 && code < kClasses; }

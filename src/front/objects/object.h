@@ -36,7 +36,7 @@ struct Object {
 template <typename T>
 union Immortal {
     T value;
-    Immortal() : value() {}
+    constexpr Immortal() : value() {}
     ~Immortal() {}
 };
 

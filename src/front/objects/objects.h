@@ -8,8 +8,9 @@ namespace fermata::front {
 
 // Everything that needs no lower half: called by objects_start, and before it by whatever MPI allows before MPI_Init.
 void objects_boot() noexcept;
-// In MPI_Init, upper thread, before the first other call: predefined objects, WORLD and SELF with their
-// clocks. Front::table, world_rank, world_size, thread_level and clock are set.
+// In MPI_Init, upper thread, before the first other call; or by the agent, when a checkpoint comes before that (then
+// MPI_Init finds it done): predefined objects, WORLD and SELF with their clocks. Front::table, world_rank, world_size,
+// thread_level and clock are set.
 void objects_start() noexcept;
 // In MPI_Finalize, upper thread, before the real one: delete callbacks of MPI_COMM_SELF's attributes (then of
 // WORLD's), last set first.

@@ -131,6 +131,9 @@ void objects_boot() noexcept {
 }
 
 void objects_start() noexcept {
+    static constinit SpinLock lock{};
+    SpinGuard guard(lock);
+    if (comm_world.size != 0) return;
     objects_boot();
     start_world();
     predefined_refresh(true);

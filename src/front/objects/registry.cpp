@@ -4,7 +4,7 @@
 
 namespace fermata::front {
 
-Registry registry;
+constinit Registry registry{};
 
 namespace {
 

@@ -10,7 +10,7 @@
 
 namespace fermata::front {
 
-Engine engine;
+constinit Engine engine{};
 
 namespace {
 

@@ -8,7 +8,7 @@ namespace fermata::front {
 
 RequestChunk* request_chunks;
 
-RequestPool request_pool;
+constinit RequestPool request_pool{};
 
 void grow_pool() noexcept {
     auto* chunk = fm_new<RequestChunk>();

@@ -7,6 +7,7 @@
 //     FAKE_EXIT=CODE         its exit code
 //     FAKE_DIE=PHASE:RANK    SIGKILL to itself when it hears of this phase; FAKE_HANG: never answers there
 //     FAKE_REFUSE=RANK, FAKE_SAVE_ERROR=RANK, FAKE_RESTORE_ERROR=RANK, FAKE_FATAL=RANK
+//     FAKE_SLOW_INIT=RANK    this rank stays in MPI_Init until the file FAKE_INIT_UNTIL exists
 //     FAKE_LATE=N            messages are on their way for N rounds of the drain
 //
 // Its image holds a number, counted up by each checkpoint; rank 0 prints it at the end.
@@ -128,14 +129,15 @@ struct Rank {
             released = true;
         } else if (std::holds_alternative<wire::Go>(message)) {
             may_go = true;
-        } else if (auto* m = std::get_if<wire::Stop>(&message)) {
-            ::_exit(m->code);
         }
     }
 
     int run() {
         job::AgentLink::ensure_daemon(config);
         job::AgentLink link(config);
+        link.send(wire::Starting{rank});
+        while (marked("FAKE_SLOW_INIT", nullptr) && !std::filesystem::exists(env("FAKE_INIT_UNTIL")))
+            ::usleep(5000);
         make_clock();
         restore();
         link.send(link.hello(rank, size, "openmpi", "Fake MPI 1.0"));

@@ -219,6 +219,35 @@ def timeout_with_diagnosis(p):
         p.end(job, 0)
 
 
+def asked_before_the_start(p):
+    """A checkpoint waits for a job that starts, at most as long as it may last, and can be cancelled."""
+    slow = {"FAKE_SLOW_INIT": "1", "FAKE_INIT_UNTIL": str(p.path / "go")}
+    job = p.job("-n", 3, FAKE_NODES="2", wait=False, **slow)
+    p.until(lambda: len(json.loads(p.call("status", "--json").stdout or "{}").get("ranks", [])) == 2, "two ranks")
+    done = p.call("checkpoint", "--timeout", "0.3s")
+    refused(done, "1 of 3 ranks have not reported: 1", code=4)
+    assert "rank 1 on fake1: is in the library's MPI_Init" in done.stderr, done.stderr
+    for cancel in (True, False):
+        client = subprocess.Popen([FERMATA, "checkpoint"], env=p.env, text=True, stderr=subprocess.PIPE)
+        p.until(lambda: json.loads(good(p.call("status", "--json")))["phase"] == "request", "the request")
+        if cancel:
+            good(p.call("cancel", "--checkpoint"))
+        else:
+            (p.path / "go").touch()
+        _, err = client.communicate(timeout=PATIENCE)
+        assert client.returncode == (3 if cancel else 0), (client.returncode, err)
+    assert p.generations() == ["gen-000001"]
+    p.end(job, 0)
+    p.nothing_left()
+
+
+def start_that_hangs(p):
+    done = p.call("run", "-n", 2, "--start-timeout", "1s", "--", "/bin/true", FAKE_SLOW_INIT="1", FAKE_INIT_UNTIL="/no")
+    refused(done, "did not start in 1 s", "1 of 2 ranks have not reported: 1", code=1)
+    assert "rank 1 on fake0: is in the library's MPI_Init" in done.stderr, done.stderr
+    p.nothing_left()
+
+
 def cancelled(p):
     job = p.job("-n", 2, FAKE_HANG="begin:0")
     refused(p.call("cancel", "--checkpoint"), "no checkpoint")
@@ -403,7 +432,8 @@ def wrong_use(p):
 
 CASES = {f.__name__: f for f in (
     checkpoint_and_go_on, several_nodes, exit_code, killed_in_converge, killed_in_freeze, killed_in_drain,
-    killed_in_save, killed_in_resume, killed_between, refuses, save_error, timeout_with_diagnosis, cancelled,
+    killed_in_save, killed_in_resume, killed_between, refuses, save_error, timeout_with_diagnosis, asked_before_the_start,
+    start_that_hangs, cancelled,
     stop_and_restart, killed_supervisor_and_restart, node_daemon_dies, two_jobs_one_directory, two_jobs, interval,
     signals, walltime, restarts_by_itself, restore_error, fatal, launcher_fails, damaged_generations, wrong_use)}
 

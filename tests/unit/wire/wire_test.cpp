@@ -25,7 +25,7 @@ std::vector<Message> samples() {
             Drain{7, 2},
             Save{7, "/d/gen", "gen-000001", "forked"},
             Resume{7},
-            Stop{7, 85},
+            Starting{3},
             Cancel{7, "a rank died"},
             Query{},
             FinalizeReleased{},
@@ -174,7 +174,7 @@ TEST(Auth, SealedFramesCannotBeChanged) {
     Key key = random_key();
     Handshake node(Role::node, key), root(Role::root, key);
     shake(node, root);
-    Bytes clean = encode(Stop{1, 85}, root.outgoing().get());
+    Bytes clean = encode(Resume{1}, root.outgoing().get());
     for (size_t i = 0; i < clean.size(); ++i) {
         Bytes frame = clean;
         frame[i] ^= std::byte{1};
