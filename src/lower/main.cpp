@@ -125,8 +125,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     threads::RestoreReport made = threads::restore_threads();
     task.error = made.error;
     if (task.error.empty()) {
-        split::process::Restored restored =
-            split::process::restore(image.process_state, {split::lower_descriptor_base()});
+        split::process::Restored restored = split::process::restore(image.process_state, process_limits());
         task.error = restored.error;
         for (const std::string& line : restored.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     }

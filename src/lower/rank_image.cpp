@@ -77,15 +77,15 @@ class ChunkStream {
     uint64_t start_ = 0;  // stream offset of chunks_[next_]
 };
 
-split::process::Limits limits() { return {split::lower_descriptor_base()}; }
-
 }  // namespace
+
+split::process::Limits process_limits() { return {split::lower_descriptor_base()}; }
 
 SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program) {
     SavedImage saved;
     saved.warnings = split::threads::describe_stopped_threads();
     if (std::string misplaced = split::check(); !misplaced.empty()) fail("{}", misplaced);
-    split::process::Captured process = split::process::capture(limits());
+    split::process::Captured process = split::process::capture(process_limits());
     saved.warnings.insert(saved.warnings.end(), process.warnings.begin(), process.warnings.end());
 
     split::MemoryTable table = split::collect_memory();

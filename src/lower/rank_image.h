@@ -6,8 +6,12 @@
 
 #include "image/image.h"
 #include "split/bridge.h"
+#include "split/process/state.h"
 
 namespace fermata::lower {
+
+// Where the two halves of this process meet, as far as src/split/process has to know.
+split::process::Limits process_limits();
 
 struct SavedImage {
     image::Summary summary;

@@ -76,26 +76,10 @@ inline int* in_weights(int* p) { return const_cast<int*>(in_weights(static_cast<
 
 }  // namespace fermata::abi
 
+#include "front/abi/openmpi_status.h"
 #include "openmpi_values.h"  // generated: in_rank, out_rank, in_errclass ...
 
 namespace fermata::abi {
-
-inline void in_status(Status* to, const A_Status* from) {
-    to->source = in_rank(from->source);
-    to->tag = in_tag(from->tag);
-    to->error = in_errclass(from->error);
-    to->cancelled = from->cancelled;
-    to->count = static_cast<Count>(from->count);
-    to->spare = 0;
-}
-// MPI_ERROR is only written where the standard says so (arrays, when the call returns MPI_ERR_IN_STATUS).
-inline void out_status(A_Status* to, const Status& from) {
-    if (from.source == FM_ANY_SOURCE) to->error = 0;  // the empty status is whole (MPI-4.0 3.7.3)
-    to->source = out_rank(from.source);
-    to->tag = out_tag(from.tag);
-    to->cancelled = from.cancelled;
-    to->count = static_cast<size_t>(from.count);
-}
 
 int c2f(uint32_t word);
 uint32_t f2c(Kind kind, int fortran);

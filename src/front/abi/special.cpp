@@ -7,37 +7,6 @@
 
 namespace fermata::abi {
 
-int peers(Comm comm) {
-    int inter = 0, n = 0;
-    if (fm_Comm_test_inter(comm, &inter) != FM_SUCCESS) return 0;
-    return (inter != 0 ? fm_Comm_remote_size(comm, &n) : fm_Comm_size(comm, &n)) == FM_SUCCESS ? n : 0;
-}
-
-static void neighbours(Comm comm, int* in, int* out) {
-    int topology = FM_UNDEFINED, a = 0, weighted = 0;
-    *in = *out = 0;
-    if (fm_Topo_test(comm, &topology) != FM_SUCCESS) return;
-    if (topology == FM_CART && fm_Cartdim_get(comm, &a) == FM_SUCCESS) {
-        *in = *out = 2 * a;
-    } else if (topology == FM_GRAPH) {
-        int rank = 0;
-        if (fm_Comm_rank(comm, &rank) == FM_SUCCESS && fm_Graph_neighbors_count(comm, rank, &a) == FM_SUCCESS)
-            *in = *out = a;
-    } else if (topology == FM_DIST_GRAPH) {
-        fm_Dist_graph_neighbors_count(comm, in, out, &weighted);
-    }
-}
-int indegree(Comm comm) {
-    int in, out;
-    neighbours(comm, &in, &out);
-    return in;
-}
-int outdegree(Comm comm) {
-    int in, out;
-    neighbours(comm, &in, &out);
-    return out;
-}
-
 void after_get_attr(int keyval, void* value, const int* flag) {
     if (*flag == 0) return;
     // One place per value, so that two attributes can be held at once; written with the same value again and
@@ -71,25 +40,6 @@ void after_get_attr(int keyval, void* value, const int* flag) {
         }
         default:
             break;
-    }
-}
-
-void after_get_contents_words(Datatype type, int64_t limit, int* v) {
-    int integers = 0, addresses = 0, types = 0, combiner = 0;
-    if (fm_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != FM_SUCCESS) return;
-    if (integers > limit || integers < 4) return;
-    if (combiner == FM_COMBINER_SUBARRAY) {
-        v[integers - 1] = out_order(v[integers - 1]);
-    } else if (combiner == FM_COMBINER_DARRAY) {
-        // size, rank, ndims, gsizes[ndims], distribs[ndims], dargs[ndims], psizes[ndims], order
-        // (MPI-4.0 5.1.13)
-        int n = v[2];
-        if (n < 0 || 4 + 4 * static_cast<int64_t>(n) > limit) return;
-        for (int i = 0; i < n; i++) {
-            v[3 + n + i] = out_distrib(v[3 + n + i]);
-            v[3 + 2 * n + i] = out_darg(v[3 + 2 * n + i]);
-        }
-        v[integers - 1] = out_order(v[integers - 1]);
     }
 }
 

@@ -7,9 +7,21 @@ namespace fermata::abi {
 void after_get_attr(int keyval, void* value, const int* flag);
 
 // Order and distribution constants among the integers of a datatype's constructor.
-void after_get_contents_words(Datatype type, int64_t limit, int* integers);
-inline void after_get_contents(Datatype type, int64_t limit, int* integers) {
-    if (integers != nullptr && limit > 0) after_get_contents_words(type, limit, integers);
+inline void after_get_contents(Datatype type, int64_t limit, int* v) {
+    int integers = 0, addresses = 0, types = 0, combiner = 0;
+    if (v == nullptr || limit <= 0) return;
+    if (fm_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != FM_SUCCESS) return;
+    if (integers > limit || integers < 4) return;
+    if (combiner == FM_COMBINER_SUBARRAY || combiner == FM_COMBINER_DARRAY)
+        v[integers - 1] = out_order(v[integers - 1]);
+    if (combiner != FM_COMBINER_DARRAY) return;
+    // size, rank, ndims, gsizes[ndims], distribs[ndims], dargs[ndims], psizes[ndims], order (MPI-4.0 5.1.13)
+    const int n = v[2];
+    if (n < 0 || 4 + 4 * static_cast<int64_t>(n) > limit) return;
+    for (int i = 0; i < n; i++) {
+        v[3 + n + i] = out_distrib(v[3 + n + i]);
+        v[3 + 2 * n + i] = out_darg(v[3 + 2 * n + i]);
+    }
 }
 
 inline int64_t sum(int n, const int* terms) {

@@ -54,7 +54,22 @@ inline void from_one(int* index) {
 }
 
 // Fortran gets the value of a predefined attribute itself; some are constants of the ABI.
-int64_t attribute_value(int keyval, int64_t value);
+inline int64_t attribute_value(int keyval, int64_t value) {
+    const int v = static_cast<int>(value);
+    switch (keyval) {
+        case FM_IO:
+        case FM_HOST:
+            return out_rank(v);
+        case FM_LASTUSEDCODE:
+            return v <= FM_ERR_LASTCODE ? A_ERR_LASTCODE : v;
+        case FM_WIN_CREATE_FLAVOR:
+            return out_win_flavor(v);
+        case FM_WIN_MODEL:
+            return out_win_model(v);
+        default:
+            return value;
+    }
+}
 
 // The functions that front_c.py leaves to hand-written code.
 inline int F_Abort(A_Comm comm, int code) { return out_errclass(fm_Abort(in_Comm(comm), code)); }

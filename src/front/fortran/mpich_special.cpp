@@ -42,27 +42,6 @@ int finish(int rc, int keyval, void* value, const int* flag, int type) {
 
 }  // namespace
 
-namespace fermata::abi {
-
-int64_t attribute_value(int keyval, int64_t value) {
-    const int v = static_cast<int>(value);
-    switch (keyval) {
-        case FM_IO:
-        case FM_HOST:
-            return out_rank(v);
-        case FM_LASTUSEDCODE:
-            return v <= FM_ERR_LASTCODE ? A_ERR_LASTCODE : v;
-        case FM_WIN_CREATE_FLAVOR:
-            return out_win_flavor(v);
-        case FM_WIN_MODEL:
-            return out_win_model(v);
-        default:
-            return value;
-    }
-}
-
-}  // namespace fermata::abi
-
 #define ATTRIBUTES(T)                                                                                     \
     FRONT_FORTRAN int MPII_##T##_set_attr(A_##T object, int keyval, void* value, int type) {              \
         return out_errclass(fm_##T##_set_attr(in_##T(object), in_keyval(keyval), value, language(type))); \

@@ -53,27 +53,9 @@ inline int* in_weights(int* p) { return p; }
 
 }  // namespace fermata::abi
 
+#include "front/abi/openmpi_status.h"
 #include "openmpi_fortran_handles.h"  // generated: in_Comm, out_Comm ...
 #include "openmpi_values.h"           // generated: in_rank, out_rank, in_errclass ...
-
-namespace fermata::abi {
-
-inline void in_status(Status* to, const A_Status* from) {
-    to->source = in_rank(from->source);
-    to->tag = in_tag(from->tag);
-    to->error = in_errclass(from->error);
-    to->cancelled = from->cancelled;
-    to->count = static_cast<Count>(from->count);
-    to->spare = 0;
-}
-inline void out_status(A_Status* to, const Status& from) {
-    to->source = out_rank(from.source);
-    to->tag = out_tag(from.tag);
-    to->cancelled = from.cancelled;
-    to->count = static_cast<uint64_t>(from.count);
-}
-
-}  // namespace fermata::abi
 
 // In libmpi.so.40.
 #define FRONT_COMMON extern "C" __attribute__((visibility("default")))

@@ -6,6 +6,33 @@ namespace {
 
 Group handle(Ranks&& members) { return Group{make_group(static_cast<Ranks&&>(members))}; }
 
+template <typename Combine>
+int combine(Call& call, Group group1, Group group2, Combine how, Group* newgroup) {
+    GroupObject *a = find(group1), *b = find(group2);
+    if (a == nullptr || b == nullptr) return call.finish(FM_ERR_GROUP);
+    *newgroup = handle(how(a->members, b->members));
+    return FM_SUCCESS;
+}
+
+template <typename Choose>
+int choose(Call& call, Group group, int n, const int* positions, Choose how, Group* newgroup) {
+    GroupObject* object = find(group);
+    if (object == nullptr) return call.finish(FM_ERR_GROUP);
+    if (n < 0) return call.finish(FM_ERR_ARG);
+    Ranks members;
+    if (!how(object->members, n, positions, &members)) return call.finish(FM_ERR_RANK);
+    *newgroup = handle(static_cast<Ranks&&>(members));
+    return FM_SUCCESS;
+}
+
+template <typename Choose>
+int choose_ranges(Call& call, Group group, int n, const int* ranges, Choose how, Group* newgroup) {
+    if (find(group) == nullptr) return call.finish(FM_ERR_GROUP);
+    Vec<int> positions;
+    if (!ranks::expand(n, reinterpret_cast<const int(*)[3]>(ranges), &positions)) return call.finish(FM_ERR_ARG);
+    return choose(call, group, static_cast<int>(positions.size()), positions.data(), how, newgroup);
+}
+
 }  // namespace
 
 extern "C" {
@@ -63,76 +90,37 @@ int fm_Group_compare(Group group1, Group group2, int* result) {
 
 int fm_Group_union(Group group1, Group group2, Group* newgroup) {
     Call call("MPI_Group_union");
-    GroupObject *a = find(group1), *b = find(group2);
-    if (a == nullptr || b == nullptr) return call.finish(FM_ERR_GROUP);
-    *newgroup = handle(ranks::united(a->members, b->members));
-    return FM_SUCCESS;
+    return combine(call, group1, group2, ranks::united, newgroup);
 }
 
 int fm_Group_intersection(Group group1, Group group2, Group* newgroup) {
     Call call("MPI_Group_intersection");
-    GroupObject *a = find(group1), *b = find(group2);
-    if (a == nullptr || b == nullptr) return call.finish(FM_ERR_GROUP);
-    *newgroup = handle(ranks::intersection(a->members, b->members));
-    return FM_SUCCESS;
+    return combine(call, group1, group2, ranks::intersection, newgroup);
 }
 
 int fm_Group_difference(Group group1, Group group2, Group* newgroup) {
     Call call("MPI_Group_difference");
-    GroupObject *a = find(group1), *b = find(group2);
-    if (a == nullptr || b == nullptr) return call.finish(FM_ERR_GROUP);
-    *newgroup = handle(ranks::difference(a->members, b->members));
-    return FM_SUCCESS;
+    return combine(call, group1, group2, ranks::difference, newgroup);
 }
 
 int fm_Group_incl(Group group, int n, const int* ranks, Group* newgroup) {
     Call call("MPI_Group_incl");
-    GroupObject* object = find(group);
-    if (object == nullptr) return call.finish(FM_ERR_GROUP);
-    if (n < 0) return call.finish(FM_ERR_ARG);
-    Ranks members;
-    if (!ranks::include(object->members, n, ranks, &members)) return call.finish(FM_ERR_RANK);
-    *newgroup = handle(static_cast<Ranks&&>(members));
-    return FM_SUCCESS;
+    return choose(call, group, n, ranks, ranks::include, newgroup);
 }
 
 int fm_Group_excl(Group group, int n, const int* ranks, Group* newgroup) {
     Call call("MPI_Group_excl");
-    GroupObject* object = find(group);
-    if (object == nullptr) return call.finish(FM_ERR_GROUP);
-    if (n < 0) return call.finish(FM_ERR_ARG);
-    Ranks members;
-    if (!ranks::exclude(object->members, n, ranks, &members)) return call.finish(FM_ERR_RANK);
-    *newgroup = handle(static_cast<Ranks&&>(members));
-    return FM_SUCCESS;
+    return choose(call, group, n, ranks, ranks::exclude, newgroup);
 }
 
 int fm_Group_range_incl(Group group, int n, const int* ranges, Group* newgroup) {
     Call call("MPI_Group_range_incl");
-    GroupObject* object = find(group);
-    if (object == nullptr) return call.finish(FM_ERR_GROUP);
-    if (n < 0) return call.finish(FM_ERR_ARG);
-    Vec<int> positions;
-    Ranks members;
-    if (!ranks::expand(n, reinterpret_cast<const int(*)[3]>(ranges), &positions)) return call.finish(FM_ERR_ARG);
-    if (!ranks::include(object->members, static_cast<int>(positions.size()), positions.data(), &members))
-        return call.finish(FM_ERR_RANK);
-    *newgroup = handle(static_cast<Ranks&&>(members));
-    return FM_SUCCESS;
+    return choose_ranges(call, group, n, ranges, ranks::include, newgroup);
 }
 
 int fm_Group_range_excl(Group group, int n, const int* ranges, Group* newgroup) {
     Call call("MPI_Group_range_excl");
-    GroupObject* object = find(group);
-    if (object == nullptr) return call.finish(FM_ERR_GROUP);
-    if (n < 0) return call.finish(FM_ERR_ARG);
-    Vec<int> positions;
-    Ranks members;
-    if (!ranks::expand(n, reinterpret_cast<const int(*)[3]>(ranges), &positions)) return call.finish(FM_ERR_ARG);
-    if (!ranks::exclude(object->members, static_cast<int>(positions.size()), positions.data(), &members))
-        return call.finish(FM_ERR_RANK);
-    *newgroup = handle(static_cast<Ranks&&>(members));
-    return FM_SUCCESS;
+    return choose_ranges(call, group, n, ranges, ranks::exclude, newgroup);
 }
 
 int fm_Group_free(Group* group) {

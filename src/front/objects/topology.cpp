@@ -11,6 +11,19 @@ Topology* topology_of(CommObject* comm, int kind) {
     return comm != nullptr && comm->topology != nullptr && comm->topology->kind == kind ? comm->topology : nullptr;
 }
 
+// A communicator with a topology of this kind; without one `topology` is null and `rc` what the call returns.
+struct Placed {
+    int rc;
+    CommObject* object;
+    const Topology* topology;
+};
+Placed placed(Call& call, Comm comm, int kind) {
+    CommObject* object = find(comm);
+    if (object == nullptr) return {call.finish(FM_ERR_COMM), nullptr, nullptr};
+    const Topology* topology = topology_of(object, kind);
+    return {topology == nullptr ? call.finish(comm, FM_ERR_TOPOLOGY) : FM_SUCCESS, object, topology};
+}
+
 // Neighbours of this process in a distributed graph, as the library sorted them: neighbourhood collectives use its
 // order.
 int read_dist_graph(CommObject* comm) {
@@ -119,20 +132,16 @@ int fm_Cart_sub(Comm comm, const int* remain_dims, Comm* newcomm) {
 
 int fm_Cartdim_get(Comm comm, int* ndims) {
     Call call("MPI_Cartdim_get");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* cart = topology_of(object, FM_CART);
-    if (cart == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, cart] = placed(call, comm, FM_CART);
+    if (cart == nullptr) return rc;
     *ndims = static_cast<int>(cart->dims.size());
     return FM_SUCCESS;
 }
 
 int fm_Cart_get(Comm comm, int maxdims, int* dims, int* periods, int* coords) {
     Call call("MPI_Cart_get");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* cart = topology_of(object, FM_CART);
-    if (cart == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, cart] = placed(call, comm, FM_CART);
+    if (cart == nullptr) return rc;
     if (static_cast<size_t>(maxdims < 0 ? 0 : maxdims) < cart->dims.size()) return call.finish(comm, FM_ERR_ARG);
     copy_list(cart->dims, maxdims, dims);
     copy_list(cart->periods, maxdims, periods);
@@ -142,10 +151,8 @@ int fm_Cart_get(Comm comm, int maxdims, int* dims, int* periods, int* coords) {
 
 int fm_Cart_rank(Comm comm, const int* coords, int* rank) {
     Call call("MPI_Cart_rank");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* cart = topology_of(object, FM_CART);
-    if (cart == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, cart] = placed(call, comm, FM_CART);
+    if (cart == nullptr) return rc;
     int found = cart_rank_of(*cart, coords);
     if (found < 0) return call.finish(comm, FM_ERR_ARG);
     *rank = found;
@@ -154,10 +161,8 @@ int fm_Cart_rank(Comm comm, const int* coords, int* rank) {
 
 int fm_Cart_coords(Comm comm, int rank, int maxdims, int* coords) {
     Call call("MPI_Cart_coords");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* cart = topology_of(object, FM_CART);
-    if (cart == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, cart] = placed(call, comm, FM_CART);
+    if (cart == nullptr) return rc;
     if (rank < 0 || rank >= object->size) return call.finish(comm, FM_ERR_RANK);
     if (static_cast<size_t>(maxdims < 0 ? 0 : maxdims) < cart->dims.size()) return call.finish(comm, FM_ERR_ARG);
     cart_coords_of(*cart, rank, coords);
@@ -166,10 +171,8 @@ int fm_Cart_coords(Comm comm, int rank, int maxdims, int* coords) {
 
 int fm_Cart_shift(Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
     Call call("MPI_Cart_shift");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* cart = topology_of(object, FM_CART);
-    if (cart == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, cart] = placed(call, comm, FM_CART);
+    if (cart == nullptr) return rc;
     if (direction < 0 || static_cast<size_t>(direction) >= cart->dims.size()) return call.finish(comm, FM_ERR_ARG);
     auto along = static_cast<size_t>(direction);
     Vec<int> coords(cart->dims.size());
@@ -232,10 +235,8 @@ int fm_Graph_create(Comm comm_old, int nnodes, const int* index, const int* edge
 
 int fm_Graphdims_get(Comm comm, int* nnodes, int* nedges) {
     Call call("MPI_Graphdims_get");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* graph = topology_of(object, FM_GRAPH);
-    if (graph == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, graph] = placed(call, comm, FM_GRAPH);
+    if (graph == nullptr) return rc;
     *nnodes = static_cast<int>(graph->index.size());
     *nedges = static_cast<int>(graph->edges.size());
     return FM_SUCCESS;
@@ -243,10 +244,8 @@ int fm_Graphdims_get(Comm comm, int* nnodes, int* nedges) {
 
 int fm_Graph_get(Comm comm, int maxindex, int maxedges, int* index, int* edges) {
     Call call("MPI_Graph_get");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* graph = topology_of(object, FM_GRAPH);
-    if (graph == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, graph] = placed(call, comm, FM_GRAPH);
+    if (graph == nullptr) return rc;
     copy_list(graph->index, maxindex, index);
     copy_list(graph->edges, maxedges, edges);
     return FM_SUCCESS;
@@ -254,10 +253,8 @@ int fm_Graph_get(Comm comm, int maxindex, int maxedges, int* index, int* edges) 
 
 int fm_Graph_neighbors_count(Comm comm, int rank, int* nneighbors) {
     Call call("MPI_Graph_neighbors_count");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* graph = topology_of(object, FM_GRAPH);
-    if (graph == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, graph] = placed(call, comm, FM_GRAPH);
+    if (graph == nullptr) return rc;
     if (rank < 0 || static_cast<size_t>(rank) >= graph->index.size()) return call.finish(comm, FM_ERR_RANK);
     auto at = static_cast<size_t>(rank);
     *nneighbors = graph->index[at] - (at == 0 ? 0 : graph->index[at - 1]);
@@ -266,10 +263,8 @@ int fm_Graph_neighbors_count(Comm comm, int rank, int* nneighbors) {
 
 int fm_Graph_neighbors(Comm comm, int rank, int maxneighbors, int* neighbors) {
     Call call("MPI_Graph_neighbors");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* graph = topology_of(object, FM_GRAPH);
-    if (graph == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, graph] = placed(call, comm, FM_GRAPH);
+    if (graph == nullptr) return rc;
     if (rank < 0 || static_cast<size_t>(rank) >= graph->index.size()) return call.finish(comm, FM_ERR_RANK);
     auto at = static_cast<size_t>(rank);
     int from = at == 0 ? 0 : graph->index[at - 1];
@@ -307,10 +302,8 @@ int fm_Dist_graph_create_adjacent(Comm comm_old, int indegree, const int* source
 
 int fm_Dist_graph_neighbors_count(Comm comm, int* indegree, int* outdegree, int* weighted) {
     Call call("MPI_Dist_graph_neighbors_count");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* graph = topology_of(object, FM_DIST_GRAPH);
-    if (graph == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, graph] = placed(call, comm, FM_DIST_GRAPH);
+    if (graph == nullptr) return rc;
     *indegree = static_cast<int>(graph->sources.size());
     *outdegree = static_cast<int>(graph->destinations.size());
     *weighted = graph->weighted;
@@ -320,10 +313,8 @@ int fm_Dist_graph_neighbors_count(Comm comm, int* indegree, int* outdegree, int*
 int fm_Dist_graph_neighbors(Comm comm, int maxindegree, int* sources, int* sourceweights, int maxoutdegree,
                             int* destinations, int* destweights) {
     Call call("MPI_Dist_graph_neighbors");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    const Topology* graph = topology_of(object, FM_DIST_GRAPH);
-    if (graph == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
+    auto [rc, object, graph] = placed(call, comm, FM_DIST_GRAPH);
+    if (graph == nullptr) return rc;
     copy_list(graph->sources, maxindegree, sources);
     copy_list(graph->destinations, maxoutdegree, destinations);
     auto wanted = [graph](const int* list) {

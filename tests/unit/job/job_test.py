@@ -223,7 +223,8 @@ def asked_before_the_start(p):
     """A checkpoint waits for a job that starts, at most as long as it may last, and can be cancelled."""
     slow = {"FAKE_SLOW_INIT": "1", "FAKE_INIT_UNTIL": str(p.path / "go")}
     job = p.job("-n", 3, FAKE_NODES="2", wait=False, **slow)
-    p.until(lambda: len(json.loads(p.call("status", "--json").stdout or "{}").get("ranks", [])) == 2, "two ranks")
+    p.until(lambda: len(json.loads(p.call("status", "--job", "job", "--json").stdout or "{}").get("ranks", [])) == 2,
+            "two ranks")
     done = p.call("checkpoint", "--timeout", "0.3s")
     refused(done, "1 of 3 ranks have not reported: 1", code=4)
     assert "rank 1 on fake1: is in the library's MPI_Init" in done.stderr, done.stderr
