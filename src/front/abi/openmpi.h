@@ -76,7 +76,6 @@ inline int* in_weights(int* p) { return const_cast<int*>(in_weights(static_cast<
 
 }  // namespace fermata::abi
 
-#include "front/abi/openmpi_status.h"
 #include "openmpi_values.h"  // generated: in_rank, out_rank, in_errclass ...
 
 namespace fermata::abi {
@@ -85,6 +84,8 @@ int c2f(uint32_t word);
 uint32_t f2c(Kind kind, int fortran);
 
 }  // namespace fermata::abi
+
+#include "front/abi/openmpi_status.h"  // stands on all of the above
 
 // MPI_COMM_NULL_COPY_FN and its kin are functions of the library here.
 FRONT_API int OMPI_C_MPI_COMM_NULL_COPY_FN(uintptr_t, int, void*, void*, void*, int* flag);

@@ -53,7 +53,6 @@ inline int* in_weights(int* p) { return p; }
 
 }  // namespace fermata::abi
 
-#include "front/abi/openmpi_status.h"
 #include "openmpi_fortran_handles.h"  // generated: in_Comm, out_Comm ...
 #include "openmpi_values.h"           // generated: in_rank, out_rank, in_errclass ...
 
@@ -86,6 +85,8 @@ inline int* fweights(const int* p) {
 inline int* ferrcodes(int* p) { return p == &mpi_fortran_errcodes_ignore_ ? nullptr : p; }
 
 }  // namespace fermata::abi
+
+#include "front/abi/openmpi_status.h"  // stands on all of the above
 
 // Attribute functions of the library, as Fortran names them: any of them may be passed as a callback.
 #define FRONT_FORTRAN extern "C" __attribute__((visibility("default")))
