@@ -8,12 +8,12 @@
 enum { PER_BATCH = 2000, MAX_BATCHES = 1000 };
 static int rank, size, batches = 60;
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
+static int by_value(const void* a, const void* b) {
+    double x = *(const double*)a, y = *(const double*)b;
     return (x > y) - (x < y);
 }
 
-static void measure(const char *name, void (*operation)(void)) {
+static void measure(const char* name, void (*operation)(void)) {
     static double times[MAX_BATCHES];
     for (int i = 0; i < PER_BATCH; ++i) operation();
     for (int b = 0; b < batches; ++b) {
@@ -59,7 +59,7 @@ static void iprobe(void) {
     MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

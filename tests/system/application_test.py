@@ -27,10 +27,11 @@ class Case:
     program: list
     abi: str = "openmpi"           # the library it was built for: the native run uses it
     ranks: int = 2
-    keep: str = r"^(step|mix|heat|hybrid|threads|pickle_mix)\b"  # lines that are results
+    keep: str = r"^(step|mix|heat|hybrid|threads|pickle_mix|cg|fft)\b"  # lines that are results
     files: tuple = ()              # copied to the working directory
     result_file: str = ""          # results are in this file instead of on standard output
     patience: float = 120
+    interval: str = ""             # checkpoints at this interval instead of at chosen moments
 
 
 CASES = {
@@ -47,6 +48,9 @@ CASES = {
     "threads": Case([PROGRAMS / "threads.openmpi", "10", "40", "500000"]),
     "nonpie": Case([PROGRAMS / "mix.nonpie", "30", "20000"]),
     "multi": Case([PROGRAMS / "mix.openmpi", "60", "20000"]),
+    "cg.openmpi": Case([PROGRAMS / "cg.openmpi", "40", "384", "40"], interval="0.5s"),
+    "cg.mpich": Case([PROGRAMS / "cg.mpich", "40", "384", "40"], abi="mpich", interval="0.5s"),
+    "fft": Case([PROGRAMS / "fft.openmpi", "30", "48", "4"], interval="0.5s"),
     "big": Case([PROGRAMS / "mix.openmpi", "30", "30000", "3072"], patience=600),
 }
 
@@ -151,6 +155,21 @@ def test_multi(case, base, options, rng):
         continued(case, reference, cwd, mpi, again)
 
 
+def test_interval(case, base, options, _rng):
+    """Checkpoints at an interval all through the run: its own results are right, and so are those of its generations."""
+    reference = reference_run(case, base)
+    cwd = base / "run"
+    prepare(case, cwd)
+    with Job.run(case.program, case.ranks, cwd, extra=["--interval", case.interval, "--keep", "all"]) as job:
+        got = results(case, job.finish(case.patience), cwd)
+        check(got == reference, "the checkpointed run itself printed something else than the native one")
+    generations = sorted(path.name for path in (cwd / "ckpt").glob("gen-*"))
+    check(generations, f"no checkpoint in {cwd}/ckpt")
+    print(f"  {len(generations)} checkpoints, {case.interval} apart: results identical", flush=True)
+    for mpi, generation in zip(options.mpi.split(","), (generations[len(generations) // 2], generations[0])):
+        continued(case, reference, cwd, mpi, generation)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("case", choices=sorted(CASES))
@@ -163,7 +182,8 @@ def main():
     rng = random.Random(options.seed)
     try:
         with Scratch(options.case) as base:
-            (test_multi if options.case == "multi" else test_moments)(case, base, options, rng)
+            test = test_multi if options.case == "multi" else test_interval if case.interval else test_moments
+            test(case, base, options, rng)
     except Failure as failure:
         print(f"FAILED {options.case}: {failure}", flush=True)
         return 1
