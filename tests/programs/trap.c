@@ -1,5 +1,6 @@
 /* Known traps of transparent checkpointing, each a case of its own: `trap CASE`. Every case sets something up, holds
  * (the test checkpoints, kills and restarts there), then uses it and checks all it can see. */
+#include <fcntl.h>
 #include <stddef.h>
 
 #include "hold.h"
@@ -590,6 +591,36 @@ static void polling(void) {
 }
 
 /* Rank 0 has arrived in MPI_Finalize, the others have not. */
+/* A log that every rank keeps open for appending: at the end each line is there once, whatever was written between the
+ * checkpoint and the restart. */
+static void append_in_turn(int log, const char *when) {
+    char line[64];
+    for (int turn = 0; turn < size; ++turn) {
+        int length = snprintf(line, sizeof line, "%s %d\n", when, rank);
+        if (turn == rank) CHECK(write(log, line, (size_t)length) == length);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+static void appended(void) {
+    char text[4096], want[4096];
+    size_t length = 0;
+    if (rank == 0) unlink("appended.log");
+    MPI_Barrier(MPI_COMM_WORLD);
+    int log = open("appended.log", O_WRONLY | O_APPEND | O_CREAT, 0600);
+    CHECK(log >= 0);
+    append_in_turn(log, "before");
+    hold();
+    append_in_turn(log, "after");
+    close(log);
+    for (int i = 0; i < 2 * size; ++i)
+        length += (size_t)snprintf(want + length, sizeof want - length, "%s %d\n", i < size ? "before" : "after", i % size);
+    int file = open("appended.log", O_RDONLY);
+    ssize_t got = read(file, text, sizeof text);
+    close(file);
+    CHECK(got == (ssize_t)length && memcmp(text, want, length) == 0);
+    hash_bytes(text, length);
+}
+
 static void in_finalize(void) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
@@ -626,6 +657,7 @@ static const struct {
     {"large_captive_send", large_captive_send},
     {"blocked_receive", blocked_receive},
     {"polling", polling},
+    {"appended", appended},
     {"in_finalize", in_finalize},
 };
 

@@ -2,9 +2,10 @@
 //
 // Descriptors that share an open file description (dup, fork) share it again: offset and flags are the
 // description's. 0, 1 and 2, and duplicates of them, become the new launcher's. Files are opened again by
-// name and keep what the job wrote after the checkpoint (nothing is truncated); removed files, memfds, pipes,
-// event and timer descriptors carry their content. What cannot be held (a connection to a stranger, a device)
-// is replaced by something that reads as "the other side has gone", with a warning.
+// name and keep what the job wrote after the checkpoint (those appended to are cut back, see appended.h);
+// removed files, memfds, pipes, event and timer descriptors carry their content. What cannot be held (a
+// connection to a stranger, a device) is replaced by something that reads as "the other side has gone", with
+// a warning.
 #include "split/fds/descriptors.h"
 
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 #include <map>
 #include <set>
 
+#include "split/process/appended.h"
 #include "split/process/parts.h"
 #include "split/threads/raw.h"
 
@@ -596,12 +598,22 @@ class Rebuild {
                                     std::to_string(now.st_size) + " bytes, at the checkpoint it had " +
                                     std::to_string(size) + ": the program may read other data than before");
             else if (now.st_size > size && (flags & O_APPEND) != 0)
-                warnings_.push_back(
-                    "file " + path + " (" + number(target_) + ") grew by " +
-                    std::to_string(now.st_size - size) +
-                    " bytes after the checkpoint: what is appended again will be in it twice");
+                cut(path, size, now.st_size - size);
         }
         return fd;
+    }
+
+    void cut(const std::string& path, int64_t size, int64_t more) {
+        std::string aside;
+        std::string error = cut_back(path, size, &aside);
+        std::string what = "file " + path + " (" + number(target_) + ") grew by " + std::to_string(more) +
+                           " bytes after the checkpoint: ";
+        if (!error.empty())
+            throw Refused{what + "they cannot be set aside (" + error +
+                          "), and what is appended again would be in it twice: move the file's end away and "
+                          "restart again"};
+        if (!aside.empty())
+            warnings_.push_back(what + "they are in " + aside + " now, and the file ends where it did then");
     }
 
     int open_other(const Json& one, int flags) {
