@@ -124,7 +124,7 @@ TEST_F(Process, FilesComeBackWithOffsetFlagsAndSharing) {
     });
 }
 
-TEST_F(Process, WhatTheJobWroteLaterStaysAndShrunkenFilesAreNamed) {
+TEST_F(Process, WhatTheJobAppendedLaterIsSetAsideAndShrunkenFilesAreNamed) {
     child([&] {
         int fd = open(path("grows").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
         int shrinks = open(path("shrinks").c_str(), O_RDWR | O_CREAT, 0644);
@@ -137,7 +137,10 @@ TEST_F(Process, WhatTheJobWroteLaterStaysAndShrunkenFilesAreNamed) {
         CHECK(restored.warnings[0].find("grows") != std::string::npos);
         CHECK(restored.warnings[1].find("shrinks") != std::string::npos);
         struct stat status;
-        CHECK(fstat(fd, &status) == 0 && status.st_size == 8);
+        CHECK(fstat(fd, &status) == 0 && status.st_size == 4);
+        int aside = open((path("grows") + ".fermata-cut-1").c_str(), O_RDONLY);
+        CHECK(read_some(aside, 8) == "two\n");
+        CHECK(write(fd, "2\n", 2) == 2 && fstat(fd, &status) == 0 && status.st_size == 6);
     });
 }
 
