@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Whole programs, native and under Fermata in turns: the program's own time of its main loop, as ratios.
+
+    applications.py [--rounds N] [--ranks N] [--interval T] [--json FILE]     builds its programs itself
+
+With --interval the runs under Fermata take checkpoints, and the ratio holds their cost.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FERMATA = pathlib.Path(os.environ.get("FERMATA_BUILD", ROOT / "build")) / "bin" / "fermata"
+# name: (library, program, arguments, what the program says of its time)
+PROGRAMS = {
+    "LAMMPS melt": ("openmpi", "lmp", ["-in", "in.melt", "-log", "none", "-nocite", "-var", "steps", "1500"], r"Loop time of ([\d.]+)"),
+    "conjugate gradients": ("openmpi", "cg.openmpi", ["20", "512", "100"], r"seconds ([\d.]+)"),
+    "conjugate gradients, MPICH": ("mpich", "cg.mpich", ["20", "512", "100"], r"seconds ([\d.]+)"),
+    "FFTW waves": ("openmpi", "fft", ["20", "64", "5"], r"seconds ([\d.]+)"),
+}
+
+
+def build(cwd):
+    examples = ROOT / "examples"
+    shutil.copy(examples / "in.melt", cwd)
+    for mpi in ("openmpi", "mpich"):
+        subprocess.run([f"mpicc.{mpi}", "-O2", examples / "cg_poisson.c", "-lm", "-o", f"{cwd}/cg.{mpi}"], check=True)
+    subprocess.run(["mpicc.openmpi", "-O2", examples / "fft_waves.c", "-lfftw3_mpi", "-lfftw3", "-lm", "-o", f"{cwd}/fft"],
+                   check=True)
+
+
+def once(words, cwd, pattern):
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1")
+    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=900, check=True,
+                          stdin=subprocess.DEVNULL)
+    return float(re.search(pattern, done.stdout + done.stderr).group(1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--interval")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    table = {}
+    with tempfile.TemporaryDirectory(prefix="fermata-bench-") as cwd:
+        build(cwd)
+        for name, (mpi, program, arguments, pattern) in PROGRAMS.items():
+            words = [shutil.which(program) or f"{cwd}/{program}", *arguments]
+            ranks = ["-n", str(options.ranks)]
+            under = [FERMATA, "run", *ranks, "--mpi", mpi, "--ckpt-dir", f"{cwd}/ckpt"]
+            under += ["--interval", options.interval, "--keep", "1"] if options.interval else []
+            times = {"native": [], "fermata": []}
+            for _ in range(options.rounds):
+                times["native"].append(once([f"mpiexec.{mpi}", *ranks, *words], cwd, pattern))
+                times["fermata"].append(once([*under, "--", *words], cwd, pattern))
+            native, fermata = (statistics.median(times[which]) for which in ("native", "fermata"))
+            ratio = statistics.median(f / n for f, n in zip(times["fermata"], times["native"]))
+            table[name] = {"native_s": native, "fermata_s": fermata, "ratio": ratio, "all": times}
+            print(f"{name:28} native {native:8.3f} s   fermata {fermata:8.3f} s   ratio {ratio:.4f}", flush=True)
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(table, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
