@@ -149,6 +149,7 @@ int parse_and_run(int argc, char** argv) {
     if (!words.empty() && words[0] == "run") {
         auto at = words.begin() + 1;
         for (; at != words.end() && *at != "--" && at->starts_with("-"); ++at) {
+            if (*at == "-np") *at = "--np";  // as mpiexec has it
             CLI::Option* option = run->get_option_no_throw(at->substr(0, at->find('=')));
             bool takes_next =
                 option && option->get_items_expected_min() > 0 && at->find('=') == std::string::npos;
@@ -157,7 +158,10 @@ int parse_and_run(int argc, char** argv) {
         bool dashes = at != words.end() && *at == "--";
         command.assign(dashes ? at + 1 : at, words.end());
         words.erase(at, words.end());
-        if (dashes && command.empty()) throw Error("nothing to run after --", ExitCode::usage);
+        bool help = std::find(words.begin(), words.end(), "--help") != words.end() ||
+                    std::find(words.begin(), words.end(), "-h") != words.end();
+        if (command.empty() && !help)
+            throw Error("nothing to run: fermata run -n 4 -- ./program arguments…", ExitCode::usage);
         if (!command.empty()) words.push_back(command[0]);  // satisfies `required`
     }
     std::reverse(words.begin(), words.end());

@@ -79,7 +79,7 @@ RankClock* RankClock::create(const Options& options, const Environment& environm
 RankClock::RankClock(const Options& options, const Environment& environment, ChunkSource memory)
     : policy_(policy_of(options.protocol)), options_(options), environment_(environment), arena_(memory) {
     hash_size_ = 64;
-    hash_ = static_cast<Comm**>(arena_.take(hash_size_ * sizeof(Comm*)));
+    hash_ = static_cast<Comm**>(arena_.take(hash_size_ * sizeof(void*)));
     agent_slot_ = make_slot(kNoThread);
 }
 
@@ -119,13 +119,13 @@ Comm* RankClock::insert(Uid uid, const Rank* members, int32_t count) {
     }
     if (comm_count_ >= hash_size_) {
         size_t bigger = hash_size_ * 2;
-        auto** buckets = static_cast<Comm**>(arena_.take(bigger * sizeof(Comm*)));
+        auto** buckets = static_cast<Comm**>(arena_.take(bigger * sizeof(void*)));
         for (Comm* c = comms_; c; c = c->next) {
             Comm*& bucket = buckets[hash_of(c->uid) & (bigger - 1)];
             c->next_hash = bucket;
             bucket = c;
         }
-        arena_.give(hash_, hash_size_ * sizeof(Comm*));
+        arena_.give(hash_, hash_size_ * sizeof(void*));
         hash_ = buckets;
         hash_size_ = bigger;
     }
@@ -711,7 +711,7 @@ void RankClock::apply(const Entry& e) {
         c->target = std::max(c->target, e.target);
         return;
     }
-    if (!table_) table_ = static_cast<Target**>(arena_.take(kTableBuckets * sizeof(Target*)));
+    if (!table_) table_ = static_cast<Target**>(arena_.take(kTableBuckets * sizeof(void*)));
     Target*& bucket = table_[hash_of(e.uid) & (kTableBuckets - 1)];
     for (Target* t = bucket; t; t = t->next)
         if (t->uid == e.uid) {

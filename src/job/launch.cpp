@@ -286,6 +286,9 @@ pid_t start(const LaunchPlan& plan) {
         // UCX patches memory functions of the whole process, and reads these before main.
         ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 0);
         ::setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
+        // hwloc's x86 component moves itself to each CPU in turn, which can take a minute on a busy machine
+        // (docs/internals/job.md); what it asks there, hwloc's Linux component knows.
+        ::setenv("HWLOC_COMPONENTS", "-x86", 0);
         ::execv(argv[0], argv.data());
         int code = errno;
         [[maybe_unused]] ssize_t n = ::write(out.get(), &code, sizeof code);

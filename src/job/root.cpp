@@ -97,7 +97,11 @@ int Root::watch(pid_t mpiexec) {
         outcome.line = "the job ended before the checkpoint began";
         answer(request, outcome);
     }
-    if (fatal_) say(fatal_->line);
+    if (fatal_) {
+        // Lines of the front name us already: it may have to say them without a tree.
+        constexpr std::string_view kOurs = "fermata: ";
+        say(fatal_->line.starts_with(kOurs) ? fatal_->line.substr(kOurs.size()) : fatal_->line);
+    }
     return exit_code();
 }
 

@@ -149,7 +149,7 @@ def several_nodes(p):
 
 
 def exit_code(p):
-    p.end(p.job("-n", 2, FAKE_EXIT="7"), 7)
+    p.end(p.job("-np", 2, FAKE_EXIT="7"), 7)
     p.nothing_left()
 
 
@@ -418,6 +418,7 @@ def wrong_use(p):
     refused(p.call("run"), code=2)
     refused(p.call("run", "-n", 1, "--"), code=2)
     refused(p.call("run", "-n", 1, "--job=x", "./nothing-here", "-n", "--"), "nothing-here")
+    assert "--ckpt-dir" in good(p.call("run", "--help"))
     refused(p.call("sing"), code=2)
     refused(p.call("checkpoint"), "no job", code=5)
     refused(p.call("checkpoint", "--job", "absent"), "absent", code=5)
