@@ -123,6 +123,7 @@ struct alignas(64) Slot {
     int32_t index;
     // Under the clock's lock:
     uint32_t parked;  // waits in a gate now
+    bool held_at_exit;  // waits at the end of a collective (park_at_exit only)
     bool waits;  // is blocked inside MPI for something that another rank must do: it asks for that itself
     const Comm* gate_comm;  // ... for this instance, for diagnosis
     Instance gate_instance;
@@ -217,7 +218,8 @@ class RankClock {
         Instance k = mark_started(c, s, obliges);
         if (__builtin_expect(obliges, 0)) {
             if (pending()) gate(c, s, k, Gate::start);
-            leave(c, s);
+            mark_left(c);  // not leave(): the published rules would park here, before the real call
+            if (pending()) environment_.poke(environment_.self);
         }
         return k;
     }

@@ -260,6 +260,7 @@ uint64_t RankClock::passes_for(const Slot& s, Rank licensor, uint32_t credit) co
 }
 
 void RankClock::apply_licence(Rank from, uint32_t credit) {
+    if (!policy_.demands) return;  // the published rules know nothing of the kind
     Licensor* known = std::find_if(licensors_.begin(), licensors_.end(),
                                    [from](const Licensor& l) { return l.rank == from; });
     if (known == licensors_.end()) {
@@ -427,7 +428,8 @@ void RankClock::leave_slow(Comm& c, Slot& s) {
     environment_.poke(environment_.self);
     for (;;) {
         uint32_t seen = bell_.load(std::memory_order_acquire);
-        if (may_leave(s)) return;
+        s.held_at_exit = !may_leave(s);
+        if (!s.held_at_exit) return;
         environment_.pull(environment_.self);
         environment_.progress(environment_.self);
         environment_.nap(environment_.self, &bell_, seen, options_.nap_us);
@@ -927,6 +929,8 @@ size_t RankClock::diagnosis(char* text, size_t size) {
         if (Slot* s = slots_[i].load(std::memory_order_relaxed); s && s->parked)
             t << "thread " << uint64_t(i) << " is parked before collective " << s->gate_instance
               << " of communicator " << static_cast<uint64_t>(s->gate_comm->uid) << "\n";
+        else if (s && s->held_at_exit)
+            t << "thread " << uint64_t(i) << " is parked at the end of a collective\n";
     return t.size();
 }
 

@@ -120,8 +120,10 @@ void Root::drain(double end) {
             spdlog::warn("drain: {} sent, {} received, {} open", heard_.sent, heard_.received, heard_.open);
         // Messages on their way need a moment: 1 ms, then longer.
         double pause = now_s() + std::min(0.001 * round, 0.05);
-        until([&] { return now_s() >= pause; }, end,
-              "messages on their way to arrive (sent and received do not become equal)");
+        std::string what = fmt::format(
+            "messages and collectives on their way to end ({} messages sent, {} received, {} operations open)",
+            heard_.sent, heard_.received, heard_.open);
+        until([&] { return now_s() >= pause; }, end, what.c_str());
     }
 }
 

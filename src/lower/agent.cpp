@@ -110,9 +110,10 @@ void Agent::mailbox() {
 void Agent::handle(const wire::Message& message) {
     spdlog::debug("rank {}: {}", task_.facts.rank, wire::name_of(message));
     if (auto* m = std::get_if<wire::Clock>(&message)) {
+        // Only of a checkpoint that this rank takes part in: nobody would take back what another one begins here.
         if (early_)
             early_clock_.push_back(*m);
-        else if (the_upper())
+        else if (stage_ != Stage::idle)
             the_upper()->inbox(m->bytes.data(), m->bytes.size());
     } else if (auto* m = std::get_if<wire::Begin>(&message)) {
         begin(*m);
@@ -174,6 +175,7 @@ void Agent::begin_late() {
     wire::Begin m = *early_;
     early_.reset();
     begin(m);
+    if (stage_ == Stage::idle) early_clock_.clear();  // refused
     for (const wire::Clock& clock : early_clock_) the_upper()->inbox(clock.bytes.data(), clock.bytes.size());
     early_clock_.clear();
 }

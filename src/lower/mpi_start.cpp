@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "lower/binding/binding.h"
+#include "lower/binding/library.h"
 
 namespace fermata::lower {
 namespace {
@@ -47,6 +48,13 @@ MpiFacts start_mpi(ThreadNeed need) {
     MPI_Comm_size(MPI_COMM_WORLD, &facts.size);
     facts.thread_level = provided == MPI_THREAD_MULTIPLE ? kStdMultiple : kStdSerialized;
     facts.crowded = node_is_crowded();
+    MPI_Comm twin;
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &twin) != MPI_SUCCESS)
+        fail("{}: cannot duplicate MPI_COMM_WORLD", binding_name());
+    // MPICH 4.0.2 crashes in MPI_Comm_create_group on a duplicate whose group nobody has asked for.
+    MPI_Group group;
+    if (MPI_Comm_group(twin, &group) == MPI_SUCCESS) MPI_Group_free(&group);
+    facts.private_world = static_cast<uint64_t>(real_Comm(twin));
     facts.library = binding_name();
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;

@@ -104,6 +104,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, ui
     bridge.world_size = facts.size;
     bridge.thread_level = facts.thread_level;
     bridge.restarted = restarts;
+    bridge.private_world = facts.private_world;
     bridge.program = program_path;
     bridge.mpi_library = binding_name();
     bridge.os_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

@@ -26,7 +26,7 @@ static void hold_here(int say) {
 }
 
 /* All ranks: READY is said after the slowest arrived. */
-static void hold(void) {
+static inline void hold(void) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Barrier(MPI_COMM_WORLD);

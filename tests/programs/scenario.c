@@ -8,7 +8,8 @@
  *   P<RANK>: step; step | step; step | step
  * Steps before `|` run once, those after it REPEATS times, those after a second `|` once at the end; without `|` all are
  * repeated. Two lines of one rank are two threads. Steps: `coll C` (Allreduce), `bcast C ROOT`, `icoll C` (Iallreduce), `waitc C` (the oldest one of C),
- * `send RANK`, `recv RANK`. SEED spreads short pauses over the steps. Every value that arrives goes into a hash. */
+ * `send RANK`, `recv RANK`. SEED spreads short pauses over the steps. Every value that arrives goes into a hash.
+ * SCENARIO_HOLD="1 4": ranks 1 and 4 wait before their first step, outside MPI, until the file HOLD_FILE exists. */
 #include <ctype.h>
 #include <pthread.h>
 
@@ -163,6 +164,9 @@ int main(int argc, char **argv) {
         printf("started\n");
         fflush(stdout);
     }
+    const char *held = getenv("SCENARIO_HOLD");
+    for (char *word = held ? strtok(strdup(held), " ") : NULL; word; word = strtok(NULL, " "))
+        if (atoi(word) - 1 == rank) hold_here(0);
     if (script_count == 1) {
         run(&scripts[0]);
     } else if (script_count > 1) {

@@ -152,6 +152,7 @@ def nonblocking(f, nb, out):
     out.append(f'    Call call("{f.name}");\n')
     out.append("    CommObject* c = find(comm);\n")
     out.append("    if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);\n")
+    out.append(f'    refuse_in_2pc("{f.name}");\n')
     short = table.function(nb).short
     build = f"record_{short}({', '.join(['c'] + params)})"
     if nb == f.name:

@@ -50,9 +50,24 @@ void service_inbox(const void* bytes, size_t size) noexcept {
     follow_clock();
 }
 size_t service_outbox(void* bytes, size_t capacity) noexcept { return front.clock->outbox(bytes, capacity); }
+// Since when the agent has seen each thread outside MPI, at every look of a pending checkpoint: for `fermata status`.
+uint64_t outside_since[split::kMaxThreads];
+
+void note_outside(uint64_t now) noexcept {
+    for (int32_t i = 0; i < record_end; i++) {
+        const split::ThreadRecord* r = records[i];
+        if (r == nullptr) continue;
+        if (r->in_mpi != 0)
+            outside_since[i] = 0;
+        else if (outside_since[i] == 0)
+            outside_since[i] = now;
+    }
+}
+
 void service_poll(uint64_t now) noexcept {
     front.clock->poll(now);
     follow_clock();
+    note_outside(now);
 }
 
 void service_freeze() noexcept {
@@ -81,6 +96,7 @@ int service_rebuild(char* error, size_t size) noexcept {
 }
 
 void service_resume(int restarted) noexcept {
+    for (int32_t i = 0; i < record_end; i++) outside_since[i] = 0;
     if (restarted != 0)
         front.clock->restart();
     else
@@ -124,8 +140,21 @@ size_t service_diagnosis(char* text, size_t size) noexcept {
     size_t at = 0;
     for (int32_t i = 0; i < record_end; i++) {
         const split::ThreadRecord* r = records[i];
-        if (r == nullptr || r->in_mpi == 0 || r->run == split::Run::gone || r->run == split::Run::free)
+        if (r == nullptr || r->run == split::Run::gone || r->run == split::Run::free) continue;
+        if (r->in_mpi == 0) {
+            // A rank that computes: a checkpoint that needs its next MPI call has to wait for it.
+            uint64_t since = outside_since[i], now = now_ns();
+            if (since == 0 || r->run == split::Run::stopped || now < since) continue;
+            uint64_t tenths = (now - since) / 100'000'000;
+            at = append(text, at, size, "thread ");
+            at = append(text, at, size, int64_t{i});
+            at = append(text, at, size, " outside MPI for ");
+            at = append(text, at, size, static_cast<int64_t>(tenths / 10));
+            at = append(text, at, size, ".");
+            at = append(text, at, size, static_cast<int64_t>(tenths % 10));
+            at = append(text, at, size, " s\n");
             continue;
+        }
         const char* where = r->waiting_in;
         at = append(text, at, size, "thread ");
         at = append(text, at, size, int64_t{i});

@@ -269,6 +269,7 @@ int duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm) {
 // member, a checkpoint waits until all have begun and completed it, so restart finds it like any other.
 int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm, mpi::Request* request) {
     *newcomm = FM_COMM_NULL;
+    refuse_in_2pc("MPI_Comm_idup");
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     auto* made = fm_new<CommObject>();
@@ -277,15 +278,24 @@ int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm
     if (parent->topology != nullptr) made->topology = fm_new<Topology>(*parent->topology);
     if (hints != nullptr) made->info = *hints;
     uint64_t creation = ++parent->creations;
+    // Open MPI gives the handle at once, of a communicator that it has not made yet: messages must not be pulled from that
+    // one (4.1.4 crashes). So it waits in the record, which the library may write to until the end.
+    struct Birth {
+        CommObject* made;
+        uint64_t real;
+    };
     CollectiveRecord* record = new_collective(
         [](CollectiveRecord* self, RealComm real, RealRequest* real_request) {
-            CommObject* target;
-            __builtin_memcpy(&target, self->args, sizeof target);
-            return LOWER(Comm_idup)(real, reinterpret_cast<RealComm*>(&target->real), real_request);
+            auto* birth = reinterpret_cast<Birth*>(self->args);
+            return LOWER(Comm_idup)(real, reinterpret_cast<RealComm*>(&birth->real), real_request);
         },
         "MPI_Comm_idup");
     record->reissuable = false;
-    __builtin_memcpy(record->args, &made, sizeof made);
+    record->done = [](CollectiveRecord* self) {
+        auto* birth = reinterpret_cast<Birth*>(self->args);
+        birth->made->real = birth->real;
+    };
+    new (record->args) Birth{made, 0};
     // Published afterwards: the thread may be held at the gate in here, and a restart must not find half of it.
     if (int rc = begin_collective(call, parent, record, request)) {
         fm_delete(made->topology);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "front/core/bridge.h"
 #include "front/objects/api.h"
 #include "front/objects/internal.h"
 #include "front/objects/uid.h"
@@ -16,6 +17,18 @@ clock::Comm* group_call(uint64_t parent, const Ranks& members, int tag) {
     return rank_clock().register_group_call(id, members.data(), static_cast<int32_t>(members.size()));
 }
 
+// Making a communicator of a group, or between two groups, takes messages of the program's own kind on the parent (Open MPI's
+// with the very tag; ours between leaders). A member that still waits at its gate pulls messages, and would take those.
+// So they travel on a communicator that nobody pulls from and that has all processes. Calls at the same time must not mix:
+// the parent goes into the tag.
+RealComm private_world() noexcept {
+    uint64_t twin = bridge()->private_world;
+    return twin != 0 ? RealComm{twin} : to_real(FM_COMM_WORLD);  // 0: a unit test's lower half, where nobody pulls
+}
+int private_tag(uint64_t parent, int tag) noexcept {
+    return static_cast<int>((uid::mix(parent) ^ static_cast<uint32_t>(tag)) & 0x7fff);  // MPI promises 32767
+}
+
 int create_from_group(Call& call, CommObject* parent, const Ranks& members, int tag, ErrhandlerObject* errhandler,
                       Comm* newcomm) {
     *newcomm = FM_COMM_NULL;
@@ -24,7 +37,7 @@ int create_from_group(Call& call, CommObject* parent, const Ranks& members, int 
     TempGroup group(members);
     int rc = group.status();
     RealComm real{};
-    if (rc == FM_SUCCESS) rc = LOWER(Comm_create_group)(RealComm{parent->real}, group, tag, &real);
+    if (rc == FM_SUCCESS) rc = LOWER(Comm_create_group)(private_world(), group, private_tag(parent->uid, tag), &real);
     CommObject* made = nullptr;
     if (rc == FM_SUCCESS) rc = comm_adopt(real, false, nullptr, &made);
     uint64_t id = fresh_uid();
@@ -45,7 +58,9 @@ int create_from_group(Call& call, CommObject* parent, const Ranks& members, int 
 struct Introduction {
     uint64_t uid;
     int32_t size;
+    int32_t leader;  // world rank
     int32_t error;
+    int32_t spare;
 };
 
 int exchange_leaders(Call& call, CommObject* local, CommObject* peer, int remote_leader, int tag,
@@ -54,16 +69,17 @@ int exchange_leaders(Call& call, CommObject* local, CommObject* peer, int remote
     if (other < 0) return FM_ERR_RANK;
     Ranks pair{std::min(front.world_rank, other), std::max(front.world_rank, other)};
     CollectiveScope scope(call, group_call(peer->uid, pair, tag));
-    Introduction mine{fresh_uid(), local->size, 0};
-    RealComm real{peer->real};
+    Introduction mine{fresh_uid(), local->size, front.world_rank, 0, 0};
+    RealComm real = private_world();
+    tag = private_tag(peer->uid, tag);
     RealDatatype byte = to_real(FM_BYTE);
-    int rc = LOWER(Sendrecv)(&mine, sizeof mine, byte, remote_leader, tag, theirs, sizeof *theirs, byte, remote_leader,
-                             tag, real, nullptr);
+    int rc = LOWER(Sendrecv)(&mine, sizeof mine, byte, other, tag, theirs, sizeof *theirs, byte, other, tag, real,
+                             nullptr);
     if (rc != FM_SUCCESS) return rc;
     remote->assign(static_cast<size_t>(theirs->size), 0);
     rc = LOWER(Sendrecv)(local->members.data(), static_cast<Count>(local->members.size() * sizeof(int32_t)), byte,
-                         remote_leader, tag, remote->data(), static_cast<Count>(remote->size() * sizeof(int32_t)), byte,
-                         remote_leader, tag, real, nullptr);
+                         other, tag, remote->data(), static_cast<Count>(remote->size() * sizeof(int32_t)), byte, other,
+                         tag, real, nullptr);
     // One uid for both sides: the leader of lower world rank gives it.
     if (front.world_rank < other) theirs->uid = mine.uid;
     return rc;
@@ -79,14 +95,15 @@ int tell_group(Call& call, CommObject* local, int leader, Introduction* theirs, 
     return LOWER(Bcast)(remote->data(), static_cast<Count>(remote->size() * sizeof(int32_t)), byte, leader, real);
 }
 
-int create_inter(Call& call, CommObject* local, int local_leader, Comm peer_comm, int remote_leader, int tag,
-                 const Introduction& theirs, const Ranks& remote, Comm* newcomm) {
+int create_inter(Call& call, CommObject* local, int local_leader, int tag, const Introduction& theirs,
+                 const Ranks& remote, Comm* newcomm) {
     Ranks all(local->members);
     all.insert(all.end(), remote.begin(), remote.end());
     std::sort(all.begin(), all.end());
     CollectiveScope scope(call, group_call(kWorldUid, all, tag));
     RealComm real{};
-    int rc = LOWER(Intercomm_create)(RealComm{local->real}, local_leader, to_real(peer_comm), remote_leader, tag, &real);
+    int rc = LOWER(Intercomm_create)(RealComm{local->real}, local_leader, private_world(), theirs.leader,
+                                     private_tag(theirs.uid, tag), &real);
     CommObject* made = nullptr;
     if (rc == FM_SUCCESS) rc = comm_adopt(real, true, nullptr, &made);
     if (rc != FM_SUCCESS) return rc;
@@ -170,7 +187,7 @@ int fm_Intercomm_create(Comm local_comm, int local_leader, Comm peer_comm, int r
     }
     int rc = tell_group(call, local, local_leader, &theirs, &remote);
     if (rc == FM_SUCCESS)
-        rc = create_inter(call, local, local_leader, peer_comm, remote_leader, tag, theirs, remote, newintercomm);
+        rc = create_inter(call, local, local_leader, tag, theirs, remote, newintercomm);
     return call.finish(local_comm, rc);
 }
 

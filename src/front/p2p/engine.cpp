@@ -179,6 +179,8 @@ void note_complete(Request* r, const mpi::Status& status, int error, clock::Slot
         if (__builtin_expect((r->flags & kCancelled) != 0 && status.cancelled != 0, 0))
             uncount_sent(slot, r->world);
         if (__builtin_expect(r->mode == kBuffered, 0)) buffered_done(r);
+    } else if (r->what == What::collective && __builtin_expect(r->collective->done != nullptr, 0)) {
+        r->collective->done(r->collective);
     }
     r->state = State::complete;
 }

@@ -45,6 +45,7 @@ CollectiveRecord* new_collective(IssueFunction issue, const char* name) noexcept
     CollectiveRecord* record = take_record();
     record->issue = issue;
     record->name = name;
+    record->done = nullptr;
     record->instance = 0;
     record->reissuable = true;
     record->arrays = record->type_arrays = record->types = 0;
@@ -158,6 +159,13 @@ int begin_collective(Call& call, CommObject* comm, CollectiveRecord* record, mpi
     }
     *request = handle_of(r);
     return 0;
+}
+
+void refuse_in_2pc(const char* name) noexcept {
+    if (__builtin_expect(!front.clock->policy().barrier_first, 1)) return;
+    const char* pieces[] = {"fermata: --protocol 2pc knows only blocking collectives, and the program calls ", name,
+                            ": use cc-d", nullptr};
+    fatal_join(pieces);
 }
 
 int init_collective(CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept {

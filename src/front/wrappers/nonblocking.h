@@ -21,6 +21,8 @@ struct CollectiveRecord {
         CollectiveRecord* next_free;  // in the pool
     };
     const char* name;
+    // After the lower half's completion (any context, the agent's too); usually null.
+    void (*done)(CollectiveRecord* record) = nullptr;
     clock::Instance instance = 0;  // of the communicator's clock; 0 = persistent and not started
     bool reissuable = true;        // false: the first run may have changed its own input
     uint8_t arrays = 0, type_arrays = 0, types = 0;
@@ -67,6 +69,8 @@ inline bool is_root(const CommObject* c, int root) noexcept {
 int indegree_of(const CommObject* c) noexcept;
 int outdegree_of(const CommObject* c) noexcept;
 
+// Two-phase commit has no answer to non-blocking collectives: with --protocol 2pc the first one ends the job in one line.
+void refuse_in_2pc(const char* name) noexcept;
 // The request of MPI_Ixxx: counts the instance and issues it.
 int begin_collective(Call& call, CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept;
 // The request of MPI_Xxx_init: nothing happens yet (it need not talk to the others: Start starts an ordinary
