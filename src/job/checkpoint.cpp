@@ -121,7 +121,8 @@ void Root::drain(double end) {
         // Messages on their way need a moment: 1 ms, then longer.
         double pause = now_s() + std::min(0.001 * round, 0.05);
         std::string what = fmt::format(
-            "messages and collectives on their way to end ({} messages sent, {} received, {} operations open)",
+            "messages and collectives on their way to end ({} messages sent, {} received, {} operations "
+            "open)",
             heard_.sent, heard_.received, heard_.open);
         until([&] { return now_s() >= pause; }, end, what.c_str());
     }

@@ -110,7 +110,8 @@ void Agent::mailbox() {
 void Agent::handle(const wire::Message& message) {
     spdlog::debug("rank {}: {}", task_.facts.rank, wire::name_of(message));
     if (auto* m = std::get_if<wire::Clock>(&message)) {
-        // Only of a checkpoint that this rank takes part in: nobody would take back what another one begins here.
+        // Only of a checkpoint that this rank takes part in: nobody would take back what another one begins
+        // here.
         if (early_)
             early_clock_.push_back(*m);
         else if (stage_ != Stage::idle)

@@ -99,7 +99,8 @@ struct Bridge {
     const char* mpi_library;  // "openmpi" or "mpich"
     const char* protocol;     // "cc-d", "cc", "2pc" (lower string); null or empty: the default
     uint64_t os_page;         // bytes
-    // RealComm: a duplicate of MPI_COMM_WORLD on which nobody pulls, for what has to talk while it makes communicators.
+    // RealComm: a duplicate of MPI_COMM_WORLD on which nobody pulls, for what has to talk while it makes
+    // communicators.
     uint64_t private_world;
 };
 

@@ -1,5 +1,6 @@
-/* Moments at which it is not obvious that a checkpoint can come: waits CASE REPEATS [SECONDS]. With four ranks each prints the same result
- * whatever happens on the way. SECONDS: how long the cases that compute do so. */
+/* Moments at which it is not obvious that a checkpoint can come: waits CASE REPEATS [SECONDS]. With four
+ * ranks each prints the same result whatever happens on the way. SECONDS: how long the cases that compute do
+ * so. */
 #include <time.h>
 
 #include "hold.h"
@@ -175,13 +176,19 @@ static void late_finalize(void) {
 }
 
 static const struct {
-    const char *name;
+    const char* name;
     void (*run)(void);
-} cases[] = {{"creation", creation},         {"poll_test", poll_test},       {"poll_iprobe", poll_iprobe},
-             {"poll_collective", poll_collective}, {"server", server},       {"computing", computing},
-             {"late_message", late_message}, {"owed_message", owed_message}, {"late_finalize", late_finalize}};
+} cases[] = {{"creation", creation},
+             {"poll_test", poll_test},
+             {"poll_iprobe", poll_iprobe},
+             {"poll_collective", poll_collective},
+             {"server", server},
+             {"computing", computing},
+             {"late_message", late_message},
+             {"owed_message", owed_message},
+             {"late_finalize", late_finalize}};
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -27,7 +27,7 @@ HELD = {"needed_message": "1 4", "needed_message_loop": "1 4", "pipeline": "3 4"
 ENDLESS = ("skewed_nonblocking",)
 # A matter of chance: checkpoints until one is stuck.
 SOMETIMES = ("ring", "park_at_exit")
-REPEATS = 1000
+REPEATS = 200
 
 
 def waits(job):

@@ -50,7 +50,8 @@ void service_inbox(const void* bytes, size_t size) noexcept {
     follow_clock();
 }
 size_t service_outbox(void* bytes, size_t capacity) noexcept { return front.clock->outbox(bytes, capacity); }
-// Since when the agent has seen each thread outside MPI, at every look of a pending checkpoint: for `fermata status`.
+// Since when the agent has seen each thread outside MPI, at every look of a pending checkpoint: for `fermata
+// status`.
 uint64_t outside_since[split::kMaxThreads];
 
 void note_outside(uint64_t now) noexcept {

@@ -278,8 +278,9 @@ int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm
     if (parent->topology != nullptr) made->topology = fm_new<Topology>(*parent->topology);
     if (hints != nullptr) made->info = *hints;
     uint64_t creation = ++parent->creations;
-    // Open MPI gives the handle at once, of a communicator that it has not made yet: messages must not be pulled from that
-    // one (4.1.4 crashes). So it waits in the record, which the library may write to until the end.
+    // Open MPI gives the handle at once, of a communicator that it has not made yet: messages must not be
+    // pulled from that one (4.1.4 crashes). So it waits in the record, which the library may write to until
+    // the end.
     struct Birth {
         CommObject* made;
         uint64_t real;

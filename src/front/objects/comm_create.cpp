@@ -17,13 +17,14 @@ clock::Comm* group_call(uint64_t parent, const Ranks& members, int tag) {
     return rank_clock().register_group_call(id, members.data(), static_cast<int32_t>(members.size()));
 }
 
-// Making a communicator of a group, or between two groups, takes messages of the program's own kind on the parent (Open MPI's
-// with the very tag; ours between leaders). A member that still waits at its gate pulls messages, and would take those.
-// So they travel on a communicator that nobody pulls from and that has all processes. Calls at the same time must not mix:
-// the parent goes into the tag.
+// Making a communicator of a group, or between two groups, takes messages of the program's own kind on the
+// parent (Open MPI's with the very tag; ours between leaders). A member that still waits at its gate pulls
+// messages, and would take those. So they travel on a communicator that nobody pulls from and that has all
+// processes. Calls at the same time must not mix: the parent goes into the tag.
 RealComm private_world() noexcept {
     uint64_t twin = bridge()->private_world;
-    return twin != 0 ? RealComm{twin} : to_real(FM_COMM_WORLD);  // 0: a unit test's lower half, where nobody pulls
+    return twin != 0 ? RealComm{twin}
+                     : to_real(FM_COMM_WORLD);  // 0: a unit test's lower half, where nobody pulls
 }
 int private_tag(uint64_t parent, int tag) noexcept {
     return static_cast<int>((uid::mix(parent) ^ static_cast<uint32_t>(tag)) & 0x7fff);  // MPI promises 32767
@@ -37,7 +38,8 @@ int create_from_group(Call& call, CommObject* parent, const Ranks& members, int 
     TempGroup group(members);
     int rc = group.status();
     RealComm real{};
-    if (rc == FM_SUCCESS) rc = LOWER(Comm_create_group)(private_world(), group, private_tag(parent->uid, tag), &real);
+    if (rc == FM_SUCCESS)
+        rc = LOWER(Comm_create_group)(private_world(), group, private_tag(parent->uid, tag), &real);
     CommObject* made = nullptr;
     if (rc == FM_SUCCESS) rc = comm_adopt(real, false, nullptr, &made);
     uint64_t id = fresh_uid();
@@ -73,13 +75,14 @@ int exchange_leaders(Call& call, CommObject* local, CommObject* peer, int remote
     RealComm real = private_world();
     tag = private_tag(peer->uid, tag);
     RealDatatype byte = to_real(FM_BYTE);
-    int rc = LOWER(Sendrecv)(&mine, sizeof mine, byte, other, tag, theirs, sizeof *theirs, byte, other, tag, real,
-                             nullptr);
+    int rc = LOWER(Sendrecv)(&mine, sizeof mine, byte, other, tag, theirs, sizeof *theirs, byte, other, tag,
+                             real, nullptr);
     if (rc != FM_SUCCESS) return rc;
     remote->assign(static_cast<size_t>(theirs->size), 0);
-    rc = LOWER(Sendrecv)(local->members.data(), static_cast<Count>(local->members.size() * sizeof(int32_t)), byte,
-                         other, tag, remote->data(), static_cast<Count>(remote->size() * sizeof(int32_t)), byte, other,
-                         tag, real, nullptr);
+    rc = LOWER(Sendrecv)(local->members.data(), static_cast<Count>(local->members.size() * sizeof(int32_t)),
+                         byte, other, tag, remote->data(),
+                         static_cast<Count>(remote->size() * sizeof(int32_t)), byte, other, tag, real,
+                         nullptr);
     // One uid for both sides: the leader of lower world rank gives it.
     if (front.world_rank < other) theirs->uid = mine.uid;
     return rc;
@@ -186,8 +189,7 @@ int fm_Intercomm_create(Comm local_comm, int local_leader, Comm peer_comm, int r
                            : exchange_leaders(call, local, peer, remote_leader, tag, &theirs, &remote);
     }
     int rc = tell_group(call, local, local_leader, &theirs, &remote);
-    if (rc == FM_SUCCESS)
-        rc = create_inter(call, local, local_leader, tag, theirs, remote, newintercomm);
+    if (rc == FM_SUCCESS) rc = create_inter(call, local, local_leader, tag, theirs, remote, newintercomm);
     return call.finish(local_comm, rc);
 }
 

@@ -163,8 +163,8 @@ int begin_collective(Call& call, CommObject* comm, CollectiveRecord* record, mpi
 
 void refuse_in_2pc(const char* name) noexcept {
     if (__builtin_expect(!front.clock->policy().barrier_first, 1)) return;
-    const char* pieces[] = {"fermata: --protocol 2pc knows only blocking collectives, and the program calls ", name,
-                            ": use cc-d", nullptr};
+    const char* pieces[] = {"fermata: --protocol 2pc knows only blocking collectives, and the program calls ",
+                            name, ": use cc-d", nullptr};
     fatal_join(pieces);
 }
 

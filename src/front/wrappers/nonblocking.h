@@ -69,7 +69,8 @@ inline bool is_root(const CommObject* c, int root) noexcept {
 int indegree_of(const CommObject* c) noexcept;
 int outdegree_of(const CommObject* c) noexcept;
 
-// Two-phase commit has no answer to non-blocking collectives: with --protocol 2pc the first one ends the job in one line.
+// Two-phase commit has no answer to non-blocking collectives: with --protocol 2pc the first one ends the job
+// in one line.
 void refuse_in_2pc(const char* name) noexcept;
 // The request of MPI_Ixxx: counts the instance and issues it.
 int begin_collective(Call& call, CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept;
