@@ -157,6 +157,7 @@ def run(options):
         kind = "equal" if not found else f"{verdict(want)}->{verdict(got)}"
         row[kind] += 1
         row["checkpoints"] += got.checkpoints
+        row["restarts"] += getattr(got, "held", False)
         if found:
             worse.append(name)
             say(f"DIFFERENT  {name}: native {verdict(want)}, under Fermata {verdict(got)}")
@@ -193,6 +194,7 @@ def main():
     parser.add_argument("--limit", type=float, default=60)
     parser.add_argument("--interval", help="a checkpoint every so often")
     parser.add_argument("--restart", action="store_true", help="stop with a checkpoint at a random moment, restart, compare")
+    parser.add_argument("--spread", type=float, default=0.4, help="the moment: up to so many seconds after the start")
     parser.add_argument("--restart-mpi", default=None, help="restart on this library")
     parser.add_argument("--preload", help="a profiling library that the program preloads")
     parser.add_argument("--seed", type=int, default=1)
