@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "fermata_table.h"
+#include "lower/binding/binding.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
 #include "split/fds/descriptors.h"
@@ -73,8 +75,10 @@ void Agent::run() {
     for (;;) {
         pollfd fds[2] = {{threads::bell_fd(), POLLIN, 0}, {link_->fd(), POLLIN, 0}};
         timespec wait{0, kPendingTick};
-        if (stage_ == Stage::idle) wait = {kIdleTick / 1'000'000'000, 0};
+        bool others_work = waits_for_others();
+        if (stage_ == Stage::idle && !others_work) wait = {kIdleTick / 1'000'000'000, 0};
         ppoll(fds, lost_ ? 1 : 2, &wait, nullptr);
+        if (others_work) binding_table().Progress();
         threads::answer_bell();
         threads::serve_donor_requests();
         if (stage_ == Stage::idle && (fds[0].revents | fds[1].revents) == 0) threads::collect_ended_threads();
@@ -90,6 +94,13 @@ void Agent::run() {
         }
         tick();
     }
+}
+
+// This rank has done its part in collective calls (rebuilding, files and windows before a save), others may
+// be in theirs: a message that the library has taken from us may still need us to move (UCX while it
+// connects). No thread of the application is in the library then.
+bool Agent::waits_for_others() const {
+    return stage_ == Stage::save || (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 2);
 }
 
 void Agent::mailbox() {

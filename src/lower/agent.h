@@ -53,6 +53,7 @@ class Agent {
     void resume(uint32_t epoch);
     void go();
     void query();
+    bool waits_for_others() const;
     void mailbox();
 
     AgentTask task_;

@@ -29,7 +29,8 @@ def run(mpi, ranks, program, cwd, timeout, env, options):
         held = code == TO_BE_CONTINUED
         if held:
             # mpiexec.mpich says on standard output that its ranks were ended.
-            out = "\n".join(line for line in out.splitlines() if not re.match(r"=|YOUR APPLICATION TERMINATED WITH", line))
+            banner = r"=|YOUR APPLICATION TERMINATED WITH|This typically refers to|Please see the FAQ"
+            out = "\n".join(line for line in out.splitlines() if not re.match(banner, line))
             out += "\n"
             env.pop("LD_PRELOAD", None)  # it is in the image
             code, more, errors = suites.execute(

@@ -92,6 +92,8 @@ int service_rebuild(char* error, size_t size) noexcept {
     use_bridge();
     front.restarts++;
     engine.armed = 0;
+    // Also when this rank has not called MPI_Init yet: others may have, and rebuilding is collective over all
+    // ranks.
     int rc = objects_rebuild(error, size);
     return rc != 0 ? rc : engine_rebuild(error, size);
 }

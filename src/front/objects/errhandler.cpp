@@ -21,6 +21,9 @@ void errhandler_unref(ErrhandlerObject* handler) noexcept {
 
 namespace {
 
+// What Open MPI 4.1 and MPICH 4.0 say of a null or unsuitable handler, and what programs look for.
+constexpr int kBadHandler = FM_ERR_ARG;
+
 [[noreturn]] void end_job(int code, const char* function) {
     Text line("fermata: ");
     line += function != nullptr ? function : "an MPI call";
@@ -118,7 +121,7 @@ extern "C" {
 int fm_Errhandler_free(Errhandler* errhandler) {
     Call call("MPI_Errhandler_free");
     ErrhandlerObject* object = find(*errhandler);
-    if (object == nullptr) return call.finish(FM_ERR_ERRHANDLER);
+    if (object == nullptr) return call.finish(kBadHandler);
     // Also right for predefined ones: MPI_Comm_get_errhandler may have given them out.
     errhandler_unref(object);
     *errhandler = FM_ERRHANDLER_NULL;
@@ -151,7 +154,7 @@ int fm_Comm_set_errhandler(Comm comm, Errhandler errhandler) {
     CommObject* object = find(comm);
     ErrhandlerObject* handler = find(errhandler);
     if (object == nullptr) return call.finish(FM_ERR_COMM);
-    if (!suits(handler, Kind::comm)) return call.finish(comm, FM_ERR_ERRHANDLER);
+    if (!suits(handler, Kind::comm)) return call.finish(comm, kBadHandler);
     replace(&object->errhandler, handler);
     return FM_SUCCESS;
 }
@@ -178,7 +181,7 @@ int fm_Win_set_errhandler(Win win, Errhandler errhandler) {
     WinObject* object = find(win);
     ErrhandlerObject* handler = find(errhandler);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    if (!suits(handler, Kind::win)) return call.finish(win, FM_ERR_ERRHANDLER);
+    if (!suits(handler, Kind::win)) return call.finish(win, kBadHandler);
     replace(&object->errhandler, handler);
     return FM_SUCCESS;
 }
@@ -203,7 +206,7 @@ int fm_File_set_errhandler(File file, Errhandler errhandler) {
     ErrhandlerObject* handler = find(errhandler);
     FileObject* object = find(file);
     if (object == nullptr && file != FM_FILE_NULL) return call.finish(file, FM_ERR_FILE);
-    if (!suits(handler, Kind::file)) return call.finish(file, FM_ERR_ERRHANDLER);
+    if (!suits(handler, Kind::file)) return call.finish(file, kBadHandler);
     replace(object != nullptr ? &object->errhandler : &file_null_errhandler, handler);
     return FM_SUCCESS;
 }

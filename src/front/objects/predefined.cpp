@@ -97,7 +97,7 @@ void boot_info_env() {
 }  // namespace
 
 void predefined_refresh(bool first_time) noexcept {
-    if (!first_time) types_forget_all_real();
+    types_forget_all_real();
     for (const PredefinedHandle& predefined : kPredefinedTypes) {
         auto* type = find_type(predefined.value);
         type->real = real_of(Datatype{predefined.value});

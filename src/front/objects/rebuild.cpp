@@ -52,7 +52,7 @@ int make_group_comm(const CommObject& comm, RealComm* made) {
 // object, and then it is complete at all: nobody needs a real one any more. While nobody has, all members still have
 // the object, freed or not, and it is made again (others may still use it). So: who has those that anybody freed?
 int choose_leaving(const Vec<CommObject*>& all, Vec<CommObject*>* chosen) {
-    RealComm world = to_real(FM_COMM_WORLD);
+    RealComm world{comm_world.real};  // not by its handle, which is there from MPI_Init on
     Vec<uint64_t> mine;
     for (CommObject* comm : all)
         if (comm->freed && !comm->dead) mine.push_back(comm->uid);
@@ -151,6 +151,7 @@ int comm_make_real(CommObject* comm) noexcept {
 
 int objects_rebuild(char* error, size_t size) noexcept {
     Failure failure{error, size};
+    objects_boot();  // nothing was there yet if this rank has not called MPI_Init
     predefined_refresh(false);
     if (rebuild_types(failure)) return 1;
     if (rebuild_ops(failure)) return 1;

@@ -3,8 +3,8 @@
 namespace fermata::front {
 namespace {
 
-// Programs size their buffer with the MPI_BSEND_OVERHEAD of their own mpi.h: 96 in MPICH, 128 in Open MPI, 512 in
-// the standard ABI. Nothing is stored there, so any number up to the least of them keeps the promise.
+// Programs size their buffer with the MPI_BSEND_OVERHEAD of their own mpi.h: 96 in MPICH, 128 in Open MPI,
+// 512 in the standard ABI. Nothing is stored there, so any number up to the least of them keeps the promise.
 constexpr Count kOverhead = 96;
 
 struct Attached {

@@ -58,9 +58,9 @@ void wait_for_all(Call& call) noexcept {
     }
 }
 
-// MPI_Comm_free does not wait for the others (objects/comm.cpp). Now that all ranks are here everybody who will free
-// has freed, and what is on its way must be received: the library would complain of it on the program's output. The
-// time is for programs in which not all members freed a communicator.
+// MPI_Comm_free does not wait for the others (objects/comm.cpp). Now that all ranks are here everybody who
+// will free has freed, and what is on its way must be received: the library would complain of it on the
+// program's output. The time is for programs in which not all members freed a communicator.
 void farewells(Call& call) noexcept {
     constexpr uint64_t kPatienceNs = 1000000000;
     uint64_t start = now_ns();
