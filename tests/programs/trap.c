@@ -632,6 +632,211 @@ static void in_finalize(void) {
     }
 }
 
+/* Half of the ranks have not called MPI_Init yet; the others have a communicator of their own. */
+static int rank_before_init(void) {
+    const char *text = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    return text ? atoi(text) : 0;
+}
+
+static void before_init(void) {
+    MPI_Group world, evens;
+    MPI_Comm comm;
+    int range[1][3] = {{0, 0, 2}}, sum = 0;
+    range[0][1] = size - 1;
+    if (rank % 2 == 0) {
+        MPI_Comm_group(MPI_COMM_WORLD, &world);
+        MPI_Group_range_incl(world, 1, range, &evens);
+        MPI_Comm_create_group(MPI_COMM_WORLD, evens, 5, &comm);
+        hold_here(rank == 0);
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+        CHECK(sum == (size / 2 - 1) * (size / 2));
+        MPI_Comm_free(&comm);
+        MPI_Group_free(&evens);
+        MPI_Group_free(&world);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Two halves, an inter-communicator between them with a message on its way, and what it was merged to. */
+static void inter_communicators(void) {
+    MPI_Comm half, inter, merged;
+    MPI_Request request;
+    int odd = rank % 2, remote, in = -1, out = 500 + rank, total = 0, peer, flag;
+    MPI_Comm_split(MPI_COMM_WORLD, odd, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, odd ? 0 : 1, 3, &inter);
+    MPI_Intercomm_merge(inter, odd, &merged);
+    MPI_Comm_rank(half, &peer);
+    MPI_Isend(&out, 1, MPI_INT, peer, 4, inter, &request);
+    hold();
+    MPI_Comm_test_inter(inter, &flag);
+    MPI_Comm_remote_size(inter, &remote);
+    CHECK(flag && remote == size / 2);
+    MPI_Recv(&in, 1, MPI_INT, peer, 4, inter, MPI_STATUS_IGNORE);
+    CHECK(in == 500 + (odd ? rank - 1 : rank + 1));
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Allreduce(&rank, &total, 1, MPI_INT, MPI_SUM, inter); /* the other side's sum */
+    CHECK(total == size / 2 * (size / 2 - 1) + (odd ? 0 : size / 2));
+    MPI_Comm_rank(merged, &peer);
+    CHECK(peer == rank / 2 + (odd ? size / 2 : 0));
+    MPI_Allreduce(&rank, &total, 1, MPI_INT, MPI_SUM, merged);
+    CHECK(total == size * (size - 1) / 2);
+    MPI_Comm_free(&merged);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+    hash_bytes(&in, sizeof in);
+}
+
+/* One element of `type` through ourselves, packed: what the type really picks. */
+static void hash_picked(MPI_Datatype type) {
+    int data[64], back[64], count, bytes, pack;
+    MPI_Status status;
+    for (int i = 0; i < 64; ++i) data[i] = 100 * rank + i, back[i] = -1;
+    MPI_Type_size(type, &bytes);
+    MPI_Sendrecv(data, 1, type, rank, 2, back, 64, MPI_INT, rank, 2, MPI_COMM_WORLD, &status);
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    MPI_Pack_size(1, type, MPI_COMM_WORLD, &pack);
+    CHECK(count == bytes && pack >= bytes && bytes > 0 && bytes <= (int)sizeof back);
+    hash_bytes(back, sizeof back);
+}
+
+static void more_types(void) {
+    MPI_Datatype types[7], nested[2];
+    int sizes[2] = {4, 6}, subsizes[2] = {2, 3}, starts[2] = {1, 2}, ones[2] = {1, 2};
+    int gsizes[2] = {8, 4}, distribs[2] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK};
+    int dargs[2] = {2, MPI_DISTRIBUTE_DFLT_DARG}, psizes[2] = {size, 1};
+    MPI_Aint far[2] = {8, 40}, lb, extent;
+    int integers, addresses, datatypes, combiner;
+    MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_FORTRAN, MPI_INT, &types[0]);
+    MPI_Type_create_darray(size, rank, 2, gsizes, distribs, dargs, psizes, MPI_ORDER_C, MPI_INT, &types[1]);
+    MPI_Type_create_hindexed_block(2, 2, far, MPI_INT, &types[2]);
+    MPI_Type_create_resized(types[2], -4, 96, &types[3]);
+    nested[0] = types[2], nested[1] = MPI_INT;
+    MPI_Type_create_struct(2, ones, far, nested, &types[4]);
+    MPI_Type_dup(types[4], &types[5]);
+    MPI_Type_create_f90_integer(9, &types[6]);
+    for (int i = 0; i < 6; ++i) MPI_Type_commit(&types[i]);
+    MPI_Type_free(&types[2]); /* its children live on */
+    hold();
+    for (int i = 0; i < 7; ++i)
+        if (i != 2) hash_picked(types[i]);
+    MPI_Type_get_extent(types[3], &lb, &extent);
+    CHECK(lb == -4 && extent == 96);
+    MPI_Type_get_envelope(types[1], &integers, &addresses, &datatypes, &combiner);
+    CHECK(combiner == MPI_COMBINER_DARRAY && integers == 12 && addresses == 0 && datatypes == 1);
+    MPI_Type_get_envelope(types[6], &integers, &addresses, &datatypes, &combiner);
+    CHECK(combiner == MPI_COMBINER_F90_INTEGER && integers == 1);
+    for (int i = 0; i < 6; ++i)
+        if (i != 2) MPI_Type_free(&types[i]);
+}
+
+static int grequest_query(void *extra, MPI_Status *status) {
+    MPI_Status_set_elements(status, MPI_INT, *(int *)extra);
+    MPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = 3, status->MPI_TAG = 4;
+    return MPI_SUCCESS;
+}
+static int grequest_freed;
+static int grequest_free(void *extra) { return (void)extra, grequest_freed++, MPI_SUCCESS; }
+static int grequest_cancel(void *extra, int complete) { return (void)extra, (void)complete, MPI_SUCCESS; }
+
+/* A generalized request, started persistent ones, one that was freed while active, a cancelled receive. */
+static void more_requests(void) {
+    MPI_Request general, pair[2], lost, cancelled;
+    MPI_Status status;
+    int extra = 17, out = 30 + rank, in = -1, other = 70 + rank, got = -1, never, flag, count;
+    MPI_Grequest_start(grequest_query, grequest_free, grequest_cancel, &extra, &general);
+    MPI_Recv_init(&in, 1, MPI_INT, left, 1, MPI_COMM_WORLD, &pair[0]);
+    MPI_Ssend_init(&out, 1, MPI_INT, right, 1, MPI_COMM_WORLD, &pair[1]);
+    MPI_Start(&pair[0]);
+    MPI_Isend(&other, 1, MPI_INT, right, 2, MPI_COMM_WORLD, &lost);
+    MPI_Request_free(&lost);
+    MPI_Irecv(&never, 1, MPI_INT, left, 99, MPI_COMM_WORLD, &cancelled);
+    hold();
+    MPI_Test(&general, &flag, &status);
+    CHECK(!flag);
+    MPI_Grequest_complete(general);
+    MPI_Wait(&general, &status);
+    MPI_Get_count(&status, MPI_INT, &count);
+    CHECK(count == 17 && status.MPI_SOURCE == 3 && grequest_freed == 1);
+    MPI_Start(&pair[1]);
+    MPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
+    CHECK(in == 30 + left);
+    MPI_Startall(2, pair);
+    MPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
+    MPI_Recv(&got, 1, MPI_INT, left, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(got == 70 + left);
+    MPI_Cancel(&cancelled);
+    MPI_Wait(&cancelled, &status);
+    MPI_Test_cancelled(&status, &flag);
+    CHECK(flag);
+    MPI_Request_free(&pair[0]);
+    MPI_Request_free(&pair[1]);
+    hash_bytes(&got, sizeof got);
+}
+
+static int self_deleted(MPI_Comm comm, int keyval, void *value, void *extra) {
+    (void)keyval, (void)extra;
+    if (comm == MPI_COMM_SELF && *(int *)value == 41 && rank == 0) printf("self_deletion: right\n");
+    return MPI_SUCCESS;
+}
+
+/* The attribute of MPI_COMM_SELF is deleted by MPI_Finalize, after the restart. */
+static void self_deletion(void) {
+    static int value = 41;
+    int keyval;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, self_deleted, &keyval, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, keyval, &value);
+    MPI_Comm_free_keyval(&keyval);
+    hold();
+}
+
+static long resident_kb(void) {
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+    if (file) fclose(file);
+    return pages * 4;
+}
+
+static void one_cycle(void) {
+    MPI_Comm comm;
+    MPI_Datatype type;
+    MPI_Op op;
+    MPI_Request request;
+    MPI_Info info;
+    int in = 1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Type_vector(3, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Op_create(combine, 1, &op);
+    MPI_Recv_init(&in, 1, MPI_INT, left, 1, comm, &request);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "key", "value");
+    MPI_Info_free(&info);
+    MPI_Request_free(&request);
+    MPI_Op_free(&op);
+    MPI_Type_free(&type);
+    MPI_Comm_free(&comm);
+}
+
+static void many_cycles(int n) {
+    long before, more, allowed = 300 + n / 10; /* kB; what a leak leaves of each cycle would be five objects */
+    for (int i = 0; i < n / 5; ++i) one_cycle();
+    before = resident_kb();
+    for (int i = 0; i < n; ++i) one_cycle();
+    more = resident_kb() - before;
+    if (more > allowed) printf("rank %d: %ld kB more\n", rank, more);
+    CHECK(more <= allowed);
+}
+
+/* Objects of every kind, made and freed, CYCLES times: nothing grows, before and after the restart. */
+static void cycles(void) {
+    int all = getenv("CYCLES") ? atoi(getenv("CYCLES")) : 400;
+    many_cycles(all / 2);
+    hold();
+    many_cycles(all / 2);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -659,9 +864,16 @@ static const struct {
     {"polling", polling},
     {"appended", appended},
     {"in_finalize", in_finalize},
+    {"before_init", before_init},
+    {"inter_communicators", inter_communicators},
+    {"more_types", more_types},
+    {"more_requests", more_requests},
+    {"self_deletion", self_deletion},
+    {"cycles", cycles},
 };
 
 int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "before_init") == 0 && rank_before_init() % 2 != 0) hold_here(0);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -669,7 +881,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         if (argc < 2 || strcmp(cases[i].name, argv[1]) != 0) continue;
         cases[i].run();
-        if (cases[i].run != in_finalize) {
+        if (cases[i].run != in_finalize && cases[i].run != self_deletion) {
             hash_bytes(&rank, sizeof rank);
             verdict(argv[1]);
         }

@@ -209,8 +209,10 @@ int fm_File_set_info(File fh, Info info) {
     if (hints == nullptr) return call.finish(fh, FM_ERR_INFO);
     for (const InfoPair& pair : hints->pairs) info_put(&file->info, pair.key.c_str(), pair.value.c_str());
     CollectiveScope scope(call, *file->comm);
-    TempInfo real(info);
-    int rc = LOWER(File_set_info)(RealFile{file->real}, real);
+    // All of them, the earlier ones too: without any there is no real object, and Open MPI 4.1 refuses a null one.
+    RealInfoFor real(file->info);
+    int rc = file->info.empty() ? LOWER(Barrier)(RealComm{file->comm->real})
+                                : LOWER(File_set_info)(RealFile{file->real}, RealInfo{real.word()});
     scope.end();
     return call.finish(fh, rc);
 }
