@@ -659,9 +659,12 @@ static void before_init(void) {
 
 /* Two halves, an inter-communicator between them with a message on its way, and what it was merged to. */
 static void inter_communicators(void) {
-    MPI_Comm half, inter, merged;
+    MPI_Comm half, inter, merged, node;
     MPI_Request request;
     int odd = rank % 2, remote, in = -1, out = 500 + rank, total = 0, peer, flag;
+    MPI_Comm_split_type(MPI_COMM_WORLD, odd ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    CHECK((node == MPI_COMM_NULL) == odd);
+    if (!odd) MPI_Comm_free(&node);
     MPI_Comm_split(MPI_COMM_WORLD, odd, rank, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, odd ? 0 : 1, 3, &inter);
     MPI_Intercomm_merge(inter, odd, &merged);

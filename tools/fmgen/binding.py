@@ -115,6 +115,9 @@ class Call:
             return n
         if kind == "tag":
             return f"lib_tag({n})"
+        if kind == "split_type":
+            # A standard type that the library lacks names no resource: nobody is in such a communicator.
+            return f"to_lib(split_type_values, {n}, {n} == mpi::FM_UNDEFINED || {n} > 0 ? MPI_UNDEFINED : kUnknownValue)"
         if kind in VALUE_IN:
             return f"to_lib({VALUE_IN[kind]}, {n})"
         if kind in VALUE_OUT:
