@@ -263,7 +263,7 @@ void Node::answer_query(bool late) {
             diagnosis_ += fmt::format("rank {} on {}: does not answer (pid {})\n", agent->rank, config_.node,
                                       agent->pid);
         if (agent->rank < 0)
-            diagnosis_ += fmt::format("{} on {}: is in the library's MPI_Init (pid {})\n",
+            diagnosis_ += fmt::format("{} on {}: is in the library's MPI_Init, or loads its image (pid {})\n",
                                       agent->called >= 0 ? fmt::format("rank {}", agent->called) : "a rank",
                                       config_.node, agent->pid);
     }
