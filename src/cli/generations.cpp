@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "image/codec.h"
 #include "image/image.h"
+#include "split/memory/memory.h"
 #include "store/store.h"
 
 using nlohmann::json;
@@ -53,6 +55,31 @@ std::string damage_of(const store::GenerationInfo& info) {
         }
     }
     return {};
+}
+
+// The mappings of an image, with what of each is saved.
+json regions_of(const image::Reader& reader) {
+    const auto& bytes = reader.blob("memory");
+    split::MemoryTable table = split::decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    static constexpr const char* kKinds[] = {"private", "shared file", "shared memory", "shared tmpfs"};
+    json list = json::array();
+    size_t next = 0;
+    const std::vector<image::Extent>& extents = reader.extents();
+    for (const split::MapEntry& map : table.maps) {
+        uint64_t saved = 0;
+        while (next < extents.size() && extents[next].address < map.range.end)
+            saved += extents[next++].length;
+        std::string access = "---";
+        for (int bit = 0; bit < 3; ++bit)
+            if (map.prot & (1 << bit)) access[static_cast<size_t>(bit)] = "rwx"[bit];
+        list.push_back({{"range", fmt::format("{:x}-{:x}", map.range.begin, map.range.end)},
+                        {"access", access},
+                        {"kind", kKinds[static_cast<size_t>(map.kind)]},
+                        {"size", map.range.size()},
+                        {"saved", saved},
+                        {"name", map.name}});
+    }
+    return list;
 }
 
 }  // namespace
@@ -113,27 +140,18 @@ int inspect(const StoreOptions& options) {
     j["images"] = json::array();
     for (const store::ImageEntry& entry : m.images) {
         image::Reader reader(info.directory + "/" + entry.file);
-        uint64_t data = 0, chunks = 0;
-        for (const image::Region& region : reader.regions())
-            for (const image::Chunk& chunk : region.chunks) data += chunk.length, ++chunks;
+        std::map<std::string, size_t> codecs;
+        for (const image::Block& block : reader.blocks()) ++codecs[image::name_of(block.codec)];
         json image = {{"rank", entry.rank},
                       {"file", entry.file},
                       {"bytes", entry.bytes},
                       {"checksum", entry.checksum},
-                      {"regions", reader.regions().size()},
-                      {"chunks", chunks},
-                      {"data", data}};
+                      {"extents", reader.extents().size()},
+                      {"blocks", codecs},
+                      {"content", reader.summary().content},
+                      {"written", reader.summary().written}};
         for (const image::Blob& blob : reader.blobs()) image["blobs"][blob.name] = blob.bytes.size();
-        if (options.regions)
-            for (const image::Region& region : reader.regions()) {
-                uint64_t length = 0;
-                for (const image::Chunk& chunk : region.chunks) length += chunk.length;
-                image["region_list"].push_back(
-                    {{"address",
-                      region.chunks.empty() ? "" : fmt::format("{:#x}", region.chunks.front().address)},
-                     {"saved", length},
-                     {"chunks", region.chunks.size()}});
-            }
+        if (options.regions) image["region_list"] = regions_of(reader);
         j["images"].push_back(std::move(image));
     }
     if (options.json) {
@@ -147,13 +165,20 @@ int inspect(const StoreOptions& options) {
     for (auto& [name, seconds] : m.phases) std::printf(" %s %.3f s", name.c_str(), seconds);
     std::printf("\n");
     for (const json& image : j["images"]) {
-        std::printf("  rank %6d  %10s  %zu regions, %zu chunks\n", image["rank"].get<int>(),
-                    human_size(image["bytes"].get<uint64_t>()).c_str(), image["regions"].get<size_t>(),
-                    image["chunks"].get<size_t>());
+        std::string blocks;
+        for (auto& [codec, count] : image["blocks"].items())
+            blocks += fmt::format("{}{} {}", blocks.empty() ? "" : ", ", count.get<size_t>(), codec);
+        std::printf("  rank %6d  %10s  %s of memory in %zu extents; blocks: %s\n", image["rank"].get<int>(),
+                    human_size(image["bytes"].get<uint64_t>()).c_str(),
+                    human_size(image["content"].get<uint64_t>()).c_str(), image["extents"].get<size_t>(),
+                    blocks.c_str());
         if (options.regions)
-            for (const json& region : image["region_list"])
-                std::printf("    %-16s %10s\n", region["address"].get<std::string>().c_str(),
-                            human_size(region["saved"].get<uint64_t>()).c_str());
+            for (const json& r : image["region_list"])
+                std::printf("    %-29s %s %-13s %10s of %10s  %s\n", r["range"].get<std::string>().c_str(),
+                            r["access"].get<std::string>().c_str(), r["kind"].get<std::string>().c_str(),
+                            human_size(r["saved"].get<uint64_t>()).c_str(),
+                            human_size(r["size"].get<uint64_t>()).c_str(),
+                            r["name"].get<std::string>().c_str());
     }
     return 0;
 }

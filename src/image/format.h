@@ -31,6 +31,8 @@ struct Header {
     Checksum checksum;
 };
 static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == 96);
+// Written as they are.
+static_assert(sizeof(Block) == 40 && sizeof(Extent) == 24 && sizeof(Source) == 32);
 
 class Packer {
   public:
@@ -71,6 +73,12 @@ class Unpacker {
         auto n = value<uint64_t>();
         if (n > (in_.size() - at_) / item) fail("{} is damaged: impossible count in its index", path_);
         return n;
+    }
+    template <typename T>
+    std::vector<T> values() {
+        std::vector<T> all(count(sizeof(T)));
+        if (!all.empty()) std::memcpy(all.data(), take(all.size() * sizeof(T)), all.size() * sizeof(T));
+        return all;
     }
     bool at_end() const { return at_ == in_.size(); }
 

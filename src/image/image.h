@@ -1,13 +1,16 @@
 // One rank's image: format in docs/formats/image.md.
 //
-// A file is a header page, page-aligned data, and an index at the end. Every chunk of data and every blob has
-// an xxh3-128 in the index, the index has one in the header, the header has one of its own: nothing is used
-// before its checksum has been compared.
+// A file is a header page, data, and an index at the end. The content is made of blocks (a unit that is
+// stored, perhaps compressed, with an xxh3-128 of its content) and extents (which part of which block is the
+// memory at which address); a block may lie in the image of an earlier generation. The index has a checksum
+// in the header, the header has one of its own: nothing is used before its checksum has been compared.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,10 +18,10 @@
 
 namespace fermata::image {
 
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr uint64_t kPage = 4096;
-inline constexpr uint64_t kChunk =
-    4 << 20;  // large enough for the storage's speed, small enough to name a fault
+// Large enough for the storage's speed, small enough to name a fault and to bound every buffer.
+inline constexpr uint64_t kLargestBlock = 4 << 20;
 
 // Of one rank's image, inside the directory of its generation.
 std::string image_name(uint32_t rank);
@@ -39,16 +42,33 @@ struct Identity {
     bool operator==(const Identity&) const = default;
 };
 
-struct Chunk {
-    uint64_t address;  // where the bytes were in memory
-    uint64_t length;   // bytes, multiple of the page size
-    uint64_t offset;   // in the file, multiple of the page size
-    Checksum checksum;
+// How the bytes of a block are stored. `shuffle`: byte k of every double comes before byte k+1 of any.
+enum class Codec : uint32_t { none = 0, lz4 = 1, zstd = 2, shuffle_lz4 = 3, shuffle_zstd = 4 };
+
+struct Block {
+    uint64_t offset;  // in its file; a multiple of the page size where the codec is none
+    uint32_t stored;  // bytes in the file
+    uint32_t length;  // bytes of content: whole pages, at most kLargestBlock
+    uint32_t source;  // 0 = this file, k = sources()[k - 1]
+    Codec codec;
+    Checksum checksum;  // of the content
 };
 
-struct Region {
-    std::vector<std::byte> header;  // opaque to the image: what the split process needs to map it again
-    std::vector<Chunk> chunks;
+// Memory at `address` is `length` bytes of a block, from `skip` on. Memory without an extent was zero.
+struct Extent {
+    uint64_t address;
+    uint32_t length;
+    uint32_t block;
+    uint32_t skip;
+    uint32_t reserved;
+};
+
+// The image of an earlier generation that holds blocks of this one: same directory of generations, same rank.
+struct Source {
+    uint32_t generation;
+    uint32_t reserved;
+    uint64_t bytes;
+    Checksum checksum;  // of its header
 };
 
 struct Blob {
@@ -57,59 +77,118 @@ struct Blob {
 };
 
 struct Summary {
-    uint64_t bytes = 0;  // file size
-    Checksum checksum;   // of the header: stands for the whole file
+    uint64_t bytes = 0;    // file size
+    Checksum checksum;     // of the header: stands for the whole file
+    uint64_t content = 0;  // bytes of memory that the image restores, without zero pages
+    uint64_t written = 0;  // of them, bytes written into this file
 };
 
-// Writes an image. Memory is written straight from where it is. The file exists under `path` only as an
-// incomplete image until finish() returns; the caller's generation is not committed before that.
+// How to write. parse_write_options() takes the words of `--save-options` and passes over those it does not
+// know.
+struct WriteOptions {
+    enum class Direct { automatic, yes, no };
+    bool measure = false;  // choose between Codec::none and `codec` by measuring what is faster
+    Codec codec = Codec::none;
+    int level = 1;
+    Direct direct = Direct::automatic;  // past the page cache
+    unsigned threads = 0;               // 0: as the storage and `processors` suggest
+    unsigned processors = 0;            // for this process alone; 0: all of the machine
+    bool sync = true;                   // false only for tests and memory file systems
+};
+WriteOptions parse_write_options(const std::string& words);
+
+// What was written, for the next, incremental, image.
+struct Content {
+    std::vector<Source> sources;  // where the blocks are; never 0 as in an image
+    std::vector<Block> blocks;    // `source` - 1 indexes `sources`
+    std::vector<Extent> extents;  // address order
+};
+
+struct Pump;
+
+// Writes an image. Memory is written straight from where it is, by several threads, between finish() or
+// write() and their return; until then run() only notes it. The file is an image only once that has ended
+// well; the caller's generation is not committed before that.
 class Writer {
   public:
     // Creates `path` (0600); throws if it exists.
-    Writer(std::string path, const Identity& identity);
+    Writer(std::string path, const Identity& identity, const WriteOptions& options = {});
+    ~Writer();
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
 
     void blob(const std::string& name, const void* data, size_t size);
-    void begin_region(const void* header, size_t size);
-    // Data of the region begun last. `address` and `length` are multiples of the page size.
+    // Memory: `address` as the reader shall see it, `length` and both multiples of the page size.
     void run(uint64_t address, const void* data, uint64_t length);
-    // Index, header, fsync. `sync` false only for tests and memory file systems.
-    Summary finish(bool sync = true);
+    // The same, when the reader does not begin with zeros there: zero pages are stored, too.
+    void run_on_ground(uint64_t address, const void* data, uint64_t length);
+
+    // Index, header, fsync.
+    Summary finish();
+
+    // The same in steps, for a forked child. prepare() allocates all that is needed; runs after later() are
+    // left for write_rest(). write_first() and write_rest() use no malloc, no lock and no exception, and keep
+    // what they found in memory shared with the child; conclude() throws what went wrong.
+    void later();
+    void prepare();
+    void write_first() noexcept;
+    void write_rest() noexcept;
+    Summary conclude();
+    int descriptor() const { return fd_.get(); }
 
   private:
-    void put(const void* data, size_t size);
+    void add(uint64_t address, const void* data, uint64_t length, bool ground);
+    void seal() noexcept;
 
     std::string path_;
     Identity identity_;
+    WriteOptions options_;
     Fd fd_;
-    uint64_t at_ = kPage;
-    uint64_t flushed_ = 0;
-    std::vector<Region> regions_;
     std::vector<Blob> blobs_;
+    std::vector<std::byte> front_;  // the index up to the blocks
+    std::unique_ptr<Pump> pump_;
 };
 
-// Reads an image. The constructor has compared header and index; data is compared as it is read.
+// Reads an image. The constructor has compared header and index, also the headers of the sources; data is
+// compared as it is read.
 class Reader {
   public:
     explicit Reader(std::string path);
+    ~Reader();
 
     const Identity& identity() const { return identity_; }
     const Summary& summary() const { return summary_; }
-    const std::vector<Region>& regions() const { return regions_; }
     const std::vector<Blob>& blobs() const { return blobs_; }
     // Throws when there is none of this name.
     const std::vector<std::byte>& blob(const std::string& name) const;
-    // Reads a chunk to `destination` and compares its checksum; throws with file and offset.
-    void read(const Chunk& chunk, void* destination) const;
-    // Compares every byte of the file.
+    const std::vector<Source>& sources() const { return sources_; }
+    const std::vector<Block>& blocks() const { return blocks_; }
+    const std::vector<Extent>& extents() const { return extents_; }  // address order
+
+    // The file of a block, for messages.
+    const std::string& file_of(const Block& block) const;
+    // Reads the content of a block to `destination` and compares its checksum; throws with file and offset.
+    void read(const Block& block, void* destination) const;
+    // Reads everything, in parallel, to where `place` says (called before anything is read, for each extent).
+    void load(const std::function<void*(const Extent&)>& place, unsigned threads = 0) const;
+    // Compares every byte that a restart would read.
     void verify() const;
 
   private:
+    class Scratch;
+    void open_sources();
+    void fetch(const Block& block, void* destination, Scratch& scratch) const;
+    void check(const Block& block, const void* content) const;
+
     std::string path_;
     Identity identity_;
     Summary summary_;
-    Fd fd_;
-    std::vector<Region> regions_;
+    std::vector<Fd> files_;  // this one, then the sources
+    std::vector<std::string> names_;
     std::vector<Blob> blobs_;
+    std::vector<Source> sources_;
+    std::vector<Block> blocks_;
+    std::vector<Extent> extents_;
 };
 
 }  // namespace fermata::image

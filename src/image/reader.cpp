@@ -1,38 +1,83 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <atomic>
+#include <exception>
 #include <memory>
+#include <mutex>
+#include <numeric>
+#include <thread>
 
+#include "image/codec.h"
 #include "image/format.h"
+#include "image/hash.h"
 #include "image/image.h"
 
 namespace fermata::image {
+namespace {
 
-Reader::Reader(std::string path) : path_(std::move(path)), fd_(open_file(path_, O_RDONLY)) {
-    struct stat st {};
-    if (::fstat(fd_.get(), &st) != 0) fail_errno("cannot stat {}", path_);
-    auto size = static_cast<uint64_t>(st.st_size);
-    if (size < kPage) fail("{} is truncated: {} bytes, not even a header", path_, size);
+// Read and compared in steps that stay in the cache.
+constexpr uint64_t kStep = 256 << 10;
+
+struct Opened {
+    Fd fd;
     Header header;
-    pread_all(fd_.get(), &header, sizeof header, 0, path_);
-    if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) fail("{} is not a Fermata image", path_);
+};
+
+// The file with its header, which has been compared.
+Opened open_image(const std::string& path) {
+    Opened opened{open_file(path, O_RDONLY), {}};
+    struct stat st {};
+    if (::fstat(opened.fd.get(), &st) != 0) fail_errno("cannot stat {}", path);
+    auto size = static_cast<uint64_t>(st.st_size);
+    if (size < kPage) fail("{} is truncated: {} bytes, not even a header", path, size);
+    Header& header = opened.header;
+    pread_all(opened.fd.get(), &header, sizeof header, 0, path);
+    if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) fail("{} is not a Fermata image", path);
     if (header.checksum != checksum_of(&header, offsetof(Header, checksum)))
-        fail("{} is damaged: header checksum at offset 0", path_);
+        fail("{} is damaged: header checksum at offset 0", path);
     if (header.version != kFormatVersion)
-        fail("{} has image format {}; this Fermata reads {}", path_, header.version, kFormatVersion);
+        fail("{} has image format {}; this Fermata reads {}", path, header.version, kFormatVersion);
     if (header.page != kPage)
-        fail("{} was made with pages of {} bytes; here they are {}", path_, header.page, kPage);
+        fail("{} was made with pages of {} bytes; here they are {}", path, header.page, kPage);
     if (size != header.file_size)
-        fail("{} is truncated or grown: {} bytes instead of {}", path_, size, header.file_size);
-    if (header.index_offset < kPage || header.index_offset > size ||
-        header.index_size > size - header.index_offset)
-        fail("{} is damaged: its index would lie outside the file", path_);
+        fail("{} is truncated or grown: {} bytes instead of {}", path, size, header.file_size);
+    if (header.index_offset < kPage || header.index_offset > size || header.index_offset % kPage ||
+        header.index_size != size - header.index_offset)
+        fail("{} is damaged: its index would lie outside the file", path);
+    return opened;
+}
+
+}  // namespace
+
+class Reader::Scratch {
+  public:
+    char* stored() { return get(stored_); }
+    char* shuffled() { return get(shuffled_); }
+    char* content() { return get(content_); }
+
+  private:
+    static char* get(std::unique_ptr<char[]>& buffer) {
+        if (!buffer) buffer.reset(new char[kLargestBlock]);
+        return buffer.get();
+    }
+    std::unique_ptr<char[]> stored_, shuffled_, content_;
+};
+
+Reader::~Reader() = default;
+
+Reader::Reader(std::string path) : path_(std::move(path)) {
+    Opened opened = open_image(path_);
+    const Header& header = opened.header;
     std::vector<std::byte> index(header.index_size);
-    pread_all(fd_.get(), index.data(), index.size(), header.index_offset, path_);
+    pread_all(opened.fd.get(), index.data(), index.size(), header.index_offset, path_);
     if (header.index_checksum != checksum_of(index.data(), index.size()))
         fail("{} is damaged: index checksum at offset {}", path_, header.index_offset);
     identity_ = {header.job, header.generation, header.rank, header.ranks};
-    summary_ = {size, header.checksum};
+    summary_ = {header.file_size, header.checksum, 0, header.index_offset - kPage};
+    files_.push_back(std::move(opened.fd));
+    names_.push_back(path_);
 
     Unpacker in(index, path_);
     uint64_t blobs = in.count(16);
@@ -45,24 +90,49 @@ Reader::Reader(std::string path) : path_(std::move(path)), fd_(open_file(path_, 
         blob.bytes.assign(p, p + bytes);
         blobs_.push_back(std::move(blob));
     }
-    uint64_t regions = in.count(16);
-    for (uint64_t i = 0; i < regions; ++i) {
-        Region region;
-        uint64_t bytes = in.value<uint64_t>();
-        auto* p = in.take(bytes);
-        region.header.assign(p, p + bytes);
-        uint64_t chunks = in.count(sizeof(Chunk));
-        for (uint64_t k = 0; k < chunks; ++k) {
-            auto chunk = in.value<Chunk>();
-            if (chunk.length == 0 || chunk.length > kChunk || chunk.length % kPage || chunk.address % kPage ||
-                chunk.offset % kPage || chunk.offset < kPage || chunk.offset > header.index_offset ||
-                chunk.length > header.index_offset - chunk.offset)
-                fail("{} is damaged: a chunk lies outside the data", path_);
-            region.chunks.push_back(chunk);
-        }
-        regions_.push_back(std::move(region));
-    }
+    sources_ = in.values<Source>();
+    blocks_ = in.values<Block>();
+    extents_ = in.values<Extent>();
     if (!in.at_end()) fail("{} is damaged: bytes after its index", path_);
+    open_sources();
+    for (const Block& block : blocks_) {
+        uint64_t end = block.source == 0                 ? header.index_offset
+                       : block.source <= sources_.size() ? sources_[block.source - 1].bytes
+                                                         : 0;
+        bool plain = block.codec == Codec::none;
+        if (block.length == 0 || block.length > kLargestBlock || block.length % kPage || block.stored == 0 ||
+            block.stored > block.length ||
+            (plain && (block.stored != block.length || block.offset % kPage)) ||
+            block.codec > Codec::shuffle_zstd || block.offset < kPage || block.offset > end ||
+            block.stored > end - block.offset)
+            fail("{} is damaged: a block lies outside the data", path_);
+    }
+    std::sort(extents_.begin(), extents_.end(),
+              [](const Extent& a, const Extent& b) { return a.address < b.address; });
+    uint64_t last = 0;
+    for (const Extent& extent : extents_) {
+        if (extent.block >= blocks_.size() || extent.length == 0 || extent.length % kPage ||
+            extent.address % kPage || extent.address < last || extent.address > UINT64_MAX - extent.length ||
+            extent.skip % kPage || extent.skip > blocks_[extent.block].length ||
+            extent.length > blocks_[extent.block].length - extent.skip)
+            fail("{} is damaged: an impossible extent at {:#x}", path_, extent.address);
+        last = extent.address + extent.length;
+        summary_.content += extent.length;
+    }
+}
+
+void Reader::open_sources() {
+    for (const Source& source : sources_) {
+        size_t slash = path_.rfind('/');
+        std::string file = slash == std::string::npos ? path_ : path_.substr(slash + 1);
+        std::string directory = slash == std::string::npos ? "." : path_.substr(0, slash);
+        std::string name = fmt::format("{}/../gen-{:06}/{}", directory, source.generation, file);
+        Opened opened = open_image(name);
+        if (opened.header.checksum != source.checksum || opened.header.file_size != source.bytes)
+            fail("{} refers to another {} than the one that is there", path_, name);
+        files_.push_back(std::move(opened.fd));
+        names_.push_back(std::move(name));
+    }
 }
 
 const std::vector<std::byte>& Reader::blob(const std::string& name) const {
@@ -71,16 +141,97 @@ const std::vector<std::byte>& Reader::blob(const std::string& name) const {
     fail("{} has no part named '{}'", path_, name);
 }
 
-void Reader::read(const Chunk& chunk, void* destination) const {
-    pread_all(fd_.get(), destination, chunk.length, chunk.offset, path_);
-    if (checksum_of(destination, chunk.length) != chunk.checksum)
-        fail("{} is damaged: checksum of the {} bytes at offset {}", path_, chunk.length, chunk.offset);
+const std::string& Reader::file_of(const Block& block) const { return names_.at(block.source); }
+
+void Reader::check(const Block& block, const void* content) const {
+    if (checksum_of(content, block.length) != block.checksum)
+        fail("{} is damaged: checksum of the {} bytes at offset {}", file_of(block), block.stored,
+             block.offset);
 }
 
-void Reader::verify() const {
-    std::unique_ptr<char[]> buffer(new char[kChunk]);
-    for (const Region& region : regions_)
-        for (const Chunk& chunk : region.chunks) read(chunk, buffer.get());
+void Reader::fetch(const Block& block, void* destination, Scratch& scratch) const {
+    int fd = files_[block.source].get();
+    const std::string& name = file_of(block);
+    if (block.codec != Codec::none) {
+        pread_all(fd, scratch.stored(), block.stored, block.offset, name);
+        if (!decode(block.codec, scratch.stored(), block.stored, destination, block.length,
+                    scratch.shuffled()))
+            fail("{} is damaged: the {} bytes at offset {} are no {} data", name, block.stored, block.offset,
+                 name_of(block.codec));
+        return check(block, destination);
+    }
+    auto* to = static_cast<char*>(destination);
+    Hash hash;
+    for (uint64_t at = 0; at < block.length; at += kStep) {
+        uint64_t n = std::min<uint64_t>(kStep, block.length - at);
+        pread_all(fd, to + at, n, block.offset + at, name);
+        hash.add(to + at, n);
+    }
+    if (hash.sum() != block.checksum)
+        fail("{} is damaged: checksum of the {} bytes at offset {}", name, block.stored, block.offset);
 }
+
+void Reader::read(const Block& block, void* destination) const {
+    Scratch scratch;
+    fetch(block, destination, scratch);
+}
+
+void Reader::load(const std::function<void*(const Extent&)>& place, unsigned threads) const {
+    struct Target {
+        uint32_t block;
+        const Extent* extent;
+        char* to;
+    };
+    std::vector<Target> targets;
+    targets.reserve(extents_.size());
+    for (const Extent& extent : extents_)
+        targets.push_back({extent.block, &extent, static_cast<char*>(place ? place(extent) : nullptr)});
+    // In the order of the files, each block once.
+    std::sort(targets.begin(), targets.end(), [this](const Target& a, const Target& b) {
+        const Block &x = blocks_[a.block], &y = blocks_[b.block];
+        if (x.source != y.source) return x.source < y.source;
+        if (x.offset != y.offset) return x.offset < y.offset;
+        return a.block < b.block;
+    });
+    std::vector<size_t> first;
+    for (size_t i = 0; i < targets.size(); ++i)
+        if (i == 0 || targets[i].block != targets[i - 1].block) first.push_back(i);
+    first.push_back(targets.size());
+
+    std::atomic<size_t> next{0};
+    std::mutex mutex;
+    std::exception_ptr failure;
+    auto work = [&] {
+        try {
+            Scratch scratch;
+            for (size_t i; (i = next++) + 1 < first.size();) {
+                const Target& one = targets[first[i]];
+                const Block& block = blocks_[one.block];
+                if (one.to && first[i + 1] - first[i] == 1 && one.extent->length == block.length) {
+                    fetch(block, one.to, scratch);
+                    continue;
+                }
+                fetch(block, scratch.content(), scratch);
+                for (size_t k = first[i]; k < first[i + 1]; ++k)
+                    if (targets[k].to)
+                        std::memcpy(targets[k].to, scratch.content() + targets[k].extent->skip,
+                                    targets[k].extent->length);
+            }
+        } catch (...) {
+            std::lock_guard lock(mutex);
+            if (!failure) failure = std::current_exception();
+            next = first.size();
+        }
+    };
+    if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 2u, 4u);
+    threads = static_cast<unsigned>(std::min<size_t>(threads, first.size()));
+    std::vector<std::thread> others;
+    for (unsigned i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
+    for (std::thread& thread : others) thread.join();
+    if (failure) std::rethrow_exception(failure);
+}
+
+void Reader::verify() const { load({}); }
 
 }  // namespace fermata::image

@@ -1,20 +1,48 @@
 #include <fcntl.h>
-#include <xxhash.h>
+#include <sys/statfs.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
+#include <thread>
+
+#include "image/codec.h"
 #include "image/format.h"
+#include "image/hash.h"
 #include "image/image.h"
+#include "image/pump.h"
 
 namespace fermata::image {
+namespace {
+
+// Where O_DIRECT brings nothing (memory) or is known to be slow or odd (network, user space).
+bool page_cache_is_better(int fd) {
+    struct statfs s {};
+    if (::fstatfs(fd, &s) != 0) return true;
+    switch (static_cast<uint32_t>(s.f_type)) {
+        case 0x01021994:  // tmpfs
+        case 0x858458f6:  // ramfs
+        case 0x6969:      // NFS
+        case 0x65735546:  // FUSE
+        case 0x01021997:  // 9p
+        case 0x2fc12fc1:  // ZFS
+            return true;
+    }
+    return false;
+}
+
+// Past the page cache the storage wants several requests at a time, however few processors there are. Into
+// the page cache it is processors that copy: more threads than those only hinder one another.
+unsigned default_threads(bool direct, unsigned processors) {
+    if (processors == 0) processors = std::thread::hardware_concurrency();
+    return std::clamp(processors, direct ? 3u : 1u, 4u);
+}
+
+}  // namespace
 
 std::string image_name(uint32_t rank) { return fmt::format("rank-{:06}.img", rank); }
 
-Checksum checksum_of(const void* data, size_t size) {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, size));
-    Checksum out;
-    std::memcpy(out.bytes.data(), canonical.digest, out.bytes.size());
-    return out;
-}
+Checksum checksum_of(const void* data, size_t size) { return Hash::of(data, size); }
 
 std::string Checksum::hex() const {
     std::string text;
@@ -22,62 +50,135 @@ std::string Checksum::hex() const {
     return text;
 }
 
-Writer::Writer(std::string path, const Identity& identity)
-    : path_(std::move(path)), identity_(identity), fd_(open_file(path_, O_RDWR | O_CREAT | O_EXCL, 0600)) {
-    static const char zeros[kPage] = {};
-    write_all(fd_.get(), zeros, sizeof zeros, path_);
+WriteOptions parse_write_options(const std::string& words) {
+    WriteOptions options;
+    auto number = [](const std::string& text, auto& value) {
+        std::from_chars(text.data(), text.data() + text.size(), value);
+    };
+    for (size_t at = 0; at < words.size();) {
+        size_t end = std::min(words.find_first_of(" ,", at), words.size());
+        std::string word = words.substr(at, end - at);
+        at = end + 1;
+        size_t equals = word.find('=');
+        std::string name = word.substr(0, equals),
+                    value = equals == std::string::npos ? "" : word.substr(equals + 1);
+        if (name == "compress") {
+            size_t colon = value.find(':');
+            if (colon != std::string::npos) {
+                number(value.substr(colon + 1), options.level);
+                options.level = std::clamp(options.level, 1, 19);
+                value.resize(colon);
+            }
+            options.measure = value == "auto";
+            if (options.measure) options.codec = Codec::shuffle_lz4;
+            for (Codec codec :
+                 {Codec::none, Codec::lz4, Codec::zstd, Codec::shuffle_lz4, Codec::shuffle_zstd})
+                if (value == name_of(codec)) options.codec = codec;
+        } else if (name == "io") {
+            options.direct = value == "direct"     ? WriteOptions::Direct::yes
+                             : value == "buffered" ? WriteOptions::Direct::no
+                                                   : WriteOptions::Direct::automatic;
+        } else if (name == "threads") {
+            number(value, options.threads);
+            options.threads = std::min(options.threads, 64u);
+        }
+    }
+    return options;
 }
 
-void Writer::put(const void* data, size_t size) {
-    write_all(fd_.get(), data, size, path_);
-    at_ += size;
-    // Let the storage work while we go on: the final fsync then finds little left to do.
-    constexpr uint64_t kFlush = 32 << 20;
-    if (at_ - flushed_ >= kFlush) {
-        ::sync_file_range(fd_.get(), static_cast<off64_t>(flushed_), static_cast<off64_t>(at_ - flushed_),
-                          SYNC_FILE_RANGE_WRITE);
-        flushed_ = at_;
-    }
+Writer::Writer(std::string path, const Identity& identity, const WriteOptions& options)
+    : path_(std::move(path)),
+      identity_(identity),
+      options_(options),
+      fd_(open_file(path_, O_RDWR | O_CREAT | O_EXCL, 0600)),
+      pump_(std::make_unique<Pump>()) {
+    pump_->fd = fd_.get();
+    pump_->codec = options.codec;
+    pump_->level = options.level;
+    pump_->measure = options.measure;
 }
+
+Writer::~Writer() = default;
 
 void Writer::blob(const std::string& name, const void* data, size_t size) {
     auto* p = static_cast<const std::byte*>(data);
     blobs_.push_back({name, std::vector<std::byte>(p, p + size)});
 }
 
-void Writer::begin_region(const void* header, size_t size) {
-    auto* p = static_cast<const std::byte*>(header);
-    regions_.push_back({std::vector<std::byte>(p, p + size), {}});
+void Writer::run(uint64_t address, const void* data, uint64_t length) { add(address, data, length, false); }
+
+void Writer::run_on_ground(uint64_t address, const void* data, uint64_t length) {
+    add(address, data, length, true);
 }
 
-void Writer::run(uint64_t address, const void* data, uint64_t length) {
-    if (address % kPage || length % kPage || regions_.empty())
-        fail("image {}: run of {} bytes at {:#x} is not made of whole pages of a region", path_, length,
-             address);
+void Writer::add(uint64_t address, const void* data, uint64_t length, bool ground) {
+    if (address % kPage || length % kPage)
+        fail("image {}: run of {} bytes at {:#x} is not made of whole pages", path_, length, address);
     auto* p = static_cast<const char*>(data);
     while (length > 0) {
-        uint64_t n = length < kChunk ? length : kChunk;
-        regions_.back().chunks.push_back({address, n, at_, checksum_of(p, n)});
-        put(p, n);
+        uint64_t n = std::min(length, kLargestBlock);
+        pump_->pieces.push_back({address, p, static_cast<uint32_t>(n), ground});
         p += n;
         address += n;
         length -= n;
     }
 }
 
-Summary Writer::finish(bool sync) {
+void Writer::later() { pump_->first_late = static_cast<uint32_t>(pump_->pieces.size()); }
+
+void Writer::prepare() {
     Packer index;
     index.value(static_cast<uint64_t>(blobs_.size()));
     for (const Blob& blob : blobs_) {
         index.sized(blob.name.data(), blob.name.size());
         index.sized(blob.bytes.data(), blob.bytes.size());
     }
-    index.value(static_cast<uint64_t>(regions_.size()));
-    for (const Region& region : regions_) {
-        index.sized(region.header.data(), region.header.size());
-        index.value(static_cast<uint64_t>(region.chunks.size()));
-        for (const Chunk& chunk : region.chunks) index.value(chunk);
-    }
+    index.value(static_cast<uint64_t>(pump_->kept.sources.size()));
+    for (const Source& source : pump_->kept.sources) index.value(source);
+    front_ = std::move(index.out);
+    uint64_t expected = 0;
+    for (const Piece& piece : pump_->pieces) expected += piece.length;
+    bool direct = options_.direct == WriteOptions::Direct::yes;
+    if (options_.direct == WriteOptions::Direct::automatic)
+        direct = expected >= kLargestBlock && !page_cache_is_better(fd_.get());
+    if (direct) direct = ::fcntl(fd_.get(), F_SETFL, O_DIRECT) == 0;
+    pump_->threads = options_.threads ? options_.threads : default_threads(direct, options_.processors);
+    pump_->allocate();
+    pump_->result->direct = direct;
+}
+
+void Writer::write_first() noexcept {
+    auto all = static_cast<uint32_t>(pump_->pieces.size());
+    pump_->run(std::min(pump_->first_late, all));
+}
+
+void Writer::write_rest() noexcept {
+    if (!pump_->failed()) pump_->run(static_cast<uint32_t>(pump_->pieces.size()));
+    uint64_t all = 0;
+    for (const Piece& piece : pump_->pieces) all += piece.length;
+    // Nothing may get lost between the threads: a missing page would come back as zeros.
+    if (pump_->result->content + pump_->result->zeros != all)
+        pump_->fail(EIO, "account for every page of", 0);
+    if (!pump_->failed()) seal();
+}
+
+// Index, header, fsync; by whoever wrote the rest.
+void Writer::seal() noexcept {
+    PumpResult& r = *pump_->result;
+    int fd = fd_.get();
+    if (r.direct.exchange(0)) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_DIRECT);
+    struct {
+        const void* data;
+        uint64_t size;
+    } parts[] = {{front_.data(), front_.size()},
+                 {nullptr, 8},
+                 {pump_->blocks, r.blocks * sizeof(Block)},
+                 {nullptr, 8},
+                 {pump_->extents, r.extents * sizeof(Extent)}};
+    uint64_t counts[] = {r.blocks, r.extents};
+    parts[1].data = &counts[0];
+    parts[3].data = &counts[1];
+
     Header header{};
     std::memcpy(header.magic, kMagic, sizeof kMagic);
     header.version = kFormatVersion;
@@ -86,18 +187,44 @@ Summary Writer::finish(bool sync) {
     header.generation = identity_.generation;
     header.rank = identity_.rank;
     header.ranks = identity_.ranks;
-    header.index_offset = at_;
-    header.index_size = index.out.size();
-    header.index_checksum = checksum_of(index.out.data(), index.out.size());
-    put(index.out.data(), index.out.size());
-    header.file_size = at_;
-    header.checksum = checksum_of(&header, offsetof(Header, checksum));
-    if (::pwrite(fd_.get(), &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header))
-        fail_errno("cannot write the header of {}", path_);
-    if (sync) sync_file(fd_.get(), path_);
+    header.index_offset = r.at;
+    Hash hash;
+    uint64_t at = r.at;
+    for (const auto& part : parts) {
+        hash.add(part.data, part.size);
+        if (!pump_->put(part.data, part.size, at)) return;
+        at += part.size;
+    }
+    header.index_checksum = hash.sum();
+    header.index_size = at - header.index_offset;
+    header.file_size = at;
+    header.checksum = Hash::of(&header, offsetof(Header, checksum));
+    // The header last: until then the file has none.
+    char page[kPage] = {};
+    std::memcpy(page, &header, sizeof header);
+    if (!pump_->put(page, sizeof page, 0)) return;
+    if (options_.sync && ::fsync(fd) != 0) return pump_->fail(errno, "bring to storage", 0);
+    r.file_size = at;
+    r.header = header.checksum;
+    r.complete = true;
+}
+
+Summary Writer::conclude() {
+    PumpResult& r = *pump_->result;
+    if (int code = r.error.load())
+        throw Error(fmt::format("cannot {} {} at offset {}: {}", r.error_what, path_, r.error_at.load(),
+                                std::strerror(code)));
+    if (!r.complete) fail("{} was not written to its end", path_);
     int fd = fd_.release();
     if (::close(fd) != 0) fail_errno("cannot close {}", path_);
-    return {at_, header.checksum};
+    return {r.file_size, r.header, r.content.load(), r.at.load() - kPage};
+}
+
+Summary Writer::finish() {
+    prepare();
+    write_first();
+    write_rest();
+    return conclude();
 }
 
 }  // namespace fermata::image

@@ -63,7 +63,7 @@ Outcome Root::checkpoint(const Request& request) {
         drain(end);
 
         enter("suspend");
-        save(request);
+        double going_on = save(request);
 
         leave_phase();
         store::Manifest contents = manifest();  // with the times of all phases so far
@@ -81,7 +81,7 @@ Outcome Root::checkpoint(const Request& request) {
                   "every rank to resume");
         }
         leave_phase();
-        last_cost_ = now_s() - standing;
+        last_cost_ = (going_on > 0 ? going_on : now_s()) - standing;
         if (settings_.keep > 0) store_.retain(settings_.keep);
         now_.ok = true;
         now_.seconds = now_s() - start;
@@ -128,9 +128,11 @@ void Root::drain(double end) {
     }
 }
 
-void Root::save(const Request& request) {
+// When the job went on before all was written (with forked writers), else 0.
+double Root::save(const Request& request) {
     auto all = static_cast<uint32_t>(size_);
     std::string options = settings_.save_options;
+    double going_on = 0;
     bool forked = !request.stop && options.find("forked") != std::string::npos;
     if (request.stop && options.find("forked") != std::string::npos) options.erase(options.find("forked"), 6);
     double end = now_s() + settings_.limits.save;
@@ -143,6 +145,7 @@ void Root::save(const Request& request) {
         until([&] { return check(), heard_.captured == all || heard_.saved.size() == all; }, end,
               "every rank to be captured");
         tree_.broadcast(wire::Resume{epoch_});
+        going_on = now_s();
         enter("save");
     }
     until([&] { return check(), heard_.saved.size() == all; }, end, "every rank to write its image");
@@ -156,6 +159,7 @@ void Root::save(const Request& request) {
         seconds = std::min(both, static_cast<double>(heard_.suspend_us) * 1e-6);
         now_.phases.emplace_back("save", both - seconds);
     }
+    return going_on;
 }
 
 store::Manifest Root::manifest() const {

@@ -57,7 +57,15 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     tree_.on_message = [this](int node, const wire::Message& message) { from_node(node, message); };
     tree_.on_lost = [this](int node, const NodeInfo& info) { lost_node(node, info); };
     control_.on_request = [this](int client, const ControlRequest& request) {
-        if (request.verb == "checkpoint") {
+        if (request.verb == "checkpoint" && in_checkpoint_ &&
+            settings_.save_options.find("busy=refuse") != std::string::npos) {
+            control_.say(client,
+                         dump({{"done", true},
+                               {"ok", false},
+                               {"code", static_cast<int>(ExitCode::refused)},
+                               {"line", "a checkpoint is being written, and busy=refuse was asked for"}}));
+            control_.finish(client);
+        } else if (request.verb == "checkpoint") {
             requests_.push_back({"command", request.stop, request.timeout, client});
         } else if (request.verb == "cancel") {
             // Of the checkpoint in progress, or of the whole job.

@@ -114,7 +114,7 @@ class Root {
     template <class Done>
     void until(Done done, double end, const char* what);
     void drain(double end);
-    void save(const Request& request);
+    double save(const Request& request);
     store::Manifest manifest() const;
     void take_back(const std::string& why);
     std::string diagnose();

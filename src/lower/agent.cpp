@@ -28,8 +28,9 @@ namespace threads = split::threads;
 
 // While a checkpoint is pending the agent looks this often by itself: parked threads ring the bell for most
 // events.
-constexpr long kPendingTick = 300'000;     // ns
-constexpr long kIdleTick = 1'000'000'000;  // ns; only to notice threads that have ended
+constexpr long kPendingTick = 300'000;           // ns
+constexpr timespec kIdleTick{1, 0};              // only to notice threads that have ended
+constexpr timespec kWritingTick{0, 50'000'000};  // while a child writes: memory may run short
 // One attempt to stop all threads; between attempts the agent pulls messages, so that senders come out.
 constexpr uint64_t kStopSlice = 2'000'000;  // ns
 
@@ -73,25 +74,30 @@ void Agent::run() {
     hello.restarted_from = task_.config.generation;
     link_->send(hello);
     for (;;) {
-        pollfd fds[2] = {{threads::bell_fd(), POLLIN, 0}, {link_->fd(), POLLIN, 0}};
+        pollfd fds[3] = {{threads::bell_fd(), POLLIN, 0},
+                         {writing_ ? writing_->descriptor() : -1, POLLIN, 0},
+                         {lost_ ? -1 : link_->fd(), POLLIN, 0}};
         timespec wait{0, kPendingTick};
         bool others_work = waits_for_others();
-        if (stage_ == Stage::idle && !others_work) wait = {kIdleTick / 1'000'000'000, 0};
-        ppoll(fds, lost_ ? 1 : 2, &wait, nullptr);
+        if (stage_ == Stage::idle && !others_work) wait = writing_ ? kWritingTick : kIdleTick;
+        ppoll(fds, 3, &wait, nullptr);
         if (others_work) binding_table().Progress();
         threads::answer_bell();
         threads::serve_donor_requests();
-        if (stage_ == Stage::idle && (fds[0].revents | fds[1].revents) == 0) threads::collect_ended_threads();
+        if (stage_ == Stage::idle && (fds[0].revents | fds[1].revents | fds[2].revents) == 0)
+            threads::collect_ended_threads();
         mailbox();
         if (early_ && the_upper()) begin_late();
         if (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 1) rebuild();
         while (auto message = link_->receive()) handle(*message);
         if (link_->closed() && !lost_) {
             lost_ = true;
+            writing_.reset();
             if (stage_ != Stage::idle) resume(epoch_);
             say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints",
                             task_.facts.rank));
         }
+        if (writing_) watch_writer();
         tick();
     }
 }
@@ -138,6 +144,7 @@ void Agent::handle(const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Resume>(&message)) {
         resume(m->epoch);
     } else if (auto* m = std::get_if<wire::Cancel>(&message)) {
+        writing_.reset();  // ends the child that writes
         resume(m->epoch);
     } else if (std::holds_alternative<wire::Query>(message)) {
         query();
@@ -230,10 +237,11 @@ void Agent::drain(const wire::Drain& m) {
 void Agent::save(const wire::Save& m) {
     if (m.epoch != epoch_ || !frozen_) return;
     stage_ = Stage::save;
-    wire::Saved answer;
-    answer.epoch = m.epoch;
-    answer.rank = task_.facts.rank;
-    answer.file = image::image_name(static_cast<uint32_t>(task_.facts.rank));
+    writing_.reset();
+    saved_ = {};
+    saved_.epoch = m.epoch;
+    saved_.rank = task_.facts.rank;
+    saved_.file = image::image_name(static_cast<uint32_t>(task_.facts.rank));
     uint64_t start = monotonic_ns();
     try {
         image::Identity identity{task_.job, generation_number(m.generation),
@@ -242,16 +250,41 @@ void Agent::save(const wire::Save& m) {
         if (int code = the_upper()->before_save())
             fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
                  code);
-        SavedImage saved = save_image(m.directory + "/" + answer.file, identity, task_.program);
-        answer.suspend_us = (saved.writing_since - start) / 1000;
-        answer.bytes = saved.summary.bytes;
-        answer.checksum = saved.summary.checksum.hex();
+        SavedImage saved = save_image(m.directory + "/" + saved_.file, identity, task_.program, m.options);
+        saved_.suspend_us = (saved.writing_since - start) / 1000;
+        writing_ = std::move(saved.image);
         for (const std::string& line : saved.warnings)
             link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
     } catch (const std::exception& error) {
-        answer.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
+        saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
     }
-    link_->send(answer);
+    // Also when this rank could not fork: the others must not wait for its word.
+    if (m.options.find("forked") != std::string::npos && saved_.error.empty())
+        link_->send(wire::Captured{m.epoch});
+    if (!writing_ || writing_->descriptor() < 0) finish_save();
+}
+
+void Agent::finish_save() {
+    try {
+        if (writing_ && saved_.error.empty()) {
+            image::Summary summary = writing_->conclude();
+            saved_.bytes = summary.bytes;
+            saved_.checksum = summary.checksum.hex();
+        }
+    } catch (const std::exception& error) {
+        saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
+    }
+    writing_.reset();
+    link_->send(saved_);
+}
+
+void Agent::watch_writer() {
+    try {
+        if (!writing_->done()) return writing_->watch_memory();
+    } catch (const std::exception& error) {
+        saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
+    }
+    finish_save();
 }
 
 void Agent::resume(uint32_t epoch) {

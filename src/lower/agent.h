@@ -10,6 +10,7 @@
 
 #include "job/agent_link.h"
 #include "lower/mpi_start.h"
+#include "lower/rank_image.h"
 
 namespace fermata::lower {
 
@@ -51,6 +52,8 @@ class Agent {
     void drain(const wire::Drain& m);
     void save(const wire::Save& m);
     void resume(uint32_t epoch);
+    void finish_save();
+    void watch_writer();
     void go();
     void query();
     bool waits_for_others() const;
@@ -61,6 +64,8 @@ class Agent {
     Stage stage_ = Stage::idle;
     uint32_t epoch_ = 0;
     bool frozen_ = false;
+    std::unique_ptr<PendingImage> writing_;  // of `saved_`
+    wire::Saved saved_;
     bool lost_ = false;  // the daemon is gone: no more checkpoints
     // A checkpoint that came before the program had loaded its front, and what the clock's root has said
     // since.

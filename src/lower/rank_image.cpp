@@ -1,9 +1,12 @@
 #include "lower/rank_image.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <set>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -36,52 +39,76 @@ std::string text_of(const std::vector<std::byte>& bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The image's data is one stream for the split room and checksummed chunks for the image room; both are in
-// address order, so a stream offset finds its chunk by walking on from the last one.
-class ChunkStream {
+// Where the extents of an image go: each into one mapping of its table, and nowhere else.
+class Places {
   public:
-    explicit ChunkStream(const image::Reader& reader)
-        : reader_(reader), chunks_(reader.regions().at(0).chunks) {}
+    Places(const split::MemoryTable& table, const std::string& path) : table_(table), path_(path) {}
 
-    void read(void* address, size_t size, uint64_t offset) {
-        auto* to = static_cast<char*>(address);
-        if (offset < start_) next_ = 0, start_ = 0;
-        while (size > 0) {
-            if (next_ >= chunks_.size()) fail("an image ends before its memory table says");
-            const image::Chunk& chunk = chunks_[next_];
-            if (offset >= start_ + chunk.length) {
-                start_ += chunk.length;
-                ++next_;
-                continue;
-            }
-            uint64_t skip = offset - start_;
-            uint64_t n = std::min<uint64_t>(chunk.length - skip, size);
-            if (skip == 0 && n == chunk.length) {
-                reader_.read(chunk, to);
-            } else {  // the checksum is the whole chunk's
-                if (!part_) part_ = std::make_unique<char[]>(image::kChunk);
-                reader_.read(chunk, part_.get());
-                std::memcpy(to, part_.get() + skip, n);
-            }
-            to += n;
-            offset += n;
-            size -= n;
-        }
+    void* of(const image::Extent& extent) {  // called in address order
+        while (next_ < table_.maps.size() && table_.maps[next_].range.end <= extent.address) ++next_;
+        split::Range range{extent.address, extent.address + extent.length};
+        if (next_ >= table_.maps.size() || !table_.maps[next_].range.contains(range))
+            fail("{} is damaged: content for {:#x}, where the program had no memory", path_, extent.address);
+        return range.pointer();
     }
 
   private:
-    const image::Reader& reader_;
-    const std::vector<image::Chunk>& chunks_;
-    std::unique_ptr<char[]> part_;
+    const split::MemoryTable& table_;
+    const std::string& path_;
     size_t next_ = 0;
-    uint64_t start_ = 0;  // stream offset of chunks_[next_]
 };
+
+// Ranks of this node, which share its processors and memory.
+unsigned neighbours() {
+    unsigned all = 1;
+    for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
+        if (const char* value = std::getenv(name)) all = static_cast<unsigned>(std::max(1, std::atoi(value)));
+    return all;
+}
+
+// What a copy of this process would not hold as it is now: shared memory, and files that may be written to.
+// Files of which something is executed are not.
+bool not_in_a_copy(const split::MapEntry& map, const std::set<std::string>& executed) {
+    return map.kind != split::MapKind::anonymous || (map.name.starts_with("/") && !executed.count(map.name));
+}
+
+bool has_word(const std::string& words, const std::string& word) {
+    return (" " + words + " ").find(" " + word + " ") != std::string::npos;
+}
 
 }  // namespace
 
 split::process::Limits process_limits() { return {split::lower_descriptor_base()}; }
 
-SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program) {
+PendingImage::PendingImage(std::string path, const image::Identity& identity, const image::WriteOptions& how)
+    : path_(std::move(path)), writer_(path_, identity, how) {}
+
+PendingImage::~PendingImage() {
+    child_.kill();
+    if (!good_) ::unlink(path_.c_str());
+}
+
+bool PendingImage::done() {
+    if (child_.descriptor() < 0) return true;
+    std::string why;
+    if (!child_.ended(why)) return false;
+    if (!why.empty()) fail("{}: {}", why, path_);
+    return true;
+}
+
+void PendingImage::watch_memory() const {
+    if (memory_is_short())
+        fail("memory runs short while a copy of this rank is kept for {}; given up", path_);
+}
+
+image::Summary PendingImage::conclude() {
+    image::Summary summary = writer_.conclude();
+    good_ = true;
+    return summary;
+}
+
+SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program,
+                      const std::string& options) {
     SavedImage saved;
     saved.warnings = split::threads::describe_stopped_threads();
     if (std::string misplaced = split::check(); !misplaced.empty()) fail("{}", misplaced);
@@ -92,33 +119,48 @@ SavedImage save_image(const std::string& path, const image::Identity& identity, 
     // For people, and for tests that compare it with the table without using our code.
     std::string maps = read_file("/proc/self/maps");
     saved.writing_since = monotonic_ns();
-    image::Writer writer(path, identity);
-    try {
-        std::string memory = split::encode(table);
-        writer.blob(kMemory, memory.data(), memory.size());
-        writer.blob(kMaps, maps.data(), maps.size());
-        writer.blob(kProcess, process.state.data(), process.state.size());
-        writer.blob(kProgram, program.data(), program.size());
-        Anchors anchors{reinterpret_cast<uint64_t>(the_upper()),
-                        reinterpret_cast<uint64_t>(split::threads::table()), split::kBridgeVersion,
-                        the_bridge()->abi_hash};
-        writer.blob(kAnchors, &anchors, sizeof anchors);
-        writer.begin_region("memory", 6);
-        split::make_readable(table);
-        try {
-            for (const split::MapEntry& map : table.maps)
+    image::WriteOptions how = image::parse_write_options(options);
+    how.processors = std::max(1u, std::thread::hardware_concurrency() / neighbours());
+    saved.image = std::make_unique<PendingImage>(path, identity, how);
+    image::Writer& writer = saved.image->writer();
+    std::string memory = split::encode(table);
+    writer.blob(kMemory, memory.data(), memory.size());
+    writer.blob(kMaps, maps.data(), maps.size());
+    writer.blob(kProcess, process.state.data(), process.state.size());
+    writer.blob(kProgram, program.data(), program.size());
+    Anchors anchors{reinterpret_cast<uint64_t>(the_upper()),
+                    reinterpret_cast<uint64_t>(split::threads::table()), split::kBridgeVersion,
+                    the_bridge()->abi_hash};
+    writer.blob(kAnchors, &anchors, sizeof anchors);
+
+    bool forked = has_word(options, "forked");
+    if (forked && !has_word(options, "trust-memory")) {
+        std::string why = too_little_memory(table.data_size(), neighbours());
+        if (!why.empty()) saved.warnings.push_back(why);
+        forked = why.empty();
+    }
+    std::set<std::string> executed;
+    for (const split::MapEntry& map : table.maps)
+        if (map.prot & PROT_EXEC) executed.insert(map.name);
+    for (bool first : {true, false}) {
+        if (!first) writer.later();
+        for (const split::MapEntry& map : table.maps)
+            if (not_in_a_copy(map, executed) == first)
                 for (const split::Range& run : map.runs)
                     writer.run(run.begin, reinterpret_cast<const void*>(run.begin), run.size());
-        } catch (...) {
-            split::restore_protection(table);
-            throw;
-        }
-        split::restore_protection(table);
-        saved.summary = writer.finish();
-    } catch (...) {
-        ::unlink(path.c_str());
-        throw;
     }
+    writer.prepare();
+    split::make_readable(table);
+    writer.write_first();
+    if (forked) {
+        split::let_fork_copy(table, true);
+        forked = saved.image->child().start(writer);
+        split::let_fork_copy(table, false);
+        if (!forked)
+            saved.warnings.push_back("no process for the image: the job stands still while it is written");
+    }
+    if (!forked) writer.write_rest();
+    split::restore_protection(table);
     return saved;
 }
 
@@ -140,8 +182,7 @@ LoadedImage load_image(const std::string& path, int rank, int size) {
              loaded.identity.ranks, rank, size);
     const auto& anchor_bytes = reader.blob(kAnchors);
     Anchors anchors;
-    if (anchor_bytes.size() != sizeof anchors || reader.regions().size() != 1)
-        fail("{} is damaged: its parts", path);
+    if (anchor_bytes.size() != sizeof anchors) fail("{} is damaged: its parts", path);
     std::memcpy(&anchors, anchor_bytes.data(), sizeof anchors);
     if (anchors.bridge_version != split::kBridgeVersion || anchors.abi_hash != the_bridge()->abi_hash)
         fail("{} was made by another build of Fermata; restart it with the one that made it", path);
@@ -149,10 +190,11 @@ LoadedImage load_image(const std::string& path, int rank, int size) {
     loaded.process_state = text_of(reader.blob(kProcess));
 
     const auto& memory = reader.blob(kMemory);
-    ChunkStream stream(reader);
-    split::load_memory(
-        split::decode({reinterpret_cast<const char*>(memory.data()), memory.size()}),
-        [&](void* address, size_t bytes, uint64_t offset) { stream.read(address, bytes, offset); });
+    split::MemoryTable table = split::decode({reinterpret_cast<const char*>(memory.data()), memory.size()});
+    split::map_memory(table);
+    Places places(table, path);
+    reader.load([&](const image::Extent& extent) { return places.of(extent); });
+    split::finish_memory(table);
     if (std::string why =
             split::threads::adopt_table(reinterpret_cast<split::threads::ThreadTable*>(anchors.threads));
         !why.empty())

@@ -1,10 +1,12 @@
 // One rank's image: what of the split process goes into it, and how it comes back.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "image/image.h"
+#include "lower/forked_writer.h"
 #include "split/bridge.h"
 #include "split/process/state.h"
 
@@ -13,15 +15,40 @@ namespace fermata::lower {
 // Where the two halves of this process meet, as far as src/split/process has to know.
 split::process::Limits process_limits();
 
+// An image of this rank that is being written: by a forked child, or already to its end. The file is removed
+// unless conclude() said that it is good.
+class PendingImage {
+  public:
+    PendingImage(std::string path, const image::Identity& identity, const image::WriteOptions& how);
+    ~PendingImage();
+
+    image::Writer& writer() { return writer_; }
+    ForkedWriter& child() { return child_; }
+    // Is anybody still writing? Throws when the child has died.
+    bool done();
+    int descriptor() const {
+        return child_.descriptor();
+    }                           // readable when done() may have changed; -1 = done
+    void watch_memory() const;  // throws when the node runs out of it
+    image::Summary conclude();  // throws what went wrong
+
+  private:
+    std::string path_;
+    image::Writer writer_;
+    ForkedWriter child_;
+    bool good_ = false;
+};
+
 struct SavedImage {
-    image::Summary summary;
+    std::unique_ptr<PendingImage> image;
     uint64_t writing_since = 0;  // monotonic_ns() when all was known and only writing was left
     std::vector<std::string> warnings;
 };
 
-// All upper threads are stopped. Writes `path`. Throws fermata::Error or split::Error; the file is then
-// removed.
-SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program);
+// All upper threads are stopped. Writes `path`, as the words of `options` say (docs/usage.md); with `forked`
+// the program may go on when this returns. Throws fermata::Error or split::Error.
+SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program,
+                      const std::string& options);
 
 // What is known of an image before its memory is mapped.
 struct LoadedImage {

@@ -1,12 +1,12 @@
-// System calls without libc: no errno, no TLS, no interposition. Results as Linux gives them: -errno on
-// failure.
+// Memory calls and a lock without libc; see base/sys.h.
 #pragma once
 
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include <cstddef>
 #include <cstdint>
+
+#include "base/sys.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -14,21 +14,8 @@
 
 namespace fermata::split {
 
-template <typename A = long, typename B = long, typename C = long, typename D = long, typename E = long,
-          typename F = long>
-inline long sys(long number, A a = 0, B b = 0, C c = 0, D d = 0, E e = 0, F f = 0) noexcept {
-    register long r10 asm("r10") = (long)d;
-    register long r8 asm("r8") = (long)e;
-    register long r9 asm("r9") = (long)f;
-    long result;
-    asm volatile("syscall"
-                 : "=a"(result)
-                 : "a"(number), "D"((long)a), "S"((long)b), "d"((long)c), "r"(r10), "r"(r8), "r"(r9)
-                 : "rcx", "r11", "memory");
-    return result;
-}
-
-inline bool failed(long result) noexcept { return static_cast<unsigned long>(result) > -4096ul; }
+using fermata::failed;
+using fermata::sys;
 
 inline long raw_mmap(uint64_t address, size_t size, int prot, int flags, int fd = -1,
                      uint64_t offset = 0) noexcept {

@@ -187,4 +187,13 @@ void restore_protection(const MemoryTable& table) noexcept {
             sys(SYS_mprotect, e.range.begin, e.range.size(), e.prot);
 }
 
+void let_fork_copy(const MemoryTable& table, bool copy) noexcept {
+    for (const MapEntry& e : table.maps) {
+        if (e.advice & kDontFork)
+            sys(SYS_madvise, e.range.begin, e.range.size(), copy ? MADV_DOFORK : MADV_DONTFORK);
+        if (e.advice & kWipeOnFork)
+            sys(SYS_madvise, e.range.begin, e.range.size(), copy ? MADV_KEEPONFORK : MADV_WIPEONFORK);
+    }
+}
+
 }  // namespace fermata::split

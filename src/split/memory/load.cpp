@@ -92,6 +92,8 @@ void map_one(const MapEntry& e, Objects& objects) {
         fail("the program's memory at {:#x} is taken in this process by: {}", e.range.begin,
              what_is_at(e.range));
     }
+    // A file that is still there may hold something where the image has nothing, that is, zeros.
+    if (e.kind == MapKind::shared_tmpfs) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_REMOVE);
     if (e.advice & kHugePage) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_HUGEPAGE);
     if (e.advice & kNoHugePage) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_NOHUGEPAGE);
 }

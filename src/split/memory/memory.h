@@ -83,6 +83,10 @@ MemoryTable collect_memory();
 void make_readable(const MemoryTable& table) noexcept;
 void restore_protection(const MemoryTable& table) noexcept;
 
+// Before and after a fork that is to copy all of the table: memory that the program keeps from its children
+// (MADV_DONTFORK) or that they get empty (MADV_WIPEONFORK) is let through for the moment.
+void let_fork_copy(const MemoryTable& table, bool copy) noexcept;
+
 // The table as bytes (docs/formats/memory.md). decode throws fermata::Error on bytes it does not understand.
 std::string encode(const MemoryTable& table);
 MemoryTable decode(std::span<const char> bytes);

@@ -88,12 +88,15 @@ struct Rank {
             return answer;
         }
         ++count;
+        image::WriteOptions unsynced;
+        unsynced.sync = false;
         image::Writer writer(m.directory + "/" + file(),
                              {std::stoull(config.job_id.substr(0, 16), nullptr, 16),
                               static_cast<uint32_t>(std::atoi(m.generation.c_str() + 4)),
-                              static_cast<uint32_t>(rank), static_cast<uint32_t>(size)});
+                              static_cast<uint32_t>(rank), static_cast<uint32_t>(size)},
+                             unsynced);
         writer.blob("count", &count, sizeof count);
-        image::Summary summary = writer.finish(false);
+        image::Summary summary = writer.finish();
         answer.bytes = summary.bytes;
         answer.checksum = summary.checksum.hex();
         return answer;

@@ -1,0 +1,159 @@
+// How near the writer and the reader of images come to plain code: `store-bench DIR RANKS MIB [ROUNDS
+// [WORDS…]]`.
+//
+// RANKS processes with MIB of floating-point data each write it in turns: plain write and fsync of the same
+// bytes, then the image writer with each set of words. All processes begin together; a time is from the first
+// beginning to the last end. One line of JSON per way: seconds of every round, of writing and of reading.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "image/image.h"
+
+using namespace fermata;
+
+namespace {
+
+// A smooth field with noise in the low bits, as solvers have it.
+void fill(double* data, size_t count, unsigned seed) {
+    std::mt19937_64 random(seed);
+    for (size_t i = 0; i < count; ++i) {
+        double x = static_cast<double>(i % 4096) / 4096;
+        data[i] = 300 + 20 * x * (1 - x) + static_cast<double>(random() >> 40) * 1e-9;
+    }
+}
+
+struct Shared {
+    std::atomic<int> ready, go, done;
+    std::atomic<uint64_t> begin, end;
+};
+
+// Runs `body` in `ranks` forked processes at once; seconds.
+double together(int ranks, const std::function<void(int)>& body) {
+    auto* s = static_cast<Shared*>(
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < ranks; ++rank) {
+        pid_t pid = ::fork();
+        if (pid == 0) {
+            ++s->ready;
+            while (!s->go) ::usleep(100);
+            try {
+                body(rank);
+            } catch (const std::exception& error) {
+                std::fprintf(stderr, "%s\n", error.what());
+                ::_exit(1);
+            }
+            ++s->done;
+            ::_exit(0);
+        }
+        children.push_back(pid);
+    }
+    while (s->ready < ranks) ::usleep(100);
+    uint64_t begin = monotonic_ns();
+    s->go = 1;
+    bool good = true;
+    for (pid_t pid : children) {
+        int status;
+        ::waitpid(pid, &status, 0);
+        good = good && status == 0;
+    }
+    double seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
+    ::munmap(s, sizeof(Shared));
+    if (!good) fail("a process failed");
+    return seconds;
+}
+
+void plain_write(const std::string& path, const char* data, size_t size) {
+    Fd fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
+    for (size_t at = 0; at < size; at += 4 << 20)
+        write_all(fd.get(), data + at, std::min<size_t>(4 << 20, size - at), path);
+    sync_file(fd.get(), path);
+}
+
+void plain_read(const std::string& path, char* to, size_t size) {
+    Fd fd = open_file(path, O_RDONLY);
+    for (size_t at = 0; at < size; at += 4 << 20)
+        pread_all(fd.get(), to + at, std::min<size_t>(4 << 20, size - at), at, path);
+}
+
+// Out of the page cache, as far as the kernel allows: a restart is rarely on the node that wrote.
+void forget(const std::string& path) {
+    Fd fd = open_file(path, O_RDONLY);
+    ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 4) {
+        std::fprintf(stderr, "store-bench DIR RANKS MIB [ROUNDS [WORDS…]]\n");
+        return 2;
+    }
+    std::string directory = argv[1];
+    int ranks = std::atoi(argv[2]), rounds = argc > 4 ? std::atoi(argv[4]) : 3;
+    size_t size = static_cast<size_t>(std::atoi(argv[3])) << 20;
+    std::vector<std::string> ways = {"plain"};
+    for (int i = 5; i < argc; ++i) ways.push_back(argv[i]);
+    if (ways.size() == 1) ways.push_back("");
+    // Filled before the forks: the children share it and only read.
+    auto* data = static_cast<char*>(::mmap(nullptr, size * static_cast<size_t>(ranks), PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    fill(reinterpret_cast<double*>(data), size * static_cast<size_t>(ranks) / 8, 1);
+    std::vector<std::vector<double>> wrote(ways.size()), read(ways.size());
+    std::vector<uint64_t> bytes(ways.size());
+    auto path = [&](int rank) { return fmt::format("{}/store-bench-{}.img", directory, rank); };
+    for (int round = 0; round < rounds; ++round) {
+        for (size_t way = 0; way < ways.size(); ++way) {
+            for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
+            ::sync();
+            wrote[way].push_back(together(ranks, [&](int rank) {
+                const char* mine = data + size * static_cast<size_t>(rank);
+                if (way == 0) return plain_write(path(rank), mine, size);
+                image::WriteOptions options = image::parse_write_options(ways[way]);
+                options.processors =
+                    std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
+                image::Writer writer(path(rank), {}, options);
+                writer.run(0x10000000, mine, size);
+                writer.finish();
+            }));
+            bytes[way] = 0;
+            for (int rank = 0; rank < ranks; ++rank) {
+                Fd fd = open_file(path(rank), O_RDONLY);
+                bytes[way] += static_cast<uint64_t>(::lseek(fd.get(), 0, SEEK_END));
+                forget(path(rank));
+            }
+            read[way].push_back(together(ranks, [&](int rank) {
+                auto* to = static_cast<char*>(
+                    ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+                if (way == 0) return plain_read(path(rank), to, size);
+                image::Reader(path(rank)).load([&](const image::Extent& e) {
+                    return to + (e.address - 0x10000000);
+                });
+            }));
+        }
+    }
+    for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
+    for (size_t way = 0; way < ways.size(); ++way) {
+        std::printf("{\"way\": \"%s\", \"bytes\": %llu, \"write\": [", ways[way].c_str(),
+                    static_cast<unsigned long long>(bytes[way]));
+        for (size_t i = 0; i < wrote[way].size(); ++i) std::printf("%s%.4f", i ? ", " : "", wrote[way][i]);
+        std::printf("], \"read\": [");
+        for (size_t i = 0; i < read[way].size(); ++i) std::printf("%s%.4f", i ? ", " : "", read[way][i]);
+        std::printf("]}\n");
+    }
+    return 0;
+}

@@ -1,0 +1,406 @@
+#include "image/pump.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "image/codec.h"
+#include "image/hash.h"
+
+namespace fermata::image {
+namespace {
+
+// Runs of this size are written straight from where they are; smaller ones are gathered first.
+constexpr uint64_t kStraight = 256 << 10;
+// Blocks that are gathered or compressed: small enough to stay in the cache between the steps.
+constexpr uint64_t kGather = 1 << 20;
+constexpr uint64_t kStaging = 4 << 20;
+// Without O_DIRECT the checksum is made from the cache while the kernel copies.
+constexpr uint64_t kStep = 64 << 10;
+constexpr size_t kStack = 256 << 10;
+// Storage is asked to begin early, so that the final fsync finds little to do.
+constexpr uint64_t kFlush = 16 << 20;
+
+// Choosing between plain and compressed by measuring: plain first, then compressed, then whichever was
+// faster.
+enum Mode : int { trial_plain, trial_packed, plain, packed };
+constexpr uint64_t kTrial = 48 << 20;
+
+constexpr uint64_t page_up(uint64_t n) { return (n + kPage - 1) & ~(kPage - 1); }
+
+bool zero_page(const char* page) {
+    auto* words = reinterpret_cast<const uint64_t*>(page);
+    for (size_t i = 0; i < kPage / 8; i += 8)
+        if (words[i] | words[i + 1] | words[i + 2] | words[i + 3] | words[i + 4] | words[i + 5] |
+            words[i + 6] | words[i + 7])
+            return false;
+    return true;
+}
+
+struct Fragment {
+    uint64_t address;
+    uint32_t length;
+};
+
+// One thread of the pump; lives in its work memory.
+struct Worker {
+    Pump* pump;
+    uint32_t end;
+    uint32_t alive;  // futex word, cleared by the kernel when the thread has ended
+    uint32_t filled = 0, fragments = 0, staged = 0, pending = 0;
+    Fragment fragment[kGather / kPage];
+    struct {
+        uint32_t block;
+        uint32_t at;
+    } waiting[kStaging / kPage + 1];
+    char* gather;
+    char* staging;
+    char* scratch;
+    size_t scratch_size;
+
+    void loop() noexcept;
+    void straight(const char* data, uint64_t address, uint64_t length) noexcept;
+    void collect(const char* data, uint64_t address, uint64_t length) noexcept;
+    void close_gathered() noexcept;
+    void emit(const char* data, uint32_t length, const Fragment* parts, uint32_t count) noexcept;
+    bool pack(const char* data, uint32_t length, Block& block) noexcept;
+    void flush() noexcept;
+    uint32_t new_block(const Block& block) noexcept;
+    void new_extents(uint32_t block, const Fragment* parts, uint32_t count) noexcept;
+    bool packing() noexcept;
+};
+
+constexpr size_t kWorkerSize = (sizeof(Worker) + 4095) & ~size_t{4095};
+constexpr size_t kStagingSize = kStaging + kGather + kPage;
+
+void Worker::loop() noexcept {
+    PumpResult& r = *pump->result;
+    while (!pump->failed()) {
+        uint32_t i = r.next_piece.load(std::memory_order_relaxed);
+        if (i >= end) break;
+        if (!r.next_piece.compare_exchange_weak(i, i + 1)) continue;
+        const Piece& piece = pump->pieces[i];
+        uint64_t zeros = 0;
+        // Runs of pages that are not zero.
+        for (uint64_t from = 0; from < piece.length && !pump->failed();) {
+            if (!piece.ground)
+                while (from < piece.length && zero_page(piece.data + from)) from += kPage, zeros += kPage;
+            uint64_t to = from;
+            if (piece.ground)
+                to = piece.length;
+            else
+                while (to < piece.length && !zero_page(piece.data + to)) to += kPage;
+            if (to - from >= kStraight)
+                straight(piece.data + from, piece.address + from, to - from);
+            else if (to > from)
+                collect(piece.data + from, piece.address + from, to - from);
+            from = to;
+        }
+        r.zeros.fetch_add(zeros, std::memory_order_relaxed);
+        r.raw.fetch_add(piece.length, std::memory_order_relaxed);
+    }
+    close_gathered();
+    flush();
+}
+
+// The choice by measuring. All threads follow one word; the clock runs over all of them together.
+bool Worker::packing() noexcept {
+    if (pump->codec == Codec::none) return false;
+    if (!pump->measure) return true;
+    PumpResult& r = *pump->result;
+    int mode = r.mode.load(std::memory_order_relaxed);
+    if (mode >= plain) return mode == packed;
+    uint64_t raw = r.raw.load(std::memory_order_relaxed);
+    uint64_t since = r.mode_since_raw.load(std::memory_order_relaxed);
+    if (raw >= since + kTrial) {
+        uint64_t now = monotonic_ns();
+        uint64_t speed = (raw - since) * 1000 / std::max<uint64_t>(1, now - r.mode_since_ns.load());
+        if (mode == trial_plain) {
+            if (r.mode.compare_exchange_strong(mode, trial_packed)) {
+                r.plain_speed = speed;
+                r.mode_since_raw = raw;
+                r.mode_since_ns = now;
+            }
+        } else {
+            r.mode.compare_exchange_strong(mode, speed > r.plain_speed.load() * 21 / 20 ? packed : plain);
+        }
+        mode = r.mode.load();
+    }
+    return mode == trial_packed || mode == packed;
+}
+
+void Worker::straight(const char* data, uint64_t address, uint64_t length) noexcept {
+    uint64_t most = packing() ? kGather : kLargestBlock;
+    while (length > 0) {
+        uint64_t n = std::min(length, most);
+        if (n < kStraight) return collect(data, address, n);
+        Fragment whole{address, static_cast<uint32_t>(n)};
+        emit(data, static_cast<uint32_t>(n), &whole, 1);
+        data += n;
+        address += n;
+        length -= n;
+    }
+}
+
+void Worker::collect(const char* data, uint64_t address, uint64_t length) noexcept {
+    while (length > 0) {
+        auto n = static_cast<uint32_t>(std::min(length, kGather - filled));
+        std::memcpy(gather + filled, data, n);
+        filled += n;
+        fragment[fragments++] = {address, n};
+        if (filled == kGather) close_gathered();
+        data += n;
+        address += n;
+        length -= n;
+    }
+}
+
+void Worker::close_gathered() noexcept {
+    if (filled) emit(gather, filled, fragment, fragments);
+    filled = fragments = 0;
+}
+
+uint32_t Worker::new_block(const Block& block) noexcept {
+    uint32_t id = pump->result->blocks.fetch_add(1);
+    if (id >= pump->max_blocks) {
+        pump->fail(EOVERFLOW, "count blocks of", 0);
+        return 0;
+    }
+    pump->blocks[id] = block;
+    return id;
+}
+
+void Worker::new_extents(uint32_t block, const Fragment* parts, uint32_t count) noexcept {
+    uint64_t first = pump->result->extents.fetch_add(count);
+    if (first + count > pump->max_extents) return pump->fail(EOVERFLOW, "count extents of", 0);
+    uint32_t skip = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        pump->extents[first + i] = {parts[i].address, parts[i].length, block, skip, 0};
+        skip += parts[i].length;
+    }
+    pump->result->content.fetch_add(skip, std::memory_order_relaxed);
+}
+
+// Into the staging buffer, smaller; false when it would not become smaller.
+bool Worker::pack(const char* data, uint32_t length, Block& block) noexcept {
+    uint64_t at = (staged + 63) & ~63u;
+    // Not for a percent: a plain block can be mapped and is read faster.
+    size_t size = encode(pump->codec, pump->level, data, length, staging + at, length - length / 32, scratch,
+                         scratch_size);
+    if (size == 0) return false;
+    block.codec = pump->codec;
+    block.stored = static_cast<uint32_t>(size);
+    block.offset = at;
+    staged = static_cast<uint32_t>(at + size);
+    return true;
+}
+
+void Worker::emit(const char* data, uint32_t length, const Fragment* parts, uint32_t count) noexcept {
+    PumpResult& r = *pump->result;
+    Block block{0, length, length, 0, Codec::none, {}};
+    bool staging_it = data == gather;
+    if (staged + kGather > kStaging || pending == std::size(waiting)) flush();
+    if (length <= kGather && packing() && pack(data, length, block)) {
+        block.checksum = Hash::of(data, length);
+        uint32_t id = new_block(block);
+        waiting[pending++] = {id, static_cast<uint32_t>(block.offset)};
+        return new_extents(id, parts, count);
+    }
+    if (staging_it) {
+        staged = static_cast<uint32_t>(page_up(staged));
+        std::memcpy(staging + staged, data, length);
+        block.offset = staged;
+        block.checksum = Hash::of(data, length);
+        staged += length;
+        uint32_t id = new_block(block);
+        waiting[pending++] = {id, static_cast<uint32_t>(block.offset)};
+        return new_extents(id, parts, count);
+    }
+    block.offset = r.at.fetch_add(length);
+    if (r.direct.load(std::memory_order_relaxed)) {
+        block.checksum = Hash::of(data, length);
+        if (!pump->put(data, length, block.offset)) return;
+    } else {
+        Hash hash;
+        for (uint64_t at = 0; at < length; at += kStep) {
+            uint64_t n = std::min<uint64_t>(kStep, length - at);
+            hash.add(data + at, n);
+            if (!pump->put(data + at, n, block.offset + at)) return;
+        }
+        block.checksum = hash.sum();
+    }
+    new_extents(new_block(block), parts, count);
+}
+
+void Worker::flush() noexcept {
+    if (!staged) return;
+    uint64_t size = page_up(staged);
+    std::memset(staging + staged, 0, size - staged);
+    uint64_t at = pump->result->at.fetch_add(size);
+    if (pump->put(staging, size, at))
+        for (uint32_t i = 0; i < pending; ++i) pump->blocks[waiting[i].block].offset = at + waiting[i].at;
+    staged = pending = 0;
+}
+
+// A thread that shares everything with its maker, also the thread pointer: libc knows nothing of it, which is
+// what a forked child needs. `top` is the end of its stack.
+long start_thread(char* top, void (*body)(void*), void* argument, uint32_t* alive) {
+    constexpr long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                            CLONE_CHILD_CLEARTID;
+    auto* stack = reinterpret_cast<void**>(reinterpret_cast<uint64_t>(top) & ~uint64_t{15});
+    *--stack = argument;
+    *--stack = reinterpret_cast<void*>(body);
+    long result;
+    register uint32_t* child_tid asm("r10") = alive;
+    register long tls asm("r8") = 0;
+    asm volatile(
+        "syscall\n"
+        "test %%rax, %%rax\n"
+        "jnz 1f\n"
+        "xor %%ebp, %%ebp\n"
+        "pop %%rax\n"
+        "pop %%rdi\n"
+        "call *%%rax\n"
+        "mov %[exit], %%eax\n"
+        "xor %%edi, %%edi\n"
+        "syscall\n"
+        "1:\n"
+        : "=a"(result)
+        : "a"(SYS_clone), "D"(kFlags), "S"(stack), "d"(0), "r"(child_tid), "r"(tls), [exit] "i"(SYS_exit)
+        : "rcx", "r11", "memory");
+    return result;
+}
+
+}  // namespace
+
+Pump::~Pump() {
+    if (arena) ::munmap(arena, arena_size);
+    if (work) ::munmap(work, work_size);
+}
+
+void Pump::allocate() {
+    uint64_t pages = 0;
+    for (const Piece& piece : pieces) pages += piece.length / kPage;
+    // A straight block has kStraight bytes at least, a gathered one is full except each thread's last of each
+    // run().
+    max_blocks = static_cast<uint32_t>(kept.blocks.size() + pages / (kStraight / kPage) + 2 * threads + 2);
+    max_extents = kept.extents.size() + pages + pages / (kGather / kPage) + 2 * threads + 2;
+    auto place = [this](size_t size) {
+        size_t at = arena_size;
+        arena_size = page_up(arena_size + size);
+        return at;
+    };
+    size_t at_result = place(sizeof(PumpResult)), at_blocks = place(max_blocks * sizeof(Block)),
+           at_extents = place(max_extents * sizeof(Extent));
+    arena = ::mmap(nullptr, arena_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    if (arena == MAP_FAILED) {
+        arena = nullptr;
+        fail_errno("cannot get {} KiB for the index of an image", arena_size >> 10);
+    }
+    auto* base = static_cast<char*>(arena);
+    result = new (base + at_result) PumpResult{};
+    blocks = reinterpret_cast<Block*>(base + at_blocks);
+    extents = reinterpret_cast<Extent*>(base + at_extents);
+    for (const Block& block : kept.blocks) blocks[result->blocks++] = block;
+    for (const Extent& extent : kept.extents) extents[result->extents++] = extent;
+    result->at = kPage;
+
+    size_t scratch = page_up(encode_scratch(codec, level, kGather));
+    work_each = kWorkerSize + kStack + kGather + kStagingSize + scratch;
+    work_size = work_each * threads;
+    void* memory = ::mmap(nullptr, work_size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) fail_errno("cannot get {} KiB to write an image", work_size >> 10);
+    work = static_cast<char*>(memory);
+    for (unsigned i = 0; i < threads; ++i) {
+        char* at = work + i * work_each;
+        auto* worker = new (at) Worker;
+        worker->pump = this;
+        worker->gather = at + kWorkerSize + kStack;
+        worker->staging = worker->gather + kGather;
+        worker->scratch = worker->staging + kStagingSize;
+        worker->scratch_size = scratch;
+    }
+}
+
+void Pump::run(uint32_t end) noexcept {
+    if (measure && !result->mode_since_ns) result->mode_since_ns = monotonic_ns();
+    auto worker = [this](unsigned i) { return reinterpret_cast<Worker*>(work + i * work_each); };
+    unsigned helpers = std::min<unsigned>(threads, end > result->next_piece ? end - result->next_piece : 0);
+#ifdef __SANITIZE_ADDRESS__
+    helpers = 1;  // it keeps state per thread of libc
+#endif
+    // No handler of anybody's may run on threads that libc does not know.
+    sigset_t all, before;
+    sigfillset(&all);
+    sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+    unsigned started = 1;
+    for (unsigned i = 1; i < helpers; ++i) {
+        Worker* w = worker(i);
+        w->end = end;
+        w->alive = 1;
+        auto body = [](void* self) { static_cast<Worker*>(self)->loop(); };
+        if (start_thread(work + i * work_each + kWorkerSize + kStack, body, w, &w->alive) < 0) break;
+        ++started;
+    }
+    worker(0)->end = end;
+    worker(0)->loop();
+    for (unsigned i = 1; i < started; ++i)
+        while (uint32_t value = __atomic_load_n(&worker(i)->alive, __ATOMIC_ACQUIRE))
+            sys(SYS_futex, &worker(i)->alive, FUTEX_WAIT, value, nullptr);
+    sys(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, 8);
+}
+
+void Pump::fail(int code, const char* what, uint64_t at) noexcept {
+    int none = 0;
+    if (!result->error.compare_exchange_strong(none, code)) return;
+    result->error_what = what;
+    result->error_at = at;
+}
+
+bool Pump::put(const void* data, uint64_t size, uint64_t at) noexcept {
+    auto* from = static_cast<const char*>(data);
+    uint64_t begin = at;
+    bool again = false;
+    while (size > 0) {
+        ssize_t n = ::pwrite(fd, from, size, static_cast<off_t>(at));
+        if (n < 0) {
+            int code = errno;
+            if (code == EINTR) continue;
+            // The storage, or this kind of memory, or the rest of a short write cannot go past the page
+            // cache.
+            if ((code == EINVAL || code == EFAULT) && !again) {
+                result->direct = 0;
+                ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_DIRECT);
+                again = true;
+                continue;
+            }
+            fail(code, "write", at);
+            return false;
+        }
+        if (n == 0) {
+            fail(EIO, "write", at);
+            return false;
+        }
+        from += n;
+        at += static_cast<uint64_t>(n);
+        size -= static_cast<uint64_t>(n);
+    }
+    if (!result->direct.load(std::memory_order_relaxed) && begin / kFlush != at / kFlush && at >= kFlush)
+        ::sync_file_range(fd, static_cast<off64_t>(at / kFlush * kFlush - kFlush), kFlush,
+                          SYNC_FILE_RANGE_WRITE);
+    return true;
+}
+
+}  // namespace fermata::image

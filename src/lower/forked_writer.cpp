@@ -1,0 +1,124 @@
+#include "lower/forked_writer.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "split/fds/descriptors.h"
+
+namespace fermata::lower {
+namespace {
+
+constexpr int kPidfd = 3;  // P_PIDFD of newer headers
+
+// The child. Only system calls and the pump: other threads may have held any lock of libc when it was made.
+[[noreturn]] void child(image::Writer& writer, long parent) {
+    sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+    if (sys(SYS_getppid) == parent) {
+        // The launcher waits for the end of its pipes, peers for the end of their sockets.
+        unsigned keep = static_cast<unsigned>(writer.descriptor());
+        if (keep > 0) sys(SYS_close_range, 0u, keep - 1, 0u);
+        sys(SYS_close_range, keep + 1, ~0u, 0u);
+        struct rlimit none {
+            0, 0
+        };
+        sys(SYS_prlimit64, 0, RLIMIT_CORE, &none, nullptr);
+        writer.write_rest();
+    }
+    for (;;) sys(SYS_exit_group, 0);
+}
+
+// "MemAvailable:   123 kB" and the like; `fallback` when there is none.
+uint64_t number_after(const std::string& text, const std::string& name, uint64_t fallback) {
+    size_t at = name.empty() ? 0 : text.find(name);
+    if (at == std::string::npos) return fallback;
+    at = text.find_first_of("0123456789", at + name.size());
+    if (at == std::string::npos) return fallback;
+    uint64_t value = fallback;
+    std::from_chars(text.data() + at, text.data() + text.size(), value);
+    return value;
+}
+
+uint64_t number_in(const std::string& path, uint64_t fallback) {
+    try {
+        return number_after(read_file(path), "", fallback);
+    } catch (const Error&) {
+        return fallback;
+    }
+}
+
+uint64_t available_memory() {
+    uint64_t free = UINT64_MAX;
+    try {
+        free = number_after(read_file("/proc/meminfo"), "MemAvailable:", UINT64_MAX >> 10) << 10;
+        std::string group = read_file("/proc/self/cgroup");
+        if (size_t at = group.find("0::/"); at != std::string::npos) {
+            std::string directory = "/sys/fs/cgroup" + group.substr(at + 3, group.find('\n', at) - at - 3);
+            uint64_t limit = number_in(directory + "/memory.max", UINT64_MAX);
+            uint64_t used = number_in(directory + "/memory.current", 0);
+            if (limit != UINT64_MAX) free = std::min(free, limit > used ? limit - used : 0);
+        }
+    } catch (const Error&) {
+    }
+    return free;
+}
+
+}  // namespace
+
+bool ForkedWriter::start(image::Writer& writer) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+    int fd = -1;
+    long parent = sys(SYS_getpid);
+    long pid = sys(SYS_clone, static_cast<long>(CLONE_PIDFD), nullptr, &fd, nullptr, 0);
+    if (pid == 0) child(writer, parent);
+    sys(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, 8);
+    if (failed(pid)) return false;
+    pidfd_ = Fd(split::raise_descriptor(fd));
+    return true;
+}
+
+bool ForkedWriter::ended(std::string& why) {
+    siginfo_t info{};
+    long rc = sys(SYS_waitid, kPidfd, pidfd_.get(), &info, WEXITED | WNOHANG | __WALL, nullptr);
+    if (failed(rc))
+        why = "the child that wrote the image cannot be waited for";
+    else if (info.si_pid == 0)
+        return false;
+    else if (info.si_code != CLD_EXITED)
+        why = fmt::format("the child that wrote the image was ended by signal {}", info.si_status);
+    pidfd_.reset();
+    return true;
+}
+
+void ForkedWriter::kill() noexcept {
+    if (!pidfd_) return;
+    sys(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+    siginfo_t info{};
+    sys(SYS_waitid, kPidfd, pidfd_.get(), &info, WEXITED | __WALL, nullptr);
+    pidfd_.reset();
+}
+
+std::string too_little_memory(uint64_t bytes, unsigned neighbours) {
+    uint64_t available = available_memory() / std::max(1u, neighbours);
+    if (available >= bytes) return {};
+    return fmt::format("{} of memory for this rank's {}: the job stands still while it is written",
+                       human_size(available), human_size(bytes));
+}
+
+bool memory_is_short() {
+    constexpr uint64_t kReserve = 64 << 20;
+    return available_memory() < kReserve;
+}
+
+}  // namespace fermata::lower

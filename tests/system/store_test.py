@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""How images are written: compressed, past the page cache, by a forked child; and what becomes of the job when the
+child dies.
+
+    store_test.py CASE
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
+
+MIX = [PROGRAMS / "mix.openmpi", "60", "20000"]
+# With 24 MiB a rank and a slow codec on one thread the writer needs seconds: time enough to meet it at work.
+LONG = [PROGRAMS / "mix.openmpi", "1000000", "4000", "24"]
+SLOW = "forked threads=1 compress=zstd:12"
+
+
+def children_of(pid):
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(words[1]) == pid and words[0] != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def writers(job, count, timeout=harness.PATIENCE):
+    """The forked writers of `count` ranks, once they are there."""
+    ranks = job.rank_pids()
+    deadline = time.monotonic() + timeout
+    while True:
+        found = [child for rank in ranks for child in children_of(rank)]
+        if len(found) >= count:
+            return found
+        check(time.monotonic() < deadline, "no forked writer was seen")
+        time.sleep(0.002)
+
+
+def asked(job):
+    return subprocess.Popen([str(FERMATA), "checkpoint", "--job", job.name, "--json"], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def answer(client):
+    out, err = client.communicate(timeout=harness.PATIENCE)
+    return client.returncode, out, err
+
+
+def advances(job, lines=2):
+    before = len(job.lines())
+    job.wait_until(lambda: len(job.lines()) >= before + lines, "the job to go on")
+
+
+def ways(cwd):
+    """Every way to write gives a generation from which both libraries continue, and `verify` agrees."""
+    reference = harness.native(MIX, 2, "openmpi", cwd)
+    for i, options in enumerate(("compress=shuffle-lz4 io=buffered threads=2", "compress=zstd:3 forked")):
+        ckpt = f"ckpt{i}"
+        with Job.run(MIX, 2, cwd, ckpt=ckpt, extra=["--save-options", options]) as job:
+            job.wait_until(lambda: len(job.lines()) >= 5, "five lines")
+            first = job.checkpoint()
+            job.kill_ranks()
+        done = call("verify", "--ckpt-dir", ckpt, cwd=cwd)
+        check(done.returncode == 0, f"{options}: verify: {done.stderr}")
+        image = json.loads(call("inspect", "--json", "--ckpt-dir", ckpt, cwd=cwd).stdout)["images"][0]
+        codecs = set(image["blocks"]) - {"none"}
+        check(codecs == ({options.split()[0].split("=")[1].split(":")[0]} if "compress" in options else set()),
+              f"{options}: blocks {image['blocks']}")
+        check(image["content"] > 1 << 20 and first["bytes"] > 0, f"{options}: {image}")
+        with Job.restart(cwd, ckpt=ckpt, mpi=("openmpi", "mpich")[i % 2]) as job:
+            lines = job.finish()
+            check(lines and lines == reference[-len(lines):], f"{options}: wrong after restart: {lines[-2:]}")
+
+
+def forked_goes_on(cwd):
+    """The program goes on while its image is written; a child is not seen by it and holds none of its descriptors."""
+    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW]) as job:
+        job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
+        client = asked(job)
+        for child in writers(job, 2):
+            held = [os.readlink(f"/proc/{child}/fd/{fd}") for fd in os.listdir(f"/proc/{child}/fd")]
+            check(all(name.endswith(".img") for name in held), f"a writer holds {held}")
+        advances(job, 5)
+        check(client.poll() is None and not (cwd / "ckpt" / "gen-000001" / "manifest.json").exists(),
+              "committed before it was written")
+        code, out, err = answer(client)
+        check(code == 0, err)
+        phases = json.loads(out)["phases"]
+        check(phases["suspend"] + phases["resume"] < phases["save"], f"the job stood still: {phases}")
+        before = job.lines()
+        job.kill_ranks()
+    with Job.restart(cwd) as job:
+        job.wait_until(lambda: len(job.lines()) >= 40, "forty lines")
+        after = job.lines()
+    check(after[0] in before, f"a restart from another moment: {after[0]}")
+    at = before.index(after[0])
+    both = min(len(before) - at, len(after))
+    check(before[at:at + both] == after[:both], "wrong after restart")
+
+
+def forked_child_dies(cwd):
+    """One writer is killed: that generation fails in one line, the one before stays, the job goes on and can be
+    checkpointed again."""
+    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW]) as job:
+        job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
+        job.checkpoint()
+        client = asked(job)
+        victim = writers(job, 1)[0]
+        os.kill(victim, signal.SIGKILL)
+        code, out, err = answer(client)
+        lines = err.strip().splitlines()
+        check(code not in (0, 85) and len(lines) == 1 and "signal 9" in lines[0], f"{code}: {out}{err}")
+        print("  ", lines[0])
+        check([entry.name for entry in sorted((cwd / "ckpt").glob("gen-*"))] == ["gen-000001"], "something is left")
+        deadline = time.monotonic() + 20
+        while left := [child for rank in job.rank_pids() for child in children_of(rank)]:
+            check(time.monotonic() < deadline, f"writers are left: {left}")
+            time.sleep(0.01)
+        advances(job)
+        job.checkpoint()
+        job.kill_ranks()
+    with Job.restart(cwd) as job:
+        advances(job, 5)
+
+
+def rank_dies_while_forked(cwd):
+    """A rank dies while its child writes: no success, the child dies with it, the generation before stays."""
+    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW]) as job:
+        job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
+        job.checkpoint()
+        client = asked(job)
+        children = writers(job, 2)
+        os.kill(job.rank_pids()[1], signal.SIGKILL)
+        code, out, _ = answer(client)
+        check(code not in (0, 85), f"called good: {out}")
+        check(job.end() != 0, "a job with a killed rank ended with success")
+        deadline = time.monotonic() + 20
+        while any(os.path.exists(f"/proc/{child}/fd") and os.path.exists(f"/proc/{child}/exe") for child in children):
+            check(time.monotonic() < deadline, "a writer outlives its job")
+            time.sleep(0.01)
+    with Job.restart(cwd) as job:
+        advances(job, 5)
+
+
+def busy(cwd):
+    """A second request while one is being written: refused when asked for, else it waits."""
+    for options, refused in ((SLOW + " busy=refuse", True), (SLOW, False)):
+        ckpt = f"ckpt-{refused}"
+        with Job.run(LONG, 2, cwd, ckpt=ckpt, extra=["--save-options", options]) as job:
+            job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
+            first = asked(job)
+            writers(job, 2)
+            second = asked(job)
+            code, out, err = answer(second)
+            check((code == 3) == refused and (code == 0) != refused, f"{options}: {code} {out}{err}")
+            code, out, err = answer(first)
+            check(code == 0, f"{options}: {err}")
+
+
+CASES = {function.__name__: function for function in (ways, forked_goes_on, forked_child_dies, rank_dies_while_forked,
+                                                      busy)}
+
+
+def run(name):
+    with Scratch(name) as cwd:
+        CASES[name](cwd)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main(run, CASES))
