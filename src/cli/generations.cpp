@@ -35,6 +35,7 @@ json summary(const store::GenerationInfo& info) {
     j["ranks"] = m.images.size();
     j["bytes"] = m.bytes();
     j["phases"] = m.phases;
+    j["needs"] = m.needs;
     return j;
 }
 
@@ -92,9 +93,9 @@ int list(const StoreOptions& options) {
             all.push_back(summary(info));
         } else if (info.manifest) {
             const store::Manifest& m = *info.manifest;
-            std::printf("%s  %s  %zu ranks  %10s  %-7s  %s\n", store::generation_name(info.number).c_str(),
-                        m.created.c_str(), m.images.size(), human_size(m.bytes()).c_str(), m.mpi.c_str(),
-                        command_line(m).c_str());
+            std::printf("%s  %s  %zu ranks  %10s  %-5s  %-7s  %s\n", store::generation_name(info.number).c_str(),
+                        m.created.c_str(), m.images.size(), human_size(m.bytes()).c_str(),
+                        m.needs.empty() ? "full" : "delta", m.mpi.c_str(), command_line(m).c_str());
         } else {
             std::printf("%s  %s\n", store::generation_name(info.number).c_str(),
                         info.damage.empty() ? "incomplete" : ("damaged: " + info.damage).c_str());

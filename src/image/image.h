@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -123,8 +124,14 @@ class Writer {
     // The same, when the reader does not begin with zeros there: zero pages are stored, too.
     void run_on_ground(uint64_t address, const void* data, uint64_t length);
 
+    // Memory that is as it was in `base`: from there, without being written again. `unchanged`: begin and end of
+    // ranges in address order, which no run covers. What `base` has no extent for was zero then and is now.
+    void keep(const Content& base, const std::vector<std::pair<uint64_t, uint64_t>>& unchanged);
+
     // Index, header, fsync.
     Summary finish();
+    // After finish() or conclude().
+    Content content() const;
 
     // The same in steps, for a forked child. prepare() allocates all that is needed; runs after later() are
     // left for write_rest(). write_first() and write_rest() use no malloc, no lock and no exception, and keep

@@ -124,6 +124,44 @@ void Writer::add(uint64_t address, const void* data, uint64_t length, bool groun
     }
 }
 
+void Writer::keep(const Content& base, const std::vector<std::pair<uint64_t, uint64_t>>& unchanged) {
+    Content& kept = pump_->kept;
+    constexpr uint32_t kNone = UINT32_MAX;
+    std::vector<uint32_t> block_of(base.blocks.size(), kNone), source_of(base.sources.size(), kNone);
+    auto block = [&](uint32_t old) {
+        if (block_of[old] != kNone) return block_of[old];
+        Block copy = base.blocks[old];
+        uint32_t& source = source_of.at(copy.source - 1);
+        if (source == kNone) {
+            kept.sources.push_back(base.sources[copy.source - 1]);
+            source = static_cast<uint32_t>(kept.sources.size());
+        }
+        copy.source = source;
+        kept.blocks.push_back(copy);
+        return block_of[old] = static_cast<uint32_t>(kept.blocks.size() - 1);
+    };
+    auto at = base.extents.begin();
+    for (auto [begin, end] : unchanged) {
+        while (at != base.extents.end() && at->address + at->length <= begin) ++at;
+        for (auto e = at; e != base.extents.end() && e->address < end; ++e) {
+            uint64_t from = std::max(begin, e->address), to = std::min(end, e->address + e->length);
+            kept.extents.push_back({from, static_cast<uint32_t>(to - from), block(e->block),
+                                    static_cast<uint32_t>(e->skip + (from - e->address)), 0});
+        }
+    }
+}
+
+Content Writer::content() const {
+    const PumpResult& r = *pump_->result;
+    Content all{pump_->kept.sources, {pump_->blocks, pump_->blocks + r.blocks}, {pump_->extents, pump_->extents + r.extents}};
+    all.sources.push_back({identity_.generation, 0, r.file_size, r.header});
+    for (Block& block : all.blocks)
+        if (block.source == 0) block.source = static_cast<uint32_t>(all.sources.size());
+    std::sort(all.extents.begin(), all.extents.end(),
+              [](const Extent& a, const Extent& b) { return a.address < b.address; });
+    return all;
+}
+
 void Writer::later() { pump_->first_late = static_cast<uint32_t>(pump_->pieces.size()); }
 
 void Writer::prepare() {

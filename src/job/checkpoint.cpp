@@ -2,6 +2,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -69,6 +71,7 @@ Outcome Root::checkpoint(const Request& request) {
         store::Manifest contents = manifest();  // with the times of all phases so far
         enter("commit");
         store_.commit(generation_, contents);
+        committed_ = generation_.number;
         for (auto& image : heard_.saved) now_.bytes += image.bytes;
         generation_ = {};
 
@@ -139,6 +142,8 @@ double Root::save(const Request& request) {
     auto check = [&] {
         if (!heard_.save_error.empty()) throw Abandoned{heard_.save_error};
     };
+    // What an image may refer to: a rank cannot know whether its last one was committed.
+    if (committed_ > 0) options += fmt::format(" base={}", committed_);
     tree_.broadcast(wire::Save{epoch_, generation_.directory, now_.generation, options});
     if (forked) {
         // Writers hold the ranks' memory: the job goes on while they write.
@@ -178,6 +183,12 @@ store::Manifest Root::manifest() const {
     for (const wire::Saved& image : heard_.saved)
         m.images.push_back({static_cast<uint32_t>(image.rank), image.file, image.bytes, image.checksum});
     for (auto& [name, seconds] : now_.phases) m.phases[name] = seconds;
+    std::set<uint32_t> needs;
+    for (const wire::Saved& image : heard_.saved) {
+        std::istringstream words(image.needs);
+        for (uint32_t number; words >> number;) needs.insert(number);
+    }
+    m.needs.assign(needs.begin(), needs.end());
     return m;
 }
 

@@ -163,6 +163,7 @@ class Root {
     int64_t phase_start_us_ = 0;
     Outcome now_;
     store::GenerationInfo generation_;
+    uint32_t committed_ = 0;  // newest generation that this job has committed
     struct {
         std::string refusal;
         uint32_t frozen = 0, drained = 0, captured = 0, resumed = 0, round = 0;

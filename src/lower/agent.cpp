@@ -250,9 +250,10 @@ void Agent::save(const wire::Save& m) {
         if (int code = the_upper()->before_save())
             fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
                  code);
-        SavedImage saved = save_image(m.directory + "/" + saved_.file, identity, task_.program, m.options);
+        SavedImage saved = save_image(m.directory + "/" + saved_.file, identity, task_.program, m.options, newest_);
         saved_.suspend_us = (saved.writing_since - start) / 1000;
         writing_ = std::move(saved.image);
+        covered_ = std::move(saved.covered);
         for (const std::string& line : saved.warnings)
             link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
     } catch (const std::exception& error) {
@@ -270,6 +271,14 @@ void Agent::finish_save() {
             image::Summary summary = writing_->conclude();
             saved_.bytes = summary.bytes;
             saved_.checksum = summary.checksum.hex();
+            image::Content content = writing_->writer().content();
+            for (size_t i = 0; i + 1 < content.sources.size(); ++i)
+                saved_.needs += fmt::format("{}{}", i ? " " : "", content.sources[i].generation);
+            if (!covered_.empty()) {
+                newest_.generation = content.sources.back().generation;
+                newest_.content = std::move(content);
+                newest_.covered = std::move(covered_);
+            }
         }
     } catch (const std::exception& error) {
         saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());

@@ -66,6 +66,8 @@ class Agent {
     bool frozen_ = false;
     std::unique_ptr<PendingImage> writing_;  // of `saved_`
     wire::Saved saved_;
+    Incremental newest_;
+    std::vector<split::Range> covered_;  // by the image that is being written
     bool lost_ = false;  // the daemon is gone: no more checkpoints
     // A checkpoint that came before the program had loaded its front, and what the clock's root has said
     // since.

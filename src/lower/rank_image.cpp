@@ -3,10 +3,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -72,8 +74,50 @@ bool not_in_a_copy(const split::MapEntry& map, const std::set<std::string>& exec
     return map.kind != split::MapKind::anonymous || (map.name.starts_with("/") && !executed.count(map.name));
 }
 
+// Both in address order.
+std::vector<split::Range> intersection(const std::vector<split::Range>& a, const std::vector<split::Range>& b) {
+    std::vector<split::Range> both;
+    if (a.empty() || b.empty()) return both;
+    auto before = [](const split::Range& range, uint64_t address) { return range.end <= address; };
+    auto i = std::lower_bound(a.begin(), a.end(), b.front().begin, before);
+    auto k = std::lower_bound(b.begin(), b.end(), a.front().begin, before);
+    while (i != a.end() && k != b.end()) {
+        split::Range common{std::max(i->begin, k->begin), std::min(i->end, k->end)};
+        if (!common.empty()) both.push_back(common);
+        ++(i->end < k->end ? i : k);
+    }
+    return both;
+}
+
 bool has_word(const std::string& words, const std::string& word) {
     return (" " + words + " ").find(" " + word + " ") != std::string::npos;
+}
+
+// How many generations an image may need, itself included, before a full one is written.
+size_t generations_in_a_chain(const std::string& options) {
+    size_t at = (" " + options).find(" chain=");
+    return at == std::string::npos ? 8 : static_cast<size_t>(std::max(1, std::atoi(options.c_str() + at + 6)));
+}
+
+// Makes the tracker where it is asked for; false when pages cannot be followed, with a warning the first time.
+bool prepare_to_follow(Incremental& state, const std::string& options, std::vector<std::string>& warnings) {
+    bool split_huge = has_word(options, "incremental=split");
+    if (!split_huge && !has_word(options, "incremental")) return false;
+    std::string why = split::writes_unseen();
+    if (why.empty() && !state.tracker) {
+        try {
+            state.tracker = std::make_unique<split::DirtyTracker>();
+        } catch (const Error& error) {
+            why = error.what();
+        }
+    }
+    if (why.empty()) {
+        state.tracker->split_huge_pages(split_huge);
+        return true;
+    }
+    if (!std::exchange(state.refused, true))
+        warnings.push_back(fmt::format("every image is a full one: {}", why));
+    return false;
 }
 
 }  // namespace
@@ -108,8 +152,10 @@ image::Summary PendingImage::conclude() {
 }
 
 SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program,
-                      const std::string& options) {
+                      const std::string& options, Incremental& before) {
     SavedImage saved;
+    // Whatever becomes of this image: from now on pages count as written since this moment.
+    uint32_t base = std::exchange(before.generation, 0);
     saved.warnings = split::threads::describe_stopped_threads();
     if (std::string misplaced = split::check(); !misplaced.empty()) fail("{}", misplaced);
     split::process::Captured process = split::process::capture(process_limits());
@@ -142,13 +188,36 @@ SavedImage save_image(const std::string& path, const image::Identity& identity, 
     std::set<std::string> executed;
     for (const split::MapEntry& map : table.maps)
         if (map.prot & PROT_EXEC) executed.insert(map.name);
+    bool follow = prepare_to_follow(before, options, saved.warnings);
+    bool refer = follow && base != 0 && has_word(options, fmt::format("base={}", base)) &&
+                 before.content.sources.size() < generations_in_a_chain(options);
+    std::vector<std::pair<uint64_t, uint64_t>> unchanged;
     for (bool first : {true, false}) {
         if (!first) writer.later();
-        for (const split::MapEntry& map : table.maps)
-            if (not_in_a_copy(map, executed) == first)
-                for (const split::Range& run : map.runs)
-                    writer.run(run.begin, reinterpret_cast<const void*>(run.begin), run.size());
+        for (const split::MapEntry& map : table.maps) {
+            bool copied = !not_in_a_copy(map, executed);
+            if (copied == first) continue;
+            std::vector<split::Range> same;
+            if (refer && copied) same = intersection(before.tracker->unchanged(map), before.covered);
+            for (const split::Range& run : map.runs) {
+                uint64_t at = run.begin;
+                for (const split::Range& part : intersection(same, {run})) {
+                    unchanged.emplace_back(part.begin, part.end);
+                    if (part.begin > at) writer.run(at, reinterpret_cast<const void*>(at), part.begin - at);
+                    at = part.end;
+                }
+                if (run.end > at) writer.run(at, reinterpret_cast<const void*>(at), run.end - at);
+            }
+            if (follow && copied) before.tracker->protect(map);
+        }
     }
+    if (refer) {
+        std::sort(unchanged.begin(), unchanged.end());
+        writer.keep(before.content, unchanged);
+    }
+    if (follow)
+        for (const split::MapEntry& map : table.maps)
+            saved.covered.insert(saved.covered.end(), map.runs.begin(), map.runs.end());
     writer.prepare();
     split::make_readable(table);
     writer.write_first();

@@ -8,6 +8,7 @@
 #include "image/image.h"
 #include "lower/forked_writer.h"
 #include "split/bridge.h"
+#include "split/memory/dirty.h"
 #include "split/process/state.h"
 
 namespace fermata::lower {
@@ -39,16 +40,27 @@ class PendingImage {
     bool good_ = false;
 };
 
+// What a rank remembers of its newest image, so that the next one need not hold it again.
+struct Incremental {
+    std::unique_ptr<split::DirtyTracker> tracker;
+    bool refused = false;         // and said so
+    uint32_t generation = 0;      // of what follows; 0 = nothing
+    image::Content content;
+    std::vector<split::Range> covered;  // all that it held, zero pages too; address order
+};
+
 struct SavedImage {
     std::unique_ptr<PendingImage> image;
     uint64_t writing_since = 0;  // monotonic_ns() when all was known and only writing was left
     std::vector<std::string> warnings;
+    std::vector<split::Range> covered;  // for Incremental, once the image is good; empty = not followed
 };
 
 // All upper threads are stopped. Writes `path`, as the words of `options` say (docs/usage.md); with `forked`
-// the program may go on when this returns. Throws fermata::Error or split::Error.
+// the program may go on when this returns. `before` is used where the words `incremental` and `base=GENERATION` (the
+// newest that is committed) allow it, and is forgotten. Throws fermata::Error or split::Error.
 SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program,
-                      const std::string& options);
+                      const std::string& options, Incremental& before);
 
 // What is known of an image before its memory is mapped.
 struct LoadedImage {

@@ -37,6 +37,7 @@ std::string to_text(const Manifest& m) {
                                    {"mpi", m.mpi},
                                    {"command", m.command},
                                    {"phases", m.phases},
+                                   {"needs", m.needs},
                                    {"images", images}};
     // Arguments need not be UTF-8; a replaced byte there is only cosmetic (the image holds the real ones).
     std::string body = json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -61,6 +62,9 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
         m.mpi = json.at("mpi");
         m.command = json.at("command").get<std::vector<std::string>>();
         m.phases = json.at("phases").get<std::map<std::string, double>>();
+        m.needs = json.at("needs").get<std::vector<uint32_t>>();
+        for (uint32_t number : m.needs)
+            if (number == 0 || number >= m.generation) damaged(path, "it needs a generation that is not earlier");
         for (const auto& image : json.at("images"))
             m.images.push_back({image.at("rank"), image.at("file"), image.at("bytes"), image.at("checksum")});
         for (size_t i = 0; i < m.images.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -119,6 +120,10 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
                     damage = fmt::format("{} is missing", path);
                 else if (size != image.bytes)
                     damage = fmt::format("{} has {} bytes instead of {}", path, size, image.bytes);
+                for (uint32_t number : info->manifest->needs) {
+                    std::string other = directory_ + "/" + generation_name(number) + "/" + image.file;
+                    if (!fs::exists(other, error)) damage = fmt::format("{} is missing, which it needs", other);
+                }
                 if (!damage.empty()) break;
             }
             if (damage.empty()) return *info;
@@ -180,8 +185,13 @@ void Store::abandon(const GenerationInfo& pending) noexcept {
 void Store::retain(unsigned keep) {
     std::vector<GenerationInfo> all = list();
     unsigned complete = 0;
+    std::set<uint32_t> needed;
     for (auto info = all.rbegin(); info != all.rend(); ++info) {
-        if (info->manifest && ++complete <= keep) continue;
+        if (info->manifest && ++complete <= keep) {
+            needed.insert(info->manifest->needs.begin(), info->manifest->needs.end());
+            continue;
+        }
+        if (needed.count(info->number)) continue;
         // Damaged ones stay: a person decides. Uncommitted ones above the newest complete may be in the
         // making.
         if (!info->damage.empty() || complete == 0) continue;

@@ -15,7 +15,7 @@
 
 namespace fermata::store {
 
-inline constexpr int kManifestVersion = 1;
+inline constexpr int kManifestVersion = 2;
 
 struct ImageEntry {
     uint32_t rank = 0;
@@ -34,6 +34,7 @@ struct Manifest {
     std::vector<std::string> command;      // program and arguments
     std::vector<ImageEntry> images;        // by rank
     std::map<std::string, double> phases;  // seconds
+    std::vector<uint32_t> needs;           // earlier generations whose images these refer to
     uint64_t bytes() const;
 };
 
@@ -71,8 +72,8 @@ class Store {
     void commit(const GenerationInfo& pending, const Manifest& manifest);
     // Removes an uncommitted generation; never throws.
     void abandon(const GenerationInfo& pending) noexcept;
-    // Removes all but the newest `keep` complete generations, and uncommitted ones older than the newest
-    // complete one.
+    // Removes all but the newest `keep` complete generations and those that they need, and uncommitted ones older
+    // than the newest complete one.
     void retain(unsigned keep);
 
   private:

@@ -14,7 +14,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 2;
+inline constexpr uint16_t kWireVersion = 3;
 
 using Bytes = std::vector<std::byte>;
 
@@ -235,9 +235,10 @@ struct Saved {
     std::string checksum;  // as the manifest wants it
     std::string error;     // empty = fine
     uint64_t suspend_us = 0;
+    std::string needs;  // numbers of earlier generations whose images this one refers to, "3 5"
     template <class F>
     void each(F&& f) {
-        f(epoch, rank, bytes, file, checksum, error, suspend_us);
+        f(epoch, rank, bytes, file, checksum, error, suspend_us, needs);
     }
 };
 

@@ -1,28 +1,16 @@
 #include "split/memory/residency.h"
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
-
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
 #include "base/error.h"
 #include "split/address/raw.h"
+#include "split/memory/pagemap.h"
 
 namespace fermata::split {
 namespace {
-
-// include/uapi/linux/fs.h of Linux 6.7; Debian 12's headers are older.
-struct PageRegion {
-    uint64_t start, end, categories;
-};
-struct ScanArgument {
-    uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
-    uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
-};
-constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArgument);
-constexpr uint64_t kFile = 1 << 2, kPresent = 1 << 3, kSwapped = 1 << 4, kZeroPage = 1 << 5;
 
 // One word per page of /proc/self/pagemap (Documentation/admin-guide/mm/pagemap.rst).
 constexpr uint64_t kWordPresent = 1ull << 63, kWordSwapped = 1ull << 62, kWordFile = 1ull << 61;
@@ -72,10 +60,10 @@ bool PageScanner::scan(Range range, bool changed_only, std::vector<Range>& runs)
         a.end = range.end;
         a.vec = reinterpret_cast<uint64_t>(regions.get());
         a.vec_len = kRegions;
-        a.category_mask = kZeroPage | (changed_only ? kFile : 0);
+        a.category_mask = kPageZero | (changed_only ? kPageOfFile : 0);
         a.category_inverted = a.category_mask;
-        a.category_anyof_mask = kPresent | kSwapped;
-        a.return_mask = kPresent;
+        a.category_anyof_mask = kPagePresent | kPageSwapped;
+        a.return_mask = kPagePresent;
         long got = sys(SYS_ioctl, fd_, kPagemapScan, &a);
         if (failed(got)) return false;
         for (long i = 0; i < got; ++i) append(runs, {regions[size_t(i)].start, regions[size_t(i)].end});

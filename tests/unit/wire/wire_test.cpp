@@ -17,7 +17,7 @@ Bytes bytes_of(const std::string& text) {
 }
 
 std::vector<Message> samples() {
-    Saved image{7, 3, 1ull << 40, "rank-000003.img", "xxh3:abc", "", 12};
+    Saved image{7, 3, 1ull << 40, "rank-000003.img", "xxh3:abc", "", 12, "1 2"};
     Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", "gen-000002"};
     return {Clock{bytes_of(std::string("\0\1\2", 3))},
             Begin{7, "gen-000001"},

@@ -1,0 +1,162 @@
+#include "split/memory/dirty.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "base/error.h"
+#include "base/sys.h"
+#include "split/fds/descriptors.h"
+#include "split/memory/pagemap.h"
+
+namespace fermata::split {
+namespace {
+
+// include/uapi/linux/userfaultfd.h of Linux 6.7; Debian 12's headers are older.
+struct FaultApi {
+    uint64_t api, features, ioctls;
+};
+struct FaultRegister {
+    uint64_t start, length, mode, ioctls;
+};
+constexpr unsigned long kApi = _IOWR(0xAA, 0x3F, FaultApi), kRegister = _IOWR(0xAA, 0x00, FaultRegister);
+constexpr uint64_t kApiNumber = 0xAA, kWriteProtectAsync = 1 << 15, kModeWriteProtect = 1 << 1;
+constexpr int kUserModeOnly = 1;  // what unprivileged users may; asynchronous faults never reach user space
+
+std::string read_line(const char* path) {
+    try {
+        return read_file(path);
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+// Devices that write to memory without the processor's page tables: their writes would be missed.
+std::string device_that_writes() {
+    std::string found;
+    DIR* descriptors = ::opendir("/proc/self/fd");
+    if (!descriptors) return {};
+    while (dirent* entry = ::readdir(descriptors)) {
+        char name[256];
+        std::string link = std::string("/proc/self/fd/") + entry->d_name;
+        ssize_t n = ::readlink(link.c_str(), name, sizeof name);
+        if (n <= 0) continue;
+        std::string target(name, static_cast<size_t>(n));
+        // (io_uring: with registered buffers)
+        for (const char* device : {"/dev/infiniband/", "/dev/hfi1", "/dev/cxi", "/dev/xpmem", "/dev/knem", "/dev/efa",
+                                   "anon_inode:[io_uring]"})
+            if (target.starts_with(device)) found = target;
+    }
+    ::closedir(descriptors);
+    return found;
+}
+
+Fd fault_descriptor() {
+    long fd = sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly);
+    if (failed(fd)) fail("no userfaultfd: {}", std::strerror(static_cast<int>(-fd)));
+    Fd faults(raise_descriptor(static_cast<int>(fd)));
+    FaultApi api{kApiNumber, kWriteProtectAsync, 0};
+    if (failed(sys(SYS_ioctl, faults.get(), kApi, &api)))
+        fail("no asynchronous write protection (Linux 6.7)");
+    return faults;
+}
+
+}  // namespace
+
+std::string why_no_tracking() {
+    try {
+        fault_descriptor();
+        return {};
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
+std::string writes_unseen() {
+    std::string device = device_that_writes();
+    return device.empty() ? "" : fmt::format("{} may write to memory unseen", device);
+}
+
+DirtyTracker::DirtyTracker() : faults_(fault_descriptor()) {
+    long fd = sys(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (failed(fd)) fail("cannot open /proc/self/pagemap: {}", std::strerror(static_cast<int>(-fd)));
+    pages_ = Fd(raise_descriptor(static_cast<int>(fd)));
+    huge_everywhere_ =
+        read_line("/sys/kernel/mm/transparent_hugepage/enabled").find("[always]") != std::string::npos;
+}
+
+bool DirtyTracker::fits(const MapEntry& map) const {
+    if (map.kind != MapKind::anonymous || (map.flags & MAP_HUGETLB)) return false;
+    if (split_) return true;
+    constexpr uint64_t kHuge = 2 << 20;
+    return !(map.advice & kHugePage) && !(huge_everywhere_ && map.range.size() >= kHuge);
+}
+
+std::vector<Range> DirtyTracker::unchanged(const MapEntry& map) {
+    std::vector<Range> runs;
+    if (!fits(map)) return runs;
+    constexpr size_t kRegions = 512;
+    auto regions = std::make_unique<PageRegion[]>(kRegions);
+    for (uint64_t at = map.range.begin; at < map.range.end;) {
+        ScanArgument a{};
+        a.size = sizeof a;
+        a.start = at;
+        a.end = map.range.end;
+        a.vec = reinterpret_cast<uint64_t>(regions.get());
+        a.vec_len = kRegions;
+        // Of a mapping that is followed, there, and not written.
+        a.category_mask = kPageFollowed | kPageWritten;
+        a.category_inverted = kPageWritten;
+        a.category_anyof_mask = kPagePresent | kPageSwapped;
+        a.return_mask = kPageFollowed;
+        long got = sys(SYS_ioctl, pages_.get(), kPagemapScan, &a);
+        if (failed(got)) return {};
+        for (long i = 0; i < got; ++i) {
+            Range run{regions[static_cast<size_t>(i)].start, regions[static_cast<size_t>(i)].end};
+            if (!runs.empty() && runs.back().end == run.begin)
+                runs.back().end = run.end;
+            else
+                runs.push_back(run);
+        }
+        if (a.walk_end <= at) return {};
+        at = a.walk_end;
+    }
+    return runs;
+}
+
+bool DirtyTracker::protect(const MapEntry& map) {
+    if (!fits(map)) return false;
+    // Pages of a file that nobody has read yet are not there, and only what is there can be known to be unchanged.
+    constexpr int kPopulateRead = 22;
+    if (map.name.starts_with("/")) sys(SYS_madvise, map.range.begin, map.range.size(), kPopulateRead);
+    FaultRegister all{map.range.begin, map.range.size(), kModeWriteProtect, 0};
+    if (failed(sys(SYS_ioctl, faults_.get(), kRegister, &all))) return false;
+    // Only pages that are there: without a list of regions the kernel would leave a marker in place of every page that
+    // was never touched, and markers look like swapped pages.
+    constexpr size_t kRegions = 512;
+    auto regions = std::make_unique<PageRegion[]>(kRegions);
+    for (uint64_t at = map.range.begin; at < map.range.end;) {
+        ScanArgument a{};
+        a.size = sizeof a;
+        a.flags = kScanProtect | kScanCheck;
+        a.start = at;
+        a.end = map.range.end;
+        a.vec = reinterpret_cast<uint64_t>(regions.get());
+        a.vec_len = kRegions;
+        a.category_mask = kPageWritten;
+        a.category_anyof_mask = kPagePresent | kPageSwapped;
+        a.return_mask = kPageWritten;
+        long got = sys(SYS_ioctl, pages_.get(), kPagemapScan, &a);
+        if (failed(got) || a.walk_end <= at) return false;
+        at = a.walk_end;
+    }
+    return true;
+}
+
+}  // namespace fermata::split
