@@ -13,11 +13,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "job/launch.h"
 #include "job/run_dir.h"
 #include "split/loader/program.h"
+#include "split/memory/write_protect.h"
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -40,6 +42,11 @@ std::vector<Finding> look_around() {
     utsname system{};
     ::uname(&system);
     all.push_back({"kernel", true, false, fmt::format("{} {}", system.sysname, system.release)});
+    std::string why;
+    Fd protection(split::open_write_protection(why));
+    all.push_back(
+        {"incremental", static_cast<bool>(protection), false,
+         protection ? "pages are followed by asynchronous write protection" : "full images only: " + why});
     bool fsgsbase = (::getauxval(AT_HWCAP2) & kFsgsbase) != 0;
     all.push_back(
         {"fsgsbase", fsgsbase, false, fsgsbase ? "yes" : "no: crossings between the halves are slower"});

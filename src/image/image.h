@@ -124,8 +124,9 @@ class Writer {
     // The same, when the reader does not begin with zeros there: zero pages are stored, too.
     void run_on_ground(uint64_t address, const void* data, uint64_t length);
 
-    // Memory that is as it was in `base`: from there, without being written again. `unchanged`: begin and end of
-    // ranges in address order, which no run covers. What `base` has no extent for was zero then and is now.
+    // Memory that is as it was in `base`: from there, without being written again. `unchanged`: begin and end
+    // of ranges in address order, which no run covers. What `base` has no extent for was zero then and is
+    // now.
     void keep(const Content& base, const std::vector<std::pair<uint64_t, uint64_t>>& unchanged);
 
     // Index, header, fsync.

@@ -153,7 +153,9 @@ void Writer::keep(const Content& base, const std::vector<std::pair<uint64_t, uin
 
 Content Writer::content() const {
     const PumpResult& r = *pump_->result;
-    Content all{pump_->kept.sources, {pump_->blocks, pump_->blocks + r.blocks}, {pump_->extents, pump_->extents + r.extents}};
+    Content all{pump_->kept.sources,
+                {pump_->blocks, pump_->blocks + r.blocks},
+                {pump_->extents, pump_->extents + r.extents}};
     all.sources.push_back({identity_.generation, 0, r.file_size, r.header});
     for (Block& block : all.blocks)
         if (block.source == 0) block.source = static_cast<uint32_t>(all.sources.size());

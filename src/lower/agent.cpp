@@ -250,7 +250,8 @@ void Agent::save(const wire::Save& m) {
         if (int code = the_upper()->before_save())
             fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
                  code);
-        SavedImage saved = save_image(m.directory + "/" + saved_.file, identity, task_.program, m.options, newest_);
+        SavedImage saved =
+            save_image(m.directory + "/" + saved_.file, identity, task_.program, m.options, newest_);
         saved_.suspend_us = (saved.writing_since - start) / 1000;
         writing_ = std::move(saved.image);
         covered_ = std::move(saved.covered);

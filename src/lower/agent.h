@@ -68,7 +68,7 @@ class Agent {
     wire::Saved saved_;
     Incremental newest_;
     std::vector<split::Range> covered_;  // by the image that is being written
-    bool lost_ = false;  // the daemon is gone: no more checkpoints
+    bool lost_ = false;                  // the daemon is gone: no more checkpoints
     // A checkpoint that came before the program had loaded its front, and what the clock's root has said
     // since.
     std::optional<wire::Begin> early_;

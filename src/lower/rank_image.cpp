@@ -75,7 +75,8 @@ bool not_in_a_copy(const split::MapEntry& map, const std::set<std::string>& exec
 }
 
 // Both in address order.
-std::vector<split::Range> intersection(const std::vector<split::Range>& a, const std::vector<split::Range>& b) {
+std::vector<split::Range> intersection(const std::vector<split::Range>& a,
+                                       const std::vector<split::Range>& b) {
     std::vector<split::Range> both;
     if (a.empty() || b.empty()) return both;
     auto before = [](const split::Range& range, uint64_t address) { return range.end <= address; };
@@ -96,10 +97,12 @@ bool has_word(const std::string& words, const std::string& word) {
 // How many generations an image may need, itself included, before a full one is written.
 size_t generations_in_a_chain(const std::string& options) {
     size_t at = (" " + options).find(" chain=");
-    return at == std::string::npos ? 8 : static_cast<size_t>(std::max(1, std::atoi(options.c_str() + at + 6)));
+    return at == std::string::npos ? 8
+                                   : static_cast<size_t>(std::max(1, std::atoi(options.c_str() + at + 6)));
 }
 
-// Makes the tracker where it is asked for; false when pages cannot be followed, with a warning the first time.
+// Makes the tracker where it is asked for; false when pages cannot be followed, with a warning the first
+// time.
 bool prepare_to_follow(Incremental& state, const std::string& options, std::vector<std::string>& warnings) {
     bool split_huge = has_word(options, "incremental=split");
     if (!split_huge && !has_word(options, "incremental")) return false;

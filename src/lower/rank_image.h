@@ -43,8 +43,8 @@ class PendingImage {
 // What a rank remembers of its newest image, so that the next one need not hold it again.
 struct Incremental {
     std::unique_ptr<split::DirtyTracker> tracker;
-    bool refused = false;         // and said so
-    uint32_t generation = 0;      // of what follows; 0 = nothing
+    bool refused = false;     // and said so
+    uint32_t generation = 0;  // of what follows; 0 = nothing
     image::Content content;
     std::vector<split::Range> covered;  // all that it held, zero pages too; address order
 };
@@ -57,8 +57,9 @@ struct SavedImage {
 };
 
 // All upper threads are stopped. Writes `path`, as the words of `options` say (docs/usage.md); with `forked`
-// the program may go on when this returns. `before` is used where the words `incremental` and `base=GENERATION` (the
-// newest that is committed) allow it, and is forgotten. Throws fermata::Error or split::Error.
+// the program may go on when this returns. `before` is used where the words `incremental` and
+// `base=GENERATION` (the newest that is committed) allow it, and is forgotten. Throws fermata::Error or
+// split::Error.
 SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program,
                       const std::string& options, Incremental& before);
 

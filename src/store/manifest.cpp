@@ -64,7 +64,8 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
         m.phases = json.at("phases").get<std::map<std::string, double>>();
         m.needs = json.at("needs").get<std::vector<uint32_t>>();
         for (uint32_t number : m.needs)
-            if (number == 0 || number >= m.generation) damaged(path, "it needs a generation that is not earlier");
+            if (number == 0 || number >= m.generation)
+                damaged(path, "it needs a generation that is not earlier");
         for (const auto& image : json.at("images"))
             m.images.push_back({image.at("rank"), image.at("file"), image.at("bytes"), image.at("checksum")});
         for (size_t i = 0; i < m.images.size(); ++i) {

@@ -122,7 +122,8 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
                     damage = fmt::format("{} has {} bytes instead of {}", path, size, image.bytes);
                 for (uint32_t number : info->manifest->needs) {
                     std::string other = directory_ + "/" + generation_name(number) + "/" + image.file;
-                    if (!fs::exists(other, error)) damage = fmt::format("{} is missing, which it needs", other);
+                    if (!fs::exists(other, error))
+                        damage = fmt::format("{} is missing, which it needs", other);
                 }
                 if (!damage.empty()) break;
             }

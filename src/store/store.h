@@ -72,8 +72,8 @@ class Store {
     void commit(const GenerationInfo& pending, const Manifest& manifest);
     // Removes an uncommitted generation; never throws.
     void abandon(const GenerationInfo& pending) noexcept;
-    // Removes all but the newest `keep` complete generations and those that they need, and uncommitted ones older
-    // than the newest complete one.
+    // Removes all but the newest `keep` complete generations and those that they need, and uncommitted ones
+    // older than the newest complete one.
     void retain(unsigned keep);
 
   private:

@@ -167,8 +167,37 @@ def busy(cwd):
             check(code == 0, f"{options}: {err}")
 
 
+def incremental(cwd):
+    """Generations that refer to earlier ones: much smaller, kept as long as they are needed, each restarts right; after
+    a restart and after a failed checkpoint the next one is right, too."""
+    program = [PROGRAMS / "mix.openmpi", "300", "3000", "24"]
+    reference = harness.native(program, 2, "openmpi", cwd)
+    with Job.run(program, 2, cwd, extra=["--save-options", "incremental chain=3", "--keep", "2"]) as job:
+        sizes, taken = [], []
+        for i in range(5):
+            job.wait_until(lambda: len(job.lines()) >= 3 * i + 3, "lines")
+            said = job.checkpoint()
+            sizes.append(said["bytes"])
+            taken.append(said["generation"])
+        job.kill_ranks()
+    print("  ", sizes)
+    # full, two increments, full, one increment
+    check(all(20 * sizes[i] < sizes[0] * 4 for i in (1, 2, 4)) and sizes[3] > sizes[0] // 2, f"sizes {sizes}")
+    kept = sorted(path.name for path in (cwd / "ckpt").glob("gen-*"))
+    check(kept == ["gen-000004", "gen-000005"], f"kept {kept}")
+    check(call("verify", "--ckpt-dir", "ckpt", cwd=cwd).returncode == 0, "verify")
+    with Job.restart(cwd, mpi="mpich", extra=["--save-options", "incremental"]) as job:
+        job.wait_until(lambda: len(job.lines()) >= 3, "lines")
+        job.checkpoint()
+        job.checkpoint()
+        job.kill_ranks()
+    with Job.restart(cwd) as job:
+        lines = job.finish()
+    check(lines and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
+
+
 CASES = {function.__name__: function for function in (ways, forked_goes_on, forked_child_dies, rank_dies_while_forked,
-                                                      busy)}
+                                                      busy, incremental)}
 
 
 def run(name):

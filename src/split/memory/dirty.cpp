@@ -14,20 +14,10 @@
 #include "base/sys.h"
 #include "split/fds/descriptors.h"
 #include "split/memory/pagemap.h"
+#include "split/memory/write_protect.h"
 
 namespace fermata::split {
 namespace {
-
-// include/uapi/linux/userfaultfd.h of Linux 6.7; Debian 12's headers are older.
-struct FaultApi {
-    uint64_t api, features, ioctls;
-};
-struct FaultRegister {
-    uint64_t start, length, mode, ioctls;
-};
-constexpr unsigned long kApi = _IOWR(0xAA, 0x3F, FaultApi), kRegister = _IOWR(0xAA, 0x00, FaultRegister);
-constexpr uint64_t kApiNumber = 0xAA, kWriteProtectAsync = 1 << 15, kModeWriteProtect = 1 << 1;
-constexpr int kUserModeOnly = 1;  // what unprivileged users may; asynchronous faults never reach user space
 
 std::string read_line(const char* path) {
     try {
@@ -49,8 +39,8 @@ std::string device_that_writes() {
         if (n <= 0) continue;
         std::string target(name, static_cast<size_t>(n));
         // (io_uring: with registered buffers)
-        for (const char* device : {"/dev/infiniband/", "/dev/hfi1", "/dev/cxi", "/dev/xpmem", "/dev/knem", "/dev/efa",
-                                   "anon_inode:[io_uring]"})
+        for (const char* device : {"/dev/infiniband/", "/dev/hfi1", "/dev/cxi", "/dev/xpmem", "/dev/knem",
+                                   "/dev/efa", "anon_inode:[io_uring]"})
             if (target.starts_with(device)) found = target;
     }
     ::closedir(descriptors);
@@ -58,25 +48,13 @@ std::string device_that_writes() {
 }
 
 Fd fault_descriptor() {
-    long fd = sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly);
-    if (failed(fd)) fail("no userfaultfd: {}", std::strerror(static_cast<int>(-fd)));
-    Fd faults(raise_descriptor(static_cast<int>(fd)));
-    FaultApi api{kApiNumber, kWriteProtectAsync, 0};
-    if (failed(sys(SYS_ioctl, faults.get(), kApi, &api)))
-        fail("no asynchronous write protection (Linux 6.7)");
+    std::string why;
+    Fd faults(raise_descriptor(open_write_protection(why)));
+    if (!faults) fail("{}", why);
     return faults;
 }
 
 }  // namespace
-
-std::string why_no_tracking() {
-    try {
-        fault_descriptor();
-        return {};
-    } catch (const Error& error) {
-        return error.what();
-    }
-}
 
 std::string writes_unseen() {
     std::string device = device_that_writes();
@@ -132,13 +110,14 @@ std::vector<Range> DirtyTracker::unchanged(const MapEntry& map) {
 
 bool DirtyTracker::protect(const MapEntry& map) {
     if (!fits(map)) return false;
-    // Pages of a file that nobody has read yet are not there, and only what is there can be known to be unchanged.
+    // Pages of a file that nobody has read yet are not there, and only what is there can be known to be
+    // unchanged.
     constexpr int kPopulateRead = 22;
     if (map.name.starts_with("/")) sys(SYS_madvise, map.range.begin, map.range.size(), kPopulateRead);
     FaultRegister all{map.range.begin, map.range.size(), kModeWriteProtect, 0};
-    if (failed(sys(SYS_ioctl, faults_.get(), kRegister, &all))) return false;
-    // Only pages that are there: without a list of regions the kernel would leave a marker in place of every page that
-    // was never touched, and markers look like swapped pages.
+    if (failed(sys(SYS_ioctl, faults_.get(), kFaultRegister, &all))) return false;
+    // Only pages that are there: without a list of regions the kernel would leave a marker in place of every
+    // page that was never touched, and markers look like swapped pages.
     constexpr size_t kRegions = 512;
     auto regions = std::make_unique<PageRegion[]>(kRegions);
     for (uint64_t at = map.range.begin; at < map.range.end;) {

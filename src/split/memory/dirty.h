@@ -1,8 +1,9 @@
 // Which pages the program has written since a moment: PAGEMAP_SCAN with asynchronous write protection through
 // userfaultfd (Linux 6.7).
 //
-// The answer errs on one side only: what is not positively known to be unchanged is changed. New mappings, pages
-// of memory that the kernel does not let us protect, and everything before the first protect() is changed.
+// The answer errs on one side only: what is not positively known to be unchanged is changed. New mappings,
+// pages of memory that the kernel does not let us protect, and everything before the first protect() is
+// changed.
 #pragma once
 
 #include <string>
@@ -25,7 +26,8 @@ class DirtyTracker {
     // From now on. False when this map cannot be followed: unchanged() then says that nothing is.
     bool protect(const MapEntry& map);
 
-    // Huge pages are split by the first write to a protected one, so memory that has any is left alone unless asked.
+    // Huge pages are split by the first write to a protected one, so memory that has any is left alone unless
+    // asked.
     void split_huge_pages(bool yes) { split_ = yes; }
 
   private:
@@ -35,11 +37,8 @@ class DirtyTracker {
     bool split_ = false, huge_everywhere_ = false;
 };
 
-// "" or what this process has open that writes to memory past its page tables (RDMA adapters, XPMEM): with it, nobody
-// may call a page unchanged.
+// "" or what this process has open that writes to memory past its page tables (RDMA adapters, XPMEM): with
+// it, nobody may call a page unchanged.
 std::string writes_unseen();
-
-// "" when this machine can, else why not; for `fermata doctor`.
-std::string why_no_tracking();
 
 }  // namespace fermata::split

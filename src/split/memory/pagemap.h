@@ -17,7 +17,7 @@ struct ScanArgument {
 inline constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArgument);
 inline constexpr uint64_t kScanProtect = 1 << 0, kScanCheck = 1 << 1;
 // "Followed": its mapping is registered for asynchronous write protection.
-inline constexpr uint64_t kPageFollowed = 1 << 0, kPageWritten = 1 << 1, kPageOfFile = 1 << 2, kPagePresent = 1 << 3,
-                          kPageSwapped = 1 << 4, kPageZero = 1 << 5;
+inline constexpr uint64_t kPageFollowed = 1 << 0, kPageWritten = 1 << 1, kPageOfFile = 1 << 2,
+                          kPagePresent = 1 << 3, kPageSwapped = 1 << 4, kPageZero = 1 << 5;
 
 }  // namespace fermata::split

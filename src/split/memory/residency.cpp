@@ -1,6 +1,7 @@
 #include "split/memory/residency.h"
 
 #include <fcntl.h>
+
 #include <cerrno>
 #include <cstring>
 #include <memory>

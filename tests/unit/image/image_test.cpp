@@ -208,6 +208,58 @@ TEST_F(ImageTest, AForkedChildWritesTheMemoryOfItsMoment) {
     ::close(go[0]), ::close(go[1]);
 }
 
+// A chain of images, each with what has changed since the one before, in the directories that a store makes.
+TEST_F(ImageTest, AChainOfIncrementsReadsBackAsTheLast) {
+    Memory memory(21);
+    std::mt19937_64 random(4);
+    Content newest;
+    uint64_t full = 0;
+    for (uint32_t generation = 1; generation <= 6; ++generation) {
+        std::vector<std::pair<uint64_t, uint64_t>> unchanged, changed;
+        std::vector<bool> dirty(Memory::kPages, generation == 1);
+        if (generation > 1)
+            for (int i = 0; i < 60; ++i) {
+                uint64_t page = random() % Memory::kPages;
+                dirty[page] = true;
+                if (i % 10 == 0)
+                    std::memset(memory.data() + page * kPage, 0, kPage);  // to zero is a change, too
+                else
+                    memory.fill(page, 1 + random() % 3);
+            }
+        for (uint64_t page = 0; page < Memory::kPages; ++page) {
+            auto& list = dirty[page] ? changed : unchanged;
+            uint64_t at = kBase + page * kPage;
+            if (!list.empty() && list.back().second == at)
+                list.back().second += kPage;
+            else
+                list.emplace_back(at, at + kPage);
+        }
+        std::string place = fmt::format("{}/gen-{:06}", directory_, generation);
+        std::filesystem::create_directory(place);
+        path_ = place + "/rank-000000.img";
+        Writer writer(path_, {11, generation, 0, 1}, options(generation % 2 ? "" : "compress=lz4"));
+        for (auto [begin, end] : changed) writer.run(begin, memory.data() + (begin - kBase), end - begin);
+        writer.keep(newest, unchanged);
+        Summary summary = writer.finish();
+        newest = writer.content();
+        if (generation == 1) full = summary.bytes;
+        EXPECT_TRUE(generation == 1 || summary.bytes < full / 20) << summary.bytes;
+        Reader reader(path_);
+        EXPECT_LE(reader.sources().size(), generation - 1);
+        std::vector<char> back(memory.size(), 0);
+        reader.load([&](const Extent& e) { return back.data() + (e.address - kBase); });
+        ASSERT_EQ(std::memcmp(back.data(), memory.data(), memory.size()), 0) << generation;
+    }
+    EXPECT_EQ(refusal(), "");
+    std::string last = path_;
+    path_ = directory_ + "/gen-000001/rank-000000.img";
+    flip(Reader(path_).blocks()[0].offset);
+    path_ = last;
+    EXPECT_NE(refusal().find("gen-000001/rank-000000.img is damaged"), std::string::npos) << refusal();
+    std::filesystem::remove(directory_ + "/gen-000003/rank-000000.img");
+    EXPECT_NE(refusal().find("gen-000003"), std::string::npos) << refusal();
+}
+
 TEST_F(ImageTest, AChildThatDiesIsNoSuccess) {
     Memory memory(9);
     Writer writer(path_, {}, options(""));

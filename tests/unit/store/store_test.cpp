@@ -116,6 +116,27 @@ TEST_F(StoreTest, RetentionKeepsTheNewest) {
     EXPECT_EQ(store.begin().number, 6u) << "numbers are not used twice";
 }
 
+TEST_F(StoreTest, RetentionKeepsWhatAKeptGenerationNeeds) {
+    Store store = Store::for_writing(directory_);
+    for (uint32_t needs : {0u, 1u, 2u, 0u, 4u}) {
+        GenerationInfo pending = store.begin();
+        Manifest manifest = fill(pending);
+        if (needs) manifest.needs = {needs};
+        store.commit(pending, manifest);
+    }
+    auto left = [&] {
+        std::vector<uint32_t> numbers;
+        for (const GenerationInfo& info : store.list()) numbers.push_back(info.number);
+        return numbers;
+    };
+    store.retain(3);  // 3, 4, 5 and what 3 refers to
+    EXPECT_EQ(left(), (std::vector<uint32_t>{2, 3, 4, 5}));
+    store.retain(1);
+    EXPECT_EQ(left(), (std::vector<uint32_t>{4, 5}));
+    fs::remove(directory_ + "/gen-000004/" + image::image_name(1));
+    EXPECT_NE(refusal(store).find("which it needs"), std::string::npos) << refusal(store);
+}
+
 TEST_F(StoreTest, TwoJobsCannotUseOneDirectory) {
     Store first = Store::for_writing(directory_);
     first.lock("first-job");

@@ -1,0 +1,34 @@
+#include "split/memory/write_protect.h"
+
+#include <fcntl.h>
+
+#include <cstring>
+
+#include "base/sys.h"
+
+namespace fermata::split {
+namespace {
+
+struct FaultApi {
+    uint64_t api, features, ioctls;
+};
+constexpr unsigned long kApi = _IOWR(0xAA, 0x3F, FaultApi);
+constexpr uint64_t kApiNumber = 0xAA, kWriteProtectAsync = 1 << 15;
+constexpr int kUserModeOnly = 1;  // what unprivileged users may; asynchronous faults never reach user space
+
+}  // namespace
+
+int open_write_protection(std::string& why) {
+    long fd = sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly);
+    if (failed(fd)) {
+        why = std::string("no userfaultfd: ") + std::strerror(static_cast<int>(-fd));
+        return -1;
+    }
+    FaultApi api{kApiNumber, kWriteProtectAsync, 0};
+    if (!failed(sys(SYS_ioctl, fd, kApi, &api))) return static_cast<int>(fd);
+    sys(SYS_close, fd);
+    why = "no asynchronous write protection (Linux 6.7 has it)";
+    return -1;
+}
+
+}  // namespace fermata::split
