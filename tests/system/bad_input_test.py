@@ -16,7 +16,7 @@ import time
 import harness
 from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
 
-MIX = [PROGRAMS / "mix.openmpi", "400", "20000"]
+MIX = [PROGRAMS / "mix.openmpi", "150", "20000"]
 SHORT = [PROGRAMS / "mix.openmpi", "20", "10000"]
 
 
