@@ -48,9 +48,9 @@ CASES = {
     "threads": Case([PROGRAMS / "threads.openmpi", "10", "40", "500000"]),
     "nonpie": Case([PROGRAMS / "mix.nonpie", "30", "20000"]),
     "multi": Case([PROGRAMS / "mix.openmpi", "60", "20000"]),
-    "cg.openmpi": Case([PROGRAMS / "cg.openmpi", "40", "384", "40"], interval="0.5s"),
-    "cg.mpich": Case([PROGRAMS / "cg.mpich", "40", "384", "40"], abi="mpich", interval="0.5s"),
-    "fft": Case([PROGRAMS / "fft.openmpi", "30", "48", "4"], interval="0.5s"),
+    "cg.openmpi": Case([PROGRAMS / "cg.openmpi", "40", "384", "200"], interval="0.5s"),
+    "cg.mpich": Case([PROGRAMS / "cg.mpich", "40", "384", "200"], abi="mpich", interval="0.5s"),
+    "fft": Case([PROGRAMS / "fft.openmpi", "30", "48", "20"], interval="0.5s"),
     "big": Case([PROGRAMS / "mix.openmpi", "30", "30000", "3072"], patience=600),
 }
 
