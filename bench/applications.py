@@ -7,7 +7,6 @@ With --interval the runs under Fermata take checkpoints, and the ratio holds the
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -15,8 +14,8 @@ import statistics
 import subprocess
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-FERMATA = pathlib.Path(os.environ.get("FERMATA_BUILD", ROOT / "build")) / "bin" / "fermata"
+from turns import FERMATA, ROOT, once, ratio
+
 # name: (library, program, arguments, what the program says of its time)
 PROGRAMS = {
     "LAMMPS melt": ("openmpi", "lmp", ["-in", "in.melt", "-log", "none", "-nocite", "-var", "steps", "1500"], r"Loop time of ([\d.]+)"),
@@ -35,11 +34,8 @@ def build(cwd):
                    check=True)
 
 
-def once(words, cwd, pattern):
-    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1")
-    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=900, check=True,
-                          stdin=subprocess.DEVNULL)
-    return float(re.search(pattern, done.stdout + done.stderr).group(1))
+def loop_time(words, cwd, pattern):
+    return float(re.search(pattern, "".join(once(words, cwd, timeout=900))).group(1))
 
 
 def main():
@@ -59,12 +55,12 @@ def main():
             under += ["--interval", options.interval, "--keep", "1"] if options.interval else []
             times = {"native": [], "fermata": []}
             for _ in range(options.rounds):
-                times["native"].append(once([f"mpiexec.{mpi}", *ranks, *words], cwd, pattern))
-                times["fermata"].append(once([*under, "--", *words], cwd, pattern))
+                times["native"].append(loop_time([f"mpiexec.{mpi}", *ranks, *words], cwd, pattern))
+                times["fermata"].append(loop_time([*under, "--", *words], cwd, pattern))
             native, fermata = (statistics.median(times[which]) for which in ("native", "fermata"))
-            ratio = statistics.median(f / n for f, n in zip(times["fermata"], times["native"]))
-            table[name] = {"native_s": native, "fermata_s": fermata, "ratio": ratio, "all": times}
-            print(f"{name:28} native {native:8.3f} s   fermata {fermata:8.3f} s   ratio {ratio:.4f}", flush=True)
+            of_native = ratio(times["fermata"], times["native"])
+            table[name] = {"native_s": native, "fermata_s": fermata, "ratio": of_native, "all": times}
+            print(f"{name:28} native {native:8.3f} s   fermata {fermata:8.3f} s   ratio {of_native:.4f}", flush=True)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(table, indent=1) + "\n")
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "median.h"
+
 enum { MAX_BATCHES = 200, LARGEST = 1 << 20 };
 static int rank, size, batches = 20;
 static char *in, *out;
@@ -44,14 +46,6 @@ static const struct {
              {"allgather", allgather, iallgather},
              {"barrier", barrier, ibarrier}};
 
-static int by_value(const void* a, const void* b) {
-    double x = *(const double*)a, y = *(const double*)b;
-    return (x > y) - (x < y);
-}
-static double median(double* times) {
-    qsort(times, (size_t)batches, sizeof *times, by_value);
-    return times[batches / 2];
-}
 static void compute(double ns) {
     double end = MPI_Wtime() + ns * 1e-9;
     while (MPI_Wtime() < end)
@@ -66,7 +60,7 @@ static double time_blocking(Blocking* f, int bytes, int repeat) {
         for (int i = 0; i < repeat; ++i) f(bytes);
         if (b >= 0) times[b] = (MPI_Wtime() - start) / repeat * 1e9;
     }
-    return median(times);
+    return median(times, batches);
 }
 static double time_nonblocking(Starting* f, int bytes, int repeat, double work_ns) {
     double times[MAX_BATCHES];
@@ -81,7 +75,7 @@ static double time_nonblocking(Starting* f, int bytes, int repeat, double work_n
         }
         if (b >= 0) times[b] = (MPI_Wtime() - start) / repeat * 1e9;
     }
-    return median(times);
+    return median(times, batches);
 }
 
 int main(int argc, char** argv) {

@@ -7,23 +7,18 @@
 """
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-FERMATA = pathlib.Path(os.environ.get("FERMATA_BUILD", ROOT / "build")) / "bin" / "fermata"
+from turns import FERMATA, ROOT, once, ratio
 
 
-def once(words, cwd):
+def collectives(words, cwd):
     """{(name, bytes): (ns, overlap or None)}"""
-    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=600, check=True,
-                          stdin=subprocess.DEVNULL)
     found = {}
-    for line in done.stdout.splitlines():
+    for line in once(words, cwd)[0].splitlines():
         name, size, ns, *overlap = line.split()
         found[name, int(size)] = (float(ns), float(overlap[0]) if overlap else None)
     return found
@@ -33,9 +28,8 @@ def middle(runs, key, what):
     return statistics.median(run[key][what] for run in runs if key in run)
 
 
-def ratio(runs, native, key):
-    """Of neighbours in time, so that the machine's noise cancels."""
-    return statistics.median(run[key][0] / base[key][0] for run, base in zip(runs, native))
+def of_native(runs, native, key):
+    return ratio(*([run[key][0] for run in some] for some in (runs, native)))
 
 
 def plot(table, path):
@@ -79,16 +73,16 @@ def main():
             runs = {name: [] for name in turns}
             for _ in range(options.rounds):
                 for name, words in turns.items():
-                    runs[name].append(once(words, cwd))
+                    runs[name].append(collectives(words, cwd))
             print(f"\n{mpi}: medians of {options.rounds} runs in turns")
             print(f"{'':12}{'bytes':>8}{'native ns':>12}{'fermata ns':>12}{'ratio':>7}{'2pc ratio':>10}{'overlap %':>11}"
                   f"{'native':>8}")
             for key in runs["native"][0]:
                 row = {"native_ns": middle(runs["native"], key, 0), "ccd_ns": middle(runs["cc-d"], key, 0),
-                       "ccd_ratio": ratio(runs["cc-d"], runs["native"], key)}
+                       "ccd_ratio": of_native(runs["cc-d"], runs["native"], key)}
                 text = (f"{key[0]:12}{key[1]:8}{row['native_ns']:12.1f}{row['ccd_ns']:12.1f}{row['ccd_ratio']:7.3f}")
                 if key in runs["2pc"][0]:
-                    row["2pc_ratio"] = ratio(runs["2pc"], runs["native"], key)
+                    row["2pc_ratio"] = of_native(runs["2pc"], runs["native"], key)
                     text += f"{row['2pc_ratio']:10.3f}"
                 else:
                     row["ccd_overlap"], row["native_overlap"] = (middle(runs[name], key, 1) for name in ("cc-d", "native"))

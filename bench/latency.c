@@ -5,13 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "median.h"
+
 enum { PER_BATCH = 2000, MAX_BATCHES = 1000 };
 static int rank, size, batches = 60;
-
-static int by_value(const void* a, const void* b) {
-    double x = *(const double*)a, y = *(const double*)b;
-    return (x > y) - (x < y);
-}
 
 static void measure(const char* name, void (*operation)(void)) {
     static double times[MAX_BATCHES];
@@ -22,8 +19,8 @@ static void measure(const char* name, void (*operation)(void)) {
         for (int i = 0; i < PER_BATCH; ++i) operation();
         times[b] = (MPI_Wtime() - start) / PER_BATCH * 1e9;
     }
-    qsort(times, (size_t)batches, sizeof *times, by_value);
-    if (rank == 0) printf("%s %.1f\n", name, times[batches / 2]);
+    double middle = median(times, batches);
+    if (rank == 0) printf("%s %.1f\n", name, middle);
 }
 
 static char out[8], in[8];

@@ -5,24 +5,21 @@
 """
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-FERMATA = ROOT / "build" / "bin" / "fermata"
+from turns import FERMATA, ROOT, once, ratio
+
 # Budgets of docs/performance.md: as a ratio, or as nanoseconds added.
 BUDGETS = {"ping_pong_8B": "1.05x", "isend_irecv_waitall_8B": "1.15x", "allreduce_4B": "+40 ns", "bcast_4B": "+40 ns",
            "barrier": "+40 ns", "iallreduce_4B": "1.10x", "iprobe_self": "+30 ns"}
 
 
-def once(words, cwd):
-    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=True,
-                          stdin=subprocess.DEVNULL)
-    return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+def latencies(words, cwd):
+    lines = once(words, cwd)[0].splitlines()
+    return {name: float(value) for name, value in (line.split() for line in lines)}
 
 
 def main():
@@ -39,18 +36,17 @@ def main():
             subprocess.run([f"mpicc.{mpi}", "-O2", "-Wno-stringop-overflow", ROOT / "bench" / "latency.c", "-o", program], check=True)
             runs = {"native": [], "fermata": []}
             for _ in range(options.rounds):
-                runs["native"].append(once([f"mpiexec.{mpi}", "-n", "2", program, str(options.batches)], cwd))
-                runs["fermata"].append(once([FERMATA, "run", "-n", "2", "--mpi", mpi, "--ckpt-dir", f"{cwd}/ckpt", "--",
+                runs["native"].append(latencies([f"mpiexec.{mpi}", "-n", "2", program, str(options.batches)], cwd))
+                runs["fermata"].append(latencies([FERMATA, "run", "-n", "2", "--mpi", mpi, "--ckpt-dir", f"{cwd}/ckpt", "--",
                                              program, str(options.batches)], cwd))
             print(f"\n{mpi}: medians of {options.rounds} runs in turns, ns per operation")
             print(f"{'':24}{'native':>9}{'fermata':>9}{'ratio':>8}{'added':>8}  budget")
             for name in runs["native"][0]:
                 native = statistics.median(run[name] for run in runs["native"])
                 fermata = statistics.median(run[name] for run in runs["fermata"])
-                # Ratios of neighbours in time: noise of the machine cancels.
-                ratio = statistics.median(f[name] / n[name] for f, n in zip(runs["fermata"], runs["native"]))
-                table[f"{mpi} {name}"] = {"native_ns": native, "fermata_ns": fermata, "ratio": ratio}
-                print(f"{name:24}{native:9.1f}{fermata:9.1f}{ratio:8.3f}{fermata - native:+8.1f}  {BUDGETS[name]}")
+                of_native = ratio(*([run[name] for run in runs[which]] for which in ("fermata", "native")))
+                table[f"{mpi} {name}"] = {"native_ns": native, "fermata_ns": fermata, "ratio": of_native}
+                print(f"{name:24}{native:9.1f}{fermata:9.1f}{of_native:8.3f}{fermata - native:+8.1f}  {BUDGETS[name]}")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(table, indent=1) + "\n")
 

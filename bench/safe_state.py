@@ -7,15 +7,12 @@ Each program runs with checkpoints at an interval; `fermata list --json` tells t
 """
 import argparse
 import json
-import os
 import pathlib
-import shutil
 import statistics
-import subprocess
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("FERMATA_BUILD", ROOT / "build"))
+from turns import BUILD, FERMATA, once
+
 PROGRAMS = {
     "messages, collectives, gaps": ["mix", "40", "20000"],
     "non-blocking collectives": ["cg", "40", "384", "40"],
@@ -32,19 +29,14 @@ def main():
     parser.add_argument("--mpi", default="openmpi")
     parser.add_argument("--json")
     options = parser.parse_args()
-    fermata = BUILD / "bin" / "fermata"
     table = {}
     print(f"{'milliseconds: median, worst':32}{'count':>6} {'sum':>15}" + "".join(f"{p:>15}" for p in REACHING))
     for name, (program, *arguments) in PROGRAMS.items():
-        cwd = pathlib.Path(tempfile.mkdtemp(prefix="fermata-bench-"))
-        subprocess.run([fermata, "run", "-n", "2", "--mpi", options.mpi, "--ckpt-dir", cwd / "ckpt", "--interval",
-                        options.interval, "--keep", "all", "--", BUILD / "tests" / "programs" / f"{program}.{options.mpi}",
-                        *arguments], cwd=cwd, capture_output=True, timeout=600, check=True, stdin=subprocess.DEVNULL)
-        said = subprocess.run([fermata, "list", "--ckpt-dir", cwd / "ckpt", "--json"], capture_output=True, text=True,
-                              check=True).stdout
-        listed = json.loads(said)
+        with tempfile.TemporaryDirectory(prefix="fermata-bench-") as cwd:
+            once([FERMATA, "run", "-n", "2", "--mpi", options.mpi, "--ckpt-dir", "ckpt", "--interval", options.interval,
+                  "--keep", "all", "--", BUILD / "tests" / "programs" / f"{program}.{options.mpi}", *arguments], cwd)
+            listed = json.loads(once([FERMATA, "list", "--ckpt-dir", "ckpt", "--json"], cwd)[0])
         phases = [dict(g["phases"]) for g in (listed if isinstance(listed, list) else listed["generations"])]
-        shutil.rmtree(cwd)
         row = {p: [1000 * g.get(p, 0) for g in phases] for p in REACHING}
         row["sum"] = [sum(values) for values in zip(*row.values())]
         table[name] = row

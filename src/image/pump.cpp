@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/page.h"
 #include "base/sys.h"
 #include "image/codec.h"
 #include "image/hash.h"
@@ -37,15 +38,6 @@ enum Mode : int { trial_plain, trial_packed, plain, packed };
 constexpr uint64_t kTrial = 48 << 20;
 
 constexpr uint64_t page_up(uint64_t n) { return (n + kPage - 1) & ~(kPage - 1); }
-
-bool zero_page(const char* page) {
-    auto* words = reinterpret_cast<const uint64_t*>(page);
-    for (size_t i = 0; i < kPage / 8; i += 8)
-        if (words[i] | words[i + 1] | words[i + 2] | words[i + 3] | words[i + 4] | words[i + 5] |
-            words[i + 6] | words[i + 7])
-            return false;
-    return true;
-}
 
 struct Fragment {
     uint64_t address;

@@ -16,7 +16,7 @@ import sys
 import time
 
 import harness
-from harness import PROGRAMS, Failure, Job, Scratch, check
+from harness import PROGRAMS, Job, Scratch, check
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -180,15 +180,13 @@ def main():
     case = CASES[options.case]
     print(f"{options.case}: seed {options.seed}", flush=True)
     rng = random.Random(options.seed)
-    try:
+    test = test_multi if options.case == "multi" else test_interval if case.interval else test_moments
+
+    def run():
         with Scratch(options.case) as base:
-            test = test_multi if options.case == "multi" else test_interval if case.interval else test_moments
             test(case, base, options, rng)
-    except Failure as failure:
-        print(f"FAILED {options.case}: {failure}", flush=True)
-        return 1
-    print(f"passed {options.case}", flush=True)
-    return 0
+
+    return harness.verdict(options.case, run)
 
 
 if __name__ == "__main__":

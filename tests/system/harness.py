@@ -184,16 +184,21 @@ class Job:
         self.abandon()
 
 
+def verdict(name, action):
+    """Runs `action`; one line and status 1 when it fails. What it returns, if anything, is said of its success."""
+    try:
+        said = action()
+    except Failure as failure:
+        print(f"FAILED {name}: {failure}", flush=True)
+        return 1
+    print(f"passed {name}" + (f": {said}" if said else ""), flush=True)
+    return 0
+
+
 def main(run, cases):
-    """Runs the case named on the command line; one line and status 1 when it fails."""
+    """Runs the case named on the command line, with what follows the name as further arguments."""
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name not in cases:
         print(f"no case '{name}'; there are: {' '.join(cases)}")
         return 2
-    try:
-        run(name)
-    except Failure as failure:
-        print(f"FAILED {name}: {failure}", flush=True)
-        return 1
-    print(f"passed {name}", flush=True)
-    return 0
+    return verdict(name, lambda: run(name, *sys.argv[2:]))

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import harness
-from harness import BUILD, PROGRAMS, Failure, Job, Scratch, check
+from harness import BUILD, PROGRAMS, Job, Scratch, check
 
 
 def run(program):
@@ -37,8 +37,5 @@ def run(program):
 
 
 if __name__ == "__main__":
-    try:
-        run(sys.argv[1:] or [str(PROGRAMS / "mix.openmpi"), "30", "10000"])
-    except Failure as failure:
-        print(f"FAILED: {failure}")
-        sys.exit(1)
+    program = sys.argv[1:] or [str(PROGRAMS / "mix.openmpi"), "30", "10000"]
+    sys.exit(harness.verdict("installed", lambda: run(program)))

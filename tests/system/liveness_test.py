@@ -10,7 +10,7 @@ import time
 import types
 
 import harness
-from harness import PROGRAMS, Failure, Job, Scratch, check
+from harness import PROGRAMS, Job, Scratch, check
 from protocol_test import Request, waits
 from scenario_test import Moments
 
@@ -119,7 +119,7 @@ AT_ONCE = ("late_message", "late_finalize")
 CASES = [*LOOPS, *WAITING, *AT_ONCE]
 
 
-def run(name, mpi):
+def run(name, mpi="openmpi"):
     with Scratch(f"liveness-{name}") as cwd:
         if name in LOOPS:
             loop_case(name, mpi, cwd)
@@ -129,19 +129,5 @@ def run(name, mpi):
             at_once(name, mpi, cwd)
 
 
-def main():
-    case = sys.argv[1] if len(sys.argv) > 1 else ""
-    if case not in CASES:
-        print("cases:", " ".join(CASES))
-        return 2
-    try:
-        run(case, sys.argv[2] if len(sys.argv) > 2 else "openmpi")
-    except Failure as failure:
-        print(f"FAILED {case}: {failure}")
-        return 1
-    print(f"passed {case}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(harness.main(run, CASES))

@@ -159,7 +159,10 @@ def refused(name, mpi, cwd):
         print(ours[0])
 
 
-def run(case, mpi):
+CASES = [f"cc.{name}" for name in (*HELD, *ENDLESS, *SOMETIMES)] + ["2pc.early_ibcast"]
+
+
+def run(case, mpi="openmpi"):
     protocol, name = case.split(".")
     with Scratch(case) as cwd:
         if protocol == "2pc":
@@ -172,20 +175,5 @@ def run(case, mpi):
             free_case(name, mpi, cwd, 200)
 
 
-def main():
-    cases = [f"cc.{name}" for name in (*HELD, *ENDLESS, *SOMETIMES)] + ["2pc.early_ibcast"]
-    case = sys.argv[1] if len(sys.argv) > 1 else ""
-    if case not in cases:
-        print("cases:", " ".join(cases))
-        return 2
-    try:
-        run(case, sys.argv[2] if len(sys.argv) > 2 else "openmpi")
-    except Failure as failure:
-        print(f"FAILED {case}: {failure}")
-        return 1
-    print(f"passed {case}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(harness.main(run, CASES))

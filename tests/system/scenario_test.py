@@ -225,6 +225,23 @@ class Moments:
             return False
 
 
+def take_all(names, libraries, options):
+    total = restarts = 0
+    for index, name in enumerate(names):
+        scenario = Scenario(name)
+        with Scratch(f"scenario-{name}") as base:
+            for mpi in libraries if not options.alternate else [libraries[index % len(libraries)]]:
+                rng = random.Random(f"{options.seed} {name} {mpi}")
+                cwd = base / mpi
+                cwd.mkdir()
+                scenario.check_native(mpi, cwd)
+                moments = Moments(scenario, mpi, rng, options, cwd)
+                moments.take(options.moments)
+                total += moments.taken
+                restarts += moments.restarts
+    return f"{total} checkpoints, {restarts} restarts"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names")
@@ -243,25 +260,7 @@ def main():
     names = NAMES if options.names == "all" else options.names.split(",")
     libraries = options.mpi.split(",")
     print(f"{' '.join(names)}: seed {options.seed}", flush=True)
-    total = restarts = 0
-    try:
-        for index, name in enumerate(names):
-            scenario = Scenario(name)
-            with Scratch(f"scenario-{name}") as base:
-                for mpi in libraries if not options.alternate else [libraries[index % len(libraries)]]:
-                    rng = random.Random(f"{options.seed} {name} {mpi}")
-                    cwd = base / mpi
-                    cwd.mkdir()
-                    scenario.check_native(mpi, cwd)
-                    moments = Moments(scenario, mpi, rng, options, cwd)
-                    moments.take(options.moments)
-                    total += moments.taken
-                    restarts += moments.restarts
-    except Failure as failure:
-        print(f"FAILED: {failure}", flush=True)
-        return 1
-    print(f"passed: {total} checkpoints, {restarts} restarts", flush=True)
-    return 0
+    return harness.verdict(" ".join(names), lambda: take_all(names, libraries, options))
 
 
 if __name__ == "__main__":

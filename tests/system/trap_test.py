@@ -7,7 +7,7 @@ import os
 import sys
 
 import harness
-from harness import PROGRAMS, Failure, Job, Scratch, check
+from harness import PROGRAMS, Job, Scratch, check
 
 # Where the program cannot go on before a file appears *during* the checkpoint: see trap.c.
 LATE = {"large_captive_send"}
@@ -47,12 +47,7 @@ def main():
         print(__doc__)
         return 2
     case = sys.argv[1]
-    try:
-        run(case, sys.argv[2] if len(sys.argv) > 2 else "openmpi")
-    except Failure as failure:
-        print(f"FAILED {case}: {failure}")
-        return 1
-    return 0
+    return harness.verdict(case, lambda: run(case, sys.argv[2] if len(sys.argv) > 2 else "openmpi"))
 
 
 if __name__ == "__main__":

@@ -118,30 +118,7 @@ void sweep_receives(const split::ThreadRecord* self, clock::Slot& slot) noexcept
 // ---- one operation
 // -------------------------------------------------------------------------------------------------
 
-int start_send(Request* r, clock::Slot& slot) noexcept {
-    if (__builtin_expect(r->peer == mpi::FM_PROC_NULL, 0)) {
-        proc_null_status(&r->status);
-        r->state = State::complete;
-        return 0;
-    }
-    count_sent(slot, r->world);
-    int rc;
-    switch (r->mode) {
-        case kSynchronous:
-            rc = LOWER(Issend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
-                               real_request(r));
-            break;
-        default:
-            // Ready mode too: the receive that makes it ready may wait in our queue only, so the promise need
-            // not hold for the lower half. A standard send is always allowed in its place.
-            rc = LOWER(Isend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
-                              real_request(r));
-    }
-    if (__builtin_expect(rc != 0, 0)) uncount_sent(slot, r->world);
-    return rc;
-}
-
-int start_recv(Request* r, clock::Slot& slot) noexcept {
+int start_recv_slowly(Request* r, clock::Slot& slot) noexcept {
     if (__builtin_expect(r->peer == mpi::FM_PROC_NULL, 0)) {
         proc_null_status(&r->status);
         r->state = State::complete;
@@ -149,10 +126,6 @@ int start_recv(Request* r, clock::Slot& slot) noexcept {
     }
     note_posted(r);
     r->matched = nullptr;
-    if (!slow_path())
-        return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
-                            real_request(r));
-
     Careful careful(split::this_thread());
     SpinGuard guard(engine.lock);
     QueuedMessage* m = r->comm != nullptr

@@ -115,9 +115,37 @@ class SlowGuard {
 // --------------------------------------------------------------------------------
 
 // Hands a send to the lower half (counted first). Not for buffered mode's copy: see buffered.h.
-int start_send(Request* r, clock::Slot& slot) noexcept;
+__attribute__((always_inline)) inline int start_send(Request* r, clock::Slot& slot) noexcept {
+    if (__builtin_expect(r->peer == mpi::FM_PROC_NULL, 0)) {
+        proc_null_status(&r->status);
+        r->state = State::complete;
+        return 0;
+    }
+    count_sent(slot, r->world);
+    int rc;
+    switch (r->mode) {
+        case kSynchronous:
+            rc = LOWER(Issend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
+                               real_request(r));
+            break;
+        default:
+            // Ready mode too: the receive that makes it ready may wait in our queue only, so the promise need
+            // not hold for the lower half. A standard send is always allowed in its place.
+            rc = LOWER(Isend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
+                              real_request(r));
+    }
+    if (__builtin_expect(rc != 0, 0)) uncount_sent(slot, r->world);
+    return rc;
+}
 // Posts a receive, or takes its message from the queue. On the slow path (engine.lock taken inside).
-int start_recv(Request* r, clock::Slot& slot) noexcept;
+int start_recv_slowly(Request* r, clock::Slot& slot) noexcept;
+__attribute__((always_inline)) inline int start_recv(Request* r, clock::Slot& slot) noexcept {
+    if (__builtin_expect(slow_path() || r->peer == mpi::FM_PROC_NULL, 0)) return start_recv_slowly(r, slot);
+    note_posted(r);
+    r->matched = nullptr;
+    return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
+                        real_request(r));
+}
 // Result of the lower half into the request: `real` is gone.
 void note_complete(Request* r, const mpi::Status& status, int error, clock::Slot& slot) noexcept;
 // Needs nobody the status of this one when it completes in the lower half? Then the short form may follow.

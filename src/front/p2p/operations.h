@@ -29,11 +29,11 @@ __attribute__((always_inline)) inline Request* describe(What what, const void* b
 }
 
 // Starts a described request, on either path. On an error it goes back to the pool.
-inline int begin_send(Call& call, Request* r) noexcept {
+__attribute__((always_inline)) inline int begin_send(Call& call, Request* r) noexcept {
     SlowGuard guard(call.record());
     return start_send(r, slot_of(call.record()));
 }
-inline int begin(Call& call, Request* r) noexcept {
+__attribute__((always_inline)) inline int begin(Call& call, Request* r) noexcept {
     clock::Slot& slot = slot_of(call.record());
     int rc;
     if (r->what == What::recv)

@@ -134,17 +134,7 @@ int fm_Irecv(void* buf, Count count, Datatype datatype, int source, int tag, Com
     CommObject* c = find(comm);
     if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
     Request* r = describe(What::recv, buf, count, datatype, source, tag, c);
-    int rc;
-    if (__builtin_expect(source != FM_PROC_NULL && !slow_path(), 1)) {
-        note_posted(r);
-        rc = LOWER(Irecv)(buf, count, real_of(r->type), source, tag, real_of(c), real_request(r));
-        if (__builtin_expect(rc != 0, 0)) {
-            r->real = 0;
-            release_request(r);
-        }
-    } else {
-        rc = begin(call, r);
-    }
+    int rc = begin(call, r);
     if (__builtin_expect(rc == 0, 1)) *request = handle_of(r);
     return call.finish(comm, rc);
 }

@@ -86,14 +86,34 @@ struct RequestPool {
 extern RequestPool request_pool;
 void grow_pool() noexcept;
 
-// A request of the pool with its fixed fields reset: state active, no flags.
-__attribute__((always_inline)) inline Request* new_request(What what) noexcept {
-    bool shared = front.threads != 0;
-    if (__builtin_expect(shared, 0)) request_pool.lock.lock();
+// Taken only when several threads of the application call MPI at once.
+class PoolGuard {
+  public:
+    __attribute__((always_inline)) explicit PoolGuard(SpinLock& lock) noexcept
+        : lock_(__builtin_expect(front.threads != 0, 0) ? &lock : nullptr) {
+        if (__builtin_expect(lock_ != nullptr, 0)) lock_->lock();
+    }
+    __attribute__((always_inline)) ~PoolGuard() {
+        if (__builtin_expect(lock_ != nullptr, 0)) lock_->unlock();
+    }
+    PoolGuard(const PoolGuard&) = delete;
+    PoolGuard& operator=(const PoolGuard&) = delete;
+
+  private:
+    SpinLock* lock_;
+};
+
+__attribute__((always_inline)) inline Request* take_request() noexcept {
+    PoolGuard guard(request_pool.lock);
     if (__builtin_expect(request_pool.first == nullptr, 0)) grow_pool();
     Request* r = request_pool.first;
     request_pool.first = r->next;
-    if (__builtin_expect(shared, 0)) request_pool.lock.unlock();
+    return r;
+}
+
+// A request of the pool with its fixed fields reset: state active, no flags.
+__attribute__((always_inline)) inline Request* new_request(What what) noexcept {
+    Request* r = take_request();
     r->next = nullptr;
     r->real = 0;
     r->what = what;
@@ -116,13 +136,11 @@ __attribute__((always_inline)) inline void release_request(Request* r) noexcept 
     bool plain = (r->what == What::send || r->what == What::recv) && r->collective == nullptr &&
                  r->type != nullptr && r->type->predefined && r->comm != nullptr && r->comm->predefined;
     if (__builtin_expect(!plain, 0)) strip_request(r);
-    bool shared = front.threads != 0;
-    if (__builtin_expect(shared, 0)) request_pool.lock.lock();
+    PoolGuard guard(request_pool.lock);
     r->real = 0;
     r->state = State::free;
     r->next = request_pool.first;
     request_pool.first = r;
-    if (__builtin_expect(shared, 0)) request_pool.lock.unlock();
 }
 
 // The live request of a handle; null for null handles, freed ones and garbage.

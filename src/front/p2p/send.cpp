@@ -40,19 +40,7 @@ __attribute__((always_inline)) inline int immediate_send(Call& call, SendMode mo
     if (__builtin_expect(c == nullptr, 0)) return FM_ERR_COMM;
     Request* r = describe(What::send, buf, count, type, dest, tag, c);
     r->mode = mode;
-    int rc;
-    if (__builtin_expect(mode == kStandard && dest >= 0 && !slow_path(), 1)) {
-        clock::Slot& slot = slot_of(call.record());
-        count_sent(slot, r->world);
-        rc = LOWER(Isend)(buf, count, real_of(r->type), dest, tag, real_of(c), real_request(r));
-        if (__builtin_expect(rc != 0, 0)) {
-            uncount_sent(slot, r->world);
-            r->real = 0;
-            release_request(r);
-        }
-    } else {
-        rc = begin(call, r);
-    }
+    int rc = begin(call, r);
     if (__builtin_expect(rc == 0, 1)) *request = handle_of(r);
     return rc;
 }

@@ -7,31 +7,15 @@ namespace fermata::front {
 
 namespace {
 
-// Records that are free; locked only when several threads of the application call MPI at once, as the pool of
-// requests.
+// Records that are free.
 struct RecordPool {
     SpinLock lock;
     CollectiveRecord* first;
 };
 RecordPool pool;
 
-class PoolGuard {
-  public:
-    PoolGuard() noexcept : shared_(front.threads != 0) {
-        if (__builtin_expect(shared_, 0)) pool.lock.lock();
-    }
-    ~PoolGuard() {
-        if (__builtin_expect(shared_, 0)) pool.lock.unlock();
-    }
-    PoolGuard(const PoolGuard&) = delete;
-    PoolGuard& operator=(const PoolGuard&) = delete;
-
-  private:
-    bool shared_;
-};
-
 CollectiveRecord* take_record() noexcept {
-    PoolGuard guard;
+    PoolGuard guard(pool.lock);
     CollectiveRecord* record = pool.first;
     if (__builtin_expect(record == nullptr, 0))
         return static_cast<CollectiveRecord*>(fm_alloc(sizeof(CollectiveRecord)));
@@ -64,7 +48,7 @@ void release_collective(CollectiveRecord* record) noexcept {
         fm_free(record->real_types[i]);
     }
     if (record->op != nullptr && !record->op->predefined) op_unref(record->op);
-    PoolGuard guard;
+    PoolGuard guard(pool.lock);
     record->next_free = pool.first;
     pool.first = record;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/page.h"
 #include "split/address/raw.h"
 #include "split/memory/pagemap.h"
 
@@ -21,15 +22,6 @@ void append(std::vector<Range>& runs, Range run) {
         runs.back().end = run.end;
     else
         runs.push_back(run);
-}
-
-bool all_zero(const void* page) {
-    auto* words = static_cast<const uint64_t*>(page);
-    for (size_t i = 0; i < kPage / 8; i += 8)
-        if (words[i] | words[i + 1] | words[i + 2] | words[i + 3] | words[i + 4] | words[i + 5] |
-            words[i + 6] | words[i + 7])
-            return false;
-    return true;
 }
 
 }  // namespace
@@ -118,7 +110,7 @@ Range readable_part(Range range) {
 std::vector<Range> nonzero(Range range) {
     std::vector<Range> runs;
     for (uint64_t at = range.begin; at < range.end; at += kPage)
-        if (!all_zero(reinterpret_cast<const void*>(at))) append(runs, {at, at + kPage});
+        if (!zero_page(reinterpret_cast<const void*>(at))) append(runs, {at, at + kPage});
     return runs;
 }
 

@@ -31,10 +31,11 @@ class File {
 
 // Another rank may be at it; nobody needs longer than its copy takes.
 bool lock(int fd) {
-    for (int tries = 0; tries < 6000; ++tries) {
+    constexpr int kPauseUs = 10'000, kTries = 6'000;  // a minute
+    for (int tries = 0; tries < kTries; ++tries) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
         if (errno != EWOULDBLOCK) return false;
-        usleep(10000);
+        usleep(kPauseUs);
     }
     return false;
 }

@@ -1,0 +1,19 @@
+// Pages of memory, as x86-64 has them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fermata {
+
+// `page` is aligned to 8 and has 4096 bytes. No libc: also for a forked child and before any TLS.
+inline bool zero_page(const void* page) noexcept {
+    auto* words = static_cast<const uint64_t*>(page);
+    for (size_t i = 0; i < 4096 / 8; i += 8)
+        if (words[i] | words[i + 1] | words[i + 2] | words[i + 3] | words[i + 4] | words[i + 5] |
+            words[i + 6] | words[i + 7])
+            return false;
+    return true;
+}
+
+}  // namespace fermata
