@@ -112,7 +112,7 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && agent.child >= 0 &&
             !clock_->from_child(static_cast<size_t>(agent.child), wire::plain(m->bytes)))
-            spdlog::warn("rank {}: clock: {}", agent.rank, clock_->error());
+            refuse_clock(fmt::format("rank {}", agent.rank));
     } else if (auto* m = std::get_if<wire::Frozen>(&message)) {
         if (!current(m->epoch)) return;
         ++tally_.frozen;
@@ -178,8 +178,7 @@ void Node::from_root(const wire::Message& message) {
         broadcast(message);
     };
     if (auto* m = std::get_if<wire::Clock>(&message)) {
-        if (clock_ && !clock_->from_parent(wire::plain(m->bytes)))
-            spdlog::warn("root: clock: {}", clock_->error());
+        if (clock_ && !clock_->from_parent(wire::plain(m->bytes))) refuse_clock("the root");
     } else if (auto* m = std::get_if<wire::Begin>(&message)) {
         int children = 0;
         for (auto& agent : agents_) agent->child = agent->rank >= 0 ? children++ : -1;
@@ -217,6 +216,13 @@ void Node::from_root(const wire::Message& message) {
 void Node::broadcast(const wire::Message& message) {
     for (auto& agent : agents_)
         if (agent->rank >= 0) agent->channel.send(message);
+}
+
+// A clock message that cannot be: without it the checkpoint would wait for ever.
+void Node::refuse_clock(const std::string& from) {
+    root_.send(
+        wire::Refuse{tally_.epoch, fmt::format("the protocol broke: from {} to the node daemon on {}: {}",
+                                               from, config_.node, clock_->error())});
 }
 
 void Node::pump_clock() {

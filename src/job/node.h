@@ -45,6 +45,7 @@ class Node {
     void from_root(const wire::Message& message);
     void drop(size_t index);
     void broadcast(const wire::Message& message);
+    void refuse_clock(const std::string& from);
     void pump_clock();
     void send_full_tallies();
     void answer_query(bool late);

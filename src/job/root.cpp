@@ -354,8 +354,10 @@ void Root::from_node(int node, const wire::Message& message) {
         auto child = clock_child_.find(node);
         if (clock_ && child != clock_child_.end() &&
             !clock_->from_child(child->second, wire::plain(m->bytes),
-                                static_cast<uint64_t>(now_ms()) * 1000000))
-            spdlog::warn("node {}: clock: {}", node, clock_->error());
+                                static_cast<uint64_t>(now_ms()) * 1000000) &&
+            heard_.refusal.empty())
+            heard_.refusal = fmt::format("the protocol broke: from the node daemon on {}: {}",
+                                         tree_.nodes()[node].host, clock_->error());
     } else if (auto* m = std::get_if<wire::Joined>(&message)) {
         for (const wire::Hello& hello : m->ranks) joined(node, hello);
     } else if (auto* m = std::get_if<wire::RankGone>(&message)) {

@@ -132,7 +132,7 @@ void Agent::handle(const wire::Message& message) {
         if (early_)
             early_clock_.push_back(*m);
         else if (stage_ != Stage::idle)
-            the_upper()->inbox(m->bytes.data(), m->bytes.size());
+            clock_in(*m);
     } else if (auto* m = std::get_if<wire::Begin>(&message)) {
         begin(*m);
     } else if (auto* m = std::get_if<wire::Freeze>(&message)) {
@@ -160,6 +160,11 @@ void Agent::tick() {
     if (stage_ == Stage::converge) the_upper()->poll(monotonic_ns());
     clock_out();
     if (stage_ == Stage::freeze) try_freeze();
+}
+
+void Agent::clock_in(const wire::Clock& m) {
+    if (const char* why = the_upper()->inbox(m.bytes.data(), m.bytes.size()))
+        link_->send(wire::Refuse{epoch_, fmt::format("the protocol broke: {}", why)});
 }
 
 void Agent::clock_out() {
@@ -195,7 +200,7 @@ void Agent::begin_late() {
     early_.reset();
     begin(m);
     if (stage_ == Stage::idle) early_clock_.clear();  // refused
-    for (const wire::Clock& clock : early_clock_) the_upper()->inbox(clock.bytes.data(), clock.bytes.size());
+    for (const wire::Clock& clock : early_clock_) clock_in(clock);
     early_clock_.clear();
 }
 

@@ -40,6 +40,7 @@ class Agent {
     void run();
     void handle(const wire::Message& message);
     void tick();
+    void clock_in(const wire::Clock& m);
     void clock_out();
     void rebuild();
 

@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 1;
+inline constexpr uint32_t kBridgeVersion = 2;
 
 enum class Half : uint32_t { upper = 0, lower = 1 };
 
@@ -31,10 +31,10 @@ enum class Run : uint32_t {
 // One per upper thread, reachable at gs:0 without TLS. Lives in upper memory (in the window), so its address
 // survives a restart; lower_fs, tid and donor are refreshed there.
 struct alignas(64) ThreadRecord {
-    ThreadRecord* self;   // gs:0
-    uint64_t upper_fs;    // gs:8   thread pointer of the upper half
-    uint64_t lower_fs;    // gs:16  thread pointer of this thread's TLS donor in the lower half
-    volatile Half half;   // gs:24  which half the code of this thread runs in
+    ThreadRecord* self;  // gs:0
+    uint64_t upper_fs;   // gs:8   thread pointer of the upper half
+    uint64_t lower_fs;   // gs:16  thread pointer of this thread's TLS donor in the lower half
+    volatile Half half;  // gs:24  which half the code of this thread runs in
     // gs:28  >0: inside an MPI wrapper; the stop handler must not capture here, see StopPoint
     volatile uint32_t in_mpi;
     volatile uint32_t stop;  // gs:32  agent: 1 = please stop at the next possible point
@@ -45,8 +45,8 @@ struct alignas(64) ThreadRecord {
     uint64_t signal_mask;    // the application's mask while stopped
     uint64_t robust_list;    // get_robust_list head and length
     uint64_t robust_len;
-    uint64_t clear_tid;      // clear_child_tid address, 0 = unknown
-    uint64_t rseq;           // registered rseq area, 0 = none
+    uint64_t clear_tid;  // clear_child_tid address, 0 = unknown
+    uint64_t rseq;       // registered rseq area, 0 = none
     // What the thread waits for inside MPI, for diagnosis: function name (upper string) and peer world rank
     // (-1 = none, -2 = any).
     const char* volatile waiting_in;
@@ -60,12 +60,12 @@ inline constexpr int kMaxThreads = 1024;
 // Lower half -> upper half. Lower memory; the front keeps the only pointer to it and the lower half replaces
 // that pointer at restart (UpperServices::bridge).
 struct Bridge {
-    uint32_t version;  // kBridgeVersion
+    uint32_t version;   // kBridgeVersion
     uint32_t abi_hash;  // hash of the generated table; refuses mixed builds
     const mpi::Table* mpi;
 
-    // Gives the calling thread (thread pointer upper_fs, not yet known) a record with a TLS donor and points GS
-    // at it. Called in upper context; uses no TLS. Blocks until the agent has made the donor. Never null.
+    // Gives the calling thread (thread pointer upper_fs, not yet known) a record with a TLS donor and points
+    // GS at it. Called in upper context; uses no TLS. Blocks until the agent has made the donor. Never null.
     ThreadRecord* (*attach)(uint64_t upper_fs) noexcept;
     // The calling thread offers itself to be stopped: in_mpi is 0, no lock is held. Returns after resume or
     // restart, at once if nothing was asked. Upper context.
@@ -76,8 +76,9 @@ struct Bridge {
     // once all ranks have arrived. Until then the rank stays checkpointable. Any context, no TLS.
     void (*arrive_finalize)() noexcept;
     const volatile uint32_t* finalize_released;
-    // The real MPI_Finalize, once all ranks were released (or at exit of a program that never called MPI_Init). Lower
-    // context: cross first. No entry of the table may be called afterwards, and no checkpoint may start.
+    // The real MPI_Finalize, once all ranks were released (or at exit of a program that never called
+    // MPI_Init). Lower context: cross first. No entry of the table may be called afterwards, and no
+    // checkpoint may start.
     void (*finish_mpi)() noexcept;
     // One line to the user (stderr of the job and log); no TLS.
     void (*warn)(const char* line) noexcept;
@@ -86,8 +87,8 @@ struct Bridge {
     // The front registers itself once, from its constructor.
     void (*register_upper)(struct UpperServices* upper) noexcept;
 
-    // How often this process has stopped its threads: an interposer of a waiting call compares it to tell an EINTR
-    // that the stop signal caused from one that belongs to the application.
+    // How often this process has stopped its threads: an interposer of a waiting call compares it to tell an
+    // EINTR that the stop signal caused from one that belongs to the application.
     const volatile uint32_t* stop_count;
 
     // Facts of the job.
@@ -111,32 +112,33 @@ struct DrainReport {
 };
 
 // Upper half -> lower half. Lives in the front's data (upper memory, fixed address across restarts).
-// Every function is called by the agent thread (or by the lower main thread at restart): *lower* thread pointer,
-// so none may use the upper libc's malloc, stdio, errno or any TLS, nor wait for an upper thread.
+// Every function is called by the agent thread (or by the lower main thread at restart): *lower* thread
+// pointer, so none may use the upper libc's malloc, stdio, errno or any TLS, nor wait for an upper thread.
 struct UpperServices {
-    uint32_t version;   // kBridgeVersion
+    uint32_t version;  // kBridgeVersion
     uint32_t abi_hash;
-    Bridge* bridge;     // the front's pointer to the lower half; rewritten at restart
+    Bridge* bridge;  // the front's pointer to the lower half; rewritten at restart
 
-    // Clock messages. `inbox` takes one message from the tree; `outbox` copies the next one for the tree and
-    // returns its size in bytes, 0 when there is none.
-    void (*inbox)(const void* bytes, size_t size) noexcept;
+    // Clock messages. `inbox` takes one message from the tree: null, or why it is not acceptable (the
+    // checkpoint has to be given up); `outbox` copies the next one for the tree and returns its size in
+    // bytes, 0 when there is none.
+    const char* (*inbox)(const void* bytes, size_t size) noexcept;
     size_t (*outbox)(void* bytes, size_t capacity) noexcept;
     // Re-evaluates the state (safe? demands due?) at time now_ns (CLOCK_MONOTONIC); may fill the outbox.
     void (*poll)(uint64_t now_ns) noexcept;
 
-    // Freeze: after this every wrapper that waits, or is entered, offers a stop point and nothing new is handed
-    // to MPI. Threads outside MPI are stopped by the agent's signal.
+    // Freeze: after this every wrapper that waits, or is entered, offers a stop point and nothing new is
+    // handed to MPI. Threads outside MPI are stopped by the agent's signal.
     void (*freeze)() noexcept;
     // One round of the drain with all threads stopped or captive in a lower-half send: pull every message of
     // every live communicator, test all sends and collectives.
     void (*drain)(DrainReport* report) noexcept;
-    // All ranks are frozen and drained, all threads stopped: asks the library for what only it knows (file pointers) and
-    // completes accesses to windows, before memory is saved. Collective over all ranks. 0, or an error class: the
-    // checkpoint cannot be taken now.
+    // All ranks are frozen and drained, all threads stopped: asks the library for what only it knows (file
+    // pointers) and completes accesses to windows, before memory is saved. Collective over all ranks. 0, or
+    // an error class: the checkpoint cannot be taken now.
     int (*before_save)() noexcept;
-    // After restart, on a fresh lower half, before any thread runs: make the real objects again. Collective over
-    // all ranks. Returns 0, or an error with one line in `error`.
+    // After restart, on a fresh lower half, before any thread runs: make the real objects again. Collective
+    // over all ranks. Returns 0, or an error with one line in `error`.
     int (*rebuild)(char* error, size_t size) noexcept;
     // The checkpoint is over (committed, or given up: the job goes on); restarted != 0 after a restart.
     void (*resume)(int restarted) noexcept;

@@ -63,6 +63,11 @@ def results(case, lines, cwd):
     return [line for line in lines if re.search(case.keep, line)]
 
 
+def lines_of(case, job, cwd):
+    """How many lines of results the job has printed; 0 when they go to a file."""
+    return 0 if case.result_file else len(results(case, job.lines(), cwd))
+
+
 def prepare(case, cwd):
     cwd.mkdir()
     for file in case.files:
@@ -70,7 +75,9 @@ def prepare(case, cwd):
 
 
 def take_checkpoint(case, job, reference, when, cwd, rng):
-    """Waits for the line of output at fraction `when` of the run, a little longer, and takes a checkpoint."""
+    """Waits for the line of output at fraction `when` of the run, a little longer, and takes a checkpoint.
+
+    Returns the generation and the number of lines seen before it was asked for."""
     wanted = max(1, int(when * len(reference)))
     if case.result_file:
         time.sleep(when * case.duration)
@@ -78,23 +85,26 @@ def take_checkpoint(case, job, reference, when, cwd, rng):
         job.wait_until(lambda: len(results(case, job.lines(), cwd)) >= wanted, f"line {wanted} of {len(reference)}",
                        case.patience)
         time.sleep(rng.random() * case.duration / max(1, len(reference)))
+    before = lines_of(case, job, cwd)
     # A program that appends to a file would append again what it wrote after the checkpoint (docs/limits.md): it ends
     # with the checkpoint.
     said = job.checkpoint(*(["--stop"] if case.result_file else []), timeout=case.patience)
-    print(f"  checkpoint after {len(results(case, job.lines(), cwd)) if not case.result_file else '?'} of "
-          f"{len(reference)} lines: {said['generation']}, {said['bytes'] / 2**20:.1f} MiB, {said['seconds']:.3f} s",
-          flush=True)
-    return said["generation"]
+    print(f"  checkpoint after {'?' if case.result_file else before} of {len(reference)} lines: {said['generation']}, "
+          f"{said['bytes'] / 2**20:.1f} MiB, {said['seconds']:.3f} s", flush=True)
+    return said["generation"], before
 
 
-def continued(case, reference, cwd, mpi, generation, extra=()):
-    """Restarts `generation` and compares what it prints with the end of the reference."""
+def continued(case, reference, cwd, mpi, generation, printed):
+    """Restarts `generation`, of a moment when between printed[0] and printed[1] lines had been printed, and compares: all
+    the others have to come."""
     number = int(generation.split("-")[1])
-    with Job.restart(cwd, mpi=mpi, generation=number, extra=extra) as job:
+    with Job.restart(cwd, mpi=mpi, generation=number) as job:
         lines = job.finish(timeout=case.patience)
         got = results(case, lines, cwd)
-        check(got, f"{generation} on {mpi}: no result line in the output:\n{job.output()[-2000:]}")
-        tail = reference if case.result_file else reference[-len(got):]
+        least, most = (len(reference) - lines_then for lines_then in reversed(printed))
+        check(least <= len(got) <= most, f"{generation} on {mpi}: {len(got)} result lines, not {least} to {most}:\n"
+              f"{job.output()[-2000:]}")
+        tail = reference[len(reference) - len(got):]
         check(got == tail, f"{generation} on {mpi}: results differ\n got: {got[:3]} … {got[-3:]}\nwant: {tail[:3]} … "
               f"{tail[-3:]}")
     print(f"  {generation} continued on {mpi}: {len(got)} of {len(reference)} lines, identical", flush=True)
@@ -120,16 +130,17 @@ def test_moments(case, base, options, rng):
         # Spread over the run, each at a random place of its share.
         when = 0.05 + 0.75 * (moment + rng.random()) / options.moments
         with Job.run(case.program, case.ranks, cwd) as job:
-            generation = take_checkpoint(case, job, reference, when, cwd, rng)
+            generation, before_it = take_checkpoint(case, job, reference, when, cwd, rng)
             if case.result_file:
                 job.finish(case.patience, expected=85)
             else:
                 job.kill_ranks()
+            printed = before_it, lines_of(case, job, cwd)
         before = (cwd / case.result_file).read_bytes() if case.result_file else b""
         for mpi in options.mpi.split(","):
             if case.result_file:
                 (cwd / case.result_file).write_bytes(before)
-            continued(case, reference, cwd, mpi, generation)
+            continued(case, reference, cwd, mpi, generation, printed)
 
 
 def test_multi(case, base, options, rng):
@@ -145,14 +156,18 @@ def test_multi(case, base, options, rng):
         got = results(case, job.finish(case.patience), cwd)
         check(got == reference, "the checkpointed run itself printed something else than the native one")
     libraries = options.mpi.split(",")
-    for i, generation in enumerate([generations[0], generations[9], generations[19]]):
-        continued(case, reference, cwd, libraries[i % len(libraries)], generation)
+    printed = [before for _, before in generations] + [len(reference)]
+    for turn, i in enumerate([0, 9, 19]):
+        continued(case, reference, cwd, libraries[turn % len(libraries)], generations[i][0], printed[i:i + 2])
     with Job.restart(cwd, mpi=libraries[-1], generation=1, extra=["--keep", "100"]) as job:
         job.wait_until(lambda: len(results(case, job.lines(), cwd)) >= 10, "ten lines after the restart")
+        first = lines_of(case, job, cwd)
         again = job.checkpoint()["generation"]
         job.kill_ranks()
+        # This job began somewhere between the lines of the first two generations.
+        printed = printed[0] + first, printed[1] + lines_of(case, job, cwd)
     for mpi in libraries:
-        continued(case, reference, cwd, mpi, again)
+        continued(case, reference, cwd, mpi, again, printed)
 
 
 def test_interval(case, base, options, _rng):
@@ -167,7 +182,7 @@ def test_interval(case, base, options, _rng):
     check(generations, f"no checkpoint in {cwd}/ckpt")
     print(f"  {len(generations)} checkpoints, {case.interval} apart: results identical", flush=True)
     for mpi, generation in zip(options.mpi.split(","), (generations[len(generations) // 2], generations[0])):
-        continued(case, reference, cwd, mpi, generation)
+        continued(case, reference, cwd, mpi, generation, (0, len(reference)))
 
 
 def main():

@@ -43,11 +43,12 @@ void follow_clock() noexcept {
     }
 }
 
-void service_inbox(const void* bytes, size_t size) noexcept {
+const char* service_inbox(const void* bytes, size_t size) noexcept {
     const char* why = nullptr;
-    if (!front.clock->inbox(bytes, size, &why))
-        bridge()->warn(why != nullptr ? why : "fermata: a clock message is not understood");
+    if (!front.clock->inbox(bytes, size, &why) && why == nullptr)
+        why = "clock message that is not understood";
     follow_clock();
+    return why;
 }
 size_t service_outbox(void* bytes, size_t capacity) noexcept { return front.clock->outbox(bytes, capacity); }
 // Since when the agent has seen each thread outside MPI, at every look of a pending checkpoint: for `fermata
