@@ -87,7 +87,11 @@ void make_directories(const std::string& path) {
         at = path.find('/', at + 1);
         std::string part = path.substr(0, at);
         if (part.empty() || part == ".") continue;
-        if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+        if (::mkdir(part.c_str(), 0700) == 0) {
+            // Without this a power cut may take what is later committed below it.
+            auto slash = part.rfind('/');
+            sync_directory(slash == std::string::npos ? "." : slash == 0 ? "/" : part.substr(0, slash));
+        } else if (errno != EEXIST) {
             int code = errno;
             std::error_code ignored;
             if (std::filesystem::is_directory(part, ignored))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -38,8 +39,13 @@ Outcome Root::checkpoint(const Request& request) {
             throw Abandoned{"the job is in MPI_Finalize: it ends by itself", ExitCode::refused};
         until([&] { return running_; }, end, "the job to start");
         auto all = static_cast<uint32_t>(size_);
-        store_.check_space(last_bytes_ + last_bytes_ / 10);
         generation_ = store_.begin();
+        try {
+            store_.check_space(last_bytes_ + last_bytes_ / 10);
+        } catch (const Error&) {
+            store_.abandon(std::exchange(generation_, {}));  // no rank has heard of it
+            throw;
+        }
         now_.generation = store::generation_name(generation_.number);
         clock_child_.clear();
         for (auto& [id, node] : tree_.nodes())

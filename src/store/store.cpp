@@ -153,7 +153,25 @@ GenerationInfo Store::begin() {
         if (auto used = number_of(entry.path().filename().string())) number = std::max(number, *used + 1);
     GenerationInfo info{number, directory_ + "/" + generation_name(number), {}, {}};
     if (::mkdir(info.directory.c_str(), 0700) != 0) fail_errno("cannot create {}", info.directory);
+    sweep(number);
     return info;
+}
+
+// What a killed job left must not take the space of the next generation. The new directory is there first, so
+// that no number is used again while a late rank may still write to it.
+void Store::sweep(uint32_t below) const {
+    for (const GenerationInfo& info : list())
+        if (info.number < below && !info.manifest && info.damage.empty()) remove(info);
+}
+
+// False when its manifest could not be removed: then it is all still there.
+bool Store::remove(const GenerationInfo& info) {
+    std::error_code error;
+    // The manifest goes first: what is left of a half-removed generation is not one.
+    fs::remove(info.directory + "/" + kManifest, error);
+    if (error) return false;
+    fs::remove_all(info.directory, error);
+    return true;
 }
 
 void Store::check_space(uint64_t bytes) const {
@@ -171,9 +189,19 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
         std::string path = pending.directory + "/" + image.file;
         if (fs::file_size(path, error) != image.bytes || error) fail("{} is missing or incomplete", path);
     }
+    // All that the manifest stands for is on storage before it gets its name.
     sync_directory(pending.directory);
-    replace_file(pending.directory + "/" + kManifest, to_text(manifest));
     sync_directory(directory_);
+    std::string path = pending.directory + "/" + kManifest;
+    try {
+        replace_file(path, to_text(manifest));
+    } catch (const Error& error) {
+        // It may have its name, and only the directory is not known to be on storage. Who is told of a
+        // failure must not find a generation.
+        if (::unlink(path.c_str()) == 0 || errno == ENOENT) throw;
+        fail("{}; {} could not be taken back and may be there", error.what(),
+             generation_name(pending.number));
+    }
 }
 
 void Store::abandon(const GenerationInfo& pending) noexcept {
@@ -196,10 +224,9 @@ void Store::retain(unsigned keep) {
         // Damaged ones stay: a person decides. Uncommitted ones above the newest complete may be in the
         // making.
         if (!info->damage.empty() || complete == 0) continue;
-        std::error_code ignored;
-        // The manifest goes first: what is left of a half-removed generation is not one.
-        fs::remove(info->directory + "/" + kManifest, ignored);
-        fs::remove_all(info->directory, ignored);
+        // One that cannot be removed keeps what it needs.
+        if (!remove(*info) && info->manifest)
+            needed.insert(info->manifest->needs.begin(), info->manifest->needs.end());
     }
 }
 

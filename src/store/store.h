@@ -64,11 +64,13 @@ class Store {
     // ExitCode::damaged.
     GenerationInfo choose(std::optional<uint32_t> wanted, bool fallback) const;
 
-    // Makes the directory of the next generation: above every number in use, committed or not.
+    // Makes the directory of the next generation: above every number in use, committed or not. Removes
+    // uncommitted ones, which nobody can be writing any more: the caller holds the lock.
     GenerationInfo begin();
     // Throws when less than `bytes` are free.
     void check_space(uint64_t bytes) const;
-    // Syncs and renames the manifest into place. Throws when an image of the manifest is missing.
+    // Syncs and renames the manifest into place. Throws when an image of the manifest is missing or the
+    // storage fails; then the generation does not exist.
     void commit(const GenerationInfo& pending, const Manifest& manifest);
     // Removes an uncommitted generation; never throws.
     void abandon(const GenerationInfo& pending) noexcept;
@@ -78,6 +80,8 @@ class Store {
 
   private:
     explicit Store(std::string directory) : directory_(std::move(directory)) {}
+    void sweep(uint32_t below) const;
+    static bool remove(const GenerationInfo& info);
     std::string directory_;
     Fd lock_;
 };

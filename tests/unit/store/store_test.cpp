@@ -116,6 +116,18 @@ TEST_F(StoreTest, RetentionKeepsTheNewest) {
     EXPECT_EQ(store.begin().number, 6u) << "numbers are not used twice";
 }
 
+TEST_F(StoreTest, WhatAKilledJobLeftIsRemovedByTheNextGeneration) {
+    Store store = Store::for_writing(directory_);
+    commit_one(store);
+    GenerationInfo killed = store.begin();
+    fill(killed);
+    std::ofstream(killed.directory + "/manifest.json.new") << "half";
+    GenerationInfo next = store.begin();
+    EXPECT_EQ(next.number, 3u);
+    EXPECT_FALSE(fs::exists(killed.directory));
+    EXPECT_EQ(store.choose({}, false).number, 1u);
+}
+
 TEST_F(StoreTest, RetentionKeepsWhatAKeptGenerationNeeds) {
     Store store = Store::for_writing(directory_);
     for (uint32_t needs : {0u, 1u, 2u, 0u, 4u}) {
