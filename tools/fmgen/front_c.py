@@ -110,16 +110,27 @@ namespace fermata::abi {{
                 other = abi_value(table.constant("MPI_ERR_OTHER"), abi)
                 for c in table.constants_of("errclass"):
                     seen.setdefault(c.std, other)
+            # A positive value with a meaning of its own takes the long way: MPI_DISTRIBUTE_DFLT_DARG is 19 in the standard.
+            short_way = natural and all(a < 0 or a == b for a, b in seen.items())
+            if natural and not short_way:
+                default = "v >= 0 ? v : kInvalid"
             if all(a == b for a, b in seen.items()) and cls in OPEN:
                 out.append(f"inline int {way}_{cls}(int v) {{ return v; }}\n")
                 continue
             cases = "".join(f"        case {a}: return {b};\n" for a, b in sorted(seen.items())
-                            if not (natural and a >= 0) and not (cls in OPEN and a == b))
-            attribute = "__attribute__((noinline, cold)) " if natural or cls == "errclass" else ""
-            name = f"{way}_{cls}" + ("_special" if natural or cls == "errclass" else "")
+                            if not (short_way and a >= 0) and not (cls in OPEN and a == b))
+            if cls == "errclass":
+                # The application's own codes begin after the last code of its ABI.
+                last = abi_value(table.constant("MPI_ERR_LASTCODE"), abi)
+                inner = table.constant("MPI_ERR_LASTCODE").std
+                if last > inner:
+                    start, by = (last, inner - last) if way == "in" else (inner, last - inner)
+                    default = f"v > {start} ? v + {by} : v" if by >= 0 else f"v > {start} ? v - {-by} : v"
+            attribute = "__attribute__((noinline, cold)) " if short_way or cls == "errclass" else ""
+            name = f"{way}_{cls}" + ("_special" if short_way or cls == "errclass" else "")
             out.append(f"{attribute}inline int {name}(int v) {{\n    switch (v) {{\n{cases}"
                        f"        default: return {default};\n    }}\n}}\n")
-            if natural:
+            if short_way:
                 # Most values are plain numbers: one compare on the hot path.
                 out.append(f"inline int {way}_{cls}(int v) {{ return __builtin_expect(v >= 0, 1) ? v : {name}(v); }}\n")
             elif cls == "errclass":
@@ -458,9 +469,13 @@ def tools_body(f):
     """The tools interface shows no variables: legal (MPI-4.0 14.3), and nothing in it depends on the library."""
     out = [p.name for p in f.params if p.dir == "out" and p.c == "int *"]
     if f.short == "T_init_thread":
-        return "    *provided = required;\n    return 0;"
+        return "    tools_users++;\n    *provided = required;\n    return 0;"
     if f.short == "T_finalize":
-        return "    return 0;"
+        return "    if (tools_users == 0) return A_T_ERR_NOT_INITIALIZED;\n    tools_users--;\n    return 0;"
+    return "    if (tools_users == 0) return A_T_ERR_NOT_INITIALIZED;\n" + tools_answer(f, out)
+
+
+def tools_answer(f, out):
     if f.short in ("T_cvar_get_num", "T_pvar_get_num", "T_category_get_num", "T_event_get_num", "T_source_get_num",
                    "T_category_changed"):
         return f"    *{out[0]} = 0;\n    return 0;"
@@ -470,7 +485,9 @@ def tools_body(f):
         return "    *pe_session = nullptr;\n    return 0;"
     if f.short.endswith("_get_index"):
         return "    return A_T_ERR_INVALID_NAME;"
-    if "handle" in f.short or any(p.kind in ("t_cvar", "t_pvar") for p in f.params):
+    if any(p.name.endswith("_index") and p.dir == "in" for p in f.params):
+        return "    return A_T_ERR_INVALID_INDEX;"
+    if "handle" in f.short or any(p.kind.startswith("t_") and p.dir == "in" for p in f.params):
         return "    return A_T_ERR_INVALID_HANDLE;"
     return "    return A_T_ERR_INVALID_INDEX;"
 

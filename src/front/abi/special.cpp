@@ -20,12 +20,9 @@ void after_get_attr(int keyval, void* value, const int* flag) {
         case FM_HOST:
             host = out_rank(**result), *result = &host;
             break;
-        case FM_LASTUSEDCODE: {
-            int code = **result;
-            last = code <= FM_ERR_LASTCODE ? A_ERR_LASTCODE : code;
-            *result = &last;
+        case FM_LASTUSEDCODE:
+            last = out_errclass(**result), *result = &last;
             break;
-        }
         case FM_WIN_CREATE_FLAVOR: {
             int* place = &flavors[**result & 7];
             *place = out_win_flavor(**result);

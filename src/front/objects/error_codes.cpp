@@ -1,4 +1,5 @@
-// Error classes, codes and their texts. The application's own ones are numbered from the standard's last code on.
+// Error classes, codes and their texts. The application's own ones are numbered from the standard's last code
+// on.
 #include "front/objects/api.h"
 
 namespace fermata::front {
@@ -87,6 +88,8 @@ struct OwnCodes {
 constinit Immortal<OwnCodes> own_storage;
 OwnCodes& own = own_storage.value;
 
+// MPI_T's codes are classes, too; they have no texts here.
+bool tools_class(int code) { return code >= FM_T_ERR_CANNOT_INIT && code <= FM_T_ERR_PVAR_NO_ATOMIC; }
 bool predefined_class(int code) { return code >= 0 && code < kClasses; }
 // Under the lock.
 OwnCode* find_own(int code) {
@@ -122,13 +125,14 @@ int last_used_code() noexcept {
 
 const char* error_text(int code) noexcept {
     if (predefined_class(code)) return kTexts[code];
+    if (tools_class(code)) return "an error of the tools interface";
     SpinGuard guard(own.lock);
     OwnCode* found = find_own(code);
     return found != nullptr ? found->text.c_str() : "unknown error code";
 }
 
 int error_class_of(int code) noexcept {
-    if (predefined_class(code)) return code;
+    if (predefined_class(code) || tools_class(code)) return code;
     SpinGuard guard(own.lock);
     OwnCode* found = find_own(code);
     return found != nullptr ? found->error_class : FM_ERR_UNKNOWN;

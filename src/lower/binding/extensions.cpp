@@ -318,7 +318,7 @@ int b_ProbeSpin(int source, int tag, mpi::RealComm comm, const volatile uint32_t
     source = lib_rank(source);
     tag = lib_tag(tag);
     *found = 0;
-    MPI_Status st;
+    MPI_Status st{};  // MPICH 4.0.2 leaves the mark of cancelled messages as it was
     Patience patience;
     for (;;) {
         int rc = MPI_Iprobe(source, tag, c, found, &st);
@@ -340,7 +340,7 @@ int b_MprobeSpin(int source, int tag, mpi::RealComm comm, const volatile uint32_
     *found = 0;
     *message = {};
     MPI_Message m;
-    MPI_Status st;
+    MPI_Status st{};  // MPICH 4.0.2 leaves the mark of cancelled messages as it was
     Patience patience;
     for (;;) {
         int rc = MPI_Improbe(source, tag, c, found, &m, &st);
