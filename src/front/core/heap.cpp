@@ -21,8 +21,9 @@ constexpr uint32_t kLarge = 0xffffffff;
 
 // Four classes per power of two keep the waste below 25 %. Offered sizes: 16, 32, 48, 64, 80, 96, 112, 128,
 // 160, ...
-constexpr size_t kLargest = 64 * 1024;
-constexpr size_t kChunk = 1024 * 1024;  // one kernel mapping; small enough for tiny jobs, few for large ones
+constexpr size_t kLargest = size_t{64} * 1024;
+constexpr size_t kChunk =
+    size_t{1024} * 1024;  // one kernel mapping; small enough for tiny jobs, few for large ones
 constexpr uint32_t kClasses = 48;
 
 struct FreeBlock {
@@ -44,11 +45,11 @@ uint32_t class_of(size_t size) {
     return 8 + (log - 7) * 4 + static_cast<uint32_t>(((size - 1) >> (log - 2)) & 3);
 }
 size_t class_size(uint32_t cls) {
-    if (cls < 8) return (cls + 1) * 16;
+    if (cls < 8) return (size_t{cls} + 1) * 16;
     uint32_t log = 7 + (cls - 8) / 4;
     return (size_t{1} << log) + ((cls - 8) % 4 + 1) * (size_t{1} << (log - 2));
 }
-static_assert(kLargest == 64 * 1024);
+static_assert(kLargest == size_t{64} * 1024);
 
 size_t round_page(size_t size) { return (size + 4095) & ~size_t{4095}; }
 

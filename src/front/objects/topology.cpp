@@ -8,7 +8,8 @@ namespace fermata::front {
 namespace {
 
 Topology* topology_of(CommObject* comm, int kind) {
-    return comm != nullptr && comm->topology != nullptr && comm->topology->kind == kind ? comm->topology : nullptr;
+    return comm != nullptr && comm->topology != nullptr && comm->topology->kind == kind ? comm->topology
+                                                                                        : nullptr;
 }
 
 // A communicator with a topology of this kind; without one `topology` is null and `rc` what the call returns.
@@ -24,8 +25,8 @@ Placed placed(Call& call, Comm comm, int kind) {
     return {topology == nullptr ? call.finish(comm, FM_ERR_TOPOLOGY) : FM_SUCCESS, object, topology};
 }
 
-// Neighbours of this process in a distributed graph, as the library sorted them: neighbourhood collectives use its
-// order.
+// Neighbours of this process in a distributed graph, as the library sorted them: neighbourhood collectives
+// use its order.
 int read_dist_graph(CommObject* comm) {
     RealComm real{comm->real};
     int in = 0, out = 0, weighted = 0;
@@ -50,7 +51,8 @@ int read_dist_graph(CommObject* comm) {
 
 int create_dist_graph(Call& call, CommObject* parent, Comm* newcomm, auto&& make) {
     int read = FM_SUCCESS;
-    int rc = create_comm(call, parent, false, newcomm, make, [&read](CommObject* made) { read = read_dist_graph(made); });
+    int rc = create_comm(call, parent, false, newcomm, make,
+                         [&read](CommObject* made) { read = read_dist_graph(made); });
     return rc != FM_SUCCESS ? rc : read;
 }
 
@@ -79,7 +81,8 @@ int topology_apply(const Topology& topology, RealComm base, RealComm* made) noex
                 weights(topology.source_weights), static_cast<int>(topology.destinations.size()),
                 topology.destinations.data(), weights(topology.destination_weights), RealInfo{}, 0, made);
         }
-        default: return FM_ERR_TOPOLOGY;
+        default:
+            return FM_ERR_TOPOLOGY;
     }
 }
 
@@ -93,7 +96,8 @@ int fm_Topo_test(Comm comm, int* status) {
     return FM_SUCCESS;
 }
 
-int fm_Cart_create(Comm comm_old, int ndims, const int* dims, const int* periods, int reorder, Comm* comm_cart) {
+int fm_Cart_create(Comm comm_old, int ndims, const int* dims, const int* periods, int reorder,
+                   Comm* comm_cart) {
     Call call("MPI_Cart_create");
     CommObject* parent = find(comm_old);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
@@ -101,7 +105,9 @@ int fm_Cart_create(Comm comm_old, int ndims, const int* dims, const int* periods
     if (ndims < 0) return call.finish(comm_old, FM_ERR_DIMS);
     return create_comm(
         call, parent, false, comm_cart,
-        [=](RealComm* real) { return LOWER(Cart_create)(RealComm{parent->real}, ndims, dims, periods, reorder, real); },
+        [=](RealComm* real) {
+            return LOWER(Cart_create)(RealComm{parent->real}, ndims, dims, periods, reorder, real);
+        },
         [=](CommObject* made) {
             made->topology = fm_new<Topology>();
             made->topology->kind = FM_CART;
@@ -142,7 +148,8 @@ int fm_Cart_get(Comm comm, int maxdims, int* dims, int* periods, int* coords) {
     Call call("MPI_Cart_get");
     auto [rc, object, cart] = placed(call, comm, FM_CART);
     if (cart == nullptr) return rc;
-    if (static_cast<size_t>(maxdims < 0 ? 0 : maxdims) < cart->dims.size()) return call.finish(comm, FM_ERR_ARG);
+    if (static_cast<size_t>(maxdims < 0 ? 0 : maxdims) < cart->dims.size())
+        return call.finish(comm, FM_ERR_ARG);
     copy_list(cart->dims, maxdims, dims);
     copy_list(cart->periods, maxdims, periods);
     cart_coords_of(*cart, object->rank, coords);
@@ -164,7 +171,8 @@ int fm_Cart_coords(Comm comm, int rank, int maxdims, int* coords) {
     auto [rc, object, cart] = placed(call, comm, FM_CART);
     if (cart == nullptr) return rc;
     if (rank < 0 || rank >= object->size) return call.finish(comm, FM_ERR_RANK);
-    if (static_cast<size_t>(maxdims < 0 ? 0 : maxdims) < cart->dims.size()) return call.finish(comm, FM_ERR_ARG);
+    if (static_cast<size_t>(maxdims < 0 ? 0 : maxdims) < cart->dims.size())
+        return call.finish(comm, FM_ERR_ARG);
     cart_coords_of(*cart, rank, coords);
     return FM_SUCCESS;
 }
@@ -173,12 +181,13 @@ int fm_Cart_shift(Comm comm, int direction, int disp, int* rank_source, int* ran
     Call call("MPI_Cart_shift");
     auto [rc, object, cart] = placed(call, comm, FM_CART);
     if (cart == nullptr) return rc;
-    if (direction < 0 || static_cast<size_t>(direction) >= cart->dims.size()) return call.finish(comm, FM_ERR_ARG);
+    if (direction < 0 || static_cast<size_t>(direction) >= cart->dims.size())
+        return call.finish(comm, FM_ERR_ARG);
     auto along = static_cast<size_t>(direction);
     Vec<int> coords(cart->dims.size());
     cart_coords_of(*cart, object->rank, coords.data());
     int here = coords[along];
-    auto neighbour = [&](int64_t step) {
+    auto neighbour = [&, cart = cart](int64_t step) {
         int64_t at = here + step;
         if (cart->periods[along]) {
             at %= cart->dims[along];
@@ -216,7 +225,8 @@ int fm_Graph_map(Comm comm, int nnodes, const int* index, const int* edges, int*
     return FM_SUCCESS;
 }
 
-int fm_Graph_create(Comm comm_old, int nnodes, const int* index, const int* edges, int reorder, Comm* comm_graph) {
+int fm_Graph_create(Comm comm_old, int nnodes, const int* index, const int* edges, int reorder,
+                    Comm* comm_graph) {
     Call call("MPI_Graph_create");
     CommObject* parent = find(comm_old);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
@@ -224,7 +234,9 @@ int fm_Graph_create(Comm comm_old, int nnodes, const int* index, const int* edge
     if (nnodes < 0 || nnodes > parent->size) return call.finish(comm_old, FM_ERR_ARG);
     return create_comm(
         call, parent, false, comm_graph,
-        [=](RealComm* real) { return LOWER(Graph_create)(RealComm{parent->real}, nnodes, index, edges, reorder, real); },
+        [=](RealComm* real) {
+            return LOWER(Graph_create)(RealComm{parent->real}, nnodes, index, edges, reorder, real);
+        },
         [=](CommObject* made) {
             made->topology = fm_new<Topology>();
             made->topology->kind = FM_GRAPH;
@@ -273,16 +285,17 @@ int fm_Graph_neighbors(Comm comm, int rank, int maxneighbors, int* neighbors) {
     return FM_SUCCESS;
 }
 
-int fm_Dist_graph_create(Comm comm_old, int n, const int* sources, const int* degrees, const int* destinations,
-                         const int* weights, Info info, int reorder, Comm* comm_dist_graph) {
+int fm_Dist_graph_create(Comm comm_old, int n, const int* sources, const int* degrees,
+                         const int* destinations, const int* weights, Info info, int reorder,
+                         Comm* comm_dist_graph) {
     Call call("MPI_Dist_graph_create");
     CommObject* parent = find(comm_old);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     if (parent->inter) return call.finish(comm_old, FM_ERR_COMM);
     return create_dist_graph(call, parent, comm_dist_graph, [=](RealComm* real) {
         TempInfo hints(info);
-        return LOWER(Dist_graph_create)(RealComm{parent->real}, n, sources, degrees, destinations, weights, hints,
-                                        reorder, real);
+        return LOWER(Dist_graph_create)(RealComm{parent->real}, n, sources, degrees, destinations, weights,
+                                        hints, reorder, real);
     });
 }
 
@@ -295,8 +308,8 @@ int fm_Dist_graph_create_adjacent(Comm comm_old, int indegree, const int* source
     if (parent->inter) return call.finish(comm_old, FM_ERR_COMM);
     return create_dist_graph(call, parent, comm_dist_graph, [=](RealComm* real) {
         TempInfo hints(info);
-        return LOWER(Dist_graph_create_adjacent)(RealComm{parent->real}, indegree, sources, sourceweights, outdegree,
-                                                 destinations, destweights, hints, reorder, real);
+        return LOWER(Dist_graph_create_adjacent)(RealComm{parent->real}, indegree, sources, sourceweights,
+                                                 outdegree, destinations, destweights, hints, reorder, real);
     });
 }
 
@@ -317,7 +330,7 @@ int fm_Dist_graph_neighbors(Comm comm, int maxindegree, int* sources, int* sourc
     if (graph == nullptr) return rc;
     copy_list(graph->sources, maxindegree, sources);
     copy_list(graph->destinations, maxoutdegree, destinations);
-    auto wanted = [graph](const int* list) {
+    auto wanted = [graph = graph](const int* list) {
         return graph->weighted && list != nullptr && list != FM_UNWEIGHTED && list != FM_WEIGHTS_EMPTY;
     };
     if (wanted(sourceweights)) copy_list(graph->source_weights, maxindegree, sourceweights);

@@ -2,6 +2,7 @@
 // the pull of the drain, facts. Compiled once per library.
 #include <sched.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -445,8 +446,7 @@ int b_WinAttribute(mpi::RealWin win, int std_keyval, int64_t* value, int* found)
 }
 
 int b_LibraryText(int what, char* text, uint64_t size) {
-    char buffer[MPI_MAX_LIBRARY_VERSION_STRING > MPI_MAX_PROCESSOR_NAME ? MPI_MAX_LIBRARY_VERSION_STRING
-                                                                        : MPI_MAX_PROCESSOR_NAME];
+    char buffer[std::max(MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_PROCESSOR_NAME)];
     int length = 0;
     buffer[0] = 0;
     int rc = what == 0 ? MPI_Get_library_version(buffer, &length) : MPI_Get_processor_name(buffer, &length);

@@ -36,14 +36,14 @@ inline uint64_t to_word(T handle) {
 }
 
 // lib(x): word -> library handle; put(&x, handle): the way back.
-#define FERMATA_KIND(Kind, Type, Null)                                                       \
-    inline Type lib(mpi::Real##Kind x) {                                                     \
-        auto word = static_cast<uint64_t>(x);                                                \
-        return __builtin_expect(word == 0, 0) ? Null : from_word<Type>(word);                \
-    }                                                                                        \
-    inline mpi::Real##Kind real_##Kind(Type handle) {                                        \
-        return static_cast<mpi::Real##Kind>(handle == Null ? uint64_t{0} : to_word(handle)); \
-    }                                                                                        \
+#define FERMATA_KIND(Kind, Type, Null)                                                         \
+    inline Type lib(mpi::Real##Kind x) {                                                       \
+        auto word = static_cast<uint64_t>(x);                                                  \
+        return __builtin_expect(word == 0, 0) ? (Null) : from_word<Type>(word);                \
+    }                                                                                          \
+    inline mpi::Real##Kind real_##Kind(Type handle) {                                          \
+        return static_cast<mpi::Real##Kind>(handle == (Null) ? uint64_t{0} : to_word(handle)); \
+    }                                                                                          \
     inline void put(mpi::Real##Kind* to, Type handle) { *to = real_##Kind(handle); }
 
 FERMATA_KIND(Comm, MPI_Comm, MPI_COMM_NULL)

@@ -11,7 +11,7 @@ uint32_t count_symbols(const uint32_t* hash, const uint32_t* gnu) {
     if (hash) return hash[1];
     if (!gnu) return 0;
     uint32_t buckets = gnu[0], first = gnu[1], bloom = gnu[2];
-    const uint32_t* bucket = gnu + 4 + bloom * 2;
+    const uint32_t* bucket = gnu + 4 + size_t{bloom} * 2;
     const uint32_t* chain = bucket + buckets;
     uint32_t last = 0;
     for (uint32_t i = 0; i < buckets; ++i)

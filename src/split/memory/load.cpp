@@ -68,7 +68,7 @@ std::string what_is_at(Range range) {
 }
 
 void map_one(const MapEntry& e, Objects& objects) {
-    int keep = e.flags & (MAP_NORESERVE | MAP_GROWSDOWN | MAP_HUGETLB);
+    int keep = static_cast<int>(e.flags) & (MAP_NORESERVE | MAP_GROWSDOWN | MAP_HUGETLB);
     int flags = MAP_FIXED_NOREPLACE | keep;
     long rc;
     if (e.kind == MapKind::anonymous) {
