@@ -144,6 +144,7 @@ void case_file_properties(void) {
     MPI_Datatype etype, filetype;
     MPI_Offset at;
     MPI_Aint extent;
+    MPI_Count wide;
     char datarep[MPI_MAX_DATAREP_STRING];
     int n;
     MPI_File_get_amode(file, &n);
@@ -158,6 +159,7 @@ void case_file_properties(void) {
     MPI_File_set_size(file, 40);
     MPI_File_get_size(file, &at);
     MPI_File_get_type_extent(file, MPI_DOUBLE, &extent);
+    MPI_File_get_type_extent_c(file, MPI_DOUBLE, &wide);
     MPI_File_get_view(file, &at, &etype, &filetype, datarep);
     MPI_File_set_info(file, MPI_INFO_NULL);
     MPI_File_get_info(file, &info);

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 
-#include "hold.h"
+#include "held.h"
 
 enum { TAG = 7, MANY_OPS = 200 };
 static int rank, size, right, left;
@@ -689,8 +689,7 @@ static void inter_communicators(void) {
     hash_bytes(&in, sizeof in);
 }
 
-/* One element of `type` through ourselves, packed: what the type really picks. */
-static void hash_picked(MPI_Datatype type) {
+void hash_picked(MPI_Datatype type) {
     int data[64], back[64], count, bytes, pack;
     MPI_Status status;
     for (int i = 0; i < 64; ++i) data[i] = 100 * rank + i, back[i] = -1;
@@ -873,9 +872,22 @@ static const struct {
     {"more_requests", more_requests},
     {"self_deletion", self_deletion},
     {"cycles", cycles},
+    {"held_communicators", held_communicators},
+    {"held_types", held_types},
+    {"held_collectives", held_collectives},
+    {"held_neighbours", held_neighbours},
+    {"held_messages", held_messages},
+    {"held_windows", held_windows},
+    {"held_files", held_files},
+#ifndef OPEN_MPI
+    {"held_persistent", held_persistent},
+#endif
 };
 
 int main(int argc, char **argv) {
+#ifdef RECORDER_H
+    rec_constants();
+#endif
     if (argc > 1 && strcmp(argv[1], "before_init") == 0 && rank_before_init() % 2 != 0) hold_here(0);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -889,6 +901,9 @@ int main(int argc, char **argv) {
             verdict(argv[1]);
         }
         MPI_Finalize();
+#ifdef RECORDER_H
+        rec_write(getenv("RECORD_PREFIX"), rank);
+#endif
         return 0;
     }
     fprintf(stderr, "trap: no case named %s\n", argc > 1 ? argv[1] : "(none)");
