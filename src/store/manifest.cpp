@@ -1,3 +1,5 @@
+#include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -12,6 +14,22 @@ std::string seal_of(const std::string& body) { return image::checksum_of(body.da
 
 [[noreturn]] void damaged(const std::string& path, const std::string& how) {
     throw Error(fmt::format("{} is damaged: {}", path, how), ExitCode::damaged);
+}
+
+// No silent conversion: -1 and 1.5 are no numbers of anything here.
+template <typename T>
+T number(const nlohmann::json& value, const std::string& path, const char* what) {
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > std::numeric_limits<T>::max())
+        damaged(path, fmt::format("'{}' is not a number that it can be", what));
+    return static_cast<T>(value.get<uint64_t>());
+}
+
+uint64_t hex_number(const std::string& text, const std::string& path) {
+    uint64_t value = 0;
+    auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+    if (error != std::errc{} || at != text.data() + text.size() || text.size() != 16)
+        damaged(path, "its job id is not a number");
+    return value;
 }
 
 }  // namespace
@@ -52,34 +70,37 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
     auto json = nlohmann::json::parse(body, nullptr, false);
     if (json.is_discarded() || !json.is_object()) damaged(path, "it is not JSON");
     try {
-        if (int version = json.at("fermata_manifest"); version != kManifestVersion)
+        if (int version = number<int>(json.at("fermata_manifest"), path, "fermata_manifest");
+            version != kManifestVersion)
             fail("{} has manifest format {}; this Fermata reads {}", path, version, kManifestVersion);
         Manifest m;
-        m.job = std::stoull(json.at("job").get<std::string>(), nullptr, 16);
+        m.job = hex_number(json.at("job").get<std::string>(), path);
         m.job_name = json.at("job_name");
-        m.generation = json.at("generation");
+        m.generation = number<uint32_t>(json.at("generation"), path, "generation");
         m.created = json.at("created");
         m.mpi = json.at("mpi");
         m.command = json.at("command").get<std::vector<std::string>>();
         m.phases = json.at("phases").get<std::map<std::string, double>>();
-        m.needs = json.at("needs").get<std::vector<uint32_t>>();
-        for (uint32_t number : m.needs)
-            if (number == 0 || number >= m.generation)
+        for (const auto& value : json.at("needs")) {
+            m.needs.push_back(number<uint32_t>(value, path, "needs"));
+            if (m.needs.back() == 0 || m.needs.back() >= m.generation)
                 damaged(path, "it needs a generation that is not earlier");
+        }
         for (const auto& image : json.at("images"))
-            m.images.push_back({image.at("rank"), image.at("file"), image.at("bytes"), image.at("checksum")});
+            m.images.push_back({number<uint32_t>(image.at("rank"), path, "rank"), image.at("file"),
+                                number<uint64_t>(image.at("bytes"), path, "bytes"), image.at("checksum")});
         for (size_t i = 0; i < m.images.size(); ++i) {
             if (m.images[i].rank != i)
                 damaged(path, fmt::format("image {} is of rank {}", i, m.images[i].rank));
-            if (m.images[i].file.find('/') != std::string::npos)
+            const std::string& file = m.images[i].file;
+            if (file.empty() || file[0] == '.' ||
+                file.find_first_of(std::string("/\0", 2)) != std::string::npos)
                 damaged(path, "an image outside the generation");
         }
         if (m.images.empty()) damaged(path, "it names no image");
         return m;
     } catch (const nlohmann::json::exception& error) {
         damaged(path, error.what());
-    } catch (const std::logic_error& error) {  // stoull
-        damaged(path, "its job id is not a number");
     }
 }
 

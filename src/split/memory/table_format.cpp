@@ -87,7 +87,7 @@ MemoryTable decode(std::span<const char> bytes) {
         MapEntry e;
         e.range = {r.begin, r.end};
         if (r.begin < last || r.end <= r.begin || (r.begin | r.end) & (kPage - 1) || r.kind > 3 ||
-            r.runs > in.left() / sizeof(Range))
+            r.writable_file > 1 || r.runs > in.left() / sizeof(Range))
             fail("the image's memory table has an impossible mapping at {:#x}: damaged checkpoint", r.begin);
         last = r.end;
         e.prot = r.prot;
@@ -99,14 +99,19 @@ MemoryTable decode(std::span<const char> bytes) {
         e.object_size = r.object_size;
         e.writable_file = r.writable_file;
         e.name.assign(in.skip(r.name_size), r.name_size);
+        uint64_t from = r.begin;
         for (uint64_t k = 0; k < r.runs; ++k) {
-            e.runs.push_back(in.take<Range>());
-            if (!e.range.contains(e.runs.back()) || e.runs.back().empty())
+            auto run = in.take<Range>();
+            e.runs.push_back(run);
+            if (run.begin < from || run.end <= run.begin || run.end > r.end ||
+                (run.begin | run.end) & (kPage - 1))
                 fail("the image's memory table has content outside its mapping at {:#x}: damaged checkpoint",
                      r.begin);
+            from = run.end;
         }
         table.maps.push_back(std::move(e));
     }
+    if (in.left() != 0) fail("the image's memory table has bytes after its end: damaged checkpoint");
     return table;
 }
 

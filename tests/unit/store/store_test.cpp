@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -102,6 +103,33 @@ TEST_F(StoreTest, EveryFlippedOrMissingByteOfAManifestIsNoticed) {
         EXPECT_THROW(parse_manifest(text.substr(0, at), "m"), Error) << at;
     }
     EXPECT_EQ(parse_manifest(text, "m").images.size(), 2u);
+}
+
+// With a right checksum: a manifest that some other program wrote.
+TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
+    Store store = Store::for_writing(directory_);
+    commit_one(store);
+    std::string text = to_text(*store.choose({}, false).manifest);
+    std::pair<const char*, const char*> changes[] = {
+        {"\"generation\": 1", "\"generation\": -1"},
+        {"\"generation\": 1", "\"generation\": 1.5"},
+        {"\"generation\": 1", "\"generation\": 4294967297"},
+        {"\"rank\": 1", "\"rank\": true"},
+        {"\"bytes\": 100", "\"bytes\": -100"},
+        {"0000000000001234", "0x00000000001234"},
+        {"0000000000001234", "1234"},
+        {"rank-000001.img", ".."},
+        {"rank-000001.img", "a/b"},
+        {"\"needs\": []", "\"needs\": [0.5]"},
+        {"\"fermata_manifest\": 2", "\"fermata_manifest\": 2.5"}};
+    for (auto [from, to] : changes) {
+        std::string body = text.substr(0, text.rfind("xxh3-128 "));
+        size_t at = body.find(from);
+        ASSERT_NE(at, std::string::npos) << from;
+        body.replace(at, std::strlen(from), to);
+        body += "xxh3-128 " + image::checksum_of(body.data(), body.size()).hex() + "\n";
+        EXPECT_THROW(parse_manifest(body, "m"), Error) << to;
+    }
 }
 
 TEST_F(StoreTest, RetentionKeepsTheNewest) {

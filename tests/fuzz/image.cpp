@@ -1,0 +1,157 @@
+// An image as the second of two generations: it may refer to blocks of the first, which is always the same.
+#include "image/image.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "fuzz.h"
+#include "image/format.h"
+
+namespace fermata::fuzz {
+namespace {
+namespace fs = std::filesystem;
+using image::kPage;
+
+constexpr uint64_t kBase = 0x10000000;
+
+image::WriteOptions options(const std::string& words) {
+    image::WriteOptions o = image::parse_write_options(words + " threads=1 io=buffered");
+    o.sync = false;
+    return o;
+}
+
+Bytes contents(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// gen-000001 with one image, and the name of the image to be judged.
+struct Place {
+    std::string directory, base, path;
+    image::Content content;
+    std::vector<char> memory;
+
+    Place() : memory(4 * kPage) {
+        char name[] = "/dev/shm/fermata-fuzz-XXXXXX";
+        if (!mkdtemp(name)) throw std::runtime_error("no scratch directory");
+        directory = name;
+        base = directory + "/gen-000001/rank-000000.img";
+        path = directory + "/gen-000002/rank-000000.img";
+        fs::create_directory(directory + "/gen-000001");
+        fs::create_directory(directory + "/gen-000002");
+        for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<char>(i / 64 + i % 7);
+        image::Writer writer(base, {11, 1, 0, 1}, options(""));
+        writer.blob("process", "abc", 3);
+        writer.run(kBase, memory.data(), memory.size());
+        writer.finish();
+        content = writer.content();
+    }
+    ~Place() { fs::remove_all(directory); }
+};
+
+Place& place() {
+    static Place one;
+    return one;
+}
+
+void put(Input input) {
+    int fd = ::open(place().path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || ::write(fd, input.data(), input.size()) != static_cast<ssize_t>(input.size()))
+        throw std::runtime_error("cannot write the input");
+    ::close(fd);
+}
+
+// Everything that a restart takes from it; throws Error.
+Bytes read_all(const std::string& path) {
+    image::Reader reader(path);
+    std::string all;
+    auto add = [&](const void* data, size_t size) { all.append(static_cast<const char*>(data), size); };
+    const image::Identity& who = reader.identity();
+    add(&who.job, sizeof who.job);
+    for (uint32_t number : {who.generation, who.rank, who.ranks}) add(&number, sizeof number);
+    for (const image::Blob& blob : reader.blobs()) {
+        add(blob.name.c_str(), blob.name.size() + 1);
+        add(blob.bytes.data(), blob.bytes.size());
+    }
+    uint64_t size = 0, last = 0;
+    for (const image::Extent& extent : reader.extents()) {
+        require(extent.address >= last && extent.length > 0 && extent.length <= image::kLargestBlock &&
+                    extent.address % kPage == 0 && extent.length % kPage == 0,
+                "an impossible extent was accepted");
+        last = extent.address + extent.length;
+        require(last >= extent.address, "an extent wraps around");
+        size += extent.length;
+        add(&extent.address, sizeof extent.address);
+    }
+    require(size == reader.summary().content, "the sum of the extents is wrong");
+    if (size > 32 << 20) return {all.begin(), all.end()};  // right, but it would take too long here
+    std::vector<char> memory(size);
+    uint64_t at = 0;
+    reader.load(
+        [&](const image::Extent& extent) {
+            at += extent.length;
+            return memory.data() + at - extent.length;
+        },
+        1);
+    add(memory.data(), memory.size());
+    return {all.begin(), all.end()};
+}
+
+Bytes meaning(Input input) {
+    put(input);
+    return read_all(place().path);
+}
+
+Verdict run(Input input) {
+    try {
+        meaning(input);
+        return Verdict::accepted;
+    } catch (const Error& error) {
+        std::string line = error.what();
+        require(line.find("/rank-000000.img") != std::string::npos && line.find('\n') == std::string::npos,
+                "a refusal without the file's name: " + line);
+        return Verdict::refused;
+    }
+}
+
+void seal(Bytes& bytes) {
+    if (bytes.size() < kPage) return;
+    image::Header header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    header.file_size = bytes.size();
+    header.index_offset = std::min<uint64_t>(header.index_offset, bytes.size());
+    header.index_size = bytes.size() - header.index_offset;
+    header.index_checksum = image::checksum_of(bytes.data() + header.index_offset, header.index_size);
+    header.checksum = image::checksum_of(&header, offsetof(image::Header, checksum));
+    std::memcpy(bytes.data(), &header, sizeof header);
+}
+
+std::vector<Bytes> seeds() {
+    std::vector<Bytes> all;
+    Place& p = place();
+    for (const char* words :
+         {"", "compress=lz4", "compress=zstd", "compress=shuffle-lz4", "compress=shuffle-zstd"}) {
+        fs::remove(p.path);
+        image::Writer writer(p.path, {11, 2, 0, 1}, options(words));
+        writer.blob("process", "abc", 3);
+        writer.blob("empty", "", 0);
+        writer.run(kBase + kPage, p.memory.data(), kPage);
+        writer.run(kBase + 8 * kPage, p.memory.data() + kPage, 2 * kPage);
+        writer.keep(p.content, {{kBase, kBase + kPage}, {kBase + 2 * kPage, kBase + 4 * kPage}});
+        writer.finish();
+        all.push_back(contents(p.path));
+    }
+    all.push_back(contents(p.base));
+    return all;
+}
+
+}  // namespace
+
+const Target image{"image", run, seal, seeds, meaning};
+
+}  // namespace fermata::fuzz

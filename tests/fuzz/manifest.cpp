@@ -1,0 +1,87 @@
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "fuzz.h"
+#include "store/store.h"
+
+namespace fermata::fuzz {
+namespace {
+
+const std::string kPath = "/ckpt/gen-000007/manifest.json";
+const std::string kSeal = "xxh3-128 ";
+
+std::string text_of(Input input) { return {reinterpret_cast<const char*>(input.data()), input.size()}; }
+
+// Every number and text that counts has come through as it stands there: nothing was converted on the way.
+void require_same(const std::string& before, const std::string& after) {
+    auto body = [](const std::string& text) {
+        return nlohmann::json::parse(text.substr(0, text.rfind(kSeal)));
+    };
+    nlohmann::json a = body(before), b = body(after);
+    for (const char* key :
+         {"fermata_manifest", "generation", "needs", "job_name", "created", "mpi", "command"})
+        require(a.at(key) == b.at(key), std::string(key) + " was changed by reading it");
+    require(a.at("images").size() == b.at("images").size(), "images were lost");
+    for (size_t i = 0; i < b.at("images").size(); ++i)
+        for (const char* key : {"rank", "file", "bytes", "checksum"})
+            require(a["images"][i].at(key) == b["images"][i].at(key),
+                    std::string(key) + " was changed by reading it");
+}
+
+Verdict run(Input input) {
+    try {
+        store::Manifest m = store::parse_manifest(text_of(input), kPath);
+        std::string again = store::to_text(m);
+        require(store::to_text(store::parse_manifest(again, kPath)) == again,
+                "it does not survive a round trip");
+        require_same(text_of(input), again);
+        require(!m.images.empty() && m.generation > 0, "an impossible manifest was accepted");
+        for (const store::ImageEntry& entry : m.images)
+            require(!entry.file.empty() && entry.file[0] != '.' &&
+                        entry.file.find('/') == std::string::npos &&
+                        entry.file.find('\0') == std::string::npos,
+                    "a file outside the generation: " + entry.file);
+        return Verdict::accepted;
+    } catch (const Error& error) {
+        std::string line = error.what();
+        require(line.find(kPath) != std::string::npos, "a refusal without the file's name: " + line);
+        return Verdict::refused;
+    }
+}
+
+Bytes meaning(Input input) {
+    std::string text = store::to_text(store::parse_manifest(text_of(input), kPath));
+    return {text.begin(), text.end()};
+}
+
+void seal(Bytes& bytes) {
+    std::string text(bytes.begin(), bytes.end());
+    if (auto at = text.rfind(kSeal); at != std::string::npos) text.resize(at);
+    if (text.empty() || text.back() != '\n') text += '\n';
+    text += kSeal + image::checksum_of(text.data(), text.size()).hex() + "\n";
+    bytes.assign(text.begin(), text.end());
+}
+
+std::vector<Bytes> seeds() {
+    store::Manifest m;
+    m.job = 0x1234567890abcdef;
+    m.job_name = "melt";
+    m.generation = 7;
+    m.created = "2026-11-21 16:00:00";
+    m.mpi = "openmpi";
+    m.command = {"/usr/bin/lmp", "-in", "in.\xc3\xa4\"melt"};
+    m.phases = {{"save", 0.25}, {"commit", 1e-3}};
+    for (uint32_t rank = 0; rank < 3; ++rank)
+        m.images.push_back(
+            {rank, image::image_name(rank), 1ull << (20 + 10 * rank), "00112233445566778899aabbccddeeff"});
+    std::string full = store::to_text(m);
+    m.needs = {3, 6};
+    std::string delta = store::to_text(m);
+    return {{full.begin(), full.end()}, {delta.begin(), delta.end()}};
+}
+
+}  // namespace
+
+const Target manifest{"manifest", run, seal, seeds, meaning};
+
+}  // namespace fermata::fuzz

@@ -1,0 +1,103 @@
+#include "base/error.h"
+#include "fuzz.h"
+#include "wire/auth.h"
+#include "wire/frame.h"
+
+namespace fermata::fuzz {
+namespace {
+
+// A stream of frames, fed in pieces whose size the first byte chooses: whatever comes out must be what
+// encode() writes, in the order in which it lies in the stream.
+Verdict run_frames(Input input) {
+    if (input.empty()) return Verdict::refused;
+    size_t piece = 1 + input[0];
+    Input stream = input.subspan(1);
+    wire::Decoder decoder(1 << 16);
+    std::vector<std::byte> again;
+    for (size_t at = 0; at < stream.size(); at += piece) {
+        decoder.feed(stream.data() + at, std::min(piece, stream.size() - at));
+        while (auto message = decoder.next()) {
+            wire::Bytes frame = wire::encode(*message);
+            again.insert(again.end(), frame.begin(), frame.end());
+            require(wire::name_of(*message)[0] != 0, "a message without a name");
+        }
+    }
+    require(again.size() <= stream.size(), "more came out than went in");
+    for (size_t i = 0; i < again.size(); ++i)
+        require(again[i] == std::byte{stream[i]}, "a message is not what the bytes say");
+    if (!decoder.broken()) return Verdict::accepted;
+    require(!decoder.next() && !decoder.error().empty(), "a broken channel goes on");
+    return Verdict::refused;
+}
+
+std::vector<Bytes> frame_seeds() {
+    wire::Saved image{7, 3, 1ull << 40, "rank-000003.img", "xxh3:abc", "", 12, "1 2"};
+    wire::Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", "gen-000002"};
+    std::vector<wire::Message> messages = {wire::Clock{{std::byte{0}, std::byte{1}}},
+                                           wire::Begin{7, "gen-000001"},
+                                           wire::Freeze{7},
+                                           wire::Drain{7, 2},
+                                           wire::Save{7, "/d/gen", "gen-000001", "forked"},
+                                           wire::Resume{7},
+                                           wire::Starting{3},
+                                           wire::Cancel{7, "a rank died"},
+                                           wire::Query{},
+                                           wire::Go{},
+                                           hello,
+                                           wire::Frozen{7, 100, 2},
+                                           wire::Drained{7, 2, 100, 99, 1, 2},
+                                           image,
+                                           wire::SavedList{7, {image, image}},
+                                           wire::Restored{false, "no memory", 1},
+                                           wire::Joined{{hello, hello}},
+                                           wire::RankGone{5, 4711, "node17", true}};
+    std::vector<Bytes> all;
+    Bytes together{13};
+    for (const wire::Message& message : messages) {
+        Bytes one{255};
+        for (std::byte b : wire::encode(message)) {
+            one.push_back(static_cast<uint8_t>(b));
+            together.push_back(static_cast<uint8_t>(b));
+        }
+        all.push_back(one);
+    }
+    all.push_back(together);
+    return all;
+}
+
+// A stranger at the root's port and at the node's: without the key nobody gets through.
+Verdict run_handshake(Input input) {
+    if (input.empty()) return Verdict::refused;
+    static const wire::Key key = wire::random_key();
+    size_t piece = 1 + input[0];
+    Input stream = input.subspan(1);
+    for (wire::Role role : {wire::Role::root, wire::Role::node}) {
+        wire::Handshake shake(role, key);
+        require(shake.hello().empty() == (role == wire::Role::root), "the node speaks first");
+        for (size_t at = 0; at < stream.size() && !shake.failed(); at += piece)
+            shake.feed(stream.data() + at, std::min(piece, stream.size() - at));
+        require(!shake.done(), "a stranger was let in");
+        require(!shake.failed() || !shake.error().empty(), "refused without a word");
+    }
+    return Verdict::refused;
+}
+
+std::vector<Bytes> handshake_seeds() {
+    std::vector<Bytes> all;
+    wire::Handshake node(wire::Role::node, {}), root(wire::Role::root, {});
+    std::string hello = node.hello(), answer = root.feed(hello.data(), hello.size());
+    std::string proof = node.feed(answer.data(), answer.size());
+    for (const std::string& text : {hello, hello + proof, answer}) {
+        Bytes one{63};
+        one.insert(one.end(), text.begin(), text.end());
+        all.push_back(one);
+    }
+    return all;
+}
+
+}  // namespace
+
+const Target frames{"frames", run_frames, nullptr, frame_seeds, nullptr};
+const Target handshake{"handshake", run_handshake, nullptr, handshake_seeds, nullptr};
+
+}  // namespace fermata::fuzz
