@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "image/pager.h"
 #include "job/launch.h"
 #include "job/run_dir.h"
 #include "split/loader/program.h"
@@ -47,6 +48,9 @@ std::vector<Finding> look_around() {
     all.push_back(
         {"incremental", static_cast<bool>(protection), false,
          protection ? "pages are followed by asynchronous write protection" : "full images only: " + why});
+    Fd faults(image::open_faults(why));
+    all.push_back({"mapped restart", static_cast<bool>(faults), false,
+                   faults ? "memory can be read when it is touched" : "images are read first: " + why});
     bool fsgsbase = (::getauxval(AT_HWCAP2) & kFsgsbase) != 0;
     all.push_back(
         {"fsgsbase", fsgsbase, false, fsgsbase ? "yes" : "no: crossings between the halves are slower"});

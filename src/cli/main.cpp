@@ -53,6 +53,8 @@ void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
     app->add_option("--max-restarts", o.max_restarts,
                     "after a failure go on from the newest generation, at most N times")
         ->check(CLI::NonNegativeNumber);
+    app->add_flag("--mapped", o.mapped,
+                  "a restarted program goes on at once; its memory is read as it is touched");
     app->add_option("--save-options", o.save_options, "words for the writer of images");
     app->add_flag("-v,--verbose", o.verbose, "say every checkpoint on stderr");
 }

@@ -177,8 +177,12 @@ class Reader {
     const std::string& file_of(const Block& block) const;
     // Reads the content of a block to `destination` and compares its checksum; throws with file and offset.
     void read(const Block& block, void* destination) const;
-    // Reads everything, in parallel, to where `place` says (called before anything is read, for each extent).
-    void load(const std::function<void*(const Extent&)>& place, unsigned threads = 0) const;
+    // Reads everything, in parallel, to where `place` says (called before anything is read, for each extent);
+    // or only the blocks that `wanted` says.
+    void load(const std::function<void*(const Extent&)>& place, unsigned threads = 0,
+              const std::function<bool(uint32_t block)>& wanted = {}) const;
+    // Of all its files.
+    std::vector<int> descriptors() const;
     // Compares every byte that a restart would read.
     void verify() const;
 

@@ -176,7 +176,14 @@ void Reader::read(const Block& block, void* destination) const {
     fetch(block, destination, scratch);
 }
 
-void Reader::load(const std::function<void*(const Extent&)>& place, unsigned threads) const {
+std::vector<int> Reader::descriptors() const {
+    std::vector<int> all;
+    for (const Fd& file : files_) all.push_back(file.get());
+    return all;
+}
+
+void Reader::load(const std::function<void*(const Extent&)>& place, unsigned threads,
+                  const std::function<bool(uint32_t block)>& wanted) const {
     struct Target {
         uint32_t block;
         const Extent* extent;
@@ -185,7 +192,8 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
     std::vector<Target> targets;
     targets.reserve(extents_.size());
     for (const Extent& extent : extents_)
-        targets.push_back({extent.block, &extent, static_cast<char*>(place ? place(extent) : nullptr)});
+        if (!wanted || wanted(extent.block))
+            targets.push_back({extent.block, &extent, static_cast<char*>(place ? place(extent) : nullptr)});
     // In the order of the files, each block once.
     std::sort(targets.begin(), targets.end(), [this](const Target& a, const Target& b) {
         const Block &x = blocks_[a.block], &y = blocks_[b.block];

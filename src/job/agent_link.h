@@ -39,6 +39,7 @@ struct AgentConfig {
     std::string protocol;    // FERMATA_PROTOCOL: "cc-d"
     std::string node;        // FERMATA_NODE or the host's name: tests give several "nodes" to one machine
     std::string front_dir;   // FERMATA_FRONT_DIR: folder of the fronts
+    bool mapped = false;     // FERMATA_MAPPED: the program goes on before its memory is read
     uint32_t restarts = 0;   // FERMATA_RESTARTS: how many restarts lie behind this process
 
     static AgentConfig from_environment();

@@ -122,6 +122,7 @@ int submit(const Submission& what) {
         {"FERMATA_GENERATION", settings.restored},
         {"FERMATA_PROTOCOL", options.protocol},
         {"FERMATA_FRONT_DIR", places.front_dir},
+        {"FERMATA_MAPPED", options.mapped ? "1" : "0"},
         {"FERMATA_RESTARTS", std::to_string(what.restarts)},
     };
     int code = root.watch(start(plan));
@@ -129,8 +130,9 @@ int submit(const Submission& what) {
     return code;
 }
 
-// The checks that read images: every header, and all data while that is quick. What they miss the ranks find.
-void check_images(const store::GenerationInfo& generation) {
+// The checks that read images: every header, and all data while that is quick and not to be read later. What
+// they miss the ranks find.
+void check_images(const store::GenerationInfo& generation, bool mapped) {
     const store::Manifest& manifest = *generation.manifest;
     for (const store::ImageEntry& entry : manifest.images) {
         image::Reader reader(generation.directory + "/" + entry.file);
@@ -138,7 +140,7 @@ void check_images(const store::GenerationInfo& generation) {
             throw Error(fmt::format("{}/{} is not the image that the manifest names", generation.directory,
                                     entry.file),
                         ExitCode::damaged);
-        if (manifest.bytes() <= kVerifyAtMost) reader.verify();
+        if (!mapped && manifest.bytes() <= kVerifyAtMost) reader.verify();
     }
 }
 
@@ -146,7 +148,7 @@ void check_images(const store::GenerationInfo& generation) {
 store::GenerationInfo choose_generation(const store::Store& store, const SubmitOptions& options) {
     if (options.generation || !options.fallback) {
         store::GenerationInfo chosen = store.choose(options.generation, false);
-        check_images(chosen);
+        check_images(chosen, options.mapped);
         return chosen;
     }
     std::vector<store::GenerationInfo> all = store.list();
@@ -154,7 +156,7 @@ store::GenerationInfo choose_generation(const store::Store& store, const SubmitO
         if (!one->manifest && one->damage.empty()) continue;  // never committed
         try {
             store::GenerationInfo chosen = store.choose(one->number, false);
-            check_images(chosen);
+            check_images(chosen, options.mapped);
             return chosen;
         } catch (const Error& damage) {
             say(fmt::format("{}; trying the one before", damage.what()));

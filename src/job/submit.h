@@ -27,6 +27,7 @@ struct SubmitOptions {
     std::vector<std::string> command;    // run
     std::optional<uint32_t> generation;  // restart; none = newest
     bool fallback = false;               // restart
+    bool mapped = false;                 // restarts
 };
 
 // Both stay in the foreground and return the exit code. Throw Error before anything was started.

@@ -34,6 +34,9 @@ constexpr timespec kWritingTick{0, 50'000'000};  // while a child writes: memory
 // One attempt to stop all threads; between attempts the agent pulls messages, so that senders come out.
 constexpr uint64_t kStopSlice = 2'000'000;  // ns
 
+// Threads that read a mapped image when a checkpoint waits for it.
+constexpr unsigned kHurry = 3;
+
 uint32_t generation_number(const std::string& name) {
     uint32_t number = 0;
     auto dash = name.rfind('-');
@@ -87,7 +90,8 @@ void Agent::run() {
         if (stage_ == Stage::idle && (fds[0].revents | fds[1].revents | fds[2].revents) == 0)
             threads::collect_ended_threads();
         mailbox();
-        if (early_ && the_upper()) begin_late();
+        if (task_.pager && task_.pager->finished()) task_.pager.reset();
+        if (early_ && ready_for_checkpoint()) begin_late();
         if (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 1) rebuild();
         while (auto message = link_->receive()) handle(*message);
         if (link_->closed() && !lost_) {
@@ -178,9 +182,10 @@ void Agent::clock_out() {
 
 void Agent::begin(const wire::Begin& m) {
     char why[512] = "";
-    if (!the_upper()) {
-        early_ = m;  // until the front is there
+    if (!ready_for_checkpoint()) {
+        early_ = m;  // until the front is there, and all memory
         early_clock_.clear();
+        if (task_.pager) task_.pager->prefetch(kHurry);
     } else if (the_upper()->refuses(why, sizeof why)) {
         link_->send(wire::Refuse{m.epoch, why});
     } else {
@@ -194,7 +199,9 @@ void Agent::begin(const wire::Begin& m) {
     }
 }
 
-// The program has loaded its front: now the checkpoint that waited for it begins here.
+bool Agent::ready_for_checkpoint() const { return the_upper() && !task_.pager; }
+
+// The program has loaded its front, or its memory: now the checkpoint that waited for it begins here.
 void Agent::begin_late() {
     wire::Begin m = *early_;
     early_.reset();
@@ -353,6 +360,7 @@ void Agent::go() {
         link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, timers.error)});
     restart_.reset();
     threads::resume_all();
+    if (task_.pager) task_.pager->prefetch(1);
 }
 
 }  // namespace fermata::lower

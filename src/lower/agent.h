@@ -18,7 +18,8 @@ struct AgentTask {
     job::AgentConfig config;
     MpiFacts facts;
     std::string program;
-    uint64_t job = 0;  // image::Identity::job
+    uint64_t job = 0;                     // image::Identity::job
+    std::unique_ptr<image::Pager> pager;  // restart: memory that comes later
 };
 
 // What the main thread asks of the agent during a restart.
@@ -70,8 +71,9 @@ class Agent {
     Incremental newest_;
     std::vector<split::Range> covered_;  // by the image that is being written
     bool lost_ = false;                  // the daemon is gone: no more checkpoints
-    // A checkpoint that came before the program had loaded its front, and what the clock's root has said
-    // since.
+    bool ready_for_checkpoint() const;
+    // A checkpoint that came before the program had loaded its front or all of its memory, and what the
+    // clock's root has said since.
     std::optional<wire::Begin> early_;
     std::vector<wire::Clock> early_clock_;
     std::unique_ptr<RestartTask> restart_;

@@ -92,7 +92,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     threads::create_table();
     split::process::note_inherited();
     threads::install_stop_handler();
-    Agent::start({config, facts, check.binary, job_number(config.job_id)}, std::move(link));
+    Agent::start({config, facts, check.binary, job_number(config.job_id), nullptr}, std::move(link));
     job::AgentConfig::forget_environment();
     threads::note_present_threads();
 
@@ -110,7 +110,8 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 [[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, Link& link) {
     make_bridge(facts, "", config.restarts);
     std::string path = image_path(config, facts.rank);
-    LoadedImage image = load_image(path, facts.rank, facts.size);
+    LoadedImage image = load_image(path, facts.rank, facts.size, config.mapped);
+    for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     threads::install_stop_handler();
     make_bridge(facts, image.program, config.restarts);
     the_bridge()->protocol = ::strdup(config.protocol.c_str());
@@ -118,7 +119,8 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     image.upper->bridge = the_bridge();
     if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", path, why);
 
-    Agent& agent = Agent::start({config, facts, image.program, image.identity.job}, std::move(link));
+    Agent& agent = Agent::start({config, facts, image.program, image.identity.job, std::move(image.pager)},
+                                std::move(link));
     threads::note_present_threads();
     RestartTask task;
     task.process_state = image.process_state;

@@ -14,11 +14,13 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "lower/services.h"
+#include "split/address/maps.h"
 #include "split/address/partition.h"
 #include "split/address/window.h"
 #include "split/fds/descriptors.h"
 #include "split/memory/memory.h"
 #include "split/process/state.h"
+#include "split/threads/donors.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
 
@@ -46,12 +48,11 @@ class Places {
   public:
     Places(const split::MemoryTable& table, const std::string& path) : table_(table), path_(path) {}
 
-    void* of(const image::Extent& extent) {  // called in address order
+    void of(const image::Extent& extent) {  // called in address order
         while (next_ < table_.maps.size() && table_.maps[next_].range.end <= extent.address) ++next_;
         split::Range range{extent.address, extent.address + extent.length};
         if (next_ >= table_.maps.size() || !table_.maps[next_].range.contains(range))
             fail("{} is damaged: content for {:#x}, where the program had no memory", path_, extent.address);
-        return range.pointer();
     }
 
   private:
@@ -59,6 +60,40 @@ class Places {
     const std::string& path_;
     size_t next_ = 0;
 };
+
+// Null, with a warning, when this process may not watch faults.
+std::unique_ptr<image::Pager> page_later(const std::string& path, const split::MemoryTable& table, int rank,
+                                         std::vector<std::string>& warnings) {
+    image::Pager::Areas areas;
+    for (const split::MapEntry& map : table.maps)
+        if (map.kind == split::MapKind::anonymous && !(map.flags & MAP_HUGETLB))
+            areas.emplace_back(map.range.begin, map.range.end);
+    image::Pager::Hooks hooks;
+    hooks.failed = [rank](const std::string& line) {
+        // Whoever should say it may itself wait for that memory.
+        std::thread([] {
+            ::sleep(30);
+            ::_exit(static_cast<int>(ExitCode::damaged));
+        }).detach();
+        the_bridge()->fatal(fmt::format("error: rank {}: {}", rank, line).c_str(),
+                            static_cast<int>(ExitCode::damaged));
+    };
+    hooks.finished = split::threads::poke_agent;
+    hooks.wiped_in_children = [] {
+        image::Pager::Areas wiped;
+        for (const split::Mapping& map : split::read_smaps())
+            if (map.flags.find(" wf") != std::string::npos)
+                wiped.emplace_back(map.range.begin, map.range.end);
+        return wiped;
+    };
+    hooks.descriptors = {split::threads::bell_fd()};
+    try {
+        return std::make_unique<image::Pager>(std::make_unique<image::Reader>(path), areas, std::move(hooks));
+    } catch (const Error& why) {
+        warnings.push_back(fmt::format("all memory is read before the program goes on: {}", why.what()));
+        return {};
+    }
+}
 
 // Ranks of this node, which share its processors and memory.
 unsigned neighbours() {
@@ -244,7 +279,7 @@ std::string program_of_image(const std::string& path) {
     }
 }
 
-LoadedImage load_image(const std::string& path, int rank, int size) {
+LoadedImage load_image(const std::string& path, int rank, int size, bool mapped) {
     image::Reader reader(path);
     LoadedImage loaded;
     loaded.identity = reader.identity();
@@ -265,7 +300,10 @@ LoadedImage load_image(const std::string& path, int rank, int size) {
     split::MemoryTable table = split::decode({reinterpret_cast<const char*>(memory.data()), memory.size()});
     split::map_memory(table);
     Places places(table, path);
-    reader.load([&](const image::Extent& extent) { return places.of(extent); });
+    for (const image::Extent& extent : reader.extents()) places.of(extent);
+    if (mapped) loaded.pager = page_later(path, table, rank, loaded.warnings);
+    if (!loaded.pager)
+        reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
     split::finish_memory(table);
     if (std::string why =
             split::threads::adopt_table(reinterpret_cast<split::threads::ThreadTable*>(anchors.threads));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "image/image.h"
+#include "image/pager.h"
 #include "lower/forked_writer.h"
 #include "split/bridge.h"
 #include "split/memory/dirty.h"
@@ -70,13 +71,14 @@ struct LoadedImage {
     split::UpperServices* upper = nullptr;
     std::string process_state;
     std::vector<std::string> warnings;
+    std::unique_ptr<image::Pager> pager;  // memory that comes later; null = all is there
 };
 
 // The program an image is of; empty when it cannot be read (load_image will say why).
 std::string program_of_image(const std::string& path);
 
 // Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
-// expected or damaged.
-LoadedImage load_image(const std::string& path, int rank, int size);
+// expected or damaged. `mapped`: private memory comes when it is touched, where this process may do that.
+LoadedImage load_image(const std::string& path, int rank, int size, bool mapped);
 
 }  // namespace fermata::lower

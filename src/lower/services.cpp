@@ -65,11 +65,17 @@ bool put(Mailbox& box, const char* line, int code) noexcept {
 void warn(const char* line) noexcept { put(warning, line, 0); }
 
 [[noreturn]] void end_job(const char* line, int code) noexcept {
-    if (put(fatal, line, code))
-        // The root ends the job when it has said the line; ten seconds are more than it needs.
-        for (int i = 0; i < 10000; ++i) nap();
-    else
+    bool heard = put(fatal, line, code);
+    // The root ends the job when it has said the line; ten seconds are more than it needs. The agent may
+    // itself be waiting for what has failed.
+    for (int i = 0; heard && i < 10000; ++i) {
+        nap();
+        if (i == 3000 && fatal.state.load() == 2) heard = false;
+    }
+    if (!heard) {
         raw(SYS_write, 2, reinterpret_cast<long>(line), static_cast<long>(std::strlen(line)));
+        raw(SYS_write, 2, reinterpret_cast<long>("\n"), 1);
+    }
     for (;;) raw(SYS_exit_group, code);
 }
 

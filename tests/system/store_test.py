@@ -196,8 +196,51 @@ def incremental(cwd):
     check(lines and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
 
 
+def mapped(cwd):
+    """A restart that reads memory as it is touched: right with both libraries; a checkpoint that comes at once waits for
+    the memory and is whole; increments follow; the image may be gone by then."""
+    program = [PROGRAMS / "mix.openmpi", "60", "4000", "24"]
+    reference = harness.native(program, 2, "openmpi", cwd)
+    with Job.run(program, 2, cwd, extra=["--save-options", "compress=shuffle-lz4"]) as job:
+        job.wait_until(lambda: len(job.lines()) >= 5, "five lines")
+        job.checkpoint()
+        job.kill_ranks()
+    with Job.restart(cwd, mpi="mpich", extra=["--mapped", "--save-options", "incremental", "--keep", "1"]) as job:
+        job.wait_until(lambda: call("status", "--job", job.name).returncode == 0, "the job")
+        job.checkpoint()
+        job.wait_until(lambda: len(job.lines()) >= 3, "lines")
+        job.checkpoint()
+        check("read before the program goes on" not in job.errors(), job.errors())
+        job.kill_ranks()
+    check(call("verify", "--ckpt-dir", "ckpt", cwd=cwd).returncode == 0, "verify")
+    with Job.restart(cwd, extra=["--mapped"]) as job:
+        lines = job.finish()
+    check(lines and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
+
+
+def mapped_damaged(cwd):
+    """A block whose checksum is wrong is never used: the rank ends with one line that names file and offset."""
+    with Job.run(LONG, 2, cwd) as job:
+        job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
+        job.checkpoint("--stop")
+        job.end()
+    path = cwd / "ckpt" / "gen-000001" / "rank-000001.img"
+    with open(path, "r+b") as image:
+        size = os.path.getsize(path)
+        for at in range(size // 2, size // 2 + (8 << 20), 1 << 20):  # some blocks of its large array
+            image.seek(at)
+            byte = image.read(1)[0]
+            image.seek(at)
+            image.write(bytes([byte ^ 1]))
+    with Job.restart(cwd, extra=["--mapped"]) as job:
+        code = job.end()
+        said = [line for line in job.errors().splitlines() if "rank-000001.img is damaged: checksum" in line]
+    check(code not in (0, 85) and len(said) == 1 and "offset" in said[0], f"{code}: {job.errors()}")
+    print("  ", said[0])
+
+
 CASES = {function.__name__: function for function in (ways, forked_goes_on, forked_child_dies, rank_dies_while_forked,
-                                                      busy, incremental)}
+                                                      busy, incremental, mapped, mapped_damaged)}
 
 
 def run(name):
