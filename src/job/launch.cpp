@@ -283,6 +283,8 @@ pid_t start(const LaunchPlan& plan) {
         // user knows better.
         ::setenv("OMPI_MCA_mpi_leave_pinned", "0", 0);
         ::setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
+        // Open MPI 4.1's window component ucx takes every window and, without RDMA adapters, fails to make it.
+        if (::access("/sys/class/infiniband", F_OK) != 0) ::setenv("OMPI_MCA_osc", "^ucx", 0);
         // UCX patches memory functions of the whole process, and reads these before main.
         ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 0);
         ::setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);

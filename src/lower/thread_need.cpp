@@ -23,8 +23,10 @@ bool mentions_threads(const std::string& path) {
         auto size = static_cast<size_t>(st.st_size);
         void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (data != MAP_FAILED) {
-            found =
-                ::memmem(data, size, "MPI_Init_thread", 15) || ::memmem(data, size, "mpi_init_thread", 15);
+            // A session gets the level that the library has, unless a hint says otherwise.
+            for (const char* name :
+                 {"MPI_Init_thread", "mpi_init_thread", "MPI_Session_init", "mpi_session_init"})
+                if ((found = ::memmem(data, size, name, std::strlen(name)) != nullptr)) break;
             ::munmap(data, size);
         }
     }

@@ -156,6 +156,7 @@ void case_file_properties(void) {
     MPI_File_get_atomicity(file, &n);
     MPI_File_preallocate(file, 100);
     MPI_File_get_size(file, &at);
+    PMPI_Barrier(WORLD);
     MPI_File_set_size(file, 40);
     MPI_File_get_size(file, &at);
     MPI_File_get_type_extent(file, MPI_DOUBLE, &extent);

@@ -344,4 +344,40 @@ void held_persistent(void) {
     use_comm(&again);
     hash_bytes(&d, sizeof d);
 }
+
+/* A program of the sessions model only: no MPI_Init. Says itself whether it is right. */
+void sessions_only(void) {
+    MPI_Session session, second;
+    MPI_Group group, odd, even;
+    MPI_Comm comm, inter;
+    int flag, sum, n, range[1][3] = {{0, 0, 2}}, other[1][3] = {{1, 0, 2}};
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Group_rank(group, &rank);
+    MPI_Group_size(group, &size);
+    MPI_Comm_create_from_group(group, "all", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    range[0][1] = other[0][1] = size - 1;
+    MPI_Group_range_incl(group, 1, range, &even);
+    MPI_Group_range_incl(group, 1, other, &odd);
+    MPI_Intercomm_create_from_groups(rank % 2 ? odd : even, 0, rank % 2 ? even : odd, 0, "between",
+                                     MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &inter);
+    MPI_Barrier(comm);
+    hold_here(rank == 0);
+    MPI_Initialized(&flag);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Comm_remote_size(inter, &n);
+    flag = !flag && sum == size * (size - 1) / 2 && n == size / 2;
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, inter);
+    flag = flag && sum == size / 2 * (size / 2 - 1) + (rank % 2 ? 0 : size / 2);
+    MPI_Group_size(odd, &n);
+    flag = flag && n == size / 2;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &second);
+    MPI_Session_finalize(&second);
+    MPI_Allreduce(&flag, &n, 1, MPI_INT, MPI_MIN, comm);
+    if (rank == 0) printf("sessions_only: %s\n", n ? "right" : "wrong");
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&comm);
+    MPI_Group_free(&odd), MPI_Group_free(&even), MPI_Group_free(&group);
+    MPI_Session_finalize(&session);
+}
 #endif

@@ -15,5 +15,6 @@ void held_windows(void);
 void held_files(void);
 #ifndef OPEN_MPI
 void held_persistent(void);
+void sessions_only(void);
 #endif
 #endif

@@ -881,6 +881,7 @@ static const struct {
     {"held_files", held_files},
 #ifndef OPEN_MPI
     {"held_persistent", held_persistent},
+    {"sessions_only", sessions_only},
 #endif
 };
 
@@ -889,6 +890,15 @@ int main(int argc, char **argv) {
     rec_constants();
 #endif
     if (argc > 1 && strcmp(argv[1], "before_init") == 0 && rank_before_init() % 2 != 0) hold_here(0);
+#ifndef OPEN_MPI
+    if (argc > 1 && strcmp(argv[1], "sessions_only") == 0) {
+        sessions_only();
+#ifdef RECORDER_H
+        rec_write(getenv("RECORD_PREFIX"), atoi(getenv("PMI_RANK")));
+#endif
+        return 0;
+    }
+#endif
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -60,11 +60,6 @@ bool stop_here(split::ThreadRecord* record) noexcept {
     return true;
 }
 
-// Sessions have no error handlers of their own here; the objects room may say otherwise.
-__attribute__((weak)) int raise_on(mpi::Session, int rc, const char* function) noexcept {
-    return raise_default(rc, function);
-}
-
 bool Call::stop_point() noexcept { return stop_here(record_); }
 
 void Call::enter_frozen() noexcept { stop_point(); }

@@ -3,6 +3,7 @@
 
 #include "front/core/bridge.h"
 #include "front/objects/api.h"
+#include "front/objects/session.h"
 
 namespace fermata::front {
 
@@ -44,25 +45,8 @@ constexpr int kBadHandler = FM_ERR_ARG;
     __builtin_trap();
 }
 
-// Runs a handler on an error; returns what the application's call returns.
-int handle(ErrhandlerObject* handler, uint32_t object, int code, const char* function) {
-    switch (handler->does) {
-        case ErrhandlerObject::Does::returns: return code;
-        case ErrhandlerObject::Does::aborts_all:
-        case ErrhandlerObject::Does::aborts: end_job(code, function);
-        case ErrhandlerObject::Does::calls: break;
-    }
-    if (handler->adapter == nullptr) end_job(code, function);  // before MPI_Init there are no handlers
-    int told = code;
-    // The handler may free itself or the object it belongs to.
-    errhandler_ref(handler);
-    handler->adapter(handler->function, object, &told, function);
-    errhandler_unref(handler);
-    return code;
-}
-
-// Who hears of errors without an object: MPI-4.0 says MPI_COMM_SELF, MPI-3.1 says MPI_COMM_WORLD. Serve programs of
-// both: SELF's handler if the program changed it, else WORLD's.
+// Who hears of errors without an object: MPI-4.0 says MPI_COMM_SELF, MPI-3.1 says MPI_COMM_WORLD. Serve
+// programs of both: SELF's handler if the program changed it, else WORLD's.
 ErrhandlerObject* default_handler(uint32_t* object) {
     CommObject& chosen = comm_self.errhandler != &errors_are_fatal ? comm_self : comm_world;
     *object = chosen.handle;
@@ -92,28 +76,47 @@ void replace(ErrhandlerObject** slot, ErrhandlerObject* with) {
 
 }  // namespace
 
+int handle_error(ErrhandlerObject* handler, uint32_t object, int code, const char* function) noexcept {
+    switch (handler->does) {
+        case ErrhandlerObject::Does::returns:
+            return code;
+        case ErrhandlerObject::Does::aborts_all:
+        case ErrhandlerObject::Does::aborts:
+            end_job(code, function);
+        case ErrhandlerObject::Does::calls:
+            break;
+    }
+    if (handler->adapter == nullptr) end_job(code, function);  // before MPI_Init there are no handlers
+    int told = code;
+    // The handler may free itself or the object it belongs to.
+    errhandler_ref(handler);
+    handler->adapter(handler->function, object, &told, function);
+    errhandler_unref(handler);
+    return code;
+}
+
 int raise_default(int rc, const char* function) noexcept {
     uint32_t object;
     ErrhandlerObject* handler = default_handler(&object);
-    return handle(handler, object, rc, function);
+    return handle_error(handler, object, rc, function);
 }
 
 int raise_on(Comm comm, int rc, const char* function) noexcept {
     CommObject* object = find(comm);
     if (object == nullptr || object->errhandler == nullptr) return raise_default(rc, function);
-    return handle(object->errhandler, object->handle, rc, function);
+    return handle_error(object->errhandler, object->handle, rc, function);
 }
 
 int raise_on(Win win, int rc, const char* function) noexcept {
     WinObject* object = find(win);
     if (object == nullptr) return raise_default(rc, function);
-    return handle(object->errhandler, object->handle, rc, function);
+    return handle_error(object->errhandler, object->handle, rc, function);
 }
 
 int raise_on(File file, int rc, const char* function) noexcept {
     FileObject* object = find(file);
-    if (object == nullptr) return handle(file_null_errhandler, word_of(FM_FILE_NULL), rc, function);
-    return handle(object->errhandler, object->handle, rc, function);
+    if (object == nullptr) return handle_error(file_null_errhandler, word_of(FM_FILE_NULL), rc, function);
+    return handle_error(object->errhandler, object->handle, rc, function);
 }
 
 extern "C" {
@@ -225,6 +228,31 @@ int fm_File_call_errhandler(File fh, int errorcode) {
     if (object == nullptr && fh != FM_FILE_NULL) return call.finish(fh, FM_ERR_FILE);
     ErrhandlerObject* handler = object != nullptr ? object->errhandler : file_null_errhandler;
     if (handler->does != ErrhandlerObject::Does::returns) call.finish(fh, errorcode);
+    return FM_SUCCESS;
+}
+
+int fm_Session_set_errhandler(Session session, Errhandler errhandler) {
+    Call call("MPI_Session_set_errhandler");
+    SessionObject* object = find(session);
+    ErrhandlerObject* handler = find(errhandler);
+    if (object == nullptr) return call.finish(session, FM_ERR_SESSION);
+    if (!suits(handler, Kind::session)) return call.finish(session, kBadHandler);
+    replace(&object->errhandler, handler);
+    return FM_SUCCESS;
+}
+int fm_Session_get_errhandler(Session session, Errhandler* errhandler) {
+    Call call("MPI_Session_get_errhandler");
+    SessionObject* object = find(session);
+    if (object == nullptr) return call.finish(session, FM_ERR_SESSION);
+    errhandler_ref(object->errhandler);
+    *errhandler = Errhandler{object->errhandler->handle};
+    return FM_SUCCESS;
+}
+int fm_Session_call_errhandler(Session session, int errorcode) {
+    Call call("MPI_Session_call_errhandler");
+    SessionObject* object = find(session);
+    if (object == nullptr) return call.finish(session, FM_ERR_SESSION);
+    if (object->errhandler->does != ErrhandlerObject::Does::returns) call.finish(session, errorcode);
     return FM_SUCCESS;
 }
 

@@ -25,6 +25,8 @@ int last_used_code() noexcept;  // MPI_LASTUSEDCODE
 // Every holder (handle, communicator, window, file) has a reference; predefined ones are not counted.
 void errhandler_ref(ErrhandlerObject* handler) noexcept;
 void errhandler_unref(ErrhandlerObject* handler) noexcept;
+// Runs a handler on an error of `object`; returns what the application's call returns.
+int handle_error(ErrhandlerObject* handler, uint32_t object, int code, const char* function) noexcept;
 extern ErrhandlerObject errors_are_fatal, errors_abort, errors_return;
 
 // Default handler of new files: the one of MPI_FILE_NULL (MPI-4.0 14.7).

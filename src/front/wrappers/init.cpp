@@ -7,26 +7,41 @@
 #include "front/objects/api.h"
 #include "front/objects/comm_create.h"
 #include "front/objects/objects.h"
+#include "front/objects/session.h"
 #include "front/p2p/engine.h"
 
 namespace fermata::front {
 namespace {
 
-int initialize(Call& call, int required, int* provided) noexcept {
-    if (front.life != Life::before) return FM_ERR_OTHER;
-    if (required < FM_THREAD_SINGLE || required > FM_THREAD_MULTIPLE) return FM_ERR_ARG;
+// What the application did with MPI_Init and MPI_Finalize. `front.life` is the library's: sessions start it,
+// too, and it ends with the last of both.
+enum class World : uint32_t { not_yet, running, finalized };
+World world = World::not_yet;
+uint32_t open_sessions = 0;
+SpinLock sessions_lock;
+
+void start(Call& call, int level) noexcept {
     note_record(call.record());
     // The lower half may have more than was asked for; less only if the library was built so. The agent needs
     // its own turn in the library, so the lower half asks for serialized at least whatever the application
     // wants.
-    front.thread_level = required < front.library_level ? required : front.library_level;
-    if (front.thread_level >= FM_THREAD_MULTIPLE) {
+    level = level < front.library_level ? level : front.library_level;
+    if (front.life == Life::before || level > front.thread_level) front.thread_level = level;
+    if (front.thread_level >= FM_THREAD_MULTIPLE && front.threads == 0) {
         front.threads = 1;
         front.clock->set_thread_multiple(true);
     }
+    if (front.life != Life::before) return;
     front.main_fs = split::read_fs();
     objects_start();
     front.life = Life::running;
+}
+
+int initialize(Call& call, int required, int* provided) noexcept {
+    if (world != World::not_yet || front.life == Life::finalized) return FM_ERR_OTHER;
+    if (required < FM_THREAD_SINGLE || required > FM_THREAD_MULTIPLE) return FM_ERR_ARG;
+    start(call, required);
+    world = World::running;
     if (provided != nullptr) *provided = front.thread_level;
     return 0;
 }
@@ -77,11 +92,24 @@ void finish() noexcept {
     bridge()->finish_mpi();
 }
 
+// The end of the library, when neither MPI_Finalize nor a session is to come any more.
+void end(Call& call) noexcept {
+    wait_for_all(call);
+    farewells(call);
+    front.life = Life::finalized;
+    finish();
+}
+
 // A program that never used MPI: the real library has been initialised all the same, and launchers take an
 // exit without MPI_Finalize for a crash. One that used it and did not finalize is left to the launcher, as
-// natively.
+// natively. One that used sessions only may have opened another one until now.
 __attribute__((destructor(101))) void end_of_program() {
-    if (fermata_upper.bridge == nullptr || front.life != Life::before) return;
+    if (fermata_upper.bridge == nullptr) return;
+    if (front.life == Life::running && world == World::not_yet && open_sessions == 0) {
+        Call call("exit");
+        return end(call);
+    }
+    if (front.life != Life::before) return;
     Call call("exit");
     front.life = Life::finalized;
     finish();
@@ -102,12 +130,12 @@ int fm_Init_thread(int*, char***, int required, int* provided) {
 }
 
 int fm_Initialized(int* flag) {
-    *flag = front.life != Life::before ? 1 : 0;
+    *flag = world != World::not_yet ? 1 : 0;
     return 0;
 }
 
 int fm_Finalized(int* flag) {
-    *flag = front.life == Life::finalized ? 1 : 0;
+    *flag = world == World::finalized ? 1 : 0;
     return 0;
 }
 
@@ -122,17 +150,50 @@ int fm_Is_thread_main(int* flag) {
 }
 
 int fm_Finalize() {
-    if (front.life != Life::running) {
+    if (world != World::running) {
         Call call("MPI_Finalize");
         return call.finish(FM_ERR_OTHER);
     }
     // Callbacks of the application: not inside a call of ours.
     objects_finalize();
     Call call("MPI_Finalize");
-    wait_for_all(call);
-    farewells(call);
-    front.life = Life::finalized;
-    finish();
+    world = World::finalized;
+    if (open_sessions == 0) end(call);
+    return 0;
+}
+
+int fm_Session_init(Info info, Errhandler errhandler, Session* session) {
+    Call call("MPI_Session_init");
+    *session = FM_SESSION_NULL;
+    if (front.life == Life::finalized) return call.finish(FM_ERR_OTHER);
+    if (front.life == Life::before) start(call, front.library_level);  // no handles before
+    ErrhandlerObject* handler = find(errhandler);
+    if (handler == nullptr) return call.finish(FM_ERR_ARG);
+    start(call, level_named(info, front.thread_level));
+    auto* made = fm_new<SessionObject>();
+    errhandler_ref(made->errhandler = handler);
+    made->thread_level = level_named(info, front.thread_level);
+    if (made->thread_level > front.thread_level) made->thread_level = front.thread_level;
+    *session = Session{give_handle(made)};
+    SpinGuard guard(sessions_lock);
+    open_sessions++;
+    return 0;
+}
+
+int fm_Session_finalize(Session* session) {
+    Call call("MPI_Session_finalize");
+    SessionObject* object = find(*session);
+    if (object == nullptr) return call.finish(*session, FM_ERR_SESSION);
+    take_handle(object);
+    errhandler_unref(object->errhandler);
+    fm_delete(object);
+    *session = FM_SESSION_NULL;
+    bool last;
+    {
+        SpinGuard guard(sessions_lock);
+        last = --open_sessions == 0;
+    }
+    if (last && world == World::finalized) end(call);
     return 0;
 }
 
