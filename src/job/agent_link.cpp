@@ -96,6 +96,7 @@ AgentConfig AgentConfig::from_environment() {
     c.generation = env("FERMATA_GENERATION");
     c.protocol = env("FERMATA_PROTOCOL");
     c.front_dir = env("FERMATA_FRONT_DIR");
+    c.input = env("FERMATA_INPUT");
     c.node = env("FERMATA_NODE");
     c.mapped = env("FERMATA_MAPPED") == "1";
     c.restarts = static_cast<uint32_t>(std::strtoul(env("FERMATA_RESTARTS").c_str(), nullptr, 10));
@@ -111,7 +112,7 @@ void AgentConfig::forget_environment() {
     for (const char* name :
          {"FERMATA_JOB", "FERMATA_JOB_ID", "FERMATA_RUN_DIR", "FERMATA_ROOT", "FERMATA_KEY", "FERMATA_NODED",
           "FERMATA_CKPT_DIR", "FERMATA_RESTORE", "FERMATA_GENERATION", "FERMATA_PROTOCOL",
-          "FERMATA_FRONT_DIR", "FERMATA_NODE", "FERMATA_MAPPED", "FERMATA_RESTARTS"})
+          "FERMATA_FRONT_DIR", "FERMATA_INPUT", "FERMATA_NODE", "FERMATA_MAPPED", "FERMATA_RESTARTS"})
         ::unsetenv(name);
 }
 

@@ -40,6 +40,7 @@ struct AgentConfig {
     std::string node;        // FERMATA_NODE or the host's name: tests give several "nodes" to one machine
     std::string front_dir;   // FERMATA_FRONT_DIR: folder of the fronts
     bool mapped = false;     // FERMATA_MAPPED: the program goes on before its memory is read
+    std::string input;       // FERMATA_INPUT: the file that is standard input (input.h), for rank 0; or empty
     uint32_t restarts = 0;   // FERMATA_RESTARTS: how many restarts lie behind this process
 
     static AgentConfig from_environment();

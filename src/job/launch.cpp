@@ -274,6 +274,11 @@ pid_t start(const LaunchPlan& plan) {
         // A supervisor that is killed takes its job with it.
         ::prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (::getppid() != parent) ::_exit(1);
+        if (plan.no_input) {
+            int null = ::open("/dev/null", O_RDONLY);
+            ::dup2(null, 0);
+            if (null > 0) ::close(null);
+        }
         for (auto& [name, value] : plan.environment) ::setenv(name.c_str(), value.c_str(), 1);
         if (::geteuid() == 0) {
             ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);

@@ -38,6 +38,7 @@ struct LaunchPlan {
     std::string mpiexec_args;
     std::vector<std::string> program;                // with arguments; empty at a restart
     std::map<std::string, std::string> environment;  // FERMATA_…, for every rank
+    bool no_input = false;                           // the launcher has none to hand on: rank 0 opens it itself
 };
 // The launcher's command line.
 std::vector<std::string> command_of(const LaunchPlan& plan);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "image/image.h"
+#include "job/input.h"
 #include "job/launch.h"
 #include "job/local_socket.h"
 #include "job/run_dir.h"
@@ -125,6 +126,13 @@ int submit(const Submission& what) {
         {"FERMATA_MAPPED", options.mapped ? "1" : "0"},
         {"FERMATA_RESTARTS", std::to_string(what.restarts)},
     };
+    // Unless the launcher is told who shall get it.
+    std::optional<InputFile> input;
+    if (!what.from && options.mpiexec_args.find("stdin") == std::string::npos) input = InputFile::behind(0);
+    if (input) {
+        plan.environment["FERMATA_INPUT"] = input->encoded();
+        plan.no_input = true;
+    }
     int code = root.watch(start(plan));
     sweep(base);  // what a node daemon left that was killed
     return code;

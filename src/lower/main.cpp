@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "job/input.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
 #include "lower/rank_image.h"
@@ -91,6 +92,11 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     the_bridge()->protocol = ::strdup(config.protocol.c_str());  // for the life of the process
     threads::create_table();
     split::process::note_inherited();
+    if (facts.rank == 0 && !config.input.empty()) {
+        auto input = job::InputFile::decoded(config.input);
+        if (!input) fail("FERMATA_INPUT is damaged: {}", config.input);
+        input->become_standard_input();
+    }
     threads::install_stop_handler();
     Agent::start({config, facts, check.binary, job_number(config.job_id), nullptr}, std::move(link));
     job::AgentConfig::forget_environment();

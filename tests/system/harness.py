@@ -60,13 +60,13 @@ def call(*arguments, timeout=PATIENCE, cwd=None, env=None):
         raise Failure(f"{' '.join(words)} did not end in {timeout} s; stderr: {error.stderr}") from error
 
 
-def native(program, ranks, mpi, cwd, env=None):
+def native(program, ranks, mpi, cwd, env=None, stdin=subprocess.DEVNULL):
     """The undisturbed run: its standard output as lines."""
     words = [f"mpiexec.{mpi}", "-n", str(ranks)]
     if mpi == "openmpi":
         words += ["--oversubscribe", "--bind-to", "none"]
     done = subprocess.run(words + [str(word) for word in program], capture_output=True, text=True, timeout=PATIENCE,
-                          cwd=cwd, stdin=subprocess.DEVNULL, env=env)
+                          cwd=cwd, stdin=stdin, env=env)
     check(done.returncode == 0, f"native run failed: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     return done.stdout.splitlines()
 
@@ -76,7 +76,7 @@ class Job:
 
     count = 0
 
-    def __init__(self, words, cwd, name=None, env=None):
+    def __init__(self, words, cwd, name=None, env=None, stdin=subprocess.DEVNULL):
         Job.count += 1
         self.name = name or f"t{os.getpid()}-{Job.count}"
         self.out_path = pathlib.Path(cwd) / f"{self.name}.out"
@@ -84,11 +84,12 @@ class Job:
         verb, *rest = [str(word) for word in words]
         with open(self.out_path, "w") as out, open(self.err_path, "w") as err:
             self.process = subprocess.Popen([str(FERMATA), verb, "--job", self.name, *rest], stdout=out, stderr=err,
-                                            stdin=subprocess.DEVNULL, cwd=cwd, env=env)
+                                            stdin=stdin, cwd=cwd, env=env)
 
     @staticmethod
-    def run(program, ranks, cwd, mpi="auto", ckpt="ckpt", extra=(), env=None):
-        return Job(["run", "-n", ranks, "--mpi", mpi, "--ckpt-dir", ckpt, *extra, "--", *program], cwd, env=env)
+    def run(program, ranks, cwd, mpi="auto", ckpt="ckpt", extra=(), env=None, stdin=subprocess.DEVNULL):
+        return Job(["run", "-n", ranks, "--mpi", mpi, "--ckpt-dir", ckpt, *extra, "--", *program], cwd, env=env,
+                   stdin=stdin)
 
     @staticmethod
     def restart(cwd, mpi="auto", ckpt="ckpt", generation="latest", extra=(), env=None):

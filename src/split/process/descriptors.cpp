@@ -9,6 +9,7 @@
 #include "split/fds/descriptors.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/kcmp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -314,8 +315,16 @@ bool everywhere(const std::string& path) {
 
 Json capture_one(const Entry& entry, Json& contents, Json& pipes, Lines& warnings) {
     for (int i = 0; i < 3; ++i)
-        if (g_inherited[i] >= 0 && same_description(entry.fd, g_inherited[i]))
+        if (g_inherited[i] >= 0 && same_description(entry.fd, g_inherited[i])) {
+            int unread = 0;
+            if (i == 0 && ioctl(entry.fd, FIONREAD, &unread) == 0 && unread > 0 && entry.fd == 0)
+                warnings.push_back(
+                    fmt::format("{} bytes of standard input that the program has not read yet are not in the "
+                                "image: give input as a "
+                                "file (fermata run … < FILE)",
+                                unread));
             return {{"kind", "inherited"}, {"number", i}};
+        }
     switch (entry.status.st_mode & S_IFMT) {
         case S_IFREG:
             return capture_regular(entry, contents, warnings);
