@@ -40,6 +40,13 @@ int list(const StoreOptions& options);
 int verify(const StoreOptions& options);
 int inspect(const StoreOptions& options);
 
+struct CompactOptions {
+    StoreOptions store;
+    std::string save_options;
+    unsigned keep = 0;  // afterwards; 0 = all
+};
+int compact(const CompactOptions& options);
+
 int doctor(bool json);
 // `fermata run --check`: what a program needs, and whether this installation has it.
 int check_program(const std::string& program, bool json);

@@ -1,4 +1,8 @@
 // Commands that read a checkpoint directory.
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +23,24 @@ void print(const json& j) {
     std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
 }
 
+const char* kind_of(const store::Manifest& m) { return m.needs.empty() ? "full" : "delta"; }
+
+// Seconds since it was committed (compacting it later does not make it younger).
+int64_t age_of(const store::GenerationInfo& info) {
+    struct tm local {};
+    local.tm_isdst = -1;
+    if (!::strptime(info.manifest->created.c_str(), "%Y-%m-%d %H:%M:%S", &local)) return 0;
+    return std::max<int64_t>(0, ::time(nullptr) - ::mktime(&local));
+}
+
+// 75 -> "1 min", as people say it.
+std::string age_text(int64_t seconds) {
+    if (seconds < 60) return fmt::format("{} s", seconds);
+    if (seconds < 3600) return fmt::format("{} min", seconds / 60);
+    if (seconds < 2 * 86400) return fmt::format("{} h", seconds / 3600);
+    return fmt::format("{} d", seconds / 86400);
+}
+
 json summary(const store::GenerationInfo& info) {
     json j = {{"generation", store::generation_name(info.number)}, {"directory", info.directory}};
     if (!info.manifest) {
@@ -34,6 +56,10 @@ json summary(const store::GenerationInfo& info) {
     j["command"] = m.command;
     j["ranks"] = m.images.size();
     j["bytes"] = m.bytes();
+    j["level"] = m.level;
+    j["kind"] = kind_of(m);
+    j["age"] = age_of(info);
+    j["seconds"] = m.seconds();
     j["phases"] = m.phases;
     j["needs"] = m.needs;
     return j;
@@ -50,6 +76,11 @@ std::string damage_of(const store::GenerationInfo& info) {
             if (reader.summary().checksum.hex() != entry.checksum)
                 return fmt::format("{}/{} is not the image that the manifest names", info.directory,
                                    entry.file);
+            const std::vector<uint32_t>& needs = info.manifest->needs;
+            for (const image::Source& source : reader.sources())
+                if (std::count(needs.begin(), needs.end(), source.generation) == 0)
+                    return fmt::format("{}/{} refers to generation {}, of which the manifest says nothing",
+                                       info.directory, entry.file, source.generation);
             reader.verify();
         } catch (const Error& error) {
             return error.what();
@@ -93,9 +124,10 @@ int list(const StoreOptions& options) {
             all.push_back(summary(info));
         } else if (info.manifest) {
             const store::Manifest& m = *info.manifest;
-            std::printf("%s  %s  %zu ranks  %10s  %-5s  %-7s  %s\n", store::generation_name(info.number).c_str(),
-                        m.created.c_str(), m.images.size(), human_size(m.bytes()).c_str(),
-                        m.needs.empty() ? "full" : "delta", m.mpi.c_str(), command_line(m).c_str());
+            std::printf("%s  %s  %6s old  %zu ranks  %10s  %-5s  %s  %.3f s  %-7s  %s\n",
+                        store::generation_name(info.number).c_str(), m.created.c_str(),
+                        age_text(age_of(info)).c_str(), m.images.size(), human_size(m.bytes()).c_str(),
+                        kind_of(m), m.level.c_str(), m.seconds(), m.mpi.c_str(), command_line(m).c_str());
         } else {
             std::printf("%s  %s\n", store::generation_name(info.number).c_str(),
                         info.damage.empty() ? "incomplete" : ("damaged: " + info.damage).c_str());
@@ -181,6 +213,29 @@ int inspect(const StoreOptions& options) {
                             human_size(r["size"].get<uint64_t>()).c_str(),
                             r["name"].get<std::string>().c_str());
     }
+    return 0;
+}
+
+int compact(const CompactOptions& options) {
+    store::Store store = store::Store::for_reading(options.store.ckpt_dir);
+    store.lock(fmt::format("fermata compact, process {}", ::getpid()));
+    store::GenerationInfo before = store.choose(options.store.generation, false);
+    bool changed = store.compact(before.number, image::parse_write_options(options.save_options));
+    if (options.keep > 0) store.retain(options.keep);
+    store::GenerationInfo after = store.choose(before.number, false);
+    if (options.store.json)
+        print({{"generation", store::generation_name(after.number)},
+               {"changed", changed},
+               {"bytes_before", before.manifest->bytes()},
+               {"bytes", after.manifest->bytes()},
+               {"needed", before.manifest->needs}});
+    else if (changed)
+        std::printf("%s stands alone: %s; it was %s and needed %zu earlier generations\n",
+                    store::generation_name(after.number).c_str(), human_size(after.manifest->bytes()).c_str(),
+                    human_size(before.manifest->bytes()).c_str(), before.manifest->needs.size());
+    else
+        std::printf("%s stands alone already: %s\n", store::generation_name(after.number).c_str(),
+                    human_size(after.manifest->bytes()).c_str());
     return 0;
 }
 

@@ -22,6 +22,15 @@ std::optional<uint32_t> parse_generation(const std::string& text) {
     return number;
 }
 
+unsigned parse_keep(const std::string& text) {
+    if (text == "all") return 0;
+    unsigned keep = 0;
+    auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), keep);
+    if (error != std::errc{} || at != text.data() + text.size() || keep == 0)
+        throw Error(fmt::format("--keep takes a number or 'all', not '{}'", text), ExitCode::usage);
+    return keep;
+}
+
 double parse_interval(const std::string& text) {
     if (text.empty()) return 0;
     if (text == "auto") return -1;
@@ -64,15 +73,7 @@ void finish_submit_options(job::SubmitOptions& o, const Texts& t) {
     if (!t.walltime.empty()) o.walltime = parse_duration(t.walltime, "--walltime");
     if (!t.start.empty()) o.limits.start = parse_duration(t.start, "--start-timeout");
     if (!t.mtbf.empty()) o.mtbf = parse_duration(t.mtbf, "--mtbf");
-    if (t.keep == "all") {
-        o.keep = 0;
-    } else if (!t.keep.empty()) {
-        unsigned keep = 0;
-        auto [at, error] = std::from_chars(t.keep.data(), t.keep.data() + t.keep.size(), keep);
-        if (error != std::errc{} || at != t.keep.data() + t.keep.size() || keep == 0)
-            throw Error(fmt::format("--keep takes a number or 'all', not '{}'", t.keep), ExitCode::usage);
-        o.keep = keep;
-    }
+    if (!t.keep.empty()) o.keep = parse_keep(t.keep);
     o.generation = parse_generation(t.generation);
 }
 
@@ -142,6 +143,12 @@ int parse_and_run(int argc, char** argv) {
     inspect->add_option("--generation", texts.generation, "number of the generation, or latest");
     inspect->add_flag("--regions", store.regions, "list the memory regions of every image");
 
+    CLI::App* compact = add_store("compact", "make a generation that refers to earlier ones stand alone");
+    compact->add_option("--generation", texts.generation, "number of the generation, or latest");
+    compact->add_option("--keep", texts.keep,
+                        "afterwards keep only so many complete generations (default: all)");
+    compact->add_option("--save-options", submit.save_options, "words for the writer of images");
+
     CLI::App* doctor = app.add_subcommand("doctor", "what this machine has of what Fermata needs");
     doctor->add_flag("--json", json, "answer as JSON");
 
@@ -194,6 +201,8 @@ int parse_and_run(int argc, char** argv) {
     if (*list) return cli::list(store);
     if (*verify) return cli::verify(store);
     if (*inspect) return cli::inspect(store);
+    if (*compact)
+        return cli::compact({store, submit.save_options, texts.keep.empty() ? 0 : parse_keep(texts.keep)});
     return cli::doctor(json);
 }
 

@@ -71,7 +71,7 @@ Outcome Root::checkpoint(const Request& request) {
         drain(end);
 
         enter("suspend");
-        double going_on = save(request);
+        double going_on = save(request, request.timeout > 0 ? end : now_s() + settings_.limits.save);
 
         leave_phase();
         store::Manifest contents = manifest();  // with the times of all phases so far
@@ -138,13 +138,12 @@ void Root::drain(double end) {
 }
 
 // When the job went on before all was written (with forked writers), else 0.
-double Root::save(const Request& request) {
+double Root::save(const Request& request, double end) {
     auto all = static_cast<uint32_t>(size_);
     std::string options = settings_.save_options;
     double going_on = 0;
     bool forked = !request.stop && options.find("forked") != std::string::npos;
     if (request.stop && options.find("forked") != std::string::npos) options.erase(options.find("forked"), 6);
-    double end = now_s() + settings_.limits.save;
     auto check = [&] {
         if (!heard_.save_error.empty()) throw Abandoned{heard_.save_error};
     };

@@ -26,8 +26,8 @@ namespace fermata::job {
 // Seconds. A phase that takes longer is given up with a diagnosis; the job goes on.
 struct Limits {
     double start = 600;       // until every rank of the job runs (its image is loaded); 0 = no limit
-    double checkpoint = 600;  // request .. drain together, unless the request says otherwise
-    double save = 3600;
+    double checkpoint = 600;  // request .. drain together
+    double save = 3600;       // a request's own time is for both
     double resume = 60;
     double grace = 30;  // SIGTERM: request .. commit
 };
@@ -114,7 +114,7 @@ class Root {
     template <class Done>
     void until(Done done, double end, const char* what);
     void drain(double end);
-    double save(const Request& request);
+    double save(const Request& request, double end);
     store::Manifest manifest() const;
     void take_back(const std::string& why);
     std::string diagnose();

@@ -40,6 +40,12 @@ uint64_t Manifest::bytes() const {
     return sum;
 }
 
+double Manifest::seconds() const {
+    double sum = 0;
+    for (auto& [name, seconds] : phases) sum += seconds;
+    return sum;
+}
+
 std::string to_text(const Manifest& m) {
     nlohmann::ordered_json images = nlohmann::ordered_json::array();
     for (const ImageEntry& image : m.images)
@@ -52,6 +58,7 @@ std::string to_text(const Manifest& m) {
                                    {"job_name", m.job_name},
                                    {"generation", m.generation},
                                    {"created", m.created},
+                                   {"level", m.level},
                                    {"mpi", m.mpi},
                                    {"command", m.command},
                                    {"phases", m.phases},
@@ -78,6 +85,7 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
         m.job_name = json.at("job_name");
         m.generation = number<uint32_t>(json.at("generation"), path, "generation");
         m.created = json.at("created");
+        m.level = json.value("level", "files");
         m.mpi = json.at("mpi");
         m.command = json.at("command").get<std::vector<std::string>>();
         m.phases = json.at("phases").get<std::map<std::string, double>>();

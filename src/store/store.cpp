@@ -17,7 +17,6 @@ namespace fermata::store {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kManifest = "manifest.json";
 constexpr const char* kPrefix = "gen-";
 
 std::optional<uint32_t> number_of(const std::string& name) {
@@ -162,6 +161,10 @@ GenerationInfo Store::begin() {
 void Store::sweep(uint32_t below) const {
     for (const GenerationInfo& info : list())
         if (info.number < below && !info.manifest && info.damage.empty()) remove(info);
+    for (const auto& entry : fs::directory_iterator(directory_)) {
+        std::error_code ignored;
+        if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path(), ignored);
+    }
 }
 
 // False when its manifest could not be removed: then it is all still there.

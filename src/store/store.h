@@ -16,6 +16,9 @@
 namespace fermata::store {
 
 inline constexpr int kManifestVersion = 2;
+inline constexpr const char* kManifest = "manifest.json";
+// Before the name of a generation: its directory while it is being compacted.
+inline constexpr const char* kUnfinished = ".compact-";
 
 struct ImageEntry {
     uint32_t rank = 0;
@@ -30,10 +33,12 @@ struct Manifest {
     std::string job_name;
     uint32_t generation = 0;
     std::string created;                   // "2026-11-21 16:00:00"
+    std::string level = "files";           // where it is kept
     std::string mpi;                       // "openmpi" or "mpich": what the job ran on
     std::vector<std::string> command;      // program and arguments
     std::vector<ImageEntry> images;        // by rank
     std::map<std::string, double> phases;  // seconds
+    double seconds() const;                // all of them
     std::vector<uint32_t> needs;           // earlier generations whose images these refer to
     uint64_t bytes() const;
 };
@@ -77,6 +82,12 @@ class Store {
     // Removes all but the newest `keep` complete generations and those that they need, and uncommitted ones
     // older than the newest complete one.
     void retain(unsigned keep);
+
+    // Makes a complete generation stand alone: false when it does so already. Everything is read and
+    // compared, one rank at a time in memory, and written beside the old files, whose place the new ones then
+    // take in one step. Throws, with the generation as it was, when another one refers to it, space is short
+    // or anything is damaged.
+    bool compact(uint32_t number, const image::WriteOptions& how);
 
   private:
     explicit Store(std::string directory) : directory_(std::move(directory)) {}

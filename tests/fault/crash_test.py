@@ -5,7 +5,8 @@ is not there, and the last good one must be untouched.
 
     crash_test.py KIND[,KIND…]|all [--moments N] [--seed S] [--mpi openmpi|mpich|both]
 
-Kinds: rank, writer (a rank's forked child), root, node, everything (SIGKILL); eio, enospc, short (storage calls).
+Kinds: rank, writer (a rank's forked child), root, node, everything (SIGKILL); eio, enospc, short (storage calls);
+compact (all of these to `fermata compact`, between two lives of a job).
 Half of the kills come after a random time, half at a random storage call of the root or a rank (storage_faults.c).
 Jobs run one after the other in a chain: what survived one moment is restarted, and its output is compared with an
 undisturbed run before the next moment comes.
@@ -30,7 +31,7 @@ from harness import BUILD, FERMATA, PROGRAMS, Failure, Job, Scratch, call, check
 RANKS = 2
 STEPS, MIB, PAUSE = 10000, 6, 2000
 FORKED = "forked threads=1 compress=zstd:9"
-KINDS = ("rank", "writer", "root", "node", "everything", "eio", "enospc", "short")
+KINDS = ("rank", "writer", "root", "node", "everything", "eio", "enospc", "short", "compact")
 VERBOSE = bool(os.environ.get("CRASH_VERBOSE"))
 # What a job must survive, and what ends it.
 GOES_ON = ("writer", "eio", "enospc", "short")
@@ -122,6 +123,18 @@ class Chain:
                 except OSError:
                     pass
         return found
+
+    def states(self):
+        """What each process is doing, for a failure's message."""
+        lines = []
+        for pid, exe in self.processes():
+            stat, where = stat_of(pid), "?"
+            try:
+                where = pathlib.Path(f"/proc/{pid}/stack").read_text().replace("\n", " ")
+            except OSError:
+                pass
+            lines.append(f"{pid} {exe}: state {stat[0]}, parent {stat[1]}, {stat[11:13]} ticks, in {where}")
+        return "\n".join(lines)
 
     def of(self, *names):
         return [pid for pid, exe in self.processes() if exe in names]
@@ -273,7 +286,8 @@ class Matrix:
         except subprocess.TimeoutExpired:
             client.kill()
             client.communicate()
-            raise Failure(f"{kind}: the client got no answer in 90 s; job: {chain.job.errors()[-2000:]}") from None
+            raise Failure(f"{kind}, {plan}: the client got no answer in 90 s; job: {chain.job.errors()[-2000:]}\n"
+                          f"{chain.states()}") from None
         took = time.monotonic() - start
         calls = chain.calls(id)
         said = json.loads(out)["generation"] if client.returncode == 0 else ""
@@ -314,6 +328,45 @@ class Matrix:
             print(f"   {chain.mpi} '{options}' {plan or 'any time'}: {outcome}, last call {last[3]} {last[4]}; client "
                   f"{took:.1f} s, all {time.monotonic() - start:.1f} s: {err.strip()[:200]}", flush=True)
 
+    def compact(self, chain):
+        """One moment of `fermata compact`."""
+        rng = self.rng
+        if chain.job is None:
+            chain.start("incremental")
+        for _ in range(2):  # the second one is a delta
+            chain.job.checkpoint()
+            chain.advance()
+        self.kill(self.victims(chain, "everything"))
+        chain.gone()
+        chain.job.end(30)
+        chain.right()
+        chain.job = None
+        newest = newest_of(chain.generations())
+        files = chain.files(newest)
+        action = rng.choice(("kill", "after", "kill", "after", "eio", "enospc", "short"))
+        chain.fault(action, "root", rng.randint(1, 44))
+        keep = rng.choice(((), ("--keep", "1")))
+        id = chain.ids
+        done = call("compact", "--json", "--ckpt-dir", "ckpt", "--save-options", rng.choice(("", "threads=1", "compress=lz4")),
+                    *keep, cwd=chain.cwd, env=chain.env)
+        calls = chain.calls(id)
+        chain.fault("none")
+        after = chain.generations()
+        newest_info = [one for one in after if one["generation"] == newest]
+        check(newest_of(after) == newest and newest_info, f"compact: {newest} was the newest, now: {after}")
+        stands_alone = newest_info[0]["kind"] == "full"
+        check(done.returncode != 0 or stands_alone, f"compact: said to stand alone: {newest_info}")
+        check(stands_alone or chain.files(newest) == files, f"compact: {newest} was touched")
+        check(done.returncode == 0 or action != "short", f"compact: a short write made it fail: {done.stderr}")
+        verified = call("verify", "--ckpt-dir", "ckpt", cwd=chain.cwd)
+        check(verified.returncode == 0, f"compact: verify: {verified.stdout}{verified.stderr}")
+        outcome = "done" if done.returncode == 0 else "killed" if done.returncode < 0 else "refused"
+        outcome += ", stands alone" if stands_alone else ", as before"
+        self.outcomes[outcome] += 1
+        if VERBOSE:
+            print(f"   {action}, {len(calls)} calls, last {calls[-1][3:] if calls else ''}: {outcome}: "
+                  f"{done.stderr.strip()[:200]}", flush=True)
+
     def end_of(self, chain, kind):
         """The fault hit nothing (its call never came): end the job the hard way all the same."""
         try:
@@ -337,7 +390,7 @@ class Matrix:
                 number += 1
                 chain = Chain(cwd, f"{kind}{number}", self.reference, mpis[number % len(mpis)], self.rng)
             try:
-                self.one(chain, kind)
+                self.compact(chain) if kind == "compact" else self.one(chain, kind)
             except Failure as failure:
                 raise Failure(f"{kind}, moment {moment} in {chain.cwd}, options '{chain.options}', keep {chain.keep}, "
                               f"{chain.mpi}: {failure}") from failure

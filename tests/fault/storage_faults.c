@@ -180,6 +180,10 @@ int ftruncate64(int fd, off_t size) { return ftruncate(fd, size); }
 int rename(const char* from, const char* to) {
     return (int)run(fault("rename", AT_FDCWD, to, 1), SYS_rename, (long)from, (long)to, 0, 0, 0);
 }
+int renameat2(int from_fd, const char* from, int to_fd, const char* to, unsigned flags) {
+    return (int)run(fault("renameat2", to_fd, to, 1), SYS_renameat2, from_fd, (long)from, to_fd, (long)to,
+                    flags);
+}
 int mkdir(const char* name, mode_t mode) {
     return (int)run(fault("mkdir", AT_FDCWD, name, 1), SYS_mkdir, (long)name, mode, 0, 0, 0);
 }

@@ -177,6 +177,52 @@ TEST_F(StoreTest, RetentionKeepsWhatAKeptGenerationNeeds) {
     EXPECT_NE(refusal(store).find("which it needs"), std::string::npos) << refusal(store);
 }
 
+// Real images: a full one and two increments of it.
+TEST_F(StoreTest, ACompactedGenerationStandsAloneWithTheSameContent) {
+    Store store = Store::for_writing(directory_);
+    constexpr uint64_t kBase = 0x10000000, kPages = 600;
+    std::vector<char> memory(kPages * image::kPage, 0);
+    image::Content newest;
+    image::WriteOptions how;
+    how.sync = false;
+    for (uint32_t number = 1; number <= 3; ++number) {
+        GenerationInfo pending = store.begin();
+        Manifest manifest = fill(pending, 1);
+        fs::remove(pending.directory + "/" + manifest.images[0].file);
+        image::Writer writer(pending.directory + "/" + manifest.images[0].file, {0x1234, number, 0, 1}, how);
+        writer.blob("process", "abc", 3);
+        uint64_t written = number == 1 ? kPages : 3 * number, end = written * image::kPage;
+        for (uint64_t i = 0; i < end; i += 5) memory[i] = static_cast<char>(i / 977 + number);
+        // A page that becomes zero again is a change, too.
+        if (number > 1) std::fill_n(memory.begin(), image::kPage, 0);
+        writer.run(kBase, memory.data(), end);
+        writer.keep(newest, {{kBase + end, kBase + memory.size()}});
+        image::Summary summary = writer.finish();
+        newest = writer.content();
+        manifest.images[0].bytes = summary.bytes;
+        manifest.images[0].checksum = summary.checksum.hex();
+        for (uint32_t earlier = 1; earlier < number; ++earlier) manifest.needs.push_back(earlier);
+        store.commit(pending, manifest);
+    }
+    EXPECT_THROW(store.compact(2, how), Error) << "the third refers to it";
+    EXPECT_FALSE(store.compact(1, how)) << "it stands alone already";
+    fs::create_directory(directory_ + "/.compact-gen-000003");
+    EXPECT_TRUE(store.compact(3, how));
+    EXPECT_FALSE(fs::exists(directory_ + "/.compact-gen-000003"));
+    store.retain(1);
+    ASSERT_EQ(store.list().size(), 1u);
+    GenerationInfo info = store.choose({}, false);
+    EXPECT_EQ(info.number, 3u);
+    EXPECT_TRUE(info.manifest->needs.empty());
+    image::Reader reader(info.directory + "/" + info.manifest->images[0].file);
+    EXPECT_EQ(reader.summary().checksum.hex(), info.manifest->images[0].checksum);
+    EXPECT_EQ(reader.identity().generation, 3u);
+    EXPECT_EQ(reader.blob("process").size(), 3u);
+    std::vector<char> back(memory.size(), 0);
+    reader.load([&](const image::Extent& e) { return back.data() + (e.address - kBase); });
+    EXPECT_EQ(back, memory);
+}
+
 TEST_F(StoreTest, TwoJobsCannotUseOneDirectory) {
     Store first = Store::for_writing(directory_);
     first.lock("first-job");
