@@ -84,6 +84,7 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
         m.job = hex_number(json.at("job").get<std::string>(), path);
         m.job_name = json.at("job_name");
         m.generation = number<uint32_t>(json.at("generation"), path, "generation");
+        if (m.generation == 0) damaged(path, "generations count from 1");
         m.created = json.at("created");
         m.level = json.value("level", "files");
         m.mpi = json.at("mpi");

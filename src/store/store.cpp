@@ -219,11 +219,12 @@ void Store::retain(unsigned keep) {
     unsigned complete = 0;
     std::set<uint32_t> needed;
     for (auto info = all.rbegin(); info != all.rend(); ++info) {
-        if (info->manifest && ++complete <= keep) {
-            needed.insert(info->manifest->needs.begin(), info->manifest->needs.end());
+        bool newest = info->manifest && ++complete <= keep;
+        if (newest || needed.count(info->number)) {
+            // Also what those need that are only kept for others: whatever has a manifest can be restarted.
+            if (info->manifest) needed.insert(info->manifest->needs.begin(), info->manifest->needs.end());
             continue;
         }
-        if (needed.count(info->number)) continue;
         // Damaged ones stay: a person decides. Uncommitted ones above the newest complete may be in the
         // making.
         if (!info->damage.empty() || complete == 0) continue;

@@ -79,6 +79,8 @@ class Chain:
         extra = ["--keep", self.keep, "--save-options", options or self.options]
         self.fault("none")
         if self.generations():
+            if self.rng.random() < 0.3:
+                extra.append("--mapped")
             self.job = Job.restart(self.cwd, mpi=self.mpi, extra=extra, env=self.env)
         else:
             program = [PROGRAMS / f"steady.{self.mpi}", STEPS, MIB]
@@ -286,8 +288,7 @@ class Matrix:
         except subprocess.TimeoutExpired:
             client.kill()
             client.communicate()
-            raise Failure(f"{kind}, {plan}: the client got no answer in 90 s; job: {chain.job.errors()[-2000:]}\n"
-                          f"{chain.states()}") from None
+            raise Failure(f"{kind}, {plan}: the client got no answer in 90 s; job: {chain.job.errors()[-2000:]}") from None
         took = time.monotonic() - start
         calls = chain.calls(id)
         said = json.loads(out)["generation"] if client.returncode == 0 else ""
@@ -393,7 +394,7 @@ class Matrix:
                 self.compact(chain) if kind == "compact" else self.one(chain, kind)
             except Failure as failure:
                 raise Failure(f"{kind}, moment {moment} in {chain.cwd}, options '{chain.options}', keep {chain.keep}, "
-                              f"{chain.mpi}: {failure}") from failure
+                              f"{chain.mpi}: {failure}\n{chain.states()}") from failure
             finally:
                 if sys.exc_info()[0] and chain.job:
                     chain.end()

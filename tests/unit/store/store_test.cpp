@@ -169,8 +169,12 @@ TEST_F(StoreTest, RetentionKeepsWhatAKeptGenerationNeeds) {
         for (const GenerationInfo& info : store.list()) numbers.push_back(info.number);
         return numbers;
     };
-    store.retain(3);  // 3, 4, 5 and what 3 refers to
-    EXPECT_EQ(left(), (std::vector<uint32_t>{2, 3, 4, 5}));
+    store.retain(4);  // 2 to 5 and what 2 refers to
+    EXPECT_EQ(left(), (std::vector<uint32_t>{1, 2, 3, 4, 5}));
+    store.retain(3);  // 3 to 5, what 3 refers to, and what that refers to: each can be restarted
+    EXPECT_EQ(left(), (std::vector<uint32_t>{1, 2, 3, 4, 5}));
+    store.retain(2);
+    EXPECT_EQ(left(), (std::vector<uint32_t>{4, 5}));
     store.retain(1);
     EXPECT_EQ(left(), (std::vector<uint32_t>{4, 5}));
     fs::remove(directory_ + "/gen-000004/" + image::image_name(1));
