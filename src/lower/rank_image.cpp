@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "lower/cpu.h"
 #include "lower/services.h"
 #include "split/address/maps.h"
 #include "split/address/partition.h"
@@ -29,7 +30,7 @@ namespace {
 
 // Names of the image's blobs.
 constexpr const char *kMemory = "memory", *kProcess = "process", *kAnchors = "anchors", *kProgram = "program",
-                     *kMaps = "maps";
+                     *kMaps = "maps", *kCpu = "cpu";
 
 // Addresses in upper memory from which everything else is found.
 struct Anchors {
@@ -216,6 +217,8 @@ SavedImage save_image(const std::string& path, const image::Identity& identity, 
                     reinterpret_cast<uint64_t>(split::threads::table()), split::kBridgeVersion,
                     the_bridge()->abi_hash};
     writer.blob(kAnchors, &anchors, sizeof anchors);
+    const std::string& cpu = cpu_instructions();
+    writer.blob(kCpu, cpu.data(), cpu.size());
 
     bool forked = has_word(options, "forked");
     if (forked && !has_word(options, "trust-memory")) {
@@ -293,6 +296,13 @@ LoadedImage load_image(const std::string& path, int rank, int size, bool mapped)
     std::memcpy(&anchors, anchor_bytes.data(), sizeof anchors);
     if (anchors.bridge_version != split::kBridgeVersion || anchors.abi_hash != the_bridge()->abi_hash)
         fail("{} was made by another build of Fermata; restart it with the one that made it", path);
+    std::string missing = missing_instructions(text_of(reader.blob(kCpu)), cpu_instructions());
+    if (!missing.empty() && !std::getenv("FERMATA_ANY_CPU"))
+        fail(
+            "{}: the program was started on a CPU with {}, which this one lacks and it may have chosen its "
+            "code by: "
+            "restart on a node like that one, or with FERMATA_ANY_CPU=1 if it uses nothing of it",
+            path, missing);
     loaded.program = text_of(reader.blob(kProgram));
     loaded.process_state = text_of(reader.blob(kProcess));
 

@@ -1,0 +1,1 @@
+int next_of(int value) { return value * 7 + 3; }

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""A restart where something is different or missing: it works, or it is refused in one line that names what, before
+anything of the program runs.
+
+    elsewhere_test.py CASE
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import harness
+from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
+
+STEPS = 400
+ENV = dict(os.environ, STEADY_PAUSE="2000")
+
+
+def stopped_job(cwd):
+    """A job of a program in cwd/home, stopped after some steps; cwd/home holds all its files. Returns the native lines."""
+    home = cwd / "home"
+    for place in (home, cwd / "native"):
+        place.mkdir()
+        shutil.copy(PROGRAMS / "libelsewhere.so", place)
+    shutil.copy(PROGRAMS / "elsewhere.mpich", home / "program")
+    reference = harness.native([home / "program", cwd / "native", STEPS], 2, "mpich", cwd)
+    with Job.run([home / "program", home, STEPS], 2, home, mpi="mpich", ckpt=cwd / "ckpt", env=ENV) as job:
+        job.wait_until(lambda: len(job.lines()) >= 20, "twenty lines")
+        job.checkpoint("--stop")
+        job.finish(expected=85)
+    return reference
+
+
+def goes_on(cwd, reference, ckpt="ckpt", env=None):
+    with Job.restart(cwd, ckpt=ckpt, mpi="mpich", env=env) as job:
+        lines = job.finish()
+    check(5 < len(lines) < len(reference) and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
+
+
+def refused(cwd, *words, env=None, prefix=()):
+    """One line with all `words`, and the program has not said anything."""
+    done = subprocess.run([*prefix, str(FERMATA), "restart", "--ckpt-dir", "ckpt", "--mpi", "mpich"], capture_output=True,
+                          text=True, timeout=harness.PATIENCE, cwd=cwd, stdin=subprocess.DEVNULL, env=env)
+    ours = [line for line in done.stderr.splitlines() if line.startswith("fermata: error:")]
+    check(done.returncode not in (0, 85) and len(ours) == 1, f"{done.returncode}: {done.stderr}")
+    check("step" not in done.stdout, f"the program ran: {done.stdout}")
+    for word in words:
+        check(word in ours[0], f"'{word}' is not in: {ours[0]}")
+    print("  ", ours[0])
+
+
+def program_and_library_gone(cwd):
+    """Their pages are in the image: neither file is needed."""
+    reference = stopped_job(cwd)
+    (cwd / "home" / "program").unlink()
+    (cwd / "home" / "libelsewhere.so").unlink()
+    goes_on(cwd, reference)
+
+
+def another_path(cwd):
+    """Of the generations, the directory that one stands in, and the environment."""
+    reference = stopped_job(cwd)
+    (cwd / "ckpt").rename(cwd / "moved")
+    goes_on(cwd, reference, ckpt=cwd / "moved", env=dict(os.environ, HOME="/nonexistent", LD_LIBRARY_PATH="/nowhere"))
+
+
+def directory_gone(cwd):
+    stopped_job(cwd)
+    (cwd / "home").rename(cwd / "away")
+    refused(cwd, "home")
+
+
+def input_gone(cwd):
+    reference = stopped_job(cwd)
+    (cwd / "home" / "input.1").rename(cwd / "away")
+    refused(cwd, "home/input.1", "rank 1")
+    (cwd / "away").rename(cwd / "home" / "input.1")
+    goes_on(cwd, reference)
+
+
+def mapping_gone(cwd):
+    reference = stopped_job(cwd)
+    (cwd / "home" / "shared.0").rename(cwd / "away")
+    refused(cwd, "home/shared.0")
+    (cwd / "away").rename(cwd / "home" / "shared.0")
+    goes_on(cwd, reference)
+
+
+def mapping_shorter(cwd):
+    stopped_job(cwd)
+    os.truncate(cwd / "home" / "shared.1", 4096)
+    refused(cwd, "home/shared.1", "shorter")
+
+
+def another_cpu(cwd):
+    """A CPU without an instruction set that this one has: /proc/cpuinfo of a mount namespace says so."""
+    reference = stopped_job(cwd)
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    lost = next(name for name in ("avx512f", "avx2", "avx", "sse4_2") if f" {name} " in text)
+    (cwd / "cpuinfo").write_text(text.replace(f" {lost} ", " "))
+    prefix = ("unshare", "-m", "sh", "-c", f'mount --bind {cwd}/cpuinfo /proc/cpuinfo && exec "$@"', "sh")
+    refused(cwd, lost, "FERMATA_ANY_CPU", prefix=prefix)
+    done = subprocess.run([*prefix, str(FERMATA), "restart", "--ckpt-dir", "ckpt", "--mpi", "mpich"], capture_output=True,
+                          text=True, timeout=harness.PATIENCE, cwd=cwd, env=dict(os.environ, FERMATA_ANY_CPU="1"))
+    lines = done.stdout.splitlines()
+    check(done.returncode == 0 and lines and lines == reference[-len(lines):], f"{done.returncode}: {done.stderr}")
+
+
+CASES = {function.__name__: function for function in (
+    program_and_library_gone, another_path, directory_gone, input_gone, mapping_gone, mapping_shorter, another_cpu)}
+
+
+def run(name):
+    with Scratch(name) as cwd:
+        CASES[name](cwd)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main(run, CASES))
