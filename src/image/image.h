@@ -19,7 +19,7 @@
 
 namespace fermata::image {
 
-inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr uint32_t kFormatVersion = 3;
 inline constexpr uint64_t kPage = 4096;
 // Large enough for the storage's speed, small enough to name a fault and to bound every buffer.
 inline constexpr uint64_t kLargestBlock = 4 << 20;
@@ -64,13 +64,20 @@ struct Extent {
     uint32_t reserved;
 };
 
-// The image of an earlier generation that holds blocks of this one: same directory of generations, same rank.
+// Another file that holds blocks of this image, in the same directory of generations.
+enum class SourceKind : uint32_t {
+    image = 0,  // the same rank's of an earlier generation
+    text = 1,   // what several ranks have in common: the content of the blocks one after the other
+};
 struct Source {
     uint32_t generation;
-    uint32_t reserved;
+    SourceKind kind;
     uint64_t bytes;
-    Checksum checksum;  // of its header
+    Checksum checksum;  // of an image: of its header; of text: its name, see text_name()
 };
+
+// Of a file of text that consists of these blocks, inside the directory of its generation.
+std::string text_name(const Checksum& name);
 
 struct Blob {
     std::string name;
@@ -129,6 +136,10 @@ class Writer {
     // now.
     void keep(const Content& base, const std::vector<std::pair<uint64_t, uint64_t>>& unchanged);
 
+    // Memory that other ranks probably hold as well, `ranges` as above: goes into a file beside this one that
+    // is named by its content, and which whoever comes first writes. At once, not by the pump.
+    void share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges);
+
     // Index, header, fsync.
     Summary finish();
     // After finish() or conclude().
@@ -155,6 +166,7 @@ class Writer {
     std::vector<Blob> blobs_;
     std::vector<std::byte> front_;  // the index up to the blocks
     std::unique_ptr<Pump> pump_;
+    std::vector<std::pair<std::string, Fd>> texts_;  // written by this rank, not yet synced
 };
 
 // Reads an image. The constructor has compared header and index, also the headers of the sources; data is

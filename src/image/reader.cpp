@@ -100,11 +100,13 @@ Reader::Reader(std::string path) : path_(std::move(path)) {
                        : block.source <= sources_.size() ? sources_[block.source - 1].bytes
                                                          : 0;
         bool plain = block.codec == Codec::none;
+        bool headless = block.source && block.source <= sources_.size() &&
+                        sources_[block.source - 1].kind == SourceKind::text;
         if (block.length == 0 || block.length > kLargestBlock || block.length % kPage || block.stored == 0 ||
             block.stored > block.length ||
             (plain && (block.stored != block.length || block.offset % kPage)) ||
-            block.codec > Codec::shuffle_zstd || block.offset < kPage || block.offset > end ||
-            block.stored > end - block.offset)
+            block.codec > Codec::shuffle_zstd || block.offset < (headless ? 0 : kPage) ||
+            block.offset > end || block.stored > end - block.offset)
             fail("{} is damaged: a block lies outside the data", path_);
     }
     std::sort(extents_.begin(), extents_.end(),
@@ -126,6 +128,19 @@ void Reader::open_sources() {
         size_t slash = path_.rfind('/');
         std::string file = slash == std::string::npos ? path_ : path_.substr(slash + 1);
         std::string directory = slash == std::string::npos ? "." : path_.substr(0, slash);
+        if (source.kind == SourceKind::text) {
+            std::string name =
+                fmt::format("{}/../gen-{:06}/{}", directory, source.generation, text_name(source.checksum));
+            Fd text = open_file(name, O_RDONLY);
+            struct stat st {};
+            if (::fstat(text.get(), &st) != 0) fail_errno("cannot stat {}", name);
+            if (static_cast<uint64_t>(st.st_size) != source.bytes)
+                fail("{} is truncated or grown: {} bytes instead of {}", name, st.st_size, source.bytes);
+            files_.push_back(std::move(text));
+            names_.push_back(std::move(name));
+            continue;
+        }
+        if (source.kind != SourceKind::image) fail("{} is damaged: an unknown kind of source", path_);
         std::string name = fmt::format("{}/../gen-{:06}/{}", directory, source.generation, file);
         Opened opened = open_image(name);
         if (opened.header.checksum != source.checksum || opened.header.file_size != source.bytes)

@@ -42,6 +42,8 @@ unsigned default_threads(bool direct, unsigned processors) {
 
 std::string image_name(uint32_t rank) { return fmt::format("rank-{:06}.img", rank); }
 
+std::string text_name(const Checksum& name) { return fmt::format("text-{}.img", name.hex()); }
+
 Checksum checksum_of(const void* data, size_t size) { return Hash::of(data, size); }
 
 std::string Checksum::hex() const {
@@ -151,12 +153,43 @@ void Writer::keep(const Content& base, const std::vector<std::pair<uint64_t, uin
     }
 }
 
+void Writer::share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
+    Content& kept = pump_->kept;
+    Packer name;
+    Source source{identity_.generation, SourceKind::text, 0, {}};
+    size_t first = kept.blocks.size();
+    auto number = static_cast<uint32_t>(kept.sources.size() + 1);
+    for (auto [begin, end] : ranges)
+        for (uint64_t at = begin; at < end; at += kLargestBlock) {
+            auto length = static_cast<uint32_t>(std::min(kLargestBlock, end - at));
+            Checksum checksum = checksum_of(reinterpret_cast<const void*>(at), length);
+            kept.extents.push_back({at, length, static_cast<uint32_t>(kept.blocks.size()), 0, 0});
+            kept.blocks.push_back({source.bytes, length, length, number, Codec::none, checksum});
+            name.value(length);
+            name.value(checksum);
+            source.bytes += length;
+        }
+    if (source.bytes == 0) return;
+    source.checksum = checksum_of(name.out.data(), name.out.size());
+    kept.sources.push_back(source);
+    std::string path = path_.substr(0, path_.rfind('/') + 1) + text_name(source.checksum);
+    Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file && errno == EEXIST) return;  // if whoever writes it fails, so does the generation
+    if (!file) fail_errno("cannot create {}", path);
+    for (size_t i = first; i < kept.blocks.size(); ++i)
+        write_all(
+            file.get(),
+            reinterpret_cast<const void*>(kept.extents[kept.extents.size() - kept.blocks.size() + i].address),
+            kept.blocks[i].length, path);
+    texts_.emplace_back(std::move(path), std::move(file));
+}
+
 Content Writer::content() const {
     const PumpResult& r = *pump_->result;
     Content all{pump_->kept.sources,
                 {pump_->blocks, pump_->blocks + r.blocks},
                 {pump_->extents, pump_->extents + r.extents}};
-    all.sources.push_back({identity_.generation, 0, r.file_size, r.header});
+    all.sources.push_back({identity_.generation, SourceKind::image, r.file_size, r.header});
     for (Block& block : all.blocks)
         if (block.source == 0) block.source = static_cast<uint32_t>(all.sources.size());
     std::sort(all.extents.begin(), all.extents.end(),
@@ -255,6 +288,10 @@ Summary Writer::conclude() {
         throw Error(fmt::format("cannot {} {} at offset {}: {}", r.error_what, path_, r.error_at.load(),
                                 std::strerror(code)));
     if (!r.complete) fail("{} was not written to its end", path_);
+    for (auto& [path, file] : texts_) {
+        if (options_.sync) sync_file(file.get(), path);
+        file.reset();
+    }
     int fd = fd_.release();
     if (::close(fd) != 0) fail_errno("cannot close {}", path_);
     return {r.file_size, r.header, r.content.load(), r.at.load() - kPage};

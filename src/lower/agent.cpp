@@ -285,10 +285,11 @@ void Agent::finish_save() {
             saved_.bytes = summary.bytes;
             saved_.checksum = summary.checksum.hex();
             image::Content content = writing_->writer().content();
-            for (size_t i = 0; i + 1 < content.sources.size(); ++i)
-                saved_.needs += fmt::format("{}{}", i ? " " : "", content.sources[i].generation);
+            uint32_t own = content.sources.back().generation;
+            for (const image::Source& source : content.sources)
+                if (source.generation != own) saved_.needs += fmt::format("{} ", source.generation);
             if (!covered_.empty()) {
-                newest_.generation = content.sources.back().generation;
+                newest_.generation = own;
                 newest_.content = std::move(content);
                 newest_.covered = std::move(covered_);
             }

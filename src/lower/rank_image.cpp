@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "lower/cpu.h"
 #include "lower/services.h"
+#include "lower/text_ranges.h"
 #include "split/address/maps.h"
 #include "split/address/partition.h"
 #include "split/address/window.h"
@@ -96,6 +97,21 @@ std::unique_ptr<image::Pager> page_later(const std::string& path, const split::M
     }
 }
 
+bool by_address(const split::Range& a, const split::Range& b) { return a.begin < b.begin; }
+
+std::vector<std::pair<uint64_t, uint64_t>> as_pairs(const std::vector<split::Range>& ranges) {
+    std::vector<std::pair<uint64_t, uint64_t>> pairs;
+    for (const split::Range& range : ranges) pairs.emplace_back(range.begin, range.end);
+    return pairs;
+}
+
+// How many generations an image needs that refers to this content.
+size_t generations_of(const image::Content& content) {
+    std::set<uint32_t> numbers;
+    for (const image::Source& source : content.sources) numbers.insert(source.generation);
+    return numbers.size();
+}
+
 // Ranks of this node, which share its processors and memory.
 unsigned neighbours() {
     unsigned all = 1;
@@ -108,22 +124,6 @@ unsigned neighbours() {
 // Files of which something is executed are not.
 bool not_in_a_copy(const split::MapEntry& map, const std::set<std::string>& executed) {
     return map.kind != split::MapKind::anonymous || (map.name.starts_with("/") && !executed.count(map.name));
-}
-
-// Both in address order.
-std::vector<split::Range> intersection(const std::vector<split::Range>& a,
-                                       const std::vector<split::Range>& b) {
-    std::vector<split::Range> both;
-    if (a.empty() || b.empty()) return both;
-    auto before = [](const split::Range& range, uint64_t address) { return range.end <= address; };
-    auto i = std::lower_bound(a.begin(), a.end(), b.front().begin, before);
-    auto k = std::lower_bound(b.begin(), b.end(), a.front().begin, before);
-    while (i != a.end() && k != b.end()) {
-        split::Range common{std::max(i->begin, k->begin), std::min(i->end, k->end)};
-        if (!common.empty()) both.push_back(common);
-        ++(i->end < k->end ? i : k);
-    }
-    return both;
 }
 
 bool has_word(const std::string& words, const std::string& word) {
@@ -231,27 +231,31 @@ SavedImage save_image(const std::string& path, const image::Identity& identity, 
         if (map.prot & PROT_EXEC) executed.insert(map.name);
     bool follow = prepare_to_follow(before, options, saved.warnings);
     bool refer = follow && base != 0 && has_word(options, fmt::format("base={}", base)) &&
-                 before.content.sources.size() < generations_in_a_chain(options);
+                 generations_of(before.content) < generations_in_a_chain(options);
     std::vector<std::pair<uint64_t, uint64_t>> unchanged;
+    std::vector<TextUnit> text = text_units(table);
+    std::vector<split::Range> all_text, written;
+    for (const TextUnit& unit : text) all_text.insert(all_text.end(), unit.begin(), unit.end());
+    std::sort(all_text.begin(), all_text.end(), by_address);
     for (bool first : {true, false}) {
         if (!first) writer.later();
         for (const split::MapEntry& map : table.maps) {
             bool copied = !not_in_a_copy(map, executed);
             if (copied == first) continue;
-            std::vector<split::Range> same;
-            if (refer && copied) same = intersection(before.tracker->unchanged(map), before.covered);
-            for (const split::Range& run : map.runs) {
-                uint64_t at = run.begin;
-                for (const split::Range& part : intersection(same, {run})) {
-                    unchanged.emplace_back(part.begin, part.end);
-                    if (part.begin > at) writer.run(at, reinterpret_cast<const void*>(at), part.begin - at);
-                    at = part.end;
-                }
-                if (run.end > at) writer.run(at, reinterpret_cast<const void*>(at), run.end - at);
+            std::vector<split::Range> runs = map.runs;
+            if (refer && copied) {
+                auto same = intersection(runs, intersection(before.tracker->unchanged(map), before.covered));
+                runs = difference(runs, same);
+                for (const split::Range& part : same) unchanged.emplace_back(part.begin, part.end);
             }
+            for (const split::Range& run : difference(runs, all_text))
+                writer.run(run.begin, run.pointer(), run.size());
+            written.insert(written.end(), runs.begin(), runs.end());
             if (follow && copied) before.tracker->protect(map);
         }
     }
+    std::sort(written.begin(), written.end(), by_address);
+    for (const TextUnit& unit : text) writer.share(as_pairs(intersection(unit, written)));
     if (refer) {
         std::sort(unchanged.begin(), unchanged.end());
         writer.keep(before.content, unchanged);
@@ -309,6 +313,7 @@ LoadedImage load_image(const std::string& path, int rank, int size, bool mapped)
     const auto& memory = reader.blob(kMemory);
     split::MemoryTable table = split::decode({reinterpret_cast<const char*>(memory.data()), memory.size()});
     split::map_memory(table);
+    remember_text(reader);
     Places places(table, path);
     for (const image::Extent& extent : reader.extents()) places.of(extent);
     if (mapped) loaded.pager = page_later(path, table, rank, loaded.warnings);

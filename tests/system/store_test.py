@@ -7,6 +7,7 @@ child dies.
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -225,13 +226,9 @@ def mapped_damaged(cwd):
         job.checkpoint("--stop")
         job.end()
     path = cwd / "ckpt" / "gen-000001" / "rank-000001.img"
-    with open(path, "r+b") as image:
-        size = os.path.getsize(path)
-        for at in range(size // 2, size // 2 + (8 << 20), 1 << 20):  # some blocks of its large array
-            image.seek(at)
-            byte = image.read(1)[0]
-            image.seek(at)
-            image.write(bytes([byte ^ 1]))
+    middle = path.stat().st_size // 2
+    for at in range(middle, middle + (8 << 20), 1 << 20):  # some blocks of its large array
+        flip(path, at)
     with Job.restart(cwd, extra=["--mapped"]) as job:
         code = job.end()
         said = [line for line in job.errors().splitlines() if "rank-000001.img is damaged: checksum" in line]
@@ -239,8 +236,64 @@ def mapped_damaged(cwd):
     print("  ", said[0])
 
 
+def flip(path, offset):
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
+
+
+def text(cwd):
+    """Program text is in a generation once, not once per rank, also after a restart and with increments; a restart takes it
+    from there, whatever has become of the file; damage to it is refused by name."""
+    program = [cwd / "mix", "60", "4000"]
+    shutil.copy(MIX[0], program[0])
+    reference = harness.native(program, 3, "openmpi", cwd)
+
+    def texts(generation):
+        return {path.name: path.stat().st_size for path in (cwd / "ckpt" / generation).glob("text-*.img")}
+
+    def private(generation):
+        return [path.stat().st_size for path in (cwd / "ckpt" / generation).glob("rank-*.img")]
+
+    with Job.run(program, 3, cwd) as job:
+        job.wait_until(lambda: len(job.lines()) >= 3, "lines")
+        job.checkpoint()
+        # The old text stays mapped; its file is gone, and later another one has its name.
+        program[0].unlink()
+        job.checkpoint("--stop")
+        job.end()
+    first = texts("gen-000001")
+    print("  ", sum(first.values()), private("gen-000001"))
+    check(first and sum(first.values()) > 1 << 20 and first == texts("gen-000002"), f"{first} {texts('gen-000002')}")
+    image = json.loads(call("inspect", "--json", "--regions", "--ckpt-dir", "ckpt", cwd=cwd).stdout)["images"][0]
+    libraries = sum(region["saved"] for region in image["region_list"] if region["access"] == "r-x")
+    check(libraries > 1 << 20 and image["content"] - image["written"] >= libraries, f"{libraries}: {image['content']}")
+    shutil.copy("/bin/true", program[0])
+    with Job.restart(cwd, mpi="mpich", extra=["--save-options", "incremental"]) as job:
+        job.wait_until(lambda: len(job.lines()) >= 3, "lines")
+        job.checkpoint()
+        job.checkpoint()
+        job.kill_ranks()
+    check(texts("gen-000003").keys() == first.keys(), f"after a restart: {texts('gen-000003')}")
+    check(not texts("gen-000004"), f"an increment holds text: {texts('gen-000004')}")
+    check(call("verify", "--ckpt-dir", "ckpt", cwd=cwd).returncode == 0, "verify")
+    with Job.restart(cwd, extra=["--mapped"]) as job:
+        lines = job.finish()
+    check(lines and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
+    name = max(first, key=first.get)
+    flip(cwd / "ckpt" / "gen-000003" / name, first[name] - 1)
+    done = call("restart", "--ckpt-dir", "ckpt", cwd=cwd)
+    check(done.returncode == 6 or done.returncode == 1, f"{done.returncode}")
+    check(f"{name} is damaged: checksum" in done.stderr and len(done.stderr.splitlines()) <= 2, done.stderr)
+    (cwd / "ckpt" / "gen-000003" / name).unlink()
+    done = call("restart", "--ckpt-dir", "ckpt", cwd=cwd)
+    check(done.returncode != 0 and name in done.stderr, done.stderr)
+
+
 CASES = {function.__name__: function for function in (ways, forked_goes_on, forked_child_dies, rank_dies_while_forked,
-                                                      busy, incremental, mapped, mapped_damaged)}
+                                                      busy, incremental, mapped, mapped_damaged, text)}
 
 
 def run(name):

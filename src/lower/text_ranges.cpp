@@ -1,0 +1,105 @@
+#include "lower/text_ranges.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "split/memory/residency.h"
+
+namespace fermata::lower {
+namespace {
+
+// Units of this size have a file of their own; smaller ones share one, which all ranks have in common that
+// have all of them in common.
+constexpr uint64_t kOwnFile = 1 << 20;
+
+std::vector<TextUnit>& remembered() {
+    static std::vector<TextUnit> units;
+    return units;
+}
+
+bool read_only(const split::MapEntry& map) {
+    return map.kind == split::MapKind::anonymous && (map.prot & PROT_READ) && !(map.prot & PROT_WRITE);
+}
+
+}  // namespace
+
+std::vector<split::Range> intersection(const std::vector<split::Range>& a,
+                                       const std::vector<split::Range>& b) {
+    std::vector<split::Range> both;
+    if (a.empty() || b.empty()) return both;
+    auto before = [](const split::Range& range, uint64_t address) { return range.end <= address; };
+    auto i = std::lower_bound(a.begin(), a.end(), b.front().begin, before);
+    auto k = std::lower_bound(b.begin(), b.end(), a.front().begin, before);
+    while (i != a.end() && k != b.end()) {
+        split::Range common{std::max(i->begin, k->begin), std::min(i->end, k->end)};
+        if (!common.empty()) both.push_back(common);
+        ++(i->end < k->end ? i : k);
+    }
+    return both;
+}
+
+std::vector<split::Range> difference(const std::vector<split::Range>& a, const std::vector<split::Range>& b) {
+    std::vector<split::Range> rest;
+    for (const split::Range& range : a) {
+        uint64_t at = range.begin;
+        for (const split::Range& part : intersection(b, {range})) {
+            if (part.begin > at) rest.push_back({at, part.begin});
+            at = part.end;
+        }
+        if (range.end > at) rest.push_back({at, range.end});
+    }
+    return rest;
+}
+
+std::vector<TextUnit> text_units(const split::MemoryTable& table) {
+    std::map<std::string, TextUnit> files;
+    std::vector<split::Range> others;
+    split::PageScanner scanner;
+    for (const split::MapEntry& map : table.maps) {
+        if (!read_only(map) || map.runs.empty()) continue;
+        if (map.name.starts_with("/")) {
+            // Pages that were changed before they were made read-only are this rank's own.
+            auto text = difference(map.runs, scanner.touched(map.range, true));
+            auto& unit = files[map.name];
+            unit.insert(unit.end(), text.begin(), text.end());
+        } else {
+            others.insert(others.end(), map.runs.begin(), map.runs.end());
+        }
+    }
+    std::vector<TextUnit> units;
+    TextUnit small;
+    for (auto& [name, unit] : files) {
+        uint64_t size = 0;
+        for (const split::Range& range : unit) size += range.size();
+        if (size >= kOwnFile)
+            units.push_back(std::move(unit));
+        else
+            small.insert(small.end(), unit.begin(), unit.end());
+    }
+    if (!small.empty()) units.push_back(std::move(small));
+    for (const TextUnit& unit : remembered())
+        if (TextUnit left = intersection(unit, others); !left.empty()) units.push_back(std::move(left));
+    for (TextUnit& unit : units)
+        std::sort(unit.begin(), unit.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
+    return units;
+}
+
+void remember_text(const image::Reader& reader) {
+    std::vector<TextUnit> units(reader.sources().size());
+    for (const image::Extent& extent : reader.extents()) {
+        uint32_t source = reader.blocks()[extent.block].source;
+        if (source == 0 || reader.sources()[source - 1].kind != image::SourceKind::text) continue;
+        TextUnit& unit = units[source - 1];
+        if (!unit.empty() && unit.back().end == extent.address)
+            unit.back().end += extent.length;
+        else
+            unit.push_back({extent.address, extent.address + extent.length});
+    }
+    std::erase_if(units, [](const TextUnit& unit) { return unit.empty(); });
+    remembered() = std::move(units);
+}
+
+}  // namespace fermata::lower
