@@ -131,11 +131,13 @@ void Reader::open_sources() {
         if (source.kind == SourceKind::text) {
             std::string name =
                 fmt::format("{}/../gen-{:06}/{}", directory, source.generation, text_name(source.checksum));
-            Fd text = open_file(name, O_RDONLY);
+            Fd text(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+            if (!text) fail_errno("{} refers to {}, which cannot be opened", path_, name);
             struct stat st {};
             if (::fstat(text.get(), &st) != 0) fail_errno("cannot stat {}", name);
             if (static_cast<uint64_t>(st.st_size) != source.bytes)
-                fail("{} is truncated or grown: {} bytes instead of {}", name, st.st_size, source.bytes);
+                fail("{}, which {} refers to, is truncated or grown: {} bytes instead of {}", name, path_,
+                     st.st_size, source.bytes);
             files_.push_back(std::move(text));
             names_.push_back(std::move(name));
             continue;
