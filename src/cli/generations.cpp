@@ -78,7 +78,8 @@ std::string damage_of(const store::GenerationInfo& info) {
                                    entry.file);
             const std::vector<uint32_t>& needs = info.manifest->needs;
             for (const image::Source& source : reader.sources())
-                if (std::count(needs.begin(), needs.end(), source.generation) == 0)
+                if (source.generation != info.number &&
+                    std::count(needs.begin(), needs.end(), source.generation) == 0)
                     return fmt::format("{}/{} refers to generation {}, of which the manifest says nothing",
                                        info.directory, entry.file, source.generation);
             reader.verify();
