@@ -36,7 +36,7 @@ class Objects {
 
     static Object make(const MapEntry& e) {
         if (e.kind == MapKind::shared_memory) {
-            Fd fd(int(sys(SYS_memfd_create, "fermata-shared", MFD_CLOEXEC)));
+            Fd fd(int(sys(SYS_memfd_create, "fermata-shared", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
             if (fd.get() < 0)
                 fail("cannot make shared memory again ({}): {}", e.name, std::strerror(-fd.release()));
             if (ftruncate(fd.get(), off_t(e.object_size)) != 0)

@@ -19,15 +19,18 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "split/process/appended.h"
 #include "split/process/parts.h"
@@ -135,6 +138,7 @@ void write_extents(int fd, const Json& content) {
 Json capture_content(const Entry& entry, Lines& warnings) {
     Json content = {{"size", static_cast<int64_t>(entry.status.st_size)},
                     {"mode", entry.status.st_mode & 07777},
+                    {"modified", {entry.status.st_mtim.tv_sec, entry.status.st_mtim.tv_nsec}},
                     {"extents", Json::array()}};
     // Opened anew: the descriptor may be write-only, and its offset is not ours to move.
     int fd = open(("/proc/self/fd/" + std::to_string(entry.fd)).c_str(), O_RDONLY | O_CLOEXEC);
@@ -245,15 +249,32 @@ Json capture_eventfd(const Entry& entry) {
             {"semaphore", !semaphore.empty() && semaphore != "0"}};
 }
 
-bool is_mapped_shared(ino_t inode) {
-    std::string maps = read_proc("/proc/self/maps");
-    std::string wanted = " " + std::to_string(inode) + " ";
-    for (size_t at = maps.find(wanted); at != std::string::npos; at = maps.find(wanted, at + 1)) {
-        size_t line = maps.rfind('\n', at) + 1;  // npos + 1 = 0
-        size_t permissions = maps.find(' ', line) + 1;
-        if (maps[permissions + 3] == 's') return true;
+// A shared mapping, as /proc/self/maps has it.
+struct SharedMap {
+    uint64_t begin = 0, end = 0;
+};
+template <class Wanted>
+SharedMap find_shared_map(Wanted wanted) {
+    std::istringstream maps(read_proc("/proc/self/maps"));
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long begin = 0, end = 0, offset = 0, inode = 0;
+        unsigned major = 0, minor = 0;
+        char access[5] = "";
+        if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %x:%x %lu", &begin, &end, access, &offset, &major,
+                        &minor, &inode) == 7 &&
+            access[3] == 's' && wanted(begin, end, makedev(major, minor), inode))
+            return {begin, end};
     }
-    return false;
+    return {};
+}
+
+// A descriptor of what is mapped at this address, for reading and writing; -1 when there is none, or we may
+// not.
+int open_mapping(uint64_t address) {
+    SharedMap map = find_shared_map(
+        [&](uint64_t begin, uint64_t end, dev_t, ino_t) { return begin <= address && address < end; });
+    return open(fmt::format("/proc/self/map_files/{:x}-{:x}", map.begin, map.end).c_str(),
+                O_RDWR | O_CLOEXEC);
 }
 
 Json capture_regular(const Entry& entry, Json& contents, Lines& warnings) {
@@ -277,11 +298,10 @@ Json capture_regular(const Entry& entry, Json& contents, Lines& warnings) {
     one["content"] = id;
     if (!contents.contains(id)) {
         contents[id] = capture_content(entry, warnings);
-        if (is_mapped_shared(entry.status.st_ino))
-            warnings.push_back(
-                number(entry.fd) + ": " + entry.link +
-                " is also mapped as shared memory: after a restart file and mapping are separate "
-                "copies");
+        SharedMap map = find_shared_map([&](uint64_t, uint64_t, dev_t device, ino_t inode) {
+            return device == entry.status.st_dev && inode == entry.status.st_ino;
+        });
+        if (map.begin) contents[id]["mapped"] = map.begin;
     }
     return one;
 }
@@ -651,8 +671,14 @@ class Rebuild {
             const Json& content = state_.at("contents").at(id);
             int seals = content.value("seals", 0);
             std::string path = one.at("path");
-            int fd = -1;
-            if (memory) {
+            // What is mapped as shared memory is there already: one object for both.
+            int fd = content.contains("mapped") ? open_mapping(content.at("mapped")) : -1;
+            if (fd < 0 && content.contains("mapped"))
+                warnings_.push_back(path + " (" + number(target_) +
+                                    ") was also mapped as shared memory: file and "
+                                    "mapping are separate copies now (only root can join them)");
+            if (fd >= 0) {
+            } else if (memory) {
                 fd = memfd_create(path.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
             } else {
                 size_t slash = path.rfind('/');
@@ -669,6 +695,11 @@ class Rebuild {
                               "): make its directory or /tmp writable and restart again"};
             write_extents(fd, content);
             fchmod(fd, content.at("mode").get<mode_t>());
+            if (content.contains("modified")) {
+                const Json& time = content.at("modified");
+                timespec times[2] = {{0, UTIME_OMIT}, {time.at(0).get<time_t>(), time.at(1).get<long>()}};
+                futimens(fd, times);
+            }
             if (memory && seals > 0) fcntl(fd, 1033 /* F_ADD_SEALS */, seals);
             known = contents_.emplace(id, up(fd)).first;
         }

@@ -42,7 +42,9 @@ Settings g_inherited;
 Settings current_settings() {
     Settings now = {};
     for (int i = 0; i < RLIM_NLIMITS; ++i) getrlimit(static_cast<__rlimit_resource>(i), &now.limit[i]);
-    now.personality = personality(0xffffffff);
+    // Of the main thread: each has its own, and the agent asks.
+    now.personality =
+        static_cast<int>(std::strtoul(read_proc("/proc/self/personality").c_str(), nullptr, 16));
     for (size_t i = 0; i < std::size(kSwitches); ++i) {
         int answer = 0;
         long result =
@@ -96,8 +98,10 @@ Json capture_settings(Lines& warnings) {
     Settings settings = current_settings();
     Json limits = Json::array();
     for (int i = 0; i < RLIM_NLIMITS; ++i)
-        if (settings.limit[i].rlim_cur != g_inherited.limit[i].rlim_cur)
-            limits.push_back({i, static_cast<uint64_t>(settings.limit[i].rlim_cur)});
+        if (settings.limit[i].rlim_cur != g_inherited.limit[i].rlim_cur ||
+            settings.limit[i].rlim_max != g_inherited.limit[i].rlim_max)
+            limits.push_back({i, static_cast<uint64_t>(settings.limit[i].rlim_cur),
+                              static_cast<uint64_t>(settings.limit[i].rlim_max)});
     state["limits"] = limits;
     if (settings.personality != g_inherited.personality) state["personality"] = settings.personality;
     Json switches = Json::object();
@@ -131,6 +135,10 @@ void restore_settings(const Json& state, Lines& warnings) {
         if (limit.rlim_cur != saved.at(1).get<uint64_t>())
             warnings.push_back("resource limit " + std::to_string(saved.at(0).get<int>()) +
                                " is lower here: the hard limit does not allow the application's");
+        // Lower again, never higher; descriptors need theirs for the lower half.
+        if (saved.size() > 2 && which != RLIMIT_NOFILE)
+            limit.rlim_max =
+                std::max(limit.rlim_cur, std::min<rlim_t>(saved.at(2).get<uint64_t>(), limit.rlim_max));
         setrlimit(which, &limit);
     }
     if (state.contains("personality")) personality(state.at("personality").get<unsigned>());
