@@ -4,13 +4,14 @@ and restarted.
 
     process_test.py openmpi|mpich
 """
+import json
 import os
 import re
 import subprocess
 import sys
 
 import harness
-from harness import BUILD, PROGRAMS, Job, Scratch, check
+from harness import BUILD, PROGRAMS, Job, Scratch, call, check
 
 # What a restart cannot bring back, with what it says instead; docs/limits.md has the reason.
 NOT_RESTARTED = {"unlink_fstat03": "not true: st.st_nlink == 1 && st.st_ino == named.st_ino"}
@@ -20,6 +21,19 @@ OURS_NEVER = re.compile(r" [TWi] (malloc|calloc|realloc|free|pthread_mutex_\w+|c
 
 def verdicts(lines):
     return dict(line.split(" ", 1) for line in lines if " right" in line or " not true" in line)
+
+
+def inspected(cwd):
+    """`inspect` names threads and descriptors."""
+    done = call("inspect", "--json", "--ckpt-dir", "restarted-ckpt", cwd=cwd)
+    check(done.returncode == 0, done.stderr)
+    process = json.loads(done.stdout)["images"][0]["process"]
+    kinds = {file["kind"] for file in process["files"]}
+    check({"signalfd", "eventfd", "fifo", "file", "timerfd", "socket", "memfd", "epoll", "pipe", "removed"} <= kinds,
+          f"kinds {kinds}")
+    check(any(file.get("path", "").endswith("/append") for file in process["files"]), f"{process['files']}")
+    check(len(process["threads"]) >= 8 and any(thread["called_mpi"] for thread in process["threads"]),
+          f"{process['threads']}")
 
 
 def run(mpi):
@@ -42,6 +56,7 @@ def run(mpi):
                     table[way] = verdicts(job.finish())
                     continue
                 job.finish(expected=85)
+            inspected(cwd)
             with Job.restart(cwd, ckpt=way + "-ckpt", mpi=mpi, env=env) as job:
                 table[way] = verdicts(job.finish())
                 if job.errors().strip():

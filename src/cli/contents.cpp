@@ -1,0 +1,76 @@
+// What an image holds besides memory: threads and descriptors, for people.
+#include "cli/contents.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "base/error.h"
+#include "split/threads/records.h"
+
+using nlohmann::json;
+
+namespace fermata::cli {
+namespace {
+
+// Memory of the image at an address; what it holds nothing for was zero.
+void read_memory(const image::Reader& reader, uint64_t address, void* to, uint64_t size) {
+    std::memset(to, 0, size);
+    std::unique_ptr<char[]> block(new char[image::kLargestBlock]);
+    for (const image::Extent& extent : reader.extents()) {
+        uint64_t from = std::max(address, extent.address),
+                 end = std::min(address + size, extent.address + extent.length);
+        if (from >= end) continue;
+        reader.read(reader.blocks()[extent.block], block.get());
+        std::memcpy(static_cast<char*>(to) + (from - address),
+                    block.get() + extent.skip + (from - extent.address), end - from);
+    }
+}
+
+json threads_of(const image::Reader& reader) {
+    const auto& anchors = reader.blob("anchors");
+    uint64_t address = 0;
+    if (anchors.size() < 16) fail("{} is damaged: its parts", reader.file_of({}));
+    std::memcpy(&address, anchors.data() + 8, sizeof address);
+    auto table = std::make_unique<split::threads::ThreadTable>();
+    read_memory(reader, address, table.get(), sizeof *table);
+    json list = json::array();
+    if (table->magic != split::threads::kTableMagic) return list;
+    for (uint32_t i = 0; i < std::min<uint32_t>(uint32_t{table->high_water}, split::kMaxThreads); ++i) {
+        const split::threads::SavedThread& one = table->saved[i];
+        if (one.old_tid == 0) continue;
+        list.push_back({{"tid", one.old_tid},
+                        {"name", std::string(one.name, strnlen(one.name, sizeof one.name))},
+                        {"called_mpi", one.attached != 0}});
+    }
+    return list;
+}
+
+json files_of(const json& descriptors) {
+    json list = json::array();
+    for (const json& fd : descriptors.at("descriptors")) {
+        const json& one = descriptors.at("descriptions").at(fd.at(1).get<size_t>());
+        json file = {{"number", fd.at(0)}, {"kind", one.at("kind")}};
+        for (const char* key : {"path", "position", "size"})
+            if (one.contains(key) && !one.at(key).is_structured()) file[key] = one.at(key);
+        list.push_back(std::move(file));
+    }
+    return list;
+}
+
+}  // namespace
+
+json contents_of(const image::Reader& reader) {
+    const auto& bytes = reader.blob("process");
+    try {
+        json state = json::from_cbor(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                     reinterpret_cast<const uint8_t*>(bytes.data()) + bytes.size());
+        return {{"threads", threads_of(reader)},
+                {"files", files_of(state.at("descriptors"))},
+                {"directory", state.at("settings").at("cwd")}};
+    } catch (const json::exception& error) {
+        fail("{} is damaged: its process state: {}", reader.file_of({}), error.what());
+    }
+}
+
+}  // namespace fermata::cli
