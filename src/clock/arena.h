@@ -65,7 +65,9 @@ class Arena {
         Free* next;
     };
     static constexpr size_t kChunk = size_t{256} * 1024;
-    static int power_of(size_t bytes) { return bytes <= 64 ? 6 : static_cast<int>(std::bit_width(bytes - 1)); }
+    static int power_of(size_t bytes) {
+        return bytes <= 64 ? 6 : static_cast<int>(std::bit_width(bytes - 1));
+    }
 
     ChunkSource source_;
     char* next_ = nullptr;

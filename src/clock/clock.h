@@ -120,9 +120,10 @@ struct WaitSite {
 struct alignas(64) Slot {
     uint64_t* sent;      // by world rank: messages handed to MPI, counted before the call
     uint64_t* received;  // by world rank: matched by the application, or pulled
+    Labels* labels;      // by world rank: of the messages sent there; kept with THREAD_MULTIPLE only
     int32_t index;
     // Under the clock's lock:
-    uint32_t parked;  // waits in a gate now
+    uint32_t parked;    // waits in a gate now
     bool held_at_exit;  // waits at the end of a collective (park_at_exit only)
     bool waits;  // is blocked inside MPI for something that another rank must do: it asks for that itself
     const Comm* gate_comm;  // ... for this instance, for diagnosis
@@ -136,6 +137,10 @@ struct alignas(64) Slot {
     WaitSite poll_site;
 
     void sent_to(Rank x) { bump(sent[x]); }
+    void labelled(Rank x, Labels label) {
+        Labels known = __atomic_load_n(&labels[x], __ATOMIC_RELAXED);
+        if ((known & label) != label) __atomic_store_n(&labels[x], known | label, __ATOMIC_RELAXED);
+    }
     void received_from(Rank x) { bump(received[x]); }
     // Counters handed out twice (a message pulled by one thread and matched by another counts once: at the
     // pull).
@@ -237,10 +242,10 @@ class RankClock {
     // then say what it waits for, with one or more of the need_* calls (all that are still open; for a wait
     // that any one of several things ends, need_anything). `now_ns` is CLOCK_MONOTONIC, as in poll().
     bool waiting(Slot& s, WaitSite& site, uint64_t now_ns) { return blocked(s, site, now_ns, true); }
-    void need_message(Slot& s, Rank source);             // one more message from this world rank
-    void need_collective(Slot& s, Comm& c, Instance k);  // the other members must start k
-    void need_anything(Slot& s, WaitSite& site);         // wildcard, Waitany: any rank may be the one
-    void waited(Slot& s, WaitSite& site) {               // the wait is over
+    void need_message(Slot& s, Rank source, Labels wanted);  // one more message from this world rank
+    void need_collective(Slot& s, Comm& c, Instance k);      // the other members must start k
+    void need_anything(Slot& s, WaitSite& site);             // wildcard, Waitany: any rank may be the one
+    void waited(Slot& s, WaitSite& site) {                   // the wait is over
         if (__builtin_expect(site.era != 0, 0)) waited_slow(s, site);
     }
     // The application polls: Test, Testany, Iprobe, Improbe said no (the wrapper has pulled before it
@@ -327,6 +332,7 @@ class RankClock {
         Rank rank;
         uint64_t count;
         uint32_t times;  // how often it has grown in this epoch
+        Labels wanted;   // of the message number `count`
     };
     struct Licensor {
         Rank rank;
@@ -353,7 +359,7 @@ class RankClock {
     void approve(Comm& c, Slot& s, Instance k, Gate kind);
     bool is_needy() const;
     bool serves(const Slot& s) const;
-    bool sends_for(const Slot& s, const Peer& peer) const;
+    bool answers(const Slot& s, const Peer& peer) const;
     bool may_act(const Slot& s) const;
     bool act(Slot& s);  // may_act, and pays for it
     bool has_round(const Slot& s) const;

@@ -13,7 +13,7 @@ namespace fermata::clock {
 
 // No message is longer; larger tables travel in parts. Fits any frame of the wire.
 inline constexpr size_t kMaxMessage = size_t{32} * 1024;
-inline constexpr uint8_t kMessageVersion = 1;
+inline constexpr uint8_t kMessageVersion = 2;
 // A writer keeps this many bytes for what follows a full table.
 inline constexpr size_t kHeaderBytes = 8;
 inline constexpr size_t kPartBytes = 12;

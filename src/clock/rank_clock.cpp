@@ -88,6 +88,7 @@ Slot* RankClock::make_slot(int index) {
     size_t bytes = static_cast<size_t>(options_.world) * sizeof(uint64_t);
     s->sent = static_cast<uint64_t*>(arena_.take(bytes));
     s->received = static_cast<uint64_t*>(arena_.take(bytes));
+    s->labels = static_cast<Labels*>(arena_.take(bytes));
     s->index = index;
     s->rounds_used = rounds_;
     return s;
@@ -205,25 +206,29 @@ bool RankClock::serves(const Slot& s) const {
             c->entered.load(std::memory_order_acquire) < c->target)
             return true;
     for (const Peer& peer : channel_targets_)
-        if (__atomic_load_n(&s.sent[peer.rank], __ATOMIC_RELAXED) != 0 &&
-            sent_total(peer.rank) < peer.count && sends_for(s, peer))
-            return true;
+        if (sent_total(peer.rank) < peer.count && answers(s, peer)) return true;
     return false;
 }
 
-// Several threads send to this peer, and a demand does not say whose message it wants. A thread that is not
-// meant can meet it every time, and raise targets on its way, for ever (explorer, seeds 288002 and 288169).
-// So when one peer asks again and again, half of the threads answer, another half each time and after each
-// stall.
-bool RankClock::sends_for(const Slot& s, const Peer& peer) const {
-    if (peer.times <= 8) return true;
-    int senders = 0;
-    for (int i = 0; i < slots_end_; i++) {
-        const Slot* other = slots_[i].load(std::memory_order_relaxed);
-        senders += other && __atomic_load_n(&other->sent[peer.rank], __ATOMIC_RELAXED) != 0;
-    }
+// Is it this thread that will send what the peer demands? One that has sent messages of that label before; if
+// there is none, one that has sent there at all. A thread that is not meant could meet the demand every time,
+// and raise targets on its way, for ever (explorer, seeds 288002, 288169 and 411887). So when one peer asks
+// again and again, half of the threads in question answer, another half each time and after each stall.
+bool RankClock::answers(const Slot& s, const Peer& peer) const {
+    auto sent_any = [&](const Slot& x) { return __atomic_load_n(&x.sent[peer.rank], __ATOMIC_RELAXED) != 0; };
+    auto sent_such = [&](const Slot& x) {
+        return (__atomic_load_n(&x.labels[peer.rank], __ATOMIC_RELAXED) & peer.wanted) != 0;
+    };
+    int any = 0, such = 0;
+    for (int i = 0; i < slots_end_; i++)
+        if (const Slot* other = slots_[i].load(std::memory_order_relaxed)) {
+            any += sent_any(*other);
+            such += sent_such(*other);
+        }
+    if (such != 0 ? !sent_such(s) : !sent_any(s)) return false;
+    if (peer.times <= 8 || (such != 0 ? such : any) == 1) return true;
     uint64_t turn = peer.count + stalls_;
-    return senders <= 1 || passes_for(s, peer.rank, static_cast<uint32_t>(3 + turn % 1'000'000)) != 0;
+    return passes_for(s, peer.rank, static_cast<uint32_t>(3 + turn % 1'000'000)) != 0;
 }
 
 bool RankClock::may_act(const Slot& s) const { return serves(s) || (has_round(s) && is_needy()); }
@@ -462,7 +467,7 @@ bool RankClock::blocked(Slot& s, WaitSite& site, uint64_t now_ns, bool in_wait) 
     return true;
 }
 
-void RankClock::need_message(Slot& s, Rank source) {
+void RankClock::need_message(Slot& s, Rank source, Labels wanted) {
     if (source < 0 || source >= options_.world) return;
     if (source == options_.me) {
         // Another thread of this rank must send it: the stall rule's business, if it is held at a gate.
@@ -477,13 +482,16 @@ void RankClock::need_message(Slot& s, Rank source) {
         Peer* known = std::find_if(demanded_.begin(), demanded_.end(),
                                    [source](const Peer& peer) { return peer.rank == source; });
         if (known == demanded_.end()) {
-            demanded_.push(arena_, Peer{source, 0, 0});
+            demanded_.push(arena_, Peer{source, 0, 0, 0});
             known = demanded_.end() - 1;
         }
-        if (known->count >= count || !act(s)) return;
+        // Several threads may wait for the same number, for different messages.
+        if (known->count > count || (known->count == count && (wanted & ~known->wanted) == 0) || !act(s))
+            return;
+        known->wanted = known->count == count ? known->wanted | wanted : wanted;
         known->count = count;
         Writer w(scratch_, sizeof scratch_);
-        w.header(Kind::demand, epoch_).rank(source).rank(options_.me).u64(count);
+        w.header(Kind::demand, epoch_).rank(source).rank(options_.me).u64(count).u64(known->wanted);
         queue(w);
     }
     environment_.poke(environment_.self);
@@ -604,15 +612,21 @@ bool RankClock::inbox(const void* bytes, size_t size, const char** why) {
                     Rank from = r.rank();
                     Rank to = r.rank();
                     uint64_t n = r.u64();
+                    Labels wanted = r.u64();
                     if (from != options_.me || to < 0 || to >= options_.world) continue;
                     Peer* known = std::find_if(channel_targets_.begin(), channel_targets_.end(),
                                                [to](const Peer& peer) { return peer.rank == to; });
                     if (known == channel_targets_.end()) {
-                        channel_targets_.push(arena_, Peer{to, 0, 0});
+                        channel_targets_.push(arena_, Peer{to, 0, 0, 0});
                         known = channel_targets_.end() - 1;
                     }
-                    if (n > known->count) known->times++;
-                    known->count = std::max(known->count, n);
+                    if (n < known->count) continue;
+                    if (n > known->count) {
+                        known->times++;
+                        known->wanted = 0;
+                    }
+                    known->count = n;
+                    known->wanted |= wanted;
                 } else if (what == News::licence || what == News::revoke) {
                     Rank from = r.rank();
                     uint64_t credit = what == News::licence ? r.u32() : 0;
@@ -763,8 +777,7 @@ void RankClock::look_for_stall(uint64_t now_ns) {
         bool inside = false;
         for (int i = 0; i < slots_end_; i++) {
             const Slot* s = slots_[i].load(std::memory_order_relaxed);
-            inside |= s && __atomic_load_n(&s->sent[peer.rank], __ATOMIC_RELAXED) != 0 &&
-                      sends_for(*s, peer) && in_mpi(i);
+            inside |= s && answers(*s, peer) && in_mpi(i);
         }
         stamp += sent;
         if (sent == 0) somebody_known = false;

@@ -128,6 +128,13 @@ bool Merge::add(size_t child, Reader& r) {
     return true;
 }
 
+bool Demanded::fresh(uint64_t n, Labels wanted) {
+    if (n < number || (n == number && (wanted & ~labels) == 0)) return false;
+    labels = n == number ? labels | wanted : wanted;
+    number = n;
+    return true;
+}
+
 bool RaiseFilter::fresh(const Entry& e) {
     Seen& seen = seen_[static_cast<uint64_t>(e.uid)];
     if (e.target > seen.instance) {
@@ -175,11 +182,9 @@ bool Node::from_child(size_t child, ByteSpan message) {
         case Kind::demand: {
             Rank from = r.rank(), to = r.rank();
             uint64_t n = r.u64();
+            Labels wanted = r.u64();
             if (!r.finished()) return refuse("clock message DEMAND is malformed");
-            uint64_t& known = demands_[{from, to}];
-            if (n <= known) return true;
-            known = n;
-            up_.push_back(copy(message));
+            if (demands_[{from, to}].fresh(n, wanted)) up_.push_back(copy(message));
             return true;
         }
         case Kind::licence:
@@ -253,6 +258,7 @@ bool Node::from_parent(ByteSpan message) {
                         break;
                     }
                     case News::channel:
+                        r.u64();
                         r.u64();
                         r.u64();
                         break;
@@ -360,11 +366,10 @@ bool Root::from_child(size_t child, ByteSpan message, uint64_t now_ns) {
         case Kind::demand: {
             Rank from = r.rank(), to = r.rank();
             uint64_t n = r.u64();
+            Labels wanted = r.u64();
             if (!r.finished()) return refuse("clock message DEMAND is malformed");
-            uint64_t& known = channels_[{from, to}];
-            if (n <= known) break;
-            known = n;
-            Item item{News::channel, {}, {}, from, to, n};
+            if (!channels_[{from, to}].fresh(n, wanted)) break;
+            Item item{News::channel, {}, {}, from, to, n, wanted};
             news_.push_back(std::move(item));
             counts_.demands++;
             break;
@@ -430,7 +435,7 @@ void Root::send_news() {
             if (w.room() < 4 + kEntryBytes + item.runs.size() * 4) break;
             w.u32(static_cast<uint32_t>(item.what));
             if (item.what == News::target) put(w, item.entry, item.runs);
-            if (item.what == News::channel) w.rank(item.from).rank(item.to).u64(item.number);
+            if (item.what == News::channel) w.rank(item.from).rank(item.to).u64(item.number).u64(item.wanted);
             if (item.what == News::licence) w.rank(item.from).u32(static_cast<uint32_t>(item.number));
             if (item.what == News::revoke) w.rank(item.from);
         }

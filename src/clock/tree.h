@@ -55,6 +55,13 @@ class Merge {
     size_t missing_ = 0;
 };
 
+// The newest demand of one rank from another: lets through what asks for more.
+struct Demanded {
+    uint64_t number = 0;
+    Labels labels = 0;
+    bool fresh(uint64_t n, Labels wanted);
+};
+
 // Lets a raise through once per instance (once per part of its member list, when it carries one).
 class RaiseFilter {
   public:
@@ -96,7 +103,7 @@ class Node {
     Merge merge_;
     std::unordered_set<uint64_t> below_;  // uids some child has reported
     RaiseFilter raises_;
-    std::map<std::pair<Rank, Rank>, uint64_t> demands_;
+    std::map<std::pair<Rank, Rank>, Demanded> demands_;
     std::vector<int64_t> safe_;  // newest version each child was safe at, -1 = none
     Version version_ = 0;        // of the news forwarded
     int64_t safe_sent_ = -1;
@@ -155,6 +162,7 @@ class Root {
         std::vector<int32_t> runs;
         Rank from = 0, to = 0;
         uint64_t number = 0;
+        Labels wanted = 0;
     };
     bool refuse(const char* reason);
     void send_targets();
@@ -169,7 +177,7 @@ class Root {
     Merge merge_;
     std::unordered_map<uint64_t, Instance> targets_;
     RaiseFilter raises_;
-    std::map<std::pair<Rank, Rank>, uint64_t> channels_;
+    std::map<std::pair<Rank, Rank>, Demanded> channels_;
     std::vector<Item> news_;  // not yet sent
     Version version_ = 0;
     std::vector<int64_t> safe_;

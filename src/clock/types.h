@@ -14,6 +14,15 @@ using Instance = uint64_t;
 // World rank of a process (virtual world: the one the application sees in MPI_COMM_WORLD).
 using Rank = int32_t;
 
+// Labels of point-to-point messages (communicator and tag) as a set: each stands for one of 64 bits, the same
+// at sender and receiver, so a set may hold more than was meant, never less.
+using Labels = uint64_t;
+inline constexpr Labels kAnyLabel = ~Labels{0};
+inline Labels label_of(Uid comm, int32_t tag) {
+    uint64_t x = (static_cast<uint64_t>(comm) ^ static_cast<uint32_t>(tag)) * 0x9e3779b97f4a7c15u;
+    return Labels{1} << ((x ^ x >> 29) * 0xbf58476d1ce4e5b9u >> 58);
+}
+
 // One checkpoint attempt. The root numbers them from 1; messages of older ones are ignored.
 using Epoch = uint32_t;
 

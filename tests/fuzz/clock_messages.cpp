@@ -120,7 +120,7 @@ std::vector<Bytes> seeds() {
                               w.entry(e).run({0, 4});
                           }));
             all.push_back(reports +
-                          message(to + child, Kind::demand, [](Writer& w) { w.rank(0).rank(1).u64(2); }));
+                          message(to + child, Kind::demand, [](Writer& w) { w.rank(0).rank(1).u64(2).u64(1); }));
             all.push_back(reports + message(to + child, Kind::licence, [](Writer& w) { w.rank(1).u32(2); }));
             all.push_back(reports + message(to + child, Kind::revoke, [](Writer& w) { w.rank(1); }));
             all.push_back(reports + message(to + child, Kind::safe, [](Writer& w) { w.u32(0); }));
@@ -130,7 +130,7 @@ std::vector<Bytes> seeds() {
         Bytes targets = message(to, Kind::targets, table);
         all.push_back(targets);
         all.push_back(targets + message(to, Kind::news, [&](Writer& w) {
-                          w.u32(1).u32(4).u32(1).entry(e).run({0, 4}).u32(2).rank(0).rank(1).u64(2);
+                          w.u32(1).u32(4).u32(1).entry(e).run({0, 4}).u32(2).rank(0).rank(1).u64(2).u64(1);
                           w.u32(3).rank(1).u32(1).u32(4).rank(1);
                       }));
         all.push_back(targets + message(to, Kind::freeze, [](Writer&) {}));

@@ -325,9 +325,9 @@ Waiter::~Waiter() { front.clock->waited(slot_of(call_.record()), site_); }
 
 void Waiter::say_needs(const Needs& needs, clock::Slot& slot) noexcept {
     bool any = needs.any;
-    for (int i = 0; i < needs.count; i++) {
-        if (needs.worlds[i] >= 0)
-            front.clock->need_message(slot, needs.worlds[i]);
+    if (needs.world != nullptr) {
+        if (*needs.world >= 0)
+            front.clock->need_message(slot, *needs.world, needs.wanted);
         else
             any = true;
     }
@@ -335,7 +335,7 @@ void Waiter::say_needs(const Needs& needs, clock::Slot& slot) noexcept {
         if (r->state != State::active) return;
         if (r->what == What::recv && r->matched == nullptr) {
             if (r->world >= 0)
-                front.clock->need_message(slot, r->world);
+                front.clock->need_message(slot, r->world, label_of(r->comm, r->tag));
             else
                 any = true;
         } else if (r->what == What::collective && r->comm != nullptr && r->comm->clock != nullptr) {

@@ -52,8 +52,15 @@ inline mpi::RealRequest* real_request(Request* r) noexcept {
 inline void count_received(clock::Slot& slot, int32_t world) noexcept {
     if (static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size)) slot.received_from(world);
 }
-inline void count_sent(clock::Slot& slot, int32_t world) noexcept {
-    if (static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size)) slot.sent_to(world);
+// What the collective clock calls a message; any, when the communicator is not counted (yet).
+inline clock::Labels label_of(const CommObject* comm, int tag) noexcept {
+    if (tag == mpi::FM_ANY_TAG || comm->clock == nullptr) return clock::kAnyLabel;
+    return clock::label_of(static_cast<const clock::Comm*>(comm->clock)->uid, tag);
+}
+inline void count_sent(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept {
+    if (static_cast<uint32_t>(world) >= static_cast<uint32_t>(front.world_size)) return;
+    slot.sent_to(world);
+    if (__builtin_expect(front.threads != 0, 0)) slot.labelled(world, label_of(comm, tag));
 }
 // A send that MPI refused or that was cancelled never became a message. Modulo 2^64 it does not matter whose
 // slot it was counted in.
@@ -121,7 +128,7 @@ __attribute__((always_inline)) inline int start_send(Request* r, clock::Slot& sl
         r->state = State::complete;
         return 0;
     }
-    count_sent(slot, r->world);
+    count_sent(slot, r->world, r->comm, r->tag);
     int rc;
     switch (r->mode) {
         case kSynchronous:
@@ -199,8 +206,8 @@ class Waiter {
 
     // What the wait depends on, to be said before turn() each time (a restart changes nothing of it).
     struct Needs {
-        const int32_t* worlds = nullptr;  // messages from these world ranks
-        int count = 0;
+        const int32_t* world = nullptr;  // a message from this world rank
+        clock::Labels wanted = clock::kAnyLabel;
         Request* const* requests =
             nullptr;  // or whatever these (null entries, complete ones are skipped) need
         int request_count = 0;

@@ -57,8 +57,8 @@ __attribute__((noinline)) int probe_slowly(Call& call, CommObject* c, int source
     Waiter waiter(call);
     int32_t world = c->world_of(source);
     Waiter::Needs needs;
-    needs.worlds = &world;
-    needs.count = 1;
+    needs.world = &world;
+    needs.wanted = label_of(c, tag);
     for (;;) {
         Careful careful(call.record());
         RealMessage real{};

@@ -24,7 +24,7 @@ __attribute__((always_inline)) inline int blocking_send(Call& call, const void* 
     int32_t world = c->world_of(dest);
     record->waiting_for = world;
     clock::Slot& slot = slot_of(record);
-    count_sent(slot, world);
+    count_sent(slot, world, c, tag);
     record->user[kMode] = kCaptive;
     int rc = mode == kSynchronous ? LOWER(Ssend)(buf, count, to_real(type), dest, tag, real_of(c))
                                   : LOWER(Send)(buf, count, to_real(type), dest, tag, real_of(c));

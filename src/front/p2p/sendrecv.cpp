@@ -86,7 +86,7 @@ int sendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype
     clock::Slot& slot = slot_of(call.record());
     int32_t to = c->world_of(dest);
     call.record()->waiting_for = c->world_of(source);
-    count_sent(slot, to);
+    count_sent(slot, to, c, sendtag);
     RealRequest reqs[2] = {};
     int done = 0;
     status->error = 0;

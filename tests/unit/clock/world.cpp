@@ -374,13 +374,13 @@ void World::step_finish(Thread& t, const Op& o) {
     next(t);
 }
 
-void World::wait_for_message(Thread& t, int from) {
+void World::wait_for_message(Thread& t, int from, int tag) {
     Process& p = processes_[size_t(t.rank)];
     if (!p.clock->pending()) return;
     pull(t.rank);
     if (!p.clock->waiting(p.clock->slot(t.index), t.wait, now_)) return;
     if (from >= 0)
-        p.clock->need_message(p.clock->slot(t.index), from);
+        p.clock->need_message(p.clock->slot(t.index), from, label_of(Uid{0}, tag));
     else
         p.clock->need_anything(p.clock->slot(t.index), t.wait);
 }
@@ -440,6 +440,7 @@ void World::step_thread(Thread& t) {
             bool blocking = o.what == Do::send;
             if (t.phase == 0) {
                 slot.sent_to(o.peer);
+                slot.labelled(o.peer, label_of(Uid{0}, o.tag));
                 bool sync = pick(2);
                 int request = blocking ? -1 : o.request;
                 t.requests[request] = !sync;
@@ -458,13 +459,13 @@ void World::step_thread(Thread& t) {
         case Do::receive:
         case Do::receive_any:
             if (try_match(p, t, o.peer, o.tag)) return unblocked();
-            return wait_for_message(t, o.peer);
+            return wait_for_message(t, o.peer, o.tag);
         case Do::ireceive:
             t.requests[o.request] = try_match(p, t, o.peer, o.tag);
             if (!t.requests[o.request]) p.posted.push_back({o.peer, o.tag, t.index, o.request});
             return next(t);
         case Do::wait_receive:
-            if (!t.requests[o.request]) return wait_for_message(t, o.peer);
+            if (!t.requests[o.request]) return wait_for_message(t, o.peer, o.tag);
             pull(t.rank);  // counts it
             return unblocked();
         case Do::signal:

@@ -124,7 +124,7 @@ class World {
     void match_arrival(Process& p, int rank, const Message& m);
     void send_done(const Message& m, int from_rank);
     void pull(int rank);
-    void wait_for_message(Thread& t, int from);
+    void wait_for_message(Thread& t, int from, int tag);
     void deliver(int from, int to);
     void step_agent(int rank);
     bool step_links();
