@@ -46,8 +46,9 @@ struct Texts {
 
 void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
     app->add_option("-n,--np", o.ranks, "number of ranks")->check(CLI::PositiveNumber);
-    app->add_option("--mpi", o.mpi,
-                    "MPI library below: openmpi, mpich, or auto: the one the program was built for");
+    app->add_option(
+        "--mpi", o.mpi,
+        "MPI library below: openmpi, mpich, the path of one, or auto: the one the program was built for");
     app->add_option("--ckpt-dir", o.ckpt_dir, "checkpoint directory")->capture_default_str();
     app->add_option("--job", o.job, "name of the job (default PROG-PID)");
     app->add_option("--interval", t.interval, "checkpoint every T (0.2s, 10m), or auto: Young/Daly");

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "job/library_at.h"
 
 extern char** environ;
 
@@ -158,6 +159,7 @@ std::vector<Launcher> all_launchers(const Places& places) {
 }
 
 Launcher choose_launcher(const std::string& wanted, const std::string& preferred, const Places& places) {
+    if (names_a_place(wanted)) return launcher_at(wanted, places);
     std::vector<Launcher> all = all_launchers(places);
     auto named = [&](const std::string& mpi) {
         return std::find_if(all.begin(), all.end(), [&](const Launcher& l) { return l.mpi == mpi; });
@@ -170,8 +172,10 @@ Launcher choose_launcher(const std::string& wanted, const std::string& preferred
     }
     auto found = named(mpi);
     if (found == all.end())
-        throw Error(fmt::format("no MPI library is called {}: --mpi takes openmpi, mpich or auto", mpi),
-                    ExitCode::usage);
+        throw Error(
+            fmt::format("no MPI library is called {}: --mpi takes openmpi, mpich, auto or the path of one",
+                        mpi),
+            ExitCode::usage);
     if (found->usable()) return *found;
     // Any library will do unless the user asked for this one.
     auto other = std::find_if(all.begin(), all.end(), [](const Launcher& l) { return l.usable(); });
@@ -288,7 +292,8 @@ pid_t start(const LaunchPlan& plan) {
         // user knows better.
         ::setenv("OMPI_MCA_mpi_leave_pinned", "0", 0);
         ::setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
-        // Open MPI 4.1's window component ucx takes every window and, without RDMA adapters, fails to make it.
+        // Open MPI 4.1's window component ucx takes every window and, without RDMA adapters, fails to make
+        // it.
         if (::access("/sys/class/infiniband", F_OK) != 0) ::setenv("OMPI_MCA_osc", "^ucx", 0);
         // UCX patches memory functions of the whole process, and reads these before main.
         ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 0);

@@ -23,11 +23,12 @@ struct Launcher {
     std::string mpi;      // "openmpi", "mpich"
     std::string lower;    // the lower half's program; empty = not built
     std::string mpiexec;  // absolute path; empty = not found
+    std::string root;     // --mpi PATH: where this library is installed; empty: the one it was built with
     bool usable() const { return !lower.empty() && !mpiexec.empty(); }
 };
 // All that are known, usable or not.
 std::vector<Launcher> all_launchers(const Places& places);
-// The one the user means by --mpi; "auto" takes the one of `preferred` ("" = none). Throws Error.
+// The one the user means by --mpi: a name, or a path (library_at.h); "auto" takes the one of `preferred` ("" = none). Throws Error.
 Launcher choose_launcher(const std::string& wanted, const std::string& preferred, const Places& places);
 // First line of `mpiexec --version`.
 std::string version_of(const Launcher& launcher);

@@ -12,6 +12,7 @@
 #include "image/image.h"
 #include "job/input.h"
 #include "job/launch.h"
+#include "job/library_at.h"
 #include "job/local_socket.h"
 #include "job/run_dir.h"
 #include "wire/auth.h"
@@ -126,6 +127,8 @@ int submit(const Submission& what) {
         {"FERMATA_MAPPED", options.mapped ? "1" : "0"},
         {"FERMATA_RESTARTS", std::to_string(what.restarts)},
     };
+    if (!plan.launcher.root.empty())
+        for (auto& [name, value] : reach_library(plan.launcher, dir.path())) plan.environment[name] = value;
     // Unless the launcher is told who shall get it.
     std::optional<InputFile> input;
     if (!what.from && options.mpiexec_args.find("stdin") == std::string::npos) input = InputFile::behind(0);

@@ -1,0 +1,21 @@
+// An MPI library that is named by its place (`--mpi PATH`): a tree with bin/mpiexec and lib/libmpi.so.12,
+// MPICH's ABI. The lower half is the one built against Debian's MPICH: the ABI is the same. (Open MPI 5 has
+// Open MPI 4's file name; its launcher did not end here, so it is not offered yet.)
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "job/launch.h"
+
+namespace fermata::job {
+
+// Does --mpi name a place?
+bool names_a_place(const std::string& wanted);
+// Throws Error when there is no library, no launcher, or no lower half for it.
+Launcher launcher_at(const std::string& place, const Places& places);
+// Makes the library found by its lower half: a directory of links below `directory`, and the variables that
+// ranks need.
+std::map<std::string, std::string> reach_library(const Launcher& launcher, const std::string& directory);
+
+}  // namespace fermata::job
