@@ -1,5 +1,6 @@
-// For bench/store.py: holds MIB of floating-point data and does nothing with it but look at one number, every
-// 20 ms; says when. A restart's first line tells when the program runs again.
+// For bench/store.py: `restart MIB [1]` holds MIB of floating-point data and looks at one number of it every
+// 20 ms, or writes to 1 % of its pages every second; says when. A restart's first line tells when the program
+// runs again.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,6 @@ int main(int argc, char** argv) {
         double x = (double)(i % 4096) / 4096;
         data[i] = 300 + 20 * x * (1 - x) + (double)(noise >> 40) * 1e-9;
     }
-    // Writes 1 % of its pages every second when asked to, for increments.
     int dirty = argc > 2 ? atoi(argv[2]) : 0;
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -28,7 +28,9 @@ int main(int argc, char** argv) {
             for (size_t page = 0; page < count / 512; page += 100) data[page * 512] += 1;
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        if (rank == 0) printf("%ld %.4f %g\n", step, (double)now.tv_sec + (double)now.tv_nsec * 1e-9, sum), fflush(stdout);
+        if (rank == 0)
+            printf("%ld %.4f %g\n", step, (double)now.tv_sec + (double)now.tv_nsec * 1e-9, sum),
+                fflush(stdout);
         nanosleep(&(struct timespec){0, 20000000}, NULL);
     }
 }

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Images against plain write and fsync of the same bytes, in turns in one run: a table for docs/performance.md.
+"""Images against plain write and fsync of the same bytes, in turns in one run, and what a job sees of them: tables for
+docs/performance.md.
 
     bench/store.py [--build DIR] [--disk DIR] [--memory DIR] [--rounds N] [--small] [--plot FILE.svg]
+    bench/store.py --job mapped|forked|incremental …    only that of real jobs (bench/restart.c)
 """
 import argparse
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import tempfile
+import time
 
 WAYS = {"disk": ["", "compress=lz4", "compress=shuffle-lz4", "compress=auto"], "memory": ["", "compress=shuffle-lz4"]}
 
@@ -19,6 +23,105 @@ def measure(build, directory, ranks, mib, rounds, ways):
         done = subprocess.run([str(build / "bin" / "store-bench"), scratch, str(ranks), str(mib), str(rounds), *ways],
                               check=True, capture_output=True, text=True, timeout=900)
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Job:
+    """bench/restart.c under Fermata: `ranks` with `mib` each."""
+
+    def __init__(self, options, scratch, ranks, mib, dirty=0, save=""):
+        self.fermata, self.scratch = options.build / "bin" / "fermata", pathlib.Path(scratch)
+        self.name = f"store-bench-{os.getpid()}"
+        program = self.scratch / "restart"
+        subprocess.run(["mpicc.openmpi", "-O2", str(pathlib.Path(__file__).with_name("restart.c")), "-o", str(program)],
+                       check=True)
+        self.process = self.start("run", "-n", ranks, "--save-options", save, "--", program, mib, dirty)
+        self.first_line()
+
+    def start(self, verb, *words):
+        self.out = self.scratch / "out"
+        with open(self.out, "w") as out:
+            return subprocess.Popen([str(self.fermata), verb, "--job", self.name, "--ckpt-dir", str(self.scratch / "ckpt"),
+                                     *map(str, words)], stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+    def first_line(self, timeout=170):
+        """When the program said its first line."""
+        end = time.time() + timeout
+        while "\n" not in (text := self.out.read_text()):
+            if time.time() > end or self.process.poll() is not None:
+                raise RuntimeError(f"the job said nothing ({self.process.poll()})")
+            time.sleep(0.002)
+        return float(text.split()[1])
+
+    def command(self, verb, *words):
+        return subprocess.run([str(self.fermata), verb, "--job", self.name, *words], check=True, capture_output=True,
+                              text=True, timeout=170).stdout
+
+    def checkpoint(self, *words):
+        return json.loads(self.command("checkpoint", "--json", *words))
+
+    def restart(self, *words):
+        """Seconds from the command to the program's first line."""
+        begin = time.time()
+        self.process = self.start("restart", *words)
+        return self.first_line() - begin
+
+    def end(self):
+        self.command("cancel")
+        self.process.wait(60)
+
+
+def mapped(options):
+    """Time to the first instruction, eager and mapped, with little and much memory."""
+    print("| one rank with | restart | s to its first line |\n| --- | --- | --- |")
+    for mib in (64, 4096):
+        with tempfile.TemporaryDirectory(prefix="store-bench-", dir=options.disk) as scratch:
+            job = Job(options, scratch, 1, mib)
+            job.checkpoint("--stop")
+            job.process.wait(60)
+            times = {"--mapped": [], "eager": []}
+            for _ in range(options.rounds):
+                for way, seconds in times.items():
+                    seconds.append(job.restart(*[way] if way != "eager" else []))
+                    job.end()
+        for way, seconds in times.items():
+            print(f"| {mib} MiB | {way} | {statistics.median(seconds):.3f} ({min(seconds):.3f} to {max(seconds):.3f}) |", flush=True)
+
+
+def forked(options):
+    """How long the job stands still while a child writes."""
+    print("| where, ranks x size | stands still s | write s | share |\n| --- | --- | --- | --- |")
+    for place, directory in (("disk", options.disk), ("memory", options.memory)):
+        for ranks, mib in ((4, 256),) if options.small else ((4, 256), (2, 2048)):
+            with tempfile.TemporaryDirectory(prefix="store-bench-", dir=directory) as scratch:
+                job = Job(options, scratch, ranks, mib, save="forked")
+                still, write = [], []
+                for _ in range(options.rounds):
+                    phases = job.checkpoint()["phases"]
+                    still.append(sum(phases[name] for name in ("freeze", "drain", "suspend", "resume")))
+                    write.append(phases["save"])
+                    for old in sorted(pathlib.Path(scratch, "ckpt").glob("gen-*"))[:-1]:
+                        shutil.rmtree(old)
+                job.end()
+            a, b = statistics.median(still), statistics.median(write)
+            print(f"| {place}, {ranks} x {mib} MiB | {a:.3f} | {b:.3f} | {100 * a / b:.1f} % |", flush=True)
+
+
+def incremental(options):
+    """1 % of all pages written since the last checkpoint, against all of it."""
+    print("| where, ranks x size | full s, bytes | 1 % s, bytes | faster |\n| --- | --- | --- | --- |")
+    for place, directory in (("disk", options.disk), ("memory", options.memory)):
+        for ranks, mib in ((4, 256),) if options.small else ((4, 256), (2, 2048)):
+            with tempfile.TemporaryDirectory(prefix="store-bench-", dir=directory) as scratch:
+                job = Job(options, scratch, ranks, mib, dirty=1, save="incremental=split")
+                said = []
+                for _ in range(5):
+                    said.append(job.checkpoint())
+                    time.sleep(2)  # it writes its pages again every second
+                job.end()
+            save = lambda one: one["phases"]["suspend"] + one["phases"]["save"]
+            full, part = save(said[0]), statistics.median(save(one) for one in said[1:])
+            print(f"| {place}, {ranks} x {mib} MiB | {full:.3f}, {said[0]['bytes'] / 1e6:.0f} MB | {part:.4f}, "
+                  f"{said[-1]['bytes'] / 1e6:.1f} MB | {full / part:.0f}x |", flush=True)
 
 
 def svg(rows, path):
@@ -43,7 +146,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--small", action="store_true", help="leave out 2 ranks x 2 GiB")
     parser.add_argument("--plot", type=pathlib.Path)
+    jobs = {way.__name__: way for way in (mapped, forked, incremental)}
+    parser.add_argument("--job", choices=jobs)
     options = parser.parse_args()
+    options.build = options.build.absolute()
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    if options.job:
+        return jobs[options.job](options)
     bars = []
     print("| where, ranks x size | way | write s | of plain's speed | read s | of plain's speed | bytes |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
@@ -61,6 +170,9 @@ def main():
                     bars.append((f"{place} {ranks} x {mib} MiB, {name}, write", write["plain"] / write[way]))
     if options.plot:
         svg(bars, options.plot)
+    for way in jobs.values():
+        print()
+        way(options)
 
 
 if __name__ == "__main__":
