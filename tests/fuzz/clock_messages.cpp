@@ -119,8 +119,8 @@ std::vector<Bytes> seeds() {
             all.push_back(reports + message(to + child, Kind::raise, [&](Writer& w) {
                               w.entry(e).run({0, 4});
                           }));
-            all.push_back(reports +
-                          message(to + child, Kind::demand, [](Writer& w) { w.rank(0).rank(1).u64(2).u64(1); }));
+            all.push_back(reports + message(to + child, Kind::demand,
+                                            [](Writer& w) { w.rank(0).rank(1).u64(2).u64(1); }));
             all.push_back(reports + message(to + child, Kind::licence, [](Writer& w) { w.rank(1).u32(2); }));
             all.push_back(reports + message(to + child, Kind::revoke, [](Writer& w) { w.rank(1); }));
             all.push_back(reports + message(to + child, Kind::safe, [](Writer& w) { w.u32(0); }));

@@ -1,6 +1,6 @@
 /* What belongs to a process, one case per behaviour (names: those of CRIU's ZDTM; the
- * tests are ours). All is set up, then comes the moment of the checkpoint (hold.h), then each case looks whether all is
- * as it was and still works, and says "NAME right" or what is not true.
+ * tests are ours). All is set up, then comes the moment of the checkpoint (hold.h), then each case looks
+ * whether all is as it was and still works, and says "NAME right" or what is not true.
  *
  *   process DIRECTORY */
 #define _GNU_SOURCE
@@ -38,30 +38,30 @@
 
 enum { PAGE = 4096 };
 static char directory[1024];
-static const char *in(const char *name) {
+static const char* in(const char* name) {
     static char path[4][1200];
     static int next;
-    char *to = path[next++ % 4];
+    char* to = path[next++ % 4];
     snprintf(to, sizeof path[0], "%s/%s", directory, name);
     return to;
 }
 
 #define NEED(condition) \
     if (!(condition)) return #condition
-typedef const char *Said; /* NULL: all is well */
+typedef const char* Said; /* NULL: all is well */
 
-static int new_file(const char *name, int flags, const char *content) {
+static int new_file(const char* name, int flags, const char* content) {
     int fd = open(in(name), O_RDWR | O_CREAT | O_TRUNC | flags, 0600);
     if (write(fd, content, strlen(content)) < 0) perror(name);
     return fd;
 }
-static int holds(int fd, const char *content) {
+static int holds(int fd, const char* content) {
     char text[256] = "";
     return pread(fd, text, sizeof text - 1, 0) == (ssize_t)strlen(content) && strcmp(text, content) == 0;
 }
 /* Protection and flags of the mapping at an address, "rwxp" and VmFlags. */
-static int mapping(void *at, char access[5], char *flags, size_t size) {
-    FILE *file = fopen("/proc/self/smaps", "r");
+static int mapping(void* at, char access[5], char* flags, size_t size) {
+    FILE* file = fopen("/proc/self/smaps", "r");
     char line[1024];
     unsigned long begin, end, want = (unsigned long)at;
     int found = 0;
@@ -81,8 +81,9 @@ static int mapping(void *at, char access[5], char *flags, size_t size) {
 
 /* ---- memory */
 static char *maps[4], *sparse, *advised[3], *guarded, *unlinked_private, *unlinked_shared;
-static const int prots[4] = {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE, PROT_READ | PROT_WRITE | PROT_EXEC};
-static void *anonymous(size_t size) {
+static const int prots[4] = {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE,
+                             PROT_READ | PROT_WRITE | PROT_EXEC};
+static void* anonymous(size_t size) {
     return mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 static void maps00_set(void) {
@@ -93,7 +94,7 @@ static void maps00_set(void) {
     }
 }
 static Said maps00(void) {
-    static const char *wanted[4] = {"---p", "r--p", "rw-p", "rwxp"};
+    static const char* wanted[4] = {"---p", "r--p", "rw-p", "rwxp"};
     for (int i = 0; i < 4; ++i) {
         char access[5], flags[256];
         NEED(mapping(maps[i], access, flags, sizeof flags));
@@ -112,7 +113,7 @@ static Said maps01(void) {
     NEED(munmap(sparse, 1ul << 32) == 0);
     return 0;
 }
-static char *neighbours;
+static char* neighbours;
 static void maps04_set(void) { /* one mapping in many parts */
     neighbours = anonymous(256 * PAGE);
     for (int i = 0; i < 256; ++i) neighbours[i * PAGE] = (char)i;
@@ -136,7 +137,7 @@ static void maps02_set(void) {
     madvise(advised[2], 4 << 20, MADV_DONTDUMP);
 }
 static Said maps02(void) {
-    static const char *wanted[3] = {" dc", " nh", " dd"};
+    static const char* wanted[3] = {" dc", " nh", " dd"};
     for (int i = 0; i < 3; ++i) {
         char access[5], flags[256];
         NEED(mapping(advised[i], access, flags, sizeof flags));
@@ -158,7 +159,7 @@ static void mprotect00_set(void) {
 }
 static Said mprotect00(void) {
     int before = faults;
-    *(volatile char *)guarded += 1; /* the handler lets it through */
+    *(volatile char*)guarded += 1; /* the handler lets it through */
     NEED(faults == before + 1 && guarded[0] == 6);
     return 0;
 }
@@ -173,7 +174,7 @@ static Said unlink_mmap00(void) {
     NEED(strcmp(unlinked_private, "Private content") == 0);
     return 0;
 }
-static char *unlinked_twin;
+static char* unlinked_twin;
 static void unlink_mmap01_set(void) {
     int fd = new_file("unlinked shared", 0, "shared content");
     unlinked_shared = mmap(0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -192,20 +193,22 @@ static Said unlink_mmap01(void) {
 /* ---- threads, registers, clocks */
 static uint32_t futex_word;
 static pthread_t waiter, thread_of[4], vector_thread;
-static void *wait_on_futex(void *nothing) {
-    while (__atomic_load_n(&futex_word, __ATOMIC_SEQ_CST) == 0) syscall(SYS_futex, &futex_word, FUTEX_WAIT, 0, 0, 0, 0);
+static void* wait_on_futex(void* nothing) {
+    while (__atomic_load_n(&futex_word, __ATOMIC_SEQ_CST) == 0)
+        syscall(SYS_futex, &futex_word, FUTEX_WAIT, 0, 0, 0, 0);
     return nothing;
 }
 static void futex_set(void) { pthread_create(&waiter, 0, wait_on_futex, &futex_word); }
 static Said futex(void) {
-    void *result = 0;
+    void* result = 0;
     __atomic_store_n(&futex_word, 1, __ATOMIC_SEQ_CST);
     syscall(SYS_futex, &futex_word, FUTEX_WAKE, 10, 0, 0, 0);
     NEED(pthread_join(waiter, &result) == 0 && result == &futex_word);
     return 0;
 }
 static volatile int vector_stop;
-static void *keep_in_registers(void *unused_argument) { /* nothing but registers holds these values meanwhile */
+static void* keep_in_registers(
+    void* unused_argument) { /* nothing but registers holds these values meanwhile */
     uint64_t in_value[2] = {0x0123456789abcdef, 0xfedcba9876543210}, out_value[2] = {0, 0};
     double pi = 0;
     __asm__ volatile(
@@ -226,11 +229,11 @@ static void *keep_in_registers(void *unused_argument) { /* nothing but registers
         : [from] "m"(in_value), [stop] "m"(vector_stop)
         : "xmm7", "xmm15", "st", "memory", "cc");
     (void)unused_argument;
-    return (void *)(uintptr_t)(out_value[0] == 0 && out_value[1] == 0 && pi > 3.14159 && pi < 3.1416);
+    return (void*)(uintptr_t)(out_value[0] == 0 && out_value[1] == 0 && pi > 3.14159 && pi < 3.1416);
 }
 static void fpu00_set(void) { pthread_create(&vector_thread, 0, keep_in_registers, 0); }
 static Said fpu00(void) {
-    void *right = 0;
+    void* right = 0;
     vector_stop = 1;
     NEED(pthread_join(vector_thread, &right) == 0 && right);
     return 0;
@@ -254,7 +257,8 @@ static Said vdso00(void) {
     clock_gettime(CLOCK_REALTIME, &a);
     syscall(SYS_clock_gettime, CLOCK_REALTIME, &b);
     gettimeofday(&v, 0);
-    NEED(a.tv_sec >= realtime_before.tv_sec && b.tv_sec - a.tv_sec <= 5 && v.tv_sec - a.tv_sec <= 5 && time(0) - a.tv_sec <= 5);
+    NEED(a.tv_sec >= realtime_before.tv_sec && b.tv_sec - a.tv_sec <= 5 && v.tv_sec - a.tv_sec <= 5 &&
+         time(0) - a.tv_sec <= 5);
     return 0;
 }
 static void vdso01_set(void) {}
@@ -271,32 +275,32 @@ static Said vdso01(void) {
 }
 static __thread int mine;
 static volatile int threads_stop;
-static void *count_in_tls(void *number) {
+static void* count_in_tls(void* number) {
     mine = (int)(intptr_t)number;
     while (!threads_stop) usleep(1000);
-    return (void *)(intptr_t)(mine * 10);
+    return (void*)(intptr_t)(mine * 10);
 }
 static void pthread00_set(void) {
-    for (intptr_t i = 0; i < 4; ++i) pthread_create(&thread_of[i], 0, count_in_tls, (void *)(i + 1));
+    for (intptr_t i = 0; i < 4; ++i) pthread_create(&thread_of[i], 0, count_in_tls, (void*)(i + 1));
 }
 static Said pthread00(void) {
     threads_stop = 1;
     for (intptr_t i = 0; i < 4; ++i) {
-        void *result;
+        void* result;
         NEED(pthread_join(thread_of[i], &result) == 0 && (intptr_t)result == (i + 1) * 10);
     }
     return 0;
 }
 static pthread_t ended;
 static pthread_key_t key;
-static void *end_at_once(void *value) { return value; }
+static void* end_at_once(void* value) { return value; }
 static void pthread02_set(void) { /* ended and not joined; a key with a value */
     pthread_create(&ended, 0, end_at_once, directory);
     pthread_key_create(&key, 0);
     pthread_setspecific(key, &key);
 }
 static Said pthread02(void) {
-    void *result = 0;
+    void* result = 0;
     pthread_t another;
     NEED(pthread_join(ended, &result) == 0 && result == directory && pthread_getspecific(key) == &key);
     NEED(pthread_create(&another, 0, end_at_once, 0) == 0 && pthread_join(another, 0) == 0);
@@ -305,7 +309,7 @@ static Said pthread02(void) {
 static void rseq00_set(void) {}
 static Said rseq00(void) {
     NEED(__rseq_size > 0);
-    struct rseq *area = (struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
+    struct rseq* area = (struct rseq*)((char*)__builtin_thread_pointer() + __rseq_offset);
     for (int i = 0; i < 100; ++i)
         if ((unsigned)sched_getcpu() == __atomic_load_n(&area->cpu_id, __ATOMIC_RELAXED)) return 0;
     return "the registered area does not name the CPU";
@@ -317,7 +321,7 @@ static Said membarrier(void) {
 }
 static sem_t semaphore, done_semaphore;
 static int system_semaphore;
-static void *wait_on_semaphore(void *nothing) {
+static void* wait_on_semaphore(void* nothing) {
     sem_wait(&semaphore);
     sem_post(&done_semaphore);
     return nothing;
@@ -419,11 +423,10 @@ static Said sigpending_(void) {
 }
 
 /* ---- descriptors */
-static int event_fd, fifo_fd, append_fd, tcp[2], queue[2], datagram[2], memfd, memfd_sealed, epoll_fd, epoll_event, edge_fd,
-    edge_pipe[2], cloexec_fd[2], shared_fd[2], attr_fd, lock_fd, posix_lock_fd, removed_fd, linked_fd;
-static void eventfs00_set(void) {
-    event_fd = eventfd(7, EFD_NONBLOCK);
-}
+static int event_fd, fifo_fd, append_fd, tcp[2], queue[2], datagram[2], memfd, memfd_sealed, epoll_fd,
+    epoll_event, edge_fd, edge_pipe[2], cloexec_fd[2], shared_fd[2], attr_fd, lock_fd, posix_lock_fd,
+    removed_fd, linked_fd;
+static void eventfs00_set(void) { event_fd = eventfd(7, EFD_NONBLOCK); }
 static Said eventfs00(void) {
     uint64_t value = 0;
     NEED(read(event_fd, &value, 8) == 8 && value == 7 && read(event_fd, &value, 8) == -1);
@@ -442,18 +445,19 @@ static Said fifo(void) {
 static void file_append_set(void) { append_fd = new_file("append", O_APPEND, "one "); }
 static Said file_append(void) {
     lseek(append_fd, 0, SEEK_SET);
-    NEED(write(append_fd, "two", 3) == 3 && holds(append_fd, "one two") && (fcntl(append_fd, F_GETFL) & O_APPEND));
+    NEED(write(append_fd, "two", 3) == 3 && holds(append_fd, "one two") &&
+         (fcntl(append_fd, F_GETFL) & O_APPEND));
     return 0;
 }
 static void socket_tcp_local_set(void) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
-    bind(listener, (struct sockaddr *)&address, sizeof address);
+    bind(listener, (struct sockaddr*)&address, sizeof address);
     listen(listener, 1);
-    getsockname(listener, (struct sockaddr *)&address, &size);
+    getsockname(listener, (struct sockaddr*)&address, &size);
     tcp[0] = socket(AF_INET, SOCK_STREAM, 0);
-    connect(tcp[0], (struct sockaddr *)&address, sizeof address);
+    connect(tcp[0], (struct sockaddr*)&address, sizeof address);
     tcp[1] = accept(listener, 0, 0);
     close(listener);
     if (send(tcp[0], "queued", 6, 0) != 6) perror("tcp");
@@ -468,7 +472,9 @@ static Said socket_tcp_local(void) {
 static void socket_queues_set(void) {
     socketpair(AF_UNIX, SOCK_STREAM, 0, queue);
     socketpair(AF_UNIX, SOCK_DGRAM, 0, datagram);
-    if (write(queue[0], "stream", 6) != 6 || write(datagram[0], "one", 3) != 3 || write(datagram[0], "two", 3) != 3) perror("queue");
+    if (write(queue[0], "stream", 6) != 6 || write(datagram[0], "one", 3) != 3 ||
+        write(datagram[0], "two", 3) != 3)
+        perror("queue");
 }
 static Said socket_queues(void) {
     char text[16] = "";
@@ -597,7 +603,8 @@ static void unlink_fstat00_set(void) {
 }
 static Said unlink_fstat00(void) {
     struct stat st;
-    NEED(holds(removed_fd, "removed content") && fstat(removed_fd, &st) == 0 && st.st_nlink == 0 && st.st_size == 15);
+    NEED(holds(removed_fd, "removed content") && fstat(removed_fd, &st) == 0 && st.st_nlink == 0 &&
+         st.st_size == 15);
     return 0;
 }
 static void unlink_fstat03_set(void) { /* one of two names is gone */
@@ -607,7 +614,8 @@ static void unlink_fstat03_set(void) { /* one of two names is gone */
 }
 static Said unlink_fstat03(void) {
     struct stat st, named;
-    NEED(holds(linked_fd, "linked content") && fstat(linked_fd, &st) == 0 && stat(in("second name"), &named) == 0);
+    NEED(holds(linked_fd, "linked content") && fstat(linked_fd, &st) == 0 &&
+         stat(in("second name"), &named) == 0);
     NEED(st.st_nlink == 1 && st.st_ino == named.st_ino);
     return 0;
 }
@@ -647,22 +655,59 @@ static Said cwd01(void) {
 }
 
 static const struct {
-    const char *name;
+    const char* name;
     void (*set)(void);
     Said (*check)(void);
 } cases[] = {
-#define CASE(name) {#name, name##_set, name}
-    CASE(maps00), CASE(maps01), CASE(maps04), CASE(maps02), CASE(mprotect00), CASE(futex), CASE(fpu00), CASE(fpu03),
-    CASE(vdso00), CASE(vdso01), CASE(posix_timers), CASE(signalfd00), CASE(eventfs00), CASE(fifo), CASE(unlink_mmap00),
-    CASE(unlink_mmap01), CASE(file_append), {"socket-tcp-local", socket_tcp_local_set, socket_tcp_local}, CASE(timers),
-    CASE(timerfd), {"sigpending", sigpending_set, sigpending_}, CASE(rseq00), CASE(membarrier), CASE(pthread00),
-    CASE(pthread02), CASE(memfd00), CASE(memfd01), CASE(memfd02), CASE(shmemfd), CASE(epoll), CASE(epoll01), CASE(rlimits00),
-    CASE(sched_policy00), CASE(thp_disable), CASE(file_cloexec), CASE(file_attr), CASE(file_shared), CASE(file_locks),
-    CASE(unlink_fstat00), CASE(unlink_fstat03), CASE(cwd01), CASE(sem), CASE(socket_queues),
+#define CASE(name) \
+    { #name, name##_set, name }
+    CASE(maps00),
+    CASE(maps01),
+    CASE(maps04),
+    CASE(maps02),
+    CASE(mprotect00),
+    CASE(futex),
+    CASE(fpu00),
+    CASE(fpu03),
+    CASE(vdso00),
+    CASE(vdso01),
+    CASE(posix_timers),
+    CASE(signalfd00),
+    CASE(eventfs00),
+    CASE(fifo),
+    CASE(unlink_mmap00),
+    CASE(unlink_mmap01),
+    CASE(file_append),
+    {"socket-tcp-local", socket_tcp_local_set, socket_tcp_local},
+    CASE(timers),
+    CASE(timerfd),
+    {"sigpending", sigpending_set, sigpending_},
+    CASE(rseq00),
+    CASE(membarrier),
+    CASE(pthread00),
+    CASE(pthread02),
+    CASE(memfd00),
+    CASE(memfd01),
+    CASE(memfd02),
+    CASE(shmemfd),
+    CASE(epoll),
+    CASE(epoll01),
+    CASE(rlimits00),
+    CASE(sched_policy00),
+    CASE(thp_disable),
+    CASE(file_cloexec),
+    CASE(file_attr),
+    CASE(file_shared),
+    CASE(file_locks),
+    CASE(unlink_fstat00),
+    CASE(unlink_fstat03),
+    CASE(cwd01),
+    CASE(sem),
+    CASE(socket_queues),
     {"personality", personality_set, personality_},
 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     sigset_t blocked;
     snprintf(directory, sizeof directory, "%s", argc > 1 ? argv[1] : ".");
     sigemptyset(&blocked);

@@ -1,13 +1,14 @@
-/* Goes on steadily and costs little: a step changes some pages of memory, exchanges messages and reduces, prints a hash
- * of all that was so far, and rests for STEADY_PAUSE microseconds (environment; the result does not depend on it).
+/* Goes on steadily and costs little: a step changes some pages of memory, exchanges messages and reduces,
+ * prints a hash of all that was so far, and rests for STEADY_PAUSE microseconds (environment; the result does
+ * not depend on it).
  *
  *   steady STEPS MIB */
 #include "hold.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     int rank, size, steps = argc > 1 ? atoi(argv[1]) : 100;
     size_t words = (argc > 2 ? strtoull(argv[2], 0, 10) : 1) << 17;
-    const char *rest = getenv("STEADY_PAUSE");
+    const char* rest = getenv("STEADY_PAUSE");
     useconds_t pause = rest ? (useconds_t)atoi(rest) : 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -22,8 +23,10 @@ int main(int argc, char **argv) {
             hash_bytes(&memory[(random >> 20) % words], 8);
         }
         MPI_Request send;
-        MPI_Isend(&memory[random % (words - 8)], 8, MPI_UNSIGNED_LONG_LONG, (rank + 1) % size, step % 3, MPI_COMM_WORLD, &send);
-        MPI_Recv(got, 8, MPI_UNSIGNED_LONG_LONG, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Isend(&memory[random % (words - 8)], 8, MPI_UNSIGNED_LONG_LONG, (rank + 1) % size, step % 3,
+                  MPI_COMM_WORLD, &send);
+        MPI_Recv(got, 8, MPI_UNSIGNED_LONG_LONG, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
         MPI_Wait(&send, MPI_STATUS_IGNORE);
         hash_bytes(got, sizeof got);
         MPI_Allreduce(&hash_state, &sum, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
