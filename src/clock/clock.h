@@ -19,8 +19,9 @@
 //   everything that arrived;
 //                                if (clock.waiting(S, site, now)) <say what is waited for: need_*> } }
 //                            clock.waited(S, site);
-//   failing Test, Iprobe     if (clock.pending()) clock.polling(S, now);       succeeding: clock.polled(S)
-//   2pc only                 if (clock.policy().barrier_first) { Ibarrier via start/tell } before enter
+//   failing Test, Iprobe     if (clock.pending() && clock.polling(S, now)) clock.need_*(…); succeeding:
+//   polled(S) 2pc only                 if (clock.policy().barrier_first) { Ibarrier via start/tell } before
+//   enter
 //
 // enter, start (not reissuable), tell and leave may block inside (they loop over Environment::pull, progress
 // and nap): hold no lock, and re-read everything that a restart may change afterwards.
@@ -249,8 +250,10 @@ class RankClock {
         if (__builtin_expect(site.era != 0, 0)) waited_slow(s, site);
     }
     // The application polls: Test, Testany, Iprobe, Improbe said no (the wrapper has pulled before it
-    // answered).
-    void polling(Slot& s, uint64_t now_ns);
+    // answered). As waiting(): when true, say need_collective if nothing but collectives was asked for
+    // (whoever has started one needs it), else need_anything(s, s.poll_site): a message may have been asked
+    // for that never comes.
+    bool polling(Slot& s, uint64_t now_ns) { return blocked(s, s.poll_site, now_ns, false); }
     void polled(Slot& s) {  // ... said yes
         if (__builtin_expect(s.poll_site.era != 0, 0)) waited_slow(s, s.poll_site);
     }

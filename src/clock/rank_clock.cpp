@@ -553,10 +553,6 @@ void RankClock::waited_slow(Slot& s, WaitSite& site) {
     if (poke) environment_.poke(environment_.self);
 }
 
-void RankClock::polling(Slot& s, uint64_t now_ns) {
-    if (blocked(s, s.poll_site, now_ns, false)) need_anything(s, s.poll_site);
-}
-
 // ---- the agent: messages in
 // ---------------------------------------------------------------------------------
 

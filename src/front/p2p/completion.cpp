@@ -34,8 +34,6 @@ constexpr int kOnStack = 64;
 __attribute__((always_inline)) inline bool ordinary(const Request* r) noexcept {
     return r->state == State::active && r->real != 0 && r->what != What::sendrecv;
 }
-// Null, or persistent and not started: ignored by all waits.
-inline bool ignored(const Request* r) noexcept { return r == nullptr || r->state == State::inactive; }
 
 // Virtual requests of an array; null where MPI ignores the entry's handle. False: garbage among them.
 bool look_up(int n, const mpi::Request* handles, Request** out) noexcept {
@@ -209,7 +207,7 @@ int fm_Test(mpi::Request* request, int* flag, Status* status) {
     before_test(call);
     if (!test_one(call, r)) {
         *flag = 0;
-        poll_failed(call);
+        poll_failed(call, &r, 1);
         return 0;
     }
     *flag = 1;
@@ -245,7 +243,7 @@ int fm_Testall(int count, mpi::Request* requests, int* flag, Status* statuses) {
         if (!ignored(items[i])) all = may_tell(items[i], call.record(), false);
     *flag = all ? 1 : 0;
     if (!all) {
-        poll_failed(call);
+        poll_failed(call, items.data(), count);
         return 0;
     }
     poll_succeeded(call);
@@ -353,7 +351,7 @@ int fm_Testany(int count, mpi::Request* requests, int* index, int* flag, Status*
     *flag = i == -1 ? 0 : 1;
     *index = i < 0 ? FM_UNDEFINED : i;
     if (i == -1) {
-        poll_failed(call);
+        poll_failed(call, items.data(), count);
         return 0;
     }
     poll_succeeded(call);
@@ -413,7 +411,7 @@ int fm_Testsome(int count, mpi::Request* requests, int* outcount, int* indices, 
     bool active;
     int rc = some(call, count, requests, items.data(), outcount, indices, statuses, &comm, &active);
     if (*outcount == 0)
-        poll_failed(call);
+        poll_failed(call, items.data(), count);
     else
         poll_succeeded(call);
     return call.finish(comm, rc);
@@ -431,7 +429,7 @@ int fm_Request_get_status(mpi::Request request, int* flag, Status* status) {
     before_test(call);
     *flag = test_one(call, r) ? 1 : 0;
     if (*flag == 0) {
-        poll_failed(call);
+        poll_failed(call, &r, 1);
         return 0;
     }
     poll_succeeded(call);

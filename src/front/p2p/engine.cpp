@@ -384,7 +384,7 @@ void Waiter::turn(const Needs& needs) noexcept {
         sleep_ns(kNapNs);
 }
 
-void poll_failed(Call& call) noexcept {
+void poll_failed(Call& call, Request* const* requests, int count) noexcept {
     if (!pending_checkpoint()) return;
     split::ThreadRecord* record = call.record();
     clock::Slot& slot = slot_of(record);
@@ -392,7 +392,18 @@ void poll_failed(Call& call) noexcept {
         Careful careful(record);
         pull(record, slot);
     }
-    front.clock->polling(slot, now_ns());
+    if (!front.clock->polling(slot, now_ns())) return;
+    auto collective = [](const Request* r) {
+        return r->what == What::collective && r->comm != nullptr && r->comm->clock != nullptr;
+    };
+    bool collectives = false, others = count == 0;
+    for (int i = 0; i < count; i++)
+        if (!ignored(requests[i])) (collective(requests[i]) ? collectives : others) = true;
+    if (others || !collectives) return front.clock->need_anything(slot, slot.poll_site);
+    for (int i = 0; i < count; i++)
+        if (!ignored(requests[i]))
+            front.clock->need_collective(slot, *static_cast<clock::Comm*>(requests[i]->comm->clock),
+                                         requests[i]->collective->instance);
 }
 
 void wait_complete(Call& call, Request* r, Request* const* all, int count) noexcept {

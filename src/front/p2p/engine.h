@@ -224,7 +224,7 @@ class Waiter {
 };
 
 // A Test or Probe that has to answer "no" while a checkpoint is pending: gives the protocol its turn.
-void poll_failed(Call& call) noexcept;
+void poll_failed(Call& call, Request* const* requests = nullptr, int count = 0) noexcept;
 inline void poll_succeeded(Call& call) noexcept {
     if (__builtin_expect(pending_checkpoint(), 0)) front.clock->polled(slot_of(call.record()));
 }

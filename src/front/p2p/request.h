@@ -170,4 +170,7 @@ inline void proc_null_status(mpi::Status* status) noexcept {
     if (status != nullptr) *status = mpi::Status{mpi::FM_PROC_NULL, mpi::FM_ANY_TAG, 0, 0, 0, 0};
 }
 
+// Null, or persistent and not started: ignored by all waits.
+inline bool ignored(const Request* r) noexcept { return r == nullptr || r->state == State::inactive; }
+
 }  // namespace fermata::front

@@ -344,9 +344,7 @@ void World::step_finish(Thread& t, const Op& o) {
         if (!complete(p, t.rank, call)) {
             if (!clock.pending()) return;
             pull(t.rank);
-            if (polling)
-                clock.polling(slot, now_);
-            else if (clock.waiting(slot, t.wait, now_))
+            if (polling ? clock.polling(slot, now_) : clock.waiting(slot, t.wait, now_))
                 clock.need_collective(slot, c, call.k);
             return;
         }
@@ -359,7 +357,7 @@ void World::step_finish(Thread& t, const Op& o) {
     if (!pass_gate(t, c, call.k, polling ? Gate::try_tell : Gate::tell, &verdict)) {
         pull(t.rank);
         t.phase = verdict == Verdict::refuse ? 0 : 2;
-        if (verdict == Verdict::refuse) clock.polling(slot, now_);
+        if (verdict == Verdict::refuse && clock.polling(slot, now_)) clock.need_collective(slot, c, call.k);
         return;
     }
     if (clock.frozen() && call.k > clock.target(c))
