@@ -28,7 +28,8 @@ struct Launcher {
 };
 // All that are known, usable or not.
 std::vector<Launcher> all_launchers(const Places& places);
-// The one the user means by --mpi: a name, or a path (library_at.h); "auto" takes the one of `preferred` ("" = none). Throws Error.
+// The one the user means by --mpi: a name, or a path (library_at.h); "auto" takes the one of `preferred` (""
+// = none). Throws Error.
 Launcher choose_launcher(const std::string& wanted, const std::string& preferred, const Places& places);
 // First line of `mpiexec --version`.
 std::string version_of(const Launcher& launcher);
@@ -39,7 +40,7 @@ struct LaunchPlan {
     std::string mpiexec_args;
     std::vector<std::string> program;                // with arguments; empty at a restart
     std::map<std::string, std::string> environment;  // FERMATA_…, for every rank
-    bool no_input = false;                           // the launcher has none to hand on: rank 0 opens it itself
+    bool no_input = false;  // the launcher has none to hand on: rank 0 opens it itself
 };
 // The launcher's command line.
 std::vector<std::string> command_of(const LaunchPlan& plan);

@@ -11,11 +11,11 @@ enum class ThreadNeed { one, many };
 struct MpiFacts {
     int rank = 0;
     int size = 0;
-    int thread_level = 0;  // standard-ABI value of what the application may count on
-    bool crowded = false;  // this node has more ranks than cores
+    int thread_level = 0;        // standard-ABI value of what the application may count on
+    bool crowded = false;        // this node has more ranks than cores
     uint64_t private_world = 0;  // RealComm, see split::Bridge
-    std::string library;   // "openmpi" or "mpich"
-    std::string version;   // first line of MPI_Get_library_version
+    std::string library;         // "openmpi" or "mpich"
+    std::string version;         // first line of MPI_Get_library_version
 };
 
 // MPI_Init_thread; errors return from here on. Throws fermata::Error.

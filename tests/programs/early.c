@@ -1,14 +1,13 @@
-/* A program that is slow before it knows MPI: `early MODE`. The rank named by SLOW_RANK waits, until the file HOLD_FILE
- * exists, in MODE
- *     loading       the constructor of a library it is linked with (early_library.c): no code of Fermata has run yet
- *     before_init   main, before MPI_Init; rank 0 has sent it a message by then
+/* A program that is slow before it knows MPI: `early MODE`. The rank named by SLOW_RANK waits, until the file
+ * HOLD_FILE exists, in MODE loading       the constructor of a library it is linked with (early_library.c):
+ * no code of Fermata has run yet before_init   main, before MPI_Init; rank 0 has sent it a message by then
  *     meanwhile     the same, but rank 0 waits for it in a collective call
  * Which rank it is says the launcher. */
 #include "hold.h"
 
 int early_library_rank(void);
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     const char *mode = argv[1], *slow = getenv("SLOW_RANK");
     int slow_rank = slow ? atoi(slow) : -1, rank, size, in = 0, out, sum = 0;
     MPI_Request request = MPI_REQUEST_NULL;

@@ -1,5 +1,6 @@
-/* A point at which a test takes its checkpoint: rank 0 says READY once every rank is here, then all wait, outside
- * MPI, until the file named by HOLD_FILE exists. Without HOLD_FILE (native run) it returns at once. */
+/* A point at which a test takes its checkpoint: rank 0 says READY once every rank is here, then all wait,
+ * outside MPI, until the file named by HOLD_FILE exists. Without HOLD_FILE (native run) it returns at once.
+ */
 #ifndef FERMATA_TESTS_HOLD_H
 #define FERMATA_TESTS_HOLD_H
 #include <mpi.h>
@@ -14,13 +15,13 @@ extern unsigned long long hash_state;
 #else
 unsigned long long hash_state = 1469598103934665603ULL;
 #endif
-static inline void hash_bytes(const void *data, size_t size) {
-    const unsigned char *p = data;
+static inline void hash_bytes(const void* data, size_t size) {
+    const unsigned char* p = data;
     for (size_t i = 0; i < size; ++i) hash_state = (hash_state ^ p[i]) * 1099511628211ULL;
 }
 
 static inline void hold_here(int say) {
-    const char *path = getenv("HOLD_FILE");
+    const char* path = getenv("HOLD_FILE");
 #ifdef RECORDER_H /* tests/conformance: what is alive here, and used afterwards */
     rec_held();
 #endif
@@ -40,18 +41,18 @@ static inline void hold(void) {
     hold_here(rank == 0);
 }
 
-#define CHECK(condition)                                                                                             \
-    do {                                                                                                             \
-        if (!(condition)) {                                                                                          \
-            int world_rank_;                                                                                         \
-            MPI_Comm_rank(MPI_COMM_WORLD, &world_rank_);                                                             \
-            printf("rank %d: %s:%d: not true: %s\n", world_rank_, __FILE__, __LINE__, #condition);                   \
-            fflush(stdout);                                                                                          \
-            MPI_Abort(MPI_COMM_WORLD, 9);                                                                            \
-        }                                                                                                            \
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            int world_rank_;                                                                       \
+            MPI_Comm_rank(MPI_COMM_WORLD, &world_rank_);                                           \
+            printf("rank %d: %s:%d: not true: %s\n", world_rank_, __FILE__, __LINE__, #condition); \
+            fflush(stdout);                                                                        \
+            MPI_Abort(MPI_COMM_WORLD, 9);                                                          \
+        }                                                                                          \
     } while (0)
 
-static inline void verdict(const char *name) {
+static inline void verdict(const char* name) {
     unsigned long long all = 0;
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

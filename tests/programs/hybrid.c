@@ -6,7 +6,7 @@
 enum { N = 200000 };
 static double x[N];
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     int rank, size, level, steps = argc > 1 ? atoi(argv[1]) : 20, rounds = argc > 2 ? atoi(argv[2]) : 4;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
     CHECK(level >= MPI_THREAD_FUNNELED);
@@ -34,8 +34,8 @@ int main(int argc, char **argv) {
         }
         CHECK(threads == 4);
         MPI_Allreduce(local, total, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        MPI_Sendrecv(&x[N - 1], 1, MPI_DOUBLE, (rank + 1) % size, 0, &edge, 1, MPI_DOUBLE, (rank + size - 1) % size, 0,
-                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&x[N - 1], 1, MPI_DOUBLE, (rank + 1) % size, 0, &edge, 1, MPI_DOUBLE,
+                     (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         x[0] += 1e-3 * edge;
         hash_bytes(total, sizeof total);
         if (rank == 0) {

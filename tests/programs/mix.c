@@ -1,6 +1,6 @@
-/* A step mixes what MPI programs do: halo exchange with Isend/Irecv/Waitall, Sendrecv, wildcard receives, probes,
- * derived datatypes, sub-communicators, blocking and non-blocking collectives. Every step prints a hash of all
- * data so far: one wrong bit anywhere changes every line after it.
+/* A step mixes what MPI programs do: halo exchange with Isend/Irecv/Waitall, Sendrecv, wildcard receives,
+ * probes, derived datatypes, sub-communicators, blocking and non-blocking collectives. Every step prints a
+ * hash of all data so far: one wrong bit anywhere changes every line after it.
  *
  *   mix STEPS WORK [MIB]     WORK = rounds of arithmetic per step and rank; MIB = memory touched per rank */
 #include "hold.h"
@@ -8,15 +8,16 @@
 enum { N = 512 };
 
 static double field[N + 2];
-static unsigned char *ballast;
+static unsigned char* ballast;
 static size_t ballast_size;
 
 static void work(int rounds, int step) {
     for (int r = 0; r < rounds; ++r)
-        for (int i = 1; i <= N; ++i) field[i] = 0.25 * field[i - 1] + 0.5 * field[i] + 0.25 * field[i + 1] + 1e-3 * step;
+        for (int i = 1; i <= N; ++i)
+            field[i] = 0.25 * field[i - 1] + 0.5 * field[i] + 0.25 * field[i + 1] + 1e-3 * step;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     int rank, size, half_rank, half_size;
     int steps = argc > 1 ? atoi(argv[1]) : 20, rounds = argc > 2 ? atoi(argv[2]) : 1000;
     MPI_Comm half;
@@ -32,7 +33,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < N + 2; ++i) field[i] = rank + 1.0 / (i + 1);
     ballast_size = argc > 3 ? (size_t)atoi(argv[3]) << 20 : 0;
     ballast = malloc(ballast_size + 1);
-    for (size_t i = 0; i < ballast_size; i += 8) memcpy(ballast + i, &(unsigned long long){i * 2654435761u + rank}, 8);
+    for (size_t i = 0; i < ballast_size; i += 8)
+        memcpy(ballast + i, &(unsigned long long){i * 2654435761u + rank}, 8);
 
     int right = (rank + 1) % size, left = (rank + size - 1) % size;
     for (int step = 0; step < steps; ++step) {

@@ -1,9 +1,9 @@
-/* Reads numbers from standard input, line by line, while it computes: reader SECONDS. Rank 0 reads; every 100 lines all
- * ranks sum up, and every 500 there is a line of results. */
+/* Reads numbers from standard input, line by line, while it computes: reader SECONDS. Rank 0 reads; every 100
+ * lines all ranks sum up, and every 500 there is a line of results. */
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <mpi.h>
 
 int main(int argc, char** argv) {
     char line[256];

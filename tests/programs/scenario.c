@@ -1,15 +1,16 @@
-/* Runs a scenario of the collective clock (tests/programs/scenarios/NAME): small programs in which the order of collectives and
- * messages between ranks is the difficulty.
+/* Runs a scenario of the collective clock (tests/programs/scenarios/NAME): small programs in which the order
+ * of collectives and messages between ranks is the difficulty.
  *
  *   scenario FILE REPEATS [SEED]
  *
  * A file has lines
  *   comm NAME RANK RANK…        ranks count from 1
  *   P<RANK>: step; step | step; step | step
- * Steps before `|` run once, those after it REPEATS times, those after a second `|` once at the end; without `|` all are
- * repeated. Two lines of one rank are two threads. Steps: `coll C` (Allreduce), `bcast C ROOT`, `icoll C` (Iallreduce), `waitc C` (the oldest one of C),
- * `send RANK`, `recv RANK`. SEED spreads short pauses over the steps. Every value that arrives goes into a hash.
- * SCENARIO_HOLD="1 4": ranks 1 and 4 wait before their first step, outside MPI, until the file HOLD_FILE exists. */
+ * Steps before `|` run once, those after it REPEATS times, those after a second `|` once at the end; without
+ * `|` all are repeated. Two lines of one rank are two threads. Steps: `coll C` (Allreduce), `bcast C ROOT`,
+ * `icoll C` (Iallreduce), `waitc C` (the oldest one of C), `send RANK`, `recv RANK`. SEED spreads short
+ * pauses over the steps. Every value that arrives goes into a hash. SCENARIO_HOLD="1 4": ranks 1 and 4 wait
+ * before their first step, outside MPI, until the file HOLD_FILE exists. */
 #include <ctype.h>
 #include <pthread.h>
 
@@ -23,7 +24,7 @@ struct step {
 };
 struct script {
     struct step steps[MAX_STEPS];
-    int count, loop_from, loop_to, index;  /* steps [loop_from, loop_to) repeat */
+    int count, loop_from, loop_to, index; /* steps [loop_from, loop_to) repeat */
 };
 
 static struct {
@@ -43,15 +44,15 @@ static int comm_of(char name) {
     exit(2);
 }
 
-static void parse_steps(char *text, struct script *script) {
+static void parse_steps(char* text, struct script* script) {
     int bars = 0;
     script->loop_from = 0;
     script->loop_to = MAX_STEPS;
-    for (char *part = text; part && *part;) {
+    for (char* part = text; part && *part;) {
         size_t length = strcspn(part, ";|");
         char separator = part[length], word[16] = "", name = 0;
         int peer = 0;
-        char *next = separator ? part + length + 1 : NULL;
+        char* next = separator ? part + length + 1 : NULL;
         part[length] = 0;
         if (sscanf(part, " %15s", word) == 1) {
             struct step step = {COLL, -1, -1};
@@ -73,9 +74,9 @@ static void parse_steps(char *text, struct script *script) {
     if (script->loop_to > script->count) script->loop_to = script->count;
 }
 
-static void parse(const char *path) {
+static void parse(const char* path) {
     char line[512], *colon;
-    FILE *file = fopen(path, "r");
+    FILE* file = fopen(path, "r");
     if (!file) {
         perror(path);
         exit(2);
@@ -83,9 +84,9 @@ static void parse(const char *path) {
     while (fgets(line, sizeof line, file)) {
         line[strcspn(line, "\n#")] = 0;
         if (strncmp(line, "comm ", 5) == 0) {
-            char *at = line + 5;
+            char* at = line + 5;
             comms[comm_count].name = *at++;
-            for (char *word = strtok(at, " "); word; word = strtok(NULL, " "))
+            for (char* word = strtok(at, " "); word; word = strtok(NULL, " "))
                 comms[comm_count].ranks[comms[comm_count].count++] = atoi(word) - 1;
             ++comm_count;
         } else if (line[0] == 'P' && (colon = strchr(line, ':'))) {
@@ -98,8 +99,8 @@ static void parse(const char *path) {
     fclose(file);
 }
 
-static void *run(void *argument) {
-    struct script *script = argument;
+static void* run(void* argument) {
+    struct script* script = argument;
     unsigned long long hash = 1469598103934665603ULL + (unsigned)rank;
     unsigned random = (unsigned)(seed * 7919 + rank * 31 + script->index);
     /* requests of non-blocking collectives, oldest first; their buffers stay put until then */
@@ -107,13 +108,16 @@ static void *run(void *argument) {
     MPI_Request open[MAX_COMMS][64];
     int first[MAX_COMMS] = {0}, last[MAX_COMMS] = {0}, t = script->index, counter = 0;
     for (int r = 0; r < repeats; ++r)
-        for (int s = r == 0 ? 0 : script->loop_from; s < (r + 1 == repeats ? script->count : script->loop_to); ++s) {
+        for (int s = r == 0 ? 0 : script->loop_from; s < (r + 1 == repeats ? script->count : script->loop_to);
+             ++s) {
             struct step step = script->steps[s];
             int value = ++counter * 17 + rank, got = 0, c = step.comm;
             random = random * 1103515245 + 12345;
             if (seed && (random >> 16) % 8 == 0) usleep((random >> 20) % 300);
             switch (step.kind) {
-                case COLL: MPI_Allreduce(&value, &got, 1, MPI_INT, MPI_SUM, handles[c]); break;
+                case COLL:
+                    MPI_Allreduce(&value, &got, 1, MPI_INT, MPI_SUM, handles[c]);
+                    break;
                 case BCAST: {
                     int root = 0;
                     while (comms[c].ranks[root] != step.peer) ++root;
@@ -124,7 +128,8 @@ static void *run(void *argument) {
                 case ICOLL: {
                     int slot = last[c]++ % 64;
                     in[t][c][slot] = value;
-                    MPI_Iallreduce(&in[t][c][slot], &out[t][c][slot], 1, MPI_INT, MPI_SUM, handles[c], &open[c][slot]);
+                    MPI_Iallreduce(&in[t][c][slot], &out[t][c][slot], 1, MPI_INT, MPI_SUM, handles[c],
+                                   &open[c][slot]);
                     break;
                 }
                 case WAITC: {
@@ -133,16 +138,21 @@ static void *run(void *argument) {
                     got = out[t][c][slot];
                     break;
                 }
-                case SEND: MPI_Send(&value, 1, MPI_INT, step.peer, 5, MPI_COMM_WORLD); break;
-                case RECV: MPI_Recv(&got, 1, MPI_INT, step.peer, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); break;
+                case SEND:
+                    MPI_Send(&value, 1, MPI_INT, step.peer, 5, MPI_COMM_WORLD);
+                    break;
+                case RECV:
+                    MPI_Recv(&got, 1, MPI_INT, step.peer, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                    break;
             }
-            for (size_t i = 0; i < sizeof got; ++i) hash = (hash ^ ((unsigned char *)&got)[i]) * 1099511628211ULL;
+            for (size_t i = 0; i < sizeof got; ++i)
+                hash = (hash ^ ((unsigned char*)&got)[i]) * 1099511628211ULL;
         }
     results[t] = hash;
     return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     int level;
     if (argc < 3) return fprintf(stderr, "usage: scenario FILE REPEATS [SEED]\n"), 2;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
@@ -164,8 +174,8 @@ int main(int argc, char **argv) {
         printf("started\n");
         fflush(stdout);
     }
-    const char *held = getenv("SCENARIO_HOLD");
-    for (char *word = held ? strtok(strdup(held), " ") : NULL; word; word = strtok(NULL, " "))
+    const char* held = getenv("SCENARIO_HOLD");
+    for (char* word = held ? strtok(strdup(held), " ") : NULL; word; word = strtok(NULL, " "))
         if (atoi(word) - 1 == rank) hold_here(0);
     if (script_count == 1) {
         run(&scripts[0]);

@@ -1,5 +1,5 @@
-/* Known traps of transparent checkpointing, each a case of its own: `trap CASE`. Every case sets something up, holds
- * (the test checkpoints, kills and restarts there), then uses it and checks all it can see. */
+/* Known traps of transparent checkpointing, each a case of its own: `trap CASE`. Every case sets something
+ * up, holds (the test checkpoints, kills and restarts there), then uses it and checks all it can see. */
 #include <fcntl.h>
 #include <stddef.h>
 
@@ -15,7 +15,7 @@ static MPI_Comm any_comm(int dup) {
 }
 
 /* A message that is on its way at the checkpoint. */
-static void send_ring(MPI_Comm comm, MPI_Request *request) {
+static void send_ring(MPI_Comm comm, MPI_Request* request) {
     static int data[2];
     data[0] = 1000 + rank, data[1] = 2000 + rank;
     MPI_Isend(data, 2, MPI_INT, right, TAG, comm, request);
@@ -99,10 +99,13 @@ static void drained_order(void) {
     MPI_Request requests[40];
     int out[40], in[40];
     for (int i = 0; i < 40; ++i) out[i] = 100 * rank + i;
-    for (int i = 0; i < 20; ++i) MPI_Isend(&out[i], 1, MPI_INT, right, TAG + i % 2, MPI_COMM_WORLD, &requests[i]);
+    for (int i = 0; i < 20; ++i)
+        MPI_Isend(&out[i], 1, MPI_INT, right, TAG + i % 2, MPI_COMM_WORLD, &requests[i]);
     hold();
-    for (int i = 20; i < 40; ++i) MPI_Isend(&out[i], 1, MPI_INT, right, TAG + i % 2, MPI_COMM_WORLD, &requests[i]);
-    for (int i = 0; i < 10; ++i) MPI_Recv(&in[i], 1, MPI_INT, left, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 20; i < 40; ++i)
+        MPI_Isend(&out[i], 1, MPI_INT, right, TAG + i % 2, MPI_COMM_WORLD, &requests[i]);
+    for (int i = 0; i < 10; ++i)
+        MPI_Recv(&in[i], 1, MPI_INT, left, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int i = 10; i < 40; ++i) {
         MPI_Status status;
         MPI_Recv(&in[i], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
@@ -181,7 +184,8 @@ static void persistent(void) {
     hash_bytes(&in, sizeof in);
 }
 
-/* Rank 0 waits for a message that rank 1 sends only after a collective with others: see collective-clock.md. */
+/* Rank 0 waits for a message that rank 1 sends only after a collective with others: see collective-clock.md.
+ */
 static void needed_before_collective(void) {
     MPI_Comm a, b;
     int value = 0, sum;
@@ -274,15 +278,16 @@ static void dup_of_world(void) {
 
 static void topology(void) {
     MPI_Comm cart, sub, graph, adjacent;
-    int dims[2] = {size / 2, 2}, periods[2] = {1, 0}, coords[2], got_dims[2], got_periods[2], source, dest, keep[2] = {0, 1};
+    int dims[2] = {size / 2, 2}, periods[2] = {1, 0}, coords[2], got_dims[2], got_periods[2], source, dest,
+        keep[2] = {0, 1};
     int kind, n, in[2], sum, index[64], edges[64], degree, indegree, outdegree, weighted;
     if (size < 2 || size % 2) dims[0] = size, dims[1] = 1;
     MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &cart);
     MPI_Cart_sub(cart, keep, &sub);
     for (int i = 0; i < size; ++i) index[i] = i + 1, edges[i] = (i + 1) % size;
     MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &graph);
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, MPI_UNWEIGHTED, 1, &right, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                   &adjacent);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, MPI_UNWEIGHTED, 1, &right, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &adjacent);
     hold();
     MPI_Topo_test(cart, &kind);
     CHECK(kind == MPI_CART);
@@ -316,20 +321,20 @@ static void topology(void) {
 }
 
 static int copies, deletes;
-static int copy_attribute(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag) {
+static int copy_attribute(MPI_Comm comm, int keyval, void* extra, void* in, void* out, int* flag) {
     (void)comm, (void)keyval;
     ++copies;
-    *(void **)out = (char *)in + (long)extra;
+    *(void**)out = (char*)in + (long)extra;
     *flag = 1;
     return MPI_SUCCESS;
 }
-static int delete_attribute(MPI_Comm comm, int keyval, void *value, void *extra) {
+static int delete_attribute(MPI_Comm comm, int keyval, void* value, void* extra) {
     (void)comm, (void)keyval, (void)value, (void)extra;
     ++deletes;
     return MPI_SUCCESS;
 }
 static int handled, handled_class;
-static void handler(MPI_Comm *comm, int *code, ...) {
+static void handler(MPI_Comm* comm, int* code, ...) {
     (void)comm;
     ++handled;
     MPI_Error_class(*code, &handled_class);
@@ -341,10 +346,10 @@ static void properties(void) {
     MPI_Info info, got;
     int keyval, flag, length, n = 0, code;
     char name[MPI_MAX_OBJECT_NAME], value[64];
-    void *attribute;
+    void* attribute;
     MPI_Comm_set_name(comm, "a name that stays");
-    MPI_Comm_create_keyval(copy_attribute, delete_attribute, &keyval, (void *)8);
-    MPI_Comm_set_attr(comm, keyval, (void *)1000);
+    MPI_Comm_create_keyval(copy_attribute, delete_attribute, &keyval, (void*)8);
+    MPI_Comm_set_attr(comm, keyval, (void*)1000);
     MPI_Comm_create_errhandler(handler, &errhandler);
     MPI_Comm_set_errhandler(comm, errhandler);
     MPI_Errhandler_free(&errhandler);
@@ -355,11 +360,11 @@ static void properties(void) {
     MPI_Comm_get_name(comm, name, &length);
     CHECK(strcmp(name, "a name that stays") == 0 && length == (int)strlen(name));
     MPI_Comm_get_attr(comm, keyval, &attribute, &flag);
-    CHECK(flag && attribute == (void *)1000);
+    CHECK(flag && attribute == (void*)1000);
     MPI_Comm_dup(comm, &twin);
     CHECK(copies == 1);
     MPI_Comm_get_attr(twin, keyval, &attribute, &flag);
-    CHECK(flag && attribute == (void *)1008);
+    CHECK(flag && attribute == (void*)1008);
     code = MPI_Send(&n, 1, MPI_INT, size + 5, 0, comm);
     CHECK(code != MPI_SUCCESS && handled == 1 && handled_class == MPI_ERR_RANK);
     MPI_Comm_free(&twin);
@@ -377,16 +382,16 @@ static void properties(void) {
     MPI_Info_free(&got);
     MPI_Info_free(&info);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &attribute, &flag);
-    CHECK(flag && *(int *)attribute >= 32767);
+    CHECK(flag && *(int*)attribute >= 32767);
     MPI_Comm_free(&comm);
     hash_bytes(name, 5);
 }
 
-static void combine(void *in, void *inout, int *length, MPI_Datatype *type) {
+static void combine(void* in, void* inout, int* length, MPI_Datatype* type) {
     MPI_Aint lower, extent;
     MPI_Type_get_extent(*type, &lower, &extent);
     for (int i = 0; i < *length; ++i) {
-        int *a = (int *)((char *)in + i * extent), *b = (int *)((char *)inout + i * extent);
+        int *a = (int*)((char*)in + i * extent), *b = (int*)((char*)inout + i * extent);
         b[0] = a[0] > b[0] ? a[0] : b[0];
         b[1] += a[1];
     }
@@ -418,9 +423,11 @@ struct particle {
 
 static void derived_types(void) {
     MPI_Datatype element, resized, grid, array, freed, nested;
-    MPI_Aint places[3] = {offsetof(struct particle, kind), offsetof(struct particle, x), offsetof(struct particle, id)};
+    MPI_Aint places[3] = {offsetof(struct particle, kind), offsetof(struct particle, x),
+                          offsetof(struct particle, id)};
     MPI_Datatype kinds[3] = {MPI_CHAR, MPI_DOUBLE, MPI_INT};
-    int lengths[3] = {1, 3, 2}, sizes[2] = {6, 8}, subsizes[2] = {2, 3}, starts[2] = {1, 4}, bytes, ni, na, nt, combiner;
+    int lengths[3] = {1, 3, 2}, sizes[2] = {6, 8}, subsizes[2] = {2, 3}, starts[2] = {1, 4}, bytes, ni, na,
+        nt, combiner;
     struct particle out[3], in[3];
     int block[48], got[48];
     MPI_Aint lower, extent;
@@ -441,11 +448,13 @@ static void derived_types(void) {
     for (int i = 0; i < 3; ++i)
         out[i] = (struct particle){(char)('a' + i + rank), {i, rank, i * rank}, {rank * 10 + i, -i}};
     MPI_Sendrecv(out, 3, resized, right, 1, in, 3, resized, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    for (int i = 0; i < 3; ++i) CHECK(in[i].kind == 'a' + i + left && in[i].x[1] == left && in[i].id[0] == left * 10 + i);
+    for (int i = 0; i < 3; ++i)
+        CHECK(in[i].kind == 'a' + i + left && in[i].x[1] == left && in[i].id[0] == left * 10 + i);
     for (int i = 0; i < 48; ++i) block[i] = 100 * rank + i, got[i] = -1;
     MPI_Sendrecv(block, 1, grid, right, 2, got, 1, array, left, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int r = 0; r < 6; ++r)
-        for (int c = 0; c < 8; ++c) CHECK(got[r * 8 + c] == (r >= 1 && r < 3 && c >= 4 && c < 7 ? 100 * left + r * 8 + c : -1));
+        for (int c = 0; c < 8; ++c)
+            CHECK(got[r * 8 + c] == (r >= 1 && r < 3 && c >= 4 && c < 7 ? 100 * left + r * 8 + c : -1));
     MPI_Type_get_extent(resized, &lower, &extent);
     CHECK(lower == 0 && extent == sizeof(struct particle));
     MPI_Type_size(nested, &bytes);
@@ -500,7 +509,7 @@ static void groups(void) {
 
 static void buffered(void) {
     static char space[4096];
-    void *address;
+    void* address;
     int out = rank + 5, in = 0, bytes;
     MPI_Buffer_attach(space, sizeof space);
     MPI_Bsend(&out, 1, MPI_INT, right, TAG, MPI_COMM_WORLD);
@@ -519,7 +528,7 @@ static void buffered(void) {
 /* A large message whose sender is inside MPI_Send while the receiver has not come to its receive. */
 static void large_captive_send(void) {
     enum { COUNT = 1 << 20 };
-    double *data = malloc(COUNT * sizeof *data);
+    double* data = malloc(COUNT * sizeof *data);
     hold_here(0);
     if (rank % 2 == 0 && rank + 1 < size) {
         for (int i = 0; i < COUNT; ++i) data[i] = i * 0.5 + rank;
@@ -529,7 +538,7 @@ static void large_captive_send(void) {
         }
         MPI_Send(data, COUNT, MPI_DOUBLE, rank + 1, TAG, MPI_COMM_WORLD);
     } else if (rank % 2) {
-        const char *path = getenv("HOLD_FILE_LATE");
+        const char* path = getenv("HOLD_FILE_LATE");
         while (path && access(path, F_OK) != 0) usleep(5000);
         MPI_Recv(data, COUNT, MPI_DOUBLE, rank - 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (int i = 0; i < COUNT; ++i) CHECK(data[i] == i * 0.5 + rank - 1);
@@ -541,7 +550,7 @@ static void large_captive_send(void) {
 /* Rank 0 sits in MPI_Recv, the others outside MPI. */
 static void blocked_receive(void) {
     int in = 0;
-    const char *path = getenv("HOLD_FILE");
+    const char* path = getenv("HOLD_FILE");
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
         MPI_Status status;
@@ -566,7 +575,7 @@ static void blocked_receive(void) {
 /* Rank 0 spins on MPI_Iprobe and MPI_Test, the others are outside MPI. */
 static void polling(void) {
     int in = 0, flag = 0;
-    const char *path = getenv("HOLD_FILE");
+    const char* path = getenv("HOLD_FILE");
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
         MPI_Request request;
@@ -591,9 +600,9 @@ static void polling(void) {
 }
 
 /* Rank 0 has arrived in MPI_Finalize, the others have not. */
-/* A log that every rank keeps open for appending: at the end each line is there once, whatever was written between the
- * checkpoint and the restart. */
-static void append_in_turn(int log, const char *when) {
+/* A log that every rank keeps open for appending: at the end each line is there once, whatever was written
+ * between the checkpoint and the restart. */
+static void append_in_turn(int log, const char* when) {
     char line[64];
     for (int turn = 0; turn < size; ++turn) {
         int length = snprintf(line, sizeof line, "%s %d\n", when, rank);
@@ -613,7 +622,8 @@ static void appended(void) {
     append_in_turn(log, "after");
     close(log);
     for (int i = 0; i < 2 * size; ++i)
-        length += (size_t)snprintf(want + length, sizeof want - length, "%s %d\n", i < size ? "before" : "after", i % size);
+        length += (size_t)snprintf(want + length, sizeof want - length, "%s %d\n",
+                                   i < size ? "before" : "after", i % size);
     int file = open("appended.log", O_RDONLY);
     ssize_t got = read(file, text, sizeof text);
     close(file);
@@ -634,7 +644,7 @@ static void in_finalize(void) {
 
 /* Half of the ranks have not called MPI_Init yet; the others have a communicator of their own. */
 static int rank_before_init(void) {
-    const char *text = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    const char* text = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
     return text ? atoi(text) : 0;
 }
 
@@ -731,15 +741,15 @@ static void more_types(void) {
         if (i != 2) MPI_Type_free(&types[i]);
 }
 
-static int grequest_query(void *extra, MPI_Status *status) {
-    MPI_Status_set_elements(status, MPI_INT, *(int *)extra);
+static int grequest_query(void* extra, MPI_Status* status) {
+    MPI_Status_set_elements(status, MPI_INT, *(int*)extra);
     MPI_Status_set_cancelled(status, 0);
     status->MPI_SOURCE = 3, status->MPI_TAG = 4;
     return MPI_SUCCESS;
 }
 static int grequest_freed;
-static int grequest_free(void *extra) { return (void)extra, grequest_freed++, MPI_SUCCESS; }
-static int grequest_cancel(void *extra, int complete) { return (void)extra, (void)complete, MPI_SUCCESS; }
+static int grequest_free(void* extra) { return (void)extra, grequest_freed++, MPI_SUCCESS; }
+static int grequest_cancel(void* extra, int complete) { return (void)extra, (void)complete, MPI_SUCCESS; }
 
 /* A generalized request, started persistent ones, one that was freed while active, a cancelled receive. */
 static void more_requests(void) {
@@ -776,9 +786,9 @@ static void more_requests(void) {
     hash_bytes(&got, sizeof got);
 }
 
-static int self_deleted(MPI_Comm comm, int keyval, void *value, void *extra) {
+static int self_deleted(MPI_Comm comm, int keyval, void* value, void* extra) {
     (void)keyval, (void)extra;
-    if (comm == MPI_COMM_SELF && *(int *)value == 41 && rank == 0) printf("self_deletion: right\n");
+    if (comm == MPI_COMM_SELF && *(int*)value == 41 && rank == 0) printf("self_deletion: right\n");
     return MPI_SUCCESS;
 }
 
@@ -794,7 +804,7 @@ static void self_deletion(void) {
 
 static long resident_kb(void) {
     long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
+    FILE* file = fopen("/proc/self/statm", "r");
     if (file && fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
     if (file) fclose(file);
     return pages * 4;
@@ -822,7 +832,8 @@ static void one_cycle(void) {
 }
 
 static void many_cycles(int n) {
-    long before, more, allowed = 300 + n / 10; /* kB; what a leak leaves of each cycle would be five objects */
+    long before, more,
+        allowed = 300 + n / 10; /* kB; what a leak leaves of each cycle would be five objects */
     for (int i = 0; i < n / 5; ++i) one_cycle();
     before = resident_kb();
     for (int i = 0; i < n; ++i) one_cycle();
@@ -840,7 +851,7 @@ static void cycles(void) {
 }
 
 static const struct {
-    const char *name;
+    const char* name;
     void (*run)(void);
 } cases[] = {
     {"drained_status_ignore", drained_status_ignore},
@@ -885,7 +896,7 @@ static const struct {
 #endif
 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
 #ifdef RECORDER_H
     rec_constants();
 #endif

@@ -1,5 +1,5 @@
-// Open MPI's status: the same five fields in C and in Fortran, where only their alignment differs. Included after an
-// A_Status and the generated values.
+// Open MPI's status: the same five fields in C and in Fortran, where only their alignment differs. Included
+// after an A_Status and the generated values.
 #pragma once
 
 namespace fermata::abi {

@@ -1,5 +1,5 @@
-// What a file of fm_ functions starts from. They are defined in namespace fermata::front, where `front` is the context
-// and not the namespace; with C linkage they are the functions that fermata_api.h declares.
+// What a file of fm_ functions starts from. They are defined in namespace fermata::front, where `front` is
+// the context and not the namespace; with C linkage they are the functions that fermata_api.h declares.
 #pragma once
 
 #include "fermata_api.h"

@@ -5,8 +5,8 @@
 namespace fermata::front {
 namespace {
 
-// A value as a language reads it (MPI-4.0 19.3.7): C gets a pointer to what Fortran stored, Fortran gets the bits of
-// the pointer that C stored, truncated or sign-extended to its kind.
+// A value as a language reads it (MPI-4.0 19.3.7): C gets a pointer to what Fortran stored, Fortran gets the
+// bits of the pointer that C stored, truncated or sign-extended to its kind.
 void* seen_by(Attribute* attribute, AttrLanguage reader) {
     auto bits = reinterpret_cast<intptr_t>(attribute->value);
     switch (reader) {
@@ -19,8 +19,10 @@ void* seen_by(Attribute* attribute, AttrLanguage reader) {
                 attribute->cell = bits;
             }
             return &attribute->cell;
-        case AttrLanguage::fortran_int: return reinterpret_cast<void*>(static_cast<intptr_t>(static_cast<int32_t>(bits)));
-        case AttrLanguage::fortran_aint: return attribute->value;
+        case AttrLanguage::fortran_int:
+            return reinterpret_cast<void*>(static_cast<intptr_t>(static_cast<int32_t>(bits)));
+        case AttrLanguage::fortran_aint:
+            return attribute->value;
     }
     return attribute->value;
 }
@@ -29,7 +31,9 @@ void* seen_by(Attribute* attribute, AttrLanguage reader) {
 void write_value(void* attribute_val, void* value, AttrLanguage reader) {
     auto bits = reinterpret_cast<intptr_t>(value);
     switch (reader) {
-        case AttrLanguage::c: __builtin_memcpy(attribute_val, &value, sizeof value); break;
+        case AttrLanguage::c:
+            __builtin_memcpy(attribute_val, &value, sizeof value);
+            break;
         case AttrLanguage::fortran_int: {
             auto narrow = static_cast<int32_t>(bits);
             __builtin_memcpy(attribute_val, &narrow, sizeof narrow);
@@ -79,8 +83,8 @@ void add(Attributes* attributes, KeyvalObject* keyval, void* value, AttrLanguage
     attributes->push_back(attribute);
 }
 
-int create_keyval(Owner owner, void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter,
-                  void* extra_state, AttrLanguage language) {
+int create_keyval(Owner owner, void* copy, CopyAdapter copy_adapter, void* remove,
+                  DeleteAdapter remove_adapter, void* extra_state, AttrLanguage language) {
     auto* keyval = fm_new<KeyvalObject>();
     keyval->owner = owner;
     keyval->copy = copy;
@@ -180,8 +184,8 @@ int attributes_copy(Carrier from, const Attributes& source, Attributes* target) 
         }
         void* out = nullptr;
         int flag = 0;
-        int rc = keyval->copy_adapter(keyval->copy, from.handle, static_cast<int>(keyval->handle), keyval->extra_state,
-                                      seen_by(attribute, keyval->language), &out, &flag);
+        int rc = keyval->copy_adapter(keyval->copy, from.handle, static_cast<int>(keyval->handle),
+                                      keyval->extra_state, seen_by(attribute, keyval->language), &out, &flag);
         if (rc != FM_SUCCESS) return rc;
         if (flag) add(target, keyval, out, keyval->language);
     }
@@ -199,20 +203,20 @@ int attributes_delete_all(Carrier carrier, Attributes* attributes) noexcept {
 
 extern "C" {
 
-int fm_Comm_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter, int* keyval,
-                          void* extra_state, AttrLanguage language) {
+int fm_Comm_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter,
+                          int* keyval, void* extra_state, AttrLanguage language) {
     Call call("MPI_Comm_create_keyval");
     *keyval = create_keyval(Owner::comm, copy, copy_adapter, remove, remove_adapter, extra_state, language);
     return FM_SUCCESS;
 }
-int fm_Type_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter, int* keyval,
-                          void* extra_state, AttrLanguage language) {
+int fm_Type_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter,
+                          int* keyval, void* extra_state, AttrLanguage language) {
     Call call("MPI_Type_create_keyval");
     *keyval = create_keyval(Owner::type, copy, copy_adapter, remove, remove_adapter, extra_state, language);
     return FM_SUCCESS;
 }
-int fm_Win_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter, int* keyval,
-                         void* extra_state, AttrLanguage language) {
+int fm_Win_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter,
+                         int* keyval, void* extra_state, AttrLanguage language) {
     Call call("MPI_Win_create_keyval");
     *keyval = create_keyval(Owner::win, copy, copy_adapter, remove, remove_adapter, extra_state, language);
     return FM_SUCCESS;
@@ -235,19 +239,22 @@ int fm_Comm_set_attr(Comm comm, int keyval, void* value, AttrLanguage language) 
     Call call("MPI_Comm_set_attr");
     CommObject* object = find(comm);
     if (object == nullptr) return call.finish(FM_ERR_COMM);
-    return call.finish(comm, set_attribute({Owner::comm, object->handle}, &object->attributes, keyval, value, language));
+    return call.finish(
+        comm, set_attribute({Owner::comm, object->handle}, &object->attributes, keyval, value, language));
 }
 int fm_Type_set_attr(Datatype datatype, int keyval, void* value, AttrLanguage language) {
     Call call("MPI_Type_set_attr");
     TypeObject* object = find(datatype);
     if (object == nullptr) return call.finish(FM_ERR_TYPE);
-    return call.finish(set_attribute({Owner::type, object->handle}, &object->attributes, keyval, value, language));
+    return call.finish(
+        set_attribute({Owner::type, object->handle}, &object->attributes, keyval, value, language));
 }
 int fm_Win_set_attr(Win win, int keyval, void* value, AttrLanguage language) {
     Call call("MPI_Win_set_attr");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    return call.finish(win, set_attribute({Owner::win, object->handle}, &object->attributes, keyval, value, language));
+    return call.finish(
+        win, set_attribute({Owner::win, object->handle}, &object->attributes, keyval, value, language));
 }
 
 int fm_Comm_get_attr(Comm comm, int keyval, void* attribute_val, int* flag, AttrLanguage language) {
@@ -262,10 +269,12 @@ int fm_Comm_get_attr(Comm comm, int keyval, void* attribute_val, int* flag, Attr
         }
         *flag = world_attributes.found[which];
         if (*flag)
-            write_predefined(attribute_val, &world_attributes.value[which], world_attributes.value[which], language);
+            write_predefined(attribute_val, &world_attributes.value[which], world_attributes.value[which],
+                             language);
         return FM_SUCCESS;
     }
-    return call.finish(comm, get_attribute(Owner::comm, object->attributes, keyval, attribute_val, flag, language));
+    return call.finish(comm,
+                       get_attribute(Owner::comm, object->attributes, keyval, attribute_val, flag, language));
 }
 int fm_Type_get_attr(Datatype datatype, int keyval, void* attribute_val, int* flag, AttrLanguage language) {
     Call call("MPI_Type_get_attr");
@@ -279,18 +288,26 @@ int fm_Win_get_attr(Win win, int keyval, void* attribute_val, int* flag, AttrLan
     if (object == nullptr) return call.finish(FM_ERR_WIN);
     *flag = 1;
     switch (keyval) {
-        case FM_WIN_BASE: write_value(attribute_val, object->base, language); return FM_SUCCESS;
-        case FM_WIN_SIZE: write_predefined(attribute_val, &object->size, object->size, language); return FM_SUCCESS;
+        case FM_WIN_BASE:
+            write_value(attribute_val, object->base, language);
+            return FM_SUCCESS;
+        case FM_WIN_SIZE:
+            write_predefined(attribute_val, &object->size, object->size, language);
+            return FM_SUCCESS;
         case FM_WIN_DISP_UNIT:
             write_predefined(attribute_val, &object->disp_unit, object->disp_unit, language);
             return FM_SUCCESS;
         case FM_WIN_CREATE_FLAVOR:
             write_predefined(attribute_val, &object->flavor, object->flavor, language);
             return FM_SUCCESS;
-        case FM_WIN_MODEL: write_predefined(attribute_val, &object->model, object->model, language); return FM_SUCCESS;
-        default: break;
+        case FM_WIN_MODEL:
+            write_predefined(attribute_val, &object->model, object->model, language);
+            return FM_SUCCESS;
+        default:
+            break;
     }
-    return call.finish(win, get_attribute(Owner::win, object->attributes, keyval, attribute_val, flag, language));
+    return call.finish(win,
+                       get_attribute(Owner::win, object->attributes, keyval, attribute_val, flag, language));
 }
 
 int fm_Comm_delete_attr(Comm comm, int keyval) {

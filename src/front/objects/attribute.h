@@ -11,14 +11,14 @@ enum class Owner : uint32_t { comm, type, win };
 struct KeyvalObject : Object {
     KeyvalObject() : Object(Kind::keyval) {}
     Owner owner = Owner::comm;
-    void* copy = nullptr;    // the application's function, or one of the standard's special ones
+    void* copy = nullptr;  // the application's function, or one of the standard's special ones
     void* remove = nullptr;
     mpi::CopyAdapter copy_adapter = nullptr;
     mpi::DeleteAdapter remove_adapter = nullptr;
     void* extra_state = nullptr;
     mpi::AttrLanguage language = mpi::AttrLanguage::c;  // the form in which the adapters want values
-    // Refs: 1 for the handle and 1 for each attribute set with it. Freeing again while an attribute still holds the
-    // keyval is no error: MPICH takes it, and delete callbacks of programs do it.
+    // Refs: 1 for the handle and 1 for each attribute set with it. Freeing again while an attribute still
+    // holds the keyval is no error: MPICH takes it, and delete callbacks of programs do it.
     bool freed = false;
 };
 
@@ -41,10 +41,12 @@ inline KeyvalObject* find_keyval(int keyval) noexcept {
     return static_cast<KeyvalObject*>(find_object(static_cast<uint32_t>(keyval), Kind::keyval));
 }
 
-// Copies those whose callback says so from one object to its duplicate; the first error stops and is returned.
+// Copies those whose callback says so from one object to its duplicate; the first error stops and is
+// returned.
 void world_attributes_start() noexcept;  // reads the library's own attributes, once in a job
 int attributes_copy(Carrier from, const Attributes& source, Attributes* target) noexcept;
-// Runs the delete callbacks, last set first; stops at the first error (that attribute and the earlier ones stay).
+// Runs the delete callbacks, last set first; stops at the first error (that attribute and the earlier ones
+// stay).
 int attributes_delete_all(Carrier carrier, Attributes* attributes) noexcept;
 
 }  // namespace fermata::front

@@ -129,8 +129,9 @@ uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creat
     return uid::derived(parent.uid, creation, first);
 }
 
-// Destruction takes the engine's lock and calls the library, and the last reference may be dropped by somebody who
-// holds that lock (a drain, a reaper): so the body waits for the next call that creates or frees a communicator.
+// Destruction takes the engine's lock and calls the library, and the last reference may be dropped by
+// somebody who holds that lock (a drain, a reaper): so the body waits for the next call that creates or frees
+// a communicator.
 void comm_unref(CommObject* comm) noexcept {
     if (comm->predefined || !drop(comm)) return;
     comm->dead = true;
@@ -187,14 +188,15 @@ namespace {
 int check_leaving(Call& call, Comm handle) {
     CommObject* comm = find(handle);
     if (comm == nullptr || comm->predefined || comm->freed) return call.finish(FM_ERR_COMM);
-    if (int rc = attributes_delete_all({Owner::comm, comm->handle}, &comm->attributes)) return call.finish(handle, rc);
+    if (int rc = attributes_delete_all({Owner::comm, comm->handle}, &comm->attributes))
+        return call.finish(handle, rc);
     return FM_SUCCESS;
 }
 
 // MPI_Comm_free. Nobody may forget the clock of a communicator that others still use for collectives, and yet
-// programs rely on this call not to wait (MPICH's cmfree test): so it begins a barrier, and who finds it complete,
-// at some later call, destroys the object. With requests still open the object lives on until the last is done;
-// freeing the real one late is a local matter in MPICH and Open MPI.
+// programs rely on this call not to wait (MPICH's cmfree test): so it begins a barrier, and who finds it
+// complete, at some later call, destroys the object. With requests still open the object lives on until the
+// last is done; freeing the real one late is a local matter in MPICH and Open MPI.
 int begin_leaving(Call& call, Comm* handle) {
     CommObject* comm = find(*handle);
     CollectiveRecord* record = new_collective(
@@ -265,8 +267,8 @@ int duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm) {
     return FM_SUCCESS;
 }
 
-// The real communicator appears in the object when the request is complete. Not re-issuable: once begun by one
-// member, a checkpoint waits until all have begun and completed it, so restart finds it like any other.
+// The real communicator appears in the object when the request is complete. Not re-issuable: once begun by
+// one member, a checkpoint waits until all have begun and completed it, so restart finds it like any other.
 int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm, mpi::Request* request) {
     *newcomm = FM_COMM_NULL;
     refuse_in_2pc("MPI_Comm_idup");
@@ -297,7 +299,8 @@ int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm
         birth->made->real = birth->real;
     };
     new (record->args) Birth{made, 0};
-    // Published afterwards: the thread may be held at the gate in here, and a restart must not find half of it.
+    // Published afterwards: the thread may be held at the gate in here, and a restart must not find half of
+    // it.
     if (int rc = begin_collective(call, parent, record, request)) {
         fm_delete(made->topology);
         fm_delete(made);
@@ -305,7 +308,8 @@ int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm
     }
     comm_publish(made, derived_uid(*parent, *made, creation), parent->errhandler);
     *newcomm = Comm{made->handle};
-    return call.finish(comm, attributes_copy({Owner::comm, parent->handle}, parent->attributes, &made->attributes));
+    return call.finish(comm,
+                       attributes_copy({Owner::comm, parent->handle}, parent->attributes, &made->attributes));
 }
 
 const InfoPairs* hints_of(Info info) {

@@ -1,4 +1,5 @@
-// Communicators: ordered world ranks and all that belongs to them; the real one is made again from this at restart.
+// Communicators: ordered world ranks and all that belongs to them; the real one is made again from this at
+// restart.
 #pragma once
 
 #include "front/objects/attribute.h"
@@ -9,10 +10,10 @@
 namespace fermata::front {
 
 struct Topology {
-    int32_t kind = 0;  // standard ABI MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH; 0 is none
-    Vec<int> dims, periods;                      // cart
-    Vec<int> index, edges;                       // graph
-    Vec<int> sources, source_weights;            // dist_graph, of this rank
+    int32_t kind = 0;                  // standard ABI MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH; 0 is none
+    Vec<int> dims, periods;            // cart
+    Vec<int> index, edges;             // graph
+    Vec<int> sources, source_weights;  // dist_graph, of this rank
     Vec<int> destinations, destination_weights;  // dist_graph, of this rank
     bool weighted = false;
 };
@@ -26,12 +27,14 @@ struct CommObject : Object {
     int32_t size = 0;         // of the (local) group
     int32_t remote_size = 0;  // of the remote group, 0 for intra-communicators
     bool inter = false;
-    bool freed = false;     // the application freed it; lives on for requests that are still open
-    bool stranger = false;  // has members outside this job's world (spawn, connect): no checkpoint while it lives
-    // inter-communicators: true on the side whose members come first in the order of the union (see clock_members)
+    bool freed = false;  // the application freed it; lives on for requests that are still open
+    bool stranger =
+        false;  // has members outside this job's world (spawn, connect): no checkpoint while it lives
+    // inter-communicators: true on the side whose members come first in the order of the union (see
+    // clock_members)
     bool low = false;
-    Ranks members;          // world ranks in rank order (local group)
-    Ranks remote;           // remote group in rank order
+    Ranks members;           // world ranks in rank order (local group)
+    Ranks remote;            // remote group in rank order
     uint64_t creations = 0;  // collective creations on this communicator so far: part of the children's uids
     Topology* topology = nullptr;
     ErrhandlerObject* errhandler = nullptr;  // holds a reference
@@ -41,7 +44,7 @@ struct CommObject : Object {
     // All live communicators (freed ones with open requests too), any order.
     CommObject* next = nullptr;
     CommObject* previous = nullptr;
-    void* farewell = nullptr;           // the barrier that MPI_Comm_free began: a request of the point-to-point room
+    void* farewell = nullptr;  // the barrier that MPI_Comm_free began: a request of the point-to-point room
     CommObject* next_leaving = nullptr;  // freed, farewell not complete; then: dead, to be destroyed
     bool dead = false;                   // no reference left
 
@@ -69,7 +72,9 @@ CommObject* first_comm() noexcept;
 
 inline constexpr uint64_t kWorldUid = 1;
 // MPI_COMM_SELF is another communicator in every process.
-constexpr uint64_t self_uid(int32_t world_rank) { return uint64_t{1} << 61 | static_cast<uint32_t>(world_rank); }
+constexpr uint64_t self_uid(int32_t world_rank) {
+    return uint64_t{1} << 61 | static_cast<uint32_t>(world_rank);
+}
 
 // Both sides of a communicator as one list, the same at all members: what the clock counts.
 Ranks clock_members(const CommObject& comm) noexcept;

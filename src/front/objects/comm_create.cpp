@@ -30,8 +30,8 @@ int private_tag(uint64_t parent, int tag) noexcept {
     return static_cast<int>((uid::mix(parent) ^ static_cast<uint32_t>(tag)) & 0x7fff);  // MPI promises 32767
 }
 
-int create_from_group(Call& call, CommObject* parent, const Ranks& members, int tag, ErrhandlerObject* errhandler,
-                      Comm* newcomm) {
+int create_from_group(Call& call, CommObject* parent, const Ranks& members, int tag,
+                      ErrhandlerObject* errhandler, Comm* newcomm) {
     *newcomm = FM_COMM_NULL;
     if (members.empty() || ranks::find(members, front.world_rank) < 0) return FM_SUCCESS;
     CollectiveScope scope(call, group_call(parent->uid, members, tag));
@@ -53,9 +53,9 @@ int create_from_group(Call& call, CommObject* parent, const Ranks& members, int 
 
 // ---- MPI_Intercomm_create ---------------------------------------------------------------------------------
 //
-// Three collectives one after the other, so that none is entered inside another (the clock could not order that):
-// the leaders tell each other their groups, each tells its own group, then all of both groups create. Everybody
-// knows everybody before the last one, as the clock wants it.
+// Three collectives one after the other, so that none is entered inside another (the clock could not order
+// that): the leaders tell each other their groups, each tells its own group, then all of both groups create.
+// Everybody knows everybody before the last one, as the clock wants it.
 
 struct Introduction {
     uint64_t uid;
@@ -95,7 +95,8 @@ int tell_group(Call& call, CommObject* local, int leader, Introduction* theirs, 
     int rc = LOWER(Bcast)(theirs, sizeof *theirs, byte, leader, real);
     if (rc != FM_SUCCESS || theirs->error != 0) return rc != FM_SUCCESS ? rc : theirs->error;
     remote->resize(static_cast<size_t>(theirs->size));
-    return LOWER(Bcast)(remote->data(), static_cast<Count>(remote->size() * sizeof(int32_t)), byte, leader, real);
+    return LOWER(Bcast)(remote->data(), static_cast<Count>(remote->size() * sizeof(int32_t)), byte, leader,
+                        real);
 }
 
 int create_inter(Call& call, CommObject* local, int local_leader, int tag, const Introduction& theirs,
@@ -137,10 +138,12 @@ int fm_Comm_create_group(Comm comm, Group group, int tag, Comm* newcomm) {
     GroupObject* object = find(group);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     if (object == nullptr) return call.finish(comm, FM_ERR_GROUP);
-    return call.finish(comm, create_from_group(call, parent, object->members, tag, parent->errhandler, newcomm));
+    return call.finish(comm,
+                       create_from_group(call, parent, object->members, tag, parent->errhandler, newcomm));
 }
 
-int fm_Comm_create_from_group(Group group, const char* stringtag, Info info, Errhandler errhandler, Comm* newcomm) {
+int fm_Comm_create_from_group(Group group, const char* stringtag, Info info, Errhandler errhandler,
+                              Comm* newcomm) {
     Call call("MPI_Comm_create_from_group");
     GroupObject* object = find(group);
     if (object == nullptr) return call.finish(FM_ERR_GROUP);

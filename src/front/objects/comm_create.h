@@ -9,8 +9,8 @@ namespace fermata::front {
 
 // A number no other process ever makes.
 uint64_t fresh_uid() noexcept;
-// An object for a fresh real communicator. Members are asked from the library unless they are known to be those of
-// another communicator.
+// An object for a fresh real communicator. Members are asked from the library unless they are known to be
+// those of another communicator.
 int comm_adopt(mpi::RealComm real, bool inter, const CommObject* same_members, CommObject** made) noexcept;
 // Fills in everything that follows from who is in it.
 void comm_set_sides(CommObject* comm, Ranks&& members, Ranks&& remote) noexcept;
@@ -22,10 +22,11 @@ void comms_tidy(Call& call) noexcept;
 bool comms_leaving(Call& call) noexcept;
 uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creation) noexcept;
 
-// One collective creation on `parent`: make(&real) calls the library, finish(made) completes the description before
-// others can see it. *newcomm is null for processes that are not in it.
+// One collective creation on `parent`: make(&real) calls the library, finish(made) completes the description
+// before others can see it. *newcomm is null for processes that are not in it.
 template <typename Make, typename Finish>
-int create_comm(Call& call, CommObject* parent, bool inter, mpi::Comm* newcomm, Make&& make, Finish&& finish) {
+int create_comm(Call& call, CommObject* parent, bool inter, mpi::Comm* newcomm, Make&& make,
+                Finish&& finish) {
     *newcomm = mpi::FM_COMM_NULL;
     comms_tidy(call);
     CollectiveScope scope(call, *parent);
@@ -33,7 +34,8 @@ int create_comm(Call& call, CommObject* parent, bool inter, mpi::Comm* newcomm, 
     mpi::RealComm real{};
     int rc = make(&real);
     CommObject* made = nullptr;
-    if (rc == mpi::FM_SUCCESS && static_cast<uint64_t>(real) != 0) rc = comm_adopt(real, inter, nullptr, &made);
+    if (rc == mpi::FM_SUCCESS && static_cast<uint64_t>(real) != 0)
+        rc = comm_adopt(real, inter, nullptr, &made);
     if (rc == mpi::FM_SUCCESS && made != nullptr) {
         finish(made);
         comm_publish(made, derived_uid(*parent, *made, creation), parent->errhandler);

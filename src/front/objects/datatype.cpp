@@ -73,22 +73,30 @@ int construct(const TypeObject& t, RealDatatype* made) {
     const int64_t* ints = t.ints.data();
     auto count = static_cast<int>(n);
     switch (t.combiner) {
-        case FM_COMBINER_DUP: return LOWER(Type_dup)(child(0), made);
-        case FM_COMBINER_CONTIGUOUS: return LOWER(Type_contiguous)(ints[0], child(0), made);
-        case FM_COMBINER_VECTOR: return LOWER(Type_vector)(ints[0], ints[1], ints[2], child(0), made);
-        case FM_COMBINER_HVECTOR: return LOWER(Type_create_hvector)(ints[0], ints[1], t.aints[0], child(0), made);
-        case FM_COMBINER_RESIZED: return LOWER(Type_create_resized)(child(0), t.aints[0], t.aints[1], made);
+        case FM_COMBINER_DUP:
+            return LOWER(Type_dup)(child(0), made);
+        case FM_COMBINER_CONTIGUOUS:
+            return LOWER(Type_contiguous)(ints[0], child(0), made);
+        case FM_COMBINER_VECTOR:
+            return LOWER(Type_vector)(ints[0], ints[1], ints[2], child(0), made);
+        case FM_COMBINER_HVECTOR:
+            return LOWER(Type_create_hvector)(ints[0], ints[1], t.aints[0], child(0), made);
+        case FM_COMBINER_RESIZED:
+            return LOWER(Type_create_resized)(child(0), t.aints[0], t.aints[1], made);
         case FM_COMBINER_INDEXED:
             if (t.large) return LOWER(Type_indexed_c)(ints[0], ints + 1, ints + 1 + n, child(0), made);
-            return LOWER(Type_indexed)(count, Narrow(t.ints, 1, n).data(), Narrow(t.ints, 1 + n, n).data(), child(0),
-                                       made);
+            return LOWER(Type_indexed)(count, Narrow(t.ints, 1, n).data(), Narrow(t.ints, 1 + n, n).data(),
+                                       child(0), made);
         case FM_COMBINER_HINDEXED:
-            if (t.large) return LOWER(Type_create_hindexed_c)(ints[0], ints + 1, t.aints.data(), child(0), made);
-            return LOWER(Type_create_hindexed)(count, Narrow(t.ints, 1, n).data(), t.aints.data(), child(0), made);
+            if (t.large)
+                return LOWER(Type_create_hindexed_c)(ints[0], ints + 1, t.aints.data(), child(0), made);
+            return LOWER(Type_create_hindexed)(count, Narrow(t.ints, 1, n).data(), t.aints.data(), child(0),
+                                               made);
         case FM_COMBINER_INDEXED_BLOCK:
-            if (t.large) return LOWER(Type_create_indexed_block_c)(ints[0], ints[1], ints + 2, child(0), made);
-            return LOWER(Type_create_indexed_block)(count, static_cast<int>(ints[1]), Narrow(t.ints, 2, n).data(),
-                                                    child(0), made);
+            if (t.large)
+                return LOWER(Type_create_indexed_block_c)(ints[0], ints[1], ints + 2, child(0), made);
+            return LOWER(Type_create_indexed_block)(count, static_cast<int>(ints[1]),
+                                                    Narrow(t.ints, 2, n).data(), child(0), made);
         case FM_COMBINER_HINDEXED_BLOCK:
             return LOWER(Type_create_hindexed_block)(ints[0], ints[1], t.aints.data(), child(0), made);
         case FM_COMBINER_STRUCT: {
@@ -96,20 +104,21 @@ int construct(const TypeObject& t, RealDatatype* made) {
             for (size_t i = 0; i < n; i++) children.push_back(child(i));
             if (t.large)
                 return LOWER(Type_create_struct_c)(ints[0], ints + 1, t.aints.data(), children.data(), made);
-            return LOWER(Type_create_struct)(count, Narrow(t.ints, 1, n).data(), t.aints.data(), children.data(),
-                                             made);
+            return LOWER(Type_create_struct)(count, Narrow(t.ints, 1, n).data(), t.aints.data(),
+                                             children.data(), made);
         }
         case FM_COMBINER_SUBARRAY: {
             auto order = static_cast<int>(ints[1 + 3 * n]);
             if (t.large)
-                return LOWER(Type_create_subarray_c)(count, ints + 1, ints + 1 + n, ints + 1 + 2 * n, order, child(0),
-                                                     made);
+                return LOWER(Type_create_subarray_c)(count, ints + 1, ints + 1 + n, ints + 1 + 2 * n, order,
+                                                     child(0), made);
             Narrow all(t.ints, 1, 3 * n);
-            return LOWER(Type_create_subarray)(count, all.data(), all.data() + n, all.data() + 2 * n, order, child(0),
-                                               made);
+            return LOWER(Type_create_subarray)(count, all.data(), all.data() + n, all.data() + 2 * n, order,
+                                               child(0), made);
         }
         case FM_COMBINER_DARRAY: {
-            auto size = static_cast<int>(ints[0]), rank = static_cast<int>(ints[1]), dims = static_cast<int>(ints[2]);
+            auto size = static_cast<int>(ints[0]), rank = static_cast<int>(ints[1]),
+                 dims = static_cast<int>(ints[2]);
             auto d = static_cast<size_t>(dims);
             auto order = static_cast<int>(ints[3 + 4 * d]);
             Narrow rest(t.ints, 3 + d, 3 * d);
@@ -124,8 +133,10 @@ int construct(const TypeObject& t, RealDatatype* made) {
             return LOWER(Type_create_f90_real)(static_cast<int>(ints[0]), static_cast<int>(ints[1]), made);
         case FM_COMBINER_F90_COMPLEX:
             return LOWER(Type_create_f90_complex)(static_cast<int>(ints[0]), static_cast<int>(ints[1]), made);
-        case FM_COMBINER_F90_INTEGER: return LOWER(Type_create_f90_integer)(static_cast<int>(ints[0]), made);
-        default: return FM_ERR_INTERN;
+        case FM_COMBINER_F90_INTEGER:
+            return LOWER(Type_create_f90_integer)(static_cast<int>(ints[0]), made);
+        default:
+            return FM_ERR_INTERN;
     }
 }
 
@@ -209,16 +220,20 @@ int create_indexed(int64_t n, const T* lengths, const T* displacements, Datatype
     return create_from(type, oldtype, newtype);
 }
 template <typename T>
-int create_hindexed(int64_t n, const T* lengths, const int64_t* displacements, Datatype oldtype, Datatype* newtype) {
+int create_hindexed(int64_t n, const T* lengths, const int64_t* displacements, Datatype oldtype,
+                    Datatype* newtype) {
     if (n < 0) return FM_ERR_COUNT;
-    TypeObject* type = describe(FM_COMBINER_HINDEXED, joined(one(n), many(n, lengths)), many(n, displacements));
+    TypeObject* type =
+        describe(FM_COMBINER_HINDEXED, joined(one(n), many(n, lengths)), many(n, displacements));
     type->large = !fits(type->ints);
     return create_from(type, oldtype, newtype);
 }
 template <typename T>
-int create_indexed_block(int64_t n, int64_t length, const T* displacements, Datatype oldtype, Datatype* newtype) {
+int create_indexed_block(int64_t n, int64_t length, const T* displacements, Datatype oldtype,
+                         Datatype* newtype) {
     if (n < 0) return FM_ERR_COUNT;
-    TypeObject* type = describe(FM_COMBINER_INDEXED_BLOCK, joined(one(n), one(length), many(n, displacements)), {});
+    TypeObject* type =
+        describe(FM_COMBINER_INDEXED_BLOCK, joined(one(n), one(length), many(n, displacements)), {});
     type->large = !fits(type->ints);
     return create_from(type, oldtype, newtype);
 }
@@ -236,13 +251,12 @@ int create_struct(int64_t n, const T* lengths, const int64_t* displacements, con
     return create(type, newtype);
 }
 template <typename T>
-int create_subarray(int ndims, const T* sizes, const T* subsizes, const T* starts, int order, Datatype oldtype,
-                    Datatype* newtype) {
+int create_subarray(int ndims, const T* sizes, const T* subsizes, const T* starts, int order,
+                    Datatype oldtype, Datatype* newtype) {
     if (ndims < 1) return FM_ERR_ARG;
-    TypeObject* type = describe(FM_COMBINER_SUBARRAY,
-                                joined(one(ndims), many(ndims, sizes), many(ndims, subsizes), many(ndims, starts),
-                                       one(order)),
-                                {});
+    TypeObject* type = describe(
+        FM_COMBINER_SUBARRAY,
+        joined(one(ndims), many(ndims, sizes), many(ndims, subsizes), many(ndims, starts), one(order)), {});
     type->large = !fits(type->ints);
     return create_from(type, oldtype, newtype);
 }
@@ -250,10 +264,11 @@ template <typename T>
 int create_darray(int size, int rank, int ndims, const T* gsizes, const int* distribs, const int* dargs,
                   const int* psizes, int order, Datatype oldtype, Datatype* newtype) {
     if (ndims < 1) return FM_ERR_ARG;
-    TypeObject* type = describe(FM_COMBINER_DARRAY,
-                                joined(one(size), one(rank), one(ndims), many(ndims, gsizes), many(ndims, distribs),
-                                       many(ndims, dargs), many(ndims, psizes), one(order)),
-                                {});
+    TypeObject* type =
+        describe(FM_COMBINER_DARRAY,
+                 joined(one(size), one(rank), one(ndims), many(ndims, gsizes), many(ndims, distribs),
+                        many(ndims, dargs), many(ndims, psizes), one(order)),
+                 {});
     type->large = !fits(type->ints);
     return create_from(type, oldtype, newtype);
 }
@@ -368,7 +383,8 @@ int fm_Type_vector(Count count, Count blocklength, Count stride, Datatype oldtyp
     return call.finish(create_from(type, oldtype, newtype));
 }
 
-int fm_Type_create_hvector(Count count, Count blocklength, Count stride, Datatype oldtype, Datatype* newtype) {
+int fm_Type_create_hvector(Count count, Count blocklength, Count stride, Datatype oldtype,
+                           Datatype* newtype) {
     Call call("MPI_Type_create_hvector");
     if (count < 0) return call.finish(FM_ERR_COUNT);
     TypeObject* type = describe(FM_COMBINER_HVECTOR, joined(one(count), one(blocklength)), one(stride));
@@ -392,8 +408,8 @@ int fm_Type_create_hindexed(int count, const int* blocklengths, const Aint* disp
     Call call("MPI_Type_create_hindexed");
     return call.finish(create_hindexed(count, blocklengths, displacements, oldtype, newtype));
 }
-int fm_Type_create_hindexed_c(Count count, const Count* blocklengths, const Count* displacements, Datatype oldtype,
-                              Datatype* newtype) {
+int fm_Type_create_hindexed_c(Count count, const Count* blocklengths, const Count* displacements,
+                              Datatype oldtype, Datatype* newtype) {
     Call call("MPI_Type_create_hindexed_c");
     return call.finish(create_hindexed(count, blocklengths, displacements, oldtype, newtype));
 }
@@ -403,24 +419,24 @@ int fm_Type_create_indexed_block(int count, int blocklength, const int* displace
     Call call("MPI_Type_create_indexed_block");
     return call.finish(create_indexed_block(count, blocklength, displacements, oldtype, newtype));
 }
-int fm_Type_create_indexed_block_c(Count count, Count blocklength, const Count* displacements, Datatype oldtype,
-                                   Datatype* newtype) {
+int fm_Type_create_indexed_block_c(Count count, Count blocklength, const Count* displacements,
+                                   Datatype oldtype, Datatype* newtype) {
     Call call("MPI_Type_create_indexed_block_c");
     return call.finish(create_indexed_block(count, blocklength, displacements, oldtype, newtype));
 }
 
-int fm_Type_create_hindexed_block(Count count, Count blocklength, const Count* displacements, Datatype oldtype,
-                                  Datatype* newtype) {
+int fm_Type_create_hindexed_block(Count count, Count blocklength, const Count* displacements,
+                                  Datatype oldtype, Datatype* newtype) {
     Call call("MPI_Type_create_hindexed_block");
     if (count < 0) return call.finish(FM_ERR_COUNT);
-    TypeObject* type =
-        describe(FM_COMBINER_HINDEXED_BLOCK, joined(one(count), one(blocklength)), many(count, displacements));
+    TypeObject* type = describe(FM_COMBINER_HINDEXED_BLOCK, joined(one(count), one(blocklength)),
+                                many(count, displacements));
     type->large = !fits(type->ints);
     return call.finish(create_from(type, oldtype, newtype));
 }
 
-int fm_Type_create_struct(int count, const int* blocklengths, const Aint* displacements, const Datatype* types_,
-                          Datatype* newtype) {
+int fm_Type_create_struct(int count, const int* blocklengths, const Aint* displacements,
+                          const Datatype* types_, Datatype* newtype) {
     Call call("MPI_Type_create_struct");
     return call.finish(create_struct(count, blocklengths, displacements, types_, newtype));
 }
@@ -435,20 +451,22 @@ int fm_Type_create_subarray(int ndims, const int* sizes, const int* subsizes, co
     Call call("MPI_Type_create_subarray");
     return call.finish(create_subarray(ndims, sizes, subsizes, starts, order, oldtype, newtype));
 }
-int fm_Type_create_subarray_c(int ndims, const Count* sizes, const Count* subsizes, const Count* starts, int order,
-                              Datatype oldtype, Datatype* newtype) {
+int fm_Type_create_subarray_c(int ndims, const Count* sizes, const Count* subsizes, const Count* starts,
+                              int order, Datatype oldtype, Datatype* newtype) {
     Call call("MPI_Type_create_subarray_c");
     return call.finish(create_subarray(ndims, sizes, subsizes, starts, order, oldtype, newtype));
 }
 
-int fm_Type_create_darray(int size, int rank, int ndims, const int* gsizes, const int* distribs, const int* dargs,
-                          const int* psizes, int order, Datatype oldtype, Datatype* newtype) {
+int fm_Type_create_darray(int size, int rank, int ndims, const int* gsizes, const int* distribs,
+                          const int* dargs, const int* psizes, int order, Datatype oldtype,
+                          Datatype* newtype) {
     Call call("MPI_Type_create_darray");
     return call.finish(
         create_darray(size, rank, ndims, gsizes, distribs, dargs, psizes, order, oldtype, newtype));
 }
 int fm_Type_create_darray_c(int size, int rank, int ndims, const Count* gsizes, const int* distribs,
-                            const int* dargs, const int* psizes, int order, Datatype oldtype, Datatype* newtype) {
+                            const int* dargs, const int* psizes, int order, Datatype oldtype,
+                            Datatype* newtype) {
     Call call("MPI_Type_create_darray_c");
     return call.finish(
         create_darray(size, rank, ndims, gsizes, distribs, dargs, psizes, order, oldtype, newtype));
@@ -502,9 +520,11 @@ int fm_Type_commit(Datatype* datatype) {
 int fm_Type_free(Datatype* datatype) {
     Call call("MPI_Type_free");
     TypeObject* type = find(*datatype);
-    if (type == nullptr || type->predefined || type->permanent || type->owned == 0) return call.finish(FM_ERR_TYPE);
+    if (type == nullptr || type->predefined || type->permanent || type->owned == 0)
+        return call.finish(FM_ERR_TYPE);
     if (type->owned == 1)
-        if (int rc = attributes_delete_all({Owner::type, type->handle}, &type->attributes)) return call.finish(rc);
+        if (int rc = attributes_delete_all({Owner::type, type->handle}, &type->attributes))
+            return call.finish(rc);
     type->owned--;
     type_unref(type);
     *datatype = FM_DATATYPE_NULL;

@@ -7,16 +7,16 @@ namespace fermata::front {
 
 struct TypeObject : Object {
     TypeObject() : Object(Kind::datatype) {}
-    int32_t combiner = 0;    // standard ABI MPI_COMBINER_*
+    int32_t combiner = 0;  // standard ABI MPI_COMBINER_*
     bool committed = false;
     bool large = false;      // made by a _c constructor whose arguments do not fit the small one
     bool permanent = false;  // f90 types: like predefined ones, the application must not free them
-    int32_t owned = 1;       // references the application holds (MPI_Type_get_contents adds some); part of refs
+    int32_t owned = 1;  // references the application holds (MPI_Type_get_contents adds some); part of refs
     Text name;
     Attributes attributes;
     // What the constructor was called with, in the order of MPI_Type_get_contents.
-    Vec<int64_t> ints;      // integers (and, for large ones, counts)
-    Vec<int64_t> aints;     // addresses
+    Vec<int64_t> ints;       // integers (and, for large ones, counts)
+    Vec<int64_t> aints;      // addresses
     Vec<TypeObject*> types;  // each holds a reference
     // Layout in bytes, as the library that first made it said; kept the same for ever (see rebuild).
     int64_t size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
@@ -39,7 +39,8 @@ inline void type_ref(TypeObject* type) noexcept {
 }
 void type_unref(TypeObject* type) noexcept;
 
-// Basic elements among the first `bytes` bytes of a message of this type; -1 (undefined) when they end inside one.
+// Basic elements among the first `bytes` bytes of a message of this type; -1 (undefined) when they end inside
+// one.
 int64_t type_elements_in(const TypeObject& type, int64_t bytes) noexcept;
 // The reverse: bytes of the first `elements` basic elements.
 int64_t type_bytes_of(const TypeObject& type, int64_t elements) noexcept;

@@ -25,8 +25,8 @@ void unlink_file(FileObject* file) {
     if (file->next != nullptr) file->next->previous = file->previous;
 }
 
-// The path from the root: at restart the working directory of the lower half is not the application's. A driver
-// prefix of ROMIO ("ufs:", "nfs:") stays in front.
+// The path from the root: at restart the working directory of the lower half is not the application's. A
+// driver prefix of ROMIO ("ufs:", "nfs:") stays in front.
 Text absolute(const char* path) {
     const char* name = path;
     for (const char* at = path; *at != 0 && *at != '/'; at++)
@@ -65,7 +65,8 @@ void release(FileObject* file) {
 
 int open_real(const FileObject* file, int amode, RealFile* real) {
     RealInfoFor hints(file->info);
-    return LOWER(File_open)(RealComm{file->comm->real}, file->path.c_str(), amode, RealInfo{hints.word()}, real);
+    return LOWER(File_open)(RealComm{file->comm->real}, file->path.c_str(), amode, RealInfo{hints.word()},
+                            real);
 }
 
 // The application gets its own reference, as from MPI_Type_get_contents.
@@ -106,7 +107,8 @@ int file_make_real(FileObject* file) noexcept {
     if (rc == FM_SUCCESS && any) {
         // The pointer is one: whoever used it knows where it stood.
         int64_t mine = file->shared_used ? file->shared_position : 0, at = 0;
-        rc = LOWER(Allreduce)(&mine, &at, 1, to_real(FM_INT64_T), to_real(FM_MAX), RealComm{file->comm->real});
+        rc =
+            LOWER(Allreduce)(&mine, &at, 1, to_real(FM_INT64_T), to_real(FM_MAX), RealComm{file->comm->real});
         if (rc == FM_SUCCESS) rc = LOWER(File_seek_shared)(real, at, FM_SEEK_SET);
     }
     return rc;
@@ -209,7 +211,8 @@ int fm_File_set_info(File fh, Info info) {
     if (hints == nullptr) return call.finish(fh, FM_ERR_INFO);
     for (const InfoPair& pair : hints->pairs) info_put(&file->info, pair.key.c_str(), pair.value.c_str());
     CollectiveScope scope(call, *file->comm);
-    // All of them, the earlier ones too: without any there is no real object, and Open MPI 4.1 refuses a null one.
+    // All of them, the earlier ones too: without any there is no real object, and Open MPI 4.1 refuses a null
+    // one.
     RealInfoFor real(file->info);
     int rc = file->info.empty() ? LOWER(Barrier)(RealComm{file->comm->real})
                                 : LOWER(File_set_info)(RealFile{file->real}, RealInfo{real.word()});
@@ -236,7 +239,8 @@ int fm_File_set_atomicity(File fh, int flag) {
     return call.finish(fh, rc);
 }
 
-int fm_File_set_view(File fh, Offset disp, Datatype etype, Datatype filetype, const char* datarep, Info info) {
+int fm_File_set_view(File fh, Offset disp, Datatype etype, Datatype filetype, const char* datarep,
+                     Info info) {
     Call call("MPI_File_set_view");
     FileObject* file = find(fh);
     TypeObject *element = find(etype), *tile = find(filetype);
@@ -245,8 +249,8 @@ int fm_File_set_view(File fh, Offset disp, Datatype etype, Datatype filetype, co
     CollectiveScope scope(call, *file->comm);
     // MPI_DISPLACEMENT_CURRENT in sequential files means the shared pointer: the library knows.
     TempInfo real(info);
-    int rc = LOWER(File_set_view)(RealFile{file->real}, disp, RealDatatype{element->real}, RealDatatype{tile->real},
-                                  datarep, real);
+    int rc = LOWER(File_set_view)(RealFile{file->real}, disp, RealDatatype{element->real},
+                                  RealDatatype{tile->real}, datarep, real);
     if (rc == FM_SUCCESS) set_view(file, disp, element, tile, datarep);
     scope.end();
     return call.finish(fh, rc);

@@ -31,7 +31,6 @@ inline FileObject* find_file(uint32_t handle) noexcept {
     return static_cast<FileObject*>(find_object(handle, Kind::file));
 }
 
-
 // Called by the wrappers that move the shared file pointer.
 void note_shared_pointer(mpi::File fh) noexcept;
 

@@ -70,7 +70,8 @@ bool include(const Ranks& list, int n, const int* wanted, Ranks* result) noexcep
     if (n > 0) result->reserve(static_cast<size_t>(n));
     for (int i = 0; i < n; i++) {
         int position = wanted[i];
-        if (position < 0 || static_cast<size_t>(position) >= list.size() || seen[static_cast<size_t>(position)])
+        if (position < 0 || static_cast<size_t>(position) >= list.size() ||
+            seen[static_cast<size_t>(position)])
             return false;
         seen[static_cast<size_t>(position)] = 1;
         result->push_back(list[static_cast<size_t>(position)]);
@@ -82,7 +83,8 @@ bool exclude(const Ranks& list, int n, const int* unwanted, Ranks* result) noexc
     Vec<uint8_t> out(list.size(), 0);
     for (int i = 0; i < n; i++) {
         int position = unwanted[i];
-        if (position < 0 || static_cast<size_t>(position) >= list.size() || out[static_cast<size_t>(position)])
+        if (position < 0 || static_cast<size_t>(position) >= list.size() ||
+            out[static_cast<size_t>(position)])
             return false;
         out[static_cast<size_t>(position)] = 1;
     }

@@ -29,7 +29,8 @@ template <typename Choose>
 int choose_ranges(Call& call, Group group, int n, const int* ranges, Choose how, Group* newgroup) {
     if (find(group) == nullptr) return call.finish(FM_ERR_GROUP);
     Vec<int> positions;
-    if (!ranks::expand(n, reinterpret_cast<const int(*)[3]>(ranges), &positions)) return call.finish(FM_ERR_ARG);
+    if (!ranks::expand(n, reinterpret_cast<const int(*)[3]>(ranges), &positions))
+        return call.finish(FM_ERR_ARG);
     return choose(call, group, static_cast<int>(positions.size()), positions.data(), how, newgroup);
 }
 
@@ -81,9 +82,15 @@ int fm_Group_compare(Group group1, Group group2, int* result) {
     GroupObject *a = find(group1), *b = find(group2);
     if (a == nullptr || b == nullptr) return call.finish(FM_ERR_GROUP);
     switch (ranks::compare(a->members, b->members)) {
-        case ranks::Relation::same: *result = FM_IDENT; break;
-        case ranks::Relation::similar: *result = FM_SIMILAR; break;
-        case ranks::Relation::different: *result = FM_UNEQUAL; break;
+        case ranks::Relation::same:
+            *result = FM_IDENT;
+            break;
+        case ranks::Relation::similar:
+            *result = FM_SIMILAR;
+            break;
+        case ranks::Relation::different:
+            *result = FM_UNEQUAL;
+            break;
     }
     return FM_SUCCESS;
 }

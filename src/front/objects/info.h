@@ -1,4 +1,5 @@
-// Info objects: ordered dictionaries of the upper half. A real one is made for the moment a real call needs it.
+// Info objects: ordered dictionaries of the upper half. A real one is made for the moment a real call needs
+// it.
 #pragma once
 
 #include "front/objects/registry.h"

@@ -21,8 +21,8 @@ int file_before_save(FileObject* file) noexcept;
 
 OpObject* first_op() noexcept;
 int comm_make_real(CommObject* comm) noexcept;
-// A private communicator of the same members, for a window or a file: clock, handle and rebuild as any other, but no
-// attribute callbacks. Call it inside the scope of `parent`.
+// A private communicator of the same members, for a window or a file: clock, handle and rebuild as any other,
+// but no attribute callbacks. Call it inside the scope of `parent`.
 int comm_make_private(CommObject* parent, CommObject** made) noexcept;
 // Inside a scope of `comm`, after a real barrier: drops the handle's reference.
 void comm_drop_private(CommObject* comm) noexcept;

@@ -1,9 +1,9 @@
 // What all virtual objects of MPI have in common.
 //
-// An object lives in the front's heap, so it is part of the image; the one thing in it that belongs to the lower
-// half is `real`, the library's handle, refreshed at restart. A handle of the application is a name for an object:
-// freeing the handle drops one reference, and the object stays as long as something else needs it (a parent
-// datatype, a pending request, a window's communicator).
+// An object lives in the front's heap, so it is part of the image; the one thing in it that belongs to the
+// lower half is `real`, the library's handle, refreshed at restart. A handle of the application is a name for
+// an object: freeing the handle drops one reference, and the object stays as long as something else needs it
+// (a parent datatype, a pending request, a window's communicator).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Object {
     uint64_t real = 0;    // the library's handle; 0 is null (none yet, or an object without one)
     uint32_t handle = 0;  // virtual handle; 0 once the application freed it
     Kind kind;
-    int32_t refs = 1;          // the handle's own reference included; changed atomically
-    bool predefined = false;   // never freed
+    int32_t refs = 1;         // the handle's own reference included; changed atomically
+    bool predefined = false;  // never freed
     uint8_t pad[3] = {};
     constexpr explicit Object(Kind k) : kind(k) {}
 };

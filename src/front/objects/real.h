@@ -2,9 +2,10 @@
 //
 //     LOWER(Send)(buf, count, to_real(type), dest, tag, to_real(comm));
 //
-// Two dependent loads and a compare; no lock, no allocation. Null and unknown handles give the null handle, so that
-// the real library reports the error. Groups and infos have no real counterpart: RealGroupFor and RealInfoFor
-// (info.h) make one for the length of a call. Never keep a real handle over a stop point: a restart changes it.
+// Two dependent loads and a compare; no lock, no allocation. Null and unknown handles give the null handle,
+// so that the real library reports the error. Groups and infos have no real counterpart: RealGroupFor and
+// RealInfoFor (info.h) make one for the length of a call. Never keep a real handle over a stop point: a
+// restart changes it.
 #pragma once
 
 #include "fermata_types.h"
@@ -24,7 +25,9 @@ __attribute__((always_inline)) inline Real real_word(Virtual handle, Kind kind) 
 }
 
 inline mpi::RealComm to_real(mpi::Comm h) noexcept { return real_word<mpi::RealComm>(h, Kind::comm); }
-inline mpi::RealDatatype to_real(mpi::Datatype h) noexcept { return real_word<mpi::RealDatatype>(h, Kind::datatype); }
+inline mpi::RealDatatype to_real(mpi::Datatype h) noexcept {
+    return real_word<mpi::RealDatatype>(h, Kind::datatype);
+}
 inline mpi::RealOp to_real(mpi::Op h) noexcept { return real_word<mpi::RealOp>(h, Kind::op); }
 inline mpi::RealWin to_real(mpi::Win h) noexcept { return real_word<mpi::RealWin>(h, Kind::win); }
 inline mpi::RealFile to_real(mpi::File h) noexcept { return real_word<mpi::RealFile>(h, Kind::file); }
@@ -34,7 +37,9 @@ inline TypeObject* find(mpi::Datatype h) noexcept { return find_type(static_cast
 inline OpObject* find(mpi::Op h) noexcept { return find_op(static_cast<uint32_t>(h)); }
 inline GroupObject* find(mpi::Group h) noexcept { return find_group(static_cast<uint32_t>(h)); }
 inline InfoObject* find(mpi::Info h) noexcept { return find_info(static_cast<uint32_t>(h)); }
-inline ErrhandlerObject* find(mpi::Errhandler h) noexcept { return find_errhandler(static_cast<uint32_t>(h)); }
+inline ErrhandlerObject* find(mpi::Errhandler h) noexcept {
+    return find_errhandler(static_cast<uint32_t>(h));
+}
 inline WinObject* find(mpi::Win h) noexcept { return find_win(static_cast<uint32_t>(h)); }
 inline FileObject* find(mpi::File h) noexcept { return find_file(static_cast<uint32_t>(h)); }
 

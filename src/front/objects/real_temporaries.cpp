@@ -1,8 +1,7 @@
 // Real infos and groups for the length of one call.
-#include "front/objects/info.h"
-
-#include "front/objects/comm.h"
 #include "front/objects/api.h"
+#include "front/objects/comm.h"
+#include "front/objects/info.h"
 
 namespace fermata::front {
 

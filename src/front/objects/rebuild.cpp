@@ -1,9 +1,9 @@
 // The turning points of a rank's life: before the image is written, and after it was mapped again.
 //
-// Rebuild is collective over all ranks of the job, on a fresh lower half. It reads as a list: predefined handles,
-// datatypes, operations, communicators, windows, files. Communicators are made from MPI_COMM_WORLD in the order of
-// their uids: every rank walks its own subset of one global order, so overlapping communicators cannot wait for each
-// other in a circle.
+// Rebuild is collective over all ranks of the job, on a fresh lower half. It reads as a list: predefined
+// handles, datatypes, operations, communicators, windows, files. Communicators are made from MPI_COMM_WORLD
+// in the order of their uids: every rank walks its own subset of one global order, so overlapping
+// communicators cannot wait for each other in a circle.
 #include <algorithm>
 
 #include "front/objects/api.h"
@@ -48,9 +48,10 @@ int make_group_comm(const CommObject& comm, RealComm* made) {
     return LOWER(Comm_create_group)(to_real(FM_COMM_WORLD), group, tag_of(comm), made);
 }
 
-// Communicators that some member has freed. A member that found the farewell barrier complete has forgotten the
-// object, and then it is complete at all: nobody needs a real one any more. While nobody has, all members still have
-// the object, freed or not, and it is made again (others may still use it). So: who has those that anybody freed?
+// Communicators that some member has freed. A member that found the farewell barrier complete has forgotten
+// the object, and then it is complete at all: nobody needs a real one any more. While nobody has, all members
+// still have the object, freed or not, and it is made again (others may still use it). So: who has those that
+// anybody freed?
 int choose_leaving(const Vec<CommObject*>& all, Vec<CommObject*>* chosen) {
     RealComm world{comm_world.real};  // not by its handle, which is there from MPI_Init on
     Vec<uint64_t> mine;
@@ -76,8 +77,8 @@ int choose_leaving(const Vec<CommObject*>& all, Vec<CommObject*>* chosen) {
     for (CommObject* comm : all)
         if (size_t at = place(comm->uid); at != uids.size() && !comm->dead) here[at] = 1;
     if (!uids.empty())
-        if (int rc = LOWER(Allreduce)(here.data(), holders.data(), static_cast<Count>(uids.size()), to_real(FM_INT),
-                                      to_real(FM_SUM), world))
+        if (int rc = LOWER(Allreduce)(here.data(), holders.data(), static_cast<Count>(uids.size()),
+                                      to_real(FM_INT), to_real(FM_SUM), world))
             return rc;
     for (CommObject* comm : all) {
         size_t at = place(comm->uid);
@@ -171,8 +172,9 @@ int objects_refuse(char* why, size_t size) noexcept {
     Failure reason{why, size};
     for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next)
         if (comm->stranger) {
-            reason.add("a communicator with processes of another job is open (MPI_Comm_spawn, MPI_Comm_connect): "
-                       "disconnect it first");
+            reason.add(
+                "a communicator with processes of another job is open (MPI_Comm_spawn, MPI_Comm_connect): "
+                "disconnect it first");
             return 1;
         }
     return 0;

@@ -57,7 +57,8 @@ void take_handle(Object* object) noexcept {
 }
 
 void give_predefined(Object* object, uint32_t handle) noexcept {
-    if (handle == 0 || handle >= kPredefinedHandles) fatal_line("fermata: predefined handle out of range: a bug");
+    if (handle == 0 || handle >= kPredefinedHandles)
+        fatal_line("fermata: predefined handle out of range: a bug");
     object->handle = handle;
     object->predefined = true;
     registry.predefined[handle] = object;

@@ -1,9 +1,9 @@
 // Virtual handles: from the 32-bit value the application holds to the object.
 //
-// Predefined handles are the standard ABI's small integers and index one flat array; dynamic ones carry their kind
-// and an index into a flat table per kind. Looking up takes no lock: a table that grows leaves its old array behind
-// (arrays double, so what is left behind never exceeds what is in use). Indices are reused, so create/free cycles
-// do not grow anything.
+// Predefined handles are the standard ABI's small integers and index one flat array; dynamic ones carry their
+// kind and an index into a flat table per kind. Looking up takes no lock: a table that grows leaves its old
+// array behind (arrays double, so what is left behind never exceeds what is in use). Indices are reused, so
+// create/free cycles do not grow anything.
 #pragma once
 
 #include "front/objects/object.h"
@@ -46,7 +46,8 @@ __attribute__((always_inline)) inline Object* find_object(uint32_t handle, Kind 
     }
     const HandleTable& table = registry.tables[static_cast<uint32_t>(kind) & (kKinds - 1)];
     uint32_t index = index_of(handle);
-    // Capacity before slots: both only grow, so an old capacity with a new array is safe and the reverse is not.
+    // Capacity before slots: both only grow, so an old capacity with a new array is safe and the reverse is
+    // not.
     uint32_t capacity = __atomic_load_n(&table.capacity, __ATOMIC_ACQUIRE);
     if (__builtin_expect((handle >> 26) != (0x20u | static_cast<uint32_t>(kind)) || index >= capacity, 0))
         return nullptr;

@@ -73,8 +73,8 @@ int segment_make(CommObject* comm, int64_t size, int32_t unit, SharedSegment** m
     };
     Part mine{size, unit};
     Vec<Part> parts(members);
-    int rc = LOWER(Allgather)(&mine, sizeof mine, to_real(FM_BYTE), parts.data(), sizeof mine, to_real(FM_BYTE),
-                              RealComm{comm->real});
+    int rc = LOWER(Allgather)(&mine, sizeof mine, to_real(FM_BYTE), parts.data(), sizeof mine,
+                              to_real(FM_BYTE), RealComm{comm->real});
     int64_t total = 0;
     for (const Part& part : parts) {
         segment->sizes.push_back(part.size);

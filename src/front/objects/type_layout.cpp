@@ -17,21 +17,26 @@ int64_t repeats(const TypeObject& type) {
     };
     switch (type.combiner) {
         case FM_COMBINER_DUP:
-        case FM_COMBINER_RESIZED: return 1;
-        case FM_COMBINER_CONTIGUOUS: return type.ints[0];
+        case FM_COMBINER_RESIZED:
+            return 1;
+        case FM_COMBINER_CONTIGUOUS:
+            return type.ints[0];
         case FM_COMBINER_VECTOR:
         case FM_COMBINER_HVECTOR:
         case FM_COMBINER_INDEXED_BLOCK:
-        case FM_COMBINER_HINDEXED_BLOCK: return type.ints[0] * type.ints[1];
+        case FM_COMBINER_HINDEXED_BLOCK:
+            return type.ints[0] * type.ints[1];
         case FM_COMBINER_INDEXED:
-        case FM_COMBINER_HINDEXED: return sum(1, static_cast<size_t>(type.ints[0]));
+        case FM_COMBINER_HINDEXED:
+            return sum(1, static_cast<size_t>(type.ints[0]));
         case FM_COMBINER_SUBARRAY: {
             auto ndims = static_cast<size_t>(type.ints[0]);
             int64_t product = 1;
             for (size_t i = 0; i < ndims; i++) product *= type.ints[1 + ndims + i];
             return product;
         }
-        default: return -1;  // darray: the library counts (the distribution decides)
+        default:
+            return -1;  // darray: the library counts (the distribution decides)
     }
 }
 

@@ -96,8 +96,8 @@ int fm_Type_get_envelope(Datatype datatype, int* num_integers, int* num_addresse
     return FM_SUCCESS;
 }
 
-int fm_Type_get_envelope_c(Datatype datatype, Count* num_integers, Count* num_addresses, Count* num_large_counts,
-                           Count* num_datatypes, int* combiner) {
+int fm_Type_get_envelope_c(Datatype datatype, Count* num_integers, Count* num_addresses,
+                           Count* num_large_counts, Count* num_datatypes, int* combiner) {
     Call call("MPI_Type_get_envelope_c");
     TypeObject* type = find(datatype);
     if (type == nullptr) return call.finish(FM_ERR_TYPE);
@@ -110,13 +110,15 @@ int fm_Type_get_envelope_c(Datatype datatype, Count* num_integers, Count* num_ad
     return FM_SUCCESS;
 }
 
-int fm_Type_get_contents(Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int* integers,
-                         Aint* addresses, Datatype* datatypes) {
+int fm_Type_get_contents(Datatype datatype, int max_integers, int max_addresses, int max_datatypes,
+                         int* integers, Aint* addresses, Datatype* datatypes) {
     Call call("MPI_Type_get_contents");
     TypeObject* type = find(datatype);
-    if (type == nullptr || type->large || type->combiner == FM_COMBINER_NAMED) return call.finish(FM_ERR_TYPE);
+    if (type == nullptr || type->large || type->combiner == FM_COMBINER_NAMED)
+        return call.finish(FM_ERR_TYPE);
     Envelope envelope = type_envelope(*type);
-    if (max_integers < envelope.integers || max_addresses < envelope.addresses || max_datatypes < envelope.types)
+    if (max_integers < envelope.integers || max_addresses < envelope.addresses ||
+        max_datatypes < envelope.types)
         return call.finish(FM_ERR_ARG);
     copy_out(type->ints, 0, type->ints.size(), integers);
     copy_out(type->aints, 0, type->aints.size(), addresses);
@@ -183,17 +185,17 @@ int fm_Type_match_size(int typeclass, int size, Datatype* datatype) {
     Datatype candidate = FM_DATATYPE_NULL;
     switch (typeclass) {
         case FM_TYPECLASS_REAL:
-            candidate = size == 2   ? FM_REAL2
-                        : size == 4 ? FM_REAL4
-                        : size == 8 ? FM_REAL8
+            candidate = size == 2    ? FM_REAL2
+                        : size == 4  ? FM_REAL4
+                        : size == 8  ? FM_REAL8
                         : size == 16 ? FM_REAL16
                                      : FM_DATATYPE_NULL;
             break;
         case FM_TYPECLASS_INTEGER:
-            candidate = size == 1   ? FM_INTEGER1
-                        : size == 2 ? FM_INTEGER2
-                        : size == 4 ? FM_INTEGER4
-                        : size == 8 ? FM_INTEGER8
+            candidate = size == 1    ? FM_INTEGER1
+                        : size == 2  ? FM_INTEGER2
+                        : size == 4  ? FM_INTEGER4
+                        : size == 8  ? FM_INTEGER8
                         : size == 16 ? FM_INTEGER16
                                      : FM_DATATYPE_NULL;
             break;
@@ -204,7 +206,8 @@ int fm_Type_match_size(int typeclass, int size, Datatype* datatype) {
                         : size == 32 ? FM_COMPLEX32
                                      : FM_DATATYPE_NULL;
             break;
-        default: break;
+        default:
+            break;
     }
     TypeObject* type = find(candidate);
     // The library may lack the optional ones.
@@ -219,10 +222,14 @@ int fm_Type_get_value_index(Datatype value_type, Datatype index_type, Datatype* 
         Datatype value, index, pair;
     };
     static constexpr Pair kPairs[] = {
-        {FM_FLOAT, FM_INT, FM_FLOAT_INT},         {FM_DOUBLE, FM_INT, FM_DOUBLE_INT},
-        {FM_LONG, FM_INT, FM_LONG_INT},           {FM_INT, FM_INT, FM_2INT},
-        {FM_SHORT, FM_INT, FM_SHORT_INT},         {FM_LONG_DOUBLE, FM_INT, FM_LONG_DOUBLE_INT},
-        {FM_REAL, FM_REAL, FM_2REAL},             {FM_DOUBLE_PRECISION, FM_DOUBLE_PRECISION, FM_2DOUBLE_PRECISION},
+        {FM_FLOAT, FM_INT, FM_FLOAT_INT},
+        {FM_DOUBLE, FM_INT, FM_DOUBLE_INT},
+        {FM_LONG, FM_INT, FM_LONG_INT},
+        {FM_INT, FM_INT, FM_2INT},
+        {FM_SHORT, FM_INT, FM_SHORT_INT},
+        {FM_LONG_DOUBLE, FM_INT, FM_LONG_DOUBLE_INT},
+        {FM_REAL, FM_REAL, FM_2REAL},
+        {FM_DOUBLE_PRECISION, FM_DOUBLE_PRECISION, FM_2DOUBLE_PRECISION},
         {FM_INTEGER, FM_INTEGER, FM_2INTEGER},
     };
     if (find(value_type) == nullptr || find(index_type) == nullptr) return call.finish(FM_ERR_TYPE);

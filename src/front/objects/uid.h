@@ -1,8 +1,9 @@
 // Uids of communicators: agreed on by all members without a message where the parent's history allows it.
 //
-// Collective creations on one communicator happen in the same order at all members, so (uid of the parent, how many
-// creations, first member) names the child everywhere; the first member tells the parts of a split apart. Where the
-// members have no common parent (create_group, intercomm_create), one process makes a fresh number and tells it.
+// Collective creations on one communicator happen in the same order at all members, so (uid of the parent,
+// how many creations, first member) names the child everywhere; the first member tells the parts of a split
+// apart. Where the members have no common parent (create_group, intercomm_create), one process makes a fresh
+// number and tells it.
 #pragma once
 
 #include <cstdint>

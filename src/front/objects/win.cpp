@@ -35,7 +35,8 @@ void release(WinObject* win) {
 
 // The memory part of a creation, inside the scope, when the private communicator is there.
 template <typename Memory>
-int create_win(Call& call, Comm comm, Info info, int64_t size, int64_t unit, int flavor, Win* made, Memory&& memory) {
+int create_win(Call& call, Comm comm, Info info, int64_t size, int64_t unit, int flavor, Win* made,
+               Memory&& memory) {
     *made = FM_WIN_NULL;
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
@@ -103,13 +104,14 @@ int win_before_save(WinObject* win) noexcept {
     RealWin real{win->real};
     bool passive = win->locked_all || !win->locks.empty();
     bool general = win->started != 0 || win->posted != 0;
-    // A fence may have been the beginning of an epoch or the end of the last one; only who opened another kind of
-    // epoch since then knows, so all have to say that they did not.
+    // A fence may have been the beginning of an epoch or the end of the last one; only who opened another
+    // kind of epoch since then knows, so all have to say that they did not.
     int mine = win->fenced && !passive && !general, all = 0;
     int rc = LOWER(Allreduce)(&mine, &all, 1, to_real(FM_INT), to_real(FM_MIN), RealComm{win->comm->real});
     if (rc != FM_SUCCESS) return rc;
     win->fence_open = all != 0;
-    // Complete what the application has begun: an access may take effect at any moment of its epoch, so why not now.
+    // Complete what the application has begun: an access may take effect at any moment of its epoch, so why
+    // not now.
     if (win->fence_open) return LOWER(Win_fence)(0, real);
     if (passive) rc = LOWER(Win_flush_all)(real);
     // Generalized active target epochs cannot be completed without their ends.
@@ -120,15 +122,17 @@ extern "C" {
 
 int fm_Win_create(void* base, Aint size, Aint disp_unit, Info info, Comm comm, Win* win) {
     Call call("MPI_Win_create");
-    return create_win(call, comm, info, size, disp_unit, FM_WIN_FLAVOR_CREATE, win, [base](WinObject* object) {
-        object->base = base;
-        return FM_SUCCESS;
-    });
+    return create_win(call, comm, info, size, disp_unit, FM_WIN_FLAVOR_CREATE, win,
+                      [base](WinObject* object) {
+                          object->base = base;
+                          return FM_SUCCESS;
+                      });
 }
 
 int fm_Win_create_dynamic(Info info, Comm comm, Win* win) {
     Call call("MPI_Win_create_dynamic");
-    return create_win(call, comm, info, 0, 1, FM_WIN_FLAVOR_DYNAMIC, win, [](WinObject*) { return FM_SUCCESS; });
+    return create_win(call, comm, info, 0, 1, FM_WIN_FLAVOR_DYNAMIC, win,
+                      [](WinObject*) { return FM_SUCCESS; });
 }
 
 int fm_Win_allocate(Aint size, Aint disp_unit, Info info, Comm comm, void** baseptr, Win* win) {
@@ -147,7 +151,8 @@ int fm_Win_allocate_shared(Aint size, Aint disp_unit, Info info, Comm comm, void
     return create_win(call, comm, info, size, disp_unit, FM_WIN_FLAVOR_SHARED, win, [=](WinObject* object) {
         int rc = segment_make(object->comm, size, static_cast<int32_t>(disp_unit), &object->shared);
         if (rc != FM_SUCCESS) return rc;
-        object->base = object->shared->start + object->shared->offsets[static_cast<size_t>(object->comm->rank)];
+        object->base =
+            object->shared->start + object->shared->offsets[static_cast<size_t>(object->comm->rank)];
         *baseptr = object->base;
         return FM_SUCCESS;
     });
@@ -209,8 +214,8 @@ int fm_Win_free(Win* win) {
     int rc;
     {
         CollectiveScope scope(call, *object->comm);
-        // The library's own barrier may be skipped by hint (no_locks and friends); the memory below must not go
-        // while others still use it.
+        // The library's own barrier may be skipped by hint (no_locks and friends); the memory below must not
+        // go while others still use it.
         rc = LOWER(Barrier)(RealComm{object->comm->real});
         RealWin real{object->real};
         if (rc == FM_SUCCESS) rc = LOWER(Win_free)(&real);
@@ -277,7 +282,7 @@ int fm_Win_fence(int assert, Win win) {
     if (object == nullptr) return call.finish(FM_ERR_WIN);
     CollectiveScope scope(call, *object->comm);
     int rc = LOWER(Win_fence)(assert, RealWin{object->real});
-    if (rc == FM_SUCCESS) object->fenced = (assert & FM_MODE_NOSUCCEED) == 0;
+    if (rc == FM_SUCCESS) object->fenced = (assert& FM_MODE_NOSUCCEED) == 0;
     scope.end();
     return call.finish(win, rc);
 }

@@ -19,16 +19,16 @@ struct WinLock {
 // Memory of MPI_Win_allocate_shared: one mapping per process of the same pages, members one after the other.
 struct SharedSegment {
     char* start = nullptr;
-    int64_t length = 0;     // bytes mapped
-    Vec<int64_t> sizes;     // by rank
-    Vec<int64_t> offsets;   // by rank, from start
-    Vec<int32_t> units;     // displacement units by rank
+    int64_t length = 0;    // bytes mapped
+    Vec<int64_t> sizes;    // by rank
+    Vec<int64_t> offsets;  // by rank, from start
+    Vec<int32_t> units;    // displacement units by rank
 };
 
 struct WinObject : Object {
     WinObject() : Object(Kind::win) {}
     CommObject* comm = nullptr;  // private: the application may free its own before the window
-    int32_t flavor = 0;  // standard ABI MPI_WIN_FLAVOR_*
+    int32_t flavor = 0;          // standard ABI MPI_WIN_FLAVOR_*
     int32_t model = 0;
     void* base = nullptr;
     int64_t size = 0;
@@ -42,13 +42,13 @@ struct WinObject : Object {
     Attributes attributes;
     Vec<WinAttached> attached;  // dynamic windows
     // Synchronisation state.
-    bool fenced = false;        // the last fence allowed an epoch after it; the same at all members
-    bool fence_open = false;    // ... and at the last save nobody had opened another kind since
-    bool locked_all = false;    // MPI_Win_lock_all
+    bool fenced = false;      // the last fence allowed an epoch after it; the same at all members
+    bool fence_open = false;  // ... and at the last save nobody had opened another kind since
+    bool locked_all = false;  // MPI_Win_lock_all
     int32_t lock_all_assert = 0;
-    Vec<WinLock> locks;         // MPI_Win_lock: targets locked now
-    int32_t started = 0;        // MPI_Win_start without MPI_Win_complete
-    int32_t posted = 0;         // MPI_Win_post without MPI_Win_wait
+    Vec<WinLock> locks;   // MPI_Win_lock: targets locked now
+    int32_t started = 0;  // MPI_Win_start without MPI_Win_complete
+    int32_t posted = 0;   // MPI_Win_post without MPI_Win_wait
     WinObject* next = nullptr;
     WinObject* previous = nullptr;
 };

@@ -44,8 +44,8 @@ void ask_all_to_stop();
 void resume_all();
 // True between the first stop_all/ask_all_to_stop and resume_all. Any context.
 bool stop_wanted() noexcept;
-// Moves at every stop and every resume of this process; interposers of waiting calls compare it to tell our EINTR from the
-// application's.
+// Moves at every stop and every resume of this process; interposers of waiting calls compare it to tell our
+// EINTR from the application's.
 const volatile uint32_t* stop_count() noexcept;
 
 // Agent only, all stopped: fills ThreadTable::saved, tid and rseq offsets, clear_tid. Call it before the

@@ -10,7 +10,9 @@ using namespace ranks;
 
 const Ranks kEven{0, 2, 4, 6}, kLow{3, 2, 1, 0};
 
-TEST(Groups, UnionKeepsTheFirstAndAddsWhatIsNew) { EXPECT_EQ(united(kEven, kLow), (Ranks{0, 2, 4, 6, 3, 1})); }
+TEST(Groups, UnionKeepsTheFirstAndAddsWhatIsNew) {
+    EXPECT_EQ(united(kEven, kLow), (Ranks{0, 2, 4, 6, 3, 1}));
+}
 TEST(Groups, IntersectionIsInTheOrderOfTheFirst) {
     EXPECT_EQ(intersection(kEven, kLow), (Ranks{0, 2}));
     EXPECT_EQ(intersection(kLow, kEven), (Ranks{2, 0}));

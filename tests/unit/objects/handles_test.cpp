@@ -22,7 +22,8 @@ TEST(Handles, CarryKindAndIndex) {
 
 TEST(Handles, GarbageIsNoObject) {
     for (uint32_t word : {0u, 1u, 4095u, 0x7fffffffu, 0x80000000u, 0x88000000u, 0x8bffffffu, 0xffffffffu})
-        for (uint32_t kind = 1; kind <= 12; kind++) EXPECT_EQ(find_object(word, static_cast<Kind>(kind)), nullptr);
+        for (uint32_t kind = 1; kind <= 12; kind++)
+            EXPECT_EQ(find_object(word, static_cast<Kind>(kind)), nullptr);
 }
 
 TEST(Handles, CyclesDoNotGrow) {

@@ -16,12 +16,12 @@ namespace {
 int failures = 0;
 int me, ranks;
 
-#define CHECK(condition)                                                                \
-    do {                                                                                \
-        if (!(condition)) {                                                             \
-            failures++;                                                                 \
+#define CHECK(condition)                                                              \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            failures++;                                                               \
             std::fprintf(stderr, "rank %d, line %d: %s\n", me, __LINE__, #condition); \
-        }                                                                               \
+        }                                                                             \
     } while (0)
 #define OK(call) CHECK((call) == FM_SUCCESS)
 
@@ -31,14 +31,16 @@ int sum_over(Comm comm, int value) {
     return total;
 }
 
-// ---- objects that live over the rebuild ----------------------------------------------------------------------
+// ---- objects that live over the rebuild
+// ----------------------------------------------------------------------
 
 struct Objects {
     Comm dup, half, grid, row, graph, inter, group_comm, self_dup, merged;
     Datatype vector, record, resized, orphan_parent;
     std::vector<Op> ops;
     Win created, allocated, shared;
-    // MPICH 4.0.2 over UCX 1.13 puts into a window whose base is not a multiple of 16 at the wrong place (natively too).
+    // MPICH 4.0.2 over UCX 1.13 puts into a window whose base is not a multiple of 16 at the wrong place
+    // (natively too).
     alignas(64) int window_memory[4];
     int* allocated_memory;
     int* shared_memory;
@@ -88,10 +90,10 @@ void make_communicators() {
     if (o.grid != FM_COMM_NULL) OK(fm_Cart_sub(o.grid, remain, &o.row));
     int left = (me + ranks - 1) % ranks, right = (me + 1) % ranks, weights[2] = {5, 6};
     int sources[2] = {right, left}, destinations[1] = {left};
-    OK(fm_Dist_graph_create_adjacent(FM_COMM_WORLD, 2, sources, weights, 1, destinations, weights, FM_INFO_NULL, 0,
-                                     &o.graph));
-    OK(fm_Intercomm_create(o.half, 0, FM_COMM_WORLD, me % 2 == 0 ? (ranks - 1) / 2 * 2 + 1 - (ranks % 2 ? 2 : 0)
-                                                                 : (ranks - 1) / 2 * 2,
+    OK(fm_Dist_graph_create_adjacent(FM_COMM_WORLD, 2, sources, weights, 1, destinations, weights,
+                                     FM_INFO_NULL, 0, &o.graph));
+    OK(fm_Intercomm_create(o.half, 0, FM_COMM_WORLD,
+                           me % 2 == 0 ? (ranks - 1) / 2 * 2 + 1 - (ranks % 2 ? 2 : 0) : (ranks - 1) / 2 * 2,
                            17, &o.inter));
     OK(fm_Intercomm_merge(o.inter, me % 2, &o.merged));
     Group world, some;
@@ -141,7 +143,8 @@ void use_communicators() {
     }
     // The graph: what the right neighbour sends arrives first.
     int left = (me + ranks - 1) % ranks, right = (me + 1) % ranks;
-    int in = -1, out = -1, weighted = -1, near[2] = {-1, -1}, sources[2], source_weights[2], destinations[1], weights[1];
+    int in = -1, out = -1, weighted = -1, near[2] = {-1, -1}, sources[2], source_weights[2], destinations[1],
+        weights[1];
     OK(fm_Dist_graph_neighbors_count(o.graph, &in, &out, &weighted));
     CHECK(in == 2 && out == 1 && weighted == 1);
     OK(fm_Dist_graph_neighbors(o.graph, 2, sources, source_weights, 1, destinations, weights));
@@ -236,7 +239,8 @@ void use_types() {
 
 void make_ops() {
     o.ops.resize(200);
-    for (size_t i = 0; i < o.ops.size(); i++) OK(fm_Op_create(reinterpret_cast<void*>(i + 1), add_ints, 1, &o.ops[i]));
+    for (size_t i = 0; i < o.ops.size(); i++)
+        OK(fm_Op_create(reinterpret_cast<void*>(i + 1), add_ints, 1, &o.ops[i]));
 }
 void use_ops() {
     for (size_t i = 0; i < o.ops.size(); i += 37) {
@@ -326,14 +330,15 @@ void free_all() {
     OK(fm_File_close(&o.file));
     for (Op& op : o.ops) OK(fm_Op_free(&op));
     for (Datatype* type : {&o.vector, &o.record, &o.orphan_parent}) OK(fm_Type_free(type));
-    for (Comm* comm : {&o.dup, &o.half, &o.grid, &o.row, &o.graph, &o.inter, &o.group_comm, &o.self_dup, &o.merged})
+    for (Comm* comm :
+         {&o.dup, &o.half, &o.grid, &o.row, &o.graph, &o.inter, &o.group_comm, &o.self_dup, &o.merged})
         if (*comm != FM_COMM_NULL && word_of(*comm) != 0) OK(fm_Comm_free(comm));
     CHECK(o.deleted == 1);  // of the duplicate of WORLD
     OK(fm_Comm_free_keyval(&o.keyval));
 }
 
-// A freed communicator goes when its members have all freed it. In a real checkpoint targets and drain see to it that
-// they agree on that; here nobody runs the protocol, so give them time.
+// A freed communicator goes when its members have all freed it. In a real checkpoint targets and drain see to
+// it that they agree on that; here nobody runs the protocol, so give them time.
 void settle() {
     for (int i = 0; i < 10; i++) {
         OK(fm_Barrier(FM_COMM_WORLD));
@@ -355,7 +360,8 @@ void rebuild(split::UpperServices* services) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) int run_body(split::UpperServices* services, const char* path) {
+extern "C" __attribute__((visibility("default"))) int run_body(split::UpperServices* services,
+                                                               const char* path) {
     OK(fm_Init(nullptr, nullptr));
     OK(fm_Comm_rank(FM_COMM_WORLD, &me));
     OK(fm_Comm_size(FM_COMM_WORLD, &ranks));

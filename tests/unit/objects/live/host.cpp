@@ -1,8 +1,8 @@
 // A rank without the split: the core library and the real library in one process, on one thread pointer.
 //
-// Starts MPI, plays the lower half for the core (a Bridge, one ThreadRecord whose both sides are the same), then loads
-// the core and the test body. Rebuild is tried by asking for it: the old real objects stay behind, all that the body
-// uses afterwards are new ones.
+// Starts MPI, plays the lower half for the core (a Bridge, one ThreadRecord whose both sides are the same),
+// then loads the core and the test body. Rebuild is tried by asking for it: the old real objects stay behind,
+// all that the body uses afterwards are new ones.
 #include <dlfcn.h>
 #include <mpi.h>
 #include <sys/auxv.h>
@@ -38,7 +38,8 @@ void register_upper(split::UpperServices* upper) noexcept { services = upper; }
 // Windows that rebuild leaves behind: MPICH 4.0.2 over UCX aborts in MPI_Finalize when one was not freed.
 mpi::Table table;
 std::vector<mpi::RealWin> open_windows;
-int create_window(void* base, mpi::Aint size, mpi::Aint unit, mpi::RealInfo info, mpi::RealComm comm, mpi::RealWin* win) {
+int create_window(void* base, mpi::Aint size, mpi::Aint unit, mpi::RealInfo info, mpi::RealComm comm,
+                  mpi::RealWin* win) {
     int rc = lower::binding_table().Win_create(base, size, unit, info, comm, win);
     if (rc == 0) open_windows.push_back(*win);
     return rc;

@@ -1,4 +1,5 @@
-// Prints the least time of a clock read in nanoseconds (best of many short batches), after checking that the clocks agree.
+// Prints the least time of a clock read in nanoseconds (best of many short batches), after checking that the
+// clocks agree.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@ int main(void) {
     if (clock_gettime(CLOCK_MONOTONIC, &a) || syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &b) ||
         clock_gettime(CLOCK_MONOTONIC, &c) || seconds(b) < seconds(a) || seconds(c) < seconds(b))
         return 1;
-    if (gettimeofday(&tv, NULL) || labs(time(NULL) - tv.tv_sec) > 1 || clock_getres(CLOCK_MONOTONIC, &resolution) ||
-        sched_getcpu() < 0)
+    if (gettimeofday(&tv, NULL) || labs(time(NULL) - tv.tv_sec) > 1 ||
+        clock_getres(CLOCK_MONOTONIC, &resolution) || sched_getcpu() < 0)
         return 2;
     double best = 1e9;
     for (int batch = 0; batch < 200; ++batch) {

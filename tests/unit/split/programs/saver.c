@@ -32,12 +32,12 @@ __asm__(
     "lea 1f(%rip), %rax\nmov %rax, 56(%rdi)\n"
     "sub $8, %rsp\ncall *%rdx\nadd $8, %rsp\n1:\nret\n");
 
-#define CHECK(x)                                               \
-    do {                                                       \
-        if (!(x)) {                                            \
-            printf("line %d: %s failed\n", __LINE__, #x);      \
-            exit(1);                                           \
-        }                                                      \
+#define CHECK(x)                                          \
+    do {                                                  \
+        if (!(x)) {                                       \
+            printf("line %d: %s failed\n", __LINE__, #x); \
+            exit(1);                                      \
+        }                                                 \
     } while (0)
 
 static uint64_t sum(const unsigned char* p, size_t n) {
@@ -133,7 +133,8 @@ int main(int argc, char** argv) {
     int advice_seen = 0, in_advised = 0;
     while (fgets(line, sizeof line, maps)) {
         unsigned long b, e;
-        if (sscanf(line, "%lx-%lx ", &b, &e) == 2) in_advised = b <= (uintptr_t)advised && (uintptr_t)advised < e;
+        if (sscanf(line, "%lx-%lx ", &b, &e) == 2)
+            in_advised = b <= (uintptr_t)advised && (uintptr_t)advised < e;
         if (in_advised && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " dc")) advice_seen = 1;
     }
     CHECK(advice_seen);

@@ -1,4 +1,5 @@
-// Threads with TLS, malloc from each, and a maps file at the end: what a threaded program leaves in an address space.
+// Threads with TLS, malloc from each, and a maps file at the end: what a threaded program leaves in an
+// address space.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
