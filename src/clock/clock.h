@@ -9,19 +9,23 @@
 //
 // How a wrapper uses it (S = this thread's Slot, C = the communicator's clock::Comm):
 //
+// clang-format off
 //   blocking collective      clock.enter(C, S);  real call;  clock.leave(C, S);
-//   ... that creates a comm  clock.enter(C, S);  real call, agree uid, N = clock.register_comm(...); leave(C,
-//   S) non-blocking start       k = clock.start(C, S, reissuable);  real call;  keep (C, k) in the request
+//   ... that creates a comm  clock.enter(C, S);  real call, agree uid;  N = clock.register_comm(...);
+//                            clock.leave(C, S);
+//   non-blocking start       k = clock.start(C, S, reissuable);  real call;  keep (C, k) in the request
 //   non-blocking completed   Wait: clock.tell(C, S, k)   Test: if (!clock.try_tell(C, S, k)) say "not yet"
 //                            (after the lower half said complete, before the application hears of it)
-//   send                     S.sent_to(x) before the real call       receive matched or pulled:
-//   S.received_from(x) any blocked wait         WaitSite site;  loop { ...; if (clock.pending()) { pull
-//   everything that arrived;
-//                                if (clock.waiting(S, site, now)) <say what is waited for: need_*> } }
+//   send                     S.sent_to(x) before the real call; with MPI_THREAD_MULTIPLE also S.labelled(x, label)
+//   receive matched, pulled  S.received_from(x)
+//   any blocked wait         WaitSite site;
+//                            loop { ...; if (clock.pending()) { pull everything that arrived;
+//                                if (clock.waiting(S, site, now)) <say what is waited for: clock.need_*> } }
 //                            clock.waited(S, site);
-//   failing Test, Iprobe     if (clock.pending() && clock.polling(S, now)) clock.need_*(…); succeeding:
-//   polled(S) 2pc only                 if (clock.policy().barrier_first) { Ibarrier via start/tell } before
-//   enter
+//   failing Test, Iprobe     if (clock.pending() && clock.polling(S, now)) <say what was asked for: clock.need_*>
+//   succeeding Test, Iprobe  clock.polled(S)
+//   2pc only                 if (clock.policy().barrier_first) { Ibarrier via start/tell } before enter
+// clang-format on
 //
 // enter, start (not reissuable), tell and leave may block inside (they loop over Environment::pull, progress
 // and nap): hold no lock, and re-read everything that a restart may change afterwards.

@@ -16,11 +16,11 @@ constexpr bool is_zstd(Codec codec) { return codec == Codec::zstd || codec == Co
 // one bit.
 void rotate(__m128i v[8]) {
     __m128i t[8];
-    for (int r = 0; r < 4; ++r) {
+    for (size_t r = 0; r < 4; ++r) {
         t[2 * r] = _mm_unpacklo_epi8(v[r], v[r + 4]);
         t[2 * r + 1] = _mm_unpackhi_epi8(v[r], v[r + 4]);
     }
-    for (int r = 0; r < 8; ++r) v[r] = t[r];
+    for (size_t r = 0; r < 8; ++r) v[r] = t[r];
 }
 
 }  // namespace
@@ -30,10 +30,10 @@ void shuffle(const void* in, void* out, size_t size) noexcept {
     auto* to = static_cast<char*>(out);
     for (size_t at = 0; at < size; at += 128) {
         __m128i v[8];
-        for (int r = 0; r < 8; ++r)
+        for (size_t r = 0; r < 8; ++r)
             v[r] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at + 16 * r));
         for (int round = 0; round < 4; ++round) rotate(v);
-        for (int r = 0; r < 8; ++r)
+        for (size_t r = 0; r < 8; ++r)
             _mm_storeu_si128(reinterpret_cast<__m128i*>(to + size / 8 * r + at / 8), v[r]);
     }
 }
@@ -43,10 +43,10 @@ void unshuffle(const void* in, void* out, size_t size) noexcept {
     auto* to = static_cast<char*>(out);
     for (size_t at = 0; at < size; at += 128) {
         __m128i v[8];
-        for (int r = 0; r < 8; ++r)
+        for (size_t r = 0; r < 8; ++r)
             v[r] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + size / 8 * r + at / 8));
         for (int round = 0; round < 3; ++round) rotate(v);
-        for (int r = 0; r < 8; ++r) _mm_storeu_si128(reinterpret_cast<__m128i*>(to + at + 16 * r), v[r]);
+        for (size_t r = 0; r < 8; ++r) _mm_storeu_si128(reinterpret_cast<__m128i*>(to + at + 16 * r), v[r]);
     }
 }
 

@@ -285,8 +285,9 @@ void Pump::allocate() {
     for (const Piece& piece : pieces) pages += piece.length / kPage;
     // A straight block has kStraight bytes at least, a gathered one is full except each thread's last of each
     // run().
-    max_blocks = static_cast<uint32_t>(kept.blocks.size() + pages / (kStraight / kPage) + 2 * threads + 2);
-    max_extents = kept.extents.size() + pages + pages / (kGather / kPage) + 2 * threads + 2;
+    max_blocks =
+        static_cast<uint32_t>(kept.blocks.size() + pages / (kStraight / kPage) + size_t{2} * threads + 2);
+    max_extents = kept.extents.size() + pages + pages / (kGather / kPage) + size_t{2} * threads + 2;
     auto place = [this](size_t size) {
         size_t at = arena_size;
         arena_size = page_up(arena_size + size);

@@ -78,7 +78,7 @@ int fm_Session_get_nth_pset(Session session, Info, int n, int* pset_len, char* p
     if (n < 0 || n >= kSetCount || *pset_len < 0) return call.finish(session, FM_ERR_ARG);
     int length = static_cast<int>(__builtin_strlen(kSets[n])) + 1;
     int room = *pset_len < length ? *pset_len : length;
-    for (int i = 0; i < room; i++) pset_name[i] = i + 1 < room ? kSets[n][i] : 0;
+    for (int i = 0; i < room; i++) pset_name[i] = i + 1 < room ? kSets[n][i] : '\0';
     *pset_len = length;
     return FM_SUCCESS;
 }

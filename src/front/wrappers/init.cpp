@@ -169,11 +169,11 @@ int fm_Session_init(Info info, Errhandler errhandler, Session* session) {
     if (front.life == Life::before) start(call, front.library_level);  // no handles before
     ErrhandlerObject* handler = find(errhandler);
     if (handler == nullptr) return call.finish(FM_ERR_ARG);
-    start(call, level_named(info, front.thread_level));
+    int level = level_named(info, front.thread_level);
+    start(call, level);
     auto* made = fm_new<SessionObject>();
     errhandler_ref(made->errhandler = handler);
-    made->thread_level = level_named(info, front.thread_level);
-    if (made->thread_level > front.thread_level) made->thread_level = front.thread_level;
+    made->thread_level = level < front.thread_level ? level : front.thread_level;
     *session = Session{give_handle(made)};
     SpinGuard guard(sessions_lock);
     open_sessions++;
