@@ -267,6 +267,45 @@ void held_windows(void) {
     free(mine);
 }
 
+/* Passive epochs with operations on their way: of everybody on a neighbour, of everybody on all, and of rank
+ * 0 alone, whose locks the others have to grant when they have nothing else to do (at a restart, too). */
+void held_locks(void) {
+    MPI_Win wins[3];
+    long *memory[3], values[3];
+    begin();
+    for (int i = 0; i < 3; ++i) {
+        MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory[i], &wins[i]);
+        for (int j = 0; j < 8; ++j) memory[i][j] = 100 * rank + 10 * i + j;
+        values[i] = 1000 * (i + 1) + rank;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, wins[0]);
+    MPI_Put(&values[0], 1, MPI_LONG, right, 1, 1, MPI_LONG, wins[0]);
+    MPI_Win_lock_all(0, wins[1]);
+    MPI_Put(&values[1], 1, MPI_LONG, right, 1, 1, MPI_LONG, wins[1]);
+    for (int target = 0; target < size && rank == 0; ++target) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, wins[2]);
+        MPI_Put(&values[2], 1, MPI_LONG, target, 1, 1, MPI_LONG, wins[2]);
+    }
+    hold();
+    MPI_Accumulate(&values[0], 1, MPI_LONG, right, 1, 1, MPI_LONG, MPI_SUM, wins[0]);
+    MPI_Win_unlock(right, wins[0]);
+    MPI_Accumulate(&values[1], 1, MPI_LONG, right, 1, 1, MPI_LONG, MPI_SUM, wins[1]);
+    MPI_Win_unlock_all(wins[1]);
+    for (int target = 0; target < size && rank == 0; ++target) {
+        MPI_Accumulate(&values[2], 1, MPI_LONG, target, 1, 1, MPI_LONG, MPI_SUM, wins[2]);
+        MPI_Win_unlock(target, wins[2]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 3; ++i) {
+        MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, wins[i]);
+        CHECK(memory[i][1] == 2 * (1000 * (i + 1) + (i == 2 ? 0 : left)));
+        hash_bytes(memory[i], 64);
+        MPI_Win_unlock(rank, wins[i]);
+    }
+    for (int i = 0; i < 3; ++i) MPI_Win_free(&wins[i]);
+}
+
 /* A file with a view and all its pointers somewhere. */
 void held_files(void) {
     MPI_File file;

@@ -12,6 +12,7 @@ void held_collectives(void);
 void held_neighbours(void);
 void held_messages(void);
 void held_windows(void);
+void held_locks(void);
 void held_files(void);
 #ifndef OPEN_MPI
 void held_persistent(void);

@@ -889,6 +889,7 @@ static const struct {
     {"held_neighbours", held_neighbours},
     {"held_messages", held_messages},
     {"held_windows", held_windows},
+    {"held_locks", held_locks},
     {"held_files", held_files},
 #ifndef OPEN_MPI
     {"held_persistent", held_persistent},
