@@ -7,6 +7,7 @@
 //     FAKE_EXIT=CODE         its exit code
 //     FAKE_DIE=PHASE:RANK    SIGKILL to itself when it hears of this phase; FAKE_HANG: never answers there
 //     FAKE_REFUSE=RANK, FAKE_SAVE_ERROR=RANK, FAKE_RESTORE_ERROR=RANK, FAKE_FATAL=RANK
+//     FAKE_GARBLE=RANK       its clock messages are none
 //     FAKE_SLOW_INIT=RANK    this rank stays in MPI_Init until the file FAKE_INIT_UNTIL exists
 //     FAKE_LATE=N            messages are on their way for N rounds of the drain
 //
@@ -165,6 +166,7 @@ struct Rank {
                             static_cast<uint64_t>(now.tv_nsec));
                 static char buffer[1 << 16];
                 while (size_t n = clock->outbox(buffer, sizeof buffer)) {
+                    if (marked("FAKE_GARBLE", nullptr)) std::memset(buffer, 0xa5, n);
                     auto* at = reinterpret_cast<const std::byte*>(buffer);
                     link.send(wire::Clock{{at, at + n}});
                 }

@@ -202,6 +202,13 @@ def refuses(p):
     p.end(job, 0)
 
 
+def garbled_clock(p):
+    """Without the message the checkpoint would wait for its timeout."""
+    job = p.job("-n", 2, FAKE_GARBLE=1)
+    refused(p.call("checkpoint", "--timeout", "60s"), "the protocol broke", "rank 1 to the node daemon", code=3)
+    p.end(job, 0)
+
+
 def save_error(p):
     job = p.job("-n", 2, FAKE_SAVE_ERROR="0")
     refused(p.call("checkpoint"), "rank 0: cannot write: no space")
@@ -434,7 +441,7 @@ def wrong_use(p):
 
 CASES = {f.__name__: f for f in (
     checkpoint_and_go_on, several_nodes, exit_code, killed_in_converge, killed_in_freeze, killed_in_drain,
-    killed_in_save, killed_in_resume, killed_between, refuses, save_error, timeout_with_diagnosis, asked_before_the_start,
+    killed_in_save, killed_in_resume, killed_between, refuses, garbled_clock, save_error, timeout_with_diagnosis, asked_before_the_start,
     start_that_hangs, cancelled,
     stop_and_restart, killed_supervisor_and_restart, node_daemon_dies, two_jobs_one_directory, two_jobs, interval,
     signals, walltime, restarts_by_itself, restore_error, fatal, launcher_fails, damaged_generations, wrong_use)}
