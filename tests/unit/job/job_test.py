@@ -204,7 +204,7 @@ def refuses(p):
 
 def garbled_clock(p):
     """Without the message the checkpoint would wait for its timeout."""
-    job = p.job("-n", 2, FAKE_GARBLE=1)
+    job = p.job("-n", 2, FAKE_GARBLE="1")
     refused(p.call("checkpoint", "--timeout", "60s"), "the protocol broke", "rank 1 to the node daemon", code=3)
     p.end(job, 0)
 
