@@ -16,6 +16,7 @@
 //   non-blocking start       k = clock.start(C, S, reissuable);  real call;  keep (C, k) in the request
 //   non-blocking completed   Wait: clock.tell(C, S, k)   Test: if (!clock.try_tell(C, S, k)) say "not yet"
 //                            (after the lower half said complete, before the application hears of it)
+//   one-sided call           clock.enter_access(S, holds);  real call;  clock.leave_access(S);
 //   send                     S.sent_to(x) before the real call; with MPI_THREAD_MULTIPLE also S.labelled(x, label)
 //   receive matched, pulled  S.received_from(x)
 //   any blocked wait         WaitSite site;
@@ -140,6 +141,9 @@ struct alignas(64) Slot {
     uint64_t licences;
     uint64_t licence_era;
     WaitSite poll_site;
+    // In a one-sided call, which may wait for others inside the library. Written by the owner, read by the
+    // agent.
+    uint32_t accesses;
 
     void sent_to(Rank x) { bump(sent[x]); }
     void labelled(Rank x, Labels label) {
@@ -219,6 +223,21 @@ class RankClock {
     void leave(Comm& c, Slot& s) {
         c.inside.store(0, std::memory_order_release);
         if (pending()) leave_slow(c, s);
+    }
+
+    // A one-sided call, which the library may hold up until another rank gives a lock back: while a thread is
+    // in one, this rank is not safe. `holds`: this rank has epochs open, so others may wait for what it does
+    // next; it goes on until it has said that it is safe. Who holds nothing waits at the gate and begins no
+    // epoch.
+    void enter_access(Slot& s, bool holds) {
+        __atomic_store_n(&s.accesses, 1, __ATOMIC_RELAXED);
+        // Pairs with Environment::fence in the agent: either it sees this call, or we see its flag.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (pending()) access_gate(s, holds);
+    }
+    void leave_access(Slot& s) {
+        __atomic_store_n(&s.accesses, 0, __ATOMIC_RELEASE);
+        if (pending()) environment_.poke(environment_.self);
     }
 
     // Begins a non-blocking collective. Its instance number, to be kept with the request. Blocks only if it
@@ -324,6 +343,7 @@ class RankClock {
         std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     bool may_leave(Slot& s);  // park_at_exit only
+    bool access_step(Slot& s, bool holds);
     bool known() const { return known_; }
     bool needy();
     Version version() const { return version_; }
@@ -352,6 +372,7 @@ class RankClock {
 
     Slot& new_slot(int index);
     bool gate(Comm& c, Slot& s, Instance k, Gate kind);
+    void access_gate(Slot& s, bool holds);
     void leave_slow(Comm& c, Slot& s);
     void waited_slow(Slot& s, WaitSite& site);
     bool blocked(Slot& s, WaitSite& site, uint64_t now_ns, bool in_wait);
@@ -378,6 +399,8 @@ class RankClock {
     void drop_grants();
     void raise(Comm& c, Instance k);
     void revoke();
+    bool may_access(Slot& s, bool holds);
+    void look_at_accesses(uint64_t now_ns);
     uint64_t sent_total(Rank x) const;
     uint64_t received_total(Rank x) const;
     void snapshot();
@@ -425,9 +448,12 @@ class RankClock {
     uint32_t credit_ = 0;            // number of own licences in this epoch
     bool licence_out_ = false;       // not revoked yet
     int32_t licence_sites_ = 0;      // waits of this rank that asked for it
-    uint32_t parked_ = 0;            // threads in a gate
-    uint64_t passes_ = 0;            // gates passed beyond the targets
-    uint64_t rounds_ = 0;            // of the stall rule
+    bool accessing_ = false;         // some thread was in a one-sided call when the agent last looked
+    bool access_licence_ = false;    // ... and holders of locks were asked to go on for its sake
+    uint64_t access_since_ = 0;
+    uint32_t parked_ = 0;  // threads in a gate
+    uint64_t passes_ = 0;  // gates passed beyond the targets
+    uint64_t rounds_ = 0;  // of the stall rule
     uint64_t stall_stamp_ = 0, stall_since_ = 0;
     uint64_t stalls_ = 0;  // rounds of this epoch
 

@@ -272,9 +272,10 @@ void RankClock::apply_licence(Rank from, uint32_t credit) {
         licensors_.push(arena_, Licensor{from, 0, false});
         known = licensors_.end() - 1;
     }
-    if (credit <= known->credit) return;
+    if (credit != 0 && credit <= known->credit) return;
     if (!known->active) licensors_active_++;
     known->active = true;
+    if (credit == 0) return;  // for holders of locks: see may_access
     known->credit = credit;
     for (int i = 0; i < slots_end_; i++)
         if (Slot* s = slots_[i].load(std::memory_order_relaxed)) s->grants += passes_for(*s, from, credit);
@@ -423,6 +424,67 @@ bool RankClock::gate(Comm& c, Slot& s, Instance k, Gate kind) {
     }
 }
 
+// ---- one-sided calls
+// -----------------------------------------------------------------------------------------
+
+// Who holds nothing is held up at once, or new locks would be taken as fast as old ones are given back. Who
+// holds something goes on, unless this rank has said that it is safe: the root may have declared. Then the
+// rank that waits for it asks with a licence, which is news, and until it is revoked nobody says that he is
+// safe.
+bool RankClock::may_access(Slot& s, bool holds) {
+    if (pending_.load(std::memory_order_relaxed) == 0) return true;
+    if (frozen_) return false;
+    if (holds) return !(reported_ && reported_version_ == version_);
+    return known_ && (serves(s) || spend_round(s) || spend_grant(s));
+}
+
+bool RankClock::access_step(Slot& s, bool holds) {
+    Locked guard(lock_);
+    bool pass = may_access(s, holds);
+    __atomic_store_n(&s.accesses, pass ? 1 : 0, __ATOMIC_RELEASE);
+    bool parked = !pass;
+    if (parked != (s.parked != 0)) parked ? parked_++ : parked_--;
+    s.parked = parked;
+    s.gate_comm = nullptr;
+    return pass;
+}
+
+void RankClock::access_gate(Slot& s, bool holds) {
+    bool told = false;
+    for (;;) {
+        uint32_t seen = bell_.load(std::memory_order_acquire);
+        if (access_step(s, holds)) return;
+        if (!told) environment_.poke(environment_.self);  // this rank may have become safe by it
+        told = true;
+        environment_.pull(environment_.self);
+        environment_.progress(environment_.self);
+        environment_.nap(environment_.self, &bell_, seen, options_.nap_us);
+    }
+}
+
+// The library cannot say whom the thread waits for, so all who hold something are asked to go on.
+void RankClock::look_at_accesses(uint64_t now_ns) {
+    accessing_ = false;
+    for (int i = 0; i < slots_end_; i++)
+        if (const Slot* s = slots_[i].load(std::memory_order_relaxed))
+            accessing_ |= __atomic_load_n(&s->accesses, __ATOMIC_ACQUIRE) != 0;
+    if (!accessing_) {
+        access_since_ = 0;
+        if (!access_licence_) return;
+        access_licence_ = false;
+        if (licence_out_ && licence_sites_ == 0) revoke();
+        return;
+    }
+    if (access_since_ == 0) access_since_ = now_ns ? now_ns : 1;
+    if (access_licence_ || !policy_.demands || now_ns < access_since_ ||
+        now_ns - access_since_ < options_.demand_delay_ns)
+        return;
+    access_licence_ = licence_out_ = true;
+    Writer w(scratch_, sizeof scratch_);
+    w.header(Kind::licence, epoch_).rank(options_.me).u32(0);
+    queue(w);
+}
+
 bool RankClock::may_leave(Slot& s) {
     if (!policy_.park_at_exit) return true;
     Locked guard(lock_);
@@ -543,7 +605,7 @@ void RankClock::waited_slow(Slot& s, WaitSite& site) {
     {
         Locked guard(lock_);
         if (site.licensed && site.era == era_ && pending_.load(std::memory_order_relaxed) != 0 &&
-            --licence_sites_ == 0 && licence_out_) {
+            --licence_sites_ == 0 && licence_out_ && !access_licence_) {
             revoke();
             poke = true;
         }
@@ -796,12 +858,15 @@ void RankClock::look_for_stall(uint64_t now_ns) {
 void RankClock::poll(uint64_t now_ns) {
     Locked guard(lock_);
     if (pending_.load(std::memory_order_relaxed) == 0 || !known_ || frozen_) return;
+    look_at_accesses(now_ns);
     if (is_needy()) {
         look_for_stall(now_ns);
         return;
     }
     stall_since_ = 0;
-    if (licence_out_) revoke();
+    if (licence_out_ && !access_licence_) revoke();
+    // Others wait for what this rank may still do (may_access); when they do not any more, that is news.
+    if (accessing_ || licensors_active_ != 0) return;
     for (Comm* c = comms_; c; c = c->next)  // after is_needy(): whoever saw `entered` sees `inside`
         if (c->inside.load(std::memory_order_acquire) != 0) return;
     if (reported_ && reported_version_ == version_) return;
@@ -830,6 +895,8 @@ void RankClock::clear_epoch() {
     credit_ = 0;
     licence_out_ = false;
     licence_sites_ = 0;
+    accessing_ = access_licence_ = false;
+    access_since_ = 0;
     stall_since_ = stalls_ = 0;
     for (int i = 0; i < slots_end_; i++)
         if (Slot* s = slots_[i].load(std::memory_order_relaxed)) {
@@ -933,9 +1000,16 @@ size_t RankClock::diagnosis(char* text, size_t size) {
         if (uint64_t got = received_total(peer.rank); got < peer.count)
             t << "has asked rank " << uint64_t(peer.rank) << " for message " << peer.count << ", has " << got
               << "\n";
-    if (licence_out_) t << "has asked all ranks to go on (wildcard or polling wait)\n";
+    if (access_licence_)
+        t << "has asked all who hold a lock to go on (one-sided call)\n";
+    else if (licence_out_)
+        t << "has asked all ranks to go on (wildcard or polling wait)\n";
     for (int i = 0; i < slots_end_; i++)
-        if (Slot* s = slots_[i].load(std::memory_order_relaxed); s && s->parked)
+        if (Slot* s = slots_[i].load(std::memory_order_relaxed); s && s->accesses != 0)
+            t << "thread " << uint64_t(i) << " is in a one-sided call\n";
+        else if (s && s->parked && s->gate_comm == nullptr)
+            t << "thread " << uint64_t(i) << " is parked before a one-sided call\n";
+        else if (s && s->parked)
             t << "thread " << uint64_t(i) << " is parked before collective " << s->gate_instance
               << " of communicator " << static_cast<uint64_t>(s->gate_comm->uid) << "\n";
         else if (s && s->held_at_exit)

@@ -167,6 +167,61 @@ static void owed_message(void) {
     sum_on(MPI_COMM_WORLD, value);
 }
 
+/* Adds to the number of rank 0's window, which two do wrong that both hold the lock. */
+static void add_under_lock(MPI_Win win, long amount, double work) {
+    long long value;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Get(&value, 1, MPI_LONG_LONG, 0, 0, 1, MPI_LONG_LONG, win);
+    MPI_Win_flush(0, win);
+    double whole = seconds;
+    seconds = work;
+    compute();
+    seconds = whole;
+    value += amount;
+    MPI_Put(&value, 1, MPI_LONG_LONG, 0, 0, 1, MPI_LONG_LONG, win);
+    MPI_Win_unlock(0, win);
+}
+
+static void with_window(void (*work)(MPI_Win win)) {
+    long long* memory;
+    MPI_Win win;
+    MPI_Win_allocate(4096, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    *memory = 0;
+    sum_on(MPI_COMM_WORLD, 1);
+    work(win);
+    sum_on(MPI_COMM_WORLD, 2);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    long long total = *memory;
+    MPI_Win_unlock(0, win);
+    if (rank == 0) hash_bytes(&total, sizeof total);
+    MPI_Win_free(&win);
+}
+
+/* Everybody wants one lock, all the time. */
+static void lock_loop(MPI_Win win) {
+    for (int i = 0; i < repeats; ++i) {
+        add_under_lock(win, i * 5 + rank, 0.0005);
+        if (i % 20 == rank) sum_on(MPI_COMM_SELF, i);
+    }
+}
+static void locks(void) { with_window(lock_loop); }
+
+/* Rank 1 computes while it holds a lock that the others wait for. */
+static void lock_once(MPI_Win win) {
+    if (rank == 1) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Win_flush(0, win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    ready();
+    if (rank == 1) {
+        compute();
+        MPI_Win_unlock(0, win);
+    }
+    add_under_lock(win, rank + 3, 0);
+}
+static void held_lock(void) { with_window(lock_once); }
+
 /* The others are in MPI_Finalize already. */
 static void late_finalize(void) {
     sum_on(MPI_COMM_WORLD, 1);
@@ -186,6 +241,8 @@ static const struct {
              {"computing", computing},
              {"late_message", late_message},
              {"owed_message", owed_message},
+             {"locks", locks},
+             {"held_lock", held_lock},
              {"late_finalize", late_finalize}};
 
 int main(int argc, char** argv) {

@@ -18,7 +18,7 @@ RANKS = 4
 BUSY = 6  # seconds of computing, against milliseconds that a checkpoint takes
 OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
 # Loops: how many repeats, and random moments in them.
-LOOPS = {"creation": 60, "poll_test": 200, "poll_iprobe": 200, "poll_collective": 200, "server": 1500}
+LOOPS = {"creation": 60, "poll_test": 200, "poll_iprobe": 200, "poll_collective": 200, "server": 1500, "locks": 400}
 
 
 class Waits:
@@ -114,6 +114,9 @@ WAITING = {
     "owed_message": ([["thread 0 in MPI_Recv", "thread 0 in MPI_Allreduce"]],
                      [(0, "outside MPI for"), (0, "must still send message"), (1, "thread 0 in MPI_Recv, peer rank 0"),
                       (1, "must still begin collective"), (1, "has asked rank 0 for message"), (2, "inside collective")]),
+    "held_lock": ([["thread 0 in MPI_Win_lock"]],
+                  [(1, "outside MPI for"), (2, "thread 0 in MPI_Win_lock"), (2, "is in a one-sided call"),
+                   (3, "has asked all who hold a lock to go on")]),
 }
 AT_ONCE = ("late_message", "late_finalize")
 CASES = [*LOOPS, *WAITING, *AT_ONCE]

@@ -55,7 +55,7 @@ class Probe:
 
 
 def hand_written(f):
-    """Op_create and Op_free make and drop thunks: bodies in extensions.cpp, like the extensions'."""
+    """Bodies in extensions.cpp, like the extensions': Op_create and Op_free make and drop thunks."""
     return f.name in extensions.OVERRIDES or any(p.handle == "op" and p.dir == "inout" for p in f.params)
 
 

@@ -27,9 +27,10 @@ PRELUDE = """\
 using OpCallback = void (*)(uint64_t cookie, void* in, void* inout, Count len, RealDatatype type);
 """
 
-# MPI functions whose table entry has another shape than the rule gives: name -> C++ parameters.
+# MPI functions whose bodies are written by hand, in extensions.cpp: name -> C++ parameters.
 OVERRIDES = {
     "MPI_Op_create": (("OpCallback", "fn"), ("uint64_t", "cookie"), ("int", "commute"), ("RealOp*", "op")),
+    "MPI_Win_lock": (("int", "lock_type"), ("int", "rank"), ("int", "assert"), ("RealWin", "win")),
 }
 
 

@@ -25,6 +25,11 @@ def is_collective(f):
         f.short.endswith(w) or w + "_" in f.short for w in COLLECTIVE_FILE_WORDS)
 
 
+def is_access(f):
+    """A one-sided call on a window: the collective clock must know (AccessScope)."""
+    return f.chapter == "rma" and any(p and p.handle == "win" and "*" not in t for t, _, p in table.fm_params(f))
+
+
 def request_param(f):
     return next((n for t, n, p in table.fm_params(f) if t == "Request*"), None)
 
@@ -56,7 +61,10 @@ def pass_body(f):
     if f.chapter == "io" and ("_shared" in f.short or "_ordered" in f.short):
         lines.append(f"    note_shared_pointer({owner});")  # a checkpoint asks only then where it stands
     call = f"LOWER({f.short})({', '.join(args)})"
-    lines.append(f"    int rc = {call};")
+    if is_access(f):
+        lines += ["    int rc;", "    {", "        AccessScope scope(call, true);", f"        rc = {call};", "    }"]
+    else:
+        lines.append(f"    int rc = {call};")
     if is_collective(f):
         lines.append("    scope.end();")
     request = request_param(f)

@@ -65,4 +65,34 @@ class CollectiveScope {
     CommObject* comm_ = nullptr;
 };
 
+// Epochs that this process has open on its windows: locks, starts, posts. Others may wait for their ends.
+extern volatile int32_t epochs_open;
+inline void epochs_add(int32_t count) noexcept {
+    __atomic_fetch_add(const_cast<int32_t*>(&epochs_open), count, __ATOMIC_RELAXED);
+}
+
+// A one-sided call: the library may hold it up until another rank gives a lock back.
+//
+//     AccessScope scope(call);        // a lock: may park here while a checkpoint converges
+//     AccessScope scope(call, true);  // all others
+class AccessScope {
+  public:
+    __attribute__((always_inline)) explicit AccessScope(Call& call, bool within = false) noexcept
+        : record_(call.record()) {
+        front.clock->enter_access(slot_of(record_),
+                                  within || epochs_open != 0);  // sets kCareful when it waits
+        record_->user[kMode] = kCaptive;
+    }
+    __attribute__((always_inline)) ~AccessScope() noexcept {
+        record_->user[kMode] = kFast;
+        front.clock->leave_access(slot_of(record_));
+        if (__builtin_expect(record_->user[kMode] != kFast, 0)) record_->user[kMode] = kFast;
+    }
+    AccessScope(const AccessScope&) = delete;
+    AccessScope& operator=(const AccessScope&) = delete;
+
+  private:
+    split::ThreadRecord* record_;
+};
+
 }  // namespace fermata::front

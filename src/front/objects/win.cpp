@@ -79,6 +79,8 @@ int open_real(WinObject* win, RealWin* real) {
 
 }  // namespace
 
+volatile int32_t epochs_open;
+
 WinObject* first_win() noexcept { return wins; }
 
 int win_make_real(WinObject* win) noexcept {
@@ -291,9 +293,14 @@ int fm_Win_lock_all(int assert, Win win) {
     Call call("MPI_Win_lock_all");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = LOWER(Win_lock_all)(assert, RealWin{object->real});
+    int rc;
+    {
+        AccessScope scope(call);
+        rc = LOWER(Win_lock_all)(assert, RealWin{object->real});
+    }
     if (rc == FM_SUCCESS) {
         object->locked_all = true;
+        epochs_add(1);
         object->lock_all_assert = assert;
     }
     return call.finish(win, rc);
@@ -303,8 +310,15 @@ int fm_Win_unlock_all(Win win) {
     Call call("MPI_Win_unlock_all");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = LOWER(Win_unlock_all)(RealWin{object->real});
-    if (rc == FM_SUCCESS) object->locked_all = false;
+    int rc;
+    {
+        AccessScope scope(call, true);
+        rc = LOWER(Win_unlock_all)(RealWin{object->real});
+    }
+    if (rc == FM_SUCCESS && object->locked_all) {
+        object->locked_all = false;
+        epochs_add(-1);
+    }
     return call.finish(win, rc);
 }
 
@@ -312,8 +326,15 @@ int fm_Win_lock(int lock_type, int rank, int assert, Win win) {
     Call call("MPI_Win_lock");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = LOWER(Win_lock)(lock_type, rank, assert, RealWin{object->real});
-    if (rc == FM_SUCCESS && rank != FM_PROC_NULL) object->locks.push_back({rank, lock_type, assert});
+    int rc;
+    {
+        AccessScope scope(call);
+        rc = LOWER(Win_lock)(lock_type, rank, assert, RealWin{object->real});
+    }
+    if (rc == FM_SUCCESS && rank != FM_PROC_NULL) {
+        object->locks.push_back({rank, lock_type, assert});
+        epochs_add(1);
+    }
     return call.finish(win, rc);
 }
 
@@ -321,11 +342,16 @@ int fm_Win_unlock(int rank, Win win) {
     Call call("MPI_Win_unlock");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = LOWER(Win_unlock)(rank, RealWin{object->real});
+    int rc;
+    {
+        AccessScope scope(call, true);
+        rc = LOWER(Win_unlock)(rank, RealWin{object->real});
+    }
     if (rc == FM_SUCCESS)
         for (size_t i = 0; i < object->locks.size(); i++)
             if (object->locks[i].target == rank) {
                 object->locks.erase(object->locks.begin() + static_cast<ptrdiff_t>(i));
+                epochs_add(-1);
                 break;
             }
     return call.finish(win, rc);
@@ -335,10 +361,17 @@ int fm_Win_start(Group group, int assert, Win win) {
     Call call("MPI_Win_start");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    TempGroup real_group(group);
-    int rc = real_group.status();
-    if (rc == FM_SUCCESS) rc = LOWER(Win_start)(real_group, assert, RealWin{object->real});
-    if (rc == FM_SUCCESS) object->started++;
+    int rc;
+    {
+        AccessScope scope(call, true);
+        TempGroup real_group(group);
+        rc = real_group.status();
+        if (rc == FM_SUCCESS) rc = LOWER(Win_start)(real_group, assert, RealWin{object->real});
+    }
+    if (rc == FM_SUCCESS) {
+        object->started++;
+        epochs_add(1);
+    }
     return call.finish(win, rc);
 }
 
@@ -346,8 +379,15 @@ int fm_Win_complete(Win win) {
     Call call("MPI_Win_complete");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = LOWER(Win_complete)(RealWin{object->real});
-    if (rc == FM_SUCCESS && object->started > 0) object->started--;
+    int rc;
+    {
+        AccessScope scope(call, true);
+        rc = LOWER(Win_complete)(RealWin{object->real});
+    }
+    if (rc == FM_SUCCESS && object->started > 0) {
+        object->started--;
+        epochs_add(-1);
+    }
     return call.finish(win, rc);
 }
 
@@ -355,10 +395,17 @@ int fm_Win_post(Group group, int assert, Win win) {
     Call call("MPI_Win_post");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    TempGroup real_group(group);
-    int rc = real_group.status();
-    if (rc == FM_SUCCESS) rc = LOWER(Win_post)(real_group, assert, RealWin{object->real});
-    if (rc == FM_SUCCESS) object->posted++;
+    int rc;
+    {
+        AccessScope scope(call, true);
+        TempGroup real_group(group);
+        rc = real_group.status();
+        if (rc == FM_SUCCESS) rc = LOWER(Win_post)(real_group, assert, RealWin{object->real});
+    }
+    if (rc == FM_SUCCESS) {
+        object->posted++;
+        epochs_add(1);
+    }
     return call.finish(win, rc);
 }
 
@@ -366,8 +413,15 @@ int fm_Win_wait(Win win) {
     Call call("MPI_Win_wait");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = LOWER(Win_wait)(RealWin{object->real});
-    if (rc == FM_SUCCESS && object->posted > 0) object->posted--;
+    int rc;
+    {
+        AccessScope scope(call, true);
+        rc = LOWER(Win_wait)(RealWin{object->real});
+    }
+    if (rc == FM_SUCCESS && object->posted > 0) {
+        object->posted--;
+        epochs_add(-1);
+    }
     return call.finish(win, rc);
 }
 
@@ -375,8 +429,15 @@ int fm_Win_test(Win win, int* flag) {
     Call call("MPI_Win_test");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = LOWER(Win_test)(RealWin{object->real}, flag);
-    if (rc == FM_SUCCESS && *flag && object->posted > 0) object->posted--;
+    int rc;
+    {
+        AccessScope scope(call, true);
+        rc = LOWER(Win_test)(RealWin{object->real}, flag);
+    }
+    if (rc == FM_SUCCESS && *flag && object->posted > 0) {
+        object->posted--;
+        epochs_add(-1);
+    }
     return call.finish(win, rc);
 }
 
