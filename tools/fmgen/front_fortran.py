@@ -110,8 +110,11 @@ class Outer:
                 self.after.append(f"if (rc == 0 && *flag != 0)\n        *{n} = static_cast<{word}>("
                                   f"attribute_value(in_keyval(*{keyval}), *{n}));")
         elif p.kind == "extra_state":
-            word = "int" if attribute_mpi1(f) else "int64_t"
-            self.par(f"const {word}*", n, f"reinterpret_cast<void*>(static_cast<intptr_t>(*{n}))")
+            if "Grequest" in f.name:  # the callbacks get the program's variable itself
+                self.par("int64_t*", n, n)
+            else:
+                word = "int" if attribute_mpi1(f) else "int64_t"
+                self.par(f"const {word}*", n, f"reinterpret_cast<void*>(static_cast<intptr_t>(*{n}))")
         elif p.kind == "weight_array":
             self.par("int*", n, f"fweights({n})")
         elif p.kind == "errcode_array":

@@ -94,7 +94,10 @@ inline int F_Type_ub(A_Datatype type, int64_t* ub) {
     return out_errclass(rc);
 }
 
-// Callbacks.
+// Callbacks. Their namespace keeps them apart from the C front's of the same names, which are in the same
+// library: the linker would take either for both.
+inline namespace fortran {
+
 inline void adapter_MPI_User_function(void* fn, void* in, void* inout, Count* len, Datatype* type) {
     int n = static_cast<int>(*len);
     int t = out_Datatype(*type);
@@ -155,24 +158,22 @@ inline constexpr ErrhandlerAdapter adapter_MPI_Win_errhandler_function = fortran
 inline constexpr ErrhandlerAdapter adapter_MPI_File_errhandler_function = fortran_errhandler<Kind::file>;
 inline constexpr ErrhandlerAdapter adapter_MPI_Session_errhandler_function = fortran_errhandler<Kind::comm>;
 
+// Generalized requests: extra_state is the program's variable itself, as in MPICH and Open MPI.
 inline int adapter_MPI_Grequest_query_function(void* fn, void* extra_state, Status* status) {
-    auto extra = reinterpret_cast<intptr_t>(extra_state);
     A_Status s{};
     int rc = 0;
-    reinterpret_cast<void (*)(intptr_t*, A_Status*, int*)>(fn)(&extra, &s, &rc);
+    reinterpret_cast<void (*)(void*, A_Status*, int*)>(fn)(extra_state, &s, &rc);
     in_status(status, &s);
     return in_errclass(rc);
 }
 inline int adapter_MPI_Grequest_free_function(void* fn, void* extra_state) {
-    auto extra = reinterpret_cast<intptr_t>(extra_state);
     int rc = 0;
-    reinterpret_cast<void (*)(intptr_t*, int*)>(fn)(&extra, &rc);
+    reinterpret_cast<void (*)(void*, int*)>(fn)(extra_state, &rc);
     return in_errclass(rc);
 }
 inline int adapter_MPI_Grequest_cancel_function(void* fn, void* extra_state, int complete) {
-    auto extra = reinterpret_cast<intptr_t>(extra_state);
     int rc = 0;
-    reinterpret_cast<void (*)(intptr_t*, int*, int*)>(fn)(&extra, &complete, &rc);
+    reinterpret_cast<void (*)(void*, int*, int*)>(fn)(extra_state, &complete, &rc);
     return in_errclass(rc);
 }
 inline int adapter_MPI_Datarep_conversion_function(void* fn, void* userbuf, Datatype type, Count count,
@@ -189,5 +190,7 @@ inline int adapter_MPI_Datarep_extent_function(void* fn, Datatype type, Aint* ex
     reinterpret_cast<void (*)(int*, Aint*, intptr_t*, int*)>(fn)(&t, extent, &extra, &rc);
     return in_errclass(rc);
 }
+
+}  // namespace fortran
 
 }  // namespace fermata::abi
