@@ -58,6 +58,7 @@ json summary(const store::GenerationInfo& info) {
     j["ranks"] = m.images.size();
     j["bytes"] = m.bytes();
     j["level"] = m.level;
+    j["layout"] = store::name_of(m.layout());
     j["kind"] = kind_of(m);
     j["age"] = age_of(info);
     j["seconds"] = m.seconds();
@@ -71,9 +72,14 @@ std::string command_line(const store::Manifest& m) { return fmt::format("{}", fm
 // Compares every byte; "" or what is wrong.
 std::string damage_of(const store::GenerationInfo& info) {
     if (!info.manifest) return info.damage.empty() ? "it was never committed" : info.damage;
+    try {
+        info.check_layout();
+    } catch (const Error& error) {
+        return error.what();
+    }
     for (const store::ImageEntry& entry : info.manifest->images) {
         try {
-            image::Reader reader(info.directory + "/" + entry.file);
+            image::Reader reader(info.place(entry));
             if (reader.summary().checksum.hex() != entry.checksum)
                 return fmt::format("{}/{} is not the image that the manifest names", info.directory,
                                    entry.file);
@@ -138,10 +144,11 @@ int list(const StoreOptions& options) {
             all.push_back(summary(info));
         } else if (info.manifest) {
             const store::Manifest& m = *info.manifest;
-            std::printf("%s  %s  %6s old  %zu ranks  %10s  %-5s  %s  %.3f s  %-7s  %s\n",
+            std::printf("%s  %s  %6s old  %zu ranks  %10s  %-5s  %s %-6s  %.3f s  %-7s  %s\n",
                         store::generation_name(info.number).c_str(), m.created.c_str(),
                         age_text(age_of(info)).c_str(), m.images.size(), human_size(m.bytes()).c_str(),
-                        kind_of(m), m.level.c_str(), m.seconds(), m.mpi.c_str(), command_line(m).c_str());
+                        kind_of(m), m.level.c_str(), m.layout() == store::Layout::shared ? "shared" : "",
+                        m.seconds(), m.mpi.c_str(), command_line(m).c_str());
         } else {
             std::printf("%s  %s\n", store::generation_name(info.number).c_str(),
                         info.damage.empty() ? "incomplete" : ("damaged: " + info.damage).c_str());
@@ -186,11 +193,12 @@ int inspect(const StoreOptions& options) {
     json j = summary(info);
     j["images"] = json::array();
     for (const store::ImageEntry& entry : m.images) {
-        image::Reader reader(info.directory + "/" + entry.file);
+        image::Reader reader(info.place(entry));
         std::map<std::string, size_t> codecs;
         for (const image::Block& block : reader.blocks()) ++codecs[image::name_of(block.codec)];
         json image = {{"rank", entry.rank},
                       {"file", entry.file},
+                      {"offset", entry.offset},
                       {"bytes", entry.bytes},
                       {"checksum", entry.checksum},
                       {"extents", reader.extents().size()},

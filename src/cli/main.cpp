@@ -41,7 +41,7 @@ double parse_interval(const std::string& text) {
 
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
-    std::string interval, mtbf, walltime, start, timeout, generation, keep;
+    std::string interval, mtbf, walltime, start, timeout, generation, keep, layout;
 };
 
 void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
@@ -66,6 +66,8 @@ void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
     app->add_flag("--mapped", o.mapped,
                   "a restarted program goes on at once; its memory is read as it is touched");
     app->add_option("--save-options", o.save_options, "words for the writer of images");
+    app->add_option("--layout", t.layout, "a file per rank (files), or one for the whole job (shared)")
+        ->check(CLI::IsMember({"files", "shared"}));
     app->add_flag("-v,--verbose", o.verbose, "say every checkpoint on stderr");
 }
 
@@ -75,6 +77,7 @@ void finish_submit_options(job::SubmitOptions& o, const Texts& t) {
     if (!t.start.empty()) o.limits.start = parse_duration(t.start, "--start-timeout");
     if (!t.mtbf.empty()) o.mtbf = parse_duration(t.mtbf, "--mtbf");
     if (!t.keep.empty()) o.keep = parse_keep(t.keep);
+    if (!t.layout.empty()) o.save_options += " layout=" + t.layout;
     o.generation = parse_generation(t.generation);
 }
 

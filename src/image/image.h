@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,12 @@ inline constexpr uint64_t kLargestBlock = 4 << 20;
 
 // Of one rank's image, inside the directory of its generation.
 std::string image_name(uint32_t rank);
+
+// Where an image is: a file of its own, or part of the one that holds those of all ranks (shared.h).
+struct Place {
+    std::string file;
+    std::optional<uint64_t> begin;  // of the part
+};
 
 struct Checksum {
     std::array<uint8_t, 16> bytes{};
@@ -68,6 +75,7 @@ struct Extent {
 enum class SourceKind : uint32_t {
     image = 0,  // the same rank's of an earlier generation
     text = 1,   // what several ranks have in common: the content of the blocks one after the other
+    part = 2,   // as `image`, in the file of all ranks
 };
 struct Source {
     uint32_t generation;
@@ -85,7 +93,7 @@ struct Blob {
 };
 
 struct Summary {
-    uint64_t bytes = 0;    // file size
+    uint64_t bytes = 0;    // of its file or part
     Checksum checksum;     // of the header: stands for the whole file
     uint64_t content = 0;  // bytes of memory that the image restores, without zero pages
     uint64_t written = 0;  // of them, bytes written into this file
@@ -101,6 +109,7 @@ struct WriteOptions {
     Direct direct = Direct::automatic;  // past the page cache
     unsigned threads = 0;               // 0: as the storage and `processors` suggest
     unsigned processors = 0;            // for this process alone; 0: all of the machine
+    bool shared = false;                // into the file of all ranks; for whoever makes the Writer
     bool sync = true;                   // false only for tests and memory file systems
 };
 WriteOptions parse_write_options(const std::string& words);
@@ -121,9 +130,10 @@ class Writer {
   public:
     // Creates `path` (0600); throws if it exists.
     Writer(std::string path, const Identity& identity, const WriteOptions& options = {});
+    // Into part of a file that exists; where in it is said later, by place().
+    static Writer in_shared(std::string path, const Identity& identity, const WriteOptions& options = {});
     ~Writer();
-    Writer(const Writer&) = delete;
-    Writer& operator=(const Writer&) = delete;
+    Writer(Writer&&) noexcept;
 
     void blob(const std::string& name, const void* data, size_t size);
     // Memory: `address` as the reader shall see it, `length` and both multiples of the page size.
@@ -150,6 +160,9 @@ class Writer {
     // what they found in memory shared with the child; conclude() throws what went wrong.
     void later();
     void prepare();
+    // In a shared file: what the image may need at most, after prepare(); then where that is.
+    uint64_t room() const;
+    void place(uint64_t begin);
     void write_first() noexcept;
     void write_rest() noexcept;
     Summary conclude();
@@ -158,8 +171,10 @@ class Writer {
   private:
     void add(uint64_t address, const void* data, uint64_t length, bool ground);
     void seal() noexcept;
+    Writer(std::string path, Fd fd, bool shared, const Identity& identity, const WriteOptions& options);
 
     std::string path_;
+    bool shared_;
     Identity identity_;
     WriteOptions options_;
     Fd fd_;
@@ -173,7 +188,8 @@ class Writer {
 // compared as it is read.
 class Reader {
   public:
-    explicit Reader(std::string path);
+    explicit Reader(Place place);
+    explicit Reader(std::string path) : Reader(Place{std::move(path), {}}) {}
     ~Reader();
 
     const Identity& identity() const { return identity_; }
@@ -185,8 +201,9 @@ class Reader {
     const std::vector<Block>& blocks() const { return blocks_; }
     const std::vector<Extent>& extents() const { return extents_; }  // address order
 
-    // The file of a block, for messages.
+    // The file of a block and where it is in there, for messages.
     const std::string& file_of(const Block& block) const;
+    uint64_t offset_of(const Block& block) const { return begins_.at(block.source) + block.offset; }
     // Reads the content of a block to `destination` and compares its checksum; throws with file and offset.
     void read(const Block& block, void* destination) const;
     // Reads everything, in parallel, to where `place` says (called before anything is read, for each extent);
@@ -209,6 +226,7 @@ class Reader {
     Summary summary_;
     std::vector<Fd> files_;  // this one, then the sources
     std::vector<std::string> names_;
+    std::vector<uint64_t> begins_;  // of the image in its file
     std::vector<Blob> blobs_;
     std::vector<Source> sources_;
     std::vector<Block> blocks_;

@@ -364,6 +364,11 @@ void Pump::fail(int code, const char* what, uint64_t at) noexcept {
 
 bool Pump::put(const void* data, uint64_t size, uint64_t at) noexcept {
     auto* from = static_cast<const char*>(data);
+    if (at > room || size > room - at) {  // never into another rank's part
+        fail(EOVERFLOW, "stay inside its part of", base + at);
+        return false;
+    }
+    at += base;
     uint64_t begin = at;
     bool again = false;
     while (size > 0) {

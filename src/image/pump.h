@@ -42,6 +42,8 @@ struct PumpResult {
 
 struct Pump {
     int fd = -1;
+    // The part of the file that is ours; offsets below count from its beginning.
+    uint64_t base = 0, room = UINT64_MAX;
     Codec codec = Codec::none;
     int level = 1;
     bool measure = false;
@@ -68,7 +70,7 @@ struct Pump {
     void run(uint32_t end) noexcept;
     void fail(int error, const char* what, uint64_t at) noexcept;
     bool failed() const noexcept { return result->error.load(std::memory_order_relaxed) != 0; }
-    // Writes at `at`, whatever that takes; false after fail().
+    // Writes at `at` of our part, whatever that takes; false after fail().
     bool put(const void* data, uint64_t size, uint64_t at) noexcept;
 };
 

@@ -13,6 +13,7 @@
 #include "image/format.h"
 #include "image/hash.h"
 #include "image/image.h"
+#include "image/shared.h"
 
 namespace fermata::image {
 namespace {
@@ -23,26 +24,35 @@ constexpr uint64_t kStep = 256 << 10;
 struct Opened {
     Fd fd;
     Header header;
+    uint64_t begin = 0;
 };
 
 // The file with its header, which has been compared.
-Opened open_image(const std::string& path) {
-    Opened opened{open_file(path, O_RDONLY), {}};
+Opened open_image(const Place& place) {
+    const std::string& path = place.file;
+    Opened opened{open_file(path, O_RDONLY), {}, place.begin.value_or(0)};
+    uint64_t begin = opened.begin;
     struct stat st {};
     if (::fstat(opened.fd.get(), &st) != 0) fail_errno("cannot stat {}", path);
     auto size = static_cast<uint64_t>(st.st_size);
-    if (size < kPage) fail("{} is truncated: {} bytes, not even a header", path, size);
+    if (begin > size || size - begin < kPage)
+        fail("{} is truncated: {} bytes, not even a header{}", path, size,
+             place.begin ? fmt::format(" at offset {}", begin) : "");
+    size -= begin;
     Header& header = opened.header;
-    pread_all(opened.fd.get(), &header, sizeof header, 0, path);
-    if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) fail("{} is not a Fermata image", path);
+    pread_all(opened.fd.get(), &header, sizeof header, begin, path);
+    if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
+        fail("{} is not a Fermata image{}", path, place.begin ? fmt::format(" at offset {}", begin) : "");
     if (header.checksum != checksum_of(&header, offsetof(Header, checksum)))
-        fail("{} is damaged: header checksum at offset 0", path);
+        fail("{} is damaged: header checksum at offset {}", path, begin);
     if (header.version != kFormatVersion)
         fail("{} has image format {}; this Fermata reads {}", path, header.version, kFormatVersion);
     if (header.page != kPage)
         fail("{} was made with pages of {} bytes; here they are {}", path, header.page, kPage);
-    if (size != header.file_size)
-        fail("{} is truncated or grown: {} bytes instead of {}", path, size, header.file_size);
+    if (place.begin ? size < header.file_size : size != header.file_size)
+        fail("{} is truncated or grown: {} bytes instead of {}{}", path, size, header.file_size,
+             place.begin ? fmt::format(" from offset {}", begin) : "");
+    size = header.file_size;
     if (header.index_offset < kPage || header.index_offset > size || header.index_offset % kPage ||
         header.index_size != size - header.index_offset)
         fail("{} is damaged: its index would lie outside the file", path);
@@ -67,17 +77,19 @@ class Reader::Scratch {
 
 Reader::~Reader() = default;
 
-Reader::Reader(std::string path) : path_(std::move(path)) {
-    Opened opened = open_image(path_);
+Reader::Reader(Place place) : path_(std::move(place.file)) {
+    Opened opened = open_image({path_, place.begin});
     const Header& header = opened.header;
     std::vector<std::byte> index(header.index_size);
-    pread_all(opened.fd.get(), index.data(), index.size(), header.index_offset, path_);
+    uint64_t index_at = opened.begin + header.index_offset;
+    pread_all(opened.fd.get(), index.data(), index.size(), index_at, path_);
     if (header.index_checksum != checksum_of(index.data(), index.size()))
-        fail("{} is damaged: index checksum at offset {}", path_, header.index_offset);
+        fail("{} is damaged: index checksum at offset {}", path_, index_at);
     identity_ = {header.job, header.generation, header.rank, header.ranks};
     summary_ = {header.file_size, header.checksum, 0, header.index_offset - kPage};
     files_.push_back(std::move(opened.fd));
     names_.push_back(path_);
+    begins_.push_back(opened.begin);
 
     Unpacker in(index, path_);
     uint64_t blobs = in.count(16);
@@ -126,7 +138,6 @@ Reader::Reader(std::string path) : path_(std::move(path)) {
 void Reader::open_sources() {
     for (const Source& source : sources_) {
         size_t slash = path_.rfind('/');
-        std::string file = slash == std::string::npos ? path_ : path_.substr(slash + 1);
         std::string directory = slash == std::string::npos ? "." : path_.substr(0, slash);
         if (source.kind == SourceKind::text) {
             std::string name =
@@ -140,15 +151,23 @@ void Reader::open_sources() {
                      st.st_size, source.bytes);
             files_.push_back(std::move(text));
             names_.push_back(std::move(name));
+            begins_.push_back(0);
             continue;
         }
-        if (source.kind != SourceKind::image) fail("{} is damaged: an unknown kind of source", path_);
-        std::string name = fmt::format("{}/../gen-{:06}/{}", directory, source.generation, file);
-        Opened opened = open_image(name);
+        std::string other = fmt::format("{}/../gen-{:06}", directory, source.generation);
+        Place place{other + "/" + image_name(identity_.rank), {}};
+        if (source.kind == SourceKind::part) {
+            place = place_of(other, identity_.rank);
+            if (!place.begin) fail("{} refers to {}/{}, which is not there", path_, other, kSharedName);
+        } else if (source.kind != SourceKind::image) {
+            fail("{} is damaged: an unknown kind of source", path_);
+        }
+        Opened opened = open_image(place);
         if (opened.header.checksum != source.checksum || opened.header.file_size != source.bytes)
-            fail("{} refers to another {} than the one that is there", path_, name);
+            fail("{} refers to another {} than the one that is there", path_, place.file);
         files_.push_back(std::move(opened.fd));
-        names_.push_back(std::move(name));
+        names_.push_back(std::move(place.file));
+        begins_.push_back(opened.begin);
     }
 }
 
@@ -163,29 +182,29 @@ const std::string& Reader::file_of(const Block& block) const { return names_.at(
 void Reader::check(const Block& block, const void* content) const {
     if (checksum_of(content, block.length) != block.checksum)
         fail("{} is damaged: checksum of the {} bytes at offset {}", file_of(block), block.stored,
-             block.offset);
+             offset_of(block));
 }
 
 void Reader::fetch(const Block& block, void* destination, Scratch& scratch) const {
     int fd = files_[block.source].get();
     const std::string& name = file_of(block);
     if (block.codec != Codec::none) {
-        pread_all(fd, scratch.stored(), block.stored, block.offset, name);
+        pread_all(fd, scratch.stored(), block.stored, offset_of(block), name);
         if (!decode(block.codec, scratch.stored(), block.stored, destination, block.length,
                     scratch.shuffled()))
-            fail("{} is damaged: the {} bytes at offset {} are no {} data", name, block.stored, block.offset,
-                 name_of(block.codec));
+            fail("{} is damaged: the {} bytes at offset {} are no {} data", name, block.stored,
+                 offset_of(block), name_of(block.codec));
         return check(block, destination);
     }
     auto* to = static_cast<char*>(destination);
     Hash hash;
     for (uint64_t at = 0; at < block.length; at += kStep) {
         uint64_t n = std::min<uint64_t>(kStep, block.length - at);
-        pread_all(fd, to + at, n, block.offset + at, name);
+        pread_all(fd, to + at, n, offset_of(block) + at, name);
         hash.add(to + at, n);
     }
     if (hash.sum() != block.checksum)
-        fail("{} is damaged: checksum of the {} bytes at offset {}", name, block.stored, block.offset);
+        fail("{} is damaged: checksum of the {} bytes at offset {}", name, block.stored, offset_of(block));
 }
 
 void Reader::read(const Block& block, void* destination) const {

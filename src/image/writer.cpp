@@ -80,6 +80,8 @@ WriteOptions parse_write_options(const std::string& words) {
             options.direct = value == "direct"     ? WriteOptions::Direct::yes
                              : value == "buffered" ? WriteOptions::Direct::no
                                                    : WriteOptions::Direct::automatic;
+        } else if (name == "layout") {
+            options.shared = value == "shared";
         } else if (name == "threads") {
             number(value, options.threads);
             options.threads = std::min(options.threads, 64u);
@@ -88,18 +90,29 @@ WriteOptions parse_write_options(const std::string& words) {
     return options;
 }
 
-Writer::Writer(std::string path, const Identity& identity, const WriteOptions& options)
+Writer::Writer(std::string path, Fd fd, bool shared, const Identity& identity, const WriteOptions& options)
     : path_(std::move(path)),
+      shared_(shared),
       identity_(identity),
       options_(options),
-      fd_(open_file(path_, O_RDWR | O_CREAT | O_EXCL, 0600)),
+      fd_(std::move(fd)),
       pump_(std::make_unique<Pump>()) {
     pump_->fd = fd_.get();
     pump_->codec = options.codec;
     pump_->level = options.level;
     pump_->measure = options.measure;
+    if (shared) pump_->room = 0;
 }
 
+Writer::Writer(std::string path, const Identity& identity, const WriteOptions& options)
+    : Writer(path, open_file(path, O_RDWR | O_CREAT | O_EXCL, 0600), false, identity, options) {}
+
+Writer Writer::in_shared(std::string path, const Identity& identity, const WriteOptions& options) {
+    Fd fd = open_file(path, O_RDWR);
+    return {std::move(path), std::move(fd), true, identity, options};
+}
+
+Writer::Writer(Writer&&) noexcept = default;
 Writer::~Writer() = default;
 
 void Writer::blob(const std::string& name, const void* data, size_t size) {
@@ -189,7 +202,8 @@ Content Writer::content() const {
     Content all{pump_->kept.sources,
                 {pump_->blocks, pump_->blocks + r.blocks},
                 {pump_->extents, pump_->extents + r.extents}};
-    all.sources.push_back({identity_.generation, SourceKind::image, r.file_size, r.header});
+    all.sources.push_back(
+        {identity_.generation, shared_ ? SourceKind::part : SourceKind::image, r.file_size, r.header});
     for (Block& block : all.blocks)
         if (block.source == 0) block.source = static_cast<uint32_t>(all.sources.size());
     std::sort(all.extents.begin(), all.extents.end(),
@@ -218,6 +232,20 @@ void Writer::prepare() {
     pump_->threads = options_.threads ? options_.threads : default_threads(direct, options_.processors);
     pump_->allocate();
     pump_->result->direct = direct;
+}
+
+uint64_t Writer::room() const {
+    uint64_t content = 0;
+    for (const Piece& piece : pump_->pieces) content += piece.length;
+    // Each block may be padded to a page, and each thread's last ones.
+    uint64_t index =
+        front_.size() + 16 + pump_->max_blocks * sizeof(Block) + pump_->max_extents * sizeof(Extent);
+    return kPage + content + uint64_t{pump_->max_blocks} * kPage + (index / kPage + 1) * kPage;
+}
+
+void Writer::place(uint64_t begin) {
+    pump_->base = begin;
+    pump_->room = room();
 }
 
 void Writer::write_first() noexcept {

@@ -149,7 +149,13 @@ double Root::save(const Request& request, double end) {
     };
     // What an image may refer to: a rank cannot know whether its last one was committed.
     if (committed_ > 0) options += fmt::format(" base={}", committed_);
+    std::optional<image::SharedFile> shared;
+    if (image::parse_write_options(options).shared) shared.emplace(generation_.directory);
     tree_.broadcast(wire::Save{epoch_, generation_.directory, now_.generation, options});
+    if (shared) {
+        until([&] { return check(), heard_.sized.size() == all; }, end, "every rank to say its size");
+        lay_out_shared_file(*shared);
+    }
     if (forked) {
         // Writers hold the ranks' memory: the job goes on while they write.
         until([&] { return check(), heard_.captured == all || heard_.saved.size() == all; }, end,
@@ -172,6 +178,21 @@ double Root::save(const Request& request, double end) {
     return going_on;
 }
 
+// The ranks stand and wait for it.
+void Root::lay_out_shared_file(image::SharedFile& file) {
+    std::sort(heard_.sized.begin(), heard_.sized.end(),
+              [](const wire::Sized& a, const wire::Sized& b) { return a.rank < b.rank; });
+    std::vector<uint64_t> lengths;
+    for (const wire::Sized& part : heard_.sized) lengths.push_back(part.bytes);
+    heard_.begins = image::SharedFile::lay_out(lengths);
+    heard_.shared_bytes = heard_.begins.back() + lengths.back();
+    file.finish(settings_.job_number, generation_.number, heard_.begins, heard_.shared_bytes);
+    wire::PlacedList places;
+    for (size_t rank = 0; rank < lengths.size(); ++rank)
+        places.parts.push_back({epoch_, static_cast<int32_t>(rank), heard_.begins[rank]});
+    tree_.broadcast(places);
+}
+
 store::Manifest Root::manifest() const {
     store::Manifest m;
     m.job = settings_.job_number;
@@ -185,8 +206,12 @@ store::Manifest Root::manifest() const {
     m.created = text;
     m.mpi = mpi_;
     m.command = settings_.command;
-    for (const wire::Saved& image : heard_.saved)
-        m.images.push_back({static_cast<uint32_t>(image.rank), image.file, image.bytes, image.checksum});
+    m.shared_bytes = heard_.shared_bytes;
+    for (const wire::Saved& image : heard_.saved) {
+        auto rank = static_cast<uint32_t>(image.rank);
+        uint64_t offset = m.shared_bytes ? heard_.begins.at(rank) : 0;
+        m.images.push_back({rank, image.file, image.bytes, image.checksum, offset});
+    }
     for (auto& [name, seconds] : now_.phases) m.phases[name] = seconds;
     std::set<uint32_t> needs;
     for (const wire::Saved& image : heard_.saved) {

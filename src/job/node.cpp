@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -125,6 +126,8 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         tally_.open += m->open;
     } else if (auto* m = std::get_if<wire::Captured>(&message)) {
         if (current(m->epoch)) ++tally_.captured;
+    } else if (auto* m = std::get_if<wire::Sized>(&message)) {
+        if (current(m->epoch)) tally_.sized.push_back(*m);
     } else if (auto* m = std::get_if<wire::Saved>(&message)) {
         if (!current(m->epoch)) return;
         tally_.saved.push_back(*m);
@@ -190,6 +193,12 @@ void Node::from_root(const wire::Message& message) {
         question(m->epoch, m->round);
     } else if (auto* m = std::get_if<wire::Save>(&message)) {
         question(m->epoch);
+    } else if (auto* m = std::get_if<wire::PlacedList>(&message)) {
+        std::map<int32_t, const wire::Placed*> of_rank;
+        for (const wire::Placed& part : m->parts) of_rank[part.rank] = &part;
+        for (auto& agent : agents_)
+            if (auto part = of_rank.find(agent->rank); part != of_rank.end())
+                agent->channel.send(*part->second);
     } else if (auto* m = std::get_if<wire::Resume>(&message)) {
         // Not a new question: with a forked writer Saved comes after this.
         tally_.resumed = 0;
@@ -247,6 +256,10 @@ void Node::send_full_tallies() {
     if (t.captured == all) {
         root_.send(wire::Captured{t.epoch, t.captured});
         t.captured = 0;
+    }
+    if (t.sized.size() == all) {
+        root_.send(wire::SizedList{t.epoch, std::move(t.sized)});
+        t.sized.clear();
     }
     if (t.saved.size() == all) {
         root_.send(wire::SavedList{t.epoch, std::move(t.saved)});

@@ -37,6 +37,7 @@ class Node {
         uint32_t frozen = 0, drained = 0, captured = 0, resumed = 0, restored = 0;
         uint64_t sent = 0, received = 0, open = 0;
         std::vector<wire::Saved> saved;
+        std::vector<wire::Sized> sized;
     };
 
     void turn(int timeout_ms);

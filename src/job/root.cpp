@@ -379,6 +379,8 @@ void Root::from_node(int node, const wire::Message& message) {
         heard_.open += m->open;
     } else if (auto* m = std::get_if<wire::Captured>(&message)) {
         if (current(m->epoch)) heard_.captured += m->ranks;
+    } else if (auto* m = std::get_if<wire::SizedList>(&message)) {
+        if (current(m->epoch)) heard_.sized.insert(heard_.sized.end(), m->parts.begin(), m->parts.end());
     } else if (auto* m = std::get_if<wire::SavedList>(&message)) {
         if (!current(m->epoch)) return;
         for (const wire::Saved& image : m->images) {

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "clock/tree.h"
+#include "image/shared.h"
 #include "job/control.h"
 #include "job/tree.h"
 #include "store/store.h"
@@ -115,6 +116,7 @@ class Root {
     void until(Done done, double end, const char* what);
     void drain(double end);
     double save(const Request& request, double end);
+    void lay_out_shared_file(image::SharedFile& file);
     store::Manifest manifest() const;
     void take_back(const std::string& why);
     std::string diagnose();
@@ -171,6 +173,9 @@ class Root {
         uint64_t suspend_us = 0;
         std::string save_error;
         std::vector<wire::Saved> saved;
+        std::vector<wire::Sized> sized;
+        uint64_t shared_bytes = 0;     // of the file of all images, when there is one
+        std::vector<uint64_t> begins;  // and where each is in it
     } heard_;
 
     // Diagnosis.

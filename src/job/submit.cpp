@@ -145,8 +145,9 @@ int submit(const Submission& what) {
 // they miss the ranks find.
 void check_images(const store::GenerationInfo& generation, bool mapped) {
     const store::Manifest& manifest = *generation.manifest;
+    generation.check_layout();
     for (const store::ImageEntry& entry : manifest.images) {
-        image::Reader reader(generation.directory + "/" + entry.file);
+        image::Reader reader(generation.place(entry));
         if (reader.summary().checksum.hex() != entry.checksum || reader.identity().job != manifest.job)
             throw Error(fmt::format("{}/{} is not the image that the manifest names", generation.directory,
                                     entry.file),

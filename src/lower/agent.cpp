@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "fermata_table.h"
+#include "image/shared.h"
 #include "lower/binding/binding.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
@@ -96,6 +97,7 @@ void Agent::run() {
         while (auto message = link_->receive()) handle(*message);
         if (link_->closed() && !lost_) {
             lost_ = true;
+            captured_.reset();
             writing_.reset();
             if (stage_ != Stage::idle) resume(epoch_);
             say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints",
@@ -145,9 +147,12 @@ void Agent::handle(const wire::Message& message) {
         drain(*m);
     } else if (auto* m = std::get_if<wire::Save>(&message)) {
         save(*m);
+    } else if (auto* m = std::get_if<wire::Placed>(&message)) {
+        write(m);
     } else if (auto* m = std::get_if<wire::Resume>(&message)) {
         resume(m->epoch);
     } else if (auto* m = std::get_if<wire::Cancel>(&message)) {
+        captured_.reset();
         writing_.reset();  // ends the child that writes
         resume(m->epoch);
     } else if (std::holds_alternative<wire::Query>(message)) {
@@ -249,12 +254,16 @@ void Agent::drain(const wire::Drain& m) {
 void Agent::save(const wire::Save& m) {
     if (m.epoch != epoch_ || !frozen_) return;
     stage_ = Stage::save;
+    captured_.reset();
     writing_.reset();
     saved_ = {};
     saved_.epoch = m.epoch;
     saved_.rank = task_.facts.rank;
-    saved_.file = image::image_name(static_cast<uint32_t>(task_.facts.rank));
-    uint64_t start = monotonic_ns();
+    saved_.file = image::parse_write_options(m.options).shared
+                      ? image::kSharedName
+                      : image::image_name(static_cast<uint32_t>(task_.facts.rank));
+    save_began_ = monotonic_ns();
+    forks_ = m.options.find("forked") != std::string::npos;
     try {
         image::Identity identity{task_.job, generation_number(m.generation),
                                  static_cast<uint32_t>(task_.facts.rank),
@@ -262,19 +271,34 @@ void Agent::save(const wire::Save& m) {
         if (int code = the_upper()->before_save())
             fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
                  code);
-        SavedImage saved =
-            save_image(m.directory + "/" + saved_.file, identity, task_.program, m.options, newest_);
-        saved_.suspend_us = (saved.writing_since - start) / 1000;
-        writing_ = std::move(saved.image);
-        covered_ = std::move(saved.covered);
-        for (const std::string& line : saved.warnings)
+        captured_ = capture_image(m.directory, identity, task_.program, m.options, newest_);
+    } catch (const std::exception& error) {
+        saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
+        return finish_save();
+    }
+    if (captured_->image->shared())
+        link_->send(wire::Sized{m.epoch, task_.facts.rank, captured_->image->writer().room()});
+    else
+        write(nullptr);
+}
+
+void Agent::write(const wire::Placed* where) {
+    if (!captured_ || (where && where->epoch != epoch_)) return;
+    CapturedImage captured = std::move(*captured_);
+    captured_.reset();
+    saved_.suspend_us = (monotonic_ns() - save_began_) / 1000;
+    try {
+        if (where) captured.image->writer().place(where->begin);
+        write_image(captured);
+        writing_ = std::move(captured.image);
+        covered_ = std::move(captured.covered);
+        for (const std::string& line : captured.warnings)
             link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
     } catch (const std::exception& error) {
         saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
     }
     // Also when this rank could not fork: the others must not wait for its word.
-    if (m.options.find("forked") != std::string::npos && saved_.error.empty())
-        link_->send(wire::Captured{m.epoch});
+    if (forks_ && saved_.error.empty()) link_->send(wire::Captured{saved_.epoch});
     if (!writing_ || writing_->descriptor() < 0) finish_save();
 }
 

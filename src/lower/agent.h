@@ -53,6 +53,7 @@ class Agent {
     void try_freeze();
     void drain(const wire::Drain& m);
     void save(const wire::Save& m);
+    void write(const wire::Placed* where);
     void resume(uint32_t epoch);
     void finish_save();
     void watch_writer();
@@ -66,6 +67,9 @@ class Agent {
     Stage stage_ = Stage::idle;
     uint32_t epoch_ = 0;
     bool frozen_ = false;
+    std::optional<CapturedImage> captured_;  // waits for its place in the shared file
+    uint64_t save_began_ = 0;
+    bool forks_ = false;                     // this checkpoint asked for children that write
     std::unique_ptr<PendingImage> writing_;  // of `saved_`
     wire::Saved saved_;
     Incremental newest_;

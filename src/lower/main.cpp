@@ -72,10 +72,6 @@ uint64_t job_number(const std::string& job_id) {
     return number;
 }
 
-std::string image_path(const job::AgentConfig& config, int rank) {
-    return config.restore + "/" + image::image_name(static_cast<uint32_t>(rank));
-}
-
 // The parts of a start that come before anybody knows whether it is a first one.
 MpiFacts bring_up_mpi(ThreadNeed need) {
     MpiFacts facts = start_mpi(need);
@@ -115,15 +111,14 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 
 [[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, Link& link) {
     make_bridge(facts, "", config.restarts);
-    std::string path = image_path(config, facts.rank);
-    LoadedImage image = load_image(path, facts.rank, facts.size, config.mapped);
+    LoadedImage image = load_image(config.restore, facts.rank, facts.size, config.mapped);
     for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     threads::install_stop_handler();
     make_bridge(facts, image.program, config.restarts);
     the_bridge()->protocol = ::strdup(config.protocol.c_str());
     set_upper(image.upper);
     image.upper->bridge = the_bridge();
-    if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", path, why);
+    if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", config.restore, why);
 
     Agent& agent = Agent::start({config, facts, image.program, image.identity.job, std::move(image.pager)},
                                 std::move(link));
@@ -178,8 +173,7 @@ int run(int argc, char** argv) {
     Link link = std::make_unique<job::AgentLink>(config);
     link->send(job::AgentLink::starting());
     uint64_t mask = threads::block_signals_for_init();
-    MpiFacts facts =
-        bring_up_mpi(thread_need(restart ? program_of_image(image_path(config, 0)) : options.program));
+    MpiFacts facts = bring_up_mpi(thread_need(restart ? program_of_image(config.restore) : options.program));
     try {
         split::partition();
         threads::make_bell(split::lower_descriptor_base());

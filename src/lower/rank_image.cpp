@@ -10,9 +10,9 @@
 #include <thread>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "image/shared.h"
 #include "lower/cpu.h"
 #include "lower/services.h"
 #include "lower/text_ranges.h"
@@ -64,7 +64,7 @@ class Places {
 };
 
 // Null, with a warning, when this process may not watch faults.
-std::unique_ptr<image::Pager> page_later(const std::string& path, const split::MemoryTable& table, int rank,
+std::unique_ptr<image::Pager> page_later(const image::Place& place, const split::MemoryTable& table, int rank,
                                          std::vector<std::string>& warnings) {
     image::Pager::Areas areas;
     for (const split::MapEntry& map : table.maps)
@@ -90,7 +90,8 @@ std::unique_ptr<image::Pager> page_later(const std::string& path, const split::M
     };
     hooks.descriptors = {split::threads::bell_fd()};
     try {
-        return std::make_unique<image::Pager>(std::make_unique<image::Reader>(path), areas, std::move(hooks));
+        return std::make_unique<image::Pager>(std::make_unique<image::Reader>(place), areas,
+                                              std::move(hooks));
     } catch (const Error& why) {
         warnings.push_back(fmt::format("all memory is read before the program goes on: {}", why.what()));
         return {};
@@ -163,12 +164,16 @@ bool prepare_to_follow(Incremental& state, const std::string& options, std::vect
 
 split::process::Limits process_limits() { return {split::lower_descriptor_base()}; }
 
-PendingImage::PendingImage(std::string path, const image::Identity& identity, const image::WriteOptions& how)
-    : path_(std::move(path)), writer_(path_, identity, how) {}
+PendingImage::PendingImage(const std::string& directory, const image::Identity& identity,
+                           const image::WriteOptions& how)
+    : path_(directory + "/" + (how.shared ? image::kSharedName : image::image_name(identity.rank))),
+      shared_(how.shared),
+      writer_(shared_ ? image::Writer::in_shared(path_, identity, how)
+                      : image::Writer(path_, identity, how)) {}
 
 PendingImage::~PendingImage() {
     child_.kill();
-    if (!good_) ::unlink(path_.c_str());
+    if (!good_ && !shared_) ::unlink(path_.c_str());
 }
 
 bool PendingImage::done() {
@@ -190,9 +195,9 @@ image::Summary PendingImage::conclude() {
     return summary;
 }
 
-SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program,
-                      const std::string& options, Incremental& before) {
-    SavedImage saved;
+CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
+                            const std::string& program, const std::string& options, Incremental& before) {
+    CapturedImage saved;
     // Whatever becomes of this image: from now on pages count as written since this moment.
     uint32_t base = std::exchange(before.generation, 0);
     saved.warnings = split::threads::describe_stopped_threads();
@@ -200,13 +205,13 @@ SavedImage save_image(const std::string& path, const image::Identity& identity, 
     split::process::Captured process = split::process::capture(process_limits());
     saved.warnings.insert(saved.warnings.end(), process.warnings.begin(), process.warnings.end());
 
-    split::MemoryTable table = split::collect_memory();
+    saved.table = split::collect_memory();
+    const split::MemoryTable& table = saved.table;
     // For people, and for tests that compare it with the table without using our code.
     std::string maps = read_file("/proc/self/maps");
-    saved.writing_since = monotonic_ns();
     image::WriteOptions how = image::parse_write_options(options);
     how.processors = std::max(1u, std::thread::hardware_concurrency() / neighbours());
-    saved.image = std::make_unique<PendingImage>(path, identity, how);
+    saved.image = std::make_unique<PendingImage>(directory, identity, how);
     image::Writer& writer = saved.image->writer();
     std::string memory = split::encode(table);
     writer.blob(kMemory, memory.data(), memory.size());
@@ -264,30 +269,37 @@ SavedImage save_image(const std::string& path, const image::Identity& identity, 
         for (const split::MapEntry& map : table.maps)
             saved.covered.insert(saved.covered.end(), map.runs.begin(), map.runs.end());
     writer.prepare();
-    split::make_readable(table);
-    writer.write_first();
-    if (forked) {
-        split::let_fork_copy(table, true);
-        forked = saved.image->child().start(writer);
-        split::let_fork_copy(table, false);
-        if (!forked)
-            saved.warnings.push_back("no process for the image: the job stands still while it is written");
-    }
-    if (!forked) writer.write_rest();
-    split::restore_protection(table);
+    saved.forked = forked;
     return saved;
 }
 
-std::string program_of_image(const std::string& path) {
+void write_image(CapturedImage& captured) {
+    image::Writer& writer = captured.image->writer();
+    split::make_readable(captured.table);
+    writer.write_first();
+    if (captured.forked) {
+        split::let_fork_copy(captured.table, true);
+        captured.forked = captured.image->child().start(writer);
+        split::let_fork_copy(captured.table, false);
+        if (!captured.forked)
+            captured.warnings.push_back("no process for the image: the job stands still while it is written");
+    }
+    if (!captured.forked) writer.write_rest();
+    split::restore_protection(captured.table);
+}
+
+std::string program_of_image(const std::string& directory) {
     try {
-        return text_of(image::Reader(path).blob(kProgram));
+        return text_of(image::Reader(image::place_of(directory, 0)).blob(kProgram));
     } catch (const std::exception&) {
         return {};
     }
 }
 
-LoadedImage load_image(const std::string& path, int rank, int size, bool mapped) {
-    image::Reader reader(path);
+LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped) {
+    image::Place place = image::place_of(directory, static_cast<uint32_t>(rank));
+    const std::string& path = place.file;
+    image::Reader reader(place);
     LoadedImage loaded;
     loaded.identity = reader.identity();
     if (loaded.identity.rank != static_cast<uint32_t>(rank) ||
@@ -316,7 +328,7 @@ LoadedImage load_image(const std::string& path, int rank, int size, bool mapped)
     remember_text(reader);
     Places places(table, path);
     for (const image::Extent& extent : reader.extents()) places.of(extent);
-    if (mapped) loaded.pager = page_later(path, table, rank, loaded.warnings);
+    if (mapped) loaded.pager = page_later(place, table, rank, loaded.warnings);
     if (!loaded.pager)
         reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
     split::finish_memory(table);

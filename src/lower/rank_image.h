@@ -10,6 +10,7 @@
 #include "lower/forked_writer.h"
 #include "split/bridge.h"
 #include "split/memory/dirty.h"
+#include "split/memory/memory.h"
 #include "split/process/state.h"
 
 namespace fermata::lower {
@@ -17,14 +18,16 @@ namespace fermata::lower {
 // Where the two halves of this process meet, as far as src/split/process has to know.
 split::process::Limits process_limits();
 
-// An image of this rank that is being written: by a forked child, or already to its end. The file is removed
-// unless conclude() said that it is good.
+// An image of this rank that is being written: by a forked child, or already to its end. A file of its own is
+// removed unless conclude() said that it is good.
 class PendingImage {
   public:
-    PendingImage(std::string path, const image::Identity& identity, const image::WriteOptions& how);
+    PendingImage(const std::string& directory, const image::Identity& identity,
+                 const image::WriteOptions& how);
     ~PendingImage();
 
     image::Writer& writer() { return writer_; }
+    bool shared() const { return shared_; }
     ForkedWriter& child() { return child_; }
     // Is anybody still writing? Throws when the child has died.
     bool done();
@@ -36,6 +39,7 @@ class PendingImage {
 
   private:
     std::string path_;
+    bool shared_;
     image::Writer writer_;
     ForkedWriter child_;
     bool good_ = false;
@@ -50,19 +54,24 @@ struct Incremental {
     std::vector<split::Range> covered;  // all that it held, zero pages too; address order
 };
 
-struct SavedImage {
+// All that goes into an image is known, nothing of it is written yet but what ranks have in common.
+struct CapturedImage {
     std::unique_ptr<PendingImage> image;
-    uint64_t writing_since = 0;  // monotonic_ns() when all was known and only writing was left
+    split::MemoryTable table;
+    bool forked = false;
     std::vector<std::string> warnings;
     std::vector<split::Range> covered;  // for Incremental, once the image is good; empty = not followed
 };
 
-// All upper threads are stopped. Writes `path`, as the words of `options` say (docs/usage.md); with `forked`
-// the program may go on when this returns. `before` is used where the words `incremental` and
-// `base=GENERATION` (the newest that is committed) allow it, and is forgotten. Throws fermata::Error or
-// split::Error.
-SavedImage save_image(const std::string& path, const image::Identity& identity, const std::string& program,
-                      const std::string& options, Incremental& before);
+// All upper threads are stopped, and stay so until write_image(). In `directory`, as the words of `options`
+// say (docs/usage.md). `before` is used where the words `incremental` and `base=GENERATION` (the newest that
+// is committed) allow it, and is forgotten. Throws fermata::Error or split::Error.
+CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
+                            const std::string& program, const std::string& options, Incremental& before);
+
+// Writes it, or makes the child that does: then the program may go on when this returns. A shared one has got
+// its place before. Throws likewise.
+void write_image(CapturedImage& captured);
 
 // What is known of an image before its memory is mapped.
 struct LoadedImage {
@@ -75,10 +84,10 @@ struct LoadedImage {
 };
 
 // The program an image is of; empty when it cannot be read (load_image will say why).
-std::string program_of_image(const std::string& path);
+std::string program_of_image(const std::string& directory);
 
 // Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
 // expected or damaged. `mapped`: private memory comes when it is touched, where this process may do that.
-LoadedImage load_image(const std::string& path, int rank, int size, bool mapped);
+LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped);
 
 }  // namespace fermata::lower

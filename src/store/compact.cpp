@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <optional>
 
 #include "base/error.h"
+#include "image/shared.h"
 #include "store/store.h"
 
 namespace fermata::store {
@@ -37,7 +40,8 @@ class Content {
 };
 
 // Reads and compares all of `from`, writes it to `to`.
-image::Summary copy_whole(const image::Reader& from, const std::string& to, const image::WriteOptions& how) {
+image::Summary copy_whole(const image::Reader& from, image::Writer writer,
+                          const std::function<void(image::Writer&)>& place) {
     Content content(from);
     char* at = content.data();
     from.load([&](const image::Extent& extent) {  // called for every extent in turn before anything is read
@@ -45,7 +49,6 @@ image::Summary copy_whole(const image::Reader& from, const std::string& to, cons
         at += extent.length;
         return place;
     });
-    image::Writer writer(to, from.identity(), how);
     for (const image::Blob& blob : from.blobs()) writer.blob(blob.name, blob.bytes.data(), blob.bytes.size());
     at = content.data();
     for (const image::Extent& extent : from.extents()) {
@@ -53,7 +56,11 @@ image::Summary copy_whole(const image::Reader& from, const std::string& to, cons
         writer.run_on_ground(extent.address, at, extent.length);
         at += extent.length;
     }
-    return writer.finish();
+    writer.prepare();
+    place(writer);
+    writer.write_first();
+    writer.write_rest();
+    return writer.conclude();
 }
 
 }  // namespace
@@ -67,7 +74,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& how) {
                  generation_name(info.number));
     uint64_t bytes = 0;
     for (const ImageEntry& entry : old.manifest->images) {
-        image::Summary summary = image::Reader(old.directory + "/" + entry.file).summary();
+        image::Summary summary = image::Reader(old.place(entry)).summary();
         bytes += summary.content + summary.bytes - summary.written;
     }
     check_space(bytes + bytes / 100);
@@ -79,15 +86,35 @@ bool Store::compact(uint32_t number, const image::WriteOptions& how) {
     try {
         Manifest manifest = *old.manifest;
         manifest.needs.clear();
+        std::optional<image::SharedFile> shared;
+        if (manifest.layout() == Layout::shared) shared.emplace(place);
+        std::vector<uint64_t> begins;
+        uint64_t end = image::SharedFile::lay_out(std::vector<uint64_t>(manifest.images.size())).at(0);
         for (ImageEntry& entry : manifest.images) {
-            image::Reader reader(old.directory + "/" + entry.file);
+            image::Reader reader(old.place(entry));
             if (reader.summary().checksum.hex() != entry.checksum)
                 throw Error(
                     fmt::format("{}/{} is not the image that the manifest names", old.directory, entry.file),
                     ExitCode::damaged);
-            image::Summary summary = copy_whole(reader, place + "/" + entry.file, how);
+            std::string to = place + "/" + entry.file;
+            image::Summary summary;
+            if (shared) {
+                begins.push_back(image::SharedFile::aligned(end));
+                summary = copy_whole(reader, image::Writer::in_shared(to, reader.identity(), how),
+                                     [&](image::Writer& writer) { writer.place(begins.back()); });
+                entry.offset = begins.back();
+                end = entry.offset + summary.bytes;
+            } else {
+                summary =
+                    copy_whole(reader, image::Writer(to, reader.identity(), how), [](image::Writer&) {});
+            }
             entry.bytes = summary.bytes;
             entry.checksum = summary.checksum.hex();
+        }
+        if (shared) {
+            shared->finish(manifest.job, manifest.generation, begins, end);
+            shared->sync();
+            manifest.shared_bytes = end;
         }
         replace_file(place + "/" + kManifest, to_text(manifest));
         if (::renameat2(AT_FDCWD, place.c_str(), AT_FDCWD, old.directory.c_str(), RENAME_EXCHANGE) != 0)

@@ -34,6 +34,8 @@ uint64_t hex_number(const std::string& text, const std::string& path) {
 
 }  // namespace
 
+const char* name_of(Layout layout) { return layout == Layout::shared ? "shared" : "files"; }
+
 uint64_t Manifest::bytes() const {
     uint64_t sum = 0;
     for (const ImageEntry& image : images) sum += image.bytes;
@@ -51,6 +53,7 @@ std::string to_text(const Manifest& m) {
     for (const ImageEntry& image : m.images)
         images.push_back({{"rank", image.rank},
                           {"file", image.file},
+                          {"offset", image.offset},
                           {"bytes", image.bytes},
                           {"checksum", image.checksum}});
     nlohmann::ordered_json json = {{"fermata_manifest", kManifestVersion},
@@ -59,6 +62,7 @@ std::string to_text(const Manifest& m) {
                                    {"generation", m.generation},
                                    {"created", m.created},
                                    {"level", m.level},
+                                   {"shared_bytes", m.shared_bytes},
                                    {"mpi", m.mpi},
                                    {"command", m.command},
                                    {"phases", m.phases},
@@ -77,9 +81,14 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
     auto json = nlohmann::json::parse(body, nullptr, false);
     if (json.is_discarded() || !json.is_object()) damaged(path, "it is not JSON");
     try {
-        if (int version = number<int>(json.at("fermata_manifest"), path, "fermata_manifest");
-            version != kManifestVersion)
-            fail("{} has manifest format {}; this Fermata reads {}", path, version, kManifestVersion);
+        int version = number<int>(json.at("fermata_manifest"), path, "fermata_manifest");
+        if (version < kOldestManifest || version > kManifestVersion)
+            fail("{} has manifest format {}; this Fermata reads {} to {}", path, version, kOldestManifest,
+                 kManifestVersion);
+        // What an older version did not know.
+        auto later = [&](const nlohmann::json& object, const char* key) {
+            return version < 3 ? uint64_t{0} : number<uint64_t>(object.at(key), path, key);
+        };
         Manifest m;
         m.job = hex_number(json.at("job").get<std::string>(), path);
         m.job_name = json.at("job_name");
@@ -87,6 +96,7 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
         if (m.generation == 0) damaged(path, "generations count from 1");
         m.created = json.at("created");
         m.level = json.value("level", "files");
+        m.shared_bytes = later(json, "shared_bytes");
         m.mpi = json.at("mpi");
         m.command = json.at("command").get<std::vector<std::string>>();
         m.phases = json.at("phases").get<std::map<std::string, double>>();
@@ -97,7 +107,8 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
         }
         for (const auto& image : json.at("images"))
             m.images.push_back({number<uint32_t>(image.at("rank"), path, "rank"), image.at("file"),
-                                number<uint64_t>(image.at("bytes"), path, "bytes"), image.at("checksum")});
+                                number<uint64_t>(image.at("bytes"), path, "bytes"), image.at("checksum"),
+                                later(image, "offset")});
         for (size_t i = 0; i < m.images.size(); ++i) {
             if (m.images[i].rank != i)
                 damaged(path, fmt::format("image {} is of rank {}", i, m.images[i].rank));
@@ -105,6 +116,11 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
             if (file.empty() || file[0] == '.' ||
                 file.find_first_of(std::string("/\0", 2)) != std::string::npos)
                 damaged(path, "an image outside the generation");
+            if (m.shared_bytes ? file != m.images[0].file : m.images[i].offset != 0)
+                damaged(path, "images that share a file, and do not");
+            if (m.shared_bytes && (m.images[i].offset > m.shared_bytes ||
+                                   m.images[i].bytes > m.shared_bytes - m.images[i].offset))
+                damaged(path, "an image outside the file of all images");
         }
         if (m.images.empty()) damaged(path, "it names no image");
         return m;

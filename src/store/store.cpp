@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "image/shared.h"
 
 namespace fermata::store {
 namespace fs = std::filesystem;
@@ -32,6 +33,24 @@ std::optional<uint32_t> number_of(const std::string& name) {
 }  // namespace
 
 std::string generation_name(uint32_t number) { return fmt::format("gen-{:06}", number); }
+
+image::Place GenerationInfo::place(const ImageEntry& entry) const {
+    image::Place place{directory + "/" + entry.file, {}};
+    if (manifest && manifest->layout() == Layout::shared) place.begin = entry.offset;
+    return place;
+}
+
+void GenerationInfo::check_layout() const {
+    if (!manifest || manifest->layout() != Layout::shared) return;
+    std::string path = directory + "/" + image::kSharedName;
+    image::SharedFile::Table table = image::SharedFile::read(path);
+    bool same = table.job == manifest->job && table.generation == manifest->generation &&
+                table.bytes == manifest->shared_bytes && table.begins.size() == manifest->images.size();
+    for (const ImageEntry& entry : manifest->images)
+        same = same && entry.file == image::kSharedName && table.begins[entry.rank] == entry.offset;
+    if (!same)
+        throw Error(fmt::format("{} is not the file that the manifest names", path), ExitCode::damaged);
+}
 
 Store Store::for_reading(const std::string& directory) {
     std::error_code error;
@@ -115,14 +134,17 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
                 std::string path = info->directory + "/" + image.file;
                 std::error_code error;
                 uint64_t size = fs::file_size(path, error);
+                uint64_t due = info->manifest->shared_bytes ? info->manifest->shared_bytes : image.bytes;
                 if (error)
                     damage = fmt::format("{} is missing", path);
-                else if (size != image.bytes)
-                    damage = fmt::format("{} has {} bytes instead of {}", path, size, image.bytes);
+                else if (size != due)
+                    damage = fmt::format("{} has {} bytes instead of {}", path, size, due);
                 for (uint32_t number : info->manifest->needs) {
-                    std::string other = directory_ + "/" + generation_name(number) + "/" + image.file;
-                    if (!fs::exists(other, error))
-                        damage = fmt::format("{} is missing, which it needs", other);
+                    std::string other = directory_ + "/" + generation_name(number) + "/";
+                    if (!fs::exists(other + image::image_name(image.rank), error) &&
+                        !fs::exists(other + image::kSharedName, error))
+                        damage = fmt::format("{}{} is missing, which it needs", other,
+                                             image::image_name(image.rank));
                 }
                 if (!damage.empty()) break;
             }
@@ -190,7 +212,14 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
     for (const ImageEntry& image : manifest.images) {
         std::error_code error;
         std::string path = pending.directory + "/" + image.file;
-        if (fs::file_size(path, error) != image.bytes || error) fail("{} is missing or incomplete", path);
+        uint64_t size = fs::file_size(path, error);
+        if (error || size != (manifest.shared_bytes ? manifest.shared_bytes : image.bytes))
+            fail("{} is missing or incomplete", path);
+    }
+    if (manifest.layout() == Layout::shared) {
+        // Ranks of other nodes have synced what they wrote, not the table that was written here.
+        std::string path = pending.directory + "/" + manifest.images.at(0).file;
+        sync_file(open_file(path, O_RDONLY).get(), path);
     }
     // All that the manifest stands for is on storage before it gets its name.
     sync_directory(pending.directory);

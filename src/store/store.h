@@ -15,16 +15,22 @@
 
 namespace fermata::store {
 
-inline constexpr int kManifestVersion = 2;
+inline constexpr int kManifestVersion = 3;
+inline constexpr int kOldestManifest = 2;  // knew no shared file
 inline constexpr const char* kManifest = "manifest.json";
 // Before the name of a generation: its directory while it is being compacted.
 inline constexpr const char* kUnfinished = ".compact-";
+
+// How the images lie in the directory of their generation: a file for each, or one for all.
+enum class Layout { files, shared };
+const char* name_of(Layout layout);
 
 struct ImageEntry {
     uint32_t rank = 0;
     std::string file;  // relative to the generation's directory
     uint64_t bytes = 0;
     std::string checksum;  // hex of image::Summary::checksum
+    uint64_t offset = 0;   // in the file, when that holds all images
 };
 
 // What a restart needs to know before it opens an image.
@@ -34,6 +40,7 @@ struct Manifest {
     uint32_t generation = 0;
     std::string created;                   // "2026-11-21 16:00:00"
     std::string level = "files";           // where it is kept
+    uint64_t shared_bytes = 0;             // of the file that holds all images; 0: each has its own
     std::string mpi;                       // "openmpi" or "mpich": what the job ran on
     std::vector<std::string> command;      // program and arguments
     std::vector<ImageEntry> images;        // by rank
@@ -41,6 +48,7 @@ struct Manifest {
     double seconds() const;                // all of them
     std::vector<uint32_t> needs;           // earlier generations whose images these refer to
     uint64_t bytes() const;
+    Layout layout() const { return shared_bytes ? Layout::shared : Layout::files; }
 };
 
 struct GenerationInfo {
@@ -48,6 +56,9 @@ struct GenerationInfo {
     std::string directory;
     std::optional<Manifest> manifest;  // none: incomplete or damaged
     std::string damage;                // why there is none; empty for one that was never committed
+    image::Place place(const ImageEntry& entry) const;
+    // Throws when a file of all images does not say what the manifest says: ranks believe the file.
+    void check_layout() const;
 };
 
 std::string generation_name(uint32_t number);

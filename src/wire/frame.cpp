@@ -156,6 +156,10 @@ NAME(Fatal);
 NAME(NodeHello);
 NAME(Joined);
 NAME(RankGone);
+NAME(Placed);
+NAME(PlacedList);
+NAME(Sized);
+NAME(SizedList);
 #undef NAME
 
 }  // namespace

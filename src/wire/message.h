@@ -77,7 +77,9 @@ struct Drain {
 };
 
 // Write `rank-NNNNNN.img` into `directory` (absolute; exists), fsync it, then answer Saved. The rank stays
-// stopped until Resume or Cancel; with `forked` in the options it answers Captured first.
+// stopped until Resume or Cancel; with `forked` in the options it answers Captured first. With
+// `layout=shared`: write into the file of all ranks, which exists; answer Sized before anything else, and
+// wait for Placed.
 struct Save {
     static constexpr uint16_t kType = 19;
     uint32_t epoch = 0;
@@ -87,6 +89,28 @@ struct Save {
     template <class F>
     void each(F&& f) {
         f(epoch, directory, generation, options);
+    }
+};
+
+// Where a rank's part of the shared file begins.
+struct Placed {
+    static constexpr uint16_t kType = 27;
+    uint32_t epoch = 0;
+    int32_t rank = -1;
+    uint64_t begin = 0;
+    template <class F>
+    void each(F&& f) {
+        f(epoch, rank, begin);
+    }
+};
+
+// Root -> node: of all ranks; the node tells each agent its own.
+struct PlacedList {
+    static constexpr uint16_t kType = 28;
+    std::vector<Placed> parts;
+    template <class F>
+    void each(F&& f) {
+        f(parts);
     }
 };
 
@@ -211,6 +235,29 @@ struct Drained {
     template <class F>
     void each(F&& f) {
         f(epoch, round, sent, received, open, ranks);
+    }
+};
+
+// How long this rank's part of the shared file can become at most.
+struct Sized {
+    static constexpr uint16_t kType = 78;
+    uint32_t epoch = 0;
+    int32_t rank = -1;
+    uint64_t bytes = 0;
+    template <class F>
+    void each(F&& f) {
+        f(epoch, rank, bytes);
+    }
+};
+
+// Node -> root: the Sized of all its ranks.
+struct SizedList {
+    static constexpr uint16_t kType = 79;
+    uint32_t epoch = 0;
+    std::vector<Sized> parts;
+    template <class F>
+    void each(F&& f) {
+        f(epoch, parts);
     }
 };
 
@@ -354,10 +401,10 @@ struct RankGone {
     }
 };
 
-using Message =
-    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
-                 Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
-                 ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone>;
+using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go,
+                             Kill, Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList,
+                             Resumed, ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined,
+                             RankGone, Placed, PlacedList, Sized, SizedList>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -66,6 +66,7 @@ class Chain:
         self.reference, self.at = reference, {line: i for i, line in enumerate(reference)}
         self.mpi, self.rng = mpi, rng
         self.options = rng.choice(("threads=2", FORKED, "incremental", "incremental " + FORKED))
+        self.options += rng.choice(("", " layout=shared"))
         self.keep = rng.choice((1, 2))
         self.ids = 0
         self.env = dict(os.environ, LD_PRELOAD=str(BUILD / "tests" / "fault" / "libstorage_faults.so"),

@@ -40,10 +40,10 @@ struct Target {
     Bytes (*meaning)(Input);
 };
 
-extern const Target image, manifest, frames, handshake, clock_messages, memory_table;
+extern const Target image, shared_file, manifest, frames, handshake, clock_messages, memory_table;
 
 inline std::vector<const Target*> all_targets() {
-    return {&image, &manifest, &frames, &handshake, &clock_messages, &memory_table};
+    return {&image, &shared_file, &manifest, &frames, &handshake, &clock_messages, &memory_table};
 }
 
 }  // namespace fermata::fuzz

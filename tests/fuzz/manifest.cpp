@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "fuzz.h"
+#include "image/shared.h"
 #include "store/store.h"
 
 namespace fermata::fuzz {
@@ -18,14 +19,16 @@ void require_same(const std::string& before, const std::string& after) {
         return nlohmann::json::parse(text.substr(0, text.rfind(kSeal)));
     };
     nlohmann::json a = body(before), b = body(after);
-    for (const char* key :
-         {"fermata_manifest", "generation", "needs", "job_name", "created", "mpi", "command"})
+    require(a.at("fermata_manifest") == b.at("fermata_manifest") || a.at("fermata_manifest") == 2,
+            "an unknown version was read");
+    for (const char* key : {"generation", "needs", "job_name", "created", "mpi", "command"})
         require(a.at(key) == b.at(key), std::string(key) + " was changed by reading it");
     require(a.at("images").size() == b.at("images").size(), "images were lost");
     for (size_t i = 0; i < b.at("images").size(); ++i)
-        for (const char* key : {"rank", "file", "bytes", "checksum"})
-            require(a["images"][i].at(key) == b["images"][i].at(key),
-                    std::string(key) + " was changed by reading it");
+        for (const char* key : {"rank", "file", "bytes", "checksum", "offset"})
+            if (a.at("fermata_manifest") == 3 || std::string(key) != "offset")
+                require(a["images"][i].at(key) == b["images"][i].at(key),
+                        std::string(key) + " was changed by reading it");
 }
 
 Verdict run(Input input) {
@@ -36,6 +39,11 @@ Verdict run(Input input) {
                 "it does not survive a round trip");
         require_same(text_of(input), again);
         require(!m.images.empty() && m.generation > 0, "an impossible manifest was accepted");
+        for (const store::ImageEntry& entry : m.images)
+            require(m.shared_bytes ? entry.offset + entry.bytes <= m.shared_bytes &&
+                                         entry.offset + entry.bytes >= entry.offset
+                                   : entry.offset == 0,
+                    "an image outside its file");
         for (const store::ImageEntry& entry : m.images)
             require(!entry.file.empty() && entry.file[0] != '.' &&
                         entry.file.find('/') == std::string::npos &&
@@ -77,7 +85,13 @@ std::vector<Bytes> seeds() {
     std::string full = store::to_text(m);
     m.needs = {3, 6};
     std::string delta = store::to_text(m);
-    return {{full.begin(), full.end()}, {delta.begin(), delta.end()}};
+    m.shared_bytes = uint64_t{4} << 40;
+    for (store::ImageEntry& entry : m.images) {
+        entry.file = image::kSharedName;
+        entry.offset = (entry.rank + uint64_t{1}) << 30;
+    }
+    std::string shared = store::to_text(m);
+    return {{full.begin(), full.end()}, {delta.begin(), delta.end()}, {shared.begin(), shared.end()}};
 }
 
 }  // namespace

@@ -50,7 +50,9 @@ std::vector<Bytes> frame_seeds() {
                                            wire::SavedList{7, {image, image}},
                                            wire::Restored{false, "no memory", 1},
                                            wire::Joined{{hello, hello}},
-                                           wire::RankGone{5, 4711, "node17", true}};
+                                           wire::RankGone{5, 4711, "node17", true},
+                                           wire::PlacedList{{{7, 3, 1 << 20}, {7, 4, 1 << 30}}},
+                                           wire::SizedList{7, {{7, 3, 1 << 20}}}};
     std::vector<Bytes> all;
     Bytes together{13};
     for (const wire::Message& message : messages) {

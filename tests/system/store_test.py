@@ -7,6 +7,7 @@ child dies.
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -236,6 +237,57 @@ def mapped_damaged(cwd):
     print("  ", said[0])
 
 
+def shared(cwd):
+    """One file for all ranks, with every way to write: both libraries continue from it, mapped or not, also after it was
+    compacted; damage to it is refused with file and offset."""
+    program = [PROGRAMS / "mix.openmpi", "100", "3000", "12"]
+    reference = harness.native(program, 2, "openmpi", cwd)
+    words = ["--layout", "shared", "--save-options", "forked incremental compress=shuffle-lz4"]
+    with Job.run(program, 2, cwd, extra=words) as job:
+        for _ in range(2):
+            job.wait_until(lambda: len(job.lines()) >= 3, "lines")
+            job.checkpoint()
+        job.kill_ranks()
+    last = cwd / "ckpt" / "gen-000002"
+    check([path.name for path in sorted(last.glob("ra*"))] == ["ranks.img"], f"{sorted(last.iterdir())}")
+    listed = json.loads(call("list", "--json", "--ckpt-dir", "ckpt", cwd=cwd).stdout)
+    check([(one["layout"], one["kind"]) for one in listed] == [("shared", "full"), ("shared", "delta")], f"{listed}")
+    check(listed[1]["bytes"] < listed[0]["bytes"] / 4, f"{listed}")
+    with Job.restart(cwd, mpi="mpich", extra=["--mapped", "--layout", "shared"]) as job:
+        job.wait_until(lambda: len(job.lines()) >= 3, "lines")
+        job.checkpoint("--stop")
+        job.end()
+    done = call("compact", "--generation", "2", "--ckpt-dir", "ckpt", cwd=cwd)
+    check(done.returncode == 0, done.stderr)
+    shutil.rmtree(cwd / "ckpt" / "gen-000001")
+    done = call("verify", "--ckpt-dir", "ckpt", cwd=cwd)
+    check(done.returncode == 0, done.stderr)
+    for generation, mpi in (("2", "mpich"), ("3", "openmpi")):
+        with Job.restart(cwd, mpi=mpi, extra=["--generation", generation]) as job:
+            lines = job.finish()
+        check(lines and lines == reference[-len(lines):], f"wrong after restart of {generation}: {lines[-2:]}")
+
+    images = json.loads(call("inspect", "--json", "--ckpt-dir", "ckpt", cwd=cwd).stdout)["images"]
+    path = cwd / "ckpt" / "gen-000003" / "ranks.img"
+    at = images[1]["offset"] + images[1]["bytes"] // 2
+    flip(path, at)
+    done = call("verify", "--generation", "3", "--ckpt-dir", "ckpt", cwd=cwd)
+    said = re.search(r"ranks.img is damaged: checksum of the (\d+) bytes at offset (\d+)", done.stderr)
+    check(done.returncode == 6 and said, f"{done.returncode}: {done.stderr}")
+    check(int(said[2]) <= at < int(said[2]) + int(said[1]), f"{at}: {done.stderr}")
+    print("  ", done.stderr.strip())
+    done = call("restart", "--ckpt-dir", "ckpt", cwd=cwd)
+    check(done.returncode not in (0, 85) and "ranks.img is damaged" in done.stderr, f"{done.returncode}: {done.stderr}")
+    flip(path, 40)  # where the first part begins
+    done = call("verify", "--generation", "3", "--ckpt-dir", "ckpt", cwd=cwd)
+    check(done.returncode == 6 and "ranks.img is damaged: checksum of its table at offset 0" in done.stderr, done.stderr)
+    flip(path, 40)
+    os.truncate(path, images[1]["offset"] + 100)
+    for command in ("verify", "restart"):
+        done = call(command, "--ckpt-dir", "ckpt", "--generation", "3", cwd=cwd)
+        check(done.returncode == 6 and "ranks.img" in done.stderr and "instead of" in done.stderr, done.stderr)
+
+
 def flip(path, offset):
     with open(path, "r+b") as file:
         file.seek(offset)
@@ -293,7 +345,7 @@ def text(cwd):
 
 
 CASES = {function.__name__: function for function in (ways, forked_goes_on, forked_child_dies, rank_dies_while_forked,
-                                                      busy, incremental, mapped, mapped_damaged, text)}
+                                                      busy, incremental, mapped, mapped_damaged, shared, text)}
 
 
 def run(name):

@@ -13,9 +13,11 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "base/error.h"
 #include "image/codec.h"
+#include "image/shared.h"
 
 namespace fermata::image {
 namespace {
@@ -358,6 +360,118 @@ TEST_F(ImageTest, AnUnfinishedImageIsRefused) {
     }
     EXPECT_NE(refusal(), "");
     EXPECT_THROW(Writer(path_, {}), Error) << "an existing file is never overwritten";
+}
+
+// Three ranks write into one file at once, in all ways; each reads back its own, and nobody's is touched by
+// another's.
+TEST_F(ImageTest, OneFileForAllRanks) {
+    const char* ways[] = {"", "compress=shuffle-lz4 io=direct", "compress=zstd threads=2 io=buffered"};
+    std::vector<std::unique_ptr<Memory>> memory;
+    std::vector<Writer> writers;
+    SharedFile file(directory_);
+    std::vector<uint64_t> lengths;
+    for (uint32_t rank = 0; rank < 3; ++rank) {
+        memory.push_back(std::make_unique<Memory>(rank));
+        writers.push_back(Writer::in_shared(file.path(), {11, 3, rank, 3}, options(ways[rank])));
+        writers[rank].run(kBase, memory[rank]->data(), memory[rank]->size());
+        writers[rank].prepare();
+        lengths.push_back(writers[rank].room());
+    }
+    std::vector<uint64_t> begins = SharedFile::lay_out(lengths);
+    file.finish(11, 3, begins, begins[2] + lengths[2]);
+    std::vector<std::thread> threads;
+    std::vector<Summary> summaries(3);
+    for (uint32_t rank = 0; rank < 3; ++rank)
+        threads.emplace_back([&, rank] {
+            writers[rank].place(begins[rank]);
+            writers[rank].write_first();
+            writers[rank].write_rest();
+            summaries[rank] = writers[rank].conclude();
+        });
+    for (std::thread& thread : threads) thread.join();
+    SharedFile::Table table = SharedFile::read(file.path());
+    EXPECT_EQ(table.begins, begins);
+    EXPECT_EQ(table.bytes, std::filesystem::file_size(file.path()));
+    for (uint32_t rank = 0; rank < 3; ++rank) {
+        EXPECT_LE(summaries[rank].bytes, lengths[rank]);
+        Place place = place_of(directory_, rank);
+        Reader reader(place);
+        EXPECT_EQ(reader.identity(), (Identity{11, 3, rank, 3}));
+        EXPECT_EQ(reader.summary().checksum, summaries[rank].checksum);
+        std::vector<char> back(memory[rank]->size(), 0);
+        reader.load([&](const Extent& e) { return back.data() + (e.address - kBase); });
+        EXPECT_EQ(std::memcmp(back.data(), memory[rank]->data(), back.size()), 0) << rank;
+    }
+    EXPECT_THROW(place_of(directory_, 3), Error);
+
+    // Damage is named by its offset in the file, and is nobody else's.
+    path_ = file.path();
+    const Reader second(place_of(directory_, 1));
+    uint64_t at = second.offset_of(second.blocks()[0]);
+    EXPECT_GT(at, begins[1]);
+    flip(at);
+    try {
+        second.verify();
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find(fmt::format("{} is damaged", path_)), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find(fmt::format("offset {}", at)), std::string::npos)
+            << error.what();
+    }
+    Reader(place_of(directory_, 0)).verify();
+    Reader(place_of(directory_, 2)).verify();
+    std::filesystem::resize_file(path_, table.bytes - 1);
+    EXPECT_THROW(place_of(directory_, 0), Error);
+    flip(20);
+    EXPECT_THROW(SharedFile::read(path_), Error);
+}
+
+// Increments across layouts: a part that refers to a file, then a file that refers to a part.
+TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
+    Memory memory(5);
+    Content newest;
+    for (uint32_t generation = 1; generation <= 4; ++generation) {
+        std::string place = fmt::format("{}/gen-{:06}", directory_, generation);
+        std::filesystem::create_directory(place);
+        memory.fill(generation % 3, 1);
+        uint64_t written = generation == 1 ? memory.size() : (7 - generation) * kPage;
+        bool shared = generation % 2 == 0;
+        std::optional<SharedFile> file;
+        if (shared) file.emplace(place);
+        Identity who{11, generation, 0, 1};
+        Writer writer = shared ? Writer::in_shared(file->path(), who, options("compress=lz4"))
+                               : Writer(place + "/rank-000000.img", who, options(""));
+        writer.run(kBase, memory.data(), written);
+        writer.keep(newest, {{kBase + written, kBase + memory.size()}});
+        writer.prepare();
+        if (shared) {
+            std::vector<uint64_t> begins = SharedFile::lay_out({writer.room()});
+            file->finish(11, generation, begins, begins[0] + writer.room());
+            writer.place(begins[0]);
+        }
+        writer.write_first();
+        writer.write_rest();
+        writer.conclude();
+        newest = writer.content();
+        std::vector<char> back(memory.size(), 0);
+        Reader(place_of(place, 0)).load([&](const Extent& e) { return back.data() + (e.address - kBase); });
+        ASSERT_EQ(std::memcmp(back.data(), memory.data(), memory.size()), 0) << generation;
+    }
+    std::filesystem::remove(directory_ + "/gen-000002/ranks.img");
+    EXPECT_THROW(Reader(place_of(directory_ + "/gen-000004", 0)), Error);
+}
+
+// A rank that would leave its part fails, and the one behind it keeps what it has.
+TEST_F(ImageTest, NobodyWritesOutsideHisPart) {
+    Memory memory(9);
+    SharedFile file(directory_);
+    Writer writer = Writer::in_shared(file.path(), {11, 3, 0, 1}, options("io=buffered"));
+    writer.run(kBase, memory.data(), memory.size());
+    writer.prepare();
+    writer.write_first();  // not yet placed
+    writer.write_rest();
+    EXPECT_THROW(writer.conclude(), Error);
+    EXPECT_EQ(std::filesystem::file_size(file.path()), 0u);
 }
 
 }  // namespace

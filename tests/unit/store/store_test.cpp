@@ -110,18 +110,20 @@ TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
     Store store = Store::for_writing(directory_);
     commit_one(store);
     std::string text = to_text(*store.choose({}, false).manifest);
-    std::pair<const char*, const char*> changes[] = {
-        {"\"generation\": 1", "\"generation\": -1"},
-        {"\"generation\": 1", "\"generation\": 1.5"},
-        {"\"generation\": 1", "\"generation\": 4294967297"},
-        {"\"rank\": 1", "\"rank\": true"},
-        {"\"bytes\": 100", "\"bytes\": -100"},
-        {"0000000000001234", "0x00000000001234"},
-        {"0000000000001234", "1234"},
-        {"rank-000001.img", ".."},
-        {"rank-000001.img", "a/b"},
-        {"\"needs\": []", "\"needs\": [0.5]"},
-        {"\"fermata_manifest\": 2", "\"fermata_manifest\": 2.5"}};
+    std::pair<const char*, const char*> changes[] = {{"\"generation\": 1", "\"generation\": -1"},
+                                                     {"\"generation\": 1", "\"generation\": 1.5"},
+                                                     {"\"generation\": 1", "\"generation\": 4294967297"},
+                                                     {"\"rank\": 1", "\"rank\": true"},
+                                                     {"\"bytes\": 100", "\"bytes\": -100"},
+                                                     {"0000000000001234", "0x00000000001234"},
+                                                     {"0000000000001234", "1234"},
+                                                     {"rank-000001.img", ".."},
+                                                     {"rank-000001.img", "a/b"},
+                                                     {"\"needs\": []", "\"needs\": [0.5]"},
+                                                     {"\"fermata_manifest\": 3", "\"fermata_manifest\": 2.5"},
+                                                     {"\"fermata_manifest\": 3", "\"fermata_manifest\": 4"},
+                                                     {"\"offset\": 0", "\"offset\": 4096"},
+                                                     {"\"shared_bytes\": 0", "\"shared_bytes\": 100000"}};
     for (auto [from, to] : changes) {
         std::string body = text.substr(0, text.rfind("xxh3-128 "));
         size_t at = body.find(from);

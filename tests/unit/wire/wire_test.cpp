@@ -46,7 +46,11 @@ std::vector<Message> samples() {
             Fatal{"f", 9},
             NodeHello{"node17", 1},
             Joined{{hello, hello}},
-            RankGone{5, 4711, "node17", true}};
+            RankGone{5, 4711, "node17", true},
+            Placed{7, 3, 1 << 20},
+            PlacedList{{{7, 3, 1 << 20}, {7, 4, 1ull << 40}}},
+            Sized{7, 3, 1 << 20},
+            SizedList{7, {{7, 3, 1 << 20}, {7, 4, 1 << 20}}}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {

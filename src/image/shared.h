@@ -1,0 +1,53 @@
+// One file for the images of all ranks: a table of where each begins, then the images, each in a part of the
+// file of its own. Who lays it out knows before anything is written how long each can become; what is not
+// used stays a hole. Format in docs/formats/image.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "image/image.h"
+
+namespace fermata::image {
+
+// Inside the directory of its generation.
+inline constexpr const char* kSharedName = "ranks.img";
+// Parts begin at multiples of this: no two ranks write to the same stripe, page or block of any file system.
+inline constexpr uint64_t kPartAlignment = 1 << 20;
+
+class SharedFile {
+  public:
+    struct Table {
+        uint64_t job = 0;
+        uint32_t generation = 0;
+        uint64_t bytes = 0;  // of the whole file
+        std::vector<uint64_t> begins;
+    };
+
+    // Creates DIRECTORY/ranks.img (0600), empty; throws if it exists.
+    explicit SharedFile(const std::string& directory);
+
+    static uint64_t aligned(uint64_t at) {
+        return (at + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+    }
+    // Where each rank's part begins when they are this long.
+    static std::vector<uint64_t> lay_out(const std::vector<uint64_t>& lengths);
+    // The table, and the file as long as it will be. `end`: of the last part.
+    void finish(uint64_t job, uint32_t generation, const std::vector<uint64_t>& begins, uint64_t end);
+
+    const std::string& path() const { return path_; }
+    void sync();
+
+    // Throws when it is not one, damaged, or not as long as it says.
+    static Table read(const std::string& path);
+
+  private:
+    std::string path_;
+    Fd fd_;
+};
+
+// Of a rank's image in the directory of a generation, whatever its layout.
+Place place_of(const std::string& directory, uint32_t rank);
+
+}  // namespace fermata::image
