@@ -4,22 +4,25 @@
     mpi4py_suite.py build                     source from PyPI; for MPICH also a build of mpi4py (Debian's is for Open MPI)
     mpi4py_suite.py run --mpi openmpi -n 2 [--interval 0.3s] [-i test_p2p ...]
 
-Each test file is a run of its own, so that a crash costs one file. Everything stays in --where (FERMATA_SUITES or
+Each test file is a run of its own, so that a crash costs one file. Tests are compared one by one; differences.json says
+which may differ, and why. Everything stays in --where (FERMATA_SUITES or
 ~/.cache/fermata-suites). Left out: test_spawn and test_dynproc (dynamic processes).
 """
 import argparse
 import collections
 import json
 import pathlib
-import re
 import sys
+import tempfile
 import time
 
 import suites
-from suites import Failure, say
+from suites import say
 
 VERSION = "3.1.4"
 LEFT_OUT = {"test_spawn", "test_dynproc", "test_doc"}
+# What counts when ranks do not agree: the later.
+ORDER = ["ok", "skip", "expected", "missing", "fail"]
 
 
 def source(where):
@@ -42,35 +45,35 @@ def build(where):
                  next(tree.parent.glob("mpi4py-*.tar.gz"))], where, "building mpi4py for MPICH", timeout=1200)
 
 
-def program(options, tree, name):
+def program(options, tree, name, results):
     python = "/usr/bin/python3" if options.mpi == "openmpi" else options.where / "mpi4py-venv/bin/python"
     # Our python imports the installed mpi4py, not the source tree's empty one.
-    return [python, tree / "test/runtests.py", "--no-builddir", "-v", "-i", f"{name}$"]
+    return [python, pathlib.Path(__file__).with_name("mpi4py_rank.py"), results, tree / "test/runtests.py",
+            "--no-builddir", "-v", "-i", f"{name}$"]
 
 
-def results(run):
-    """{test: outcome} of one rank's unittest output; ranks say the same thing at the same time, so the worst counts."""
-    order = ["ok", "skip", "expected", "fail"]
-    found = {}
-    text = "\n".join(run.lines + run.errors)
-    for test, outcome in re.findall(r"(test\w+ \([\w.]+\))[^\n]*? \.\.\. (ok|skipped|expected failure|FAIL|ERROR)", text):
-        word = {"ok": "ok", "skipped": "skip", "expected failure": "expected"}.get(outcome, "fail")
-        found[test] = max(found.get(test, "ok"), word, key=order.index)
-    return found
-
-
-def totals(run):
-    """What unittest says at the end: how many ran, and how it went, the worst of the ranks."""
-    text = "\n".join(run.lines + run.errors)
-    ran = max([int(n) for n in re.findall(r"Ran (\d+) tests?", text)] or [0])
-    ends = re.findall(r"^(OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$", text, re.MULTILINE)
-    skipped = max([int(n) for _, said in ends for n in re.findall(r"skipped=(\d+)", said)] or [0])
-    failed = max([sum(int(n) for n in re.findall(r"(?:failures|errors)=(\d+)", said)) for _, said in ends] or [0])
-    return ran, skipped, failed
-
-
-def failing(run):
-    return sorted(set(re.findall(r"^(?:FAIL|ERROR): (\S+ \(.*\))", "\n".join(run.lines + run.errors), re.MULTILINE)))
+def once(options, tree, name, how):
+    """(exit code, {test: [outcome, what was said]}, what Fermata and the ranks said, checkpoints)"""
+    with tempfile.TemporaryDirectory(prefix="fermata-suite-") as scratch:
+        results = pathlib.Path(scratch) / "results"
+        words = program(options, tree, name, results)
+        if how == "native":
+            run = suites.native(options.mpi, options.ranks, words, tree / "test", options.limit)
+        else:
+            run = suites.fermata(options.mpi, options.ranks, words, tree / "test", options.limit * 2, None,
+                                 options.interval)
+        found = {}
+        for rank in range(options.ranks):
+            path = results.with_suffix(f".{rank}")
+            if not path.exists():
+                found[f"rank {rank}"] = ["missing", "did not begin"]
+                continue
+            for line in path.read_text().splitlines():
+                test, outcome, said = json.loads(line)
+                if test not in found or ORDER.index(outcome) > ORDER.index(found[test][0]):
+                    found[test] = [outcome, said]
+        found["exit code"] = [str(run.code), ""]
+        return {"outcomes": found, "notes": run.notes[-4:] + run.errors[-8:], "checkpoints": run.checkpoints}
 
 
 def run(options):
@@ -81,40 +84,42 @@ def run(options):
         names = [name for name in names if any(word in name for word in options.include)]
     memory = where / f"mpi4py-native.{options.mpi}.{options.ranks}.json"
     natives = json.loads(memory.read_text()) if memory.exists() else {}
+    expected = suites.Expected("mpi4py", options.mpi, options.ranks)
     sums, started, different, checkpoints = collections.Counter(), time.monotonic(), [], 0
     for name in names:
-        words = program(options, tree, name)
         if name not in natives or options.again:
-            natives[name] = suites.native(options.mpi, options.ranks, words, tree / "test", options.limit).record()
+            natives[name] = once(options, tree, name, "native")
             memory.write_text(json.dumps(natives))
-        want = suites.Run.of(natives[name])
-        got = suites.fermata(options.mpi, options.ranks, words, tree / "test", options.limit * 2, None,
-                             options.interval)
-        checkpoints += got.checkpoints
-        ours, theirs = (got.code, *totals(got)), (want.code, *totals(want))
-        sums["files"] += 1
-        sums["tests"] += theirs[1]
-        sums["skipped"] += theirs[2]
-        sums["failed natively"] += theirs[3]
-        same = ours == theirs and failing(got) == failing(want)
-        sums["equal files" if same else "different files"] += 1
-        if same:
-            sums["equal tests"] += theirs[1]
-            if options.verbose:
-                say(f"equal      {name}: {theirs[1]} run, {theirs[2]} skipped, {theirs[3]} failed; "
-                    f"{got.checkpoints} checkpoints")
-            continue
-        different.append(name)
-        say(f"DIFFERENT  {name}: (exit code, run, skipped, failed) {ours}, native {theirs}")
-        for test in sorted(set(failing(got)) ^ set(failing(want)))[:12]:
-            say(f"           {'fails here' if test in failing(got) else 'fails natively'}: {test}")
-        if got.code != want.code or options.verbose:
-            for line in got.notes[-4:] + got.errors[-6:]:
+        want = natives[name]["outcomes"]
+        got = once(options, tree, name, "fermata")
+        checkpoints += got["checkpoints"]
+        unlike = []
+        for test in sorted({*want, *got["outcomes"]}):
+            theirs, _ = want.get(test, ["missing", ""])
+            ours, said = got["outcomes"].get(test, ["missing", ""])
+            if test != "exit code" and theirs != "missing":
+                sums["tests"] += 1
+                sums[f"native {theirs}"] += 1
+            if ours == theirs:
+                sums["same"] += test != "exit code"
+                continue
+            reason = expected.reason(f"{name}: {test}", theirs, ours)
+            sums["listed" if reason else "different"] += test != "exit code"
+            if options.verbose or not reason:
+                say(f"{'listed    ' if reason else 'DIFFERENT '} {name}: {test}: {ours}, native {theirs}; {reason or said}")
+            if not reason:
+                unlike.append(test)
+        if unlike:
+            different.append(name)
+            for line in got["notes"]:
                 say(f"           {line[:200]}")
-    say("\n| " + " | ".join(sums) + " | checkpoints |\n|" + " --- |" * (len(sums) + 1))
-    say("| " + " | ".join(map(str, sums.values())) + f" | {checkpoints} |")
-    say(f"{options.mpi}, {options.ranks} ranks, {time.monotonic() - started:.0f} s; different: "
+        elif options.verbose:
+            say(f"as native  {name}: {len(want) - 1} tests, {got['checkpoints']} checkpoints")
+    say("\n| files | " + " | ".join(sums) + " | checkpoints |\n|" + " --- |" * (len(sums) + 2))
+    say(f"| {len(names)} | " + " | ".join(map(str, sums.values())) + f" | {checkpoints} |")
+    say(f"{options.mpi}, {options.ranks} ranks, {time.monotonic() - started:.0f} s; different and not listed: "
         f"{', '.join(different) or 'none'}")
+    expected.say_unseen(whole=not options.include)
     return 1 if different else 0
 
 
@@ -131,6 +136,7 @@ def main():
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
     options.where = options.where.resolve()
+    options.where.mkdir(parents=True, exist_ok=True)
     if options.command == "build":
         build(options.where)
         return 0
