@@ -811,12 +811,14 @@ static long resident_kb(void) {
 }
 
 static void one_cycle(void) {
-    MPI_Comm comm;
-    MPI_Datatype type;
+    MPI_Comm comm, grid, half;
+    MPI_Datatype type, structure;
     MPI_Op op;
-    MPI_Request request;
+    MPI_Request request, both[3];
     MPI_Info info;
-    int in = 1;
+    MPI_Group group, part;
+    MPI_Errhandler errors;
+    int in = 1, out = 2, got = 0, sum, keyval, ones[2] = {1, 1};
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Type_vector(3, 1, 2, MPI_INT, &type);
     MPI_Type_commit(&type);
@@ -826,6 +828,29 @@ static void one_cycle(void) {
     MPI_Info_set(info, "key", "value");
     MPI_Info_free(&info);
     MPI_Request_free(&request);
+    MPI_Cart_create(comm, 1, (int[1]){size}, (int[1]){1}, 0, &grid);
+    MPI_Comm_split(comm, rank % 2, rank, &half);
+    MPI_Comm_group(comm, &group);
+    MPI_Group_incl(group, 1, (int[1]){0}, &part);
+    MPI_Comm_create_errhandler(handler, &errors);
+    MPI_Comm_set_errhandler(half, errors);
+    MPI_Errhandler_free(&errors);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    MPI_Comm_set_attr(half, keyval, &in);
+    MPI_Comm_free_keyval(&keyval);
+    MPI_Type_create_struct(2, ones, (MPI_Aint[2]){0, 64}, (MPI_Datatype[2]){type, MPI_DOUBLE}, &structure);
+    MPI_Irecv(&got, 1, MPI_INT, left, 5, comm, &both[0]);
+    MPI_Isend(&out, 1, MPI_INT, right, 5, grid, &both[1]);
+    MPI_Irecv(&got, 1, MPI_INT, left, 5, grid, &both[2]);
+    MPI_Send(&out, 1, MPI_INT, right, 5, comm);
+    MPI_Waitall(3, both, MPI_STATUSES_IGNORE);
+    MPI_Iallreduce(&in, &sum, 1, MPI_INT, op, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Type_free(&structure);
+    MPI_Group_free(&part);
+    MPI_Group_free(&group);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&grid);
     MPI_Op_free(&op);
     MPI_Type_free(&type);
     MPI_Comm_free(&comm);
@@ -842,12 +867,13 @@ static void many_cycles(int n) {
     CHECK(more <= allowed);
 }
 
-/* Objects of every kind, made and freed, CYCLES times: nothing grows, before and after the restart. */
+/* Objects of every kind, made and freed, CYCLES times (and AFTER times after the hold): nothing grows, before
+ * and after the restart. */
 static void cycles(void) {
-    int all = getenv("CYCLES") ? atoi(getenv("CYCLES")) : 400;
+    int all = getenv("CYCLES") ? atoi(getenv("CYCLES")) : 120;
     many_cycles(all / 2);
     hold();
-    many_cycles(all / 2);
+    many_cycles(getenv("AFTER") ? atoi(getenv("AFTER")) : all / 2);
 }
 
 static const struct {
