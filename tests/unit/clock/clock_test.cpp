@@ -261,6 +261,63 @@ TEST(Rank, many_communicators_and_their_end) {
         EXPECT_EQ(rig.clock->find(Uid{uid}), uid % 2 ? nullptr : comms[uid - 1]);
 }
 
+TEST(Rank, who_holds_a_lock_goes_on_for_the_one_who_waits_for_it) {
+    // Rank 0 holds a lock and computes, rank 1 waits for it inside the library, rank 2 is about to ask for
+    // one.
+    Rig holder(0, 3), waiter(1, 3), third(2, 3);
+    waiter.clock->enter_access(waiter.slot(), false);
+    Root root(3);
+    root.begin(1, 0);
+    settle(root, {&holder, &waiter, &third}, 1);
+    EXPECT_FALSE(root.declared());
+    // The holder has said that it is safe: no step without news. A new lock would have to wait anyway.
+    EXPECT_FALSE(holder.clock->access_step(holder.slot(), true));
+    EXPECT_FALSE(third.clock->access_step(third.slot(), false));
+    char text[500];
+    std::string_view said(text, waiter.clock->diagnosis(text, sizeof text));
+    EXPECT_NE(said.find("is in a one-sided call"), said.npos) << said;
+
+    settle(root, {&holder, &waiter, &third}, 10'000'000);
+    EXPECT_FALSE(root.declared());
+    EXPECT_TRUE(holder.clock->access_step(holder.slot(), true));
+    EXPECT_FALSE(third.clock->access_step(third.slot(), false));
+    holder.clock->leave_access(holder.slot());
+    settle(root, {&holder, &waiter, &third}, 10'000'001);
+    EXPECT_FALSE(root.declared());  // the waiter has its lock, but is not out of its call yet
+    EXPECT_TRUE(holder.clock->access_step(holder.slot(), true));
+    waiter.clock->leave_access(waiter.slot());
+    settle(root, {&holder, &waiter, &third}, 10'000'002);
+    EXPECT_FALSE(root.declared());  // the holder is in another one
+    holder.clock->leave_access(holder.slot());
+    settle(root, {&holder, &waiter, &third}, 10'000'003);
+    EXPECT_TRUE(root.declared());
+    for (Rig* rig : {&holder, &waiter, &third})
+        for (bool holds : {true, false}) EXPECT_FALSE(rig->clock->access_step(rig->slot(), holds));
+    for (Rig* rig : {&holder, &waiter, &third}) {
+        rig->clock->resume();
+        EXPECT_TRUE(rig->clock->access_step(rig->slot(), false));
+    }
+}
+
+TEST(Rank, who_is_needed_takes_a_lock_on_its_way) {
+    // Rank 0 owes a collective, and wants a lock before it.
+    Rig late(0, 2), early(1, 2);
+    Comm* a0 = late.comm(1, {0, 1});
+    Comm* a1 = early.comm(1, {0, 1});
+    early.clock->enter(*a1, early.slot());
+    Root root(2);
+    root.begin(1, 0);
+    settle(root, {&late, &early}, 1);
+    EXPECT_TRUE(late.clock->access_step(late.slot(), false));
+    late.clock->leave_access(late.slot());
+    late.clock->enter(*a0, late.slot());
+    late.clock->leave(*a0, late.slot());
+    early.clock->leave(*a1, early.slot());
+    EXPECT_FALSE(late.clock->access_step(late.slot(), false));
+    settle(root, {&late, &early}, 2);
+    EXPECT_TRUE(root.declared());
+}
+
 TEST(Tree, settled_rows_stay_below) {
     Rig a(0, 4), b(1, 4);
     Comm* ca = a.comm(5, {0, 1});
