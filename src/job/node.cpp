@@ -103,6 +103,7 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
             return;
         }
         agent.rank = hello->rank;
+        agent.rebuilding = !hello->restarted_from.empty();
         joined_.push_back(*hello);
         return;
     }
@@ -139,6 +140,7 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Resumed>(&message)) {
         if (current(m->epoch)) ++tally_.resumed;
     } else if (auto* m = std::get_if<wire::Restored>(&message)) {
+        agent.rebuilding = false;
         if (m->ok)
             ++tally_.restored;
         else
@@ -279,8 +281,12 @@ void Node::answer_query(bool late) {
     if (!query_end_ || (!late && diagnosed_ < ranks())) return;
     for (auto& agent : agents_) {
         if (agent->rank >= 0 && !agent->answered)
-            diagnosis_ += fmt::format("rank {} on {}: does not answer (pid {})\n", agent->rank, config_.node,
-                                      agent->pid);
+            diagnosis_ += fmt::format(
+                "rank {} on {}: {} (pid {})\n", agent->rank, config_.node,
+                agent->rebuilding
+                    ? "makes its MPI objects again, in a call of the library that waits for others"
+                    : "does not answer",
+                agent->pid);
         if (agent->rank < 0)
             diagnosis_ += fmt::format("{} on {}: is in the library's MPI_Init, or loads its image (pid {})\n",
                                       agent->called >= 0 ? fmt::format("rank {}", agent->called) : "a rank",

@@ -28,8 +28,9 @@ class Node {
         int called = -1;  // what the launcher calls it, until then
         int child = -1;   // of the clock in this epoch
         pid_t pid = 0;
-        Fd process;             // pidfd: ends this process and no other that got its number
-        bool answered = false;  // the question asked last (Tally, Diagnosis)
+        Fd process;               // pidfd: ends this process and no other that got its number
+        bool rebuilding = false;  // restarted, and has not said Restored yet
+        bool answered = false;    // the question asked last (Tally, Diagnosis)
     };
     // Answers of this node's ranks to the newest question, sent up once all have answered.
     struct Tally {
