@@ -23,6 +23,7 @@
 #include "split/memory/memory.h"
 #include "split/process/state.h"
 #include "split/threads/donors.h"
+#include "split/threads/mutexes.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
 
@@ -237,6 +238,18 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     bool follow = prepare_to_follow(before, options, saved.warnings);
     bool refer = follow && base != 0 && has_word(options, fmt::format("base={}", base)) &&
                  generations_of(before.content) < generations_in_a_chain(options);
+    // What of a mapping is as it was in the last image.
+    auto as_before = [&](const split::MapEntry& map) {
+        if (!refer || not_in_a_copy(map, executed)) return std::vector<split::Range>{};
+        return intersection(before.tracker->unchanged(map), before.covered);
+    };
+    std::vector<split::Range> searched;
+    for (const split::MapEntry& map : table.maps) {
+        std::vector<split::Range> same = as_before(map);
+        searched.insert(searched.end(), same.begin(), same.end());
+    }
+    // It writes to the thread table: before anybody asks what of that is unchanged.
+    split::threads::find_held_mutexes(searched);
     std::vector<std::pair<uint64_t, uint64_t>> unchanged;
     std::vector<TextUnit> text = text_units(table);
     std::vector<split::Range> all_text, written;
@@ -248,11 +261,9 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
             bool copied = !not_in_a_copy(map, executed);
             if (copied == first) continue;
             std::vector<split::Range> runs = map.runs;
-            if (refer && copied) {
-                auto same = intersection(runs, intersection(before.tracker->unchanged(map), before.covered));
-                runs = difference(runs, same);
-                for (const split::Range& part : same) unchanged.emplace_back(part.begin, part.end);
-            }
+            std::vector<split::Range> same = intersection(runs, as_before(map));
+            runs = difference(runs, same);
+            for (const split::Range& part : same) unchanged.emplace_back(part.begin, part.end);
             for (const split::Range& run : difference(runs, all_text))
                 writer.run(run.begin, run.pointer(), run.size());
             written.insert(written.end(), runs.begin(), runs.end());

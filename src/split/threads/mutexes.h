@@ -10,10 +10,18 @@
 // the heap), up to a limit.
 #pragma once
 
+#include <vector>
+
+#include "split/address/range.h"
+
 namespace fermata::split::threads {
 
-// Agent, all stopped: fills ThreadTable::held.
-void find_held_mutexes();
+// Agent, all stopped. Before memory is collected: what the search will write to is touched, so that it counts
+// as memory with content.
+void make_room_for_held_mutexes();
+// Fills ThreadTable::held. `unchanged` (address order): memory that nobody has written since the last search,
+// which is believed there.
+void find_held_mutexes(const std::vector<Range>& unchanged);
 // Restart, when every thread has its new id and none has gone on.
 void give_mutexes_to_new_ids();
 

@@ -524,7 +524,7 @@ std::vector<std::string> describe_stopped_threads() {
             saved.policy = 0;
         }
     }
-    find_held_mutexes();
+    make_room_for_held_mutexes();
     return warnings;
 }
 

@@ -16,6 +16,7 @@
 
 #include "agent_fixture.h"
 #include "split/threads/interrupted.h"
+#include "split/threads/mutexes.h"
 #include "split/threads/rseq.h"
 #include "split/threads/xstate.h"
 
@@ -325,6 +326,7 @@ TEST_F(Threads, FindsTheRegistrationsOfThreads) {
     while (phase < 1) sleep_ms(1);
     StopReport report = stop_and_resume([&] {
         EXPECT_TRUE(describe_stopped_threads().empty());
+        find_held_mutexes({});
         ThreadRecord* record = find_record(tid);
         ASSERT_NE(record, nullptr);
         EXPECT_EQ(*reinterpret_cast<int*>(record->upper_fs + static_cast<uint64_t>(table()->tid_offset)),
@@ -440,6 +442,12 @@ TEST_F(Threads, ThreadsContinueInAnotherProcess) {
     ThreadRecord* main_record = own();
     StopReport stopped = stop_and_resume([&] {
         describe_stopped_threads();
+        find_held_mutexes({});
+        // What nobody has written since is believed, as far as it still looks like that.
+        uint32_t held = table()->held_count;
+        EXPECT_GE(held, 4u);
+        find_held_mutexes({{0, uint64_t{1} << 47}});
+        EXPECT_EQ(table()->held_count, held);
         // Not fork(): glibc would forget its other threads in the child.
         child = static_cast<pid_t>(raw::call(SYS_fork));
         if (child != 0) return;
