@@ -202,10 +202,23 @@ bool advance(Request* r, clock::Slot& slot) noexcept {
     }
 }
 
+// A message in the queue has matched no receive, but its synchronous send is complete. In the dynamic sparse
+// data exchange (PETSc and others: Issend to whom one likes, Ibarrier once all sends are complete; meanwhile
+// Iprobe and Recv, then Test of the barrier, in turns) the end of the barrier means that no message is left.
+// So a test of a collective says no while the queue holds messages and has changed since the last one: the
+// program gets to look for each of them. One that looks for none hears the truth from its second test on.
+static bool too_early(CollectiveRecord* collective) noexcept {
+    uint64_t changes = engine.queue.changes();
+    if (__builtin_expect(engine.queue.empty(), 1) || collective->queue_seen == changes) return false;
+    collective->queue_seen = changes;
+    return true;
+}
+
 bool may_tell(Request* r, split::ThreadRecord* record, bool wait) noexcept {
     if (r->what != What::collective || (r->flags & kTold) != 0 || r->comm == nullptr ||
         r->collective == nullptr)
         return true;
+    if (!wait && (r->flags & kInternal) == 0 && too_early(r->collective)) return false;
     auto* on = static_cast<clock::Comm*>(r->comm->clock);
     if (on == nullptr || r->collective->instance == 0) return true;
     clock::Slot& slot = slot_of(record);

@@ -19,6 +19,7 @@ void MessageQueue::push(QueuedMessage* message) noexcept {
         first_ = message;
     last_ = message;
     size_++;
+    changes_++;
 }
 
 QueuedMessage* MessageQueue::find(uint64_t comm, int32_t source, int32_t tag) const noexcept {
@@ -35,6 +36,7 @@ QueuedMessage* MessageQueue::take(uint64_t comm, int32_t source, int32_t tag) no
         if (last_ == m) last_ = before;
         m->next = nullptr;
         size_--;
+        changes_++;
         return m;
     }
     return nullptr;

@@ -33,6 +33,8 @@ class MessageQueue {
     bool empty() const { return first_ == nullptr; }
     // Number of messages that wait.
     uint64_t size() const { return size_; }
+    // Grows with every message that comes or is taken.
+    uint64_t changes() const { return changes_; }
 
     // Takes ownership; `message` comes from make().
     void push(QueuedMessage* message) noexcept;
@@ -55,6 +57,7 @@ class MessageQueue {
     QueuedMessage* first_ = nullptr;
     QueuedMessage* last_ = nullptr;
     uint64_t size_ = 0;
+    uint64_t changes_ = 0;
 };
 
 }  // namespace fermata::front
