@@ -92,7 +92,7 @@ def fermata(mpi, ranks, program, cwd, timeout, env=None, interval=None, preload=
         if interval:
             words += ["--interval", interval, "--keep", "1"]
         if preload:
-            words += ["--", "env", f"LD_PRELOAD={preload}"]
+            env = dict(env or {}, LD_PRELOAD=preload)
         return Run(*execute([*words, "--", *program], cwd, timeout, env))
 
 
