@@ -6,6 +6,7 @@
 // beginning to the last end. One line of JSON per way: seconds of every round, of writing and of reading.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "image/image.h"
+#include "image/shared.h"
 
 using namespace fermata;
 
@@ -115,38 +117,66 @@ int main(int argc, char** argv) {
     fill(reinterpret_cast<double*>(data), size * static_cast<size_t>(ranks) / 8, 1);
     std::vector<std::vector<double>> wrote(ways.size()), read(ways.size());
     std::vector<uint64_t> bytes(ways.size());
-    auto path = [&](int rank) { return fmt::format("{}/store-bench-{}.img", directory, rank); };
+    // (A shared one has its own place, since its name is always the same.)
+    std::string shared_directory = directory + "/shared";
+    ::mkdir(shared_directory.c_str(), 0700);
+    auto path = [&](int rank, bool shared = false) {
+        return shared ? shared_directory + "/" + image::kSharedName
+                      : fmt::format("{}/store-bench-{}.img", directory, rank);
+    };
     for (int round = 0; round < rounds; ++round) {
         for (size_t way = 0; way < ways.size(); ++way) {
             for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
+            ::unlink(path(0, true).c_str());
             ::sync();
+            image::WriteOptions options = image::parse_write_options(ways[way]);
+            options.processors =
+                std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
+            bool shared = way > 0 && options.shared;
+            std::vector<uint64_t> begins;
+            if (shared) {
+                image::SharedFile file(shared_directory);
+                image::Writer one = image::Writer::in_shared(file.path(), {}, options);
+                one.run(0x10000000, data, size);
+                one.prepare();
+                begins =
+                    image::SharedFile::lay_out(std::vector<uint64_t>(static_cast<size_t>(ranks), one.room()));
+                file.finish(0, 0, begins, begins.back() + one.room());
+            }
             wrote[way].push_back(together(ranks, [&](int rank) {
                 const char* mine = data + size * static_cast<size_t>(rank);
                 if (way == 0) return plain_write(path(rank), mine, size);
-                image::WriteOptions options = image::parse_write_options(ways[way]);
-                options.processors =
-                    std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
-                image::Writer writer(path(rank), {}, options);
+                image::Writer writer = shared ? image::Writer::in_shared(path(rank, true), {}, options)
+                                              : image::Writer(path(rank), {}, options);
                 writer.run(0x10000000, mine, size);
-                writer.finish();
+                writer.prepare();
+                if (shared) writer.place(begins[static_cast<size_t>(rank)]);
+                writer.write_first();
+                writer.write_rest();
+                writer.conclude();
             }));
             bytes[way] = 0;
             for (int rank = 0; rank < ranks; ++rank) {
-                Fd fd = open_file(path(rank), O_RDONLY);
-                bytes[way] += static_cast<uint64_t>(::lseek(fd.get(), 0, SEEK_END));
-                forget(path(rank));
+                if (shared && rank > 0) break;
+                struct stat st {};
+                ::stat(path(rank, shared).c_str(), &st);
+                bytes[way] += static_cast<uint64_t>(st.st_blocks) * 512;
+                forget(path(rank, shared));
             }
             read[way].push_back(together(ranks, [&](int rank) {
                 auto* to = static_cast<char*>(
                     ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
                 if (way == 0) return plain_read(path(rank), to, size);
-                image::Reader(path(rank)).load([&](const image::Extent& e) {
-                    return to + (e.address - 0x10000000);
-                });
+                image::Place place{path(rank, shared), {}};
+                if (shared) place.begin = begins[static_cast<size_t>(rank)];
+                image::Reader(place).load(
+                    [&](const image::Extent& e) { return to + (e.address - 0x10000000); });
             }));
         }
     }
     for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
+    ::unlink(path(0, true).c_str());
+    ::rmdir(shared_directory.c_str());
     for (size_t way = 0; way < ways.size(); ++way) {
         std::printf("{\"way\": \"%s\", \"bytes\": %llu, \"write\": [", ways[way].c_str(),
                     static_cast<unsigned long long>(bytes[way]));

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 
-WAYS = {"disk": ["", "compress=lz4", "compress=shuffle-lz4", "compress=auto"], "memory": ["", "compress=shuffle-lz4"]}
+WAYS = {"disk": ["", "layout=shared", "compress=lz4", "compress=shuffle-lz4", "compress=auto"], "memory": ["", "layout=shared", "compress=shuffle-lz4"]}
 
 
 def measure(build, directory, ranks, mib, rounds, ways):
