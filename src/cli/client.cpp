@@ -128,6 +128,14 @@ void print_status(const json& s) {
                 s.value("checkpoints", 0), text("ckpt_dir").c_str());
     std::printf("  running for  %.0f s, supervisor pid %d\n", s.value("seconds", 0.0), s.value("pid", 0));
     if (!text("restored").empty()) std::printf("  restarted    from %s\n", text("restored").c_str());
+    if (text("state") == "finishing") {
+        std::string left;
+        for (const json& rank : s["ranks"])
+            if (left.size() < 200)
+                left += fmt::format(" {} (pid {})", rank.value("rank", 0), rank.value("pid", 0));
+        std::printf("  after MPI_Finalize still there:%s\n",
+                    left.empty() ? " the launcher only" : left.c_str());
+    }
     if (!text("trouble").empty()) std::printf("  trouble      %s\n", text("trouble").c_str());
     if (s["last"].is_object()) std::printf("  last         %s\n", s["last"].value("line", "").c_str());
     if (!text("diagnosis").empty()) std::printf("%s", text("diagnosis").c_str());
