@@ -58,7 +58,12 @@ def ex45(cwd):
 
 
 def factor(cwd):
-    shutil.copy(SCALAPACK / "LU.dat", cwd)
+    """All of Debian's matrices, on grids of two processes: four of MPICH on two processors take minutes, natively too."""
+    lines = (SCALAPACK / "LU.dat").read_text(encoding="ascii").splitlines()
+    sizes, grids = (next(i for i, line in enumerate(lines) if text in line) for text in ("problems sizes", "process grids"))
+    lines[sizes] = "7"
+    lines[grids:grids + 3] = ["2", "1 2", "2 1"]
+    (cwd / "LU.dat").write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
 GRID = "91"
@@ -81,7 +86,7 @@ CASES = {
          "-da_grid_x", GRID, "-da_grid_y", GRID, "-da_grid_z", GRID], r"[Rr]esidual norm", kill=True, prepare=ex45),
     "scalapack": Case(
         "ScaLAPACK's test of LU (xdlu)", "scalapack-mpi-test", [SCALAPACK / "xdlu"], r"PASSED$|FAILED$|tests",
-        drop=r"( +\d+\.\d\d){3}(?= PASSED| FAILED)", ranks=4, kill=True, prepare=factor),
+        drop=r"( +\d+\.\d\d){3}(?= PASSED| FAILED)", kill=True, prepare=factor),
     "netpipe": Case(
         "NetPIPE with its integrity check", "netpipe-openmpi", ["NPopenmpi", "-i", "-I", "-u", "65536", "-o", "np.out"],
         r"Integrity check", drop=r" +\d+ times", on_stderr=True),
