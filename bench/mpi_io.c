@@ -1,7 +1,7 @@
 // One file for all ranks, natively: collective MPI-IO against aligned writes at computed offsets, and a file
-// per rank beside them. `mpi_io DIRECTORY MIB ROUNDS`: each rank writes MIB of floating-point data and reads
-// it again, in turns; rank 0 prints the medians. Written means synced; what is read was dropped from the page
-// cache.
+// per rank beside them. `mpi_io DIRECTORY MIB ROUNDS`: each rank writes MIB (a multiple of 4) of
+// floating-point data and reads it again, in turns; rank 0 prints the medians. Written means synced; what is
+// read was dropped from the page cache.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -16,7 +16,8 @@
 enum { files, direct, collective, ways };
 static const char* const names[ways] = {"file per rank, pwrite", "one file, pwrite at offsets",
                                         "one file, MPI_File_write_at_all"};
-static const size_t kStep = 4 << 20;
+enum { step_mib = 4, most_rounds = 64 };
+static const size_t kStep = (size_t)step_mib << 20;
 static int rank, ranks;
 
 static void must(int good, const char* what) {
@@ -59,18 +60,19 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    must(argc == 4, "mpi_io DIRECTORY MIB ROUNDS");
-    size_t size = (size_t)atoi(argv[2]) << 20;
-    int rounds = atoi(argv[3]);
+    int mib = argc == 4 ? atoi(argv[2]) : 0, rounds = argc == 4 ? atoi(argv[3]) : 0;
+    if (mib < step_mib || mib % step_mib || rounds < 1 || rounds > most_rounds) {
+        fprintf(stderr, "mpi_io DIRECTORY MIB ROUNDS: MIB is a multiple of %d, ROUNDS 1 to %d\n", step_mib,
+                most_rounds);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    size_t size = (size_t)mib << 20;
     char *data = NULL, *back = NULL;
     must(posix_memalign((void**)&data, 4096, size) == 0 && posix_memalign((void**)&back, 4096, size) == 0,
          "memory");
     for (size_t i = 0; i < size / 8; ++i) ((double*)data)[i] = 300 + (double)(i * 2654435761u % 4096) + rank;
-    double* wrote[ways];
-    double* read[ways];
-    for (int way = 0; way < ways; ++way)
-        wrote[way] = malloc(sizeof(double) * 64), read[way] = malloc(sizeof(double) * 64);
-    for (int round = 0; round < rounds && round < 64; ++round)
+    double wrote[ways][most_rounds], read[ways][most_rounds];
+    for (int round = 0; round < rounds; ++round)
         for (int way = 0; way < ways; ++way) {
             char path[4096];
             off_t base = way == files ? 0 : (off_t)size * rank;

@@ -18,10 +18,17 @@ import time
 WAYS = {"disk": ["", "layout=shared", "compress=lz4", "compress=shuffle-lz4", "compress=auto"], "memory": ["", "layout=shared", "compress=shuffle-lz4"]}
 
 
-def measure(build, directory, ranks, mib, rounds, ways):
-    with tempfile.TemporaryDirectory(prefix="store-bench-", dir=directory) as scratch:
-        done = subprocess.run([str(build / "bin" / "store-bench"), scratch, str(ranks), str(mib), str(rounds), *ways],
-                              check=True, capture_output=True, text=True, timeout=900)
+def cases(options):
+    """Where and how large: name in the tables, kind of place, ranks, MiB of each, scratch directory."""
+    for place, directory in (("disk", options.disk), ("memory", options.memory)):
+        for ranks, mib in ((4, 256),) if options.small else ((4, 256), (2, 2048)):
+            with tempfile.TemporaryDirectory(prefix="store-bench-", dir=directory) as scratch:
+                yield f"{place}, {ranks} x {mib} MiB", place, ranks, mib, pathlib.Path(scratch)
+
+
+def measure(options, scratch, ranks, mib, ways):
+    done = subprocess.run([str(options.build / "bin" / "store-bench"), *map(str, (scratch, ranks, mib, options.rounds)), *ways],
+                          check=True, capture_output=True, text=True, timeout=900)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -90,38 +97,34 @@ def mapped(options):
 def forked(options):
     """How long the job stands still while a child writes."""
     print("| where, ranks x size | stands still s | write s | share |\n| --- | --- | --- | --- |")
-    for place, directory in (("disk", options.disk), ("memory", options.memory)):
-        for ranks, mib in ((4, 256),) if options.small else ((4, 256), (2, 2048)):
-            with tempfile.TemporaryDirectory(prefix="store-bench-", dir=directory) as scratch:
-                job = Job(options, scratch, ranks, mib, save="forked")
-                still, write = [], []
-                for _ in range(options.rounds):
-                    phases = job.checkpoint()["phases"]
-                    still.append(sum(phases[name] for name in ("freeze", "drain", "suspend", "resume")))
-                    write.append(phases["save"])
-                    for old in sorted(pathlib.Path(scratch, "ckpt").glob("gen-*"))[:-1]:
-                        shutil.rmtree(old)
-                job.end()
-            a, b = statistics.median(still), statistics.median(write)
-            print(f"| {place}, {ranks} x {mib} MiB | {a:.3f} | {b:.3f} | {100 * a / b:.1f} % |", flush=True)
+    for name, _, ranks, mib, scratch in cases(options):
+        job = Job(options, scratch, ranks, mib, save="forked")
+        still, write = [], []
+        for _ in range(options.rounds):
+            phases = job.checkpoint()["phases"]
+            still.append(sum(phases[phase] for phase in ("freeze", "drain", "suspend", "resume")))
+            write.append(phases["save"])
+            for old in sorted(scratch.glob("ckpt/gen-*"))[:-1]:
+                shutil.rmtree(old)
+        job.end()
+        a, b = statistics.median(still), statistics.median(write)
+        print(f"| {name} | {a:.3f} | {b:.3f} | {100 * a / b:.1f} % |", flush=True)
 
 
 def incremental(options):
     """1 % of all pages written since the last checkpoint, against all of it."""
     print("| where, ranks x size | full s, bytes | 1 % s, bytes | faster |\n| --- | --- | --- | --- |")
-    for place, directory in (("disk", options.disk), ("memory", options.memory)):
-        for ranks, mib in ((4, 256),) if options.small else ((4, 256), (2, 2048)):
-            with tempfile.TemporaryDirectory(prefix="store-bench-", dir=directory) as scratch:
-                job = Job(options, scratch, ranks, mib, dirty=1, save="incremental=split")
-                said = []
-                for _ in range(5):
-                    said.append(job.checkpoint())
-                    time.sleep(2)  # it writes its pages again every second
-                job.end()
-            save = lambda one: one["phases"]["suspend"] + one["phases"]["save"]
-            full, part = save(said[0]), statistics.median(save(one) for one in said[1:])
-            print(f"| {place}, {ranks} x {mib} MiB | {full:.3f}, {said[0]['bytes'] / 1e6:.0f} MB | {part:.4f}, "
-                  f"{said[-1]['bytes'] / 1e6:.1f} MB | {full / part:.0f}x |", flush=True)
+    for name, _, ranks, mib, scratch in cases(options):
+        job = Job(options, scratch, ranks, mib, dirty=1, save="incremental=split")
+        said = []
+        for _ in range(5):
+            said.append(job.checkpoint())
+            time.sleep(2)  # it writes its pages again every second
+        job.end()
+        save = lambda one: one["phases"]["suspend"] + one["phases"]["save"]
+        full, part = save(said[0]), statistics.median(save(one) for one in said[1:])
+        print(f"| {name} | {full:.3f}, {said[0]['bytes'] / 1e6:.0f} MB | {part:.4f}, "
+              f"{said[-1]['bytes'] / 1e6:.1f} MB | {full / part:.0f}x |", flush=True)
 
 
 def svg(rows, path):
@@ -156,18 +159,16 @@ def main():
     bars = []
     print("| where, ranks x size | way | write s | of plain's speed | read s | of plain's speed | bytes |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for place, directory in (("disk", options.disk), ("memory", options.memory)):
-        for ranks, mib in ((4, 256),) if options.small else ((4, 256), (2, 2048)):
-            lines = measure(options.build, directory, ranks, mib, options.rounds, WAYS[place])
-            # The first round only warms up: page tables, the file system's structures.
-            write, read = ({line["way"]: statistics.median(line[key][1:] or line[key]) for line in lines}
-                           for key in ("write", "read"))
-            for line in lines:
-                way, name = line["way"], line["way"] or "image"
-                print(f"| {place}, {ranks} x {mib} MiB | {name} | {write[way]:.3f} | {write['plain'] / write[way]:.2f} | "
-                      f"{read[way]:.3f} | {read['plain'] / read[way]:.2f} | {line['bytes'] / 1e6:.0f} MB |", flush=True)
-                if way != "plain":
-                    bars.append((f"{place} {ranks} x {mib} MiB, {name}, write", write["plain"] / write[way]))
+    for name, place, ranks, mib, scratch in cases(options):
+        lines = measure(options, scratch, ranks, mib, WAYS[place])
+        # The first round only warms up: page tables, the file system's structures.
+        write, read = ({line["way"]: statistics.median(line[key][1:] or line[key]) for line in lines} for key in ("write", "read"))
+        for line in lines:
+            way, shown = line["way"], line["way"] or "image"
+            print(f"| {name} | {shown} | {write[way]:.3f} | {write['plain'] / write[way]:.2f} | "
+                  f"{read[way]:.3f} | {read['plain'] / read[way]:.2f} | {line['bytes'] / 1e6:.0f} MB |", flush=True)
+            if way != "plain":
+                bars.append((f"{name}, {shown}, write", write["plain"] / write[way]))
     if options.plot:
         svg(bars, options.plot)
     for way in jobs.values():

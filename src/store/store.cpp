@@ -134,7 +134,7 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
                 std::string path = info->directory + "/" + image.file;
                 std::error_code error;
                 uint64_t size = fs::file_size(path, error);
-                uint64_t due = info->manifest->shared_bytes ? info->manifest->shared_bytes : image.bytes;
+                uint64_t due = info->manifest->file_bytes(image);
                 if (error)
                     damage = fmt::format("{} is missing", path);
                 else if (size != due)
@@ -213,8 +213,7 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
         std::error_code error;
         std::string path = pending.directory + "/" + image.file;
         uint64_t size = fs::file_size(path, error);
-        if (error || size != (manifest.shared_bytes ? manifest.shared_bytes : image.bytes))
-            fail("{} is missing or incomplete", path);
+        if (error || size != manifest.file_bytes(image)) fail("{} is missing or incomplete", path);
     }
     if (manifest.layout() == Layout::shared) {
         // Ranks of other nodes have synced what they wrote, not the table that was written here.

@@ -49,6 +49,10 @@ struct Manifest {
     std::vector<uint32_t> needs;           // earlier generations whose images these refer to
     uint64_t bytes() const;
     Layout layout() const { return shared_bytes ? Layout::shared : Layout::files; }
+    // Of the file that holds this image, whole.
+    uint64_t file_bytes(const ImageEntry& image) const {
+        return layout() == Layout::shared ? shared_bytes : image.bytes;
+    }
 };
 
 struct GenerationInfo {
