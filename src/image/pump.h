@@ -24,12 +24,13 @@ struct PumpResult {
     std::atomic<uint32_t> next_piece;
     std::atomic<uint32_t> blocks;
     std::atomic<uint64_t> extents;
-    std::atomic<uint64_t> at;       // end of the file so far; a multiple of the page size
-    std::atomic<uint64_t> content;  // bytes of the extents that were written here
-    std::atomic<uint64_t> zeros;    // bytes of zero pages passed over
-    std::atomic<int> direct;        // the file is open with O_DIRECT
-    std::atomic<int> mode;          // of the choice by measuring, see pump.cpp
-    std::atomic<uint64_t> raw;      // bytes of memory that have been dealt with
+    std::atomic<uint64_t> at;        // end of the file so far; a multiple of the page size
+    std::atomic<uint64_t> content;   // bytes of the extents that were written here
+    std::atomic<uint64_t> zeros;     // bytes of zero pages passed over
+    std::atomic<int> direct;         // the file is open with O_DIRECT
+    std::atomic<uint64_t> reserved;  // blocks of a shared file up to here
+    std::atomic<int> mode;           // of the choice by measuring, see pump.cpp
+    std::atomic<uint64_t> raw;       // bytes of memory that have been dealt with
     std::atomic<uint64_t> mode_since_ns, mode_since_raw, plain_speed;
     std::atomic<int> error;  // errno of the first failure, 0 = none
     std::atomic<uint64_t> error_at;
@@ -44,6 +45,7 @@ struct Pump {
     int fd = -1;
     // The part of the file that is ours; offsets below count from its beginning.
     uint64_t base = 0, room = UINT64_MAX;
+    bool shared = false;  // the file has other parts, written by others meanwhile
     Codec codec = Codec::none;
     int level = 1;
     bool measure = false;
@@ -72,6 +74,11 @@ struct Pump {
     bool failed() const noexcept { return result->error.load(std::memory_order_relaxed) != 0; }
     // Writes at `at` of our part, whatever that takes; false after fail().
     bool put(const void* data, uint64_t size, uint64_t at) noexcept;
+    // Of a part of a shared file, whatever was reserved from `end` on; nobody is writing any more.
+    void give_back(uint64_t end) noexcept;
+
+  private:
+    void reserve(uint64_t end) noexcept;
 };
 
 }  // namespace fermata::image

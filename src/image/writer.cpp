@@ -101,6 +101,7 @@ Writer::Writer(std::string path, Fd fd, bool shared, const Identity& identity, c
     pump_->codec = options.codec;
     pump_->level = options.level;
     pump_->measure = options.measure;
+    pump_->shared = shared;
     if (shared) pump_->room = 0;
 }
 
@@ -304,6 +305,7 @@ void Writer::seal() noexcept {
     char page[kPage] = {};
     std::memcpy(page, &header, sizeof header);
     if (!pump_->put(page, sizeof page, 0)) return;
+    if (shared_) pump_->give_back(at);
     if (options_.sync && ::fsync(fd) != 0) return pump_->fail(errno, "bring to storage", 0);
     r.file_size = at;
     r.header = header.checksum;

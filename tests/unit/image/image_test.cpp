@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -392,6 +393,11 @@ TEST_F(ImageTest, OneFileForAllRanks) {
     SharedFile::Table table = SharedFile::read(file.path());
     EXPECT_EQ(table.begins, begins);
     EXPECT_EQ(table.bytes, std::filesystem::file_size(file.path()));
+    struct stat st {};
+    ASSERT_EQ(::stat(file.path().c_str(), &st), 0);
+    EXPECT_LE(static_cast<uint64_t>(st.st_blocks) * 512,
+              summaries[0].bytes + summaries[1].bytes + summaries[2].bytes + (64 << 10))
+        << "room that was reserved and not needed is kept";
     for (uint32_t rank = 0; rank < 3; ++rank) {
         EXPECT_LE(summaries[rank].bytes, lengths[rank]);
         Place place = place_of(directory_, rank);
