@@ -1,6 +1,7 @@
 """What the benchmarks of programs share: a run, and ratios of runs in turns."""
 import os
 import pathlib
+import random
 import statistics
 import subprocess
 
@@ -20,3 +21,11 @@ def once(words, cwd, timeout=600):
 def ratio(times, natives):
     """Median of the ratios of neighbours in time, so that the machine's noise cancels."""
     return statistics.median(time / native for time, native in zip(times, natives))
+
+
+def interval(times, natives, resamples=4000):
+    """Where that median lies with 95 % probability: the bootstrap of the neighbours' ratios."""
+    ratios = [time / native for time, native in zip(times, natives)]
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(resamples))
+    return medians[resamples * 25 // 1000], medians[resamples * 975 // 1000]

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/cpus.h"
 #include "base/error.h"
 #include "job/local_socket.h"
 
@@ -49,6 +50,7 @@ void run_noded(const AgentConfig& config) {
     int err[2];
     if (::pipe2(err, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
     Fd read_end(err[0]), write_end(err[1]);
+    pid_t launcher = ::getppid();
     pid_t pid = ::fork();
     if (pid < 0) fail_errno("cannot start the node daemon {}", config.noded);
     if (pid == 0) {
@@ -59,6 +61,7 @@ void run_noded(const AgentConfig& config) {
         ::dup2(null, 1);
         ::dup2(err[1], 2);
         ::syscall(SYS_close_range, 3u, ~0u, 0u);
+        use_processors_of(launcher);
         const char* argv[] = {config.noded.c_str(), nullptr};
         ::execv(config.noded.c_str(), const_cast<char**>(argv));
         dprintf(2, "cannot run the node daemon %s: %s", config.noded.c_str(), strerror(errno));

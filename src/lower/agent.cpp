@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "base/clock.h"
+#include "base/cpus.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "fermata_table.h"
@@ -72,6 +73,7 @@ Agent& Agent::start(AgentTask task, std::unique_ptr<job::AgentLink> link) {
 
 void Agent::run() {
     threads::enter_agent();
+    use_processors_of(::getppid());  // the threads that write images get this, too
     sem_post(&ready);
     wire::Hello hello = link_->hello(task_.facts.rank, task_.facts.size, task_.facts.library.c_str(),
                                      task_.facts.version.c_str());
