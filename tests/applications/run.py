@@ -22,7 +22,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
 import harness
 from cases import CASES
-from harness import FERMATA, Job, Scratch, check
+from harness import Job, Scratch, check
 
 PATIENCE = 300
 PHASES = ("targets", "converge", "freeze", "drain", "suspend", "save")
@@ -170,8 +170,7 @@ def cost(name, case, base, options):
         times["native"].append(native(case, place.path)[0])
         place = Workplace(case, base / f"fermata-{turn}")
         start = time.monotonic()
-        done = subprocess.run([FERMATA, "run", "-n", str(case.ranks), "--", *map(str, case.program)], cwd=place.path,
-                              capture_output=True, timeout=PATIENCE, check=False)
+        done = harness.call("run", "-n", case.ranks, "--", *case.program, cwd=place.path, timeout=PATIENCE)
         check(done.returncode == 0, f"under Fermata: exit status {done.returncode}: {done.stderr[-1000:]}")
         times["fermata"].append(time.monotonic() - start)
     plain, ours = (statistics.median(times[which]) for which in ("native", "fermata"))

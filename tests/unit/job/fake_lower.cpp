@@ -8,7 +8,8 @@
 //     FAKE_DIE=PHASE:RANK    SIGKILL to itself when it hears of this phase; FAKE_HANG: never answers there
 //     FAKE_REFUSE=RANK, FAKE_SAVE_ERROR=RANK, FAKE_RESTORE_ERROR=RANK, FAKE_FATAL=RANK
 //     FAKE_GARBLE=RANK       its clock messages are none
-//     FAKE_SLOW_INIT=RANK    this rank stays in MPI_Init until the file FAKE_INIT_UNTIL exists
+//     FAKE_SLOW_INIT=RANK    this rank stays in MPI_Init until the file FAKE_HOLD_UNTIL exists;
+//     FAKE_SLOW_REBUILD=RANK so when it makes its objects again, FAKE_LINGER=RANK: after MPI_Finalize
 //     FAKE_LATE=N            messages are on their way for N rounds of the drain
 //
 // Its image holds a number, counted up by each checkpoint; rank 0 prints it at the end.
@@ -55,6 +56,9 @@ struct Rank {
     bool plays(const char* phase) const {
         if (marked("FAKE_DIE", phase)) ::kill(::getpid(), SIGKILL);
         return !marked("FAKE_HANG", phase);
+    }
+    void hold(const char* name) const {
+        while (marked(name, nullptr) && !std::filesystem::exists(env("FAKE_HOLD_UNTIL"))) ::usleep(5000);
     }
     std::string file() const { return image::image_name(static_cast<uint32_t>(rank)); }
 
@@ -140,13 +144,13 @@ struct Rank {
         job::AgentLink::ensure_daemon(config);
         job::AgentLink link(config);
         link.send(wire::Starting{rank});
-        while (marked("FAKE_SLOW_INIT", nullptr) && !std::filesystem::exists(env("FAKE_INIT_UNTIL")))
-            ::usleep(5000);
+        hold("FAKE_SLOW_INIT");
         make_clock();
         restore();
         link.send(link.hello(rank, size, "openmpi", "Fake MPI 1.0"));
         if (!config.restore.empty()) {
             may_go = false;
+            hold("FAKE_SLOW_REBUILD");
             bool good = !marked("FAKE_RESTORE_ERROR", nullptr);
             link.send(wire::Restored{good, good ? "" : fmt::format("rank {}: no memory", rank)});
         }
@@ -179,6 +183,7 @@ struct Rank {
             if (released) {
                 if (rank == 0) std::printf("finished, count %d\n", static_cast<int>(count));
                 std::fflush(stdout);
+                hold("FAKE_LINGER");
                 return std::atoi(env("FAKE_EXIT").c_str());
             }
         }

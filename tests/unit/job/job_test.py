@@ -10,6 +10,7 @@ its own; every wait ends.
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -228,7 +229,7 @@ def timeout_with_diagnosis(p):
 
 def asked_before_the_start(p):
     """A checkpoint waits for a job that starts, at most as long as it may last, and can be cancelled."""
-    slow = {"FAKE_SLOW_INIT": "1", "FAKE_INIT_UNTIL": str(p.path / "go")}
+    slow = {"FAKE_SLOW_INIT": "1", "FAKE_HOLD_UNTIL": str(p.path / "go")}
     job = p.job("-n", 3, FAKE_NODES="2", wait=False, **slow)
     p.until(lambda: len(json.loads(p.call("status", "--job", "job", "--json").stdout or "{}").get("ranks", [])) == 2,
             "two ranks")
@@ -250,9 +251,38 @@ def asked_before_the_start(p):
 
 
 def start_that_hangs(p):
-    done = p.call("run", "-n", 2, "--start-timeout", "1s", "--", "/bin/true", FAKE_SLOW_INIT="1", FAKE_INIT_UNTIL="/no")
+    done = p.call("run", "-n", 2, "--start-timeout", "1s", "--", "/bin/true", FAKE_SLOW_INIT="1", FAKE_HOLD_UNTIL="/no")
     refused(done, "did not start in 1 s", "1 of 2 ranks have not reported: 1", code=1)
     assert "rank 1 on fake0: is in the library's MPI_Init" in done.stderr, done.stderr
+    p.nothing_left()
+
+
+def waits_in_rebuild(p):
+    """A rank that answers nothing while it makes its objects again: `status` says so, and the job goes on."""
+    good_end = p.job("-n", 2)
+    good(p.call("checkpoint", "--stop"))
+    good_end.communicate(timeout=PATIENCE)
+    hold = {"FAKE_SLOW_REBUILD": "1", "FAKE_HOLD_UNTIL": str(p.path / "go")}
+    job = p.job("--restart", wait=False, **hold)
+    p.until(lambda: "rank 1 on fake0: makes its MPI objects again" in p.call("status", "--waits").stdout, "the diagnosis")
+    assert p.state() == "starting", p.state()
+    (p.path / "go").touch()
+    p.until(lambda: p.state() == "running", "the job to run")
+    assert "makes its MPI objects" not in p.call("status", "--waits").stdout
+    out, _ = p.end(job, 0)
+    assert out == "finished, count 1\n", out
+    p.nothing_left()
+
+
+def lingers_after_finalize(p):
+    """`status` names the ranks that are still there; no checkpoint is taken of them."""
+    job = p.job("-n", 3, FAKE_LINGER="1", FAKE_HOLD_UNTIL=str(p.path / "go"))
+    (p.path / "end").touch()
+    p.until(lambda: re.search(r"after MPI_Finalize still there: 1 \(pid \d+\)$", p.call("status").stdout, re.MULTILINE),
+            "the two others to be gone")
+    refused(p.call("checkpoint"), "the job is in MPI_Finalize")
+    (p.path / "go").touch()
+    p.end(job, 0)
     p.nothing_left()
 
 
@@ -442,7 +472,7 @@ def wrong_use(p):
 CASES = {f.__name__: f for f in (
     checkpoint_and_go_on, several_nodes, exit_code, killed_in_converge, killed_in_freeze, killed_in_drain,
     killed_in_save, killed_in_resume, killed_between, refuses, garbled_clock, save_error, timeout_with_diagnosis, asked_before_the_start,
-    start_that_hangs, cancelled,
+    start_that_hangs, waits_in_rebuild, lingers_after_finalize, cancelled,
     stop_and_restart, killed_supervisor_and_restart, node_daemon_dies, two_jobs_one_directory, two_jobs, interval,
     signals, walltime, restarts_by_itself, restore_error, fatal, launcher_fails, damaged_generations, wrong_use)}
 
