@@ -193,6 +193,15 @@ class RankClock {
     const Policy& policy() const { return policy_; }
     // From MPI_Init_thread, if MPI calls of several threads may overlap; before the first of them does.
     void set_thread_multiple(bool on) { thread_multiple_ = on; }
+    // Before this rank's first send in synchronous mode. Whoever sees pending() == false afterwards is in the
+    // snapshot of every later checkpoint.
+    void note_synchronous_sends() {
+        synchronous_.store(1, std::memory_order_release);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    // Has any rank of the job sent in synchronous mode? Meaningful once known(). Then a sender must not see
+    // its message received before the program receives it.
+    bool job_sends_synchronously() const { return job_synchronous_; }
 
     // Slot of the thread with this record index; made at its first use.
     Slot& slot(int index) {
@@ -415,6 +424,7 @@ class RankClock {
     std::atomic<uint32_t> pending_{0};
     Policy policy_;
     bool thread_multiple_ = false;
+    std::atomic<uint32_t> synchronous_{0};
     std::atomic<Slot*> slots_[kMaxSlots] = {};
     Slot* agent_slot_ = nullptr;
 
@@ -435,7 +445,8 @@ class RankClock {
     Epoch closed_ = 0;  // messages of this epoch and older ones are ignored
     uint64_t era_ = 0;  // counts INTENTs, also over restarts (where epochs begin again)
     bool snapped_ = false;
-    bool known_ = false;  // targets have arrived
+    std::atomic<bool> known_{false};  // targets have arrived
+    std::atomic<bool> job_synchronous_{false};
     bool frozen_ = false;
     Version version_ = 0;            // newest applied
     bool reported_ = false;          // SAFE sent ...

@@ -13,7 +13,7 @@ namespace fermata::clock {
 
 // No message is longer; larger tables travel in parts. Fits any frame of the wire.
 inline constexpr size_t kMaxMessage = size_t{32} * 1024;
-inline constexpr uint8_t kMessageVersion = 2;
+inline constexpr uint8_t kMessageVersion = 3;
 // A writer keeps this many bytes for what follows a full table.
 inline constexpr size_t kHeaderBytes = 8;
 inline constexpr size_t kPartBytes = 12;
@@ -34,6 +34,9 @@ enum class Kind : uint8_t {
     revoke = 20,
     safe = 21,
 };
+
+// Bits in the head of a table: of some rank below (report), of some rank of the job (targets).
+inline constexpr uint32_t kSynchronousSends = 1;  // it has sent in synchronous mode
 
 // What one item of a `news` message says.
 enum class News : uint32_t { target = 1, channel = 2, licence = 3, revoke = 4 };

@@ -647,7 +647,7 @@ bool RankClock::inbox(const void* bytes, size_t size, const char** why) {
     switch (h.kind) {
         case Kind::targets: {
             uint32_t last = r.u32(), count = r.u32();
-            r.u32();
+            if ((r.u32() & kSynchronousSends) != 0) job_synchronous_ = true;
             for (uint32_t i = 0; i < count && r.ok(); i++) {
                 Entry e;
                 if (r.entry(&e)) apply(e);
@@ -717,7 +717,7 @@ void RankClock::snapshot() {
     uint32_t count = 0;
     auto begin = [&] {
         w = Writer(scratch_, sizeof scratch_);
-        w.header(Kind::report, epoch_).u32(0).u32(0).u32(0);
+        w.header(Kind::report, epoch_).u32(0).u32(0).u32(synchronous_.load() != 0 ? kSynchronousSends : 0);
         count = 0;
     };
     auto flush = [&](bool last) {
@@ -884,7 +884,7 @@ void RankClock::freeze() {
 
 void RankClock::clear_epoch() {
     pending_.store(0, std::memory_order_release);
-    snapped_ = known_ = frozen_ = reported_ = false;
+    snapped_ = known_ = job_synchronous_ = frozen_ = reported_ = false;
     version_ = reported_version_ = 0;
     for (Comm* c = comms_; c; c = c->next) c->snap = c->target = c->raised = 0;
     channel_targets_.clear();

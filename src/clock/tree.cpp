@@ -25,7 +25,8 @@ void put(Writer& w, Entry e, const std::vector<int32_t>& runs) {
 // A table of entries, in as many messages as it takes.
 class Parts {
   public:
-    Parts(Kind kind, Epoch epoch) : kind_(kind), epoch_(epoch), buffer_(kMaxMessage), w_(nullptr, 0) {
+    Parts(Kind kind, Epoch epoch, uint32_t flags)
+        : kind_(kind), epoch_(epoch), flags_(flags), buffer_(kMaxMessage), w_(nullptr, 0) {
         begin();
     }
     void add(const Entry& e, const std::vector<int32_t>& runs) {
@@ -44,7 +45,7 @@ class Parts {
   private:
     void begin() {
         w_ = Writer(buffer_.data(), buffer_.size());
-        w_.header(kind_, epoch_).u32(0).u32(0).u32(0);
+        w_.header(kind_, epoch_).u32(0).u32(0).u32(flags_);
         count_ = 0;
     }
     void flush(bool last) {
@@ -54,6 +55,7 @@ class Parts {
     }
     Kind kind_;
     Epoch epoch_;
+    uint32_t flags_;
     Bytes buffer_;
     Writer w_;
     uint32_t count_ = 0;
@@ -103,12 +105,13 @@ void Merge::begin(size_t children) {
     rows_.clear();
     done_.assign(children, false);
     missing_ = children;
+    flags_ = 0;
 }
 
 bool Merge::add(size_t child, Reader& r) {
     if (child >= done_.size() || done_[child]) return false;
     uint32_t last = r.u32(), count = r.u32();
-    r.u32();
+    flags_ |= r.u32();
     for (uint32_t i = 0; i < count; i++) {
         Entry e;
         if (!r.entry(&e)) return false;
@@ -204,7 +207,7 @@ bool Node::from_child(size_t child, ByteSpan message) {
 }
 
 void Node::forward_report() {
-    Parts parts(Kind::report, epoch_);
+    Parts parts(Kind::report, epoch_, merge_.flags());
     for (auto& [uid, row] : merge_.rows()) {
         below_.insert(uid);
         if (!row.settled()) put_row(parts, static_cast<Uid>(uid), row);
@@ -289,8 +292,7 @@ bool Node::from_parent(ByteSpan message) {
 // registered below (a communicator in creation), so they go everywhere.
 void Node::forward_targets(Reader& r, Header h) {
     uint32_t last = r.u32(), count = r.u32();
-    r.u32();
-    Parts parts(Kind::targets, h.epoch);
+    Parts parts(Kind::targets, h.epoch, r.u32());
     for (uint32_t i = 0; i < count && r.ok(); i++) {
         Entry e;
         if (!r.entry(&e)) return;
@@ -403,7 +405,7 @@ bool Root::from_child(size_t child, ByteSpan message, uint64_t now_ns) {
 }
 
 void Root::send_targets() {
-    Parts parts(Kind::targets, epoch_);
+    Parts parts(Kind::targets, epoch_, merge_.flags());
     for (auto& [uid, row] : merge_.rows()) {
         if (row.settled() || row.target == 0) continue;  // 0 is what everybody assumes
         raises_.note(static_cast<Uid>(uid), row.target, row.runs);

@@ -47,12 +47,14 @@ class Merge {
     // One part of one child's report. False: not acceptable.
     bool add(size_t child, Reader& r);
     bool complete() const { return missing_ == 0; }
+    uint32_t flags() const { return flags_; }
     std::unordered_map<uint64_t, Row>& rows() { return rows_; }
 
   private:
     std::unordered_map<uint64_t, Row> rows_;
     std::vector<bool> done_;
     size_t missing_ = 0;
+    uint32_t flags_ = 0;
 };
 
 // The newest demand of one rank from another: lets through what asks for more.
@@ -139,6 +141,8 @@ class Root {
     // The safe state is found. The FREEZE message for the ranks is in next_down; drain, save and resume are
     // the job's business, after which end() closes the epoch.
     bool declared() const { return phase_ == Phase::declared; }
+    // Does this job send in synchronous mode? Known from `converge` on.
+    bool synchronous_sends() const { return (merge_.flags() & kSynchronousSends) != 0; }
     // Over: committed, or given up. The job tells the ranks (UpperServices::resume).
     void end() { phase_ = Phase::idle; }
 

@@ -65,6 +65,12 @@ Outcome Root::checkpoint(const Request& request) {
 
         enter("freeze");
         tree_.broadcast(wire::Freeze{epoch_});
+        if (clock_->synchronous_sends()) {
+            // A thread may stand only once its message is taken, and none may be taken before all have
+            // closed.
+            until([&] { return heard_.closed == all; }, end, "every rank to close");
+            tree_.broadcast(wire::Take{epoch_});
+        }
         until([&] { return heard_.frozen == all; }, end, "every thread to stand");
 
         enter("drain");

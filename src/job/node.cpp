@@ -115,6 +115,8 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         if (clock_ && agent.child >= 0 &&
             !clock_->from_child(static_cast<size_t>(agent.child), wire::plain(m->bytes)))
             refuse_clock(fmt::format("rank {}", agent.rank));
+    } else if (auto* m = std::get_if<wire::Closed>(&message)) {
+        if (current(m->epoch)) ++tally_.closed;
     } else if (auto* m = std::get_if<wire::Frozen>(&message)) {
         if (!current(m->epoch)) return;
         ++tally_.frozen;
@@ -163,6 +165,8 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         root_.send(wire::ArrivedFinalize{1});
     } else if (auto* m = std::get_if<wire::Refuse>(&message)) {
         root_.send(wire::Refuse{m->epoch, fmt::format("rank {}: {}", agent.rank, m->why)});
+    } else if (auto* m = std::get_if<wire::Again>(&message)) {
+        root_.send(wire::Again{m->epoch, fmt::format("rank {}: {}", agent.rank, m->why)});
     } else if (auto* m = std::get_if<wire::Warning>(&message)) {
         root_.send(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
@@ -217,7 +221,7 @@ void Node::from_root(const wire::Message& message) {
     } else if (std::get_if<wire::FinalizeReleased>(&message)) {
         ending_ = true;
         broadcast(message);
-    } else if (std::get_if<wire::Go>(&message)) {
+    } else if (std::get_if<wire::Go>(&message) || std::get_if<wire::Take>(&message)) {
         broadcast(message);
     } else if (std::get_if<wire::Kill>(&message)) {
         kill_ranks();
@@ -247,6 +251,10 @@ void Node::send_full_tallies() {
     uint32_t all = ranks();
     if (all == 0) return;
     auto& t = tally_;
+    if (t.closed == all) {
+        root_.send(wire::Closed{t.epoch, t.closed});
+        t.closed = 0;
+    }
     if (t.frozen == all) {
         root_.send(wire::Frozen{t.epoch, t.sent, t.frozen});
         t.frozen = 0, t.sent = 0;

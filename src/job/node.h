@@ -35,7 +35,7 @@ class Node {
     // Answers of this node's ranks to the newest question, sent up once all have answered.
     struct Tally {
         uint32_t epoch = 0, round = 0;
-        uint32_t frozen = 0, drained = 0, captured = 0, resumed = 0, restored = 0;
+        uint32_t closed = 0, frozen = 0, drained = 0, captured = 0, resumed = 0, restored = 0;
         uint64_t sent = 0, received = 0, open = 0;
         std::vector<wire::Saved> saved;
         std::vector<wire::Sized> sized;

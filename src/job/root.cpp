@@ -127,6 +127,10 @@ void Root::take_requests() {
     Request request = requests_.front();
     requests_.pop_front();
     Outcome outcome = checkpoint(request);
+    for (int more = 2; !outcome.ok && heard_.again && more > 0; --more) {
+        spdlog::info("another one at once");
+        outcome = checkpoint(request);
+    }
     answer(request, outcome);
     if (outcome.ok && request.stop) stopped_ = true;
     if (!outcome.ok && request.origin == "signal" && request.stop && !mpiexec_status_)
@@ -369,6 +373,12 @@ void Root::from_node(int node, const wire::Message& message) {
             somebody_gone_ = fmt::format("rank {} (pid {} on {}) is gone", m->rank, m->pid, m->host);
     } else if (auto* m = std::get_if<wire::Refuse>(&message)) {
         if (current(m->epoch) && heard_.refusal.empty()) heard_.refusal = m->why;
+    } else if (auto* m = std::get_if<wire::Again>(&message)) {
+        if (!current(m->epoch) || !heard_.refusal.empty()) return;
+        heard_.refusal = m->why;
+        heard_.again = true;
+    } else if (auto* m = std::get_if<wire::Closed>(&message)) {
+        if (current(m->epoch)) heard_.closed += m->ranks;
     } else if (auto* m = std::get_if<wire::Frozen>(&message)) {
         if (current(m->epoch)) heard_.frozen += m->ranks;
     } else if (auto* m = std::get_if<wire::Drained>(&message)) {

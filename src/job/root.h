@@ -168,7 +168,8 @@ class Root {
     uint32_t committed_ = 0;  // newest generation that this job has committed
     struct {
         std::string refusal;
-        uint32_t frozen = 0, drained = 0, captured = 0, resumed = 0, round = 0;
+        bool again = false;  // it would not be refused a second time
+        uint32_t closed = 0, frozen = 0, drained = 0, captured = 0, resumed = 0, round = 0;
         uint64_t sent = 0, received = 0, open = 0;
         uint64_t suspend_us = 0;
         std::string save_error;

@@ -145,6 +145,8 @@ void Agent::handle(const wire::Message& message) {
         begin(*m);
     } else if (auto* m = std::get_if<wire::Freeze>(&message)) {
         freeze(*m);
+    } else if (auto* m = std::get_if<wire::Take>(&message)) {
+        if (m->epoch == epoch_ && stage_ == Stage::freeze) the_upper()->take();
     } else if (auto* m = std::get_if<wire::Drain>(&message)) {
         drain(*m);
     } else if (auto* m = std::get_if<wire::Save>(&message)) {
@@ -170,6 +172,10 @@ void Agent::tick() {
     if (stage_ == Stage::idle || !the_upper()) return;
     if (stage_ == Stage::converge) the_upper()->poll(monotonic_ns());
     clock_out();
+    if (const char* why = the_upper()->give_up(); why && !gave_up_) {
+        gave_up_ = true;
+        link_->send(wire::Again{epoch_, why});
+    }
     if (stage_ == Stage::freeze) try_freeze();
 }
 
@@ -198,7 +204,7 @@ void Agent::begin(const wire::Begin& m) {
     } else {
         stage_ = Stage::converge;
         epoch_ = m.epoch;
-        frozen_ = false;
+        frozen_ = gave_up_ = false;
         try {
             split::sample_memory_flags();  // now, while the program still runs: it costs 0.1 s per GiB
         } catch (const Error&) {           // then it is done, and reported, when the image is written
@@ -222,6 +228,7 @@ void Agent::freeze(const wire::Freeze& m) {
     if (stage_ != Stage::converge || m.epoch != epoch_) return;
     stage_ = Stage::freeze;
     the_upper()->freeze();
+    link_->send(wire::Closed{epoch_});
     threads::ask_all_to_stop();
     try_freeze();
 }

@@ -67,6 +67,7 @@ class Agent {
     Stage stage_ = Stage::idle;
     uint32_t epoch_ = 0;
     bool frozen_ = false;
+    bool gave_up_ = false;                   // this checkpoint, and said so
     std::optional<CapturedImage> captured_;  // waits for its place in the shared file
     uint64_t save_began_ = 0;
     bool forks_ = false;                     // this checkpoint asked for children that write

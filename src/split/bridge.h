@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 2;
+inline constexpr uint32_t kBridgeVersion = 3;
 
 enum class Half : uint32_t { upper = 0, lower = 1 };
 
@@ -130,6 +130,11 @@ struct UpperServices {
     // Freeze: after this every wrapper that waits, or is entered, offers a stop point and nothing new is
     // handed to MPI. Threads outside MPI are stopped by the agent's signal.
     void (*freeze)() noexcept;
+    // Every rank is frozen: nobody hears of a completion any more. From now on the drain takes all messages,
+    // before only those that no sender draws conclusions from.
+    void (*take)() noexcept;
+    // Must this checkpoint be given up, for a better one right after it? Null, or why.
+    const char* (*give_up)() noexcept;
     // One round of the drain with all threads stopped or captive in a lower-half send: pull every message of
     // every live communicator, test all sends and collectives.
     void (*drain)(DrainReport* report) noexcept;

@@ -55,9 +55,19 @@ struct Begin {
     }
 };
 
-// The safe state is declared: stop all threads, then answer Frozen.
+// The safe state is declared: answer Closed at once, stop all threads, then answer Frozen.
 struct Freeze {
     static constexpr uint16_t kType = 17;
+    uint32_t epoch = 0;
+    template <class F>
+    void each(F&& f) {
+        f(epoch);
+    }
+};
+
+// Every rank has closed: messages may be taken for good, also from threads that cannot stand before that.
+struct Take {
+    static constexpr uint16_t kType = 29;
     uint32_t epoch = 0;
     template <class F>
     void each(F&& f) {
@@ -209,6 +219,28 @@ struct Refuse {
     template <class F>
     void each(F&& f) {
         f(epoch, why);
+    }
+};
+
+// This rank cannot be checkpointed now, but could at once if another checkpoint began.
+struct Again {
+    static constexpr uint16_t kType = 81;
+    uint32_t epoch = 0;
+    std::string why;
+    template <class F>
+    void each(F&& f) {
+        f(epoch, why);
+    }
+};
+
+// No thread hears of a completion any more. `ranks` as in Frozen.
+struct Closed {
+    static constexpr uint16_t kType = 80;
+    uint32_t epoch = 0;
+    uint32_t ranks = 1;
+    template <class F>
+    void each(F&& f) {
+        f(epoch, ranks);
     }
 };
 
@@ -404,7 +436,7 @@ struct RankGone {
 using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go,
                              Kill, Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList,
                              Resumed, ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined,
-                             RankGone, Placed, PlacedList, Sized, SizedList>;
+                             RankGone, Placed, PlacedList, Sized, SizedList, Take, Closed, Again>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

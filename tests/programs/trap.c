@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "held.h"
+#include "synchronous.h"
 
 enum { TAG = 7, MANY_OPS = 200 };
 static int rank, size, right, left;
@@ -927,6 +928,10 @@ static const struct {
     {"needed_before_collective", needed_before_collective},
     {"pending_collectives", pending_collectives},
     {"sparse_exchange", sparse_exchange},
+    {"synchronous", synchronous},
+    {"sparse_wait", sparse_wait},
+    {"blocked_ssend", blocked_ssend},
+    {"first_ssend", first_ssend},
     {"half_told_collective", half_told_collective},
     {"dup_of_world", dup_of_world},
     {"topology", topology},

@@ -10,7 +10,7 @@ import harness
 from harness import PROGRAMS, Job, Scratch, check
 
 # Where the program cannot go on before a file appears *during* the checkpoint: see trap.c.
-LATE = {"large_captive_send"}
+LATE = {"large_captive_send", "blocked_ssend", "first_ssend"}
 
 
 def run(case, built_for):

@@ -27,9 +27,10 @@ enum UserWord : int {
 enum Mode : uint32_t {
     kFast = 0,     // on a fast path: posts and tests without the engine's lock, others keep off
     kCareful = 1,  // on a slow path: every call into the lower half is made under the engine's lock
-    kCaptive =
-        2,  // in a lower-half call that touches neither requests nor matching: a blocking send, a collective
+    kCaptive = 2,  // in a lower-half call that touches neither requests nor matching: a collective
+    kSending = 3,  // likewise: a blocking send
 };
+inline bool captive(uint32_t mode) noexcept { return mode == kCaptive || mode == kSending; }
 
 // Around application code that the lower half has called (a reduction).
 class LowerFramesBelow {

@@ -11,11 +11,14 @@
 #include "front/core/sys.h"
 #include "front/objects/objects.h"
 #include "front/p2p/engine.h"
+#include "front/p2p/synchronous.h"
 #include "front/posix/nobody.h"
 
 namespace fermata::front {
 
 Front front;
+
+void add_watch(Watch bits) noexcept { __atomic_fetch_or(&front.watch, bits, __ATOMIC_SEQ_CST); }
 
 void set_slow(uint32_t bits) noexcept {
     __atomic_fetch_or(&front.slow, bits, __ATOMIC_SEQ_CST);
@@ -70,6 +73,13 @@ void service_poll(uint64_t now) noexcept {
     front.clock->poll(now);
     follow_clock();
     note_outside(now);
+    ask_for_captives(now);
+}
+
+const char* service_give_up() noexcept {
+    return synchronous_waits()
+               ? "the first synchronous send of the job came while its messages were being taken"
+               : nullptr;
 }
 
 void service_freeze() noexcept {
@@ -78,9 +88,15 @@ void service_freeze() noexcept {
     arm();
 }
 
+void service_take() noexcept { engine.take = 1; }
+
 void service_drain(split::DrainReport* report) noexcept { engine_drain(report); }
 
-int service_before_save() noexcept { return objects_before_save(); }
+int service_before_save() noexcept {
+    int rc = synchronous_settle();
+    int objects_rc = objects_before_save();
+    return rc != 0 ? rc : objects_rc;
+}
 
 void use_bridge() noexcept {
     front.table = bridge()->mpi;
@@ -93,6 +109,7 @@ int service_rebuild(char* error, size_t size) noexcept {
     use_bridge();
     front.restarts++;
     engine.armed = 0;
+    engine.take = 0;
     // Also when this rank has not called MPI_Init yet: others may have, and rebuilding is collective over all
     // ranks.
     int rc = objects_rebuild(error, size);
@@ -106,9 +123,11 @@ void service_resume(int restarted) noexcept {
     else
         front.clock->resume();
     engine.armed = 0;
+    engine.take = 0;
     {
         SpinGuard guard(engine.lock);
         queue_changed();
+        synchronous_given_up();
     }
     clear_slow(kPending | kFrozen);
 }
@@ -169,7 +188,7 @@ size_t service_diagnosis(char* text, size_t size) noexcept {
             at = append(text, at, size, ", peer rank ");
             at = append(text, at, size, int64_t{peer});
         }
-        at = append(text, at, size, r->user[kMode] == kCaptive ? " (in the library)\n" : "\n");
+        at = append(text, at, size, captive(r->user[kMode]) ? " (in the library)\n" : "\n");
     }
     if (front.clock != nullptr) at += front.clock->diagnosis(text + at, size - at);
     return at;
@@ -208,6 +227,8 @@ fermata::split::UpperServices fermata_upper = {
     .outbox = service_outbox,
     .poll = service_poll,
     .freeze = service_freeze,
+    .take = service_take,
+    .give_up = service_give_up,
     .drain = service_drain,
     .before_save = service_before_save,
     .rebuild = service_rebuild,

@@ -20,6 +20,13 @@ enum Slow : uint32_t {
     kPending = 1,  // a checkpoint is on its way: between INTENT and resume
     kFrozen = 2,   // nothing new may be handed to MPI: wrappers go to a stop point
     kQueued = 4,   // pulled messages wait in the queue
+    kOwed = 8,     // synchronous sends wait for a receipt: see p2p/synchronous.h
+};
+
+// Bits of Front::watch.
+enum Watch : uint32_t {
+    kThreads = 1,   // as `threads`: labels for the collective clock
+    kChannels = 2,  // the program has sent in synchronous mode: messages that follow are counted
 };
 
 enum class Life : uint32_t { before = 0, running = 1, finalized = 2 };
@@ -29,6 +36,7 @@ struct Front {
     alignas(64) volatile uint32_t slow;  // Slow bits
     volatile uint32_t attention;         // 1 while kPending or kFrozen: `stop` word of the lower spin loops
     uint32_t threads;                    // 1: the application runs MPI_THREAD_MULTIPLE: pools lock
+    volatile uint32_t watch;             // Watch bits: what else a send has to be noted for
     Life life;
     const mpi::Table* table;  // == bridge->mpi
     clock::RankClock* clock;
@@ -42,6 +50,7 @@ struct Front {
 
 extern Front front;
 
+void add_watch(Watch bits) noexcept;
 // Sets or clears bits of Front::slow (agent and threads may race: atomic) and keeps `attention` in step.
 void set_slow(uint32_t bits) noexcept;
 void clear_slow(uint32_t bits) noexcept;

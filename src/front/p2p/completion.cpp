@@ -70,7 +70,7 @@ void before_test(Call& call) noexcept {
 // counting.
 __attribute__((always_inline)) inline bool plain(const Request* r) noexcept {
     return (r->what == What::send || r->what == What::recv) && r->state == State::active && r->real != 0 &&
-           r->flags == 0 && r->mode != kBuffered;
+           r->flags == 0 && r->mode < kSynchronous;
 }
 
 // Its end, told at once. `status` may be null for what status_unneeded() says.
@@ -303,7 +303,7 @@ bool wait_any_fast(Call& call, int count, Request** items, int* index) noexcept 
     int rc = LOWER(WaitAnySpin)(count, reals.data(), index, &status, &front.attention, &done);
     if (done == 0 || *index < 0 || *index >= count) return false;
     note_complete(items[*index], status, rc, slot_of(call.record()));
-    return true;
+    return items[*index]->state == State::complete;
 }
 
 int wait_any(Call& call, int count, Request** items) noexcept {
@@ -539,7 +539,9 @@ int fm_Cancel(mpi::Request* request) {
     int rc = 0;
     {
         SlowGuard guard(call.record());
-        if (r->real != 0) {
+        if ((r->flags & (kTaken | kUnread)) != 0) {
+            forget_receipt(r);
+        } else if (r->real != 0 && (r->flags & kCounted) == 0) {  // what is matched is not cancelled
             r->flags |= kCancelled;
             rc = LOWER(Cancel)(reinterpret_cast<RealRequest*>(&r->real));
         }

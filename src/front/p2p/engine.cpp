@@ -53,7 +53,7 @@ bool others_quiet(const split::ThreadRecord* self) noexcept {
         uint32_t mode = r->user[kMode];
         if (mode == kCareful) continue;
         // Two threads inside the library at once needs a library that allows it.
-        if (mode == kCaptive && front.library_level >= mpi::FM_THREAD_MULTIPLE) continue;
+        if (captive(mode) && front.library_level >= mpi::FM_THREAD_MULTIPLE) continue;
         return false;
     }
     return true;
@@ -62,7 +62,19 @@ bool others_quiet(const split::ThreadRecord* self) noexcept {
 // ---- pulling
 // -----------------------------------------------------------------------------------------------------
 
+void fetch(QueuedMessage* m) noexcept {
+    MessageQueue::allocate(m);
+    auto real = static_cast<mpi::RealMessage>(m->message);
+    mpi::RealRequest request{};
+    if (LOWER(Imrecv)(m->data, m->bytes, real_byte(), &real, &request) != 0)
+        fatal_line("fermata: cannot receive a message for the checkpoint: MPI_Imrecv failed");
+    m->real = static_cast<uint64_t>(request);
+    m->held = false;
+    arrived(m);
+}
+
 bool arrived(QueuedMessage* message) noexcept {
+    if (message->held) return false;
     if (message->real == 0) return true;
     int flag = 0;
     LOWER(Test)(reinterpret_cast<mpi::RealRequest*>(&message->real), &flag, nullptr);
@@ -80,19 +92,22 @@ void pull_comm(CommObject* comm, clock::Slot& slot) noexcept {
         mpi::Status status{};
         if (LOWER(PullOne)(real_of(comm), &found, &real, &status) != 0 || found == 0) return;
         QueuedMessage* m = MessageQueue::make(comm->uid, status.source, status.tag, status.count);
-        mpi::RealRequest request{};
-        if (LOWER(Imrecv)(m->data, m->bytes, real_byte(), &real, &request) != 0)
-            fatal_line("fermata: cannot receive a message for the checkpoint: MPI_Imrecv failed");
-        m->real = static_cast<uint64_t>(request);
+        m->message = static_cast<uint64_t>(real);
+        m->held = true;
         count_received(slot, comm->world_of(status.source));
-        arrived(m);
+        if (may_take()) fetch(m);
         engine.queue.push(m);
     }
 }
 
 // Engine's lock held, others quiet.
 void pull_all(clock::Slot& slot) noexcept {
-    engine.queue.for_each([](QueuedMessage* m) { arrived(m); });
+    engine.queue.for_each([](QueuedMessage* m) {
+        if (m->held && may_take())
+            fetch(m);
+        else
+            arrived(m);
+    });
     pull_comm(&comm_world, slot);
     pull_comm(&comm_self, slot);
     for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next) pull_comm(comm, slot);
@@ -128,13 +143,26 @@ int start_recv_slowly(Request* r, clock::Slot& slot) noexcept {
     r->matched = nullptr;
     Careful careful(split::this_thread());
     SpinGuard guard(engine.lock);
+    r->flags &= static_cast<uint8_t>(~kCounted);
     QueuedMessage* m = r->comm != nullptr
-                           ? engine.queue.take(r->comm->uid, match_source(r->peer), match_tag(r->tag))
+                           ? engine.queue.find(r->comm->uid, match_source(r->peer), match_tag(r->tag))
                            : nullptr;
     if (m == nullptr)
         return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
                             real_request(r));
+    if (m->held) {
+        // The lower half has matched it: the rest is an ordinary receive.
+        auto real = static_cast<mpi::RealMessage>(m->message);
+        int rc = LOWER(Imrecv)(r->buf, r->count, real_of(r->type), &real, real_request(r));
+        if (rc != 0) return rc;
+        r->flags |= kCounted;
+        MessageQueue::destroy(engine.queue.take(m->comm, m->source, m->tag));
+        queue_changed();
+        return 0;
+    }
+    engine.queue.take(m->comm, m->source, m->tag);
     queue_changed();
+    send_receipt(m, r->comm->world_of(m->source));
     r->matched = m;
     advance(r, slot);
     return 0;
@@ -149,8 +177,13 @@ void note_complete(Request* r, const mpi::Status& status, int error, clock::Slot
             count_received(slot,
                            r->world >= 0 || r->comm == nullptr ? r->world : r->comm->world_of(status.source));
     } else if (r->what == What::send) {
-        if (__builtin_expect((r->flags & kCancelled) != 0 && status.cancelled != 0, 0))
-            uncount_sent(slot, r->world);
+        if (__builtin_expect((r->flags & kCancelled) != 0 && status.cancelled != 0, 0)) {
+            uncount_sent(slot, r->world, r->comm, r->tag);
+        } else if (__builtin_expect(r->mode == kSynchronous && (front.slow & kFrozen) != 0, 0)) {
+            // All are frozen, or will be before anything is taken: nobody hears of it before it is settled.
+            r->flags |= kTaken;
+            return;
+        }
         if (__builtin_expect(r->mode == kBuffered, 0)) buffered_done(r);
     } else if (r->what == What::collective && __builtin_expect(r->collective->done != nullptr, 0)) {
         r->collective->done(r->collective);
@@ -173,6 +206,8 @@ bool advance(Request* r, clock::Slot& slot) noexcept {
             }
             [[fallthrough]];
         case What::send:
+            if (__builtin_expect((r->flags & (kTaken | kUnread)) != 0, 0)) return read_by_now(r);
+            [[fallthrough]];
         case What::collective:
         case What::partitioned_send:
         case What::foreign: {
@@ -182,7 +217,7 @@ bool advance(Request* r, clock::Slot& slot) noexcept {
             int rc = LOWER(Test)(real_request(r), &flag, &status);
             if (flag == 0 && rc == 0) return false;
             note_complete(r, status, rc, slot);
-            return true;
+            return r->state == State::complete;
         }
         case What::generalized:
             if (r->generalized->done == 0) return false;
@@ -202,23 +237,10 @@ bool advance(Request* r, clock::Slot& slot) noexcept {
     }
 }
 
-// A message in the queue has matched no receive, but its synchronous send is complete. In the dynamic sparse
-// data exchange (PETSc and others: Issend to whom one likes, Ibarrier once all sends are complete; meanwhile
-// Iprobe and Recv, then Test of the barrier, in turns) the end of the barrier means that no message is left.
-// So a test of a collective says no while the queue holds messages and has changed since the last one: the
-// program gets to look for each of them. One that looks for none hears the truth from its second test on.
-static bool too_early(CollectiveRecord* collective) noexcept {
-    uint64_t changes = engine.queue.changes();
-    if (__builtin_expect(engine.queue.empty(), 1) || collective->queue_seen == changes) return false;
-    collective->queue_seen = changes;
-    return true;
-}
-
 bool may_tell(Request* r, split::ThreadRecord* record, bool wait) noexcept {
     if (r->what != What::collective || (r->flags & kTold) != 0 || r->comm == nullptr ||
         r->collective == nullptr)
         return true;
-    if (!wait && (r->flags & kInternal) == 0 && too_early(r->collective)) return false;
     auto* on = static_cast<clock::Comm*>(r->comm->clock);
     if (on == nullptr || r->collective->instance == 0) return true;
     clock::Slot& slot = slot_of(record);
@@ -254,8 +276,9 @@ int consume_other(Request* r, mpi::Request* handle, mpi::Status* status) noexcep
     }
     if (status != nullptr) status->error = error;
     if (__builtin_expect((r->flags & kPersistent) != 0, 0)) {
+        if (r->what == What::send && r->mode == kSynchronous) channel_close(r);
         r->state = State::inactive;
-        r->flags &= static_cast<uint8_t>(~(kTold | kCancelled));
+        r->flags &= static_cast<uint8_t>(~(kTold | kCancelled | kCounted));
         r->error = 0;
         return error;
     }
@@ -346,7 +369,10 @@ void Waiter::say_needs(const Needs& needs, clock::Slot& slot) noexcept {
     }
     auto say = [&](Request* r) {
         if (r->state != State::active) return;
-        if (r->what == What::recv && r->matched == nullptr) {
+        if (r->what == What::send || r->what == What::partitioned_send) {
+            // Its receiver holds the message and must get on; nobody can say how far.
+            any |= front.clock->job_sends_synchronously();
+        } else if (r->what == What::recv && r->matched == nullptr && (r->flags & kCounted) == 0) {
             if (r->world >= 0)
                 front.clock->need_message(slot, r->world, label_of(r->comm, r->tag));
             else
@@ -360,7 +386,9 @@ void Waiter::say_needs(const Needs& needs, clock::Slot& slot) noexcept {
         Request* r = needs.requests[i];
         if (r == nullptr) continue;
         if (r->what == What::sendrecv) {
-            if (r->state == State::active) say(r->pair->recv);
+            if (r->state != State::active) continue;
+            say(r->pair->recv);
+            say(r->pair->send);
         } else {
             say(r);
         }
@@ -397,6 +425,27 @@ void Waiter::turn(const Needs& needs) noexcept {
         sleep_ns(kNapNs);
 }
 
+void ask_for_captives(uint64_t now_ns) noexcept {
+    if (!pending_checkpoint() || (front.slow & kFrozen) != 0 || !front.clock->known() || may_take()) return;
+    for (int32_t i = 0; i < record_end; i++) {
+        split::ThreadRecord* record = records[i];
+        if (record == nullptr || record->in_mpi == 0 || record->user[kMode] != kSending) continue;
+        clock::Slot& slot = slot_of(record);
+        if (front.clock->polling(slot, now_ns)) front.clock->need_anything(slot, slot.poll_site);
+    }
+}
+
+void count_watched(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept {
+    if (front.threads != 0) slot.labelled(world, label_of(comm, tag));
+    if ((front.watch & kChannels) != 0) channel_count(world, comm, tag, 1);
+}
+
+void uncount_sent(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept {
+    if (static_cast<uint32_t>(world) >= static_cast<uint32_t>(front.world_size)) return;
+    __atomic_fetch_sub(&slot.sent[world], 1, __ATOMIC_RELAXED);
+    if ((front.watch & kChannels) != 0) channel_count(world, comm, tag, -1);
+}
+
 void poll_failed(Call& call, Request* const* requests, int count) noexcept {
     if (!pending_checkpoint()) return;
     split::ThreadRecord* record = call.record();
@@ -430,7 +479,7 @@ void wait_complete(Call& call, Request* r, Request* const* all, int count) noexc
         int rc = LOWER(WaitSpin)(1, real_request(r), &status, &front.attention, &next);
         if (__builtin_expect(next == 1, 1)) {
             note_complete(r, status, rc, slot_of(record));
-            if (__builtin_expect(may_tell(r, record, true), 1)) return;
+            if (__builtin_expect(r->state == State::complete && may_tell(r, record, true), 1)) return;
         }
     }
     Waiter waiter(call);
@@ -464,6 +513,7 @@ void wait_complete(Call& call, Request* r, Request* const* all, int count) noexc
 void engine_drain(split::DrainReport* report) noexcept {
     clock::Slot& slot = front.clock->agent_slot();
     uint64_t open = 0;
+    ReceiptTotals receipts{};
     if (!others_quiet(nullptr)) {
         open = 1;  // the round did not happen
     } else {
@@ -488,13 +538,16 @@ void engine_drain(split::DrainReport* report) noexcept {
             // their way.
             if (!advance(r, slot) && (r->what != What::recv || (r->flags & kCounted) != 0)) open++;
         });
-        engine.queue.for_each([&](QueuedMessage* m) { open += m->real != 0; });
-        open += drain_messages();
+        engine.queue.for_each([&](QueuedMessage* m) { open += m->real != 0 || m->held; });
+        if (may_take()) open += drain_messages();
+        ReceiptTotals own = drain_receipts();
+        receipts = own;
+        open += own.open;
         reap_orphans(slot);
     }
     clock::Totals totals = front.clock->totals();
-    report->sent = totals.sent;
-    report->received = totals.received;
+    report->sent = totals.sent + receipts.sent;
+    report->received = totals.received + receipts.received;
     report->open = open;
 }
 

@@ -16,6 +16,7 @@
 #include "front/core/lower.h"
 #include "front/p2p/p2p.h"
 #include "front/p2p/request.h"
+#include "front/p2p/synchronous.h"
 
 namespace fermata::front {
 
@@ -23,6 +24,7 @@ struct Engine {
     SpinLock lock;  // makes the slow path's calls into the lower half, guards queue and orphans
     MessageQueue queue;
     volatile uint32_t armed;  // the fence after setting `slow` is done: pulling is allowed
+    volatile uint32_t take;   // all ranks are frozen: messages may be taken for good
     uint64_t posts;           // order of posting receives
     Request* orphans;         // freed while active
     uint64_t self_comm;       // private duplicate of MPI_COMM_SELF for deliveries; 0 = not made yet
@@ -57,17 +59,16 @@ inline clock::Labels label_of(const CommObject* comm, int tag) noexcept {
     if (tag == mpi::FM_ANY_TAG || comm->clock == nullptr) return clock::kAnyLabel;
     return clock::label_of(static_cast<const clock::Comm*>(comm->clock)->uid, tag);
 }
+// The rest of counting a message, for programs that need more than its number.
+void count_watched(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept;
 inline void count_sent(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept {
     if (static_cast<uint32_t>(world) >= static_cast<uint32_t>(front.world_size)) return;
     slot.sent_to(world);
-    if (__builtin_expect(front.threads != 0, 0)) slot.labelled(world, label_of(comm, tag));
+    if (__builtin_expect(front.watch != 0, 0)) count_watched(slot, world, comm, tag);
 }
 // A send that MPI refused or that was cancelled never became a message. Modulo 2^64 it does not matter whose
 // slot it was counted in.
-inline void uncount_sent(clock::Slot& slot, int32_t world) noexcept {
-    if (static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size))
-        __atomic_fetch_sub(&slot.sent[world], 1, __ATOMIC_RELAXED);
-}
+void uncount_sent(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept;
 
 inline int32_t match_source(int source) noexcept { return source == mpi::FM_ANY_SOURCE ? kAny : source; }
 inline int32_t match_tag(int tag) noexcept { return tag == mpi::FM_ANY_TAG ? kAny : tag; }
@@ -132,6 +133,7 @@ __attribute__((always_inline)) inline int start_send(Request* r, clock::Slot& sl
     int rc;
     switch (r->mode) {
         case kSynchronous:
+            channel_open(r);
             rc = LOWER(Issend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
                                real_request(r));
             break;
@@ -141,7 +143,10 @@ __attribute__((always_inline)) inline int start_send(Request* r, clock::Slot& sl
             rc = LOWER(Isend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
                               real_request(r));
     }
-    if (__builtin_expect(rc != 0, 0)) uncount_sent(slot, r->world);
+    if (__builtin_expect(rc != 0, 0)) {
+        if (r->mode == kSynchronous) channel_close(r);
+        uncount_sent(slot, r->world, r->comm, r->tag);
+    }
     return rc;
 }
 // Posts a receive, or takes its message from the queue. On the slow path (engine.lock taken inside).
@@ -183,6 +188,12 @@ __attribute__((always_inline)) inline int consume(Request* r, mpi::Request* hand
 
 // Delivers a pulled message into a user's buffer through the real datatype engine. Engine's lock held.
 int deliver(QueuedMessage* message, void* buf, int64_t count, TypeObject* type, mpi::Status* status) noexcept;
+// May messages be taken from the lower half for good, which completes their senders' synchronous sends?
+inline bool may_take() noexcept {
+    return engine.take != 0 || (front.clock->known() && !front.clock->job_sends_synchronously());
+}
+// Asks for the bytes of a held message. Engine's lock held.
+void fetch(QueuedMessage* message) noexcept;
 // Does the pulled message have all its bytes? Tests once; engine's lock held.
 bool arrived(QueuedMessage* message) noexcept;
 void queue_changed() noexcept;  // keeps kQueued in step; engine's lock held
@@ -222,6 +233,9 @@ class Waiter {
     clock::WaitSite site_;
     uint32_t turns_ = 0;
 };
+
+// Agent: threads inside a blocking send of the library cannot say themselves that they need their receiver.
+void ask_for_captives(uint64_t now_ns) noexcept;
 
 // A Test or Probe that has to answer "no" while a checkpoint is pending: gives the protocol its turn.
 void poll_failed(Call& call, Request* const* requests = nullptr, int count = 0) noexcept;

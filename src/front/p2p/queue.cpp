@@ -19,7 +19,6 @@ void MessageQueue::push(QueuedMessage* message) noexcept {
         first_ = message;
     last_ = message;
     size_++;
-    changes_++;
 }
 
 QueuedMessage* MessageQueue::find(uint64_t comm, int32_t source, int32_t tag) const noexcept {
@@ -36,7 +35,6 @@ QueuedMessage* MessageQueue::take(uint64_t comm, int32_t source, int32_t tag) no
         if (last_ == m) last_ = before;
         m->next = nullptr;
         size_--;
-        changes_++;
         return m;
     }
     return nullptr;
@@ -57,8 +55,11 @@ QueuedMessage* MessageQueue::make(uint64_t comm, int32_t source, int32_t tag, in
     m->source = source;
     m->tag = tag;
     m->bytes = bytes;
-    if (bytes > 0) m->data = static_cast<char*>(fm_alloc(static_cast<size_t>(bytes)));
     return m;
+}
+
+void MessageQueue::allocate(QueuedMessage* m) noexcept {
+    if (m->bytes > 0) m->data = static_cast<char*>(fm_alloc(static_cast<size_t>(m->bytes)));
 }
 
 void MessageQueue::destroy(QueuedMessage* message) noexcept {

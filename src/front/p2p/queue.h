@@ -5,7 +5,8 @@
 // posted receive, and it is older than anything the lower half may still deliver on its channel; so every
 // receive and probe looks here first, in the order of arrival, and MPI's order is kept. Entries hold
 // envelope, bytes as packed, and nothing of the lower half except, while the bytes still arrive, the request
-// that brings them.
+// that brings them. An entry that is only *held* has not even been asked for its bytes: its sender does not
+// see it received (synchronous.h).
 //
 // The queue takes no lock: callers hold the match lock (see engine.h).
 #pragma once
@@ -17,15 +18,23 @@ namespace fermata::front {
 inline constexpr int32_t kAny =
     INT32_MIN;  // internal wildcard for source or tag, whatever the ABI's value is
 
+// What the sender of a synchronous message waits for; serial 0: nothing.
+struct Receipt {
+    uint32_t request;  // handle there
+    uint32_t serial;
+};
+
 struct QueuedMessage {
     QueuedMessage* next;
     uint64_t comm;   // virtual communicator, as the key of the match
     int32_t source;  // rank in the communicator (its remote group for inter-communicators)
     int32_t tag;
     int64_t bytes;     // length of `data`
-    char* data;        // fm heap; null when bytes == 0
-    uint64_t real;     // request that still brings the bytes; 0 = all here
-    uint64_t refresh;  // for the owner's use
+    char* data;        // fm heap; null when bytes == 0, or held
+    uint64_t real;     // request that still brings the bytes; 0 = all here, or held
+    uint64_t message;  // held: the lower half's matched message
+    bool held;
+    Receipt owed;
 };
 
 class MessageQueue {
@@ -33,8 +42,6 @@ class MessageQueue {
     bool empty() const { return first_ == nullptr; }
     // Number of messages that wait.
     uint64_t size() const { return size_; }
-    // Grows with every message that comes or is taken.
-    uint64_t changes() const { return changes_; }
 
     // Takes ownership; `message` comes from make().
     void push(QueuedMessage* message) noexcept;
@@ -50,14 +57,15 @@ class MessageQueue {
         for (QueuedMessage* m = first_; m != nullptr; m = m->next) visit(m);
     }
 
+    // Without room for the bytes: see allocate().
     static QueuedMessage* make(uint64_t comm, int32_t source, int32_t tag, int64_t bytes) noexcept;
+    static void allocate(QueuedMessage* message) noexcept;
     static void destroy(QueuedMessage* message) noexcept;
 
   private:
     QueuedMessage* first_ = nullptr;
     QueuedMessage* last_ = nullptr;
     uint64_t size_ = 0;
-    uint64_t changes_ = 0;
 };
 
 }  // namespace fermata::front

@@ -31,6 +31,7 @@ int look(CommObject* c, int source, int tag, bool* found, RealMessage* message, 
         *status = envelope_of(m);
         if (message != nullptr) {
             *queued = m;
+            *message = static_cast<RealMessage>(m->message);
             queue_changed();
         }
         return 0;
@@ -45,9 +46,13 @@ int look(CommObject* c, int source, int tag, bool* found, RealMessage* message, 
 Message keep_message(Call& call, CommObject* c, RealMessage real, QueuedMessage* queued,
                      const Status& status) noexcept {
     MessageObject* m = new_message(c, status);
-    m->queued = queued;
-    m->real = queued != nullptr ? 0 : static_cast<uint64_t>(real);
-    if (queued == nullptr) count_received(slot_of(call.record()), c->world_of(status.source));
+    m->real = static_cast<uint64_t>(real);
+    if (queued == nullptr)
+        count_received(slot_of(call.record()), c->world_of(status.source));
+    else if (queued->held)
+        MessageQueue::destroy(queued);  // counted already, and still the lower half's
+    else
+        m->queued = queued;
     return static_cast<Message>(m->handle);
 }
 
@@ -241,6 +246,7 @@ int receive_matched(Call& call, void* buf, Count count, Datatype type, Message* 
     if (m->queued != nullptr) {
         r->matched = m->queued;
         m->queued = nullptr;
+        send_receipt(r->matched, m->comm->world_of(m->source));
         advance(r, slot_of(call.record()));
     } else {
         auto real = static_cast<RealMessage>(m->real);

@@ -2,6 +2,7 @@
 
 #include "front/p2p/engine.h"
 #include "front/p2p/generalized.h"
+#include "front/p2p/synchronous.h"
 #include "front/wrappers/nonblocking.h"
 
 namespace fermata::front {
@@ -43,7 +44,10 @@ void strip_request(Request* r) noexcept {
             fm_free(r->pair);
             break;
         case What::send:
-            if (__builtin_expect(r->copy != nullptr, 0)) fm_free(r->copy);
+            if (r->mode == kSynchronous)
+                channel_close(r);
+            else if (__builtin_expect(r->copy != nullptr, 0))
+                fm_free(r->copy);
             break;
         default:
             break;

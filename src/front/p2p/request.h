@@ -29,7 +29,7 @@ enum class State : uint8_t {
     active,
     complete,  // `status` and `error` hold the result; the application has not been told
 };
-enum SendMode : uint8_t { kStandard = 0, kSynchronous = 1, kReady = 2, kBuffered = 3 };
+enum SendMode : uint8_t { kStandard = 0, kReady = 1, kSynchronous = 2, kBuffered = 3 };
 enum RequestFlag : uint8_t {
     kPersistent = 1,
     kOrphan = 2,     // Request_free while active: returns to the pool by itself
@@ -37,11 +37,14 @@ enum RequestFlag : uint8_t {
     kTold = 8,       // a collective whose completion the clock has allowed to be told
     kInternal = 16,  // part of another request or of a blocking call
     kCounted = 32,   // a receive of a matched message: the ledger has it already
+    kTaken = 64,     // a synchronous send that the library completed while all were frozen
+    kUnread = 128,   // one whose message waits at its destination: a receipt will come
 };
 
 struct CollectiveRecord;
 struct Generalized;
 struct Partitions;
+struct Channel;
 struct Request;
 struct Pair {
     Request* send;
@@ -62,17 +65,18 @@ struct Request : Object {
     CommObject* comm = nullptr;  // likewise; null for requests without one
     int32_t peer = 0, tag = 0;
     mpi::Status status;
-    uint64_t posted = 0;  // order of posting, for receives
+    uint64_t posted = 0;  // order of posting, for receives; place in its channel, for synchronous sends
     union {
         CollectiveRecord* collective = nullptr;
         Generalized* generalized;
         Partitions* partitions;
         QueuedMessage* matched;  // receive that matched a message whose bytes still arrive
         char* copy;              // buffered send: its bytes
+        Channel* channel;        // synchronous send
         Pair* pair;
     };
     int32_t error = 0;
-    uint32_t spare = 0;
+    uint32_t serial = 0;      // names a synchronous send in its receipt
     Request* next = nullptr;  // pool or orphans
 };
 static_assert(sizeof(Request) == 136 || sizeof(Request) == 144 || sizeof(Request) == 128);

@@ -6,6 +6,7 @@
 namespace fermata::front {
 namespace {
 
+// A send as a request, waited for.
 __attribute__((noinline)) int send_slowly(Call& call, SendMode mode, const void* buf, Count count,
                                           Datatype type, int dest, int tag, CommObject* c) noexcept {
     Request* r = describe(What::send, buf, count, type, dest, tag, c);
@@ -13,23 +14,21 @@ __attribute__((noinline)) int send_slowly(Call& call, SendMode mode, const void*
     return run_blocking(call, r, nullptr);
 }
 
-template <SendMode mode>
 __attribute__((always_inline)) inline int blocking_send(Call& call, const void* buf, Count count,
                                                         Datatype type, int dest, int tag,
                                                         Comm comm) noexcept {
     CommObject* c = find(comm);
     if (__builtin_expect(c == nullptr, 0)) return FM_ERR_COMM;
-    if (slow_path()) return send_slowly(call, mode, buf, count, type, dest, tag, c);
+    if (slow_path()) return send_slowly(call, kStandard, buf, count, type, dest, tag, c);
     split::ThreadRecord* record = call.record();
     int32_t world = c->world_of(dest);
     record->waiting_for = world;
     clock::Slot& slot = slot_of(record);
     count_sent(slot, world, c, tag);
-    record->user[kMode] = kCaptive;
-    int rc = mode == kSynchronous ? LOWER(Ssend)(buf, count, to_real(type), dest, tag, real_of(c))
-                                  : LOWER(Send)(buf, count, to_real(type), dest, tag, real_of(c));
+    record->user[kMode] = kSending;
+    int rc = LOWER(Send)(buf, count, to_real(type), dest, tag, real_of(c));
     record->user[kMode] = kFast;
-    if (__builtin_expect(rc != 0, 0)) uncount_sent(slot, world);
+    if (__builtin_expect(rc != 0, 0)) uncount_sent(slot, world, c, tag);
     return rc;
 }
 
@@ -69,16 +68,21 @@ extern "C" {
 
 int fm_Send(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
     Call call("MPI_Send");
-    return call.finish(comm, blocking_send<kStandard>(call, buf, count, datatype, dest, tag, comm));
+    return call.finish(comm, blocking_send(call, buf, count, datatype, dest, tag, comm));
 }
 int fm_Ssend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
     Call call("MPI_Ssend");
-    return call.finish(comm, blocking_send<kSynchronous>(call, buf, count, datatype, dest, tag, comm));
+    CommObject* c = find(comm);
+    if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
+    // Never held in the lower half: when a checkpoint takes the message, its end there means nothing.
+    before_synchronous(call);
+    call.record()->waiting_for = c->world_of(dest);
+    return call.finish(comm, send_slowly(call, kSynchronous, buf, count, datatype, dest, tag, c));
 }
 // Ready mode is a promise that a standard send need not use.
 int fm_Rsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
     Call call("MPI_Rsend");
-    return call.finish(comm, blocking_send<kStandard>(call, buf, count, datatype, dest, tag, comm));
+    return call.finish(comm, blocking_send(call, buf, count, datatype, dest, tag, comm));
 }
 int fm_Bsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
     Call call("MPI_Bsend");
@@ -99,6 +103,7 @@ int fm_Isend(const void* buf, Count count, Datatype datatype, int dest, int tag,
 int fm_Issend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
               mpi::Request* request) {
     Call call("MPI_Issend");
+    before_synchronous(call);
     return call.finish(comm,
                        immediate_send(call, kSynchronous, buf, count, datatype, dest, tag, comm, request));
 }
@@ -122,6 +127,7 @@ int fm_Send_init(const void* buf, Count count, Datatype datatype, int dest, int 
 int fm_Ssend_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
                   mpi::Request* request) {
     Call call("MPI_Ssend_init");
+    before_synchronous(call);
     return call.finish(comm,
                        persistent(What::send, kSynchronous, buf, count, datatype, dest, tag, comm, request));
 }

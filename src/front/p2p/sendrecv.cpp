@@ -97,7 +97,7 @@ int sendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype
         if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
             count_received(slot, c->world_of(status->source));
         else
-            uncount_sent(slot, to);
+            uncount_sent(slot, to, c, sendtag);
         return rc;
     }
     return sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,

@@ -29,6 +29,7 @@ void start(Call& call, int level) noexcept {
     if (front.life == Life::before || level > front.thread_level) front.thread_level = level;
     if (front.thread_level >= FM_THREAD_MULTIPLE && front.threads == 0) {
         front.threads = 1;
+        add_watch(kThreads);
         front.clock->set_thread_multiple(true);
     }
     if (front.life != Life::before) return;

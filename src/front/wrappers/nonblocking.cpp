@@ -32,7 +32,6 @@ CollectiveRecord* new_collective(IssueFunction issue, const char* name) noexcept
     record->done = nullptr;
     record->instance = 0;
     record->reissuable = true;
-    record->queue_seen = 0;
     record->arrays = record->type_arrays = record->types = 0;
     record->op = nullptr;
     return record;

@@ -25,7 +25,6 @@ struct CollectiveRecord {
     void (*done)(CollectiveRecord* record) = nullptr;
     clock::Instance instance = 0;  // of the communicator's clock; 0 = persistent and not started
     bool reissuable = true;        // false: the first run may have changed its own input
-    uint64_t queue_seen = 0;       // see too_early in engine.cpp
     uint8_t arrays = 0, type_arrays = 0, types = 0;
     void* array[6];  // copies of array arguments (fm heap)
     // Arrays of types (Ialltoallw): the objects, and the real handles for as long as the lower half works.

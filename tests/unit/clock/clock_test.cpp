@@ -355,6 +355,33 @@ TEST(Tree, unequal_obligations_are_not_settled) {
     EXPECT_EQ(b.clock->target(*cb), 1u);
 }
 
+// One rank of two behind a node has sent synchronously: both, and the root, know it with the targets; none in
+// an epoch before.
+TEST(Tree, synchronous_sends_are_known_with_the_targets) {
+    Rig a(0, 2), b(1, 2);
+    Node node(2);
+    Root root(1);
+    for (Epoch epoch : {1u, 2u}) {
+        if (epoch == 2) a.clock->note_synchronous_sends();
+        root.begin(epoch, 0);
+        Bytes m;
+        for (int turn = 0; turn < 4; turn++) {
+            while (root.next_down(&m)) ASSERT_TRUE(node.from_parent(m)) << node.error();
+            while (node.next_down(&m)) ASSERT_TRUE(a.in(m) && b.in(m));
+            for (auto [i, rig] : {std::pair{0, &a}, std::pair{1, &b}})
+                for (Bytes& up : rig->out()) ASSERT_TRUE(node.from_child(size_t(i), up)) << node.error();
+            while (node.next_up(&m)) ASSERT_TRUE(root.from_child(0, m, 0)) << root.error();
+        }
+        EXPECT_TRUE(a.clock->known() && b.clock->known());
+        EXPECT_EQ(root.synchronous_sends(), epoch == 2);
+        EXPECT_EQ(a.clock->job_sends_synchronously(), epoch == 2);
+        EXPECT_EQ(b.clock->job_sends_synchronously(), epoch == 2);
+        a.clock->resume();
+        b.clock->resume();
+        EXPECT_FALSE(b.clock->job_sends_synchronously());
+    }
+}
+
 TEST(Tree, last_resort_opens_gates_for_a_moment) {
     // Rank 1 is needed but waits for something outside MPI that parked rank 0 would do after its next
     // collective.

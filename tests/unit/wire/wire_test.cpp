@@ -50,7 +50,10 @@ std::vector<Message> samples() {
             Placed{7, 3, 1 << 20},
             PlacedList{{{7, 3, 1 << 20}, {7, 4, 1ull << 40}}},
             Sized{7, 3, 1 << 20},
-            SizedList{7, {{7, 3, 1 << 20}, {7, 4, 1 << 20}}}};
+            SizedList{7, {{7, 3, 1 << 20}, {7, 4, 1 << 20}}},
+            Take{7},
+            Closed{7, 2},
+            Again{7, "a first synchronous send"}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {

@@ -1,0 +1,69 @@
+// Synchronous sends (MPI_Issend, MPI_Ssend, MPI_Ssend_init) over a checkpoint: complete at their sender only once
+// the receiving *program* has received.
+//
+// The library completes one as soon as anybody asks for the bytes of its message. So in a job that uses them
+// nobody does before all ranks are frozen: a pull only matches (MPI_Improbe), which no sender notices, and the
+// entry of the queue is *held*. Senders that others wait for then need their receivers, and say so (licences).
+// Once every rank is frozen nobody hears of a completion: all is taken, and a synchronous send that completes
+// meanwhile is kTaken. When nothing is on its way any more, settle() tells which of them were really received:
+// messages of one channel (communicator, tag, sender, receiver) are received in order, so what waits in the queue
+// of the receiver are the last k of the channel, and the sender has counted how many it sent there after each
+// open synchronous one. Those that wait are kUnread; the queue's entry owes a receipt, sent when the program
+// receives it. Entries and requests are part of the image, receipts are drained like messages.
+//
+// A job uses them from the first one on; ranks learn it with the targets of a checkpoint. Who is the first of
+// all while a checkpoint converges waits and has it given up; the root begins another at once.
+#pragma once
+
+#include "front/core/call.h"
+#include "front/p2p/queue.h"
+
+namespace fermata::front {
+
+struct CommObject;
+struct Request;
+
+// ---- the sender
+// ------------------------------------------------------------------------------------------------
+
+extern volatile uint32_t synchronous_ready;
+void first_synchronous(Call& call) noexcept;
+// Before a program's synchronous send, outside of the engine's lock: may wait, and offer stop points.
+inline void before_synchronous(Call& call) noexcept {
+    if (__builtin_expect(synchronous_ready == 0, 0)) first_synchronous(call);
+}
+// Does a thread wait in it for the checkpoint to be given up?
+bool synchronous_waits() noexcept;
+
+// The request's message is the newest of its channel, which is counted until the program was told its end.
+void channel_open(Request* r) noexcept;
+void channel_close(Request* r) noexcept;
+// A message was (was not, after all) sent.
+void channel_count(int32_t world, const CommObject* comm, int tag, int64_t by) noexcept;
+
+// Waits for a receipt: looks for some. True when it is complete. Engine's lock held.
+bool read_by_now(Request* r) noexcept;
+// MPI_Cancel of a kUnread or kTaken one: MPI_Wait must not depend on others then.
+void forget_receipt(Request* r) noexcept;
+
+// ---- the receiver
+// ----------------------------------------------------------------------------------------------
+
+// The program receives this message of the world rank. Engine's lock held.
+void send_receipt(const QueuedMessage* message, int32_t world) noexcept;
+
+// ---- the agent
+// -------------------------------------------------------------------------------------------------
+
+struct ReceiptTotals {
+    uint64_t sent, received, open;
+};
+// One round of the drain. Engine's lock held.
+ReceiptTotals drain_receipts() noexcept;
+// All ranks are drained. Collective over all of them; an error class.
+int synchronous_settle() noexcept;
+// The checkpoint was given up after the ranks had frozen and before settle(): nobody can tell any more, what the
+// library completed is complete. Engine's lock held.
+void synchronous_given_up() noexcept;
+
+}  // namespace fermata::front
