@@ -1,4 +1,5 @@
-/* Synchronous sends over a checkpoint: they end when their receiver has received, not when the checkpoint has. */
+/* Synchronous sends over a checkpoint: they end when their receiver has received, not when the checkpoint
+ * has. */
 #define HOLD_ELSEWHERE
 #include "synchronous.h"
 
@@ -105,8 +106,8 @@ void synchronous(void) {
     MPI_Comm_free(&dup);
 }
 
-/* The sparse exchange with its end waited for: who has entered the barrier knows that its messages were received.
- * Rank 0 has looked for none, so the barrier cannot be over, nor can word come from the others. */
+/* The sparse exchange with its end waited for: who has entered the barrier knows that its messages were
+ * received. Rank 0 has looked for none, so the barrier cannot be over, nor can word come from the others. */
 void sparse_wait(void) {
     MPI_Request sends[3], barrier;
     int value[3], n = 0, over = 1, flag, sum = 0;
@@ -144,7 +145,8 @@ void sparse_wait(void) {
     hash_bytes(&sum, sizeof sum);
 }
 
-/* Even ranks are inside MPI_Ssend, small and large ones, when the checkpoint comes; the others outside MPI. */
+/* Even ranks are inside MPI_Ssend, small and large ones, when the checkpoint comes; the others outside MPI.
+ */
 void blocked_ssend(void) {
     const char* path = getenv("HOLD_FILE_LATE");
     static double data[COUNT];
@@ -173,9 +175,9 @@ void blocked_ssend(void) {
     }
 }
 
-/* The job's first synchronous send comes while a checkpoint converges: rank 3 is inside a barrier that rank 1 has yet
- * to enter. Before that rank 1 waits for its message to be received by rank 2, which nobody needs and which stands
- * before a broadcast beyond the cut. */
+/* The job's first synchronous send comes while a checkpoint converges: rank 3 is inside a barrier that rank 1
+ * has yet to enter. Before that rank 1 waits for its message to be received by rank 2, which nobody needs and
+ * which stands before a broadcast beyond the cut. */
 void first_ssend(void) {
     enum { OTHER = 2 };
     MPI_Request request;

@@ -51,7 +51,8 @@ mpi::RealComm receipts_comm() noexcept {
 }
 
 Channel** find_channel(uint64_t comm, int32_t world, int tag) noexcept {
-    uint64_t x = (comm * 31 + static_cast<uint32_t>(world)) * 0x9e3779b97f4a7c15ull + static_cast<uint32_t>(tag);
+    uint64_t x =
+        (comm * 31 + static_cast<uint32_t>(world)) * 0x9e3779b97f4a7c15ull + static_cast<uint32_t>(tag);
     Channel** link = &channels.bucket[((x ^ (x >> 32)) * 0xff51afd7ed558ccdull) >> 56];
     while (*link != nullptr && ((*link)->comm != comm || (*link)->world != world || (*link)->tag != tag))
         link = &(*link)->next;
@@ -76,7 +77,8 @@ void take_receipts() noexcept {
         mpi::Status status{};
         if (LOWER(Iprobe)(mpi::FM_ANY_SOURCE, kReceiptTag, comm, &found, &status) != 0 || found == 0) return;
         Receipt receipt{};
-        if (LOWER(Recv)(&receipt, sizeof receipt, real_byte(), status.source, kReceiptTag, comm, &status) != 0)
+        if (LOWER(Recv)(&receipt, sizeof receipt, real_byte(), status.source, kReceiptTag, comm, &status) !=
+            0)
             fatal_line("fermata: cannot receive the receipt of a synchronous send: MPI_Recv failed");
         receipts.received++;
         apply(receipt);
@@ -204,7 +206,8 @@ char answer(const Question& q) noexcept {
     if (q.later >= waiting) return 0;
     uint64_t place = waiting - 1 - q.later;
     engine.queue.for_each([&](QueuedMessage* m) {
-        if (m->comm == q.comm && m->source == q.source && m->tag == q.tag && place-- == 0) m->owed = q.receipt;
+        if (m->comm == q.comm && m->source == q.source && m->tag == q.tag && place-- == 0)
+            m->owed = q.receipt;
     });
     return 1;
 }
@@ -245,8 +248,7 @@ int synchronous_settle() noexcept {
     for (Request* r : mine) {
         auto at = static_cast<size_t>(next[static_cast<size_t>(r->world)]++);
         r->serial = ++receipts.serials != 0 ? receipts.serials : ++receipts.serials;
-        asked[at] = Question{r->comm->uid,  r->channel->sent - r->posted,
-                             r->comm->rank, r->tag,
+        asked[at] = Question{r->comm->uid, r->channel->sent - r->posted, r->comm->rank, r->tag,
                              Receipt{static_cast<uint32_t>(r->handle), r->serial}};
         order[at] = r;
     }
@@ -259,8 +261,8 @@ int synchronous_settle() noexcept {
         return rc;
     Vec<char> said(heard.size(), 0), told(asked.size(), 0);
     for (size_t i = 0; i < heard.size(); i++) said[i] = answer(heard[i]);
-    if (int rc = LOWER(Alltoallv)(said.data(), from.data(), from_at.data(), real_byte(), told.data(), to.data(),
-                                  to_at.data(), real_byte(), world))
+    if (int rc = LOWER(Alltoallv)(said.data(), from.data(), from_at.data(), real_byte(), told.data(),
+                                  to.data(), to_at.data(), real_byte(), world))
         return rc;
     for (size_t i = 0; i < order.size(); i++) {
         if (told[i] == 0) {

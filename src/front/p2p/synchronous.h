@@ -1,15 +1,16 @@
-// Synchronous sends (MPI_Issend, MPI_Ssend, MPI_Ssend_init) over a checkpoint: complete at their sender only once
-// the receiving *program* has received.
+// Synchronous sends (MPI_Issend, MPI_Ssend, MPI_Ssend_init) over a checkpoint: complete at their sender only
+// once the receiving *program* has received.
 //
 // The library completes one as soon as anybody asks for the bytes of its message. So in a job that uses them
-// nobody does before all ranks are frozen: a pull only matches (MPI_Improbe), which no sender notices, and the
-// entry of the queue is *held*. Senders that others wait for then need their receivers, and say so (licences).
-// Once every rank is frozen nobody hears of a completion: all is taken, and a synchronous send that completes
-// meanwhile is kTaken. When nothing is on its way any more, settle() tells which of them were really received:
-// messages of one channel (communicator, tag, sender, receiver) are received in order, so what waits in the queue
-// of the receiver are the last k of the channel, and the sender has counted how many it sent there after each
-// open synchronous one. Those that wait are kUnread; the queue's entry owes a receipt, sent when the program
-// receives it. Entries and requests are part of the image, receipts are drained like messages.
+// nobody does before all ranks are frozen: a pull only matches (MPI_Improbe), which no sender notices, and
+// the entry of the queue is *held*. Senders that others wait for then need their receivers, and say so
+// (licences). Once every rank is frozen nobody hears of a completion: all is taken, and a synchronous send
+// that completes meanwhile is kTaken. When nothing is on its way any more, settle() tells which of them were
+// really received: messages of one channel (communicator, tag, sender, receiver) are received in order, so
+// what waits in the queue of the receiver are the last k of the channel, and the sender has counted how many
+// it sent there after each open synchronous one. Those that wait are kUnread; the queue's entry owes a
+// receipt, sent when the program receives it. Entries and requests are part of the image, receipts are
+// drained like messages.
 //
 // A job uses them from the first one on; ranks learn it with the targets of a checkpoint. Who is the first of
 // all while a checkpoint converges waits and has it given up; the root begins another at once.
@@ -62,8 +63,8 @@ struct ReceiptTotals {
 ReceiptTotals drain_receipts() noexcept;
 // All ranks are drained. Collective over all of them; an error class.
 int synchronous_settle() noexcept;
-// The checkpoint was given up after the ranks had frozen and before settle(): nobody can tell any more, what the
-// library completed is complete. Engine's lock held.
+// The checkpoint was given up after the ranks had frozen and before settle(): nobody can tell any more, what
+// the library completed is complete. Engine's lock held.
 void synchronous_given_up() noexcept;
 
 }  // namespace fermata::front
