@@ -72,6 +72,11 @@ class Job:
         self.process = self.start("restart", *words)
         return self.first_line() - begin
 
+    def longest_gap(self, since):
+        """Between two lines of the program since then; it says one every 20 ms."""
+        times = [float(line.split()[1]) for line in self.out.read_text().splitlines()[:-1]]
+        return max((b - a for a, b in zip(times, times[1:]) if b > since), default=0)
+
     def end(self):
         self.command("cancel")
         self.process.wait(60)
@@ -95,20 +100,22 @@ def mapped(options):
 
 
 def forked(options):
-    """How long the job stands still while a child writes."""
-    print("| where, ranks x size | stands still s | write s | share |\n| --- | --- | --- | --- |")
+    """How long the job stands still while a child writes, as its phases say and as its own lines do."""
+    print("| where, ranks x size | stands still s | longest gap between lines s | write s | share |\n| --- | --- | --- | --- | --- |")
     for name, _, ranks, mib, scratch in cases(options):
         job = Job(options, scratch, ranks, mib, save="forked")
-        still, write = [], []
+        still, gaps, write = [], [], []
         for _ in range(options.rounds):
+            begin = time.time()
             phases = job.checkpoint()["phases"]
+            gaps.append(job.longest_gap(begin))
             still.append(sum(phases[phase] for phase in ("freeze", "drain", "suspend", "resume")))
             write.append(phases["save"])
             for old in sorted(scratch.glob("ckpt/gen-*"))[:-1]:
                 shutil.rmtree(old)
         job.end()
-        a, b = statistics.median(still), statistics.median(write)
-        print(f"| {name} | {a:.3f} | {b:.3f} | {100 * a / b:.1f} % |", flush=True)
+        a, gap, b = (statistics.median(seconds) for seconds in (still, gaps, write))
+        print(f"| {name} | {a:.3f} | {gap:.3f} | {b:.3f} | {100 * a / b:.1f} % |", flush=True)
 
 
 def incremental(options):

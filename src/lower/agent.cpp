@@ -351,6 +351,7 @@ void Agent::resume(uint32_t epoch) {
         stage_ = Stage::idle;
         frozen_ = false;
     }
+    if (writing_) writing_->child().let_go();
     if (!lost_) link_->send(wire::Resumed{epoch});
 }
 

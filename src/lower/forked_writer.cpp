@@ -1,10 +1,13 @@
 #include "lower/forked_writer.h"
 
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +24,7 @@ namespace {
 constexpr int kPidfd = 3;  // P_PIDFD of newer headers
 
 // The child. Only system calls and the pump: other threads may have held any lock of libc when it was made.
-[[noreturn]] void child(image::Writer& writer, long parent) {
+[[noreturn]] void child(image::Writer& writer, long parent, const std::function<void()>& first) {
     sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
     if (sys(SYS_getppid) == parent) {
         // The launcher waits for the end of its pipes, peers for the end of their sockets.
@@ -32,6 +35,7 @@ constexpr int kPidfd = 3;  // P_PIDFD of newer headers
             0, 0
         };
         sys(SYS_prlimit64, 0, RLIMIT_CORE, &none, nullptr);
+        first();
         writer.write_rest();
     }
     for (;;) sys(SYS_exit_group, 0);
@@ -74,19 +78,55 @@ uint64_t available_memory() {
 
 }  // namespace
 
-bool ForkedWriter::start(image::Writer& writer) {
+ForkedWriter::Gate::~Gate() {
+    if (word_) ::munmap(word_, sizeof *word_);
+}
+
+bool ForkedWriter::Gate::make() noexcept {
+    if (!word_) {
+        void* page =
+            ::mmap(nullptr, sizeof *word_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED) return false;
+        word_ = static_cast<uint32_t*>(page);
+    }
+    __atomic_store_n(word_, 0, __ATOMIC_RELEASE);
+    return true;
+}
+
+void ForkedWriter::Gate::open() noexcept {
+    if (!word_) return;
+    __atomic_store_n(word_, 1, __ATOMIC_RELEASE);
+    sys(SYS_futex, word_, FUTEX_WAKE, 1);
+}
+
+void ForkedWriter::Gate::wait() noexcept {
+    struct timespec longest {
+        0, 250'000'000
+    };
+    // A signal cannot come: all are blocked.
+    if (!__atomic_load_n(word_, __ATOMIC_ACQUIRE)) sys(SYS_futex, word_, FUTEX_WAIT, 0, &longest);
+}
+
+bool ForkedWriter::start(image::Writer& writer, const std::function<void()>& first) {
+    if (!gate_.make()) return false;
     sigset_t all, before;
     sigfillset(&all);
     sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
     int fd = -1;
     long parent = sys(SYS_getpid);
     long pid = sys(SYS_clone, static_cast<long>(CLONE_PIDFD), nullptr, &fd, nullptr, 0);
-    if (pid == 0) child(writer, parent);
+    if (pid == 0)
+        child(writer, parent, [&] {
+            gate_.wait();
+            first();
+        });
     sys(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, 8);
     if (failed(pid)) return false;
     pidfd_ = Fd(split::raise_descriptor(fd));
     return true;
 }
+
+void ForkedWriter::let_go() noexcept { gate_.open(); }
 
 bool ForkedWriter::ended(std::string& why) {
     siginfo_t info{};

@@ -23,7 +23,6 @@
 #include "split/memory/memory.h"
 #include "split/process/state.h"
 #include "split/threads/donors.h"
-#include "split/threads/mutexes.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
 
@@ -248,8 +247,14 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
         std::vector<split::Range> same = as_before(map);
         searched.insert(searched.end(), same.begin(), same.end());
     }
-    // It writes to the thread table: before anybody asks what of that is unchanged.
-    split::threads::find_held_mutexes(searched);
+    // It writes to the thread table: before anybody asks what of that is unchanged. A child's search stays in
+    // the child, where a later increment would not find it.
+    saved.mutexes.emplace(searched);
+    saved.mutexes->in_shared_memory();
+    if (!forked || follow) {
+        saved.mutexes->in_own_memory();
+        saved.mutexes.reset();
+    }
     std::vector<std::pair<uint64_t, uint64_t>> unchanged;
     std::vector<TextUnit> text = text_units(table);
     std::vector<split::Range> all_text, written;
@@ -288,14 +293,20 @@ void write_image(CapturedImage& captured) {
     image::Writer& writer = captured.image->writer();
     split::make_readable(captured.table);
     writer.write_first();
+    auto search = [&captured] {
+        if (captured.mutexes) captured.mutexes->in_own_memory();
+    };
     if (captured.forked) {
         split::let_fork_copy(captured.table, true);
-        captured.forked = captured.image->child().start(writer);
+        captured.forked = captured.image->child().start(writer, search);
         split::let_fork_copy(captured.table, false);
         if (!captured.forked)
             captured.warnings.push_back("no process for the image: the job stands still while it is written");
     }
-    if (!captured.forked) writer.write_rest();
+    if (!captured.forked) {
+        search();
+        writer.write_rest();
+    }
     split::restore_protection(captured.table);
 }
 

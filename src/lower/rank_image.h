@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "split/memory/dirty.h"
 #include "split/memory/memory.h"
 #include "split/process/state.h"
+#include "split/threads/mutexes.h"
 
 namespace fermata::lower {
 
@@ -59,6 +61,8 @@ struct CapturedImage {
     std::unique_ptr<PendingImage> image;
     split::MemoryTable table;
     bool forked = false;
+    // Of this process's own memory: left for the child that writes.
+    std::optional<split::threads::MutexSearch> mutexes;
     std::vector<std::string> warnings;
     std::vector<split::Range> covered;  // for Incremental, once the image is good; empty = not followed
 };

@@ -91,7 +91,8 @@ def forked_goes_on(cwd):
         client = asked(job)
         for child in writers(job, 2):
             held = [os.readlink(f"/proc/{child}/fd/{fd}") for fd in os.listdir(f"/proc/{child}/fd")]
-            check(all(name.endswith(".img") for name in held), f"a writer holds {held}")
+            own = f"/proc/{child}/pagemap"  # while it looks for mutexes
+            check(all(name.endswith(".img") or name == own for name in held), f"a writer holds {held}")
         advances(job, 5)
         check(client.poll() is None and not (cwd / "ckpt" / "gen-000001" / "manifest.json").exists(),
               "committed before it was written")
@@ -108,6 +109,23 @@ def forked_goes_on(cwd):
     at = before.index(after[0])
     both = min(len(before) - at, len(after))
     check(before[at:at + both] == after[:both], "wrong after restart")
+
+
+def held_mutexes(cwd):
+    """Mutexes that know their owner by its id: found by whoever writes the image, by the child, too, and told the new ids."""
+    program = [PROGRAMS / "mutex.openmpi", "400"]
+    for options in ("", "forked", "forked incremental"):
+        ckpt = f"ckpt-{options.replace(' ', '-')}"
+        with Job.run(program, 2, cwd, ckpt=ckpt, extra=["--save-options", options]) as job:
+            for lines in (3, 9):  # two: the second increment is where the first search has been
+                job.wait_until(lambda: len(job.lines()) >= lines, "lines")
+                job.checkpoint()
+            job.kill_ranks()
+        with Job.restart(cwd, ckpt=ckpt) as job:
+            lines = job.finish()
+        check(lines and lines[-1] == "step 399", f"{options}: {lines[-1:]}")
+        wrong = [line for line in lines if "wrong" in line]
+        check(not wrong, f"{options}: {wrong[:1]}")
 
 
 def forked_child_dies(cwd):
@@ -344,7 +362,7 @@ def text(cwd):
     check(done.returncode != 0 and name in done.stderr, done.stderr)
 
 
-CASES = {function.__name__: function for function in (ways, forked_goes_on, forked_child_dies, rank_dies_while_forked,
+CASES = {function.__name__: function for function in (ways, forked_goes_on, held_mutexes, forked_child_dies, rank_dies_while_forked,
                                                       busy, incremental, mapped, mapped_damaged, shared, text)}
 
 

@@ -59,11 +59,15 @@ bool is_held_mutex(const Mutex& mutex) {
     return mutex.users >= 1 && mutex.users <= 100000;
 }
 
+struct Areas {
+    std::vector<Range> shared, own;
+};
+
 // Writable mappings of the upper half without `except`, the small ones first.
-std::vector<Range> writable_areas(const std::vector<Range>& except) {
-    std::vector<Range> areas;
+Areas writable_areas(const std::vector<Range>& except) {
+    Areas all;
     std::FILE* maps = std::fopen("/proc/self/maps", "re");
-    if (maps == nullptr) return areas;
+    if (maps == nullptr) return all;
     char line[4400];
     while (std::fgets(line, sizeof line, maps) != nullptr) {
         unsigned long begin, end;
@@ -74,6 +78,7 @@ std::vector<Range> writable_areas(const std::vector<Range>& except) {
         if (std::strstr(line, "[v") != nullptr) continue;  // vvar, vdso
         auto next = std::lower_bound(except.begin(), except.end(), begin,
                                      [](const Range& range, uint64_t at) { return range.end <= at; });
+        std::vector<Range>& areas = permissions[3] == 's' ? all.shared : all.own;
         uint64_t at = begin;
         for (; next != except.end() && next->begin < end; ++next) {
             if (next->begin > at) areas.push_back({at, next->begin});
@@ -82,14 +87,13 @@ std::vector<Range> writable_areas(const std::vector<Range>& except) {
         if (at < end) areas.push_back({at, end});
     }
     std::fclose(maps);
-    std::sort(areas.begin(), areas.end(), [](const Range& a, const Range& b) { return a.size() < b.size(); });
-    return areas;
+    for (auto* areas : {&all.shared, &all.own})
+        std::sort(areas->begin(), areas->end(),
+                  [](const Range& a, const Range& b) { return a.size() < b.size(); });
+    return all;
 }
 
-struct Owner {
-    int32_t tid;
-    int32_t record;
-};
+bool earlier(const MutexOwner& a, const MutexOwner& b) { return a.tid < b.tid; }
 
 // Is one of the eight words at `at` a number from `low` to `high` in its lower half? Nearly never.
 bool near_an_owner(const void* at, __m128i low, __m128i span) {
@@ -105,19 +109,19 @@ bool near_an_owner(const void* at, __m128i low, __m128i span) {
 }
 
 // Writes down the mutex whose second word lies at `word`, if it is a held one.
-void look_at(uint64_t word, const std::vector<Owner>& owners) {
+void look_at(uint64_t word, const std::vector<MutexOwner>& owners) {
     ThreadTable& all = *table();
     Mutex mutex;
     // Copied by the kernel: it may reach over the page's edge, where nothing may be mapped.
     iovec to = {&mutex, sizeof mutex}, from = {reinterpret_cast<void*>(word - 8), sizeof mutex};
     if (process_vm_readv(raw::getpid(), &to, 1, &from, 1, 0) != static_cast<ssize_t>(sizeof mutex)) return;
     auto known =
-        std::find_if(owners.begin(), owners.end(), [&](const Owner& o) { return o.tid == mutex.owner; });
+        std::find_if(owners.begin(), owners.end(), [&](const MutexOwner& o) { return o.tid == mutex.owner; });
     if (known == owners.end() || !is_held_mutex(mutex) || all.held_count >= kMaxHeldMutexes) return;
     all.held[all.held_count++] = {word - 8, known->record, (mutex.kind & (kRobust | kInherit)) != 0};
 }
 
-void search_page(uint64_t page, const std::vector<Owner>& owners, int32_t low, int32_t high) {
+void search_page(uint64_t page, const std::vector<MutexOwner>& owners, int32_t low, int32_t high) {
     const auto* words = reinterpret_cast<const uint64_t*>(page);
     const __m128i first = _mm_set1_epi32(low);
     const __m128i span =
@@ -140,36 +144,44 @@ void make_room_for_held_mutexes() {
     held[sizeof table()->held - 1] = held[sizeof table()->held - 1];
 }
 
-void find_held_mutexes(const std::vector<Range>& unchanged) {
+MutexSearch::MutexSearch(const std::vector<Range>& unchanged) : entries_(4096) {
     ThreadTable& all = *table();
     const std::vector<HeldMutex> last(all.held, all.held + std::min<size_t>(all.held_count, kMaxHeldMutexes));
     all.held_count = 0;
-    std::vector<Owner> owners;
     for (uint32_t i = 0; i < all.high_water; ++i)
-        if (all.record[i].run == Run::stopped) owners.push_back({all.record[i].tid, static_cast<int32_t>(i)});
-    if (owners.empty()) return;
-    auto [low, high] = std::minmax_element(owners.begin(), owners.end(),
-                                           [](const Owner& a, const Owner& b) { return a.tid < b.tid; });
+        if (all.record[i].run == Run::stopped)
+            owners_.push_back({all.record[i].tid, static_cast<int32_t>(i)});
+    if (owners_.empty()) return;
     for (const HeldMutex& one : last) {
         uint64_t word = one.address + 8;
         auto range = std::lower_bound(unchanged.begin(), unchanged.end(), word,
                                       [](const Range& r, uint64_t at) { return r.end <= at; });
-        if (range != unchanged.end() && range->begin <= word) look_at(word, owners);
+        if (range != unchanged.end() && range->begin <= word) look_at(word, owners_);
     }
-    int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    Areas areas = writable_areas(unchanged);
+    shared_ = std::move(areas.shared);
+    own_ = std::move(areas.own);
+}
+
+void MutexSearch::in_shared_memory() noexcept { search(shared_); }
+void MutexSearch::in_own_memory() noexcept { search(own_); }
+
+void MutexSearch::search(const std::vector<Range>& areas) noexcept {
+    if (areas.empty()) return;
+    auto [low, high] = std::minmax_element(owners_.begin(), owners_.end(), earlier);
+    long pagemap = raw::call(SYS_openat, AT_FDCWD, raw::word("/proc/self/pagemap"), O_RDONLY | O_CLOEXEC);
     if (pagemap < 0) return;
     constexpr uint64_t kPresent = 1ull << 63;
     uint64_t searched = 0;
-    std::vector<uint64_t> entries(4096);
-    for (const Range& area : writable_areas(unchanged)) {
+    for (const Range& area : areas) {
         for (uint64_t at = area.begin; at < area.end && searched < kMostSearched;) {
-            uint64_t count = std::min<uint64_t>(entries.size(), (area.end - at) / kPage);
-            long got = raw::call(SYS_pread64, pagemap, raw::word(entries.data()),
+            uint64_t count = std::min<uint64_t>(entries_.size(), (area.end - at) / kPage);
+            long got = raw::call(SYS_pread64, pagemap, raw::word(entries_.data()),
                                  static_cast<long>(count * 8), static_cast<long>(at / kPage * 8));
             if (got <= 0) break;
             for (long i = 0; i < got / 8; ++i) {
-                if ((entries[static_cast<size_t>(i)] & kPresent) == 0) continue;
-                search_page(at + static_cast<uint64_t>(i) * kPage, owners, low->tid, high->tid);
+                if ((entries_[static_cast<size_t>(i)] & kPresent) == 0) continue;
+                search_page(at + static_cast<uint64_t>(i) * kPage, owners_, low->tid, high->tid);
                 searched += kPage;
             }
             at += static_cast<uint64_t>(got / 8) * kPage;

@@ -7,9 +7,10 @@
 //
 // They are found by their form in memory (glibc's struct __pthread_mutex_s): lock word, count, owner, users
 // and kind must all fit, 40 bytes in all. Searched are resident pages, small mappings first (libraries' data,
-// the heap), up to a limit.
+// the heap), up to a limit of shared ones and one of others.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "split/address/range.h"
@@ -19,9 +20,34 @@ namespace fermata::split::threads {
 // Agent, all stopped. Before memory is collected: what the search will write to is touched, so that it counts
 // as memory with content.
 void make_room_for_held_mutexes();
-// Fills ThreadTable::held. `unchanged` (address order): memory that nobody has written since the last search,
-// which is believed there.
-void find_held_mutexes(const std::vector<Range>& unchanged);
+
+struct MutexOwner {
+    int32_t tid;
+    int32_t record;
+};
+
+// The search, which fills ThreadTable::held.
+class MutexSearch {
+  public:
+    // Agent, all stopped. `unchanged` (address order): memory that nobody has written since the last search,
+    // which is believed there.
+    explicit MutexSearch(const std::vector<Range>& unchanged);
+    // What a copy of this process would not hold as it is now.
+    void in_shared_memory() noexcept;
+    // The rest, after that. No malloc, no lock: a child made by a bare fork can do it in its copy.
+    void in_own_memory() noexcept;
+
+  private:
+    void search(const std::vector<Range>& areas) noexcept;
+    std::vector<MutexOwner> owners_;
+    std::vector<Range> shared_, own_;  // small ones first
+    std::vector<uint64_t> entries_;    // of a part of the page map
+};
+inline void find_held_mutexes(const std::vector<Range>& unchanged) {
+    MutexSearch search(unchanged);
+    search.in_shared_memory();
+    search.in_own_memory();
+}
 // Restart, when every thread has its new id and none has gone on.
 void give_mutexes_to_new_ids();
 
