@@ -17,8 +17,8 @@ int main(int argc, char** argv) {
     pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_t* held[2];
     for (int i = 0; i < 2; ++i) {
-        held[i] = mmap(0, sizeof *held[i], PROT_READ | PROT_WRITE, MAP_ANONYMOUS | (i ? MAP_SHARED : MAP_PRIVATE),
-                       -1, 0);
+        held[i] = mmap(0, sizeof *held[i], PROT_READ | PROT_WRITE,
+                       MAP_ANONYMOUS | (i ? MAP_SHARED : MAP_PRIVATE), -1, 0);
         pthread_mutex_init(held[i], &kind);
         pthread_mutex_lock(held[i]);
     }
