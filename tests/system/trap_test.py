@@ -12,11 +12,14 @@ from harness import PROGRAMS, Job, Scratch, check
 # Where the program cannot go on before a file appears *during* the checkpoint: see trap.c.
 LATE = {"large_captive_send", "blocked_ssend", "first_ssend"}
 
+# Programs of their own: they ask for MPI_THREAD_MULTIPLE.
+OWN = {"lone_windows": "lone"}
+
 
 def run(case, built_for):
     with Scratch(case) as cwd:
         ranks = 4
-        program = [PROGRAMS / f"trap.{built_for}", case]
+        program = [PROGRAMS / f"{OWN.get(case, 'trap')}.{built_for}", case]
         native = [line for line in harness.native(program, ranks, built_for, cwd) if "right" in line]
         check(len(native) == 1, f"the native run says {native}")
         hold = cwd / "go"

@@ -61,7 +61,19 @@ def pass_body(f):
     if f.chapter == "io" and ("_shared" in f.short or "_ordered" in f.short):
         lines.append(f"    note_shared_pointer({owner});")  # a checkpoint asks only then where it stands
     call = f"LOWER({f.short})({', '.join(args)})"
-    if is_access(f):
+    if is_access(f):  # windows that are not the library's: front/objects/win_alone.h
+        here = ", ".join(["*here", *(n for t, n, _ in table.fm_params(f) if n != owner and t != "Request*")])
+        name = f.short
+        if request_param(f):  # complete at once
+            name = name[1:].capitalize()
+            lines.insert(1, f"""    if (const WinObject* here = alone({owner})) {{
+        int done = single::{name}({here});
+        if (done == FM_SUCCESS) *{request_param(f)} = request_completed();
+        return call.finish({owner}, done);
+    }}""")
+        else:
+            lines.insert(1, f"    if (const WinObject* here = alone({owner})) "
+                            f"return call.finish({owner}, single::{name}({here}));")
         lines += ["    int rc;", "    {", "        AccessScope scope(call, true);", f"        rc = {call};", "    }"]
     else:
         lines.append(f"    int rc = {call};")

@@ -5,6 +5,7 @@
 #include "front/objects/api.h"
 #include "front/objects/internal.h"
 #include "front/objects/shared_segment.h"
+#include "front/objects/win_alone.h"
 
 namespace fermata::front {
 namespace {
@@ -59,9 +60,9 @@ int create_win(Call& call, Comm comm, Info info, int64_t size, int64_t unit, int
         release(win);
         return call.finish(comm, rc);
     }
-    int64_t model = FM_WIN_SEPARATE;
+    int64_t model = win->alone ? FM_WIN_UNIFIED : FM_WIN_SEPARATE;
     int found = 0;
-    LOWER(WinAttribute)(RealWin{win->real}, FM_WIN_MODEL, &model, &found);
+    if (!win->alone) LOWER(WinAttribute)(RealWin{win->real}, FM_WIN_MODEL, &model, &found);
     win->model = static_cast<int32_t>(model);
     win->errhandler = &errors_are_fatal;
     *made = Win{give_handle(win)};
@@ -87,6 +88,9 @@ int win_make_real(WinObject* win) noexcept {
     bool again = win->handle != 0;
     if (again && win->shared != nullptr)
         if (int rc = segment_make_again(win->comm, win->shared)) return rc;
+    win->real = 0;
+    win->alone = win_stands_alone(win, again);
+    if (win->alone) return FM_SUCCESS;
     RealWin real{};
     if (int rc = open_real(win, &real)) return rc;
     win->real = static_cast<uint64_t>(real);
@@ -112,6 +116,7 @@ int win_before_save(WinObject* win) noexcept {
     int rc = LOWER(Allreduce)(&mine, &all, 1, to_real(FM_INT), to_real(FM_MIN), RealComm{win->comm->real});
     if (rc != FM_SUCCESS) return rc;
     win->fence_open = all != 0;
+    if (win->alone) return FM_SUCCESS;
     // Complete what the application has begun: an access may take effect at any moment of its epoch, so why
     // not now.
     if (win->fence_open) return LOWER(Win_fence)(0, real);
@@ -186,7 +191,7 @@ int fm_Win_attach(Win win, void* base, Aint size) {
     Call call("MPI_Win_attach");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = LOWER(Win_attach)(RealWin{object->real}, base, size);
+    int rc = object->alone ? FM_SUCCESS : LOWER(Win_attach)(RealWin{object->real}, base, size);
     if (rc == FM_SUCCESS) object->attached.push_back({base, size});
     return call.finish(win, rc);
 }
@@ -195,7 +200,7 @@ int fm_Win_detach(Win win, const void* base) {
     Call call("MPI_Win_detach");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = LOWER(Win_detach)(RealWin{object->real}, base);
+    int rc = object->alone ? FM_SUCCESS : LOWER(Win_detach)(RealWin{object->real}, base);
     if (rc != FM_SUCCESS) return call.finish(win, rc);
     for (size_t i = 0; i < object->attached.size(); i++)
         if (object->attached[i].base == base) {
@@ -220,7 +225,7 @@ int fm_Win_free(Win* win) {
         // go while others still use it.
         rc = LOWER(Barrier)(RealComm{object->comm->real});
         RealWin real{object->real};
-        if (rc == FM_SUCCESS) rc = LOWER(Win_free)(&real);
+        if (rc == FM_SUCCESS && !object->alone) rc = LOWER(Win_free)(&real);
     }
     if (rc != FM_SUCCESS) return call.finish(*win, rc);
     unlink_win(object);
@@ -283,7 +288,7 @@ int fm_Win_fence(int assert, Win win) {
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
     CollectiveScope scope(call, *object->comm);
-    int rc = LOWER(Win_fence)(assert, RealWin{object->real});
+    int rc = object->alone ? FM_SUCCESS : LOWER(Win_fence)(assert, RealWin{object->real});
     if (rc == FM_SUCCESS) object->fenced = (assert& FM_MODE_NOSUCCEED) == 0;
     scope.end();
     return call.finish(win, rc);
@@ -296,7 +301,7 @@ int fm_Win_lock_all(int assert, Win win) {
     int rc;
     {
         AccessScope scope(call);
-        rc = LOWER(Win_lock_all)(assert, RealWin{object->real});
+        rc = object->alone ? FM_SUCCESS : LOWER(Win_lock_all)(assert, RealWin{object->real});
     }
     if (rc == FM_SUCCESS) {
         object->locked_all = true;
@@ -313,7 +318,7 @@ int fm_Win_unlock_all(Win win) {
     int rc;
     {
         AccessScope scope(call, true);
-        rc = LOWER(Win_unlock_all)(RealWin{object->real});
+        rc = object->alone ? FM_SUCCESS : LOWER(Win_unlock_all)(RealWin{object->real});
     }
     if (rc == FM_SUCCESS && object->locked_all) {
         object->locked_all = false;
@@ -329,7 +334,7 @@ int fm_Win_lock(int lock_type, int rank, int assert, Win win) {
     int rc;
     {
         AccessScope scope(call);
-        rc = LOWER(Win_lock)(lock_type, rank, assert, RealWin{object->real});
+        rc = object->alone ? FM_SUCCESS : LOWER(Win_lock)(lock_type, rank, assert, RealWin{object->real});
     }
     if (rc == FM_SUCCESS && rank != FM_PROC_NULL) {
         object->locks.push_back({rank, lock_type, assert});
@@ -345,7 +350,7 @@ int fm_Win_unlock(int rank, Win win) {
     int rc;
     {
         AccessScope scope(call, true);
-        rc = LOWER(Win_unlock)(rank, RealWin{object->real});
+        rc = object->alone ? FM_SUCCESS : LOWER(Win_unlock)(rank, RealWin{object->real});
     }
     if (rc == FM_SUCCESS)
         for (size_t i = 0; i < object->locks.size(); i++)
@@ -366,7 +371,8 @@ int fm_Win_start(Group group, int assert, Win win) {
         AccessScope scope(call, true);
         TempGroup real_group(group);
         rc = real_group.status();
-        if (rc == FM_SUCCESS) rc = LOWER(Win_start)(real_group, assert, RealWin{object->real});
+        if (rc == FM_SUCCESS && !object->alone)
+            rc = LOWER(Win_start)(real_group, assert, RealWin{object->real});
     }
     if (rc == FM_SUCCESS) {
         object->started++;
@@ -382,7 +388,7 @@ int fm_Win_complete(Win win) {
     int rc;
     {
         AccessScope scope(call, true);
-        rc = LOWER(Win_complete)(RealWin{object->real});
+        rc = object->alone ? FM_SUCCESS : LOWER(Win_complete)(RealWin{object->real});
     }
     if (rc == FM_SUCCESS && object->started > 0) {
         object->started--;
@@ -400,7 +406,8 @@ int fm_Win_post(Group group, int assert, Win win) {
         AccessScope scope(call, true);
         TempGroup real_group(group);
         rc = real_group.status();
-        if (rc == FM_SUCCESS) rc = LOWER(Win_post)(real_group, assert, RealWin{object->real});
+        if (rc == FM_SUCCESS && !object->alone)
+            rc = LOWER(Win_post)(real_group, assert, RealWin{object->real});
     }
     if (rc == FM_SUCCESS) {
         object->posted++;
@@ -416,7 +423,7 @@ int fm_Win_wait(Win win) {
     int rc;
     {
         AccessScope scope(call, true);
-        rc = LOWER(Win_wait)(RealWin{object->real});
+        rc = object->alone ? FM_SUCCESS : LOWER(Win_wait)(RealWin{object->real});
     }
     if (rc == FM_SUCCESS && object->posted > 0) {
         object->posted--;
@@ -432,7 +439,9 @@ int fm_Win_test(Win win, int* flag) {
     int rc;
     {
         AccessScope scope(call, true);
-        rc = LOWER(Win_test)(RealWin{object->real}, flag);
+        rc = FM_SUCCESS;
+        *flag = 1;
+        if (!object->alone) rc = LOWER(Win_test)(RealWin{object->real}, flag);
     }
     if (rc == FM_SUCCESS && *flag && object->posted > 0) {
         object->posted--;

@@ -28,6 +28,7 @@ struct SharedSegment {
 struct WinObject : Object {
     WinObject() : Object(Kind::win) {}
     CommObject* comm = nullptr;  // private: the application may free its own before the window
+    bool alone = false;          // no real one: win_alone.h
     int32_t flavor = 0;          // standard ABI MPI_WIN_FLAVOR_*
     int32_t model = 0;
     void* base = nullptr;

@@ -317,6 +317,16 @@ uint64_t reap_orphans(clock::Slot& slot) noexcept {
 // ---- delivery
 // ------------------------------------------------------------------------------------------------------
 
+uint64_t self_comm() noexcept {
+    if (engine.self_comm == 0) {
+        mpi::RealComm dup{};
+        if (LOWER(Comm_dup)(to_real(mpi::FM_COMM_SELF), &dup) != 0)
+            fatal_line("fermata: cannot duplicate MPI_COMM_SELF to deliver a drained message");
+        engine.self_comm = static_cast<uint64_t>(dup);
+    }
+    return engine.self_comm;
+}
+
 int deliver(QueuedMessage* m, void* buf, int64_t count, TypeObject* type, mpi::Status* status) noexcept {
     int rc = 0;
     int64_t bytes = m->bytes;
@@ -326,13 +336,7 @@ int deliver(QueuedMessage* m, void* buf, int64_t count, TypeObject* type, mpi::S
     } else if (bytes > 0 || count < 0) {
         // The real datatype engine knows every layout, and what a message that ends inside an element means:
         // send it to ourselves on a communicator nobody else uses.
-        if (engine.self_comm == 0) {
-            mpi::RealComm dup{};
-            if (LOWER(Comm_dup)(to_real(mpi::FM_COMM_SELF), &dup) != 0)
-                fatal_line("fermata: cannot duplicate MPI_COMM_SELF to deliver a drained message");
-            engine.self_comm = static_cast<uint64_t>(dup);
-        }
-        auto self = static_cast<mpi::RealComm>(engine.self_comm);
+        auto self = static_cast<mpi::RealComm>(self_comm());
         mpi::RealRequest reqs[2] = {};
         mpi::Status statuses[2] = {};
         rc = LOWER(Irecv)(buf, count, real_of(type), 0, 0, self, &reqs[0]);

@@ -186,6 +186,9 @@ __attribute__((always_inline)) inline int consume(Request* r, mpi::Request* hand
     return error;
 }
 
+// RealComm: a duplicate of MPI_COMM_SELF for copies through the real datatype engine, which nobody pulls
+// from. Engine's lock held.
+uint64_t self_comm() noexcept;
 // Delivers a pulled message into a user's buffer through the real datatype engine. Engine's lock held.
 int deliver(QueuedMessage* message, void* buf, int64_t count, TypeObject* type, mpi::Status* status) noexcept;
 // May messages be taken from the lower half for good, which completes their senders' synchronous sends?

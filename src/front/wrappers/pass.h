@@ -5,6 +5,7 @@
 #include "front/core/collective.h"
 #include "front/core/lower.h"
 #include "front/objects/real.h"
+#include "front/objects/win_alone.h"
 #include "front/p2p/p2p.h"
 
 namespace fermata::front {
