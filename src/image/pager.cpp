@@ -26,6 +26,7 @@
 #include <shared_mutex>
 
 #include "base/error.h"
+#include "image/orphans.h"
 #include "image/whereabouts.h"
 
 namespace fermata::image {
@@ -84,7 +85,11 @@ int open_faults(std::string& why) {
         return -1;
     }
     uffdio_api api{UFFD_API, kFeatures, 0};
-    if (::ioctl(fd.get(), UFFDIO_API, &api) == 0) return fd.release();
+    if (::ioctl(fd.get(), UFFDIO_API, &api) == 0) {
+        if (api.features & Orphans::kNeededFeature) return fd.release();
+        why = "no userfaultfd that can end children whose memory cannot come any more (Linux 6.6 has it)";
+        return -1;
+    }
     why =
         fmt::format("no userfaultfd that follows children: {} (CAP_SYS_PTRACE has it)", std::strerror(errno));
     return -1;
@@ -159,6 +164,7 @@ class Pager::Work {
     std::shared_mutex change_;  // filling: shared; reading messages: alone
     std::atomic<bool> wants_change_{false};
     std::list<Process> processes_;  // first: this one
+    Orphans orphans_{watched_};     // the children's descriptors among them
     std::deque<Fault> faults_;      // of the first thread
     std::thread::id first_;
 
@@ -256,6 +262,7 @@ void Pager::Work::run(std::promise<void> ready) {
         hooks_.failed(error.what());
     }
     for (std::thread& thread : others) thread.join();
+    orphans_.end();
     // Closing ends the watch, and wakes who waits: what is missing now is zeros. Here: the numbers are this
     // thread's.
     processes_.clear();
@@ -273,6 +280,7 @@ void Pager::Work::serve(Buffer& buffer) {
         }
         for (auto it = std::next(processes_.begin()); it != processes_.end();) {
             std::unique_lock lock(change_);
+            if (it->gone) orphans_.remove(it->faults.get());
             it = it->gone ? processes_.erase(it) : std::next(it);
         }
         std::vector<pollfd> wait = {{wake_.get(), POLLIN, 0}};
@@ -319,6 +327,7 @@ void Pager::Work::heard(Process& process, const uffd_msg& message) {
         case UFFD_EVENT_FORK: {
             Process& child = processes_.emplace_back();
             child.faults = Fd(static_cast<int>(message.arg.fork.ufd));
+            orphans_.add(child.faults.get());
             child.where = process.where;
             child.child = true;
             if (hooks_.wiped_in_children && !process.child)

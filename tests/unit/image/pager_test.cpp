@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -278,6 +279,58 @@ TEST_F(PagerTest, ChildrenGetTheirMemoryToo) {
     target_[0] = content_[0];
     EXPECT_TRUE(same(target_, 0, kPages));
     ::close(go[0]), ::close(go[1]);
+}
+
+// A process is killed before all has come: its child, and the child's child, find what they have read and
+// what is zero, and never zeros for what they have not.
+TEST_F(PagerTest, ChildrenOfAKilledProcessNeverSeeZeros) {
+    write();
+    ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    uint64_t read = full_page(10), missing = full_page(read + kLargestBlock / kPage);
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    for (bool reads_in_kernel : {false, true}) {
+        pid_t program = ::fork();
+        if (program == 0) {
+            auto pager = page();
+            pid_t me = ::getpid();
+            pid_t child = ::fork();
+            if (child == 0) {
+                ::fork();
+                if (!same(target_ + read * kPage, read)) _exit(1);
+                pid_t self = ::getpid();
+                [[maybe_unused]] ssize_t n = ::write(ready[1], &self, sizeof self);
+                for (int i = 0; i < 20000 && ::kill(me, 0) == 0; ++i) ::usleep(1000);
+                if (!same(target_ + read * kPage, read)) _exit(2);
+                if (reads_in_kernel) {
+                    int pair[2];
+                    if (::pipe(pair) != 0) _exit(3);
+                    _exit(::write(pair[1], target_ + missing * kPage, 8) < 0 && errno == EFAULT ? 40 : 4);
+                }
+                _exit(target_[missing * kPage] == content_[missing * kPage] ? 5 : 6);
+            }
+            for (;;) ::pause();
+        }
+        std::vector<pid_t> children(2);
+        for (pid_t& child : children)
+            ASSERT_EQ(::read(ready[0], &child, sizeof child), ssize_t(sizeof child));
+        ASSERT_EQ(::kill(program, SIGKILL), 0);
+        ASSERT_EQ(::waitpid(program, nullptr, 0), program);
+        for (pid_t child : children) {
+            int status = 0;
+            ASSERT_EQ(::waitpid(child, &status, 0), child);
+            if (reads_in_kernel)
+                EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 40) << std::hex << status;
+            else
+                EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) << std::hex << status;
+        }
+    }
+    // The keepers end, too: they are nobody else's children.
+    pid_t last;
+    for (int i = 0; i < 5000 && (last = ::waitpid(-1, nullptr, WNOHANG | __WALL)) >= 0; ++i) ::usleep(1000);
+    EXPECT_EQ(last, -1);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+    ::close(ready[0]), ::close(ready[1]);
 }
 
 // Threads that change the memory in all ways while it is read.

@@ -1,0 +1,45 @@
+// Children of the program whose memory still comes (pager.h) when its process ends, killed or not: the kernel
+// would give them zeros for what they have not read. So a keeper holds their descriptors: a process that
+// shares memory and descriptors with the pager's threads, made with the first such child. Once these threads
+// are gone, a child that touches missing memory gets SIGBUS.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace fermata::image {
+
+class Orphans {
+  public:
+    // `memory`: what the program's process watches; given back when it is gone.
+    explicit Orphans(const std::vector<std::pair<uint64_t, uint64_t>>& memory) : memory_(memory) {}
+    ~Orphans() { end(); }
+    Orphans(const Orphans&) = delete;
+    Orphans& operator=(const Orphans&) = delete;
+
+    // All by the same thread of the pager; should it end before end(), then the process has.
+    // A child was made, and waits until we know of it. Throws when its descriptor cannot be kept.
+    void add(int faults);
+    // It has ended.
+    void remove(int faults) noexcept;
+    // Nobody is missing anything any more.
+    void end() noexcept;
+
+    static constexpr uint64_t kNeededFeature = 1ull << 14;  // UFFD_FEATURE_POISON, Linux 6.6
+
+  private:
+    static constexpr int kMost = 1024;
+    static int keep(void* self) noexcept;
+    void keep_until_the_end() noexcept;
+    bool take(int faults) noexcept;
+
+    const std::vector<std::pair<uint64_t, uint64_t>>& memory_;
+    std::atomic<int> faults_[kMost] = {};  // descriptor + 1, or 0
+    std::atomic<uint32_t> done_{0};
+    int process_ = 0, thread_ = 0, keeper_ = 0;
+    std::vector<char> stack_;
+};
+
+}  // namespace fermata::image
