@@ -306,6 +306,46 @@ void held_locks(void) {
     for (int i = 0; i < 3; ++i) MPI_Win_free(&wins[i]);
 }
 
+/* The library's own memory, shared by the processes of the node. With Open MPI a neighbour's atomic operation
+ * arrives while its target computes; MPICH needs the target's help, also natively. The last rank has none of
+ * the memory. */
+void passive_target(void) {
+    enum { N = 100002 };  // MPICH wants bases at multiples of 16 (docs/internals/objects.md)
+    MPI_Win win;
+    long *memory = NULL, one = 1, old = -1;
+    begin();
+    int mine = rank < size - 1 ? N : 0, flag;
+    MPI_Win_allocate(mine * (MPI_Aint)sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+                     &win);
+    for (int i = 0; i < mine; ++i) memory[i] = 1000000L * rank * (i > 0) + i;
+    MPI_Win_lock_all(0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        MPI_Fetch_and_op(&one, &old, MPI_LONG, 1, 0, MPI_SUM, win);
+        MPI_Win_flush(1, win);
+        CHECK(old == 0);
+    }
+    if (rank == 1) {
+        volatile long* word = memory;
+        for (double end = MPI_Wtime() + 20; *word == 0 && MPI_Wtime() < end;) {
+#ifndef OPEN_MPI
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+#endif
+        }
+        CHECK(*word == 1);
+    }
+    (void)flag;
+    hold();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank < 2) MPI_Fetch_and_op(&one, &old, MPI_LONG, 2, 0, MPI_SUM, win);
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mine > 0) CHECK(memory[0] == (rank == 0 ? 0 : rank));
+    for (int i = 1; i < mine; ++i) CHECK(memory[i] == 1000000L * rank + i);
+    if (mine > 0) hash_bytes(memory, mine * sizeof *memory);
+    MPI_Win_free(&win);
+}
+
 /* A file with a view and all its pointers somewhere. */
 void held_files(void) {
     MPI_File file;

@@ -13,6 +13,7 @@ void held_neighbours(void);
 void held_messages(void);
 void held_windows(void);
 void held_locks(void);
+void passive_target(void);
 void held_files(void);
 #ifndef OPEN_MPI
 void held_persistent(void);

@@ -958,6 +958,7 @@ static const struct {
     {"held_messages", held_messages},
     {"held_windows", held_windows},
     {"held_locks", held_locks},
+    {"passive_target", passive_target},
     {"held_files", held_files},
 #ifndef OPEN_MPI
     {"held_persistent", held_persistent},

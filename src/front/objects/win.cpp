@@ -4,6 +4,7 @@
 #include "front/core/collective.h"
 #include "front/objects/api.h"
 #include "front/objects/internal.h"
+#include "front/objects/library_memory.h"
 #include "front/objects/shared_segment.h"
 #include "front/objects/win_alone.h"
 
@@ -75,6 +76,12 @@ int open_real(WinObject* win, RealWin* real) {
     RealInfo info{hints.word()};
     RealComm comm{win->comm->real};
     if (win->flavor == FM_WIN_FLAVOR_DYNAMIC) return LOWER(Win_create_dynamic)(info, comm, real);
+    if (win->flavor == FM_WIN_FLAVOR_ALLOCATE && library_allocates(win, real)) return FM_SUCCESS;
+    if (win->flavor == FM_WIN_FLAVOR_ALLOCATE && win->base == nullptr) {
+        // Ours instead of the library's, so that it is part of the image.
+        win->owned_size = win->size == 0 ? 1 : static_cast<uint64_t>(win->size);
+        win->owned = win->base = fm_map(win->owned_size);
+    }
     return LOWER(Win_create)(win->base, win->size, win->disp_unit, info, comm, real);
 }
 
@@ -144,13 +151,10 @@ int fm_Win_create_dynamic(Info info, Comm comm, Win* win) {
 
 int fm_Win_allocate(Aint size, Aint disp_unit, Info info, Comm comm, void** baseptr, Win* win) {
     Call call("MPI_Win_allocate");
-    return create_win(call, comm, info, size, disp_unit, FM_WIN_FLAVOR_ALLOCATE, win, [=](WinObject* object) {
-        // Ours instead of the library's, so that it is part of the image.
-        object->owned_size = size == 0 ? 1 : static_cast<uint64_t>(size);
-        object->owned = object->base = fm_map(object->owned_size);
-        *baseptr = object->base;
-        return FM_SUCCESS;
-    });
+    int rc = create_win(call, comm, info, size, disp_unit, FM_WIN_FLAVOR_ALLOCATE, win,
+                        [](WinObject*) { return FM_SUCCESS; });
+    if (rc == FM_SUCCESS) *baseptr = find(*win)->base;
+    return rc;
 }
 
 int fm_Win_allocate_shared(Aint size, Aint disp_unit, Info info, Comm comm, void** baseptr, Win* win) {
