@@ -145,8 +145,9 @@ class Job:
         return [rank["pid"] for rank in self.status()["ranks"]]
 
     def kill_ranks(self):
-        """kill -9 every rank; waits until the job is gone. Ranks may have ended in the meantime."""
-        for pid in self.rank_pids():
+        """kill -9 every rank; waits until the job is gone. It may have ended in the meantime."""
+        status = call("status", "--job", self.name, "--json")
+        for pid in [rank["pid"] for rank in json.loads(status.stdout)["ranks"]] if status.returncode == 0 else []:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:

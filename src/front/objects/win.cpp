@@ -71,17 +71,19 @@ int create_win(Call& call, Comm comm, Info info, int64_t size, int64_t unit, int
     return FM_SUCCESS;
 }
 
+// Of MPI_Win_allocate: ours instead of the library's, so that it is part of the image.
+void own_memory(WinObject* win) {
+    win->owned_size = win->size == 0 ? 1 : static_cast<uint64_t>(win->size);
+    win->owned = win->base = fm_map(win->owned_size);
+}
+
 int open_real(WinObject* win, RealWin* real) {
     RealInfoFor hints(win->info);
     RealInfo info{hints.word()};
     RealComm comm{win->comm->real};
     if (win->flavor == FM_WIN_FLAVOR_DYNAMIC) return LOWER(Win_create_dynamic)(info, comm, real);
     if (win->flavor == FM_WIN_FLAVOR_ALLOCATE && library_allocates(win, real)) return FM_SUCCESS;
-    if (win->flavor == FM_WIN_FLAVOR_ALLOCATE && win->base == nullptr) {
-        // Ours instead of the library's, so that it is part of the image.
-        win->owned_size = win->size == 0 ? 1 : static_cast<uint64_t>(win->size);
-        win->owned = win->base = fm_map(win->owned_size);
-    }
+    if (win->flavor == FM_WIN_FLAVOR_ALLOCATE && win->base == nullptr) own_memory(win);
     return LOWER(Win_create)(win->base, win->size, win->disp_unit, info, comm, real);
 }
 
@@ -151,8 +153,11 @@ int fm_Win_create_dynamic(Info info, Comm comm, Win* win) {
 
 int fm_Win_allocate(Aint size, Aint disp_unit, Info info, Comm comm, void** baseptr, Win* win) {
     Call call("MPI_Win_allocate");
-    int rc = create_win(call, comm, info, size, disp_unit, FM_WIN_FLAVOR_ALLOCATE, win,
-                        [](WinObject*) { return FM_SUCCESS; });
+    int rc =
+        create_win(call, comm, info, size, disp_unit, FM_WIN_FLAVOR_ALLOCATE, win, [](WinObject* object) {
+            if (object->comm->size == 1) own_memory(object);  // nobody to share the library's with
+            return FM_SUCCESS;
+        });
     if (rc == FM_SUCCESS) *baseptr = find(*win)->base;
     return rc;
 }
