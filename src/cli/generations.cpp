@@ -56,7 +56,7 @@ json summary(const store::GenerationInfo& info) {
     j["mpi"] = m.mpi;
     j["command"] = m.command;
     j["ranks"] = m.images.size();
-    j["bytes"] = m.bytes();
+    j["bytes"] = info.bytes();
     j["level"] = m.level;
     j["layout"] = store::name_of(m.layout());
     j["kind"] = kind_of(m);
@@ -146,7 +146,7 @@ int list(const StoreOptions& options) {
             const store::Manifest& m = *info.manifest;
             std::printf("%s  %s  %6s old  %zu ranks  %10s  %-5s  %s %-6s  %.3f s  %-7s  %s\n",
                         store::generation_name(info.number).c_str(), m.created.c_str(),
-                        age_text(age_of(info)).c_str(), m.images.size(), human_size(m.bytes()).c_str(),
+                        age_text(age_of(info)).c_str(), m.images.size(), human_size(info.bytes()).c_str(),
                         kind_of(m), m.level.c_str(), m.layout() == store::Layout::shared ? "shared" : "",
                         m.seconds(), m.mpi.c_str(), command_line(m).c_str());
         } else {
@@ -173,7 +173,7 @@ int verify(const StoreOptions& options) {
         if (options.json)
             all.push_back({{"generation", name}, {"ok", damage.empty()}, {"damage", damage}});
         else if (damage.empty())
-            std::printf("%s  right, %s\n", name.c_str(), human_size(info.manifest->bytes()).c_str());
+            std::printf("%s  right, %s\n", name.c_str(), human_size(info.bytes()).c_str());
         else
             std::fprintf(stderr, "fermata: error: %s: %s\n", name.c_str(), damage.c_str());
     }
@@ -245,22 +245,23 @@ int compact(const CompactOptions& options) {
     store::Store store = store::Store::for_reading(options.store.ckpt_dir);
     store.lock(fmt::format("fermata compact, process {}", ::getpid()));
     store::GenerationInfo before = store.choose(options.store.generation, false);
+    uint64_t bytes_before = before.bytes();
     bool changed = store.compact(before.number, image::parse_write_options(options.save_options));
     if (options.keep > 0) store.retain(options.keep);
     store::GenerationInfo after = store.choose(before.number, false);
     if (options.store.json)
         print({{"generation", store::generation_name(after.number)},
                {"changed", changed},
-               {"bytes_before", before.manifest->bytes()},
-               {"bytes", after.manifest->bytes()},
+               {"bytes_before", bytes_before},
+               {"bytes", after.bytes()},
                {"needed", before.manifest->needs}});
     else if (changed)
         std::printf("%s stands alone: %s; it was %s and needed %zu earlier generations\n",
-                    store::generation_name(after.number).c_str(), human_size(after.manifest->bytes()).c_str(),
-                    human_size(before.manifest->bytes()).c_str(), before.manifest->needs.size());
+                    store::generation_name(after.number).c_str(), human_size(after.bytes()).c_str(),
+                    human_size(bytes_before).c_str(), before.manifest->needs.size());
     else
         std::printf("%s stands alone already: %s\n", store::generation_name(after.number).c_str(),
-                    human_size(after.manifest->bytes()).c_str());
+                    human_size(after.bytes()).c_str());
     return 0;
 }
 

@@ -86,6 +86,7 @@ struct Source {
 
 // Of a file of text that consists of these blocks, inside the directory of its generation.
 std::string text_name(const Checksum& name);
+bool is_text_name(const std::string& name);
 
 struct Blob {
     std::string name;

@@ -44,6 +44,8 @@ std::string image_name(uint32_t rank) { return fmt::format("rank-{:06}.img", ran
 
 std::string text_name(const Checksum& name) { return fmt::format("text-{}.img", name.hex()); }
 
+bool is_text_name(const std::string& name) { return name.starts_with("text-") && name.ends_with(".img"); }
+
 Checksum checksum_of(const void* data, size_t size) { return Hash::of(data, size); }
 
 std::string Checksum::hex() const {

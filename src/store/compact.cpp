@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -39,7 +40,40 @@ class Content {
     char* data_;
 };
 
-// Reads and compares all of `from`, writes it to `to`.
+bool is_text(const image::Reader& reader, uint32_t source) {
+    return source != 0 && reader.sources()[source - 1].kind == image::SourceKind::text;
+}
+
+// The text of an image, as it is once its files lie in generation `number`.
+struct Text {
+    image::Content content;
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+};
+Text text_of(const image::Reader& reader, uint32_t number) {
+    Text text{{reader.sources(), reader.blocks(), {}}, {}};
+    for (image::Source& source : text.content.sources) source.generation = number;
+    for (const image::Extent& extent : reader.extents()) {
+        if (!is_text(reader, reader.blocks()[extent.block].source)) continue;
+        text.content.extents.push_back(extent);
+        text.ranges.emplace_back(extent.address, extent.address + extent.length);
+    }
+    return text;
+}
+
+// Its files are the same under the new name, where the file system can do that.
+void take_text(const std::string& store, const image::Reader& reader, const std::string& to) {
+    for (const image::Source& source : reader.sources()) {
+        if (source.kind != image::SourceKind::text) continue;
+        std::string name = image::text_name(source.checksum);
+        std::string from = store + "/" + generation_name(source.generation) + "/" + name,
+                    copy = to + "/" + name;
+        if (::link(from.c_str(), copy.c_str()) == 0 || errno == EEXIST) continue;
+        fs::copy_file(from, copy);
+        sync_file(open_file(copy, O_RDONLY).get(), copy);
+    }
+}
+
+// Reads and compares all of `from`, writes it to `to`, but for the text, which has files of its own.
 image::Summary copy_whole(const image::Reader& from, image::Writer writer,
                           const std::function<void(image::Writer&)>& place) {
     Content content(from);
@@ -53,9 +87,12 @@ image::Summary copy_whole(const image::Reader& from, image::Writer writer,
     at = content.data();
     for (const image::Extent& extent : from.extents()) {
         // Also zeros: the image said that they are content.
-        writer.run_on_ground(extent.address, at, extent.length);
+        if (!is_text(from, from.blocks()[extent.block].source))
+            writer.run_on_ground(extent.address, at, extent.length);
         at += extent.length;
     }
+    Text text = text_of(from, from.identity().generation);
+    writer.keep(text.content, text.ranges);
     writer.prepare();
     place(writer);
     writer.write_first();
@@ -96,6 +133,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& how) {
                 throw Error(
                     fmt::format("{}/{} is not the image that the manifest names", old.directory, entry.file),
                     ExitCode::damaged);
+            take_text(directory_, reader, place);
             std::string to = place + "/" + entry.file;
             image::Summary summary;
             if (shared) {

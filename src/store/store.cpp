@@ -40,6 +40,15 @@ image::Place GenerationInfo::place(const ImageEntry& entry) const {
     return place;
 }
 
+uint64_t GenerationInfo::bytes() const {
+    uint64_t sum = manifest->bytes();
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(directory, error))
+        if (image::is_text_name(entry.path().filename().string()))
+            if (uint64_t size = entry.file_size(error); !error) sum += size;
+    return sum;
+}
+
 void GenerationInfo::check_layout() const {
     if (!manifest || manifest->layout() != Layout::shared) return;
     std::string path = directory + "/" + image::kSharedName;

@@ -61,6 +61,8 @@ struct GenerationInfo {
     std::optional<Manifest> manifest;  // none: incomplete or damaged
     std::string damage;                // why there is none; empty for one that was never committed
     image::Place place(const ImageEntry& entry) const;
+    // Of its images and of the text that they have in common. A complete one's.
+    uint64_t bytes() const;
     // Throws when a file of all images does not say what the manifest says: ranks believe the file.
     void check_layout() const;
 };

@@ -4,6 +4,7 @@ committed generation must be whole and restart with the right result, nobody may
 is not there, and the last good one must be untouched.
 
     crash_test.py KIND[,KIND…]|all [--moments N] [--seed S] [--mpi openmpi|mpich|both]
+                                 [--layout files|shared|both]
 
 Kinds: rank, writer (a rank's forked child), root, node, everything (SIGKILL); eio, enospc, short (storage calls);
 compact (all of these to `fermata compact`, between two lives of a job).
@@ -32,6 +33,7 @@ RANKS = 2
 STEPS, MIB, PAUSE = 10000, 6, 2000
 FORKED = "forked threads=1 compress=zstd:9"
 KINDS = ("rank", "writer", "root", "node", "everything", "eio", "enospc", "short", "compact")
+LAYOUTS = {"both": ("", " layout=shared"), "files": ("",), "shared": (" layout=shared",)}
 VERBOSE = bool(os.environ.get("CRASH_VERBOSE"))
 # What a job must survive, and what ends it.
 GOES_ON = ("writer", "eio", "enospc", "short")
@@ -59,14 +61,14 @@ def newest_of(generations):
 class Chain:
     """One directory of generations and the jobs that write to it, one after the other."""
 
-    def __init__(self, cwd, number, reference, mpi, rng):
+    def __init__(self, cwd, number, reference, mpi, layout, rng):
         self.cwd = cwd / f"chain{number}"
         self.cwd.mkdir()
         self.faults = self.cwd / "faults"
         self.reference, self.at = reference, {line: i for i, line in enumerate(reference)}
         self.mpi, self.rng = mpi, rng
         self.options = rng.choice(("threads=2", FORKED, "incremental", "incremental " + FORKED))
-        self.options += rng.choice(("", " layout=shared"))
+        self.options += rng.choice(LAYOUTS[layout])
         self.keep = rng.choice((1, 2))
         self.ids = 0
         self.env = dict(os.environ, LD_PRELOAD=str(BUILD / "tests" / "fault" / "libstorage_faults.so"),
@@ -382,7 +384,7 @@ class Matrix:
         done = call("checkpoint", "--job", chain.job.name, timeout=30)
         check(done.returncode != 0 and "node daemon" in done.stderr, f"no node daemon: {done.stdout}{done.stderr}")
 
-    def run(self, cwd, kind, moments, mpis):
+    def run(self, cwd, kind, moments, mpis, layout):
         number = 0
         chain = None
         for moment in range(moments):
@@ -390,7 +392,7 @@ class Matrix:
                 if chain:
                     self.close(chain)
                 number += 1
-                chain = Chain(cwd, f"{kind}{number}", self.reference, mpis[number % len(mpis)], self.rng)
+                chain = Chain(cwd, f"{kind}{number}", self.reference, mpis[number % len(mpis)], layout, self.rng)
             try:
                 self.compact(chain) if kind == "compact" else self.one(chain, kind)
             except Failure as failure:
@@ -416,6 +418,7 @@ def main():
     parser.add_argument("--moments", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--mpi", default="both")
+    parser.add_argument("--layout", choices=LAYOUTS, default="both")
     options = parser.parse_args()
     kinds = KINDS if options.kinds == "all" else options.kinds.split(",")
     mpis = ["mpich", "openmpi"] if options.mpi == "both" else [options.mpi]
@@ -429,7 +432,7 @@ def main():
             start = time.monotonic()
 
             def all_moments():
-                matrix.run(cwd, kind, options.moments, mpis)
+                matrix.run(cwd, kind, options.moments, mpis, options.layout)
                 outcomes = ", ".join(f"{n} {what}" for what, n in sorted(matrix.outcomes.items()))
                 return f"{options.moments} moments, {outcomes}; {time.monotonic() - start:.0f} s"
             if harness.verdict(kind, all_moments):

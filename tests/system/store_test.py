@@ -278,6 +278,11 @@ def shared(cwd):
     done = call("compact", "--generation", "2", "--ckpt-dir", "ckpt", cwd=cwd)
     check(done.returncode == 0, done.stderr)
     shutil.rmtree(cwd / "ckpt" / "gen-000001")
+    texts = sum(path.stat().st_size for path in last.glob("text-*.img"))
+    images = json.loads(call("inspect", "--json", "--generation", "2", "--ckpt-dir", "ckpt", cwd=cwd).stdout)["images"]
+    check(texts > 1 << 20 and all(image["content"] - image["written"] >= texts for image in images), f"{texts}: {images}")
+    listed = json.loads(call("list", "--json", "--ckpt-dir", "ckpt", cwd=cwd).stdout)[0]
+    check(listed["bytes"] == texts + sum(image["bytes"] for image in images), f"{listed}: {texts}")
     done = call("verify", "--ckpt-dir", "ckpt", cwd=cwd)
     check(done.returncode == 0, done.stderr)
     for generation, mpi in (("2", "mpich"), ("3", "openmpi")):
