@@ -3,7 +3,7 @@
 docs/performance.md.
 
     bench/store.py [--build DIR] [--disk DIR] [--memory DIR] [--rounds N] [--small] [--plot FILE.svg]
-    bench/store.py --job mapped|forked|incremental …    only that of real jobs (bench/restart.c)
+    bench/store.py --job mapped|forked|incremental|none …    only that of real jobs (bench/restart.c); none of them
 """
 import argparse
 import json
@@ -157,11 +157,11 @@ def main():
     parser.add_argument("--small", action="store_true", help="leave out 2 ranks x 2 GiB")
     parser.add_argument("--plot", type=pathlib.Path)
     jobs = {way.__name__: way for way in (mapped, forked, incremental)}
-    parser.add_argument("--job", choices=jobs)
+    parser.add_argument("--job", choices=[*jobs, "none"])
     options = parser.parse_args()
     options.build = options.build.absolute()
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    if options.job:
+    if options.job in jobs:
         return jobs[options.job](options)
     bars = []
     print("| where, ranks x size | way | write s | of plain's speed | read s | of plain's speed | bytes |")
@@ -178,6 +178,8 @@ def main():
                 bars.append((f"{name}, {shown}, write", write["plain"] / write[way]))
     if options.plot:
         svg(bars, options.plot)
+    if options.job:
+        return
     for way in jobs.values():
         print()
         way(options)
