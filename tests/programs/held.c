@@ -352,7 +352,8 @@ void held_files(void) {
     MPI_Datatype every;
     MPI_Errhandler handler;
     MPI_Offset at;
-    int out[4], in[8];
+    MPI_Status status;
+    int out[4], in[8], count;
     begin();
     for (int i = 0; i < 4; ++i) out[i] = 10 * rank + i;
     MPI_File_open(MPI_COMM_WORLD, "held_files.dat", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
@@ -364,10 +365,15 @@ void held_files(void) {
     MPI_File_write_all(file, out, 3, MPI_INT, MPI_STATUS_IGNORE);
     MPI_File_create_errhandler(on_file, &handler);
     MPI_File_set_errhandler(file, handler);
-    hold();
     MPI_File_get_position(file, &at);
     CHECK(at == 3);
-    MPI_File_write_all(file, &out[3], 1, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_write_all_begin(file, &out[3], 1, MPI_INT);
+    hold();
+    MPI_File_write_all_end(file, &out[3], &status);
+    MPI_Get_count(&status, MPI_INT, &count);
+    CHECK(count == 1);
+    MPI_File_get_position(file, &at);
+    CHECK(at == 4);
     MPI_File_seek(file, 0, MPI_SEEK_SET);
     MPI_File_read_all(file, in, 4, MPI_INT, MPI_STATUS_IGNORE);
     for (int i = 0; i < 4; ++i) CHECK(in[i] == out[i]);

@@ -15,7 +15,6 @@ from fmgen.headers import write_if_changed
 
 # Data access on files that all members call together: the collective clock must know.
 COLLECTIVE_FILE_WORDS = ("_all", "_ordered", "_set_size", "_preallocate", "_sync", "_seek_shared")
-# ... and the halves of split collectives, of which only the end may wait.
 REAL_OF = {"comm", "datatype", "op", "win", "file"}
 TEMPORARY = {"info": "TempInfo", "group": "TempGroup"}
 
@@ -30,11 +29,38 @@ def is_access(f):
     return f.chapter == "rma" and any(p and p.handle == "win" and "*" not in t for t, _, p in table.fm_params(f))
 
 
+def is_split_half(f):
+    return f.chapter == "io" and f.short.startswith("File_") and f.short.endswith(("_begin", "_end"))
+
+
+def split_body(f):
+    """Split collectives: FileObject::split."""
+    names = [n for _, n, _ in table.fm_params(f)]
+    out = [f'    Call call("{f.name}");', f"    FileObject* file = find({names[0]});"]
+    if f.short.endswith("_end"):
+        args = ", ".join(["to_real(fh)", *names[1:]])
+        return "\n".join(out + [
+            "    if (file == nullptr || !file->split)  // the library names the error",
+            f"        return call.finish(fh, LOWER({f.short})({args}));",
+            "    file->split = false;", "    if (status != nullptr) *status = file->split_status;", "    return 0;"])
+    args = ", ".join("to_real(" + n + ")" if n in ("fh", "datatype") else n for n in names)
+    if "_ordered" in f.short:
+        out.append("    note_shared_pointer(fh);")
+    return "\n".join(out + [
+        "    if (file != nullptr && file->split) return call.finish(fh, FM_ERR_IO);", "    Status status{};",
+        "    CollectiveScope scope(call, clock_of(fh));",
+        f"    int rc = LOWER({f.short.removesuffix('_begin')})({args}, &status);", "    scope.end();",
+        "    if (file != nullptr && rc == FM_SUCCESS) {", "        file->split = true;",
+        "        file->split_status = status;", "    }", "    return call.finish(fh, rc);"])
+
+
 def request_param(f):
     return next((n for t, n, p in table.fm_params(f) if t == "Request*"), None)
 
 
 def pass_body(f):
+    if is_split_half(f):
+        return split_body(f)
     lines = [f'    Call call("{f.name}");']
     args = []
     owner = ""

@@ -23,6 +23,10 @@ struct FileObject : Object {
     int64_t position = 0;
     int64_t shared_position = 0;
     bool shared_used = false;  // the shared pointer was moved: asking for it costs files and locks in ROMIO
+    // A split collective between its halves: all is done in the first one, as the standard allows (MPI-4.0
+    // 14.4.5), so a checkpoint finds nothing of it in the library.
+    bool split = false;
+    mpi::Status split_status;
     FileObject* next = nullptr;
     FileObject* previous = nullptr;
 };
