@@ -157,7 +157,9 @@ def exit_code(p):
 def killed_in(p, phase, generation_stays=False):
     job = p.job("-n", 3, FAKE_NODES="2", FAKE_DIE=f"{phase}:1")
     done = p.call("checkpoint")
-    refused(done, "is gone")  # which one is heard of first is mpiexec's choice
+    refused(done)
+    # Which rank is heard of first is mpiexec's choice; on a busy machine its own end comes before them all.
+    assert "is gone" in done.stderr or "the job has ended" in done.stderr, done.stderr
     out, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 137, (job.returncode, out, err)
     assert p.generations() == (["gen-000001"] if generation_stays else []), p.generations()
