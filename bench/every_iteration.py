@@ -49,6 +49,7 @@ class Run:
                 if line.endswith("\n") and line.split()[:len(word)] == list(word):
                     return line.split()
             if ended is not None or time.time() > self.end:
+                self.process.terminate()
                 raise RuntimeError(f"no '{' '.join(word)}' ({ended}): {self.errors.read_text()}")
             time.sleep(0.001)
 

@@ -69,7 +69,6 @@ bool protocol_from_name(const char* name, Protocol* protocol) {
 }
 
 // ---- making things
-// ------------------------------------------------------------------------------------------
 
 RankClock* RankClock::create(const Options& options, const Environment& environment, ChunkSource memory) {
     void* place = memory.chunk(memory.self, sizeof(RankClock));
@@ -187,7 +186,6 @@ Comm* RankClock::find(Uid uid) {
 }
 
 // ---- who is needed
-// ------------------------------------------------------------------------------------------
 
 bool RankClock::is_needy() const {
     if (!known_) return false;
@@ -320,7 +318,6 @@ Totals RankClock::totals() const {
 }
 
 // ---- gates (step a)
-// -----------------------------------------------------------------------------------------
 
 void RankClock::undo(Comm& c, Instance k, Gate kind) {
     if (kind == Gate::blocking || kind == Gate::start) {
@@ -425,7 +422,6 @@ bool RankClock::gate(Comm& c, Slot& s, Instance k, Gate kind) {
 }
 
 // ---- one-sided calls
-// -----------------------------------------------------------------------------------------
 
 // Who holds nothing is held up at once, or new locks would be taken as fast as old ones are given back. Who
 // holds something goes on, unless this rank has said that it is safe: the root may have declared. Then the
@@ -509,7 +505,6 @@ bool RankClock::needy() {
 }
 
 // ---- blocked waits (step e)
-// ---------------------------------------------------------------------------------
 
 bool RankClock::blocked(Slot& s, WaitSite& site, uint64_t now_ns, bool in_wait) {
     if (!policy_.demands) return false;
@@ -616,7 +611,6 @@ void RankClock::waited_slow(Slot& s, WaitSite& site) {
 }
 
 // ---- the agent: messages in
-// ---------------------------------------------------------------------------------
 
 bool RankClock::inbox(const void* bytes, size_t size, const char** why) {
     auto refuse = [why](const char* reason) {
@@ -800,7 +794,6 @@ void RankClock::apply(const Entry& e) {
 }
 
 // ---- the agent: safe or not (step f)
-// ------------------------------------------------------------------------
 
 // The thread is inside MPI: blocked in a wait, or captive in a collective.
 bool RankClock::in_mpi(int32_t index) const {
@@ -937,7 +930,6 @@ void RankClock::ring() {
 }
 
 // ---- the agent: messages out
-// --------------------------------------------------------------------------------
 
 void RankClock::queue(const Writer& message) {
     uint32_t size = static_cast<uint32_t>(message.size());

@@ -99,7 +99,6 @@ bool take(std::deque<Bytes>& queue, Bytes* message) {
 }  // namespace
 
 // ---- shared
-// ---------------------------------------------------------------------------------------------------
 
 void Merge::begin(size_t children) {
     rows_.clear();
@@ -157,7 +156,6 @@ void RaiseFilter::note(Uid uid, Instance k, const std::set<std::vector<int32_t>>
 }
 
 // ---- node
-// -----------------------------------------------------------------------------------------------------
 
 bool Node::refuse(const char* reason) {
     error_ = reason;
@@ -311,7 +309,6 @@ bool Node::next_up(Bytes* message) { return take(up_, message); }
 bool Node::next_down(Bytes* message) { return take(down_, message); }
 
 // ---- root
-// -----------------------------------------------------------------------------------------------------
 
 bool Root::refuse(const char* reason) {
     error_ = reason;

@@ -370,6 +370,7 @@ void Pump::fail(int code, const char* what, uint64_t at) noexcept {
 void Pump::reserve(uint64_t end) noexcept {
     uint64_t from = result->reserved.load();
     while (from < end) {
+        // A last step of less than a quarter joins the one before.
         uint64_t to = room - from <= kReserve * 5 / 4 ? room : from + kReserve;
         if (!result->reserved.compare_exchange_strong(from, to)) continue;
         if (::fallocate(fd, 0, static_cast<off_t>(base + from), static_cast<off_t>(to - from)) != 0) break;

@@ -229,7 +229,6 @@ store::Manifest Root::manifest() const {
 }
 
 // ---- the means
-// ----------------------------------------------------------------------------------------------------
 
 void Root::enter(const char* phase) {
     leave_phase();

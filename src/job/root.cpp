@@ -88,7 +88,6 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
 std::string Root::address() const { return addresses_of_this_host(tree_.port()); }
 
 // ---- the life of a job
-// ------------------------------------------------------------------------------------------
 
 int Root::watch(pid_t mpiexec) {
     mpiexec_ = mpiexec;
@@ -127,6 +126,7 @@ void Root::take_requests() {
     Request request = requests_.front();
     requests_.pop_front();
     Outcome outcome = checkpoint(request);
+    // Once does: what made a rank ask for it is known from then on. Twice, and then it is said as a failure.
     for (int more = 2; !outcome.ok && heard_.again && more > 0; --more) {
         spdlog::info("another one at once");
         outcome = checkpoint(request);
@@ -231,7 +231,6 @@ int64_t Root::stop_due() const {
 }
 
 // ---- events
-// -----------------------------------------------------------------------------------------------------
 
 void Root::serve(int timeout_ms) {
     if (next_due_ && !in_checkpoint_)
@@ -446,7 +445,6 @@ void Root::pump_clock() {
 }
 
 // ---- status
-// -----------------------------------------------------------------------------------------------------
 
 void Root::start_query() {
     if (query_end_) return;

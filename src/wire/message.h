@@ -29,7 +29,6 @@ inline Bytes packed(const std::vector<uint8_t>& bytes) {
 }
 
 // ---- both ways
-// ------------------------------------------------------------------------------------------------
 
 // A message of the collective clock; only src/clock knows what is in it.
 struct Clock {
@@ -42,7 +41,6 @@ struct Clock {
 };
 
 // ---- downwards: root -> node -> agent
-// -------------------------------------------------------------------------
 
 // A checkpoint starts. The agent refuses now (Refuse) or takes part; the clock's own messages follow.
 struct Begin {
@@ -182,7 +180,6 @@ struct Kill {
 };
 
 // ---- upwards: agent -> node (-> root, merged)
-// -----------------------------------------------------------------
 
 // First message of a rank: it is about to enter the real library's MPI_Init, where it may stay.
 struct Starting {
@@ -397,7 +394,6 @@ struct Fatal {
 };
 
 // ---- node -> root only
-// ----------------------------------------------------------------------------------------
 
 // A node with these new ranks; the node's first message after authentication.
 struct NodeHello {

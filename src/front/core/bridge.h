@@ -7,5 +7,7 @@
 namespace fermata::front {
 
 inline split::Bridge* bridge() noexcept { return fermata_upper.bridge; }
+// The library below now; another one after a restart, perhaps.
+inline bool on_open_mpi() noexcept { return __builtin_strcmp(bridge()->mpi_library, "openmpi") == 0; }
 
 }  // namespace fermata::front

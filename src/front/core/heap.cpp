@@ -70,8 +70,7 @@ void SpinLock::slow() noexcept {
 void* fm_map(size_t size) noexcept {
     long start = raw_syscall(SYS_mmap, 0, static_cast<long>(round_page(size)), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (start < 0 && start > -4096)
-        fatal_line("fermata: out of memory in the MPI front: raise the memory limit");
+    if (failed(start)) fatal_line("fermata: out of memory in the MPI front: raise the memory limit");
     return reinterpret_cast<void*>(start);
 }
 

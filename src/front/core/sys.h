@@ -21,6 +21,8 @@ inline long raw_syscall(long number, long a = 0, long b = 0, long c = 0, long d 
     return result;
 }
 
+inline bool failed(long result) { return result < 0 && result > -4096; }
+
 inline void yield_cpu() { raw_syscall(SYS_sched_yield); }
 inline void sleep_ns(long ns) {
     timespec wait{ns / 1000000000, ns % 1000000000};

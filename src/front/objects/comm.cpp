@@ -183,6 +183,12 @@ int comm_make_private(CommObject* parent, CommObject** made) noexcept {
 
 void comm_drop_private(CommObject* comm) noexcept { comm_unref(comm); }
 
+int agree(CommObject* comm, int rc) noexcept {
+    int worst = 0;
+    int told = LOWER(Allreduce)(&rc, &worst, 1, to_real(FM_INT), to_real(FM_MAX), RealComm{comm->real});
+    return told != FM_SUCCESS ? told : worst;
+}
+
 namespace {
 
 int check_leaving(Call& call, Comm handle) {

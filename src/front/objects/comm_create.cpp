@@ -7,6 +7,7 @@
 #include "front/objects/api.h"
 #include "front/objects/internal.h"
 #include "front/objects/uid.h"
+#include "front/p2p/synchronous.h"
 
 namespace fermata::front {
 namespace {
@@ -27,8 +28,7 @@ RealComm private_world() noexcept {
                      : to_real(FM_COMM_WORLD);  // 0: a unit test's lower half, where nobody pulls
 }
 int private_tag(uint64_t parent, int tag) noexcept {
-    return static_cast<int>((uid::mix(parent) ^ static_cast<uint32_t>(tag)) %
-                            0x7fff);  // MPI promises 32767, which is p2p/synchronous.cpp's
+    return static_cast<int>((uid::mix(parent) ^ static_cast<uint32_t>(tag)) % kReceiptTag);
 }
 
 int create_from_group(Call& call, CommObject* parent, const Ranks& members, int tag,

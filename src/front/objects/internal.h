@@ -24,6 +24,9 @@ int comm_make_real(CommObject* comm) noexcept;
 // A private communicator of the same members, for a window or a file: clock, handle and rebuild as any other,
 // but no attribute callbacks. Call it inside the scope of `parent`.
 int comm_make_private(CommObject* parent, CommObject** made) noexcept;
+// Collective over a private communicator: the worst of the members' error classes, for what all or none must
+// do.
+int agree(CommObject* comm, int rc) noexcept;
 // Inside a scope of `comm`, after a real barrier: drops the handle's reference.
 void comm_drop_private(CommObject* comm) noexcept;
 TypeObject* first_type() noexcept;  // oldest derived type

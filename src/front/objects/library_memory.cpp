@@ -5,6 +5,7 @@
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/sys.h"
+#include "front/objects/internal.h"
 
 namespace fermata::front {
 namespace {
@@ -21,8 +22,6 @@ struct Pages {
     }
 };
 
-bool failed(long result) { return result < 0 && result > -4096; }
-
 // A second mapping of these pages, anywhere: an old size of 0 asks for one, and is refused for private
 // memory.
 uint64_t second_mapping(Pages pages) {
@@ -31,24 +30,12 @@ uint64_t second_mapping(Pages pages) {
     return failed(at) ? 0 : static_cast<uint64_t>(at);
 }
 
-void unmap(uint64_t start, uint64_t length) {
-    raw_syscall(SYS_munmap, static_cast<long>(start), static_cast<long>(length));
-}
-
-bool all_agree(WinObject* win, bool mine) {
-    int one = mine ? 1 : 0, all = 0;
-    return LOWER(Allreduce)(&one, &all, 1, to_real(FM_INT), to_real(FM_MIN), RealComm{win->comm->real}) ==
-               FM_SUCCESS &&
-           all != 0;
-}
-
 }  // namespace
 
 bool library_allocates(WinObject* win, RealWin* real) noexcept {
     // MPICH 4.0 asks the target in any case, and over UCX writes to the wrong place when a base is not a
     // multiple of 16, as its own are not always (docs/internals/objects.md).
-    bool worth_it = __builtin_strcmp(bridge()->mpi_library, "openmpi") == 0;
-    if (!worth_it || win->comm->size == 1) return false;
+    if (!on_open_mpi() || win->comm->size == 1) return false;
     RealInfoFor hints(win->info);
     void* theirs = nullptr;
     bool made = LOWER(Win_allocate)(win->size, win->disp_unit, RealInfo{hints.word()},
@@ -58,8 +45,9 @@ bool library_allocates(WinObject* win, RealWin* real) noexcept {
     uint64_t offset = reinterpret_cast<uint64_t>(theirs) - pages.start;
     bool fits = !again || reinterpret_cast<uint64_t>(win->base) % kPage == offset;
     uint64_t view = some && fits ? second_mapping(pages) : 0;
-    if (!all_agree(win, made && (!some || view != 0))) {
-        if (view != 0) unmap(view, pages.length);
+    bool good = made && (!some || view != 0);
+    if (agree(win->comm, good ? FM_SUCCESS : FM_ERR_NO_MEM) != FM_SUCCESS) {
+        if (view != 0) fm_unmap(reinterpret_cast<void*>(view), pages.length);
         if (made) LOWER(Win_free)(real);
         return false;
     }

@@ -6,6 +6,7 @@
 #include "front/core/sys.h"
 #include "front/objects/api.h"
 #include "front/objects/comm_create.h"
+#include "front/objects/internal.h"
 
 namespace fermata::front {
 namespace {
@@ -20,15 +21,6 @@ struct Name {
     }
     long address() const { return reinterpret_cast<long>(text); }
 };
-
-bool failed(long result) { return result < 0 && result > -4096; }
-
-// All must agree, or some would map and others not.
-int agree(CommObject* comm, int rc) {
-    int worst = 0;
-    int told = LOWER(Allreduce)(&rc, &worst, 1, to_real(FM_INT), to_real(FM_MAX), RealComm{comm->real});
-    return told != FM_SUCCESS ? told : worst;
-}
 
 int map_file(const Name& name, int flags, int64_t length, char** start) {
     long fd = raw_syscall(SYS_open, name.address(), flags | O_RDWR | O_CLOEXEC, 0600);

@@ -87,6 +87,32 @@ int open_real(WinObject* win, RealWin* real) {
     return LOWER(Win_create)(win->base, win->size, win->disp_unit, info, comm, real);
 }
 
+// One call of the library on a window, under the gate of one-sided calls. One that stands alone has nothing
+// to synchronise.
+template <typename Function>
+int synchronise(Call& call, const WinObject* win, bool within, Function function) {
+    AccessScope scope(call, within);
+    return win->alone ? FM_SUCCESS : function(RealWin{win->real});
+}
+template <typename Function>
+int synchronise_with(Call& call, const WinObject* win, Group group, Function function) {
+    AccessScope scope(call, true);
+    TempGroup real_group(group);
+    int rc = real_group.status();
+    return rc != FM_SUCCESS || win->alone ? rc : function(real_group, RealWin{win->real});
+}
+
+// Epochs of a kind that is counted.
+void begins(int32_t* epochs) {
+    ++*epochs;
+    epochs_add(1);
+}
+void ends(int32_t* epochs) {
+    if (*epochs <= 0) return;
+    --*epochs;
+    epochs_add(-1);
+}
+
 }  // namespace
 
 volatile int32_t epochs_open;
@@ -298,7 +324,7 @@ int fm_Win_fence(int assert, Win win) {
     if (object == nullptr) return call.finish(FM_ERR_WIN);
     CollectiveScope scope(call, *object->comm);
     int rc = object->alone ? FM_SUCCESS : LOWER(Win_fence)(assert, RealWin{object->real});
-    if (rc == FM_SUCCESS) object->fenced = (assert& FM_MODE_NOSUCCEED) == 0;
+    if (rc == FM_SUCCESS) object->fenced = (FM_MODE_NOSUCCEED & assert) == 0;
     scope.end();
     return call.finish(win, rc);
 }
@@ -307,11 +333,8 @@ int fm_Win_lock_all(int assert, Win win) {
     Call call("MPI_Win_lock_all");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc;
-    {
-        AccessScope scope(call);
-        rc = object->alone ? FM_SUCCESS : LOWER(Win_lock_all)(assert, RealWin{object->real});
-    }
+    int rc =
+        synchronise(call, object, false, [&](RealWin real) { return LOWER(Win_lock_all)(assert, real); });
     if (rc == FM_SUCCESS) {
         object->locked_all = true;
         epochs_add(1);
@@ -324,11 +347,7 @@ int fm_Win_unlock_all(Win win) {
     Call call("MPI_Win_unlock_all");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc;
-    {
-        AccessScope scope(call, true);
-        rc = object->alone ? FM_SUCCESS : LOWER(Win_unlock_all)(RealWin{object->real});
-    }
+    int rc = synchronise(call, object, true, [&](RealWin real) { return LOWER(Win_unlock_all)(real); });
     if (rc == FM_SUCCESS && object->locked_all) {
         object->locked_all = false;
         epochs_add(-1);
@@ -340,11 +359,8 @@ int fm_Win_lock(int lock_type, int rank, int assert, Win win) {
     Call call("MPI_Win_lock");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc;
-    {
-        AccessScope scope(call);
-        rc = object->alone ? FM_SUCCESS : LOWER(Win_lock)(lock_type, rank, assert, RealWin{object->real});
-    }
+    int rc = synchronise(call, object, false,
+                         [&](RealWin real) { return LOWER(Win_lock)(lock_type, rank, assert, real); });
     if (rc == FM_SUCCESS && rank != FM_PROC_NULL) {
         object->locks.push_back({rank, lock_type, assert});
         epochs_add(1);
@@ -356,11 +372,7 @@ int fm_Win_unlock(int rank, Win win) {
     Call call("MPI_Win_unlock");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc;
-    {
-        AccessScope scope(call, true);
-        rc = object->alone ? FM_SUCCESS : LOWER(Win_unlock)(rank, RealWin{object->real});
-    }
+    int rc = synchronise(call, object, true, [&](RealWin real) { return LOWER(Win_unlock)(rank, real); });
     if (rc == FM_SUCCESS)
         for (size_t i = 0; i < object->locks.size(); i++)
             if (object->locks[i].target == rank) {
@@ -375,18 +387,10 @@ int fm_Win_start(Group group, int assert, Win win) {
     Call call("MPI_Win_start");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc;
-    {
-        AccessScope scope(call, true);
-        TempGroup real_group(group);
-        rc = real_group.status();
-        if (rc == FM_SUCCESS && !object->alone)
-            rc = LOWER(Win_start)(real_group, assert, RealWin{object->real});
-    }
-    if (rc == FM_SUCCESS) {
-        object->started++;
-        epochs_add(1);
-    }
+    int rc = synchronise_with(call, object, group, [&](RealGroup members, RealWin real) {
+        return LOWER(Win_start)(members, assert, real);
+    });
+    if (rc == FM_SUCCESS) begins(&object->started);
     return call.finish(win, rc);
 }
 
@@ -394,15 +398,8 @@ int fm_Win_complete(Win win) {
     Call call("MPI_Win_complete");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc;
-    {
-        AccessScope scope(call, true);
-        rc = object->alone ? FM_SUCCESS : LOWER(Win_complete)(RealWin{object->real});
-    }
-    if (rc == FM_SUCCESS && object->started > 0) {
-        object->started--;
-        epochs_add(-1);
-    }
+    int rc = synchronise(call, object, true, [&](RealWin real) { return LOWER(Win_complete)(real); });
+    if (rc == FM_SUCCESS) ends(&object->started);
     return call.finish(win, rc);
 }
 
@@ -410,18 +407,10 @@ int fm_Win_post(Group group, int assert, Win win) {
     Call call("MPI_Win_post");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc;
-    {
-        AccessScope scope(call, true);
-        TempGroup real_group(group);
-        rc = real_group.status();
-        if (rc == FM_SUCCESS && !object->alone)
-            rc = LOWER(Win_post)(real_group, assert, RealWin{object->real});
-    }
-    if (rc == FM_SUCCESS) {
-        object->posted++;
-        epochs_add(1);
-    }
+    int rc = synchronise_with(call, object, group, [&](RealGroup members, RealWin real) {
+        return LOWER(Win_post)(members, assert, real);
+    });
+    if (rc == FM_SUCCESS) begins(&object->posted);
     return call.finish(win, rc);
 }
 
@@ -429,15 +418,8 @@ int fm_Win_wait(Win win) {
     Call call("MPI_Win_wait");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc;
-    {
-        AccessScope scope(call, true);
-        rc = object->alone ? FM_SUCCESS : LOWER(Win_wait)(RealWin{object->real});
-    }
-    if (rc == FM_SUCCESS && object->posted > 0) {
-        object->posted--;
-        epochs_add(-1);
-    }
+    int rc = synchronise(call, object, true, [&](RealWin real) { return LOWER(Win_wait)(real); });
+    if (rc == FM_SUCCESS) ends(&object->posted);
     return call.finish(win, rc);
 }
 
@@ -445,17 +427,9 @@ int fm_Win_test(Win win, int* flag) {
     Call call("MPI_Win_test");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc;
-    {
-        AccessScope scope(call, true);
-        rc = FM_SUCCESS;
-        *flag = 1;
-        if (!object->alone) rc = LOWER(Win_test)(RealWin{object->real}, flag);
-    }
-    if (rc == FM_SUCCESS && *flag && object->posted > 0) {
-        object->posted--;
-        epochs_add(-1);
-    }
+    *flag = 1;
+    int rc = synchronise(call, object, true, [&](RealWin real) { return LOWER(Win_test)(real, flag); });
+    if (rc == FM_SUCCESS && *flag) ends(&object->posted);
     return call.finish(win, rc);
 }
 

@@ -11,7 +11,7 @@ namespace fermata::front {
 bool win_stands_alone(const WinObject* win, bool again) noexcept {
     bool own_memory = win->flavor == FM_WIN_FLAVOR_ALLOCATE || win->flavor == FM_WIN_FLAVOR_SHARED;
     return win->comm->size == 1 && (own_memory || again) && front.library_level >= FM_THREAD_MULTIPLE &&
-           __builtin_strcmp(bridge()->mpi_library, "openmpi") == 0;
+           on_open_mpi();
 }
 
 namespace single {

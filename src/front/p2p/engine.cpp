@@ -40,7 +40,6 @@ void queue_changed() noexcept {
 }
 
 // ---- others
-// ------------------------------------------------------------------------------------------------------
 
 bool others_quiet(const split::ThreadRecord* self) noexcept {
     if (engine.armed == 0) return false;
@@ -60,7 +59,6 @@ bool others_quiet(const split::ThreadRecord* self) noexcept {
 }
 
 // ---- pulling
-// -----------------------------------------------------------------------------------------------------
 
 void fetch(QueuedMessage* m) noexcept {
     MessageQueue::allocate(m);
@@ -131,7 +129,6 @@ void sweep_receives(const split::ThreadRecord* self, clock::Slot& slot) noexcept
 }
 
 // ---- one operation
-// -------------------------------------------------------------------------------------------------
 
 int start_recv_slowly(Request* r, clock::Slot& slot) noexcept {
     if (__builtin_expect(r->peer == mpi::FM_PROC_NULL, 0)) {
@@ -315,7 +312,6 @@ uint64_t reap_orphans(clock::Slot& slot) noexcept {
 }
 
 // ---- delivery
-// ------------------------------------------------------------------------------------------------------
 
 uint64_t self_comm() noexcept {
     if (engine.self_comm == 0) {
@@ -359,7 +355,6 @@ int deliver(QueuedMessage* m, void* buf, int64_t count, TypeObject* type, mpi::S
 }
 
 // ---- waiting
-// -------------------------------------------------------------------------------------------------------
 
 Waiter::~Waiter() { front.clock->waited(slot_of(call_.record()), site_); }
 
@@ -512,7 +507,6 @@ void wait_complete(Call& call, Request* r, Request* const* all, int count) noexc
 }
 
 // ---- checkpoint
-// ----------------------------------------------------------------------------------------------------
 
 void engine_drain(split::DrainReport* report) noexcept {
     clock::Slot& slot = front.clock->agent_slot();

@@ -120,7 +120,6 @@ class SlowGuard {
 };
 
 // ---- the life of one operation
-// --------------------------------------------------------------------------------
 
 // Hands a send to the lower half (counted first). Not for buffered mode's copy: see buffered.h.
 __attribute__((always_inline)) inline int start_send(Request* r, clock::Slot& slot) noexcept {
@@ -208,7 +207,6 @@ void adopt_orphan(Request* r) noexcept;  // takes it
 uint64_t reap_orphans(clock::Slot& slot) noexcept;
 
 // ---- waiting
-// ---------------------------------------------------------------------------------------------------
 
 // One blocked call on the slow path: create it when the fast path gave up, call turn() while not done.
 class Waiter {
@@ -251,7 +249,6 @@ inline void poll_succeeded(Call& call) noexcept {
 void wait_complete(Call& call, Request* r, Request* const* all = nullptr, int count = 0) noexcept;
 
 // ---- the checkpoint (agent) and the restart (lower main thread)
-// --------------------------------------------------
 
 void engine_drain(split::DrainReport* report) noexcept;
 int engine_rebuild(char* error, size_t size) noexcept;

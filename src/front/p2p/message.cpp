@@ -43,12 +43,8 @@ uint64_t drain_messages() noexcept {
     for (MessageObject* m = messages; m != nullptr; m = m->next) {
         if (m->queued == nullptr) {
             QueuedMessage* q = MessageQueue::make(m->comm->uid, m->source, m->tag, m->bytes);
-            MessageQueue::allocate(q);
-            auto real = static_cast<mpi::RealMessage>(m->real);
-            mpi::RealRequest request{};
-            if (LOWER(Imrecv)(q->data, q->bytes, real_byte(), &real, &request) != 0)
-                fatal_line("fermata: cannot receive a matched message for the checkpoint: MPI_Imrecv failed");
-            q->real = static_cast<uint64_t>(request);
+            q->message = m->real;
+            fetch(q);
             m->real = 0;
             m->queued = q;
         }

@@ -43,8 +43,6 @@ struct Receipts {
 };
 constinit Receipts receipts{};
 
-// One that objects/comm_create.cpp never uses on this communicator.
-constexpr int kReceiptTag = 0x7fff;
 mpi::RealComm receipts_comm() noexcept {
     uint64_t twin = bridge()->private_world;
     return twin != 0 ? mpi::RealComm{twin} : to_real(mpi::FM_COMM_WORLD);  // 0: a unit test's lower half
@@ -105,7 +103,6 @@ uint64_t reap_outgoing() noexcept {
 }  // namespace
 
 // ---- the sender
-// ------------------------------------------------------------------------------------------------
 
 void first_synchronous(Call& call) noexcept {
     add_watch(kChannels);
@@ -163,7 +160,6 @@ bool read_by_now(Request* r) noexcept {
 void forget_receipt(Request* r) noexcept { complete(r); }
 
 // ---- the receiver
-// ----------------------------------------------------------------------------------------------
 
 void send_receipt(const QueuedMessage* message, int32_t world) noexcept {
     if (message->owed.serial == 0) return;
@@ -178,7 +174,6 @@ void send_receipt(const QueuedMessage* message, int32_t world) noexcept {
 }
 
 // ---- the agent
-// -------------------------------------------------------------------------------------------------
 
 ReceiptTotals drain_receipts() noexcept {
     take_receipts();

@@ -24,8 +24,11 @@ namespace fermata::front {
 struct CommObject;
 struct Request;
 
+// Of receipts, on the private world: the largest tag that MPI promises. Whoever else sends there keeps off
+// it.
+inline constexpr int kReceiptTag = 32767;
+
 // ---- the sender
-// ------------------------------------------------------------------------------------------------
 
 extern volatile uint32_t synchronous_ready;
 void first_synchronous(Call& call) noexcept;
@@ -48,13 +51,11 @@ bool read_by_now(Request* r) noexcept;
 void forget_receipt(Request* r) noexcept;
 
 // ---- the receiver
-// ----------------------------------------------------------------------------------------------
 
 // The program receives this message of the world rank. Engine's lock held.
 void send_receipt(const QueuedMessage* message, int32_t world) noexcept;
 
 // ---- the agent
-// -------------------------------------------------------------------------------------------------
 
 struct ReceiptTotals {
     uint64_t sent, received, open;

@@ -164,7 +164,6 @@ int init_collective(CommObject* comm, CollectiveRecord* record, mpi::Request* re
 }
 
 // ---- the two-phase protocol's barrier: for comparison with the collective clock
-// -----------------------------------
 
 void CollectiveScope::barrier_first(clock::Slot&) noexcept {
     if (comm_ == nullptr) return;

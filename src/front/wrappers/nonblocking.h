@@ -38,7 +38,6 @@ struct CollectiveRecord {
 };
 
 // ---- for the generated wrappers: how a record is filled
-// -----------------------------------------------------------
 
 CollectiveRecord* new_collective(IssueFunction issue, const char* name) noexcept;
 void release_collective(CollectiveRecord* record) noexcept;

@@ -94,7 +94,6 @@ bool is_readable(int flags) { return (flags & O_ACCMODE) != O_WRONLY; }
 bool is_writable(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 // ---- content of what has no name
-// ------------------------------------------------------------------------------
 
 // Data extents: [[offset, bytes], …].
 Json read_extents(int fd, off_t size) {
@@ -176,7 +175,6 @@ std::vector<uint8_t> pipe_content(int fd) {
 }
 
 // ---- one description
-// --------------------------------------------------------------------------------------------
 
 std::string without_deleted(std::string path) {
     constexpr std::string_view kDeleted = " (deleted)";

@@ -37,7 +37,6 @@ void collect_ended_threads();
 uint64_t donor_for(ThreadRecord* record);
 
 // ---- the upper side
-// ----------------------------------------------------------------------------------------------
 // Bridge::attach; see there.
 ThreadRecord* attach(uint64_t upper_fs) noexcept;
 

@@ -43,11 +43,6 @@ class MutexSearch {
     std::vector<Range> shared_, own_;  // small ones first
     std::vector<uint64_t> entries_;    // of a part of the page map
 };
-inline void find_held_mutexes(const std::vector<Range>& unchanged) {
-    MutexSearch search(unchanged);
-    search.in_shared_memory();
-    search.in_own_memory();
-}
 // Restart, when every thread has its new id and none has gone on.
 void give_mutexes_to_new_ids();
 

@@ -84,7 +84,6 @@ void World::fail(const std::string& what) {
 }
 
 // ---- the tree
-// -------------------------------------------------------------------------------------------------
 
 void World::make_tree() {
     size_t ranks = processes_.size();
@@ -179,7 +178,6 @@ void World::step_agent(int rank) {
 }
 
 // ---- simulated MPI
-// --------------------------------------------------------------------------------------------
 
 void World::send_done(const Message& m, int) {
     if (m.sync) threads_[size_t(m.send_thread)].requests[m.send_request] = true;
@@ -243,7 +241,6 @@ bool World::complete(const Process& p, int rank, const Call& call) const {
 }
 
 // ---- threads
-// --------------------------------------------------------------------------------------------------
 
 bool World::finished(const Thread& t) const { return t.pc >= program_.threads[size_t(t.index)].ops.size(); }
 
@@ -477,7 +474,6 @@ void World::step_thread(Thread& t) {
 }
 
 // ---- the environment of the production class
-// --------------------------------------------------------------------
 
 void World::env_nothing(void*) {}
 void World::env_nap(void*, std::atomic<uint32_t>*, uint32_t, uint32_t) {}
@@ -495,7 +491,6 @@ void World::env_fence(void* self) {
 }
 
 // ---- minimality
-// -----------------------------------------------------------------------------------------------
 
 // Only what the causal past of the snapshot demands may be let through: the least fixed point over the
 // scripts.
@@ -601,7 +596,6 @@ void World::check_minimal(const Thread& t, int comm, Instance k) {
 }
 
 // ---- a checkpoint
-// ---------------------------------------------------------------------------------------------
 
 void World::begin_checkpoint() {
     stage_ = Stage::converging;

@@ -26,6 +26,12 @@ using namespace fermata::split::threads::testing;
 
 namespace {
 
+void find_held_mutexes(const std::vector<Range>& unchanged) {
+    MutexSearch search(unchanged);
+    search.in_shared_memory();
+    search.in_own_memory();
+}
+
 thread_local int t_where;  // differs between a thread and its donor
 
 ThreadRecord* own() {

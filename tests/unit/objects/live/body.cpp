@@ -32,7 +32,6 @@ int sum_over(Comm comm, int value) {
 }
 
 // ---- objects that live over the rebuild
-// ----------------------------------------------------------------------
 
 struct Objects {
     Comm dup, half, grid, row, graph, inter, group_comm, self_dup, merged;
