@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
     PMPI_Comm_set_errhandler(WORLD, MPI_ERRORS_RETURN);
     PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     PMPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+    rec_nulls_from_environment(rank);
     right = (rank + 1) % size, left = (rank + size - 1) % size;
     peer = rank ^ 1;
     if (peer >= size) peer = MPI_PROC_NULL;

@@ -1,5 +1,7 @@
 #include "cases.h"
 
+static void ignore_session_errors(MPI_Session* session, int* code, ...) { (void)session, (void)code; }
+
 void case_sessions(void) {
     MPI_Session session;
     MPI_Info info;
@@ -41,7 +43,7 @@ void case_sessions(void) {
     }
     MPI_Group_free(&half), MPI_Group_free(&group), MPI_Group_free(&world);
     MPI_Group_from_session_pset(session, "mpi://nothing", &group);
-    if (MPI_Session_create_errhandler((void*)abort, &handler) == MPI_SUCCESS) {
+    if (MPI_Session_create_errhandler((void*)ignore_session_errors, &handler) == MPI_SUCCESS) {
         MPI_Session_set_errhandler(session, handler);
         MPI_Session_get_errhandler(session, &got);
         MPI_Errhandler_free(&got);

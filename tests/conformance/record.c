@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Also used by the generated bodies, which know the communicator. */
 int rec_peers(MPI_Comm comm), rec_size(MPI_Comm comm), rec_degree(MPI_Comm comm, int in),
@@ -28,6 +29,8 @@ static struct object {
 } objects[OBJECTS];
 static int object_count;
 
+static const char* name_of(const char* set, unsigned long long value);
+
 static const char* functions[FUNCTIONS];
 static int function_count;
 
@@ -45,7 +48,11 @@ static void say(const char* format, ...) {
 }
 
 void rec_section(const char* name) { say("== %s\n", name); }
+static void nulls_again(void);
+static int nulls_count, nulls_before;
+
 void rec_begin(const char* function) {
+    nulls_before = nulls_count;
     static int loud = -1;
     if (loud < 0) loud = getenv("CONFORMANCE_LOUD") != NULL;
     if (loud) fprintf(stderr, "%s\n", function);
@@ -70,11 +77,61 @@ int rec_lacking(const char* function) {
 void rec_class(int code) {
     int class = code;
     if (code == MPI_SUCCESS) return;
+    nulls_again();
     int initialized = 0, finalized = 0;
     PMPI_Initialized(&initialized);
     PMPI_Finalized(&finalized);
     if (initialized && !finalized) PMPI_Error_class(code, &class);
     rec_number("->", "errclass", class);
+}
+
+/* REC_NULLS=PREFIX: every place is tried once, except those that PREFIX.skip names. Rank 0 writes each to
+ * PREFIX.came before the call and what came of it after, so that a crash says which it was. */
+static FILE* nulls_came;
+static int nulls_on;
+static char nulls_done[FUNCTIONS * 3][80];
+
+void rec_nulls_from_environment(int rank) {
+    const char* prefix = getenv("REC_NULLS");
+    char path[1000];
+    if (!prefix) return;
+    nulls_on = 1;
+    snprintf(path, sizeof path, "%s.skip", prefix);
+    FILE* skip = fopen(path, "r");
+    while (skip && fgets(nulls_done[nulls_count], sizeof *nulls_done, skip))
+        nulls_done[nulls_count][strcspn(nulls_done[nulls_count], "\n")] = 0, ++nulls_count;
+    if (skip) fclose(skip);
+    snprintf(path, sizeof path, "%s.came", prefix);
+    if (rank == 0) nulls_came = fopen(path, "a");
+}
+
+int rec_null(const char* function, const char* parameter) {
+    char place[sizeof *nulls_done];
+    if (!nulls_on) return 0;
+    snprintf(place, sizeof place, "%s %s", function, parameter);
+    for (int i = 0; i < nulls_count; ++i)
+        if (strcmp(nulls_done[i], place) == 0) return 0;
+    if (nulls_count == sizeof nulls_done / sizeof *nulls_done) abort();
+    strcpy(nulls_done[nulls_count++], place);
+    if (nulls_came) fprintf(nulls_came, "%s ", place), fflush(nulls_came);
+    return 1;
+}
+
+void rec_null_came(int code) {
+    int class = code;
+    if (code != MPI_SUCCESS) PMPI_Error_class(code, &class);
+    const char* name = code == MPI_SUCCESS ? "SUCCESS" : name_of("errclass", (unsigned long long)class);
+    if (nulls_came) fprintf(nulls_came, "%s\n", name ? name : "?"), fflush(nulls_came);
+    /* It was done, and is done again by the call that follows: some libraries do not survive that. */
+    if (code == MPI_SUCCESS && !getenv("REC_NULLS_ALL")) _exit(33);
+}
+
+/* A call that is wrong anyway says nothing of NULL: its places wait for one that is right. */
+static void nulls_again(void) {
+    while (nulls_count > nulls_before) {
+        --nulls_count;
+        if (nulls_came) fprintf(nulls_came, "%s again\n", nulls_done[nulls_count]), fflush(nulls_came);
+    }
 }
 
 int rec_in_status(int code) { return code == MPI_ERR_IN_STATUS; }

@@ -26,6 +26,15 @@ int rec_says(unsigned long long request); /* has its status a meaning? */
 void rec_constant(const char* names, const char* name, unsigned long long value);
 void rec_constants(void);
 
+/* What a library says to NULL where it has to read or write something: nulls.py. */
+void rec_nulls_from_environment(int rank);
+int rec_null(const char* function, const char* parameter);
+void rec_null_came(int code);
+#define REC_NULL(function, parameter, call)                     \
+    do {                                                        \
+        if (rec_null(function, parameter)) rec_null_came(call); \
+    } while (0)
+
 /* Objects: by whom they were made, whether they are still there. */
 void rec_new(const char* kind, unsigned long long handle, const char* maker, int says);
 void rec_used(const char* kind, unsigned long long handle);

@@ -502,6 +502,29 @@ def integer_body(f):
     return f"    return out_{t}(static_cast<{t}>(f2c(Kind::{kind}, {p.name})));"
 
 
+def null_checks(f, abi):
+    """Statements that meet NULL where the call has to read or write one thing: the class that ABI's library answers, through
+    the handler of the first object (api/nulls.json). Where the library takes it, so do we."""
+    known = table.null_classes("openmpi" if abi == "openmpi" else "mpich")
+    of_class, lines = {}, []
+    for p in f.params:
+        if not table.needs_place(f, p) or (p.kind == "status" and abi != "mpich"):  # NULL is MPI_STATUS_IGNORE there
+            continue
+        name = known.get((f.name, p.name), "ERR_ARG")
+        if name == "SUCCESS":
+            spared = abi_type(p.c).removesuffix("*").strip()
+            lines.append(f"{spared} {p.name}_spare;\n    if ({p.name} == nullptr) {p.name} = &{p.name}_spare;")
+        else:
+            of_class.setdefault(name, []).append(f"{p.name} == nullptr")
+    owner = next((p for p in f.params if p.handle in ("comm", "win", "file", "session") and not p.is_pointer), None)
+    kind, word = (f"Kind::{owner.handle}", f"word_of(in_{table.HANDLE_TYPES[owner.handle]}({owner.name}))") if owner else (
+        "Kind::none", "0")
+    for name, conditions in of_class.items():
+        lines.append(f"if (__builtin_expect({' || '.join(conditions)}, 0))\n"
+                     f'        return out_errclass(fm_raise({kind}, {word}, FM_{name}, "{f.name}"));')
+    return "".join(f"    {line}\n" for line in lines)
+
+
 def function_text(f, abi):
     if f.wrapper == "tools":
         body = tools_body(f)
@@ -518,7 +541,7 @@ def function_text(f, abi):
         if f.name in AFTER:
             b.after.append(AFTER[f.name])
         extra = ["AttrLanguage::c" for _ in table.EXTRA_PARAMS.get(target.name, ())]
-        body = b.text(target.fm, extra)
+        body = null_checks(f, abi) + b.text(target.fm, extra)
     alias = f'FRONT_API {declaration(f, "MPI_")} __attribute__((weak, alias("PMPI_{f.short}")));\n'
     if abi == "openmpi" and f.short.endswith("_init") and f.chapter in ("persistent-coll", "neighbourhood"):
         # Open MPI 4.1 has the persistent collectives as extensions only.

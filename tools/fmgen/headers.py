@@ -179,6 +179,11 @@ extern "C" {
     for f in table.internals():
         args = ", ".join(f"{t} {n}" for t, n, _ in table.fm_params(f))
         out.append(f"FERMATA_API {table.cxx_ret(f)} {f.fm}({args});\n")
+    out.append("""
+// Not of MPI: an error that a front finds by itself, through the error handler of that object (none of these kinds: the
+// default one). Returns what the call returns.
+FERMATA_API int fm_raise(Kind kind, uint32_t object, int code, const char* function);
+""")
     out.append('\n}  // extern "C"\n}  // namespace fermata::mpi\n')
     return "".join(out)
 

@@ -145,10 +145,26 @@ def call(f, g):
     return before, out, after
 
 
+def nulls(f, args):
+    """Before f is called with these: once for each pointer that needs a place, with NULL in it, if rec_null() says so."""
+    if f.ret != "int":
+        return []
+    named = [p for p in f.params if p.kind != "varargs"]
+    # Errors of a window end the program unless it says otherwise.
+    window = next((f"PMPI_Win_set_errhandler({p.name}, MPI_ERRORS_RETURN), " for p in named if p.handle == "win" and not p.is_pointer), "")
+    lines = []
+    for i, p in enumerate(named):
+        if table.needs_place(f, p):
+            really = "if (MPI_STATUS_IGNORE != 0) " if p.kind == "status" else ""
+            passed = ", ".join([*args[:i], "0", *args[i + 1:]])
+            lines.append(f'{really}REC_NULL("{f.name}", "{p.name}", ({window}W_{f.name}({passed})));')
+    return lines
+
+
 def alternative(f, mode, g):
     """The statements that do f by g."""
     before, args, after = call(f, g)
-    lines = [f"rec_called(\"{g.name}\");", *before, f"rc = W_{g.name}({', '.join(args)});"]
+    lines = [f"rec_called(\"{g.name}\");", *before, *nulls(g, args), f"rc = W_{g.name}({', '.join(args)});"]
     status = next((p.name for p in f.params if p.kind == "status"), "MPI_STATUS_IGNORE")
     style = mode.removesuffix("_large")
     if style == "persistent":
@@ -267,7 +283,7 @@ def body(f, header):
     if modes:
         lines.append("plain:")
     lines += ["default:", f'    if (W_{f.name} == 0) return rec_lacking("{f.name}");', f'    rec_called("{f.name}");',
-              f"    rc = W_{f.name}({', '.join(arguments(f))});", "}"]
+              *("    " + s for s in nulls(f, arguments(f))), f"    rc = W_{f.name}({', '.join(arguments(f))});", "}"]
     lines.append("rec_class(rc);")
     body_out = [s for s in (written(f, p, flag) for p in outs) if s]
     if flag:  # first whether, then what

@@ -218,6 +218,26 @@ def constant(name):
     return next(c for c in constants() if c.name == name)
 
 
+# What the libraries may be handed as NULL, by the standard or because they say so.
+_MAY_BE_NULL = ("argc", "argv", "extra_state", "address", "ptr", "buffer_in", "buffer_out", "buffer_inout", "string_in")
+
+
+def needs_place(f, p):
+    """Is this a pointer through which the call reads or writes one thing? Not arrays (of no elements they may be NULL),
+    not what MPI_T makes optional, not what is asked for at one process only."""
+    if p.callback or p.is_array or p.root_only or f.wrapper == "tools" or f.chapter in ("dynamic", "abi/f2c"):
+        return False
+    return p.is_pointer and p.dir in ("out", "inout") and p.kind not in _MAY_BE_NULL
+
+
+@lru_cache(maxsize=None)
+def null_classes(library):
+    """{(function, parameter): error class} of what that library says to NULL there (api/nulls.json), where it is not
+    MPI_ERR_ARG. MPI_SUCCESS: it takes it."""
+    rows = json.loads((ROOT / "api/nulls.json").read_text())
+    return {tuple(place.split()): name for name, places in rows.get(library, {}).items() for place in places}
+
+
 def widened_params(f):
     """C-level parameters with merged scalars widened: those of the X_c variant where both share an entry."""
     if f.large == "merged":

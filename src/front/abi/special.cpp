@@ -44,6 +44,10 @@ void after_get_attr(int keyval, void* value, const int* flag) {
 
 using namespace fermata::abi;
 
+// NULL where a result belongs: as null_checks() of the generator.
+#define NEEDS(place, name) \
+    if ((place) == nullptr) return out_errclass(fm_raise(Kind::none, 0, FM_ERR_ARG, name))
+
 #define ALIAS(ret, name, ...) \
     FRONT_API ret MPI_##name(__VA_ARGS__) __attribute__((weak, alias("PMPI_" #name)))
 
@@ -54,6 +58,8 @@ FRONT_API int PMPI_Abort(A_Comm comm, int code) { return out_errclass(fm_Abort(i
 ALIAS(int, Abort, A_Comm, int);
 
 FRONT_API int PMPI_Get_version(int* version, int* subversion) {
+    NEEDS(version, "MPI_Get_version");
+    NEEDS(subversion, "MPI_Get_version");
     *version = kAbiVersion;
     *subversion = kAbiSubversion;
     return 0;
@@ -61,16 +67,19 @@ FRONT_API int PMPI_Get_version(int* version, int* subversion) {
 ALIAS(int, Get_version, int*, int*);
 
 FRONT_API int PMPI_Type_extent(A_Datatype type, int64_t* extent) {
+    NEEDS(extent, "MPI_Type_extent");
     Count lb;
     return out_errclass(fm_Type_get_extent(in_Datatype(type), &lb, extent));
 }
 ALIAS(int, Type_extent, A_Datatype, int64_t*);
 FRONT_API int PMPI_Type_lb(A_Datatype type, int64_t* lb) {
+    NEEDS(lb, "MPI_Type_lb");
     Count extent;
     return out_errclass(fm_Type_get_extent(in_Datatype(type), lb, &extent));
 }
 ALIAS(int, Type_lb, A_Datatype, int64_t*);
 FRONT_API int PMPI_Type_ub(A_Datatype type, int64_t* ub) {
+    NEEDS(ub, "MPI_Type_ub");
     Count lb = 0, extent = 0;
     int rc = fm_Type_get_extent(in_Datatype(type), &lb, &extent);
     if (rc == FM_SUCCESS) *ub = lb + extent;
@@ -97,6 +106,7 @@ ALIAS(int, Status_f082f, const void*, int*);
 ALIAS(int, Status_f2f08, const int*, void*);
 
 FRONT_API int PMPI_Info_create_env(int argc, char** argv, A_Info* info) {
+    NEEDS(info, "MPI_Info_create_env");
     Info made{};
     int rc = fm_Info_create_env(argc, argv, &made);
     if (rc == FM_SUCCESS) *info = out_Info(made);

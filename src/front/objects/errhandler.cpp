@@ -121,6 +121,22 @@ int raise_on(File file, int rc, const char* function) noexcept {
 
 extern "C" {
 
+int fm_raise(Kind kind, uint32_t object, int code, const char* function) {
+    Call call(function);
+    switch (kind) {
+        case Kind::comm:
+            return call.finish(Comm{object}, code);
+        case Kind::win:
+            return call.finish(Win{object}, code);
+        case Kind::file:
+            return call.finish(File{object}, code);
+        case Kind::session:
+            return call.finish(Session{object}, code);
+        default:
+            return call.finish(code);
+    }
+}
+
 int fm_Errhandler_free(Errhandler* errhandler) {
     Call call("MPI_Errhandler_free");
     ErrhandlerObject* object = find(*errhandler);
