@@ -219,7 +219,8 @@ class Reader {
   private:
     class Scratch;
     void open_sources();
-    void fetch(const Block& block, void* destination, Scratch& scratch) const;
+    // `fresh`: nothing is in that memory yet.
+    void fetch(const Block& block, void* destination, Scratch& scratch, bool fresh) const;
     void check(const Block& block, const void* content) const;
 
     std::string path_;

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -26,7 +28,7 @@ constexpr uint64_t kStraight = 256 << 10;
 // Blocks that are gathered or compressed: small enough to stay in the cache between the steps.
 constexpr uint64_t kGather = 1 << 20;
 constexpr uint64_t kStaging = 4 << 20;
-// Without O_DIRECT the checksum is made first, and the kernel copies from the processor's cache.
+// Without O_DIRECT the kernel copies a step first, and its checksum is made from the processor's cache.
 constexpr uint64_t kStep = 256 << 10;
 constexpr size_t kStack = 256 << 10;
 // Storage is asked to begin early, so that the final fsync finds little to do.
@@ -58,7 +60,8 @@ struct Worker {
         uint32_t block;
         uint32_t at;
     } waiting[kStaging / kPage + 1];
-    char* gather;
+    char* apart;   // where to gather what is to be compressed; null: in `staging`
+    char* gather;  // where that is now
     char* staging;
     char* scratch;
     size_t scratch_size;
@@ -67,8 +70,10 @@ struct Worker {
     void straight(const char* data, uint64_t address, uint64_t length) noexcept;
     void collect(const char* data, uint64_t address, uint64_t length) noexcept;
     void close_gathered() noexcept;
-    void emit(const char* data, uint32_t length, const Fragment* parts, uint32_t count) noexcept;
-    bool pack(const char* data, uint32_t length, Block& block) noexcept;
+    void emit(const char* data, uint32_t length, const Fragment& whole) noexcept;
+    bool pack(const char* data, const Fragment* parts, uint32_t count, Block& block) noexcept;
+    void stage(const Block& block, const Fragment* parts, uint32_t count) noexcept;
+    void make_room() noexcept;
     void flush() noexcept;
     uint32_t new_block(const Block& block) noexcept;
     void new_extents(uint32_t block, const Fragment* parts, uint32_t count) noexcept;
@@ -140,7 +145,7 @@ void Worker::straight(const char* data, uint64_t address, uint64_t length) noexc
         uint64_t n = std::min(length, most);
         if (n < kStraight) return collect(data, address, n);
         Fragment whole{address, static_cast<uint32_t>(n)};
-        emit(data, static_cast<uint32_t>(n), &whole, 1);
+        emit(data, static_cast<uint32_t>(n), whole);
         data += n;
         address += n;
         length -= n;
@@ -149,6 +154,10 @@ void Worker::straight(const char* data, uint64_t address, uint64_t length) noexc
 
 void Worker::collect(const char* data, uint64_t address, uint64_t length) noexcept {
     while (length > 0) {
+        if (!filled) {
+            make_room();
+            gather = apart ? apart : staging + page_up(staged);
+        }
         auto n = static_cast<uint32_t>(std::min(length, kGather - filled));
         std::memcpy(gather + filled, data, n);
         filled += n;
@@ -161,7 +170,17 @@ void Worker::collect(const char* data, uint64_t address, uint64_t length) noexce
 }
 
 void Worker::close_gathered() noexcept {
-    if (filled) emit(gather, filled, fragment, fragments);
+    if (!filled) return;
+    Block block{0, filled, filled, 0, Codec::none, {}};
+    if (apart) make_room();
+    if (!packing() || !pack(gather, fragment, fragments, block)) {
+        staged = static_cast<uint32_t>(page_up(staged));
+        if (apart) std::memcpy(staging + staged, gather, filled);
+        block.offset = staged;
+        block.checksum = Hash::of(staging + staged, filled);
+        staged += filled;
+        stage(block, fragment, fragments);
+    }
     filled = fragments = 0;
 }
 
@@ -186,40 +205,41 @@ void Worker::new_extents(uint32_t block, const Fragment* parts, uint32_t count) 
     pump->result->content.fetch_add(skip, std::memory_order_relaxed);
 }
 
+// Of the staging buffer, for one more block of kGather bytes. Nothing is gathered in there.
+void Worker::make_room() noexcept {
+    // Copies into the page cache gain nothing from large writes, but from memory that is still in the cache.
+    uint64_t most = apart || pump->result->direct.load(std::memory_order_relaxed) ? kStaging : kGather;
+    if (staged && (page_up(staged) + kGather > most || pending == std::size(waiting))) flush();
+}
+
+void Worker::stage(const Block& block, const Fragment* parts, uint32_t count) noexcept {
+    uint32_t id = new_block(block);
+    waiting[pending++] = {id, static_cast<uint32_t>(block.offset)};
+    new_extents(id, parts, count);
+}
+
 // Into the staging buffer, smaller; false when it would not become smaller.
-bool Worker::pack(const char* data, uint32_t length, Block& block) noexcept {
+bool Worker::pack(const char* data, const Fragment* parts, uint32_t count, Block& block) noexcept {
     uint64_t at = (staged + 63) & ~63u;
     // Not for a percent: a plain block can be mapped and is read faster.
-    size_t size = encode(pump->codec, pump->level, data, length, staging + at, length - length / 32, scratch,
-                         scratch_size);
+    size_t size = encode(pump->codec, pump->level, data, block.length, staging + at,
+                         block.length - block.length / 32, scratch, scratch_size);
     if (size == 0) return false;
     block.codec = pump->codec;
     block.stored = static_cast<uint32_t>(size);
     block.offset = at;
+    block.checksum = Hash::of(data, block.length);
     staged = static_cast<uint32_t>(at + size);
+    stage(block, parts, count);
     return true;
 }
 
-void Worker::emit(const char* data, uint32_t length, const Fragment* parts, uint32_t count) noexcept {
+void Worker::emit(const char* data, uint32_t length, const Fragment& whole) noexcept {
     PumpResult& r = *pump->result;
     Block block{0, length, length, 0, Codec::none, {}};
-    bool staging_it = data == gather;
-    if (staged + kGather > kStaging || pending == std::size(waiting)) flush();
-    if (length <= kGather && packing() && pack(data, length, block)) {
-        block.checksum = Hash::of(data, length);
-        uint32_t id = new_block(block);
-        waiting[pending++] = {id, static_cast<uint32_t>(block.offset)};
-        return new_extents(id, parts, count);
-    }
-    if (staging_it) {
-        staged = static_cast<uint32_t>(page_up(staged));
-        std::memcpy(staging + staged, data, length);
-        block.offset = staged;
-        block.checksum = Hash::of(data, length);
-        staged += length;
-        uint32_t id = new_block(block);
-        waiting[pending++] = {id, static_cast<uint32_t>(block.offset)};
-        return new_extents(id, parts, count);
+    if (length <= kGather && packing()) {
+        make_room();
+        if (pack(data, &whole, 1, block)) return;
     }
     block.offset = r.at.fetch_add(length);
     if (r.direct.load(std::memory_order_relaxed)) {
@@ -229,12 +249,12 @@ void Worker::emit(const char* data, uint32_t length, const Fragment* parts, uint
         Hash hash;
         for (uint64_t at = 0; at < length; at += kStep) {
             uint64_t n = std::min<uint64_t>(kStep, length - at);
-            hash.add(data + at, n);
             if (!pump->put(data + at, n, block.offset + at)) return;
+            hash.add(data + at, n);
         }
         block.checksum = hash.sum();
     }
-    new_extents(new_block(block), parts, count);
+    new_extents(new_block(block), &whole, 1);
 }
 
 void Worker::flush() noexcept {
@@ -276,11 +296,45 @@ long start_thread(char* top, void (*body)(void*), void* argument, uint32_t* aliv
     return result;
 }
 
+// The last image's work memory, for the next one: new pages cost more than a small increment's writing. The
+// kernel may take them back when memory is short.
+class Spare {
+  public:
+    char* take(size_t size, size_t& got) {
+        std::lock_guard lock(mutex_);
+        if (size_ >= size) {
+            got = std::exchange(size_, 0);
+            return std::exchange(memory_, nullptr);
+        }
+        void* memory =
+            ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) fail_errno("cannot get {} KiB to write an image", size >> 10);
+        got = size;
+        return static_cast<char*>(memory);
+    }
+    void give(char* memory, size_t size) {
+        std::lock_guard lock(mutex_);
+        if (size > size_) std::swap(memory, memory_), std::swap(size, size_);
+        if (memory_ != nullptr) ::madvise(memory_, size_, MADV_FREE);
+        if (memory) ::munmap(memory, size);
+    }
+
+  private:
+    std::mutex mutex_;
+    char* memory_ = nullptr;
+    size_t size_ = 0;
+};
+
+Spare& spare() {
+    static auto* one = new Spare;  // for ever: pumps may outlive what a process destroys at its end
+    return *one;
+}
+
 }  // namespace
 
 Pump::~Pump() {
     if (arena) ::munmap(arena, arena_size);
-    if (work) ::munmap(work, work_size);
+    if (work) spare().give(work, work_size);
 }
 
 void Pump::allocate() {
@@ -313,18 +367,15 @@ void Pump::allocate() {
     result->at = kPage;
 
     size_t scratch = page_up(encode_scratch(codec, level, kGather));
-    work_each = kWorkerSize + kStack + kGather + kStagingSize + scratch;
-    work_size = work_each * threads;
-    void* memory = ::mmap(nullptr, work_size, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) fail_errno("cannot get {} KiB to write an image", work_size >> 10);
-    work = static_cast<char*>(memory);
+    size_t apart = codec == Codec::none ? 0 : kGather;
+    work_each = kWorkerSize + kStack + apart + kStagingSize + scratch;
+    work = spare().take(work_each * threads, work_size);
     for (unsigned i = 0; i < threads; ++i) {
         char* at = work + i * work_each;
         auto* worker = new (at) Worker;
         worker->pump = this;
-        worker->gather = at + kWorkerSize + kStack;
-        worker->staging = worker->gather + kGather;
+        worker->apart = apart ? at + kWorkerSize + kStack : nullptr;
+        worker->staging = at + kWorkerSize + kStack + apart;
         worker->scratch = worker->staging + kStagingSize;
         worker->scratch_size = scratch;
     }

@@ -237,24 +237,32 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     bool follow = prepare_to_follow(before, options, saved.warnings);
     bool refer = follow && base != 0 && has_word(options, fmt::format("base={}", base)) &&
                  generations_of(before.content) < generations_in_a_chain(options);
-    // What of a mapping is as it was in the last image.
+    // What of each mapping is as it was in the last image. The search for mutexes writes to the thread table:
+    // that is asked about after it.
     auto as_before = [&](const split::MapEntry& map) {
         if (!refer || not_in_a_copy(map, executed)) return std::vector<split::Range>{};
         return intersection(before.tracker->unchanged(map), before.covered);
     };
+    auto holds_threads = [&](const split::MapEntry& map) {
+        return map.range.begin < anchors.threads + sizeof(split::threads::ThreadTable) &&
+               anchors.threads < map.range.end;
+    };
+    std::vector<std::vector<split::Range>> same(table.maps.size());
     std::vector<split::Range> searched;
-    for (const split::MapEntry& map : table.maps) {
-        std::vector<split::Range> same = as_before(map);
-        searched.insert(searched.end(), same.begin(), same.end());
+    for (size_t i = 0; i < same.size(); ++i) {
+        if (holds_threads(table.maps[i])) continue;
+        same[i] = as_before(table.maps[i]);
+        searched.insert(searched.end(), same[i].begin(), same[i].end());
     }
-    // It writes to the thread table: before anybody asks what of that is unchanged. A child's search stays in
-    // the child, where a later increment would not find it.
+    // A child's search stays in the child, where a later increment would not find it.
     saved.mutexes.emplace(searched);
     saved.mutexes->in_shared_memory();
     if (!forked || follow) {
         saved.mutexes->in_own_memory();
         saved.mutexes.reset();
     }
+    for (size_t i = 0; i < same.size(); ++i)
+        if (holds_threads(table.maps[i])) same[i] = as_before(table.maps[i]);
     std::vector<std::pair<uint64_t, uint64_t>> unchanged;
     std::vector<TextUnit> text = text_units(table);
     std::vector<split::Range> all_text, written;
@@ -262,13 +270,14 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     std::sort(all_text.begin(), all_text.end(), by_address);
     for (bool first : {true, false}) {
         if (!first) writer.later();
-        for (const split::MapEntry& map : table.maps) {
+        for (size_t i = 0; i < same.size(); ++i) {
+            const split::MapEntry& map = table.maps[i];
             bool copied = !not_in_a_copy(map, executed);
             if (copied == first) continue;
             std::vector<split::Range> runs = map.runs;
-            std::vector<split::Range> same = intersection(runs, as_before(map));
-            runs = difference(runs, same);
-            for (const split::Range& part : same) unchanged.emplace_back(part.begin, part.end);
+            std::vector<split::Range> kept = intersection(runs, same[i]);
+            runs = difference(runs, kept);
+            for (const split::Range& part : kept) unchanged.emplace_back(part.begin, part.end);
             for (const split::Range& run : difference(runs, all_text))
                 writer.run(run.begin, run.pointer(), run.size());
             written.insert(written.end(), runs.begin(), runs.end());
