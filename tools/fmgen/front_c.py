@@ -215,7 +215,7 @@ def tables_source(abi):
     sizes = {n: s for s, n in table.openmpi_data_symbols()}
     sizes.update(NO_SIZE["openmpi"])
     value_of = {a: s for s, a in by_std.items()}
-    for other in ("ompi_mpi_lb", "ompi_mpi_ub", "ompi_mpi_unavailable", "ompi_mpi_2cplex", "ompi_mpi_2dblcplex",
+    for other in ("ompi_mpi_unavailable", "ompi_mpi_2cplex", "ompi_mpi_2dblcplex",
                   "ompi_mpi_c_complex", "ompi_mpi_ldblcplex"):
         value_of[other] = table.constant("MPI_DATATYPE_NULL").std
     value_of["ompi_mpi_c_complex"] = table.constant("MPI_C_FLOAT_COMPLEX").std

@@ -56,21 +56,22 @@ def main():
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--include", required=True)
     parser.add_argument("--library", required=True)
+    parser.add_argument("--undeclared", required=True, help="a header that declares what the library's own hides")
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
     compiler = args.compiler.split()
     flags = [f"-I{args.include}", "-DOMPI_SKIP_MPICXX=1", "-DMPICH_SKIP_MPICXX=1"]
 
     functions = names(args.api, "functions")
-    head = "#include <mpi.h>\n"
+    head = f'#include <mpi.h>\n#include "{args.undeclared}"\n'
     source = head + "\n".join(f"void* f{i} = reinterpret_cast<void*>(&{n});" for i, n in enumerate(functions))
     bad = missing_lines(compiler, flags, source, "functions")
-    functions = [n for i, n in enumerate(functions) if i + 2 not in bad]
+    functions = [n for i, n in enumerate(functions) if i + 3 not in bad]
 
     constants = names(args.constants, "constants")
     source = head + "\n".join(f"void c{i}() {{ auto c = ({n}); (void)c; }}" for i, n in enumerate(constants))
     bad = missing_lines(compiler, flags, source, "constants")
-    constants = [n for i, n in enumerate(constants) if i + 2 not in bad]
+    constants = [n for i, n in enumerate(constants) if i + 3 not in bad]
 
     # What is declared must also link.
     with tempfile.TemporaryDirectory() as folder:

@@ -313,7 +313,7 @@ HEAD = "/* Generated from api/mpi.json by tools/fmgen/recorder.py. */\n"
 def generate(library, constants, directory):
     header = Header(library)
     functions = [f for f in table.functions() if header.callable(f)]
-    h = [HEAD, "#ifndef RECORDER_H\n#define RECORDER_H\n#include <mpi.h>\n\n#include \"record.h\"\n\n"]
+    h = [HEAD, "#ifndef RECORDER_H\n#define RECORDER_H\n#include <mpi.h>\n\n#include \"lower/binding/undeclared.h\"\n#include \"record.h\"\n\n"]
     for name in header.unknown:
         if "function" in name:
             h.append(f"typedef void {name}();\n")

@@ -57,6 +57,7 @@ void read_layout(TypeObject* type) {
     LOWER(Type_size)(real, &type->size);
     LOWER(Type_get_extent)(real, &type->lb, &type->extent);
     LOWER(Type_get_true_extent)(real, &type->true_lb, &type->true_extent);
+    if (type->size == 0) type->elements = 0;  // MPI_LB and MPI_UB: marks, no data
 }
 
 void start_world() {

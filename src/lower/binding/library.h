@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "fermata_table.h"
+#include "lower/binding/undeclared.h"
 
 namespace fermata::lower {
 

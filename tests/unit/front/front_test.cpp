@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core.h"
+#include "lower/binding/undeclared.h"
 
 using core::answer;
 using core::callback;
