@@ -1,4 +1,5 @@
-/* What a library exports, and its Fortran module offers, though its mpi.h hides it. Included after <mpi.h>, also by C. */
+/* What a library exports, and its Fortran module offers, though its mpi.h hides it. Included after <mpi.h>,
+ * also by C. */
 #pragma once
 
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 4 && !OMPI_ENABLE_MPI1_COMPAT
