@@ -65,6 +65,7 @@ struct Worker {
     char* staging;
     char* scratch;
     size_t scratch_size;
+    FileWindow window{nullptr};
 
     void loop() noexcept;
     void straight(const char* data, uint64_t address, uint64_t length) noexcept;
@@ -75,6 +76,7 @@ struct Worker {
     void stage(const Block& block, const Fragment* parts, uint32_t count) noexcept;
     void make_room() noexcept;
     void flush() noexcept;
+    bool put(const char* data, uint64_t size, uint64_t at) noexcept;
     uint32_t new_block(const Block& block) noexcept;
     void new_extents(uint32_t block, const Fragment* parts, uint32_t count) noexcept;
     bool packing() noexcept;
@@ -244,12 +246,12 @@ void Worker::emit(const char* data, uint32_t length, const Fragment& whole) noex
     block.offset = r.at.fetch_add(length);
     if (r.direct.load(std::memory_order_relaxed)) {
         block.checksum = Hash::of(data, length);
-        if (!pump->put(data, length, block.offset)) return;
+        if (!put(data, length, block.offset)) return;
     } else {
         Hash hash;
         for (uint64_t at = 0; at < length; at += kStep) {
             uint64_t n = std::min<uint64_t>(kStep, length - at);
-            if (!pump->put(data + at, n, block.offset + at)) return;
+            if (!put(data + at, n, block.offset + at)) return;
             hash.add(data + at, n);
         }
         block.checksum = hash.sum();
@@ -262,9 +264,15 @@ void Worker::flush() noexcept {
     uint64_t size = page_up(staged);
     std::memset(staging + staged, 0, size - staged);
     uint64_t at = pump->result->at.fetch_add(size);
-    if (pump->put(staging, size, at))
+    if (put(staging, size, at))
         for (uint32_t i = 0; i < pending; ++i) pump->blocks[waiting[i].block].offset = at + waiting[i].at;
     staged = pending = 0;
+}
+
+bool Worker::put(const char* data, uint64_t size, uint64_t at) noexcept {
+    bool inside = at <= pump->room && size <= pump->room - at;
+    if (inside && window.put(pump->placer, data, size, pump->base + at)) return true;
+    return pump->put(data, size, at);
 }
 
 // A thread that shares everything with its maker, also the thread pointer: libc knows nothing of it, which is
@@ -368,7 +376,8 @@ void Pump::allocate() {
 
     size_t scratch = page_up(encode_scratch(codec, level, kGather));
     size_t apart = codec == Codec::none ? 0 : kGather;
-    work_each = kWorkerSize + kStack + apart + kStagingSize + scratch;
+    size_t window = shared ? FileWindow::kSize : 0;
+    work_each = kWorkerSize + kStack + apart + kStagingSize + scratch + window;
     work = spare().take(work_each * threads, work_size);
     for (unsigned i = 0; i < threads; ++i) {
         char* at = work + i * work_each;
@@ -378,6 +387,7 @@ void Pump::allocate() {
         worker->staging = at + kWorkerSize + kStack + apart;
         worker->scratch = worker->staging + kStagingSize;
         worker->scratch_size = scratch;
+        if (window) worker->window = FileWindow(worker->scratch + scratch);
     }
 }
 
@@ -392,6 +402,7 @@ void Pump::run(uint32_t end) noexcept {
     sigset_t all, before;
     sigfillset(&all);
     sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+    if (shared && !result->direct) placer.open(fd);
     unsigned started = 1;
     for (unsigned i = 1; i < helpers; ++i) {
         Worker* w = worker(i);
@@ -406,6 +417,8 @@ void Pump::run(uint32_t end) noexcept {
     for (unsigned i = 1; i < started; ++i)
         while (uint32_t value = __atomic_load_n(&worker(i)->alive, __ATOMIC_ACQUIRE))
             sys(SYS_futex, &worker(i)->alive, FUTEX_WAIT, value, nullptr);
+    for (unsigned i = 0; i < started; ++i) worker(i)->window.leave();
+    placer.close();
     sys(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, 8);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "image/image.h"
+#include "image/memory_file.h"
 
 namespace fermata::image {
 
@@ -46,6 +47,7 @@ struct Pump {
     // The part of the file that is ours; offsets below count from its beginning.
     uint64_t base = 0, room = UINT64_MAX;
     bool shared = false;  // the file has other parts, written by others meanwhile
+    PagePlacer placer;    // for such a file in memory, while run() runs
     Codec codec = Codec::none;
     int level = 1;
     bool measure = false;

@@ -62,9 +62,10 @@ constexpr uint64_t kBase = 0x10000000;
 
 class ImageTest : public testing::Test {
   protected:
-    void SetUp() override {
-        char name[] = "/tmp/fermata-image-XXXXXX";
-        directory_ = mkdtemp(name);
+    void SetUp() override { make_directory("/tmp"); }
+    void make_directory(const std::string& parent) {
+        std::string name = parent + "/fermata-image-XXXXXX";
+        directory_ = mkdtemp(name.data());
         path_ = directory_ + "/rank-000000.img";
     }
     void TearDown() override { std::filesystem::remove_all(directory_); }
@@ -365,7 +366,12 @@ TEST_F(ImageTest, AnUnfinishedImageIsRefused) {
 
 // Three ranks write into one file at once, in all ways; each reads back its own, and nobody's is touched by
 // another's.
-TEST_F(ImageTest, OneFileForAllRanks) {
+class OneFile : public ImageTest, public testing::WithParamInterface<const char*> {
+    void SetUp() override { make_directory(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(OnDiskAndInMemory, OneFile, testing::Values("/tmp", "/dev/shm"));
+
+TEST_P(OneFile, ForAllRanks) {
     const char* ways[] = {"", "compress=shuffle-lz4 io=direct", "compress=zstd threads=2 io=buffered"};
     std::vector<std::unique_ptr<Memory>> memory;
     std::vector<Writer> writers;
