@@ -1,6 +1,6 @@
 /* Latency and overlap of collectives. Each line: name, bytes, median over batches of the time per operation
- * in ns; for non-blocking ones also how much of it computation can hide, in per cent. collectives [BATCHES
- * [blocking]]    "blocking": only those */
+ * in ns; for non-blocking ones also how much of it computation can hide, in per cent.
+ *   collectives [BATCHES [BYTES [blocking]]]    up to so many bytes; "blocking": only those */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,13 +52,21 @@ static void compute(double ns) {
         for (int i = 0; i < 20; ++i) sink += i * 0.5;
 }
 
+/* Latency as the OSU micro-benchmarks define it: one operation at a time, a barrier between that is not
+ * counted, the mean of all ranks. Back to back, a Bcast is the rate of a pipeline (bench/latency.c has that).
+ */
 static double time_blocking(Blocking* f, int bytes, int repeat) {
     double times[MAX_BATCHES];
     for (int b = -2; b < batches; ++b) {
-        MPI_Barrier(W);
-        double start = MPI_Wtime();
-        for (int i = 0; i < repeat; ++i) f(bytes);
-        if (b >= 0) times[b] = (MPI_Wtime() - start) / repeat * 1e9;
+        double mine = 0, all = 0;
+        for (int i = 0; i < repeat; ++i) {
+            MPI_Barrier(W);
+            double start = MPI_Wtime();
+            f(bytes);
+            mine += MPI_Wtime() - start;
+        }
+        MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, W);
+        if (b >= 0) times[b] = all / size / repeat * 1e9;
     }
     return median(times, batches);
 }
@@ -84,14 +92,15 @@ int main(int argc, char** argv) {
     MPI_Comm_size(W, &size);
     if (argc > 1) batches = atoi(argv[1]);
     if (batches > MAX_BATCHES) batches = MAX_BATCHES;
-    int all = argc < 3 || strcmp(argv[2], "blocking") != 0;
+    int most = argc > 2 ? atoi(argv[2]) : LARGEST;
+    int all = argc < 4 || strcmp(argv[3], "blocking") != 0;
     in = calloc((size_t)size, LARGEST);
     out = calloc((size_t)size, LARGEST);
     static const int sizes[] = {4, 1024, LARGEST};
     for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; ++k)
         for (unsigned s = 0; s < 3; ++s) {
             int bytes = sizes[s], repeat = bytes < LARGEST ? 1000 : 10;
-            if (kinds[k].blocking == barrier && s > 0) continue;
+            if (bytes > most || (kinds[k].blocking == barrier && s > 0)) continue;
             double plain = time_blocking(kinds[k].blocking, bytes, repeat);
             if (rank == 0) printf("%s %d %.1f\n", kinds[k].name, bytes, plain);
             if (!all) continue;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Collectives, native, under Fermata (cc-d) and under the two-phase protocol (2pc), in turns, as ratios of medians.
 
-    collectives.py [--rounds N] [--batches N] [--mpi openmpi|mpich|both] [--json FILE] [--svg FILE]
+    collectives.py [--rounds N] [--batches N] [--bytes MOST] [--mpi openmpi|mpich|both] [--json FILE] [--svg FILE]
 
 2pc has no non-blocking collectives. Overlap is the share of the pure communication time that computation hid.
 """
@@ -57,6 +57,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batches", type=int, default=20)
+    parser.add_argument("--bytes", default=str(1 << 20))
     parser.add_argument("--mpi", default="both")
     parser.add_argument("--json")
     parser.add_argument("--svg")
@@ -67,9 +68,10 @@ def main():
             program = f"{cwd}/collectives.{mpi}"
             subprocess.run([f"mpicc.{mpi}", "-O2", ROOT / "bench" / "collectives.c", "-o", program], check=True)
             fermata = [FERMATA, "run", "-n", "2", "--mpi", mpi, "--ckpt-dir", f"{cwd}/ckpt"]
-            turns = {"native": [f"mpiexec.{mpi}", "-n", "2", program, str(options.batches)],
-                     "cc-d": [*fermata, "--", program, str(options.batches)],
-                     "2pc": [*fermata, "--protocol", "2pc", "--", program, str(options.batches), "blocking"]}
+            program = [program, str(options.batches), options.bytes]
+            turns = {"native": [f"mpiexec.{mpi}", "-n", "2", *program],
+                     "cc-d": [*fermata, "--", *program],
+                     "2pc": [*fermata, "--protocol", "2pc", "--", *program, "blocking"]}
             runs = {name: [] for name in turns}
             for _ in range(options.rounds):
                 for name, words in turns.items():
