@@ -76,6 +76,8 @@ CASES = {
         "GROMACS, 510 molecules of water, PME", "gromacs",
         ["gmx_mpi", "mdrun", "-s", "water.tpr", "-reprod", "-dlb", "no", "-ntomp", "1", "-g", "md.log", "-nb", "cpu", "-pin",
          "off"], r"^ +(-?\d\.\d{5}e[+-]\d\d ?)+", result_file="md.log", prepare=water_box),
+    "cp2k": Case(
+        "CP2K, molecular dynamics of a water molecule (DFT)", "cp2k cp2k-data", ["cp2k.psmp", "-i", "water.inp"], r"^ *Total energy: |^ ENERGY\| ", prepare=give("water.inp")),
     "nwchem": Case(
         "NWChem, water dimer, RHF and B3LYP (Global Arrays)", "nwchem-openmpi", ["nwchem.openmpi", "dimer.nw"],
         r"(Total (SCF|DFT)|[Oo]ne.electron|Two-electron|repulsion|Coulomb|Exchange|Correlation) energy +=",
