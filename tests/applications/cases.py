@@ -1,6 +1,7 @@
 """Debian's own programs, what they are given, and which of their lines are results."""
 import dataclasses
 import html
+import os
 import pathlib
 import re
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 
 INPUTS = pathlib.Path(__file__).resolve().parent / "inputs"
 SCALAPACK = pathlib.Path("/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests")
+CAVITY = pathlib.Path("/usr/share/doc/openfoam-examples/examples/incompressible/icoFoam/cavity/cavity")
 PETSC_PAGE = pathlib.Path("/usr/share/doc/petsc3.18-doc/docs/src/ksp/ksp/tutorials/ex45.c.html")
 
 
@@ -47,6 +49,21 @@ def water_box(cwd):
     tool(["gmx", "grompp", "-f", "water.mdp", "-c", "box.gro", "-p", "water.top", "-o", "water.tpr", "-maxwarn", "2"], cwd)
 
 
+def cavity(cwd):
+    """OpenFOAM's own example, finer and in two parts."""
+    shutil.copytree(CAVITY, cwd, dirs_exist_ok=True)
+    shutil.copy(INPUTS / "decomposeParDict", cwd / "system")
+    for name, changes in {"controlDict": (("endTime         0.5", "endTime         1.5"), ("deltaT          0.005", "deltaT          0.001")),
+                          "blockMeshDict": (("(20 20 1)", "(40 40 1)"),)}.items():
+        text = (cwd / "system" / name).read_text(encoding="ascii")
+        for old, new in changes:
+            assert old in text, f"{name} of this OpenFOAM has no {old}"
+            text = text.replace(old, new)
+        (cwd / "system" / name).write_text(text, encoding="ascii")
+    for word in ("blockMesh", "decomposePar"):
+        tool([word], cwd)
+
+
 def ex45(cwd):
     """Debian ships the source of PETSc's examples as a page."""
     page = PETSC_PAGE.read_text(encoding="utf-8")
@@ -67,6 +84,7 @@ def factor(cwd):
 
 
 GRID = "91"
+os.environ.setdefault("WM_PROJECT_DIR", "/usr/share/openfoam")  # OpenFOAM's own settings are below it
 CASES = {
     "quantum-espresso": Case(
         "Quantum ESPRESSO, SCF of Si8 with forces and stress", "quantum-espresso quantum-espresso-data",
@@ -78,6 +96,12 @@ CASES = {
          "off"], r"^ +(-?\d\.\d{5}e[+-]\d\d ?)+", result_file="md.log", prepare=water_box),
     "cp2k": Case(
         "CP2K, molecular dynamics of a water molecule (DFT)", "cp2k cp2k-data", ["cp2k.psmp", "-i", "water.inp"], r"^ *Total energy: |^ ENERGY\| ", prepare=give("water.inp")),
+    "openfoam": Case(
+        "OpenFOAM, flow in a cavity (icoFoam)", "openfoam openfoam-examples", ["icoFoam", "-parallel"], r"Initial residual|continuity",
+        prepare=cavity),
+    "hdf5": Case(
+        "h5py with parallel HDF5 (MPI-IO)", "python3-h5py-mpi", ["/usr/bin/python3", "fields.py"], r"^sum", kill=True,
+        prepare=give("fields.py")),
     "nwchem": Case(
         "NWChem, water dimer, RHF and B3LYP (Global Arrays)", "nwchem-openmpi", ["nwchem.openmpi", "dimer.nw"],
         r"(Total (SCF|DFT)|[Oo]ne.electron|Two-electron|repulsion|Coulomb|Exchange|Correlation) energy +=",
