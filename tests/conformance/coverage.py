@@ -26,7 +26,7 @@ LIBRARIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 # Why a function is not called, the first rule that fits.
 REASONS = (
     (r"MPI_(Comm_(spawn|spawn_multiple|accept|connect|join)|Open_port|Close_port|(Un)?[Pp]ublish_name|Lookup_name)",
-     "dynamic processes: refused under Fermata (docs/limits.md)"),
+     "dynamic processes: tests of their own (system.dynamic)"),
     (r"MPI_Abort", "ends the job"),
     (r"MPI_T_", "works on a variable, an event or an enumeration: Fermata shows none"),
     (r"MPI_(Comm|File|Win)_create_errhandler|MPI_Init_thread|MPI_Init", "called by every program of the tests in this or the other form"),

@@ -70,6 +70,8 @@ def length(f, p):
         text = "peers(lib(comm), lib_rank(root))" if at_root else "peers(lib(comm))"
     elif text == "comm_size(comm)":
         text = "own_size(lib(comm))"
+    elif text == "sum(array_of_maxprocs)":
+        text = "sum_of(array_of_maxprocs, count)"
     elif text in ("indegree(comm)", "outdegree(comm)"):
         text = f"{text[:-len('(comm)')]}(lib(comm))"
     names = {q.name for q in f.params}
@@ -134,6 +136,10 @@ class Call:
             return self.int_array(n, length(self.g, q), convert.format(n))
         if kind == "weight_array":
             return f"lib_weights({n})"
+        if kind == "errcode_array":
+            self.after.append(f"const int64_t {n}_n = {n} == nullptr ? 0 : {length(self.g, q)};\n"
+                              f"    for (int64_t i = 0; i < {n}_n; ++i) {n}[i] = done({n}[i]);")
+            return n
         if kind == "partition_array":  # MPICH 4.0.2 declares it without const
             return f"const_cast<int*>({n})"
         if "[3]" in q.c:

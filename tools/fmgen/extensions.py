@@ -68,9 +68,11 @@ EXTENSIONS = (
        "the drain's step: Improbe(ANY_SOURCE, ANY_TAG)"),
     _e("Progress", "", "lets the library make progress; matches nothing", "void"),
     _e("GroupOfWorldRanks", "int n, const int32_t* ranks, RealGroup* group",
-       "a real group from ordered world ranks; free it with Group_free"),
+       "a real group from ordered world ranks (and numbers of strangers); free it with Group_free"),
     _e("WorldRanksOfComm", "RealComm comm, int remote, int n, int32_t* ranks",
-       "ordered world ranks of a communicator's (remote) group of n members; UNDEFINED for strangers"),
+       "ordered world ranks of a communicator's (remote) group of n members; strangers are numbered from the world's "
+       "size on, in the order in which this process meets them"),
+    _e("ForgetStrangers", "", "numbers of strangers begin anew; how many there were"),
     _e("WorldAttribute", "int std_keyval, int64_t* value, int* found",
        "TAG_UB, HOST, IO, WTIME_IS_GLOBAL, APPNUM, UNIVERSE_SIZE, LASTUSEDCODE by value (ranks as standard values)"),
     _e("WinAttribute", "RealWin win, int std_keyval, int64_t* value, int* found",

@@ -11,6 +11,7 @@ What has no rule here is written by hand in src/front/abi/special.cpp (SPECIAL b
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from fmgen import table
@@ -301,6 +302,7 @@ def length(expression, f):
         "remote_or_comm_size(comm)": f"peers(in_Comm({first_comm}))", "indegree(comm)": f"indegree(in_Comm({first_comm}))",
         "outdegree(comm)": f"outdegree(in_Comm({first_comm}))", "index[nnodes-1]": "(nnodes > 0 ? index[nnodes - 1] : 0)",
         "sum(degrees)": "sum(n, degrees)", "nx3": "3 * n", "outcount(incount max)": "incount",
+        "sum(array_of_maxprocs)": "sum(count, array_of_maxprocs)",
         "cart_ndims(comm)": f"cart_ndims(in_Comm({first_comm}))",
     }
     return known.get(expression, expression)
@@ -396,12 +398,17 @@ class Body:
         else:
             self.args.append(n)
 
+    def significant(self, p, size):
+        """What only the root's arguments say may be anything elsewhere, also the length of an array."""
+        comm = next((q.name for q in self.f.params if q.c == "MPI_Comm"), "")
+        return f"(at_root(in_Comm({comm}), in_rank(root)) ? {size} : 0)" if p.root_only else size
+
     def handle(self, p):
         n, t = p.name, table.HANDLE_TYPES[p.handle]
         if not p.is_pointer:
             self.args.append(f"in_{t}({n})")
         elif p.is_array:
-            size = length(p.len, self.f)
+            size = self.significant(p, length(p.len, self.f))
             self.before.append(f"Temp<{t}> {n}_t({n} == nullptr ? 0 : {size});")
             if p.dir != "out":
                 self.before.append(f"if ({n} != nullptr)\n        for (int64_t i = 0, e = {size}; i < e; i++) "
@@ -441,9 +448,12 @@ class Body:
             self.args.append(f"{n} == nullptr ? nullptr : {n}_t.data()")
         else:
             self.args.append(n)
-            if p.kind != "errcode_array":
-                self.after.append(f"for (int64_t i = 0, e = {n} == nullptr ? 0 : {size}; i < e; i++) "
-                                  f"{n}[i] = out_{cls}({n}[i]);")
+            # Codes tell what failed; elsewhere than at the root they are 0, and their number is not known here.
+            errors = p.kind == "errcode_array"
+            if errors:
+                size = self.significant(replace(p, root_only=True), size)
+            (self.always if errors else self.after).append(
+                f"for (int64_t i = 0, e = {n} == nullptr ? 0 : {size}; i < e; i++) {n}[i] = out_{cls}({n}[i]);")
 
     def text(self, call, extra):
         lines = ["    " + b for b in self.before]

@@ -71,8 +71,7 @@ _UPPER_WORDS = ("Grequest", "buffer", "Buffer", "Bsend", "Ibsend", "Status_", "R
 _UPPER_NAMES = {
     "MPI_Get_count", "MPI_Get_elements", "MPI_Test_cancelled", "MPI_Info_create_env", "MPI_Get_hw_resource_info",
     "MPI_Type_get_contents", "MPI_Type_get_contents_c", "MPI_Type_get_envelope", "MPI_Type_get_envelope_c",
-    "MPI_Type_match_size", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPI_Comm_accept", "MPI_Comm_connect",
-    "MPI_Comm_join", "MPI_Comm_get_parent",
+    "MPI_Type_match_size", "MPI_Comm_get_parent",
 }
 _TABLE_ANYWAY = {"MPI_Abort", "MPI_Alloc_mem", "MPI_Free_mem", "MPI_Wtime", "MPI_Wtick"}
 

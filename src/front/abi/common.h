@@ -48,6 +48,8 @@ int peers(Comm comm);
 int indegree(Comm comm);
 int outdegree(Comm comm);
 int cart_ndims(Comm comm);
+// Is this the process whose other arguments count?
+bool at_root(Comm comm, int root);
 
 // String of at most `limit` bytes with its final 0 into the application's buffer; length without it.
 inline void out_string(char* to, int limit, const char* from, int* length) {

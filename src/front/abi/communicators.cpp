@@ -34,6 +34,10 @@ int outdegree(Comm comm) {
     neighbours(comm, &in, &out);
     return out;
 }
+bool at_root(Comm comm, int root) {
+    int rank = FM_UNDEFINED;
+    return fm_Comm_rank(comm, &rank) == FM_SUCCESS && rank == root;
+}
 int cart_ndims(Comm comm) {
     int n = 0;
     return fm_Cartdim_get(comm, &n) == FM_SUCCESS ? n : 0;

@@ -5,6 +5,9 @@
 #include "front/abi/adapters.h"
 #include "front/abi/special.h"
 
+// Whose programs this front stands for: the lower half's name of that library (Bridge::mpi_library).
+FRONT_API const char fermata_abi_name[] = FERMATA_ABI_NAME;
+
 namespace fermata::abi {
 
 void after_get_attr(int keyval, void* value, const int* flag) {

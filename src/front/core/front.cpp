@@ -79,7 +79,7 @@ void service_poll(uint64_t now) noexcept {
 const char* service_give_up() noexcept {
     return synchronous_waits()
                ? "the first synchronous send of the job came while its messages were being taken"
-               : nullptr;
+               : objects_give_up();
 }
 
 void service_freeze() noexcept {

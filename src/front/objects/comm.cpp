@@ -4,6 +4,7 @@
 #include "front/core/collective.h"
 #include "front/objects/api.h"
 #include "front/objects/comm_create.h"
+#include "front/objects/connected.h"
 #include "front/objects/internal.h"
 #include "front/objects/uid.h"
 #include "front/p2p/engine.h"
@@ -34,16 +35,6 @@ void unlink_comm(CommObject* comm) {
     if (comm->next != nullptr) comm->next->previous = comm->previous;
     p2p_unlock();
 }
-
-int read_side(RealComm real, bool remote, Ranks* ranks) {
-    int n = 0;
-    int rc = remote ? LOWER(Comm_remote_size)(real, &n) : LOWER(Comm_size)(real, &n);
-    if (rc != FM_SUCCESS) return rc;
-    ranks->assign(static_cast<size_t>(n), FM_UNDEFINED);
-    return LOWER(WorldRanksOfComm)(real, remote, n, ranks->data());
-}
-
-bool has_stranger(const Ranks& ranks) { return ranks::find(ranks, FM_UNDEFINED) >= 0; }
 
 int32_t least(const Ranks& ranks) {
     int32_t result = ranks.empty() ? 0 : ranks[0];
@@ -92,6 +83,8 @@ void comm_set_sides(CommObject* comm, Ranks&& members, Ranks&& remote) noexcept 
     comm->rank = ranks::find(comm->members, front.world_rank);
     comm->low = comm->inter && least(comm->members) < least(comm->remote);
     comm->stranger = has_stranger(comm->members) || has_stranger(comm->remote);
+    static constinit Immortal<Ranks> nobody;
+    comm->counted = comm->stranger ? &nobody.value : &comm->peers();
 }
 
 int comm_adopt(RealComm real, bool inter, const CommObject* same_members, CommObject** made) noexcept {
@@ -103,8 +96,8 @@ int comm_adopt(RealComm real, bool inter, const CommObject* same_members, CommOb
         members = same_members->members;
         remote = same_members->remote;
     } else {
-        int rc = read_side(real, false, &members);
-        if (rc == FM_SUCCESS && inter) rc = read_side(real, true, &remote);
+        int rc = read_members(real, false, &members);
+        if (rc == FM_SUCCESS && inter) rc = read_members(real, true, &remote);
         if (rc != FM_SUCCESS) {
             fm_delete(comm);
             return rc;
@@ -120,7 +113,7 @@ void comm_publish(CommObject* comm, uint64_t uid, ErrhandlerObject* errhandler) 
     comm->errhandler = errhandler;
     errhandler_ref(errhandler);
     give_handle(comm);
-    clock_register(*comm);
+    comm->stranger ? connection_made(comm) : clock_register(*comm);
     link_comm(comm);
 }
 
@@ -129,11 +122,21 @@ uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creat
     return uid::derived(parent.uid, creation, first);
 }
 
+int child_uid(CommObject& parent, CommObject* child, uint64_t creation, uint64_t* uid) noexcept {
+    if (parent.stranger) {
+        child->origin = parent.origin;
+        return uid_of_connected(*child, uid);
+    }
+    *uid = derived_uid(parent, *child, creation);
+    return FM_SUCCESS;
+}
+
 // Destruction takes the engine's lock and calls the library, and the last reference may be dropped by
 // somebody who holds that lock (a drain, a reaper): so the body waits for the next call that creates or frees
 // a communicator.
 void comm_unref(CommObject* comm) noexcept {
     if (comm->predefined || !drop(comm)) return;
+    connection_gone(comm);
     comm->dead = true;
     CommObject* top = __atomic_load_n(&dead, __ATOMIC_RELAXED);
     do comm->next_leaving = top;
@@ -165,6 +168,7 @@ void comms_tidy(Call& call) noexcept {
         destroy(comm);
         comm = following;
     }
+    connections_tidy();
 }
 
 bool comms_leaving(Call& call) noexcept {
@@ -199,12 +203,24 @@ int check_leaving(Call& call, Comm handle) {
     return FM_SUCCESS;
 }
 
+// No clock has to be agreed on, and strangers would not understand a barrier of ours.
+int leave_strangers(Call& call, Comm* handle) {
+    CommObject* comm = find(*handle);
+    comm->freed = true;
+    take_handle(comm);
+    comm_unref(comm);
+    *handle = FM_COMM_NULL;
+    comms_tidy(call);
+    return FM_SUCCESS;
+}
+
 // MPI_Comm_free. Nobody may forget the clock of a communicator that others still use for collectives, and yet
 // programs rely on this call not to wait (MPICH's cmfree test): so it begins a barrier, and who finds it
 // complete, at some later call, destroys the object. With requests still open the object lives on until the
 // last is done; freeing the real one late is a local matter in MPICH and Open MPI.
 int begin_leaving(Call& call, Comm* handle) {
     CommObject* comm = find(*handle);
+    if (comm->stranger) return leave_strangers(call, handle);
     CollectiveRecord* record = new_collective(
         [](CollectiveRecord*, RealComm real, RealRequest* request) { return LOWER(Ibarrier)(real, request); },
         "MPI_Comm_free");
@@ -229,6 +245,13 @@ int begin_leaving(Call& call, Comm* handle) {
 // MPI_Comm_disconnect waits for the others.
 int leave_together(Call& call, Comm* handle) {
     CommObject* comm = find(*handle);
+    if (comm->stranger) {
+        RealComm real{comm->real};
+        if (int rc = LOWER(Comm_disconnect)(&real)) return call.finish(*handle, rc);
+        comm->real = 0;
+        connection_gone(comm);
+        return leave_strangers(call, handle);
+    }
     {
         CollectiveScope scope(call, *comm);
         int rc = LOWER(Barrier)(RealComm{comm->real});
@@ -262,7 +285,9 @@ int duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm) {
         }
         if (parent->topology != nullptr) made->topology = fm_new<Topology>(*parent->topology);
         if (hints != nullptr) made->info = *hints;
-        comm_publish(made, derived_uid(*parent, *made, creation), parent->errhandler);
+        uint64_t uid = 0;
+        child_uid(*parent, made, creation, &uid);  // asks nobody: the members are the parent's
+        comm_publish(made, uid, parent->errhandler);
     }
     *newcomm = Comm{made->handle};
     if (int rc = attributes_copy({Owner::comm, parent->handle}, parent->attributes, &made->attributes)) {
@@ -312,7 +337,9 @@ int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm
         fm_delete(made);
         return call.finish(comm, rc);
     }
-    comm_publish(made, derived_uid(*parent, *made, creation), parent->errhandler);
+    uint64_t uid = 0;
+    child_uid(*parent, made, creation, &uid);  // asks nobody
+    comm_publish(made, uid, parent->errhandler);
     *newcomm = Comm{made->handle};
     return call.finish(comm,
                        attributes_copy({Owner::comm, parent->handle}, parent->attributes, &made->attributes));
@@ -467,12 +494,6 @@ int fm_Comm_disconnect(Comm* comm) {
     Call call("MPI_Comm_disconnect");
     int rc = check_leaving(call, *comm);
     return rc != FM_SUCCESS ? rc : leave_together(call, comm);
-}
-
-int fm_Comm_get_parent(Comm* parent) {
-    Call call("MPI_Comm_get_parent");
-    *parent = FM_COMM_NULL;
-    return FM_SUCCESS;
 }
 
 }  // extern "C"

@@ -22,19 +22,21 @@ struct CommObject : Object {
     constexpr CommObject() : Object(Kind::comm) {}
     uint64_t uid = 0;         // the same at all members, never used twice in a job; order of rebuild
     void* clock = nullptr;    // the collective clock's state (core room)
-    void* ledger = nullptr;   // the point-to-point room's own word
     int32_t rank = 0;         // this process in the (local) group
     int32_t size = 0;         // of the (local) group
     int32_t remote_size = 0;  // of the remote group, 0 for intra-communicators
     bool inter = false;
-    bool freed = false;  // the application freed it; lives on for requests that are still open
-    bool stranger =
-        false;  // has members outside this job's world (spawn, connect): no checkpoint while it lives
+    bool freed = false;      // the application freed it; lives on for requests that are still open
+    bool stranger = false;   // has members outside this job's world: see connected.h
+    bool connected = false;  // ... and is counted as such: no checkpoint begins
     // inter-communicators: true on the side whose members come first in the order of the union (see
     // clock_members)
     bool low = false;
-    Ranks members;           // world ranks in rank order (local group)
-    Ranks remote;            // remote group in rank order
+    Ranks members;  // world ranks in rank order (local group)
+    Ranks remote;   // remote group in rank order
+    // Whom messages to a peer are counted for: the group that p2p ranks refer to. Nobody where strangers are.
+    const Ranks* counted = &members;
+    const char* origin = nullptr;  // the call that led to strangers
     uint64_t creations = 0;  // collective creations on this communicator so far: part of the children's uids
     Topology* topology = nullptr;
     ErrhandlerObject* errhandler = nullptr;  // holds a reference
@@ -50,9 +52,10 @@ struct CommObject : Object {
 
     // The group that p2p ranks refer to: remote for inter-communicators.
     const Ranks& peers() const { return inter ? remote : members; }
-    // The world rank of a peer; -1 if there is none of that rank.
+    // The world rank of a peer; -1 if there is none of that rank, or the communicator's messages are not
+    // counted.
     int32_t world_of(int peer) const {
-        const Ranks& list = peers();
+        const Ranks& list = *counted;
         return peer >= 0 && static_cast<size_t>(peer) < list.size() ? list[static_cast<size_t>(peer)] : -1;
     }
 };

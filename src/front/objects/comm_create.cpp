@@ -35,6 +35,7 @@ int create_from_group(Call& call, CommObject* parent, const Ranks& members, int 
                       ErrhandlerObject* errhandler, Comm* newcomm) {
     *newcomm = FM_COMM_NULL;
     if (members.empty() || ranks::find(members, front.world_rank) < 0) return FM_SUCCESS;
+    if (has_stranger(members)) return FM_ERR_GROUP;
     CollectiveScope scope(call, group_call(parent->uid, members, tag));
     TempGroup group(members);
     int rc = group.status();
@@ -52,6 +53,39 @@ int create_from_group(Call& call, CommObject* parent, const Ranks& members, int 
     return rc;
 }
 
+// ---- among strangers: the library's own way, of which the other side has the other half
+
+int name_and_publish(CommObject* made, const char* origin, ErrhandlerObject* errhandler, Comm* newcomm) {
+    uint64_t uid = 0;
+    if (int rc = uid_of_connected(*made, &uid)) return rc;
+    made->origin = origin;
+    comm_publish(made, uid, errhandler);
+    *newcomm = Comm{made->handle};
+    return FM_SUCCESS;
+}
+
+int create_group_with_strangers(CommObject* parent, const Ranks& members, int tag, Comm* newcomm) {
+    if (ranks::find(members, front.world_rank) < 0) return FM_SUCCESS;
+    TempGroup group(members);
+    int rc = group.status();
+    RealComm real{};
+    if (rc == FM_SUCCESS) rc = LOWER(Comm_create_group)(RealComm{parent->real}, group, tag, &real);
+    CommObject* made = nullptr;
+    if (rc == FM_SUCCESS) rc = comm_adopt(real, false, nullptr, &made);
+    return rc != FM_SUCCESS ? rc : name_and_publish(made, parent->origin, parent->errhandler, newcomm);
+}
+
+// `peer`: null elsewhere than at the leader.
+int create_inter_with_strangers(CommObject* local, int local_leader, CommObject* peer, int remote_leader,
+                                int tag, Comm* newcomm) {
+    RealComm real{};
+    int rc = LOWER(Intercomm_create)(RealComm{local->real}, local_leader,
+                                     RealComm{peer != nullptr ? peer->real : 0}, remote_leader, tag, &real);
+    CommObject* made = nullptr;
+    if (rc == FM_SUCCESS) rc = comm_adopt(real, true, nullptr, &made);
+    return rc != FM_SUCCESS ? rc : name_and_publish(made, "MPI_Intercomm_create", local->errhandler, newcomm);
+}
+
 // ---- MPI_Intercomm_create ---------------------------------------------------------------------------------
 //
 // Three collectives one after the other, so that none is entered inside another (the clock could not order
@@ -63,7 +97,7 @@ struct Introduction {
     int32_t size;
     int32_t leader;  // world rank
     int32_t error;
-    int32_t spare;
+    int32_t strangers;  // the peer communicator has some: the library's own way
 };
 
 int exchange_leaders(Call& call, CommObject* local, CommObject* peer, int remote_leader, int tag,
@@ -139,6 +173,9 @@ int fm_Comm_create_group(Comm comm, Group group, int tag, Comm* newcomm) {
     GroupObject* object = find(group);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     if (object == nullptr) return call.finish(comm, FM_ERR_GROUP);
+    *newcomm = FM_COMM_NULL;
+    if (parent->stranger)
+        return call.finish(comm, create_group_with_strangers(parent, object->members, tag, newcomm));
     return call.finish(comm,
                        create_from_group(call, parent, object->members, tag, parent->errhandler, newcomm));
 }
@@ -185,15 +222,24 @@ int fm_Intercomm_create(Comm local_comm, int local_leader, Comm peer_comm, int r
     if (local_leader < 0 || local_leader >= local->size) return call.finish(local_comm, FM_ERR_RANK);
     Introduction theirs{};
     Ranks remote;
+    CommObject* peer = local->rank == local_leader ? find(peer_comm) : nullptr;
+    if (local->stranger)
+        return call.finish(local_comm, create_inter_with_strangers(local, local_leader, peer, remote_leader,
+                                                                   tag, newintercomm));
     if (local->rank == local_leader) {
-        CommObject* peer = find(peer_comm);
         // Errors of the leader are told to its group, or the group would wait for ever.
-        theirs.error = peer == nullptr
-                           ? FM_ERR_COMM
-                           : exchange_leaders(call, local, peer, remote_leader, tag, &theirs, &remote);
+        if (peer == nullptr)
+            theirs.error = FM_ERR_COMM;
+        else if (peer->stranger)
+            theirs.strangers = 1;
+        else
+            theirs.error = exchange_leaders(call, local, peer, remote_leader, tag, &theirs, &remote);
     }
     int rc = tell_group(call, local, local_leader, &theirs, &remote);
-    if (rc == FM_SUCCESS) rc = create_inter(call, local, local_leader, tag, theirs, remote, newintercomm);
+    if (rc == FM_SUCCESS && theirs.strangers != 0)
+        rc = create_inter_with_strangers(local, local_leader, peer, remote_leader, tag, newintercomm);
+    else if (rc == FM_SUCCESS)
+        rc = create_inter(call, local, local_leader, tag, theirs, remote, newintercomm);
     return call.finish(local_comm, rc);
 }
 

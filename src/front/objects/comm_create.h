@@ -4,6 +4,7 @@
 #include "fermata_types.h"
 #include "front/core/collective.h"
 #include "front/objects/comm.h"
+#include "front/objects/connected.h"
 
 namespace fermata::front {
 
@@ -21,6 +22,8 @@ void comms_tidy(Call& call) noexcept;
 // The same; true while some member has not freed one that this process freed.
 bool comms_leaving(Call& call) noexcept;
 uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creation) noexcept;
+// The uid of a child made by a creation on `parent`. Collective over the child if the parent has strangers.
+int child_uid(CommObject& parent, CommObject* child, uint64_t creation, uint64_t* uid) noexcept;
 
 // One collective creation on `parent`: make(&real) calls the library, finish(made) completes the description
 // before others can see it. *newcomm is null for processes that are not in it.
@@ -36,9 +39,11 @@ int create_comm(Call& call, CommObject* parent, bool inter, mpi::Comm* newcomm, 
     CommObject* made = nullptr;
     if (rc == mpi::FM_SUCCESS && static_cast<uint64_t>(real) != 0)
         rc = comm_adopt(real, inter, nullptr, &made);
+    uint64_t uid = 0;
+    if (rc == mpi::FM_SUCCESS && made != nullptr) rc = child_uid(*parent, made, creation, &uid);
     if (rc == mpi::FM_SUCCESS && made != nullptr) {
         finish(made);
-        comm_publish(made, derived_uid(*parent, *made, creation), parent->errhandler);
+        comm_publish(made, uid, parent->errhandler);
         *newcomm = mpi::Comm{made->handle};
     }
     scope.end();

@@ -4,6 +4,7 @@
 #include "front/core/collective.h"
 #include "front/core/sys.h"
 #include "front/objects/api.h"
+#include "front/objects/connected.h"
 #include "front/objects/internal.h"
 
 namespace fermata::front {
@@ -135,6 +136,7 @@ int fm_File_open(Comm comm, const char* filename, int amode, Info info, File* fh
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_FILE_NULL, FM_ERR_COMM);
     if (parent->inter) return call.finish(FM_FILE_NULL, FM_ERR_COMM);
+    if (parent->stranger) return call.finish(FM_FILE_NULL, refuse_strangers(call.function()));
     auto* file = fm_new<FileObject>();
     file->path = absolute(filename);
     file->amode = amode;

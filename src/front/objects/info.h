@@ -50,6 +50,7 @@ class RealGroupFor {
     int status() const { return status_; }
 
   private:
+    void fill(const Vec<int32_t>& world_ranks) noexcept;
     uint64_t word_ = 0;
     int status_ = 0;
 };

@@ -19,6 +19,8 @@ void objects_finalize() noexcept;
 
 // May a checkpoint start? 0, or why not.
 int objects_refuse(char* why, size_t size) noexcept;
+// Must a checkpoint that is on its way be given up? Null, or why.
+const char* objects_give_up() noexcept;
 // Agent, all ranks frozen and drained, before the image is written: asks the library for what only it knows
 // (file positions) and completes accesses to windows. Collective over all ranks. 0, or an error class.
 int objects_before_save() noexcept;

@@ -1,6 +1,7 @@
 // Real infos and groups for the length of one call.
 #include "front/objects/api.h"
 #include "front/objects/comm.h"
+#include "front/objects/connected.h"
 #include "front/objects/info.h"
 
 namespace fermata::front {
@@ -29,18 +30,26 @@ RealInfoFor::~RealInfoFor() {
 
 RealGroupFor::RealGroupFor(uint32_t handle) noexcept {
     GroupObject* group = find_group(handle);
-    if (group == nullptr) {
+    if (group == nullptr)
         status_ = FM_ERR_GROUP;
-        return;
-    }
-    RealGroup real{};
-    status_ = LOWER(GroupOfWorldRanks)(static_cast<int>(group->members.size()), group->members.data(), &real);
-    word_ = static_cast<uint64_t>(real);
+    else
+        fill(group->members);
 }
 
-RealGroupFor::RealGroupFor(const Vec<int32_t>& world_ranks) noexcept {
+RealGroupFor::RealGroupFor(const Vec<int32_t>& world_ranks) noexcept { fill(world_ranks); }
+
+void RealGroupFor::fill(const Vec<int32_t>& world_ranks) noexcept {
+    const Ranks* numbers = &world_ranks;
+    Ranks lower;
+    if (__builtin_expect(has_stranger(world_ranks), 0)) {
+        numbers = &lower;
+        if (!lower_numbers(world_ranks, &lower)) {
+            status_ = FM_ERR_GROUP;
+            return;
+        }
+    }
     RealGroup real{};
-    status_ = LOWER(GroupOfWorldRanks)(static_cast<int>(world_ranks.size()), world_ranks.data(), &real);
+    status_ = LOWER(GroupOfWorldRanks)(static_cast<int>(numbers->size()), numbers->data(), &real);
     word_ = static_cast<uint64_t>(real);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "front/objects/api.h"
+#include "front/objects/connected.h"
 #include "front/objects/internal.h"
 #include "front/objects/objects.h"
 #include "front/objects/topology.h"
@@ -168,16 +169,11 @@ int objects_before_save() noexcept {
     return rc != FM_SUCCESS ? rc : file_rc;
 }
 
-int objects_refuse(char* why, size_t size) noexcept {
-    Failure reason{why, size};
-    for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next)
-        if (comm->stranger) {
-            reason.add(
-                "a communicator with processes of another job is open (MPI_Comm_spawn, MPI_Comm_connect): "
-                "disconnect it first");
-            return 1;
-        }
-    return 0;
+int objects_refuse(char* why, size_t size) noexcept { return connected_refuse(why, size) ? 1 : 0; }
+
+const char* objects_give_up() noexcept {
+    return connected_now() ? "the program became connected to processes outside of the job meanwhile"
+                           : nullptr;
 }
 
 void objects_finalize() noexcept {

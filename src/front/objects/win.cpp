@@ -3,6 +3,7 @@
 
 #include "front/core/collective.h"
 #include "front/objects/api.h"
+#include "front/objects/connected.h"
 #include "front/objects/internal.h"
 #include "front/objects/library_memory.h"
 #include "front/objects/shared_segment.h"
@@ -43,6 +44,7 @@ int create_win(Call& call, Comm comm, Info info, int64_t size, int64_t unit, int
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     if (parent->inter) return call.finish(comm, FM_ERR_COMM);
+    if (parent->stranger) return call.finish(comm, refuse_strangers(call.function()));
     if (size < 0) return call.finish(comm, FM_ERR_SIZE);
     if (unit <= 0) return call.finish(comm, FM_ERR_DISP);
     auto* win = fm_new<WinObject>();

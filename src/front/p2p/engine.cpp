@@ -83,7 +83,7 @@ bool arrived(QueuedMessage* message) noexcept {
 namespace {
 
 void pull_comm(CommObject* comm, clock::Slot& slot) noexcept {
-    if (comm->real == 0) return;
+    if (comm->real == 0 || comm->stranger) return;
     for (int i = 0; i < kPullBatch; i++) {
         int found = 0;
         mpi::RealMessage real{};

@@ -95,6 +95,20 @@ MPI_Group world_group() {
     return group;
 }
 
+// All of the world, then every process of other worlds that this one has met and not forgotten. Null: nobody.
+MPI_Group strangers_too = MPI_GROUP_NULL;
+
+MPI_Group everybody() { return strangers_too != MPI_GROUP_NULL ? strangers_too : world_group(); }
+
+int meet(MPI_Group group) {
+    MPI_Group all = MPI_GROUP_NULL;
+    int rc = MPI_Group_union(everybody(), group, &all);
+    if (rc != MPI_SUCCESS) return rc;
+    if (strangers_too != MPI_GROUP_NULL) MPI_Group_free(&strangers_too);
+    strangers_too = all;
+    return MPI_SUCCESS;
+}
+
 void copy_text(char* to, uint64_t size, const char* from) {
     if (size == 0) return;
     size_t n = std::strlen(from);
@@ -388,7 +402,7 @@ void b_Progress() {
 
 int b_GroupOfWorldRanks(int n, const int32_t* ranks, mpi::RealGroup* group) {
     MPI_Group g = MPI_GROUP_NULL;
-    int rc = MPI_Group_incl(world_group(), n, ranks, &g);
+    int rc = MPI_Group_incl(everybody(), n, ranks, &g);
     put(group, g);
     return done(rc);
 }
@@ -405,9 +419,23 @@ int b_WorldRanksOfComm(mpi::RealComm comm, int remote, int n, int32_t* ranks) {
     } else {
         for (int i = 0; i < n; ++i) all[i] = i;
         rc = MPI_Group_translate_ranks(g, n, all, world_group(), ranks);
+        if (rc == MPI_SUCCESS && std::find(ranks, ranks + n, MPI_UNDEFINED) != ranks + n) {
+            rc = meet(g);
+            if (rc == MPI_SUCCESS) rc = MPI_Group_translate_ranks(g, n, all, everybody(), ranks);
+        }
     }
     MPI_Group_free(&g);
     return done(rc);
+}
+
+int b_ForgetStrangers() {
+    if (strangers_too == MPI_GROUP_NULL) return 0;
+    int all = 0, world = 0;
+    MPI_Group_size(strangers_too, &all);
+    MPI_Group_size(world_group(), &world);
+    MPI_Group_free(&strangers_too);
+    strangers_too = MPI_GROUP_NULL;
+    return all - world;
 }
 
 int b_WorldAttribute(int std_keyval, int64_t* value, int* found) {

@@ -208,6 +208,11 @@ class Rebased {
     MPI_Datatype type_;
     bool made_ = false;
 };
+inline int64_t sum_of(const int* numbers, int n) {
+    int64_t sum = 0;
+    for (int i = 0; i < n; ++i) sum += numbers[i];
+    return sum;
+}
 inline bool fits(Count n) { return __builtin_expect(n <= INT_MAX, 1); }
 
 // Everything the lower half makes returns its errors.

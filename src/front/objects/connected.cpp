@@ -1,0 +1,300 @@
+#include "front/objects/connected.h"
+
+#include "front/core/bridge.h"
+#include "front/objects/api.h"
+#include "front/objects/comm_create.h"
+#include "front/objects/internal.h"
+#include "front/p2p/p2p.h"
+#include "front/wrappers/unsupported.h"
+
+// The C front that the program is linked with says which library's programs it stands for.
+extern "C" __attribute__((weak, visibility("default"))) const char fermata_abi_name[];
+
+namespace fermata::front {
+namespace {
+
+struct Connections {
+    SpinLock lock;                       // the numbers of strangers
+    int32_t forgotten;                   // numbers given out before the lower half began anew
+    volatile int32_t open;               // communicators with strangers
+    volatile int32_t ports;              // opened and not closed
+    volatile int32_t connecting;         // threads in a call that may wait for other processes
+    const char* volatile connecting_in;  // one of these calls
+};
+constinit Connections connections{};
+
+// From its first instruction on no checkpoint begins. Inside the CollectiveScope of the call: one that is on
+// its way cannot freeze this process, and is given up at the agent's next look.
+class Connecting {
+  public:
+    explicit Connecting(Call& call) noexcept {
+        connections.connecting_in = call.function();
+        __atomic_add_fetch(&connections.connecting, 1, __ATOMIC_SEQ_CST);
+        if (front.attention != 0) bridge()->poke_agent();
+    }
+    ~Connecting() { __atomic_sub_fetch(&connections.connecting, 1, __ATOMIC_SEQ_CST); }
+    Connecting(const Connecting&) = delete;
+    Connecting& operator=(const Connecting&) = delete;
+};
+
+class Line {
+  public:
+    Line(char* text, size_t size) : text_(text), size_(size) { text[0] = 0; }
+    Line& operator<<(const char* piece) {
+        while (*piece != 0 && length_ + 1 < size_) text_[length_++] = *piece++;
+        text_[length_] = 0;
+        return *this;
+    }
+
+  private:
+    char* text_;
+    size_t size_, length_ = 0;
+};
+
+// One call that leads to other processes: make(real communicator, &real new one) asks the library.
+template <typename Make>
+int connect(Call& call, Comm comm, int root, Comm* newcomm, Make&& make) {
+    *newcomm = FM_COMM_NULL;
+    CommObject* local = find(comm);
+    if (local == nullptr) return call.finish(FM_ERR_COMM);
+    if (local->inter) return call.finish(comm, FM_ERR_COMM);
+    if (root < 0 || root >= local->size) return call.finish(comm, FM_ERR_ROOT);
+    comms_tidy(call);
+    CollectiveScope scope(call, *local);
+    int rc;
+    {
+        Connecting connecting(call);
+        RealComm real{};
+        rc = make(RealComm{local->real}, &real);
+        CommObject* made = nullptr;
+        if (rc == FM_SUCCESS) rc = comm_adopt(real, true, nullptr, &made);
+        uint64_t uid = 0;
+        if (rc == FM_SUCCESS) rc = uid_of_connected(*made, &uid);
+        if (rc == FM_SUCCESS) {
+            made->origin = call.function();
+            comm_publish(made, uid, local->errhandler);
+            *newcomm = Comm{made->handle};
+        }
+    }
+    scope.end();
+    return call.finish(comm, rc);
+}
+
+// Codes of spawned processes are the root's; elsewhere there are none to tell, and success is known by what
+// came.
+void note_codes(Comm made, bool here, int* codes) {
+    const CommObject* comm = find(made);
+    if (here || codes == nullptr || comm == nullptr) return;
+    for (int32_t i = 0; i < comm->remote_size; i++) codes[i] = FM_SUCCESS;
+}
+
+// Real infos for the length of one call.
+class RealInfos {
+  public:
+    RealInfos(int n, const Info* infos) noexcept {
+        for (int i = 0; i < n; i++) list_.push_back(fm_new<TempInfo>(infos[i]));
+        for (const TempInfo* info : list_) words_.push_back(*info);
+    }
+    ~RealInfos() {
+        for (TempInfo* info : list_) fm_delete(info);
+    }
+    RealInfos(const RealInfos&) = delete;
+    RealInfos& operator=(const RealInfos&) = delete;
+    const RealInfo* data() const { return words_.empty() ? nullptr : words_.data(); }
+
+  private:
+    Vec<TempInfo*> list_;
+    Vec<RealInfo> words_;
+};
+
+// A program that the library below could not start as it is: children run on that library without us.
+bool other_abi(const char* function) {
+    const char* library = bridge()->mpi_library;
+    const char* own = &fermata_abi_name[0];
+    if (own == nullptr || library == nullptr || __builtin_strcmp(own, library) == 0) return false;
+    char text[256];
+    Line line(text, sizeof text);
+    line << function << ": the program is built for the ABI of " << own << " and the job runs on " << library
+         << ", where its children would run without Fermata: run the job on the program's own library";
+    bridge()->warn(text);
+    return true;
+}
+
+}  // namespace
+
+bool has_stranger(const Ranks& ranks) noexcept {
+    for (int32_t world : ranks)
+        if (is_stranger(world)) return true;
+    return false;
+}
+
+int read_members(RealComm real, bool remote, Ranks* ranks) noexcept {
+    int n = 0;
+    int rc = remote ? LOWER(Comm_remote_size)(real, &n) : LOWER(Comm_size)(real, &n);
+    if (rc != FM_SUCCESS) return rc;
+    ranks->assign(static_cast<size_t>(n), FM_UNDEFINED);
+    SpinGuard guard(connections.lock);
+    rc = LOWER(WorldRanksOfComm)(real, remote, n, ranks->data());
+    if (rc != FM_SUCCESS) return rc;
+    for (int32_t& world : *ranks)
+        if (world >= front.world_size)
+            world = kFirstStranger - connections.forgotten - (world - front.world_size);
+    return FM_SUCCESS;
+}
+
+bool lower_numbers(const Ranks& ranks, Ranks* numbers) noexcept {
+    numbers->assign(ranks.begin(), ranks.end());
+    for (int32_t& world : *numbers) {
+        if (!is_stranger(world)) continue;
+        int32_t met = kFirstStranger - world - connections.forgotten;
+        if (met < 0) return false;
+        world = front.world_size + met;
+    }
+    return true;
+}
+
+bool connected_now() noexcept { return (connections.open | connections.connecting) != 0; }
+
+bool connected_refuse(char* why, size_t size) noexcept {
+    Line line(why, size);
+    if (connections.connecting != 0) {
+        line << "inside " << connections.connecting_in
+             << ", which may wait for other processes: try again when it has returned";
+        return true;
+    }
+    if (connections.open != 0) {
+        p2p_lock();
+        CommObject* comm = first_comm();
+        while (comm != nullptr && !comm->connected) comm = comm->next;
+        if (comm != nullptr) {
+            line << "connected to processes outside of the job by " << comm->origin;
+            if (!comm->name.empty()) line << " (communicator \"" << comm->name.c_str() << "\")";
+            line << ": MPI_Comm_disconnect or MPI_Comm_free all communicators with them first";
+        }
+        p2p_unlock();
+        if (comm != nullptr) return true;
+    }
+    if (connections.ports != 0) {
+        line << "a port is open (MPI_Open_port), whose name would mean nothing after a restart: "
+                "MPI_Close_port it "
+                "first";
+        return true;
+    }
+    return false;
+}
+
+void connection_made(CommObject* comm) noexcept {
+    comm->connected = true;
+    __atomic_add_fetch(&connections.open, 1, __ATOMIC_SEQ_CST);
+}
+
+void connection_gone(CommObject* comm) noexcept {
+    if (!__atomic_exchange_n(&comm->connected, false, __ATOMIC_SEQ_CST)) return;
+    __atomic_sub_fetch(&connections.open, 1, __ATOMIC_SEQ_CST);
+}
+
+void connections_tidy() noexcept {
+    SpinGuard guard(connections.lock);
+    if (!connected_now()) connections.forgotten += LOWER(ForgetStrangers)();
+}
+
+int uid_of_connected(const CommObject& made, uint64_t* uid) noexcept {
+    *uid = fresh_uid();
+    if (made.stranger) return FM_SUCCESS;
+    RealComm real{made.real};
+    RealDatatype byte = to_real(FM_BYTE);
+    if (!made.inter) return LOWER(Bcast)(uid, sizeof *uid, byte, 0, real);
+    // The lower side's first tells the other side, whose first tells it back.
+    int sender = made.rank == 0 ? FM_ROOT : FM_PROC_NULL;
+    int rc = LOWER(Bcast)(uid, sizeof *uid, byte, made.low ? sender : 0, real);
+    return rc != FM_SUCCESS ? rc : LOWER(Bcast)(uid, sizeof *uid, byte, made.low ? 0 : sender, real);
+}
+
+int refuse_strangers(const char* function) noexcept {
+    char text[160];
+    Line line(text, sizeof text);
+    line << function << ": not supported by fermata on a communicator with processes outside of the job";
+    bridge()->warn(text);
+    return FM_ERR_UNSUPPORTED_OPERATION;
+}
+
+extern "C" {
+
+int fm_Comm_spawn(const char* command, char** argv, int maxprocs, Info info, int root, Comm comm,
+                  Comm* intercomm, int* array_of_errcodes) {
+    Call call("MPI_Comm_spawn");
+    if (other_abi(call.function())) return call.finish(comm, FM_ERR_SPAWN);
+    CommObject* local = find(comm);
+    bool here = local != nullptr && local->rank == root;
+    int rc = connect(call, comm, root, intercomm, [=](RealComm real, RealComm* made) {
+        TempInfo hints(info);
+        return LOWER(Comm_spawn)(command, argv, maxprocs, hints, root, real, made,
+                                 here ? array_of_errcodes : nullptr);
+    });
+    note_codes(*intercomm, here, array_of_errcodes);
+    return rc;
+}
+
+int fm_Comm_spawn_multiple(int count, char** array_of_commands, char*** array_of_argv,
+                           const int* array_of_maxprocs, const Info* array_of_info, int root, Comm comm,
+                           Comm* intercomm, int* array_of_errcodes) {
+    Call call("MPI_Comm_spawn_multiple");
+    if (other_abi(call.function())) return call.finish(comm, FM_ERR_SPAWN);
+    CommObject* local = find(comm);
+    bool here = local != nullptr && local->rank == root;
+    int rc = connect(call, comm, root, intercomm, [=](RealComm real, RealComm* made) {
+        RealInfos hints(here && array_of_info != nullptr ? count : 0, array_of_info);
+        return LOWER(Comm_spawn_multiple)(count, array_of_commands, array_of_argv, array_of_maxprocs,
+                                          hints.data(), root, real, made, here ? array_of_errcodes : nullptr);
+    });
+    note_codes(*intercomm, here, array_of_errcodes);
+    return rc;
+}
+
+int fm_Comm_accept(const char* port_name, Info info, int root, Comm comm, Comm* newcomm) {
+    Call call("MPI_Comm_accept");
+    return connect(call, comm, root, newcomm, [=](RealComm real, RealComm* made) {
+        TempInfo hints(info);
+        return LOWER(Comm_accept)(port_name, hints, root, real, made);
+    });
+}
+
+int fm_Comm_connect(const char* port_name, Info info, int root, Comm comm, Comm* newcomm) {
+    Call call("MPI_Comm_connect");
+    return connect(call, comm, root, newcomm, [=](RealComm real, RealComm* made) {
+        TempInfo hints(info);
+        return LOWER(Comm_connect)(port_name, hints, root, real, made);
+    });
+}
+
+int fm_Comm_join(int fd, Comm* intercomm) {
+    Call call("MPI_Comm_join");
+    return connect(call, FM_COMM_SELF, 0, intercomm,
+                   [fd](RealComm, RealComm* made) { return LOWER(Comm_join)(fd, made); });
+}
+
+int fm_Open_port(Info info, char* port_name) {
+    Call call("MPI_Open_port");
+    TempInfo hints(info);
+    int rc = LOWER(Open_port)(hints, port_name);
+    if (rc == FM_SUCCESS) __atomic_add_fetch(&connections.ports, 1, __ATOMIC_SEQ_CST);
+    return call.finish(rc);
+}
+
+int fm_Close_port(const char* port_name) {
+    Call call("MPI_Close_port");
+    int rc = LOWER(Close_port)(port_name);
+    if (rc == FM_SUCCESS && connections.ports > 0)
+        __atomic_sub_fetch(&connections.ports, 1, __ATOMIC_SEQ_CST);
+    return call.finish(rc);
+}
+
+// Spawned processes are ordinary programs of the library below, so no rank has a parent.
+int fm_Comm_get_parent(Comm* parent) {
+    Call call("MPI_Comm_get_parent");
+    *parent = FM_COMM_NULL;
+    return FM_SUCCESS;
+}
+
+}  // extern "C"
+}  // namespace fermata::front

@@ -1,0 +1,48 @@
+// Processes of other worlds: what MPI_Comm_spawn, _accept, _connect and _join lead to.
+//
+// Such a process (a *stranger*) has no clock, no image and none of our code: it is an ordinary process of the
+// real library. So a communicator with strangers in it is the library's alone: no clock counts its
+// collectives, no ledger its messages, nobody pulls on it, and nothing of our own travels on it. In exchange
+// no checkpoint begins while one is there (connected_refuse), and one that is on its way when a process
+// becomes connected is given up. A communicator that was made so and has members of this job only is like any
+// other.
+#pragma once
+
+#include "front/objects/comm.h"
+#include "front/objects/uid.h"
+
+namespace fermata::front {
+
+// Strangers have numbers that no world rank and no name has. They are this process's own, and a number is
+// never used again: two are the same process if and only if they are equal.
+inline constexpr int32_t kFirstStranger = -(1 << 20);
+inline bool is_stranger(int32_t world) noexcept { return world <= kFirstStranger; }
+bool has_stranger(const Ranks& ranks) noexcept;
+
+// Members of one side of a real communicator.
+int read_members(mpi::RealComm real, bool remote, Ranks* ranks) noexcept;
+// The same list in the lower half's numbers; false: it names somebody with whom there is no connection any
+// more.
+bool lower_numbers(const Ranks& ranks, Ranks* numbers) noexcept;
+
+// Why no checkpoint can begin now, in one line; null: it can. Also called while others link and unlink
+// communicators.
+bool connected_refuse(char* why, size_t size) noexcept;
+// A checkpoint that is on its way has to be given up. Cheap.
+bool connected_now() noexcept;
+
+// A communicator with strangers comes, and goes.
+void connection_made(CommObject* comm) noexcept;
+void connection_gone(CommObject* comm) noexcept;
+// After communicators were freed: nobody is known any more if nobody is connected.
+void connections_tidy() noexcept;
+
+// A uid for a child of a communicator with strangers. Members of the child that are of this job agree on it
+// if the child has no strangers: from then on it is a communicator like any other. Collective.
+int uid_of_connected(const CommObject& made, uint64_t* uid) noexcept;
+
+// What the front does by messages of its own among the members, which strangers would not understand: an
+// error that names the function.
+int refuse_strangers(const char* function) noexcept;
+
+}  // namespace fermata::front
