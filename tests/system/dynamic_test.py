@@ -2,7 +2,7 @@
 """Dynamic processes: what they compute is what it is natively; a checkpoint is refused in one line while the job is
 connected to processes outside of it, and works, with restarts on both libraries, when it is not any more.
 
-    dynamic_test.py CASE [openmpi|mpich]      the cases are in tests/programs/dynamic.c
+    dynamic_test.py CASE [openmpi|mpich]      the cases are in tests/programs/dynamic.c; and fortran
 
 Open MPI 4.1.4 itself stands still now and then while it connects processes, natively too (docs/internals/objects.md):
 a run that stands in such a call of the library for 40 s is begun again, twice at most, and that is said.
@@ -103,6 +103,17 @@ def run(case, built_for):
                 check(got == want, f"on {mpi}: {got}, wanted {want}; stderr: {job.errors()}")
 
 
+def fortran(built_for):
+    """Arguments of spawned programs, as Fortran passes them."""
+    with Scratch("dynamic-fortran") as cwd:
+        program = [PROGRAMS / f"dynamic_mpif.{built_for}"]
+        native = native_results(program, built_for, cwd)
+        check(len(native) == 3, f"the native run says {native}")
+        with Job.run(program, RANKS, cwd, mpi=built_for, extra=["--mpiexec-args=--oversubscribe"]) as job:
+            got = results(finish(job))
+            check(got == native, f"{got}, wanted {native}")
+
+
 def main():
     if len(sys.argv) < 2:
         print(__doc__)
@@ -112,6 +123,8 @@ def main():
     def again():
         for more in (2, 1, 0):
             try:
+                if case == "fortran":
+                    return fortran("openmpi")
                 return run(case, sys.argv[2] if len(sys.argv) > 2 else "openmpi")
             except Stands as stands:
                 print(f"the library stands still; {more} more: {stands}", flush=True)

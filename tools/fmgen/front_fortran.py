@@ -86,8 +86,13 @@ class Outer:
             flag = next((q.name for q in f.params if q.kind == "logical" and q.dir == "out"), None)
             self.after.append(f"if (rc == 0{f' && *{flag} != 0' if flag else ''}) pad_string({n}, {n}_len, {n}_s);")
         elif p.kind in ("string_array", "string_array2"):
-            self.par("char*", n, "nullptr")  # arguments for spawned programs; spawning is refused anyway
+            # Programs to spawn and their arguments: the root's only.
+            self.par("char*", n, f"{n}_s.data()")
             self.hidden.append(f"int {n}_len")
+            kind = "FStringRows" if p.kind == "string_array2" else "FStrings"
+            count = "*count" if p.len else "-1"
+            self.before.append(f"{kind} {n}_s(at_root(in_Comm(*comm), in_rank(*root)) ? fargv({n}) : nullptr, {n}_len, "
+                               f"{count});")
         elif p.kind == "strlen" and p.dir == "in":
             self.par("const int*", n, f"(*{n} < A_MAX_INFO_VAL ? *{n} : A_MAX_INFO_VAL)")
         elif p.kind in ("status", "status_array"):

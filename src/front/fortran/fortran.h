@@ -41,6 +41,59 @@ class FString {
     Temp<char, 512> copy_;
 };
 
+// `count` blank-padded strings, `stride` strings apart, as C ones with a null at the end; count < 0: those
+// before the first blank one. Null stays null. Memory of the application.
+inline char** c_strings(const char* text, int length, int64_t count, int64_t stride = 1) {
+    if (text == nullptr) return nullptr;
+    char** list = nullptr;
+    for (int64_t n = 0;; ++n, text += stride * length) {
+        list = static_cast<char**>(realloc(list, sizeof(char*) * static_cast<size_t>(n + 1)));
+        list[n] = nullptr;
+        if (n == count) return list;
+        FString one(text, length);
+        if (count < 0 && *one.c_str() == 0) return list;
+        list[n] = strdup(one.c_str());
+    }
+}
+inline void free_strings(char** list) {
+    for (char** one = list; one != nullptr && *one != nullptr; ++one) free(*one);
+    free(list);
+}
+
+class FStrings {
+  public:
+    FStrings(const char* text, int length, int64_t count) : list_(c_strings(text, length, count)) {}
+    ~FStrings() { free_strings(list_); }
+    FStrings(const FStrings&) = delete;
+    FStrings& operator=(const FStrings&) = delete;
+    char** data() { return list_; }
+
+  private:
+    char** list_;
+};
+
+// CHARACTER array(rows, *): each row up to its first blank string.
+class FStringRows {
+  public:
+    FStringRows(const char* text, int length, int rows) : rows_(rows) {
+        if (text == nullptr) return;
+        list_ = static_cast<char***>(malloc(sizeof(char**) * static_cast<size_t>(rows + 1)));
+        for (int row = 0; row < rows; ++row)
+            list_[row] = c_strings(text + static_cast<int64_t>(row) * length, length, -1, rows);
+    }
+    ~FStringRows() {
+        for (int row = 0; list_ != nullptr && row < rows_; ++row) free_strings(list_[row]);
+        free(list_);
+    }
+    FStringRows(const FStringRows&) = delete;
+    FStringRows& operator=(const FStringRows&) = delete;
+    char*** data() { return list_; }
+
+  private:
+    char*** list_ = nullptr;
+    int rows_;
+};
+
 inline void pad_string(char* to, int length, const char* from) {
     if (length <= 0) return;
     size_t n = strnlen(from, static_cast<size_t>(length));

@@ -63,6 +63,8 @@ FRONT_COMMON int mpi_fortran_in_place_;
 FRONT_COMMON int mpi_fortran_unweighted_;
 FRONT_COMMON int mpi_fortran_weights_empty_;
 FRONT_COMMON int mpi_fortran_errcodes_ignore_;
+FRONT_COMMON char mpi_fortran_argv_null_[1];
+FRONT_COMMON char mpi_fortran_argvs_null_[1];
 FRONT_COMMON char mpi_fortran_status_ignore_[8];
 FRONT_COMMON char mpi_fortran_statuses_ignore_[8];
 
@@ -81,6 +83,9 @@ inline int* fweights(const int* p) {
     if (p == &mpi_fortran_unweighted_) return FM_UNWEIGHTED;
     if (p == &mpi_fortran_weights_empty_) return FM_WEIGHTS_EMPTY;
     return const_cast<int*>(p);
+}
+inline const char* fargv(const char* p) {
+    return p == mpi_fortran_argv_null_ || p == mpi_fortran_argvs_null_ ? nullptr : p;
 }
 inline int* ferrcodes(int* p) { return p == &mpi_fortran_errcodes_ignore_ ? nullptr : p; }
 

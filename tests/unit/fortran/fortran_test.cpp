@@ -163,6 +163,7 @@ extern "C" {
 // Common blocks, in libmpi.so.40 or, as here, in the executable.
 int mpi_fortran_bottom_, mpi_fortran_in_place_, mpi_fortran_unweighted_, mpi_fortran_weights_empty_,
     mpi_fortran_errcodes_ignore_;
+char mpi_fortran_argv_null_[1], mpi_fortran_argvs_null_[1];
 char mpi_fortran_status_ignore_[8], mpi_fortran_statuses_ignore_[8];
 void mpi_send_(void*, int*, int*, int*, int*, int*, int*);
 void mpi_recv_(void*, int*, int*, int*, int*, int*, void*, int*);
