@@ -47,6 +47,7 @@ enum { ONCE, STYLES }; /* once, or once for each style of calling (recorder.py) 
     CASE(files, STYLES)                  \
     CASE(file_pointers, STYLES)          \
     CASE(file_properties, ONCE)          \
+    CASE(files_at_once, ONCE)            \
     CASE(sessions, ONCE)                 \
     CASE(dynamic, ONCE)                  \
     CASE(tools, ONCE)                    \

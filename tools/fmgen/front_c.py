@@ -526,6 +526,11 @@ def null_checks(f, abi):
             lines.append(f"{spared} {p.name}_spare;\n    if ({p.name} == nullptr) {p.name} = &{p.name}_spare;")
         else:
             of_class.setdefault(name, []).append(f"{p.name} == nullptr")
+    for p in f.params:
+        if count := table.needs_places(f, p):
+            name = known.get((f.name, p.name), "ERR_ARG")
+            if name != "SUCCESS":
+                of_class.setdefault(name, []).append(f"({p.name} == nullptr && {count} > 0)")
     owner = next((p for p in f.params if p.handle in ("comm", "win", "file", "session") and not p.is_pointer), None)
     kind, word = (f"Kind::{owner.handle}", f"word_of(in_{table.HANDLE_TYPES[owner.handle]}({owner.name}))") if owner else (
         "Kind::none", "0")

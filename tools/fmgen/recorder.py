@@ -158,6 +158,9 @@ def nulls(f, args):
             really = "if (MPI_STATUS_IGNORE != 0) " if p.kind == "status" else ""
             passed = ", ".join([*args[:i], "0", *args[i + 1:]])
             lines.append(f'{really}REC_NULL("{f.name}", "{p.name}", ({window}W_{f.name}({passed})));')
+        elif count := table.needs_places(f, p):
+            passed = ", ".join([*args[:i], "0", *args[i + 1:]])
+            lines.append(f'if ({count} > 0) REC_NULL("{f.name}", "{p.name}", ({window}W_{f.name}({passed})));')
     return lines
 
 

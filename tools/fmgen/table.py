@@ -229,6 +229,13 @@ def needs_place(f, p):
     return p.is_pointer and p.dir in ("out", "inout") and p.kind not in _MAY_BE_NULL
 
 
+def needs_places(f, p):
+    """The parameter that says how many elements the call writes to this array; None if it is no such array."""
+    if not p.is_array or p.dir != "out" or p.kind == "status_array" or f.wrapper == "tools" or f.chapter == "dynamic":
+        return None
+    return next((q.name for q in f.params if q.name == p.len and q.dir == "in" and not q.is_pointer), None)
+
+
 @lru_cache(maxsize=None)
 def null_classes(library):
     """{(function, parameter): error class} of what that library says to NULL there (api/nulls.json), where it is not

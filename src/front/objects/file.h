@@ -27,6 +27,7 @@ struct FileObject : Object {
     // 14.4.5), so a checkpoint finds nothing of it in the library.
     bool split = false;
     mpi::Status split_status;
+    Object* oldest = nullptr;  // non-blocking collectives that are not complete: requests, by Request::after
     FileObject* next = nullptr;
     FileObject* previous = nullptr;
 };

@@ -32,7 +32,7 @@ constexpr int kOnStack = 64;
 
 // Something the lower half's own waits and tests can be given.
 __attribute__((always_inline)) inline bool ordinary(const Request* r) noexcept {
-    return r->state == State::active && r->real != 0 && r->what != What::sendrecv;
+    return r->state == State::active && r->real != 0 && r->what != What::sendrecv && r->what != What::of_file;
 }
 
 // Virtual requests of an array; null where MPI ignores the entry's handle. False: garbage among them.

@@ -5,6 +5,7 @@
 
 namespace fermata::front {
 
+class Call;
 struct CommObject;
 
 // Objects room, when the application's last reference to a communicator is gone and the object is unlinked,
@@ -21,5 +22,7 @@ mpi::Request request_completed() noexcept;
 // A request for an operation of the real library that is none of point-to-point or collective (file input and
 // output, one-sided): a checkpoint waits until it is complete.
 mpi::Request request_foreign(mpi::RealRequest real, mpi::Comm errors_on) noexcept;
+// Likewise for a non-blocking collective of a file; those of one file end in the order they began.
+mpi::Request request_of_file(Call& call, mpi::RealRequest real, mpi::File fh) noexcept;
 
 }  // namespace fermata::front

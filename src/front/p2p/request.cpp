@@ -1,5 +1,6 @@
 #include "front/p2p/request.h"
 
+#include "front/objects/file.h"
 #include "front/p2p/engine.h"
 #include "front/p2p/generalized.h"
 #include "front/p2p/synchronous.h"
@@ -70,6 +71,22 @@ mpi::Request request_foreign(mpi::RealRequest real, mpi::Comm errors_on) noexcep
     r->comm = find(errors_on);
     if (r->comm != nullptr && !r->comm->predefined) comm_ref(r->comm);
     r->real = static_cast<uint64_t>(real);
+    return handle_of(r);
+}
+
+mpi::Request request_of_file(Call& call, mpi::RealRequest real, mpi::File fh) noexcept {
+    Request* r = new_request(What::of_file);
+    r->real = static_cast<uint64_t>(real);
+    r->peer = static_cast<int32_t>(word_of(fh));
+    r->after = nullptr;
+    SlowGuard guard(call.record());
+    FileObject* file = find(fh);
+    auto* last = static_cast<Request*>(file->oldest);
+    while (last != nullptr && last->after != nullptr) last = last->after;
+    if (last != nullptr)
+        last->after = r;
+    else
+        file->oldest = r;
     return handle_of(r);
 }
 

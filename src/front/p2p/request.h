@@ -21,6 +21,7 @@ enum class What : uint8_t {
     sendrecv,          // two operations: `parts`
     partitioned_send,  // an ordinary send once all partitions are ready: `partitions`
     foreign,           // some other operation of the real library
+    of_file,           // a collective of a file: `peer` is its handle
     done,              // complete since it was made
 };
 enum class State : uint8_t {
@@ -74,6 +75,7 @@ struct Request : Object {
         char* copy;              // buffered send: its bytes
         Channel* channel;        // synchronous send
         Pair* pair;
+        Request* after;  // collective of a file: the one begun after it
     };
     int32_t error = 0;
     uint32_t serial = 0;      // names a synchronous send in its receipt
