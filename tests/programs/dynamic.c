@@ -306,6 +306,34 @@ static void join(void) {
     }
 }
 
+/* Another job: each is a server or a client, the port's name is in a file. */
+static void jobs(int serves) {
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter;
+    if (serves && rank == 0) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        FILE* file = fopen("port.new", "w");
+        fputs(port, file);
+        fclose(file);
+        CHECK(rename("port.new", "port") == 0);
+    } else if (rank == 0) {
+        while (access("port", R_OK) != 0) usleep(5000);
+        FILE* file = fopen("port", "r");
+        CHECK(fgets(port, sizeof port, file) != NULL);
+        fclose(file);
+    }
+    if (serves)
+        MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
+    else
+        MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
+    if (serves && rank == 0) MPI_Close_port(port);
+    stop_at("CONNECTED", "HOLD_CONNECTED");
+    exchange(inter);
+    MPI_Comm_disconnect(&inter);
+    hold();
+    hash_int(rank);
+}
+
 /* A library that cannot: every call answers, and the job is as before. */
 static void missing(const char* self) {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -344,6 +372,8 @@ int main(int argc, char** argv) {
         accepting();
     else if (strcmp(name, "join") == 0)
         join();
+    else if (strcmp(name, "server") == 0 || strcmp(name, "client") == 0)
+        jobs(strcmp(name, "server") == 0);
     else if (strcmp(name, "missing") == 0)
         missing(argv[0]);
     else

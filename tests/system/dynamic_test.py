@@ -2,7 +2,7 @@
 """Dynamic processes: what they compute is what it is natively; a checkpoint is refused in one line while the job is
 connected to processes outside of it, and works, with restarts on both libraries, when it is not any more.
 
-    dynamic_test.py CASE [openmpi|mpich]      the cases are in tests/programs/dynamic.c; and fortran
+    dynamic_test.py CASE [openmpi|mpich]      the cases are in tests/programs/dynamic.c; and fortran, jobs
 
 Open MPI 4.1.4 itself stands still now and then while it connects processes, natively too (docs/internals/objects.md):
 a run that stands in such a call of the library for 40 s is begun again, twice at most, and that is said.
@@ -114,6 +114,39 @@ def fortran(built_for):
             check(got == native, f"{got}, wanted {native}")
 
 
+def jobs():
+    """Two jobs connect, by Open MPI's name server; each is checkpointed afterwards and continued."""
+    with Scratch("dynamic-jobs") as cwd:
+        uri, program = cwd / "server.uri", PROGRAMS / "dynamic.openmpi"
+        extra = [f"--mpiexec-args=--oversubscribe --ompi-server file:{uri}"]
+        env = dict(os.environ, HOLD_FILE=str(cwd / "go"), HOLD_CONNECTED=str(cwd / "go-on"))
+        server = subprocess.Popen(["ompi-server", "--no-daemonize", "-r", str(uri)], stdin=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 30
+            while not (uri.exists() and uri.stat().st_size) and time.monotonic() < end:
+                time.sleep(0.05)
+            with Job.run([program, "server"], RANKS, cwd, "openmpi", "server", extra, env) as one, \
+                 Job.run([program, "client"], RANKS, cwd, "openmpi", "client", extra, env) as other:
+                both = {"server": one, "client": other}
+                for job in both.values():
+                    wait_line(job, "CONNECTED")
+                    refused(job, ["connected to processes outside of the job by MPI_Comm_"])
+                (cwd / "go-on").touch()
+                for job in both.values():
+                    wait_line(job, "READY")
+                    job.checkpoint()
+                (cwd / "go").touch()
+                wanted = {name: results(finish(job)) for name, job in both.items()}
+            check(all(len(lines) == 1 for lines in wanted.values()), f"the jobs say {wanted}")
+            for name, lines in wanted.items():
+                with Job.restart(cwd, mpi="mpich", ckpt=name) as job:
+                    got = results(finish(job))
+                    check(got == lines, f"{name} continued: {got}, wanted {lines}")
+        finally:
+            server.terminate()
+            server.wait()
+
+
 def main():
     if len(sys.argv) < 2:
         print(__doc__)
@@ -125,6 +158,8 @@ def main():
             try:
                 if case == "fortran":
                     return fortran("openmpi")
+                if case == "jobs":
+                    return jobs()
                 return run(case, sys.argv[2] if len(sys.argv) > 2 else "openmpi")
             except Stands as stands:
                 print(f"the library stands still; {more} more: {stands}", flush=True)
