@@ -49,5 +49,7 @@ contains
     call MPI_REDUCE(mine, total, 1, MPI_INTEGER, MPI_SUM, root, inter, ierr)
     if (rank == 0) print '(a,a,i0)', what, ': right ', total
     call MPI_COMM_DISCONNECT(inter, ierr)
+    ! Open MPI 4.1.4 stands still in some spawns that come while the processes of the last are on their way out.
+    call sleep(1)
   end subroutine told
 end program dynamic_mpif
