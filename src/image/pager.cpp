@@ -145,6 +145,8 @@ class Pager::Work {
     void fill(uint64_t was, const char* data, uint64_t length);
     Filled copy(Process& process, uint64_t to, const char* data, uint64_t length);
     void in_background() noexcept;
+    Areas huge_now() const;
+    void make_huge(const Areas& areas) noexcept;
     void wake() {
         uint64_t one = 1;
         [[maybe_unused]] ssize_t n = ::write(wake_.get(), &one, sizeof one);
@@ -265,7 +267,9 @@ void Pager::Work::run(std::promise<void> ready) {
     orphans_.end();
     // Closing ends the watch, and wakes who waits: what is missing now is zeros. Here: the numbers are this
     // thread's.
+    Areas huge = left_ == 0 && !processes_.empty() ? huge_now() : Areas{};
     processes_.clear();
+    make_huge(huge);
     finished_ = left_ == 0;
     if (finished_ && hooks_.finished) hooks_.finished();
 }
@@ -454,6 +458,27 @@ void Pager::Work::in_background() noexcept {
     } catch (const std::exception& error) {
         hooks_.failed(error.what());
     }
+}
+
+// Where the memory is by now that had huge pages.
+Pager::Areas Pager::Work::huge_now() const {
+    Areas now;
+    for (auto [begin, end] : hooks_.huge)
+        for (const Whereabouts::Part& part : processes_.front().where.now_of(begin, end - begin))
+            now.emplace_back(part.now, part.now + part.length);
+    return now;
+}
+
+// Memory that is filled page by page gets none, and khugepaged takes minutes for a GiB. Linux 6.1; whoever
+// waits for us does not wait for this.
+void Pager::Work::make_huge(const Areas& areas) noexcept {
+    constexpr uint64_t kHuge = 2 << 20;
+    constexpr int kCollapse = 25;
+    for (auto [begin, end] : areas)
+        for (uint64_t at = (begin + kHuge - 1) / kHuge * kHuge; at + kHuge <= end; at += kHuge) {
+            if (stop_ || wanted_ > 1) return;
+            ::madvise(reinterpret_cast<void*>(at), kHuge, kCollapse);
+        }
 }
 
 Pager::Pager(std::unique_ptr<Reader> reader, const Areas& areas, Hooks hooks)

@@ -34,6 +34,8 @@ class Pager {
         std::function<void()> finished;
         // Memory that children get empty (MADV_WIPEONFORK).
         std::function<Areas()> wiped_in_children;
+        // Of the areas: memory that had huge pages. It comes in small ones, and is put together in the end.
+        Areas huge;
         // Descriptors that `failed` and `finished` need.
         std::vector<int> descriptors;
     };

@@ -67,10 +67,14 @@ class Places {
 std::unique_ptr<image::Pager> page_later(const image::Place& place, const split::MemoryTable& table, int rank,
                                          std::vector<std::string>& warnings) {
     image::Pager::Areas areas;
-    for (const split::MapEntry& map : table.maps)
-        if (map.kind == split::MapKind::anonymous && !(map.flags & MAP_HUGETLB))
-            areas.emplace_back(map.range.begin, map.range.end);
     image::Pager::Hooks hooks;
+    bool everywhere = split::huge_pages_everywhere();
+    for (const split::MapEntry& map : table.maps) {
+        if (map.kind != split::MapKind::anonymous || (map.flags & MAP_HUGETLB)) continue;
+        areas.emplace_back(map.range.begin, map.range.end);
+        if ((map.advice & split::kHugePage) || (everywhere && !(map.advice & split::kNoHugePage)))
+            hooks.huge.push_back(areas.back());
+    }
     hooks.failed = [rank](const std::string& line) {
         // Whoever should say it may itself wait for that memory.
         std::thread([] {

@@ -56,6 +56,10 @@ Fd fault_descriptor() {
 
 }  // namespace
 
+bool huge_pages_everywhere() {
+    return read_line("/sys/kernel/mm/transparent_hugepage/enabled").find("[always]") != std::string::npos;
+}
+
 std::string writes_unseen() {
     std::string device = device_that_writes();
     return device.empty() ? "" : fmt::format("{} may write to memory unseen", device);
@@ -65,8 +69,7 @@ DirtyTracker::DirtyTracker() : faults_(fault_descriptor()) {
     long fd = sys(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (failed(fd)) fail("cannot open /proc/self/pagemap: {}", std::strerror(static_cast<int>(-fd)));
     pages_ = Fd(raise_descriptor(static_cast<int>(fd)));
-    huge_everywhere_ =
-        read_line("/sys/kernel/mm/transparent_hugepage/enabled").find("[always]") != std::string::npos;
+    huge_everywhere_ = huge_pages_everywhere();
 }
 
 bool DirtyTracker::fits(const MapEntry& map) const {

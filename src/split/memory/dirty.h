@@ -41,4 +41,7 @@ class DirtyTracker {
 // it, nobody may call a page unchanged.
 std::string writes_unseen();
 
+// Whether the kernel gives huge pages to memory that nobody asked them for.
+bool huge_pages_everywhere();
+
 }  // namespace fermata::split

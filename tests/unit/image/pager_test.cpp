@@ -124,6 +124,7 @@ class PagerTest : public testing::Test {
             _exit(77);
         };
         hooks.wiped_in_children = [this] { return wiped_; };
+        hooks.huge = huge_;
         auto at = reinterpret_cast<uint64_t>(target_);
         return std::make_unique<Pager>(std::make_unique<Reader>(path()),
                                        Pager::Areas{{at + first * kPage, at + end * kPage}},
@@ -150,7 +151,7 @@ class PagerTest : public testing::Test {
     std::string directory_;
     char* target_ = nullptr;
     std::vector<char> content_;
-    Pager::Areas wiped_;
+    Pager::Areas wiped_, huge_;
 };
 
 TEST_F(PagerTest, GivesWhatAnEagerReadGives) {
@@ -169,6 +170,40 @@ TEST_F(PagerTest, GivesWhatAnEagerReadGives) {
         wait(*pager);
         std::memcpy(content_.data() + 500 * kPage, target_ + 500 * kPage, kPage);
         ASSERT_TRUE(same(target_, 0, kPages)) << words;
+    }
+}
+
+// KiB of huge pages in this process's private memory.
+uint64_t huge_kib() {
+    std::ifstream rollup("/proc/self/smaps_rollup");
+    for (std::string word; rollup >> word;)
+        if (word == "AnonHugePages:") {
+            uint64_t kib = 0;
+            rollup >> kib;
+            return kib;
+        }
+    return 0;
+}
+
+TEST_F(PagerTest, HugePagesComeBackWhereTheyWere) {
+    write();
+    for (bool asked : {false, true}) {
+        ASSERT_EQ(::munmap(target_, kSize), 0);
+        void* again = ::mmap(target_, kSize, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        ASSERT_EQ(again, target_);
+        ASSERT_EQ(::madvise(target_, kSize, asked ? MADV_HUGEPAGE : MADV_NOHUGEPAGE), 0);
+        auto at = reinterpret_cast<uint64_t>(target_);
+        if (asked) huge_ = {{at, at + kSize}};
+        uint64_t before = huge_kib();
+        auto pager = page();
+        pager->prefetch(1);
+        wait(*pager);
+        ASSERT_TRUE(same(target_, 0, kPages));
+        if (asked)
+            EXPECT_GE(huge_kib(), before + (2 << 10)) << "of " << kSize / 1024;
+        else
+            EXPECT_EQ(huge_kib(), before);
     }
 }
 
