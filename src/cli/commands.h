@@ -35,6 +35,7 @@ struct StoreOptions {
     std::string ckpt_dir = "fermata-ckpt";
     std::optional<uint32_t> generation;
     bool json = false, regions = false;
+    std::string key_file;  // of encrypted generations; empty: none
 };
 int list(const StoreOptions& options);
 int verify(const StoreOptions& options);

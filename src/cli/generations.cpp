@@ -24,6 +24,10 @@ void print(const json& j) {
     std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
 }
 
+store::Store open_store(const StoreOptions& options) {
+    return store::Store::for_reading(options.ckpt_dir, image::Key::from_file_or_none(options.key_file));
+}
+
 const char* kind_of(const store::Manifest& m) { return m.needs.empty() ? "full" : "delta"; }
 
 // Seconds since it was committed (compacting it later does not make it younger).
@@ -57,6 +61,7 @@ json summary(const store::GenerationInfo& info) {
     j["command"] = m.command;
     j["ranks"] = m.images.size();
     j["bytes"] = info.bytes();
+    j["encrypted"] = m.key_id.has_value();
     j["level"] = m.level;
     j["layout"] = store::name_of(m.layout());
     j["kind"] = kind_of(m);
@@ -70,7 +75,7 @@ json summary(const store::GenerationInfo& info) {
 std::string command_line(const store::Manifest& m) { return fmt::format("{}", fmt::join(m.command, " ")); }
 
 // Compares every byte; "" or what is wrong.
-std::string damage_of(const store::GenerationInfo& info) {
+std::string damage_of(const store::GenerationInfo& info, const image::Key* key) {
     if (!info.manifest) return info.damage.empty() ? "it was never committed" : info.damage;
     try {
         info.check_layout();
@@ -79,7 +84,7 @@ std::string damage_of(const store::GenerationInfo& info) {
     }
     for (const store::ImageEntry& entry : info.manifest->images) {
         try {
-            image::Reader reader(info.place(entry));
+            image::Reader reader(info.place(entry), key);
             if (reader.summary().checksum.hex() != entry.checksum)
                 return fmt::format("{}/{} is not the image that the manifest names", info.directory,
                                    entry.file);
@@ -137,18 +142,20 @@ void print_process(const json& process) {
 }  // namespace
 
 int list(const StoreOptions& options) {
-    store::Store store = store::Store::for_reading(options.ckpt_dir);
+    store::Store store = open_store(options);
     json all = json::array();
     for (const store::GenerationInfo& info : store.list()) {
         if (options.json) {
             all.push_back(summary(info));
         } else if (info.manifest) {
             const store::Manifest& m = *info.manifest;
+            std::string how = m.layout() == store::Layout::shared ? "shared" : "";
+            if (m.key_id) how += how.empty() ? "encrypted" : " encrypted";
             std::printf("%s  %s  %6s old  %zu ranks  %10s  %-5s  %s %-6s  %.3f s  %-7s  %s\n",
                         store::generation_name(info.number).c_str(), m.created.c_str(),
                         age_text(age_of(info)).c_str(), m.images.size(), human_size(info.bytes()).c_str(),
-                        kind_of(m), m.level.c_str(), m.layout() == store::Layout::shared ? "shared" : "",
-                        m.seconds(), m.mpi.c_str(), command_line(m).c_str());
+                        kind_of(m), m.level.c_str(), how.c_str(), m.seconds(), m.mpi.c_str(),
+                        command_line(m).c_str());
         } else {
             std::printf("%s  %s\n", store::generation_name(info.number).c_str(),
                         info.damage.empty() ? "incomplete" : ("damaged: " + info.damage).c_str());
@@ -159,7 +166,7 @@ int list(const StoreOptions& options) {
 }
 
 int verify(const StoreOptions& options) {
-    store::Store store = store::Store::for_reading(options.ckpt_dir);
+    store::Store store = open_store(options);
     json all = json::array();
     bool good = true, any = false;
     for (const store::GenerationInfo& info : store.list()) {
@@ -167,7 +174,8 @@ int verify(const StoreOptions& options) {
         if (!options.generation && !info.manifest && info.damage.empty())
             continue;  // never committed: nothing to verify
         any = true;
-        std::string damage = damage_of(info);
+        info.check_key(store.key());
+        std::string damage = damage_of(info, store.key());
         good = good && damage.empty();
         std::string name = store::generation_name(info.number);
         if (options.json)
@@ -187,13 +195,13 @@ int verify(const StoreOptions& options) {
 }
 
 int inspect(const StoreOptions& options) {
-    store::Store store = store::Store::for_reading(options.ckpt_dir);
+    store::Store store = open_store(options);
     store::GenerationInfo info = store.choose(options.generation, true);
     const store::Manifest& m = *info.manifest;
     json j = summary(info);
     j["images"] = json::array();
     for (const store::ImageEntry& entry : m.images) {
-        image::Reader reader(info.place(entry));
+        image::Reader reader(info.place(entry), store.key());
         std::map<std::string, size_t> codecs;
         for (const image::Block& block : reader.blocks()) ++codecs[image::name_of(block.codec)];
         json image = {{"rank", entry.rank},
@@ -242,7 +250,7 @@ int inspect(const StoreOptions& options) {
 }
 
 int compact(const CompactOptions& options) {
-    store::Store store = store::Store::for_reading(options.store.ckpt_dir);
+    store::Store store = open_store(options.store);
     store.lock(fmt::format("fermata compact, process {}", ::getpid()));
     store::GenerationInfo before = store.choose(options.store.generation, false);
     uint64_t bytes_before = before.bytes();

@@ -44,6 +44,11 @@ struct Texts {
     std::string interval, mtbf, walltime, start, timeout, generation, keep, layout;
 };
 
+void add_key(CLI::App* app, std::string& file) {
+    app->add_option("--encrypt-key", file, "images are encrypted: the file of the key")
+        ->envname("FERMATA_ENCRYPT_KEY");
+}
+
 void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
     app->add_option("-n,--np", o.ranks, "number of ranks")->check(CLI::PositiveNumber);
     app->add_option(
@@ -65,6 +70,7 @@ void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
         ->check(CLI::NonNegativeNumber);
     app->add_flag("--mapped", o.mapped,
                   "a restarted program goes on at once; its memory is read as it is touched");
+    add_key(app, o.key_file);
     app->add_option("--save-options", o.save_options, "words for the writer of images");
     app->add_option("--layout", t.layout, "a file per rank (files), or one for the whole job (shared)")
         ->check(CLI::IsMember({"files", "shared"}));
@@ -138,6 +144,7 @@ int parse_and_run(int argc, char** argv) {
         CLI::App* sub = app.add_subcommand(name, help);
         sub->add_option("--ckpt-dir", store.ckpt_dir, "checkpoint directory")->capture_default_str();
         sub->add_flag("--json", store.json, "answer as JSON");
+        add_key(sub, store.key_file);
         return sub;
     };
     CLI::App* list = add_store("list", "generations in a checkpoint directory");

@@ -14,7 +14,8 @@ namespace fermata::image {
 
 inline constexpr char kMagic[8] = {'F', 'E', 'R', 'M', 'I', 'M', 'G', '1'};
 
-// The first page; `checksum` covers all bytes before it.
+// The first page; `checksum` covers all bytes before it. What stands before `index_offset` is known when the
+// first block is written.
 struct Header {
     char magic[8];
     uint32_t version;
@@ -23,16 +24,19 @@ struct Header {
     uint32_t generation;
     uint32_t rank;
     uint32_t ranks;
-    uint32_t reserved;
+    Cipher cipher;
+    Salt salt;  // these three: zeros when it is not encrypted
+    Checksum key_id;
     uint64_t index_offset;
     uint64_t index_size;
     uint64_t file_size;
-    Checksum index_checksum;
+    Tag index_tag;
+    Checksum index_checksum;  // of the index as it is stored
     Checksum checksum;
 };
-static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == 96);
+static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == 160);
 // Written as they are.
-static_assert(sizeof(Block) == 40 && sizeof(Extent) == 24 && sizeof(Source) == 32);
+static_assert(sizeof(Block) == 56 && sizeof(Extent) == 24 && sizeof(Source) == 32);
 
 class Packer {
   public:

@@ -17,10 +17,13 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "image/checksum.h"
+#include "image/cipher.h"
+#include "image/key.h"
 
 namespace fermata::image {
 
-inline constexpr uint32_t kFormatVersion = 3;
+inline constexpr uint32_t kFormatVersion = 4;
 inline constexpr uint64_t kPage = 4096;
 // Large enough for the storage's speed, small enough to name a fault and to bound every buffer.
 inline constexpr uint64_t kLargestBlock = 4 << 20;
@@ -33,13 +36,6 @@ struct Place {
     std::string file;
     std::optional<uint64_t> begin;  // of the part
 };
-
-struct Checksum {
-    std::array<uint8_t, 16> bytes{};
-    bool operator==(const Checksum&) const = default;
-    std::string hex() const;
-};
-Checksum checksum_of(const void* data, size_t size);
 
 // Whose image this is; a reader refuses another.
 struct Identity {
@@ -60,6 +56,7 @@ struct Block {
     uint32_t source;  // 0 = this file, k = sources()[k - 1]
     Codec codec;
     Checksum checksum;  // of the content
+    Tag tag;            // of the stored bytes, when they are encrypted
 };
 
 // Memory at `address` is `length` bytes of a block, from `skip` on. Memory without an extent was zero.
@@ -112,6 +109,7 @@ struct WriteOptions {
     unsigned processors = 0;            // for this process alone; 0: all of the machine
     bool shared = false;                // into the file of all ranks; for whoever makes the Writer
     bool sync = true;                   // false only for tests and memory file systems
+    KeyPointer key;                     // encrypts
 };
 WriteOptions parse_write_options(const std::string& words);
 
@@ -122,6 +120,7 @@ struct Content {
     std::vector<Extent> extents;  // address order
 };
 
+struct Header;
 struct Pump;
 
 // Writes an image. Memory is written straight from where it is, by several threads, between finish() or
@@ -172,6 +171,8 @@ class Writer {
   private:
     void add(uint64_t address, const void* data, uint64_t length, bool ground);
     void seal() noexcept;
+    uint64_t largest_index() const;
+    class Scratch;
     Writer(std::string path, Fd fd, bool shared, const Identity& identity, const WriteOptions& options);
 
     std::string path_;
@@ -180,8 +181,10 @@ class Writer {
     WriteOptions options_;
     Fd fd_;
     std::vector<Blob> blobs_;
+    std::unique_ptr<Header> header_;
     std::vector<std::byte> front_;  // the index up to the blocks
     std::unique_ptr<Pump> pump_;
+    std::unique_ptr<Scratch> sealed_index_;
     std::vector<std::pair<std::string, Fd>> texts_;  // written by this rank, not yet synced
 };
 
@@ -189,8 +192,9 @@ class Writer {
 // compared as it is read.
 class Reader {
   public:
-    explicit Reader(Place place);
-    explicit Reader(std::string path) : Reader(Place{std::move(path), {}}) {}
+    // `key`: null for one that is not encrypted; throws KeyError when it does not fit.
+    explicit Reader(Place place, const Key* key = nullptr);
+    explicit Reader(std::string path, const Key* key = nullptr) : Reader(Place{std::move(path), {}}, key) {}
     ~Reader();
 
     const Identity& identity() const { return identity_; }
@@ -218,7 +222,7 @@ class Reader {
 
   private:
     class Scratch;
-    void open_sources();
+    void open_sources(const Key* key);
     // `fresh`: nothing is in that memory yet.
     void fetch(const Block& block, void* destination, Scratch& scratch, bool fresh) const;
     void check(const Block& block, const void* content) const;
@@ -229,6 +233,7 @@ class Reader {
     std::vector<Fd> files_;  // this one, then the sources
     std::vector<std::string> names_;
     std::vector<uint64_t> begins_;  // of the image in its file
+    std::vector<FileKey> keys_;
     std::vector<Blob> blobs_;
     std::vector<Source> sources_;
     std::vector<Block> blocks_;

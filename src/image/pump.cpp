@@ -60,7 +60,7 @@ struct Worker {
         uint32_t block;
         uint32_t at;
     } waiting[kStaging / kPage + 1];
-    char* apart;   // where to gather what is to be compressed; null: in `staging`
+    char* apart;   // where to gather what is to be compressed or encrypted; null: in `staging`
     char* gather;  // where that is now
     char* staging;
     char* scratch;
@@ -77,6 +77,7 @@ struct Worker {
     void make_room() noexcept;
     void flush() noexcept;
     bool put(const char* data, uint64_t size, uint64_t at) noexcept;
+    void seal(uint64_t at) noexcept;
     uint32_t new_block(const Block& block) noexcept;
     void new_extents(uint32_t block, const Fragment* parts, uint32_t count) noexcept;
     bool packing() noexcept;
@@ -142,7 +143,7 @@ bool Worker::packing() noexcept {
 }
 
 void Worker::straight(const char* data, uint64_t address, uint64_t length) noexcept {
-    uint64_t most = packing() ? kGather : kLargestBlock;
+    uint64_t most = packing() || pump->key ? kGather : kLargestBlock;
     while (length > 0) {
         uint64_t n = std::min(length, most);
         if (n < kStraight) return collect(data, address, n);
@@ -173,7 +174,7 @@ void Worker::collect(const char* data, uint64_t address, uint64_t length) noexce
 
 void Worker::close_gathered() noexcept {
     if (!filled) return;
-    Block block{0, filled, filled, 0, Codec::none, {}};
+    Block block{0, filled, filled, 0, Codec::none, {}, {}};
     if (apart) make_room();
     if (!packing() || !pack(gather, fragment, fragments, block)) {
         staged = static_cast<uint32_t>(page_up(staged));
@@ -238,10 +239,19 @@ bool Worker::pack(const char* data, const Fragment* parts, uint32_t count, Block
 
 void Worker::emit(const char* data, uint32_t length, const Fragment& whole) noexcept {
     PumpResult& r = *pump->result;
-    Block block{0, length, length, 0, Codec::none, {}};
+    Block block{0, length, length, 0, Codec::none, {}, {}};
     if (length <= kGather && packing()) {
         make_room();
         if (pack(data, &whole, 1, block)) return;
+    }
+    if (pump->key) {
+        make_room();
+        staged = static_cast<uint32_t>(page_up(staged));
+        std::memcpy(staging + staged, data, length);
+        block.offset = staged;
+        block.checksum = Hash::of(staging + staged, length);
+        staged += length;
+        return stage(block, &whole, 1);
     }
     block.offset = r.at.fetch_add(length);
     if (r.direct.load(std::memory_order_relaxed)) {
@@ -264,6 +274,7 @@ void Worker::flush() noexcept {
     uint64_t size = page_up(staged);
     std::memset(staging + staged, 0, size - staged);
     uint64_t at = pump->result->at.fetch_add(size);
+    if (pump->key) seal(at);
     if (put(staging, size, at))
         for (uint32_t i = 0; i < pending; ++i) pump->blocks[waiting[i].block].offset = at + waiting[i].at;
     staged = pending = 0;
@@ -273,6 +284,20 @@ bool Worker::put(const char* data, uint64_t size, uint64_t at) noexcept {
     bool inside = at <= pump->room && size <= pump->room - at;
     if (inside && window.put(pump->placer, data, size, pump->base + at)) return true;
     return pump->put(data, size, at);
+}
+
+// What is staged for `at`, in place: now it is known where it will lie. Nothing of the program's stays
+// between the blocks either.
+void Worker::seal(uint64_t at) noexcept {
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < pending; ++i) {
+        char* data = staging + waiting[i].at;
+        Block& block = pump->blocks[waiting[i].block];
+        std::memset(staging + last, 0, waiting[i].at - last);
+        block.offset = at + waiting[i].at;
+        block.tag = pump->key.seal(data, data, block);
+        last = waiting[i].at + block.stored;
+    }
 }
 
 // A thread that shares everything with its maker, also the thread pointer: libc knows nothing of it, which is
@@ -375,7 +400,7 @@ void Pump::allocate() {
     result->at = kPage;
 
     size_t scratch = page_up(encode_scratch(codec, level, kGather));
-    size_t apart = codec == Codec::none ? 0 : kGather;
+    size_t apart = codec == Codec::none && !key ? 0 : kGather;
     size_t window = shared ? FileWindow::kSize : 0;
     work_each = kWorkerSize + kStack + apart + kStagingSize + scratch + window;
     work = spare().take(work_each * threads, work_size);

@@ -51,6 +51,7 @@ struct Pump {
     Codec codec = Codec::none;
     int level = 1;
     bool measure = false;
+    FileKey key;  // encrypts
     unsigned threads = 1;
     std::vector<Piece> pieces;
     uint32_t first_late = UINT32_MAX;  // pieces from here on may be left to a child

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "image/codec.h"
@@ -67,6 +69,14 @@ Opened open_image(const Place& place) {
     return opened;
 }
 
+FileKey key_of(const std::string& path, const Header& header, const Key* key) {
+    if (header.cipher > Cipher::xchacha20_poly1305)
+        fail("{} is encrypted in a way that this Fermata does not know", path);
+    bool encrypted = header.cipher != Cipher::none;
+    check_key(path, encrypted ? std::optional(header.key_id) : std::nullopt, key);
+    return key ? FileKey::of_image(*key, &header, offsetof(Header, index_offset)) : FileKey{};
+}
+
 }  // namespace
 
 class Reader::Scratch {
@@ -85,14 +95,18 @@ class Reader::Scratch {
 
 Reader::~Reader() = default;
 
-Reader::Reader(Place place) : path_(std::move(place.file)) {
+Reader::Reader(Place place, const Key* key) : path_(std::move(place.file)) {
     Opened opened = open_image({path_, place.begin});
     const Header& header = opened.header;
+    keys_.push_back(key_of(path_, header, key));
     std::vector<std::byte> index(header.index_size);
     uint64_t index_at = opened.begin + header.index_offset;
     pread_all(opened.fd.get(), index.data(), index.size(), index_at, path_);
     if (header.index_checksum != checksum_of(index.data(), index.size()))
         fail("{} is damaged: index checksum at offset {}", path_, index_at);
+    if (keys_[0] && !keys_[0].open_index(index.data(), index.size(), header.index_tag, &header,
+                                         offsetof(Header, index_tag)))
+        fail("{} is damaged: its header or index is not what was encrypted, at offset {}", path_, index_at);
     identity_ = {header.job, header.generation, header.rank, header.ranks};
     summary_ = {header.file_size, header.checksum, 0, header.index_offset - kPage};
     files_.push_back(std::move(opened.fd));
@@ -114,7 +128,7 @@ Reader::Reader(Place place) : path_(std::move(place.file)) {
     blocks_ = in.values<Block>();
     extents_ = in.values<Extent>();
     if (!in.at_end()) fail("{} is damaged: bytes after its index", path_);
-    open_sources();
+    open_sources(key);
     for (const Block& block : blocks_) {
         uint64_t end = block.source == 0                 ? header.index_offset
                        : block.source <= sources_.size() ? sources_[block.source - 1].bytes
@@ -143,7 +157,7 @@ Reader::Reader(Place place) : path_(std::move(place.file)) {
     }
 }
 
-void Reader::open_sources() {
+void Reader::open_sources(const Key* key) {
     for (const Source& source : sources_) {
         size_t slash = path_.rfind('/');
         std::string directory = slash == std::string::npos ? "." : path_.substr(0, slash);
@@ -160,6 +174,7 @@ void Reader::open_sources() {
             files_.push_back(std::move(text));
             names_.push_back(std::move(name));
             begins_.push_back(0);
+            keys_.push_back(key ? FileKey::of_text(*key, source.checksum) : FileKey{});
             continue;
         }
         std::string other = fmt::format("{}/../gen-{:06}", directory, source.generation);
@@ -173,6 +188,7 @@ void Reader::open_sources() {
         Opened opened = open_image(place);
         if (opened.header.checksum != source.checksum || opened.header.file_size != source.bytes)
             fail("{} refers to another {} than the one that is there", path_, place.file);
+        keys_.push_back(key_of(place.file, opened.header, key));
         files_.push_back(std::move(opened.fd));
         names_.push_back(std::move(place.file));
         begins_.push_back(opened.begin);
@@ -196,13 +212,26 @@ void Reader::check(const Block& block, const void* content) const {
 void Reader::fetch(const Block& block, void* destination, Scratch& scratch, bool fresh) const {
     int fd = files_[block.source].get();
     const std::string& name = file_of(block);
+    const FileKey& key = keys_[block.source];
+    auto decrypt = [&](void* data) {
+        if (key && !key.open(data, block))
+            fail("{} is damaged: the {} bytes at offset {} are not what was encrypted", name, block.stored,
+                 offset_of(block));
+    };
     if (block.codec != Codec::none) {
         pread_all(fd, scratch.stored(), block.stored, offset_of(block), name);
+        decrypt(scratch.stored());
         if (fresh) make_pages(static_cast<char*>(destination), block.length);
         if (!decode(block.codec, scratch.stored(), block.stored, destination, block.length,
                     scratch.shuffled()))
             fail("{} is damaged: the {} bytes at offset {} are no {} data", name, block.stored,
                  offset_of(block), name_of(block.codec));
+        return check(block, destination);
+    }
+    if (key) {
+        if (fresh) make_pages(static_cast<char*>(destination), block.length);
+        pread_all(fd, destination, block.length, offset_of(block), name);
+        decrypt(destination);
         return check(block, destination);
     }
     auto* to = static_cast<char*>(destination);

@@ -1,9 +1,12 @@
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <optional>
 #include <thread>
 
 #include "image/codec.h"
@@ -39,6 +42,25 @@ unsigned default_threads(bool direct, unsigned processors) {
 }
 
 }  // namespace
+
+// Pages that cost nothing until they are used.
+class Writer::Scratch {
+  public:
+    explicit Scratch(size_t size) : size_(size) {
+        void* p =
+            ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED) fail_errno("cannot get {} KiB to encrypt the index of an image", size >> 10);
+        data_ = static_cast<char*>(p);
+    }
+    ~Scratch() { ::munmap(data_, size_); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    char* data() { return data_; }
+
+  private:
+    size_t size_;
+    char* data_;
+};
 
 std::string image_name(uint32_t rank) { return fmt::format("rank-{:06}.img", rank); }
 
@@ -105,6 +127,21 @@ Writer::Writer(std::string path, Fd fd, bool shared, const Identity& identity, c
     pump_->measure = options.measure;
     pump_->shared = shared;
     if (shared) pump_->room = 0;
+    header_ = std::make_unique<Header>();
+    Header& header = *header_;
+    std::memcpy(header.magic, kMagic, sizeof kMagic);
+    header.version = kFormatVersion;
+    header.page = kPage;
+    header.job = identity_.job;
+    header.generation = identity_.generation;
+    header.rank = identity_.rank;
+    header.ranks = identity_.ranks;
+    if (options.key) {
+        header.cipher = Cipher::xchacha20_poly1305;
+        header.salt = random_salt();
+        header.key_id = options.key->id();
+        pump_->key = FileKey::of_image(*options.key, &header, offsetof(Header, index_offset));
+    }
 }
 
 Writer::Writer(std::string path, const Identity& identity, const WriteOptions& options)
@@ -172,32 +209,51 @@ void Writer::keep(const Content& base, const std::vector<std::pair<uint64_t, uin
 void Writer::share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
     Content& kept = pump_->kept;
     Packer name;
+    std::optional<TextName> secret_name;
+    if (options_.key) secret_name.emplace(*options_.key);
     Source source{identity_.generation, SourceKind::text, 0, {}};
     size_t first = kept.blocks.size();
     auto number = static_cast<uint32_t>(kept.sources.size() + 1);
     for (auto [begin, end] : ranges)
         for (uint64_t at = begin; at < end; at += kLargestBlock) {
             auto length = static_cast<uint32_t>(std::min(kLargestBlock, end - at));
-            Checksum checksum = checksum_of(reinterpret_cast<const void*>(at), length);
+            auto* content = reinterpret_cast<const void*>(at);
+            Checksum checksum = checksum_of(content, length);
             kept.extents.push_back({at, length, static_cast<uint32_t>(kept.blocks.size()), 0, 0});
-            kept.blocks.push_back({source.bytes, length, length, number, Codec::none, checksum});
+            kept.blocks.push_back({source.bytes, length, length, number, Codec::none, checksum, {}});
             name.value(length);
             name.value(checksum);
+            if (secret_name) {
+                secret_name->add(&length, sizeof length);
+                secret_name->add(content, length);
+            }
             source.bytes += length;
         }
     if (source.bytes == 0) return;
-    source.checksum = checksum_of(name.out.data(), name.out.size());
+    source.checksum = secret_name ? secret_name->name() : checksum_of(name.out.data(), name.out.size());
     kept.sources.push_back(source);
     std::string path = path_.substr(0, path_.rfind('/') + 1) + text_name(source.checksum);
     Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file && errno == EEXIST) return;  // if whoever writes it fails, so does the generation
-    if (!file) fail_errno("cannot create {}", path);
-    for (size_t i = first; i < kept.blocks.size(); ++i)
-        write_all(
-            file.get(),
-            reinterpret_cast<const void*>(kept.extents[kept.extents.size() - kept.blocks.size() + i].address),
-            kept.blocks[i].length, path);
-    texts_.emplace_back(std::move(path), std::move(file));
+    if (!file && errno != EEXIST) fail_errno("cannot create {}", path);
+    // It is there: if whoever writes it fails, so does the generation. The tags are this image's own.
+    if (!file && !options_.key) return;
+    FileKey key;
+    std::vector<char> sealed;
+    if (options_.key) {
+        key = FileKey::of_text(*options_.key, source.checksum);
+        sealed.resize(kLargestBlock);
+    }
+    for (size_t i = first; i < kept.blocks.size(); ++i) {
+        Block& block = kept.blocks[i];
+        const Extent& extent = kept.extents[kept.extents.size() - kept.blocks.size() + i];
+        auto* content = reinterpret_cast<const void*>(extent.address);
+        if (key) {
+            block.tag = key.seal(content, sealed.data(), block);
+            content = sealed.data();
+        }
+        if (file) write_all(file.get(), content, block.length, path);
+    }
+    if (file) texts_.emplace_back(std::move(path), std::move(file));
 }
 
 Content Writer::content() const {
@@ -235,15 +291,18 @@ void Writer::prepare() {
     pump_->threads = options_.threads ? options_.threads : default_threads(direct, options_.processors);
     pump_->allocate();
     pump_->result->direct = direct;
+    if (pump_->key) sealed_index_ = std::make_unique<Scratch>(largest_index());
+}
+
+uint64_t Writer::largest_index() const {
+    return front_.size() + 16 + pump_->max_blocks * sizeof(Block) + pump_->max_extents * sizeof(Extent);
 }
 
 uint64_t Writer::room() const {
     uint64_t content = 0;
     for (const Piece& piece : pump_->pieces) content += piece.length;
     // Each block may be padded to a page, and each thread's last ones.
-    uint64_t index =
-        front_.size() + 16 + pump_->max_blocks * sizeof(Block) + pump_->max_extents * sizeof(Extent);
-    return kPage + content + uint64_t{pump_->max_blocks} * kPage + (index / kPage + 1) * kPage;
+    return kPage + content + uint64_t{pump_->max_blocks} * kPage + (largest_index() / kPage + 1) * kPage;
 }
 
 void Writer::place(uint64_t begin) {
@@ -283,33 +342,35 @@ void Writer::seal() noexcept {
     parts[1].data = &counts[0];
     parts[3].data = &counts[1];
 
-    Header header{};
-    std::memcpy(header.magic, kMagic, sizeof kMagic);
-    header.version = kFormatVersion;
-    header.page = kPage;
-    header.job = identity_.job;
-    header.generation = identity_.generation;
-    header.rank = identity_.rank;
-    header.ranks = identity_.ranks;
+    Header& header = *header_;
     header.index_offset = r.at;
-    Hash hash;
-    uint64_t at = r.at;
-    for (const auto& part : parts) {
-        hash.add(part.data, part.size);
-        if (!pump_->put(part.data, part.size, at)) return;
-        at += part.size;
+    for (const auto& part : parts) header.index_size += part.size;
+    header.file_size = header.index_offset + header.index_size;
+    uint64_t at = header.index_offset;
+    if (pump_->key) {
+        char* end = sealed_index_->data();
+        for (const auto& part : parts) end = std::copy_n(static_cast<const char*>(part.data), part.size, end);
+        header.index_tag = pump_->key.seal_index(sealed_index_->data(), header.index_size, &header,
+                                                 offsetof(Header, index_tag));
+        header.index_checksum = Hash::of(sealed_index_->data(), header.index_size);
+        if (!pump_->put(sealed_index_->data(), header.index_size, at)) return;
+    } else {
+        Hash hash;
+        for (const auto& part : parts) {
+            hash.add(part.data, part.size);
+            if (!pump_->put(part.data, part.size, at)) return;
+            at += part.size;
+        }
+        header.index_checksum = hash.sum();
     }
-    header.index_checksum = hash.sum();
-    header.index_size = at - header.index_offset;
-    header.file_size = at;
     header.checksum = Hash::of(&header, offsetof(Header, checksum));
     // The header last: until then the file has none.
     char page[kPage] = {};
     std::memcpy(page, &header, sizeof header);
     if (!pump_->put(page, sizeof page, 0)) return;
-    if (shared_) pump_->give_back(at);
+    if (shared_) pump_->give_back(header.file_size);
     if (options_.sync && ::fsync(fd) != 0) return pump_->fail(errno, "bring to storage", 0);
-    r.file_size = at;
+    r.file_size = header.file_size;
     r.header = header.checksum;
     r.complete = true;
 }

@@ -212,6 +212,7 @@ store::Manifest Root::manifest() const {
     m.created = text;
     m.mpi = mpi_;
     m.command = settings_.command;
+    if (settings_.key) m.key_id = settings_.key->id();
     m.shared_bytes = heard_.shared_bytes;
     for (const wire::Saved& image : heard_.saved) {
         auto rank = static_cast<uint32_t>(image.rank);

@@ -39,7 +39,7 @@ Fd watch_signals() {
 
 Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     : settings_(std::move(settings)),
-      store_(store::Store::for_writing(settings_.ckpt_dir)),
+      store_(store::Store::for_writing(settings_.ckpt_dir, settings_.key)),
       tree_(key),
       control_(std::move(control_listener)),
       signals_(watch_signals()),

@@ -40,6 +40,7 @@ struct Settings {
     std::string ckpt_dir;     // absolute
     std::string protocol = "cc-d";
     std::string save_options;
+    image::KeyPointer key;  // of the images; null = none
     std::vector<std::string> command;
     int expected_ranks = 0;  // 0 = whatever mpiexec starts
     std::string restored;    // generation this job was restarted from; empty = first start

@@ -32,6 +32,7 @@ struct Submission {
     std::string preferred_mpi;
     std::string ckpt_dir;  // absolute
     std::optional<store::GenerationInfo> from;
+    image::KeyPointer key;
     uint64_t job_number = 0;
     uint32_t restarts = 0;
 };
@@ -90,6 +91,7 @@ int submit(const Submission& what) {
     settings.ckpt_dir = what.ckpt_dir;
     settings.protocol = options.protocol;
     settings.save_options = options.save_options;
+    settings.key = what.key;
     settings.command = what.command;
     settings.expected_ranks = plan.ranks;
     settings.restored = what.from ? store::generation_name(what.from->number) : "";
@@ -125,6 +127,8 @@ int submit(const Submission& what) {
         {"FERMATA_PROTOCOL", options.protocol},
         {"FERMATA_FRONT_DIR", places.front_dir},
         {"FERMATA_MAPPED", options.mapped ? "1" : "0"},
+        {"FERMATA_IMAGE_KEY", what.key ? fs::absolute(options.key_file).lexically_normal().string() : ""},
+        {"FERMATA_IMAGE_KEY_ID", what.key ? what.key->id().hex() : ""},
         {"FERMATA_RESTARTS", std::to_string(what.restarts)},
     };
     if (!plan.launcher.root.empty())
@@ -143,11 +147,11 @@ int submit(const Submission& what) {
 
 // The checks that read images: every header, and all data while that is quick and not to be read later. What
 // they miss the ranks find.
-void check_images(const store::GenerationInfo& generation, bool mapped) {
+void check_images(const store::GenerationInfo& generation, bool mapped, const image::Key* key) {
     const store::Manifest& manifest = *generation.manifest;
     generation.check_layout();
     for (const store::ImageEntry& entry : manifest.images) {
-        image::Reader reader(generation.place(entry));
+        image::Reader reader(generation.place(entry), key);
         if (reader.summary().checksum.hex() != entry.checksum || reader.identity().job != manifest.job)
             throw Error(fmt::format("{}/{} is not the image that the manifest names", generation.directory,
                                     entry.file),
@@ -160,15 +164,16 @@ void check_images(const store::GenerationInfo& generation, bool mapped) {
 store::GenerationInfo choose_generation(const store::Store& store, const SubmitOptions& options) {
     if (options.generation || !options.fallback) {
         store::GenerationInfo chosen = store.choose(options.generation, false);
-        check_images(chosen, options.mapped);
+        check_images(chosen, options.mapped, store.key());
         return chosen;
     }
     std::vector<store::GenerationInfo> all = store.list();
     for (auto one = all.rbegin(); one != all.rend(); ++one) {
         if (!one->manifest && one->damage.empty()) continue;  // never committed
+        one->check_key(store.key());
         try {
             store::GenerationInfo chosen = store.choose(one->number, false);
-            check_images(chosen, options.mapped);
+            check_images(chosen, options.mapped, store.key());
             return chosen;
         } catch (const Error& damage) {
             say(fmt::format("{}; trying the one before", damage.what()));
@@ -190,7 +195,7 @@ int submit_and_restart(Submission what) {
     for (double pause = 1;; pause = std::min(pause * 2, 300.0)) {
         int code = submit(what);
         if (code == 0 || code == static_cast<int>(ExitCode::to_be_continued) || left-- <= 0) return code;
-        store::Store store = store::Store::for_reading(what.ckpt_dir);
+        store::Store store = store::Store::for_reading(what.ckpt_dir, what.key);
         try {
             SubmitOptions newest;
             newest.fallback = true;
@@ -214,6 +219,7 @@ int submit_and_restart(Submission what) {
 int run(const SubmitOptions& options) {
     Submission what;
     what.options = options;
+    what.key = image::Key::from_file_or_none(options.key_file);
     what.command = options.command;
     split::ProgramCheck program = split::inspect_program(options.command.at(0), find_places().front_dir);
     if (!program.error.empty()) fail("{}", program.error);
@@ -226,7 +232,8 @@ int run(const SubmitOptions& options) {
 int restart(const SubmitOptions& options) {
     Submission what;
     what.options = options;
-    store::Store store = store::Store::for_reading(options.ckpt_dir);
+    what.key = image::Key::from_file_or_none(options.key_file);
+    store::Store store = store::Store::for_reading(options.ckpt_dir, what.key);
     what.ckpt_dir = store.directory();
     what.from = choose_generation(store, options);
     const store::Manifest& manifest = *what.from->manifest;

@@ -17,7 +17,8 @@ struct SubmitOptions {
     std::string mpiexec_args;
     std::string protocol = "cc-d";
     std::string save_options;
-    double interval = 0;  // seconds; < 0 = auto
+    std::string key_file;  // images are encrypted with it; empty = they are not
+    double interval = 0;   // seconds; < 0 = auto
     double mtbf = 86400;
     double walltime = 0;
     std::optional<unsigned> keep;

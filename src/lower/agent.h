@@ -19,6 +19,7 @@ struct AgentTask {
     MpiFacts facts;
     std::string program;
     uint64_t job = 0;                     // image::Identity::job
+    image::KeyPointer key;                // of images
     std::unique_ptr<image::Pager> pager;  // restart: memory that comes later
 };
 

@@ -72,6 +72,15 @@ uint64_t job_number(const std::string& job_id) {
     return number;
 }
 
+// Of the images, as `fermata run` has it.
+image::KeyPointer image_key(const job::AgentConfig& config) {
+    image::KeyPointer key = image::Key::from_file_or_none(config.image_key);
+    if (key && key->id().hex() != config.image_key_id)
+        fail("the key file {} on {} is another one than where the job was started", config.image_key,
+             config.node);
+    return key;
+}
+
 // The parts of a start that come before anybody knows whether it is a first one.
 MpiFacts bring_up_mpi(ThreadNeed need) {
     MpiFacts facts = start_mpi(need);
@@ -81,7 +90,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 }
 
 [[noreturn]] void start_program(const Options& options, const job::AgentConfig& config, const MpiFacts& facts,
-                                uint64_t mask, Link& link) {
+                                image::KeyPointer key, uint64_t mask, Link& link) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty()) fail("{}", check.error);
     make_bridge(facts, check.binary, config.restarts);
@@ -94,7 +103,8 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
         input->become_standard_input();
     }
     threads::install_stop_handler();
-    Agent::start({config, facts, check.binary, job_number(config.job_id), nullptr}, std::move(link));
+    Agent::start({config, facts, check.binary, job_number(config.job_id), std::move(key), nullptr},
+                 std::move(link));
     job::AgentConfig::forget_environment();
     threads::note_present_threads();
 
@@ -109,9 +119,10 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     split::enter_program(started);
 }
 
-[[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, Link& link) {
+[[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
+                                 Link& link) {
     make_bridge(facts, "", config.restarts);
-    LoadedImage image = load_image(config.restore, facts.rank, facts.size, config.mapped);
+    LoadedImage image = load_image(config.restore, facts.rank, facts.size, config.mapped, key.get());
     for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     threads::install_stop_handler();
     make_bridge(facts, image.program, config.restarts);
@@ -120,8 +131,9 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     image.upper->bridge = the_bridge();
     if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", config.restore, why);
 
-    Agent& agent = Agent::start({config, facts, image.program, image.identity.job, std::move(image.pager)},
-                                std::move(link));
+    Agent& agent = Agent::start(
+        {config, facts, image.program, image.identity.job, std::move(key), std::move(image.pager)},
+        std::move(link));
     threads::note_present_threads();
     RestartTask task;
     task.process_state = image.process_state;
@@ -172,13 +184,22 @@ int run(int argc, char** argv) {
     // Before MPI_Init, where a rank may stay for long: the daemon knows who is in there, and waits for them.
     Link link = std::make_unique<job::AgentLink>(config);
     link->send(job::AgentLink::starting());
-    uint64_t mask = threads::block_signals_for_init();
-    MpiFacts facts = bring_up_mpi(thread_need(restart ? program_of_image(config.restore) : options.program));
+    image::KeyPointer key;
+    std::string no_key;  // said once there is a rank to say it
     try {
+        key = image_key(config);
+    } catch (const std::exception& error) {
+        no_key = error.what();
+    }
+    uint64_t mask = threads::block_signals_for_init();
+    MpiFacts facts =
+        bring_up_mpi(thread_need(restart ? program_of_image(config.restore, key.get()) : options.program));
+    try {
+        if (!no_key.empty()) fail("{}", no_key);
         split::partition();
         threads::make_bell(split::lower_descriptor_base());
-        if (restart) continue_image(config, facts, link);
-        start_program(options, config, facts, mask, link);
+        if (restart) continue_image(config, facts, std::move(key), link);
+        start_program(options, config, facts, std::move(key), mask, link);
     } catch (const std::exception& error) {
         give_up(config, facts, error.what(), link);
     }

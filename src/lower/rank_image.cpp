@@ -25,6 +25,7 @@
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
+#include "store/store.h"
 
 namespace fermata::lower {
 namespace {
@@ -64,7 +65,8 @@ class Places {
 };
 
 // Null, with a warning, when this process may not watch faults.
-std::unique_ptr<image::Pager> page_later(const image::Place& place, const split::MemoryTable& table, int rank,
+std::unique_ptr<image::Pager> page_later(const image::Place& place, const image::Key* key,
+                                         const split::MemoryTable& table, int rank,
                                          std::vector<std::string>& warnings) {
     image::Pager::Areas areas;
     image::Pager::Hooks hooks;
@@ -94,12 +96,23 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const split:
     };
     hooks.descriptors = {split::threads::bell_fd()};
     try {
-        return std::make_unique<image::Pager>(std::make_unique<image::Reader>(place), areas,
+        return std::make_unique<image::Pager>(std::make_unique<image::Reader>(place, key), areas,
                                               std::move(hooks));
     } catch (const Error& why) {
         warnings.push_back(fmt::format("all memory is read before the program goes on: {}", why.what()));
         return {};
     }
+}
+
+// Whoever may write to the directory may have put another image of this rank there, one that the same key once
+// sealed.
+void check_manifest(const std::string& directory, const image::Reader& reader, const image::Key& key) {
+    std::string path = directory + "/" + store::kManifest;
+    store::Manifest manifest = store::parse_manifest(read_file(path), path, &key);
+    image::check_key(path, manifest.key_id, &key);
+    if (manifest.generation != reader.identity().generation ||
+        manifest.images.at(reader.identity().rank).checksum != reader.summary().checksum.hex())
+        fail("{} is not the image that the manifest names", reader.file_of({}));
 }
 
 bool by_address(const split::Range& a, const split::Range& b) { return a.begin < b.begin; }
@@ -200,7 +213,8 @@ image::Summary PendingImage::conclude() {
 }
 
 CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
-                            const std::string& program, const std::string& options, Incremental& before) {
+                            const std::string& program, const std::string& options,
+                            const image::KeyPointer& key, Incremental& before) {
     CapturedImage saved;
     // Whatever becomes of this image: from now on pages count as written since this moment.
     uint32_t base = std::exchange(before.generation, 0);
@@ -214,6 +228,7 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     // For people, and for tests that compare it with the table without using our code.
     std::string maps = read_file("/proc/self/maps");
     image::WriteOptions how = image::parse_write_options(options);
+    how.key = key;
     how.processors = std::max(1u, std::thread::hardware_concurrency() / neighbours());
     saved.image = std::make_unique<PendingImage>(directory, identity, how);
     image::Writer& writer = saved.image->writer();
@@ -323,24 +338,25 @@ void write_image(CapturedImage& captured) {
     split::restore_protection(captured.table);
 }
 
-std::string program_of_image(const std::string& directory) {
+std::string program_of_image(const std::string& directory, const image::Key* key) {
     try {
-        return text_of(image::Reader(image::place_of(directory, 0)).blob(kProgram));
+        return text_of(image::Reader(image::place_of(directory, 0), key).blob(kProgram));
     } catch (const std::exception&) {
         return {};
     }
 }
 
-LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped) {
+LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped, const image::Key* key) {
     image::Place place = image::place_of(directory, static_cast<uint32_t>(rank));
     const std::string& path = place.file;
-    image::Reader reader(place);
+    image::Reader reader(place, key);
     LoadedImage loaded;
     loaded.identity = reader.identity();
     if (loaded.identity.rank != static_cast<uint32_t>(rank) ||
         loaded.identity.ranks != static_cast<uint32_t>(size))
         fail("{} is of rank {} of {}, not of rank {} of {}", path, loaded.identity.rank,
              loaded.identity.ranks, rank, size);
+    if (key) check_manifest(directory, reader, *key);
     const auto& anchor_bytes = reader.blob(kAnchors);
     Anchors anchors;
     if (anchor_bytes.size() != sizeof anchors) fail("{} is damaged: its parts", path);
@@ -363,7 +379,7 @@ LoadedImage load_image(const std::string& directory, int rank, int size, bool ma
     remember_text(reader);
     Places places(table, path);
     for (const image::Extent& extent : reader.extents()) places.of(extent);
-    if (mapped) loaded.pager = page_later(place, table, rank, loaded.warnings);
+    if (mapped) loaded.pager = page_later(place, key, table, rank, loaded.warnings);
     if (!loaded.pager)
         reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
     split::finish_memory(table);

@@ -71,7 +71,8 @@ struct CapturedImage {
 // say (docs/usage.md). `before` is used where the words `incremental` and `base=GENERATION` (the newest that
 // is committed) allow it, and is forgotten. Throws fermata::Error or split::Error.
 CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
-                            const std::string& program, const std::string& options, Incremental& before);
+                            const std::string& program, const std::string& options,
+                            const image::KeyPointer& key, Incremental& before);
 
 // Writes it, or makes the child that does: then the program may go on when this returns. A shared one has got
 // its place before. Throws likewise.
@@ -88,10 +89,10 @@ struct LoadedImage {
 };
 
 // The program an image is of; empty when it cannot be read (load_image will say why).
-std::string program_of_image(const std::string& directory);
+std::string program_of_image(const std::string& directory, const image::Key* key);
 
 // Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
 // expected or damaged. `mapped`: private memory comes when it is touched, where this process may do that.
-LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped);
+LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped, const image::Key* key);
 
 }  // namespace fermata::lower

@@ -102,7 +102,9 @@ image::Summary copy_whole(const image::Reader& from, image::Writer writer,
 
 }  // namespace
 
-bool Store::compact(uint32_t number, const image::WriteOptions& how) {
+bool Store::compact(uint32_t number, const image::WriteOptions& options) {
+    image::WriteOptions how = options;
+    how.key = key_;
     GenerationInfo old = choose(number, false);
     if (old.manifest->needs.empty()) return false;
     for (const GenerationInfo& info : list())
@@ -111,7 +113,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& how) {
                  generation_name(info.number));
     uint64_t bytes = 0;
     for (const ImageEntry& entry : old.manifest->images) {
-        image::Summary summary = image::Reader(old.place(entry)).summary();
+        image::Summary summary = image::Reader(old.place(entry), key_.get()).summary();
         bytes += summary.content + summary.bytes - summary.written;
     }
     check_space(bytes + bytes / 100);
@@ -128,7 +130,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& how) {
         std::vector<uint64_t> begins;
         uint64_t end = image::SharedFile::lay_out(std::vector<uint64_t>(manifest.images.size())).at(0);
         for (ImageEntry& entry : manifest.images) {
-            image::Reader reader(old.place(entry));
+            image::Reader reader(old.place(entry), key_.get());
             if (reader.summary().checksum.hex() != entry.checksum)
                 throw Error(
                     fmt::format("{}/{} is not the image that the manifest names", old.directory, entry.file),
@@ -154,7 +156,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& how) {
             shared->sync();
             manifest.shared_bytes = end;
         }
-        replace_file(place + "/" + kManifest, to_text(manifest));
+        replace_file(place + "/" + kManifest, to_text(manifest, key_.get()));
         if (::renameat2(AT_FDCWD, place.c_str(), AT_FDCWD, old.directory.c_str(), RENAME_EXCHANGE) != 0)
             fail_errno(
                 "cannot put the compacted {} in its place (the file system must know how to exchange two "

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -8,9 +9,12 @@
 namespace fermata::store {
 namespace {
 
-constexpr const char* kSeal = "xxh3-128 ";
+constexpr const char *kChecksum = "xxh3-128 ", *kSeal = "blake2b-256 ";
+constexpr const char* kCipher = "xchacha20-poly1305";
 
-std::string seal_of(const std::string& body) { return image::checksum_of(body.data(), body.size()).hex(); }
+std::string checksum_line(const std::string& body) {
+    return kChecksum + image::checksum_of(body.data(), body.size()).hex() + "\n";
+}
 
 [[noreturn]] void damaged(const std::string& path, const std::string& how) {
     throw Error(fmt::format("{} is damaged: {}", path, how), ExitCode::damaged);
@@ -32,6 +36,18 @@ uint64_t hex_number(const std::string& text, const std::string& path) {
     return value;
 }
 
+image::Checksum key_id(const std::string& text, const std::string& path) {
+    image::Checksum id;
+    bool good = text.size() == 2 * id.bytes.size();
+    for (size_t i = 0; good && i < id.bytes.size(); ++i) {
+        const char *begin = text.data() + 2 * i, *end = begin + 2;
+        auto [at, error] = std::from_chars(begin, end, id.bytes[i], 16);
+        good = error == std::errc{} && at == end;
+    }
+    if (!good) damaged(path, "its key is none");
+    return id;
+}
+
 }  // namespace
 
 const char* name_of(Layout layout) { return layout == Layout::shared ? "shared" : "files"; }
@@ -48,7 +64,8 @@ double Manifest::seconds() const {
     return sum;
 }
 
-std::string to_text(const Manifest& m) {
+std::string to_text(const Manifest& m, const image::Key* key) {
+    image::check_key("the new " + generation_name(m.generation), m.key_id, key);
     nlohmann::ordered_json images = nlohmann::ordered_json::array();
     for (const ImageEntry& image : m.images)
         images.push_back({{"rank", image.rank},
@@ -68,16 +85,25 @@ std::string to_text(const Manifest& m) {
                                    {"phases", m.phases},
                                    {"needs", m.needs},
                                    {"images", images}};
+    if (m.key_id) json["encryption"] = {{"cipher", kCipher}, {"key", m.key_id->hex()}};
     // Arguments need not be UTF-8; a replaced byte there is only cosmetic (the image holds the real ones).
     std::string body = json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-    return body + kSeal + seal_of(body) + "\n";
+    body += checksum_line(body);
+    return key ? body + kSeal + key->seal_of(body) + "\n" : body;
 }
 
-Manifest parse_manifest(const std::string& text, const std::string& path) {
-    auto at = text.rfind(kSeal);
+Manifest parse_manifest(const std::string& whole, const std::string& path, const image::Key* key) {
+    // A seal is a line of its own, the last one.
+    std::string text = whole, seal;
+    size_t last = whole.size() < 2 ? std::string::npos : whole.rfind('\n', whole.size() - 2);
+    if (last != std::string::npos && whole.compare(last + 1, std::strlen(kSeal), kSeal) == 0) {
+        text = whole.substr(0, last + 1);
+        seal = whole.substr(last + 1);
+    }
+    auto at = text.rfind(kChecksum);
     if (at == std::string::npos || text.empty() || text.back() != '\n') damaged(path, "it ends early");
     std::string body = text.substr(0, at);
-    if (text.substr(at) != kSeal + seal_of(body) + "\n") damaged(path, "its checksum is wrong");
+    if (text.substr(at) != checksum_line(body)) damaged(path, "its checksum is wrong");
     auto json = nlohmann::json::parse(body, nullptr, false);
     if (json.is_discarded() || !json.is_object()) damaged(path, "it is not JSON");
     try {
@@ -123,6 +149,19 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
                 damaged(path, "an image outside the file of all images");
         }
         if (m.images.empty()) damaged(path, "it names no image");
+        if (json.contains("encryption")) {
+            const auto& encryption = json.at("encryption");
+            if (encryption.at("cipher") != kCipher)
+                fail("{}: its images are encrypted in a way that this Fermata does not know", path);
+            m.key_id = key_id(encryption.at("key").get<std::string>(), path);
+        }
+        if (m.key_id.has_value() == seal.empty())
+            damaged(path, m.key_id ? "it lacks its seal" : "it has a seal, and is not encrypted");
+        if (!seal.empty() && (seal.size() != std::strlen(kSeal) + 65 || seal.back() != '\n'))
+            damaged(path, "its seal is none");
+        // With another key than its own nothing is known of it.
+        if (key && m.key_id == key->id() && seal != kSeal + key->seal_of(text) + "\n")
+            damaged(path, "its seal is wrong: it was not written with the key");
         return m;
     } catch (const nlohmann::json::exception& error) {
         damaged(path, error.what());

@@ -61,15 +61,19 @@ void GenerationInfo::check_layout() const {
         throw Error(fmt::format("{} is not the file that the manifest names", path), ExitCode::damaged);
 }
 
-Store Store::for_reading(const std::string& directory) {
+void GenerationInfo::check_key(const image::Key* key) const {
+    if (manifest) image::check_key(directory, manifest->key_id, key);
+}
+
+Store Store::for_reading(const std::string& directory, image::KeyPointer key) {
     std::error_code error;
     if (!fs::is_directory(directory, error))
         throw Error(fmt::format("no checkpoint directory {}; name the right one with --ckpt-dir", directory),
                     ExitCode::damaged);
-    return Store(fs::absolute(directory).lexically_normal().string());
+    return {fs::absolute(directory).lexically_normal().string(), std::move(key)};
 }
 
-Store Store::for_writing(const std::string& directory) {
+Store Store::for_writing(const std::string& directory, image::KeyPointer key) {
     make_directories(directory);
     std::string absolute = fs::absolute(directory).lexically_normal().string();
     // Asking access(2) is not enough: root may, a read-only or full file system may not.
@@ -85,7 +89,7 @@ Store Store::for_writing(const std::string& directory) {
                         absolute, std::strerror(code)));
     }
     ::unlink(probe.c_str());
-    return Store(absolute);
+    return {absolute, std::move(key)};
 }
 
 void Store::lock(const std::string& owner) {
@@ -118,7 +122,7 @@ std::vector<GenerationInfo> Store::list() const {
         std::error_code error;
         if (fs::exists(path, error)) {
             try {
-                Manifest manifest = parse_manifest(read_file(path), path);
+                Manifest manifest = parse_manifest(read_file(path), path, key_.get());
                 if (manifest.generation != info.number)
                     fail("{} is of generation {}", path, manifest.generation);
                 info.manifest = std::move(manifest);
@@ -138,6 +142,7 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
     for (auto info = all.rbegin(); info != all.rend(); ++info) {
         if (wanted && info->number != *wanted) continue;
         std::string damage = info->damage;
+        info->check_key(key_.get());
         if (info->manifest) {
             for (const ImageEntry& image : info->manifest->images) {
                 std::string path = info->directory + "/" + image.file;
@@ -234,7 +239,7 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
     sync_directory(directory_);
     std::string path = pending.directory + "/" + kManifest;
     try {
-        replace_file(path, to_text(manifest));
+        replace_file(path, to_text(manifest, key_.get()));
     } catch (const Error& error) {
         // It may have its name, and only the directory is not known to be on storage. Who is told of a
         // failure must not find a generation.

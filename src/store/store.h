@@ -15,8 +15,8 @@
 
 namespace fermata::store {
 
-inline constexpr int kManifestVersion = 3;
-inline constexpr int kOldestManifest = 2;  // knew no shared file
+inline constexpr int kManifestVersion = 4;
+inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption
 inline constexpr const char* kManifest = "manifest.json";
 // Before the name of a generation: its directory while it is being compacted.
 inline constexpr const char* kUnfinished = ".compact-";
@@ -38,15 +38,16 @@ struct Manifest {
     uint64_t job = 0;
     std::string job_name;
     uint32_t generation = 0;
-    std::string created;                   // "2026-11-21 16:00:00"
-    std::string level = "files";           // where it is kept
-    uint64_t shared_bytes = 0;             // of the file that holds all images; 0: each has its own
-    std::string mpi;                       // "openmpi" or "mpich": what the job ran on
-    std::vector<std::string> command;      // program and arguments
-    std::vector<ImageEntry> images;        // by rank
-    std::map<std::string, double> phases;  // seconds
-    double seconds() const;                // all of them
-    std::vector<uint32_t> needs;           // earlier generations whose images these refer to
+    std::string created;                    // "2026-11-21 16:00:00"
+    std::string level = "files";            // where it is kept
+    std::optional<image::Checksum> key_id;  // of what its images are encrypted with; none: they are not
+    uint64_t shared_bytes = 0;              // of the file that holds all images; 0: each has its own
+    std::string mpi;                        // "openmpi" or "mpich": what the job ran on
+    std::vector<std::string> command;       // program and arguments
+    std::vector<ImageEntry> images;         // by rank
+    std::map<std::string, double> phases;   // seconds
+    double seconds() const;                 // all of them
+    std::vector<uint32_t> needs;            // earlier generations whose images these refer to
     uint64_t bytes() const;
     Layout layout() const { return shared_bytes ? Layout::shared : Layout::files; }
     // Of the file that holds this image, whole.
@@ -65,15 +66,19 @@ struct GenerationInfo {
     uint64_t bytes() const;
     // Throws when a file of all images does not say what the manifest says: ranks believe the file.
     void check_layout() const;
+    // Throws KeyError when a complete one is not of this key, or of none.
+    void check_key(const image::Key* key) const;
 };
 
 std::string generation_name(uint32_t number);
 
 class Store {
   public:
-    // Opens `directory`, for writing creating it (0700) and checking that it can be written.
-    static Store for_reading(const std::string& directory);
-    static Store for_writing(const std::string& directory);
+    // Opens `directory`, for writing creating it (0700) and checking that it can be written. With a key the
+    // seals of manifests are compared, and new ones get theirs.
+    static Store for_reading(const std::string& directory, image::KeyPointer key = nullptr);
+    static Store for_writing(const std::string& directory, image::KeyPointer key = nullptr);
+    const image::Key* key() const { return key_.get(); }
 
     // One running job per directory: throws when another holds it. Held until the Store is destroyed.
     void lock(const std::string& owner);
@@ -83,7 +88,7 @@ class Store {
     std::vector<GenerationInfo> list() const;
     // The newest complete generation or number `wanted`; checks that every image of the manifest is there
     // with its size. A damaged newest one is an error unless `fallback` is allowed. Throws with
-    // ExitCode::damaged.
+    // ExitCode::damaged, or image::KeyError.
     GenerationInfo choose(std::optional<uint32_t> wanted, bool fallback) const;
 
     // Makes the directory of the next generation: above every number in use, committed or not. Removes
@@ -104,19 +109,22 @@ class Store {
     // compared, one rank at a time in memory, and written beside the old files, whose place the new ones then
     // take in one step. Throws, with the generation as it was, when another one refers to it, space is short
     // or anything is damaged.
-    bool compact(uint32_t number, const image::WriteOptions& how);
+    bool compact(uint32_t number, const image::WriteOptions& options);
 
   private:
-    explicit Store(std::string directory) : directory_(std::move(directory)) {}
+    Store(std::string directory, image::KeyPointer key)
+        : directory_(std::move(directory)), key_(std::move(key)) {}
     void sweep(uint32_t below) const;
     static bool remove(const GenerationInfo& info);
     std::string directory_;
+    image::KeyPointer key_;
     Fd lock_;
 };
 
-// The manifest as text, ending in a line with the checksum of all that stands before it.
-std::string to_text(const Manifest& manifest);
-// Throws when anything is not as to_text writes it.
-Manifest parse_manifest(const std::string& text, const std::string& path);
+// The manifest as text, ending in a line with the checksum of all that stands before it, and one with the
+// key's seal of that. `key`: the one that manifest.key_id is of.
+std::string to_text(const Manifest& manifest, const image::Key* key = nullptr);
+// Throws when anything is not as to_text writes it. Without its key anybody may have written it.
+Manifest parse_manifest(const std::string& text, const std::string& path, const image::Key* key = nullptr);
 
 }  // namespace fermata::store

@@ -4,7 +4,7 @@ committed generation must be whole and restart with the right result, nobody may
 is not there, and the last good one must be untouched.
 
     crash_test.py KIND[,KIND…]|all [--moments N] [--seed S] [--mpi openmpi|mpich|both]
-                                 [--layout files|shared|both]
+                                 [--layout files|shared|both] [--encrypt none|key|both]
 
 Kinds: rank, writer (a rank's forked child), root, node, everything (SIGKILL); eio, enospc, short (storage calls);
 compact (all of these to `fermata compact`, between two lives of a job).
@@ -34,6 +34,7 @@ STEPS, MIB, PAUSE = 10000, 6, 2000
 FORKED = "forked threads=1 compress=zstd:9"
 KINDS = ("rank", "writer", "root", "node", "everything", "eio", "enospc", "short", "compact")
 LAYOUTS = {"both": ("", " layout=shared"), "files": ("",), "shared": (" layout=shared",)}
+ENCRYPT = {"none": (False,), "key": (True,), "both": (False, True)}
 VERBOSE = bool(os.environ.get("CRASH_VERBOSE"))
 # What a job must survive, and what ends it.
 GOES_ON = ("writer", "eio", "enospc", "short")
@@ -61,7 +62,7 @@ def newest_of(generations):
 class Chain:
     """One directory of generations and the jobs that write to it, one after the other."""
 
-    def __init__(self, cwd, number, reference, mpi, layout, rng):
+    def __init__(self, cwd, number, reference, mpi, layout, encrypt, rng):
         self.cwd = cwd / f"chain{number}"
         self.cwd.mkdir()
         self.faults = self.cwd / "faults"
@@ -70,6 +71,14 @@ class Chain:
         self.options = rng.choice(("threads=2", FORKED, "incremental", "incremental " + FORKED))
         self.options += rng.choice(LAYOUTS[layout])
         self.keep = rng.choice((1, 2))
+        if rng.choice(ENCRYPT[encrypt]):  # every command of this chain takes it from there
+            key = self.cwd / "key"
+            with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+                file.write(os.urandom(32).hex())
+            os.environ["FERMATA_ENCRYPT_KEY"] = str(key)
+            self.options += " [encrypted]"
+        else:
+            os.environ.pop("FERMATA_ENCRYPT_KEY", None)
         self.ids = 0
         self.env = dict(os.environ, LD_PRELOAD=str(BUILD / "tests" / "fault" / "libstorage_faults.so"),
                         FAULT_PATH=str(self.cwd / "ckpt"), FAULT_FILE=str(self.faults), STEADY_PAUSE=str(PAUSE))
@@ -384,7 +393,7 @@ class Matrix:
         done = call("checkpoint", "--job", chain.job.name, timeout=30)
         check(done.returncode != 0 and "node daemon" in done.stderr, f"no node daemon: {done.stdout}{done.stderr}")
 
-    def run(self, cwd, kind, moments, mpis, layout):
+    def run(self, cwd, kind, moments, mpis, layout, encrypt):
         number = 0
         chain = None
         for moment in range(moments):
@@ -392,7 +401,8 @@ class Matrix:
                 if chain:
                     self.close(chain)
                 number += 1
-                chain = Chain(cwd, f"{kind}{number}", self.reference, mpis[number % len(mpis)], layout, self.rng)
+                chain = Chain(cwd, f"{kind}{number}", self.reference, mpis[number % len(mpis)], layout, encrypt,
+                              self.rng)
             try:
                 self.compact(chain) if kind == "compact" else self.one(chain, kind)
             except Failure as failure:
@@ -419,6 +429,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--mpi", default="both")
     parser.add_argument("--layout", choices=LAYOUTS, default="both")
+    parser.add_argument("--encrypt", choices=ENCRYPT, default="both")
     options = parser.parse_args()
     kinds = KINDS if options.kinds == "all" else options.kinds.split(",")
     mpis = ["mpich", "openmpi"] if options.mpi == "both" else [options.mpi]
@@ -432,7 +443,7 @@ def main():
             start = time.monotonic()
 
             def all_moments():
-                matrix.run(cwd, kind, options.moments, mpis, options.layout)
+                matrix.run(cwd, kind, options.moments, mpis, options.layout, options.encrypt)
                 outcomes = ", ".join(f"{n} {what}" for what, n in sorted(matrix.outcomes.items()))
                 return f"{options.moments} moments, {outcomes}; {time.monotonic() - start:.0f} s"
             if harness.verdict(kind, all_moments):

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "image/key.h"
+
 namespace fermata::fuzz {
 
 using Bytes = std::vector<uint8_t>;
@@ -40,10 +42,15 @@ struct Target {
     Bytes (*meaning)(Input);
 };
 
-extern const Target image, shared_file, manifest, frames, handshake, clock_messages, memory_table;
+// Of the encrypted seeds.
+image::KeyPointer fuzz_key();
+
+extern const Target image, encrypted_image, shared_file, manifest, frames, handshake, clock_messages,
+    memory_table;
 
 inline std::vector<const Target*> all_targets() {
-    return {&image, &shared_file, &manifest, &frames, &handshake, &clock_messages, &memory_table};
+    return {&image,  &encrypted_image, &shared_file,    &manifest,
+            &frames, &handshake,       &clock_messages, &memory_table};
 }
 
 }  // namespace fermata::fuzz

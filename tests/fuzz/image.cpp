@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,9 +20,10 @@ using image::kPage;
 
 constexpr uint64_t kBase = 0x10000000;
 
-image::WriteOptions options(const std::string& words) {
+image::WriteOptions options(const std::string& words, image::KeyPointer key) {
     image::WriteOptions o = image::parse_write_options(words + " threads=1 io=buffered");
     o.sync = false;
+    o.key = std::move(key);
     return o;
 }
 
@@ -35,10 +37,11 @@ alignas(4096) char text[2 * kPage];
 // gen-000001 with one image, and the name of the image to be judged.
 struct Place {
     std::string directory, base, path;
+    image::KeyPointer key;
     image::Content content;
     std::vector<char> memory;
 
-    Place() : memory(4 * kPage) {
+    explicit Place(image::KeyPointer with) : key(std::move(with)), memory(4 * kPage) {
         char name[] = "/dev/shm/fermata-fuzz-XXXXXX";
         if (!mkdtemp(name)) throw std::runtime_error("no scratch directory");
         directory = name;
@@ -47,7 +50,7 @@ struct Place {
         fs::create_directory(directory + "/gen-000001");
         fs::create_directory(directory + "/gen-000002");
         for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<char>(i / 64 + i % 7);
-        image::Writer writer(base, {11, 1, 0, 1}, options(""));
+        image::Writer writer(base, {11, 1, 0, 1}, options("", key));
         writer.blob("process", "abc", 3);
         writer.run(kBase, memory.data(), memory.size());
         writer.finish();
@@ -58,7 +61,7 @@ struct Place {
     // Leaves the text file beside the image: what refers to it can be read in another process, too.
     void write_with_text() {
         fs::remove(path);
-        image::Writer writer(path, {11, 2, 0, 1}, options(""));
+        image::Writer writer(path, {11, 2, 0, 1}, options("", key));
         writer.blob("process", "abc", 3);
         auto at = reinterpret_cast<uint64_t>(text);
         writer.share({{at, at + sizeof text}});
@@ -68,21 +71,22 @@ struct Place {
     ~Place() { fs::remove_all(directory); }
 };
 
+template <bool kEncrypted>
 Place& place() {
-    static Place one;
+    static Place one(kEncrypted ? fuzz_key() : nullptr);
     return one;
 }
 
-void put(Input input) {
-    int fd = ::open(place().path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+void put(Place& place, Input input) {
+    int fd = ::open(place.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0 || ::write(fd, input.data(), input.size()) != static_cast<ssize_t>(input.size()))
         throw std::runtime_error("cannot write the input");
     ::close(fd);
 }
 
 // Everything that a restart takes from it; throws Error.
-Bytes read_all(const std::string& path) {
-    image::Reader reader(path);
+Bytes read_all(const Place& place) {
+    image::Reader reader(place.path, place.key.get());
     std::string all;
     auto add = [&](const void* data, size_t size) { all.append(static_cast<const char*>(data), size); };
     const image::Identity& who = reader.identity();
@@ -116,18 +120,30 @@ Bytes read_all(const std::string& path) {
     return {all.begin(), all.end()};
 }
 
+template <bool kEncrypted>
 Bytes meaning(Input input) {
-    put(input);
-    return read_all(place().path);
+    put(place<kEncrypted>(), input);
+    return read_all(place<kEncrypted>());
 }
 
+// What all images mean that were written with the key.
+std::vector<Bytes>& written() {
+    static std::vector<Bytes> all;
+    return all;
+}
+
+template <bool kEncrypted>
 Verdict run(Input input) {
     try {
-        meaning(input);
+        Bytes read = meaning<kEncrypted>(input);
+        // Checksums that were made right do not make an image of the key's.
+        if (kEncrypted)
+            require(std::count(written().begin(), written().end(), read) > 0,
+                    "an image was accepted that was not written with the key");
         return Verdict::accepted;
     } catch (const Error& error) {
         std::string line = error.what();
-        require(line.find(place().directory + "/gen-0000") != std::string::npos &&
+        require(line.find(place<kEncrypted>().directory + "/gen-0000") != std::string::npos &&
                     line.find('\n') == std::string::npos,
                 "a refusal without the file's name: " + line);
         return Verdict::refused;
@@ -146,13 +162,14 @@ void seal(Bytes& bytes) {
     std::memcpy(bytes.data(), &header, sizeof header);
 }
 
+template <bool kEncrypted>
 std::vector<Bytes> seeds() {
     std::vector<Bytes> all;
-    Place& p = place();
+    Place& p = place<kEncrypted>();
     for (const char* words :
          {"", "compress=lz4", "compress=zstd", "compress=shuffle-lz4", "compress=shuffle-zstd"}) {
         fs::remove(p.path);
-        image::Writer writer(p.path, {11, 2, 0, 1}, options(words));
+        image::Writer writer(p.path, {11, 2, 0, 1}, options(words, p.key));
         writer.blob("process", "abc", 3);
         writer.blob("empty", "", 0);
         writer.run(kBase + kPage, p.memory.data(), kPage);
@@ -164,11 +181,28 @@ std::vector<Bytes> seeds() {
     p.write_with_text();
     all.push_back(contents(p.path));
     all.push_back(contents(p.base));
+    if (kEncrypted)
+        for (const Bytes& one : all) written().push_back(meaning<true>(one));
     return all;
 }
 
 }  // namespace
 
-const Target image{"image", run, seal, seeds, meaning};
+image::KeyPointer fuzz_key() {
+    static image::KeyPointer key = [] {
+        char name[] = "/dev/shm/fermata-fuzz-key-XXXXXX";
+        int fd = ::mkstemp(name);
+        std::string digits(64, '7');
+        if (fd < 0 || ::write(fd, digits.data(), digits.size()) != 64) throw std::runtime_error("no key");
+        ::close(fd);
+        image::KeyPointer made = image::Key::from_file(name);
+        ::unlink(name);
+        return made;
+    }();
+    return key;
+}
+
+const Target image{"image", run<false>, seal, seeds<false>, meaning<false>};
+const Target encrypted_image{"encrypted_image", run<true>, seal, seeds<true>, meaning<true>};
 
 }  // namespace fermata::fuzz

@@ -19,21 +19,43 @@ void require_same(const std::string& before, const std::string& after) {
         return nlohmann::json::parse(text.substr(0, text.rfind(kSeal)));
     };
     nlohmann::json a = body(before), b = body(after);
-    require(a.at("fermata_manifest") == b.at("fermata_manifest") || a.at("fermata_manifest") == 2,
+    int version = a.at("fermata_manifest");
+    require(version >= store::kOldestManifest && version <= store::kManifestVersion,
             "an unknown version was read");
     for (const char* key : {"generation", "needs", "job_name", "created", "mpi", "command"})
         require(a.at(key) == b.at(key), std::string(key) + " was changed by reading it");
     require(a.at("images").size() == b.at("images").size(), "images were lost");
     for (size_t i = 0; i < b.at("images").size(); ++i)
         for (const char* key : {"rank", "file", "bytes", "checksum", "offset"})
-            if (a.at("fermata_manifest") == 3 || std::string(key) != "offset")
+            if (version >= 3 || std::string(key) != "offset")
                 require(a["images"][i].at(key) == b["images"][i].at(key),
                         std::string(key) + " was changed by reading it");
+}
+
+store::Manifest full();
+
+// As the key's owner has written it.
+std::string encrypted() {
+    store::Manifest m = full();
+    m.key_id = fuzz_key()->id();
+    return store::to_text(m, fuzz_key().get());
 }
 
 Verdict run(Input input) {
     try {
         store::Manifest m = store::parse_manifest(text_of(input), kPath);
+        if (m.key_id) {
+            // Nobody without the key can write one that its owner believes.
+            bool believed = true;
+            try {
+                store::parse_manifest(text_of(input), kPath, fuzz_key().get());
+            } catch (const Error&) {
+                believed = false;
+            }
+            require(!believed || m.key_id != fuzz_key()->id() || text_of(input) == encrypted(),
+                    "a manifest that was not written with the key");
+            return Verdict::accepted;
+        }
         std::string again = store::to_text(m);
         require(store::to_text(store::parse_manifest(again, kPath)) == again,
                 "it does not survive a round trip");
@@ -58,7 +80,13 @@ Verdict run(Input input) {
 }
 
 Bytes meaning(Input input) {
-    std::string text = store::to_text(store::parse_manifest(text_of(input), kPath));
+    store::Manifest m = store::parse_manifest(text_of(input), kPath);
+    std::string text;
+    if (m.key_id) {
+        text = m.key_id->hex();
+        m.key_id.reset();
+    }
+    text += store::to_text(m);
     return {text.begin(), text.end()};
 }
 
@@ -70,7 +98,7 @@ void seal(Bytes& bytes) {
     bytes.assign(text.begin(), text.end());
 }
 
-std::vector<Bytes> seeds() {
+store::Manifest full() {
     store::Manifest m;
     m.job = 0x1234567890abcdef;
     m.job_name = "melt";
@@ -82,7 +110,12 @@ std::vector<Bytes> seeds() {
     for (uint32_t rank = 0; rank < 3; ++rank)
         m.images.push_back(
             {rank, image::image_name(rank), 1ull << (20 + 10 * rank), "00112233445566778899aabbccddeeff"});
-    std::string full = store::to_text(m);
+    return m;
+}
+
+std::vector<Bytes> seeds() {
+    store::Manifest m = full();
+    std::string alone = store::to_text(m);
     m.needs = {3, 6};
     std::string delta = store::to_text(m);
     m.shared_bytes = uint64_t{4} << 40;
@@ -91,7 +124,11 @@ std::vector<Bytes> seeds() {
         entry.offset = (entry.rank + uint64_t{1}) << 30;
     }
     std::string shared = store::to_text(m);
-    return {{full.begin(), full.end()}, {delta.begin(), delta.end()}, {shared.begin(), shared.end()}};
+    std::string secret = encrypted();
+    return {{alone.begin(), alone.end()},
+            {delta.begin(), delta.end()},
+            {shared.begin(), shared.end()},
+            {secret.begin(), secret.end()}};
 }
 
 }  // namespace

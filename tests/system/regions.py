@@ -17,9 +17,12 @@ def upper(address):
 
 def blobs(path):
     with open(path, "rb") as file:
-        header = file.read(96)
-        magic, _version, _page, _job, _gen, _rank, _ranks, _zero, offset, size = struct.unpack_from("<8sIIQIIIIQQ", header)
+        header = file.read(160)
+        magic, _version, _page, _job, _gen, _rank, _ranks, cipher, _salt, _key, offset, size = struct.unpack_from(
+            "<8sIIQIIII32s16sQQ", header)
         check(magic == b"FERMIMG1", f"{path} is no image")
+        if cipher:
+            return {}
         file.seek(offset)
         index = file.read(size)
     found, at = {}, 8
@@ -67,6 +70,8 @@ def merged(ranges):
 
 def check_image(path):
     parts = blobs(path)
+    if not parts:
+        return  # encrypted
     table = memory_table(parts["memory"])
     process = []
     for line in parts["maps"].decode(errors="replace").splitlines():

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/fd.h"
 
 namespace fermata::store {
 namespace {
@@ -120,8 +121,8 @@ TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
                                                      {"rank-000001.img", ".."},
                                                      {"rank-000001.img", "a/b"},
                                                      {"\"needs\": []", "\"needs\": [0.5]"},
-                                                     {"\"fermata_manifest\": 3", "\"fermata_manifest\": 2.5"},
-                                                     {"\"fermata_manifest\": 3", "\"fermata_manifest\": 4"},
+                                                     {"\"fermata_manifest\": 4", "\"fermata_manifest\": 2.5"},
+                                                     {"\"fermata_manifest\": 4", "\"fermata_manifest\": 5"},
                                                      {"\"offset\": 0", "\"offset\": 4096"},
                                                      {"\"shared_bytes\": 0", "\"shared_bytes\": 100000"}};
     for (auto [from, to] : changes) {
@@ -227,6 +228,69 @@ TEST_F(StoreTest, ACompactedGenerationStandsAloneWithTheSameContent) {
     std::vector<char> back(memory.size(), 0);
     reader.load([&](const image::Extent& e) { return back.data() + (e.address - kBase); });
     EXPECT_EQ(back, memory);
+}
+
+TEST_F(StoreTest, ManifestsAreSealedWithTheKey) {
+    auto key_of = [&](char digit) {
+        std::string path = directory_ + "/" + digit;
+        std::ofstream(path) << std::string(64, digit);
+        fs::permissions(path, fs::perms::owner_read);
+        return image::Key::from_file(path);
+    };
+    image::KeyPointer key = key_of('1'), other = key_of('2');
+    Store store = Store::for_writing(directory_, key);
+    for (int i = 0; i < 2; ++i) {
+        GenerationInfo pending = store.begin();
+        Manifest manifest = fill(pending);
+        EXPECT_THROW(store.commit(pending, manifest), image::KeyError) << "it must say which key";
+        manifest.key_id = key->id();
+        store.commit(pending, manifest);
+    }
+    EXPECT_EQ(store.choose({}, false).number, 2u);
+    auto with = [&](const image::KeyPointer& one) {
+        try {
+            return std::to_string(Store::for_reading(directory_, one).choose({}, true).number);
+        } catch (const image::KeyError& error) {
+            return std::string("key: ") + error.what();
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+    };
+    EXPECT_EQ(with(key), "2");
+    EXPECT_NE(with(nullptr).find("key: " + directory_ + "/gen-000002 is encrypted: name its key"),
+              std::string::npos);
+    EXPECT_NE(with(other).find("is encrypted with another key"), std::string::npos) << with(other);
+    EXPECT_EQ(Store::for_reading(directory_).list().size(), 2u) << "to be listed it needs no key";
+
+    // Whoever has no key can make all checksums right, and no seal.
+    std::string path = directory_ + "/gen-000002/manifest.json", good = read_file(path);
+    auto changed = [&](auto change) {
+        Manifest manifest = parse_manifest(good, path, key.get());
+        change(manifest);
+        std::string body = to_text(manifest, key.get());
+        std::string mine = body.substr(0, body.rfind("blake2b"));
+        return mine + good.substr(good.rfind("blake2b"));
+    };
+    auto judge = [&](const std::string& text) {
+        std::ofstream(path) << text;
+        try {
+            return std::to_string(Store::for_reading(directory_, key).choose(2, false).number);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+    };
+    EXPECT_EQ(judge(good), "2");
+    EXPECT_EQ(judge(changed([](Manifest&) {})), "2");
+    EXPECT_NE(judge(changed([](Manifest& m) { m.images[1].checksum = "01"; })).find("its seal is wrong"),
+              std::string::npos);
+    EXPECT_NE(judge(changed([](Manifest& m) { m.needs = {1}; })).find("its seal is wrong"),
+              std::string::npos);
+    EXPECT_NE(judge(good.substr(0, good.rfind("blake2b"))).find("lacks its seal"), std::string::npos);
+    Manifest plain = parse_manifest(good, path, key.get());
+    plain.key_id.reset();
+    EXPECT_NE(judge(to_text(plain)).find("is not encrypted: leave out the key"), std::string::npos);
+    std::string first = read_file(directory_ + "/gen-000001/manifest.json");
+    EXPECT_NE(judge(first).find("is of generation 1"), std::string::npos) << judge(first);
 }
 
 TEST_F(StoreTest, TwoJobsCannotUseOneDirectory) {

@@ -1,0 +1,18 @@
+// xxh3-128 as it is stored.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace fermata::image {
+
+struct Checksum {
+    std::array<uint8_t, 16> bytes{};
+    bool operator==(const Checksum&) const = default;
+    std::string hex() const;
+};
+Checksum checksum_of(const void* data, size_t size);
+
+}  // namespace fermata::image

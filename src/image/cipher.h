@@ -1,0 +1,61 @@
+// XChaCha20-Poly1305 for what lies in the file of an image. No malloc and no lock: also for a forked child.
+// What makes a nonce unique: docs/formats/encryption.md.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "image/key.h"
+
+namespace fermata::image {
+
+struct Block;
+
+// As numbers in a header.
+enum class Cipher : uint32_t { none = 0, xchacha20_poly1305 = 1 };
+
+using Salt = std::array<uint8_t, 32>;
+Salt random_salt();
+
+// The key of one file's content, made from the job's. Each message under it has a place of its own in the
+// file, and is sealed once.
+class FileKey {
+  public:
+    FileKey() = default;  // none
+    // Of an image: `header` is all that says whose and which it is, the salt included.
+    static FileKey of_image(const Key& key, const void* header, size_t size);
+    // Of text, which has one name for one content under one key.
+    static FileKey of_text(const Key& key, const Checksum& name);
+    FileKey(const FileKey&) = default;
+    FileKey& operator=(const FileKey&) = default;
+    ~FileKey();
+    explicit operator bool() const { return present_; }
+
+    // `in` may be `out`. `block` says where it lies and what it is.
+    Tag seal(const void* in, void* out, const Block& block) const noexcept;
+    bool open(void* data, const Block& block) const noexcept;
+    // The index of an image; `header`: all of it that stands before the tag.
+    Tag seal_index(void* data, size_t size, const void* header, size_t header_size) const noexcept;
+    bool open_index(void* data, size_t size, const Tag& tag, const void* header,
+                    size_t header_size) const noexcept;
+
+  private:
+    FileKey(const Key& key, const char* purpose, const void* subject, size_t size);
+    bool present_ = false;
+    std::array<uint8_t, 32> bytes_{};
+};
+
+// The name of text that only holders of the key can make from its content.
+class TextName {
+  public:
+    explicit TextName(const Key& key);
+    ~TextName();
+    void add(const void* data, size_t size);
+    Checksum name();
+
+  private:
+    alignas(64) std::array<unsigned char, 384> state_;
+};
+
+}  // namespace fermata::image
