@@ -34,7 +34,7 @@ int cancel(const CancelOptions& options);
 struct StoreOptions {
     std::string ckpt_dir = "fermata-ckpt";
     std::optional<uint32_t> generation;
-    bool json = false, regions = false;
+    bool json = false, regions = false, objects = false;
     std::string key_file;  // of encrypted generations; empty: none
 };
 int list(const StoreOptions& options);

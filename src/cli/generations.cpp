@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/contents.h"
+#include "cli/objects.h"
 #include "image/codec.h"
 #include "image/image.h"
 #include "split/memory/memory.h"
@@ -216,6 +217,7 @@ int inspect(const StoreOptions& options) {
         for (const image::Blob& blob : reader.blobs()) image["blobs"][blob.name] = blob.bytes.size();
         // (The job's own tests have ranks that save no process.)
         if (image["blobs"].contains("process")) image["process"] = contents_of(reader);
+        if (json objects = objects_of(reader); !objects.is_null()) image["mpi"] = std::move(objects);
         if (options.regions) image["region_list"] = regions_of(reader);
         j["images"].push_back(std::move(image));
     }
@@ -238,6 +240,12 @@ int inspect(const StoreOptions& options) {
                     human_size(image["content"].get<uint64_t>()).c_str(), image["extents"].get<size_t>(),
                     blocks.c_str());
         if (image.contains("process")) print_process(image["process"]);
+        if (image.contains("mpi")) {
+            std::printf("    MPI: %s\n", numbers_line(image["mpi"]).c_str());
+            if (options.objects)
+                for (const json& object : image["mpi"]["list"])
+                    std::printf("    %s\n", object_line(object).c_str());
+        }
         if (options.regions)
             for (const json& r : image["region_list"])
                 std::printf("    %-29s %s %-13s %10s of %10s  %s\n", r["range"].get<std::string>().c_str(),

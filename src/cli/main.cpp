@@ -154,6 +154,9 @@ int parse_and_run(int argc, char** argv) {
     inspect->add_option("--generation", texts.generation, "number of the generation, or latest");
     inspect->add_flag("--regions", store.regions, "list the memory regions of every image");
 
+    inspect->add_flag("--objects", store.objects,
+                      "list what MPI holds: communicators, datatypes, requests, …");
+
     CLI::App* compact = add_store("compact", "make a generation that refers to earlier ones stand alone");
     compact->add_option("--generation", texts.generation, "number of the generation, or latest");
     compact->add_option("--keep", texts.keep,

@@ -32,7 +32,7 @@ namespace {
 
 // Names of the image's blobs.
 constexpr const char *kMemory = "memory", *kProcess = "process", *kAnchors = "anchors", *kProgram = "program",
-                     *kMaps = "maps", *kCpu = "cpu";
+                     *kMaps = "maps", *kCpu = "cpu", *kMpi = "mpi";
 
 // Addresses in upper memory from which everything else is found.
 struct Anchors {
@@ -104,8 +104,8 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
     }
 }
 
-// Whoever may write to the directory may have put another image of this rank there, one that the same key once
-// sealed.
+// Whoever may write to the directory may have put another image of this rank there, one that the same key
+// once sealed.
 void check_manifest(const std::string& directory, const image::Reader& reader, const image::Key& key) {
     std::string path = directory + "/" + store::kManifest;
     store::Manifest manifest = store::parse_manifest(read_file(path), path, &key);
@@ -243,6 +243,9 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     writer.blob(kAnchors, &anchors, sizeof anchors);
     const std::string& cpu = cpu_instructions();
     writer.blob(kCpu, cpu.data(), cpu.size());
+    std::vector<char> objects(the_upper()->describe(nullptr, 0));
+    the_upper()->describe(objects.data(), objects.size());
+    writer.blob(kMpi, objects.data(), objects.size());
 
     bool forked = has_word(options, "forked");
     if (forked && !has_word(options, "trust-memory")) {

@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 3;
+inline constexpr uint32_t kBridgeVersion = 4;
 
 enum class Half : uint32_t { upper = 0, lower = 1 };
 
@@ -151,6 +151,9 @@ struct UpperServices {
     int (*refuses)(char* why, size_t size) noexcept;
     // Which call each thread waits in and for whom, for `fermata status`; text, one line per thread.
     size_t (*diagnosis)(char* text, size_t size) noexcept;
+    // All objects of MPI of this rank, all threads stopped: split/mpi_objects.h. How many bytes they are;
+    // written only where `capacity` holds them all.
+    size_t (*describe)(void* records, size_t capacity) noexcept;
 };
 
 }  // namespace fermata::split

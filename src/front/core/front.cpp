@@ -5,6 +5,7 @@
 
 #include "front/core/bridge.h"
 #include "front/core/collective.h"
+#include "front/core/describe.h"
 #include "front/core/fatal.h"
 #include "front/core/lower.h"
 #include "front/core/start.h"
@@ -235,4 +236,5 @@ fermata::split::UpperServices fermata_upper = {
     .resume = service_resume,
     .refuses = service_refuses,
     .diagnosis = service_diagnosis,
+    .describe = describe_objects,
 };

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "image/image.h"
+
+namespace fermata::cli {
+
+// What MPI holds of one rank: numbers by kind, and the objects; null when the image says nothing of it.
+nlohmann::json objects_of(const image::Reader& reader);
+// For people: one line of the numbers; a line for each object.
+std::string numbers_line(const nlohmann::json& objects);
+std::string object_line(const nlohmann::json& object);
+
+}  // namespace fermata::cli

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstddef>
+
+namespace fermata::front {
+
+// Records of split/mpi_objects.h: how many bytes they are; written only where `capacity` holds them all. No
+// malloc, no TLS.
+size_t describe_objects(void* out, size_t capacity) noexcept;
+
+}  // namespace fermata::front
