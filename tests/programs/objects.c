@@ -1,4 +1,5 @@
-/* Holds objects of MPI of each kind, in numbers that inspect_test.py knows, and waits for the file `go`. Two ranks. */
+/* Holds objects of MPI of each kind, in numbers that inspect_test.py knows, and waits for the file `go`. Two
+ * ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>
