@@ -47,7 +47,9 @@ std::vector<Finding> look_around() {
     Fd protection(split::open_write_protection(why));
     all.push_back(
         {"incremental", static_cast<bool>(protection), false,
-         protection ? "pages are followed by asynchronous write protection" : "full images only: " + why});
+         protection
+             ? "pages are followed by asynchronous write protection (incremental=hashes compares checksums)"
+             : "all memory is compared with the checksums of the last image: " + why});
     Fd faults(image::open_faults(why));
     all.push_back({"mapped restart", static_cast<bool>(faults), false,
                    faults ? "memory can be read when it is touched" : "images are read first: " + why});

@@ -104,12 +104,13 @@ struct WriteOptions {
     bool measure = false;  // choose between Codec::none and `codec` by measuring what is faster
     Codec codec = Codec::none;
     int level = 1;
-    Direct direct = Direct::automatic;  // past the page cache
-    unsigned threads = 0;               // 0: as the storage and `processors` suggest
-    unsigned processors = 0;            // for this process alone; 0: all of the machine
-    bool shared = false;                // into the file of all ranks; for whoever makes the Writer
-    bool sync = true;                   // false only for tests and memory file systems
-    KeyPointer key;                     // encrypts
+    Direct direct = Direct::automatic;       // past the page cache
+    unsigned threads = 0;                    // 0: as the storage and `processors` suggest
+    unsigned processors = 0;                 // for this process alone; 0: all of the machine
+    uint64_t largest_block = kLargestBlock;  // smaller: where blocks are compared as a whole
+    bool shared = false;                     // into the file of all ranks; for whoever makes the Writer
+    bool sync = true;                        // false only for tests and memory file systems
+    KeyPointer key;                          // encrypts
 };
 WriteOptions parse_write_options(const std::string& words);
 

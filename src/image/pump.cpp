@@ -143,7 +143,8 @@ bool Worker::packing() noexcept {
 }
 
 void Worker::straight(const char* data, uint64_t address, uint64_t length) noexcept {
-    uint64_t most = packing() || pump->key ? kGather : kLargestBlock;
+    uint64_t most =
+        std::clamp(pump->largest_block, kStraight, packing() || pump->key ? kGather : kLargestBlock);
     while (length > 0) {
         uint64_t n = std::min(length, most);
         if (n < kStraight) return collect(data, address, n);

@@ -52,6 +52,7 @@ struct Pump {
     int level = 1;
     bool measure = false;
     FileKey key;  // encrypts
+    uint64_t largest_block = kLargestBlock;
     unsigned threads = 1;
     std::vector<Piece> pieces;
     uint32_t first_late = UINT32_MAX;  // pieces from here on may be left to a child

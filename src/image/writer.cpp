@@ -125,6 +125,7 @@ Writer::Writer(std::string path, Fd fd, bool shared, const Identity& identity, c
     pump_->codec = options.codec;
     pump_->level = options.level;
     pump_->measure = options.measure;
+    pump_->largest_block = options.largest_block;
     pump_->shared = shared;
     if (shared) pump_->room = 0;
     header_ = std::make_unique<Header>();

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "image/compare.h"
 #include "image/shared.h"
 #include "lower/cpu.h"
 #include "lower/services.h"
@@ -155,11 +156,36 @@ size_t generations_in_a_chain(const std::string& options) {
                                    : static_cast<size_t>(std::max(1, std::atoi(options.c_str() + at + 6)));
 }
 
-// Makes the tracker where it is asked for; false when pages cannot be followed, with a warning the first
-// time.
-bool prepare_to_follow(Incremental& state, const std::string& options, std::vector<std::string>& warnings) {
+// What of these mappings is as the last image holds it.
+template <class Which>
+std::vector<split::Range> same_as_before(const split::MemoryTable& table, const image::Content& base,
+                                         Which&& which) {
+    std::vector<image::AddressRange> readable;
+    for (const split::MapEntry& map : table.maps)
+        if (which(map))
+            for (const split::Range& run : map.runs) readable.emplace_back(run.begin, run.end);
+    split::make_readable(table);
+    std::vector<split::Range> same;
+    for (auto [begin, end] : image::unchanged_since(base, readable)) same.push_back({begin, end});
+    split::restore_protection(table);
+    return same;
+}
+
+// One byte written costs a block of the next increment.
+constexpr uint64_t kComparedBlock = 256 << 10;
+
+// How is it found out what has changed since the last image?
+enum class Follow {
+    no,       // full images
+    pages,    // the kernel tells which were written to
+    content,  // by comparing it with the checksums of the last image
+};
+
+// Makes the tracker where it is asked for and can be had; else says once why not.
+Follow prepare_to_follow(Incremental& state, const std::string& options, std::vector<std::string>& warnings) {
+    if (has_word(options, "incremental=hashes")) return Follow::content;
     bool split_huge = has_word(options, "incremental=split");
-    if (!split_huge && !has_word(options, "incremental")) return false;
+    if (!split_huge && !has_word(options, "incremental")) return Follow::no;
     std::string why = split::writes_unseen();
     if (why.empty() && !state.tracker) {
         try {
@@ -170,11 +196,11 @@ bool prepare_to_follow(Incremental& state, const std::string& options, std::vect
     }
     if (why.empty()) {
         state.tracker->split_huge_pages(split_huge);
-        return true;
+        return Follow::pages;
     }
-    if (!std::exchange(state.refused, true))
-        warnings.push_back(fmt::format("every image is a full one: {}", why));
-    return false;
+    if (!std::exchange(state.told, true))
+        warnings.push_back(fmt::format("increments compare all memory with checksums: {}", why));
+    return Follow::content;
 }
 
 }  // namespace
@@ -227,8 +253,10 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     const split::MemoryTable& table = saved.table;
     // For people, and for tests that compare it with the table without using our code.
     std::string maps = read_file("/proc/self/maps");
+    Follow how_to_follow = prepare_to_follow(before, options, saved.warnings);
     image::WriteOptions how = image::parse_write_options(options);
     how.key = key;
+    if (how_to_follow == Follow::content) how.largest_block = kComparedBlock;
     how.processors = std::max(1u, std::thread::hardware_concurrency() / neighbours());
     saved.image = std::make_unique<PendingImage>(directory, identity, how);
     image::Writer& writer = saved.image->writer();
@@ -256,18 +284,27 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     std::set<std::string> executed;
     for (const split::MapEntry& map : table.maps)
         if (map.prot & PROT_EXEC) executed.insert(map.name);
-    bool follow = prepare_to_follow(before, options, saved.warnings);
+    bool follow = how_to_follow != Follow::no;
     bool refer = follow && base != 0 && has_word(options, fmt::format("base={}", base)) &&
                  generations_of(before.content) < generations_in_a_chain(options);
     // What of each mapping is as it was in the last image. The search for mutexes writes to the thread table:
     // that is asked about after it.
-    auto as_before = [&](const split::MapEntry& map) {
-        if (!refer || not_in_a_copy(map, executed)) return std::vector<split::Range>{};
-        return intersection(before.tracker->unchanged(map), before.covered);
-    };
     auto holds_threads = [&](const split::MapEntry& map) {
         return map.range.begin < anchors.threads + sizeof(split::threads::ThreadTable) &&
                anchors.threads < map.range.end;
+    };
+    std::vector<split::Range> same_content;
+    if (refer && how_to_follow == Follow::content)
+        same_content = same_as_before(table, before.content, [&](const split::MapEntry& map) {
+            return !not_in_a_copy(map, executed) && !holds_threads(map);
+        });
+    auto as_before = [&](const split::MapEntry& map) {
+        if (!refer || not_in_a_copy(map, executed)) return std::vector<split::Range>{};
+        if (how_to_follow == Follow::content && holds_threads(map))
+            return same_as_before(table, before.content,
+                                  [&](const split::MapEntry& other) { return &other == &map; });
+        if (how_to_follow == Follow::content) return intersection(same_content, map.runs);
+        return intersection(before.tracker->unchanged(map), before.covered);
     };
     std::vector<std::vector<split::Range>> same(table.maps.size());
     std::vector<split::Range> searched;
@@ -303,7 +340,7 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
             for (const split::Range& run : difference(runs, all_text))
                 writer.run(run.begin, run.pointer(), run.size());
             written.insert(written.end(), runs.begin(), runs.end());
-            if (follow && copied) before.tracker->protect(map);
+            if (how_to_follow == Follow::pages && copied) before.tracker->protect(map);
         }
     }
     std::sort(written.begin(), written.end(), by_address);

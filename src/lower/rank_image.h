@@ -50,7 +50,7 @@ class PendingImage {
 // What a rank remembers of its newest image, so that the next one need not hold it again.
 struct Incremental {
     std::unique_ptr<split::DirtyTracker> tracker;
-    bool refused = false;     // and said so
+    bool told = false;        // that pages cannot be followed
     uint32_t generation = 0;  // of what follows; 0 = nothing
     image::Content content;
     std::vector<split::Range> covered;  // all that it held, zero pages too; address order

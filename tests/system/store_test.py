@@ -187,12 +187,12 @@ def busy(cwd):
             check(code == 0, f"{options}: {err}")
 
 
-def incremental(cwd):
+def incremental(cwd, word="incremental"):
     """Generations that refer to earlier ones: much smaller, kept as long as they are needed, each restarts right; after
     a restart and after a failed checkpoint the next one is right, too."""
     program = [PROGRAMS / "mix.openmpi", "300", "3000", "24"]
     reference = harness.native(program, 2, "openmpi", cwd)
-    with Job.run(program, 2, cwd, extra=["--save-options", "incremental chain=3", "--keep", "2"]) as job:
+    with Job.run(program, 2, cwd, extra=["--save-options", f"{word} chain=3", "--keep", "2"]) as job:
         sizes, taken = [], []
         for i in range(5):
             job.wait_until(lambda: len(job.lines()) >= 3 * i + 3, "lines")
@@ -206,7 +206,7 @@ def incremental(cwd):
     kept = sorted(path.name for path in (cwd / "ckpt").glob("gen-*"))
     check(kept == ["gen-000004", "gen-000005"], f"kept {kept}")
     check(call("verify", "--ckpt-dir", "ckpt", cwd=cwd).returncode == 0, "verify")
-    with Job.restart(cwd, mpi="mpich", extra=["--save-options", "incremental"]) as job:
+    with Job.restart(cwd, mpi="mpich", extra=["--save-options", word]) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "lines")
         job.checkpoint()
         job.checkpoint()
@@ -214,6 +214,29 @@ def incremental(cwd):
     with Job.restart(cwd) as job:
         lines = job.finish()
     check(lines and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
+
+
+def incremental_hashes(cwd):
+    """The same where the kernel does not tell who wrote what; with huge pages, encrypted, compressed and forked, too."""
+    incremental(cwd, "incremental=hashes")
+    shutil.rmtree(cwd / "ckpt")
+    program = [PROGRAMS / "mix.openmpi", "100", "3000", "12"]
+    reference = harness.native(program, 2, "openmpi", cwd)
+    with open(os.open(cwd / "key", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        file.write(os.urandom(32).hex())
+    environment = dict(os.environ, FERMATA_ENCRYPT_KEY=str(cwd / "key"))
+    words = ["--save-options", "incremental=hashes forked compress=shuffle-lz4"]
+    with Job.run(program, 2, cwd, extra=words, env=environment) as job:
+        sizes = []
+        for _ in range(3):
+            job.wait_until(lambda: len(job.lines()) >= 3, "lines")
+            sizes.append(job.checkpoint()["bytes"])
+        job.kill_ranks()
+    check(all(3 * size < sizes[0] for size in sizes[1:]), f"{sizes}")
+    for extra in ((), ("--mapped",)):
+        with Job.restart(cwd, extra=extra, env=environment) as job:
+            lines = job.finish()
+        check(lines and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
 
 
 def mapped(cwd):
@@ -368,7 +391,7 @@ def text(cwd):
 
 
 CASES = {function.__name__: function for function in (ways, forked_goes_on, held_mutexes, forked_child_dies, rank_dies_while_forked,
-                                                      busy, incremental, mapped, mapped_damaged, shared, text)}
+                                                      busy, incremental, incremental_hashes, mapped, mapped_damaged, shared, text)}
 
 
 def run(name):

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "image/codec.h"
+#include "image/compare.h"
 #include "image/shared.h"
 
 namespace fermata::image {
@@ -117,6 +118,42 @@ class ImageTest : public testing::Test {
 
     std::string directory_, path_;
 };
+
+// Who compares with checksums finds what has changed, by blocks, and never keeps a byte that has.
+TEST_F(ImageTest, UnchangedMemoryIsKnownByItsChecksums) {
+    Memory memory(3);
+    std::mt19937 random(9);
+    std::vector<char> before(memory.data(), memory.data() + memory.size());
+    auto base = reinterpret_cast<uint64_t>(memory.data());
+    for (const char* words : {"", "compress=lz4", "threads=3"}) {
+        std::filesystem::remove(path_);
+        WriteOptions how = options(words);
+        how.largest_block = 256 << 10;
+        Writer writer(path_, {11, 3, 1, 4}, how);
+        writer.run(base, memory.data(), memory.size());
+        writer.finish();
+        Content content = writer.content();
+        uint64_t all = 0, same = 0;
+        for (const Extent& extent : content.extents) all += extent.length;
+        std::vector<AddressRange> everything = {{base, base + 100 * kPage},
+                                                {base + 100 * kPage, base + memory.size()}};
+        for (auto [begin, end] : unchanged_since(content, everything)) same += end - begin;
+        EXPECT_EQ(same, all) << words;
+        std::copy(memory.data(), memory.data() + memory.size(), before.begin());
+        for (int i = 0; i < 3; ++i) memory.data()[random() % memory.size()] ^= 1;
+        same = 0;
+        for (auto [begin, end] : unchanged_since(content, everything)) {
+            same += end - begin;
+            EXPECT_EQ(
+                std::memcmp(memory.data() + (begin - base), before.data() + (begin - base), end - begin), 0);
+        }
+        EXPECT_LT(same, all);
+        EXPECT_GT(same, all / 2);
+        // What is not there any more is not read.
+        std::vector<AddressRange> half = {{base, base + memory.size() / 2 / kPage * kPage}};
+        for (auto [begin, end] : unchanged_since(content, half)) EXPECT_LE(end, half[0].second);
+    }
+}
 
 class ImageWays : public ImageTest, public testing::WithParamInterface<const char*> {};
 

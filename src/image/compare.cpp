@@ -1,0 +1,65 @@
+// What of memory is as an earlier image holds it, by checksums: where nobody followed the writes.
+#include "image/compare.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "image/hash.h"
+
+namespace fermata::image {
+namespace {
+
+bool inside(const std::vector<AddressRange>& ranges, uint64_t begin, uint64_t end) {
+    auto after = std::upper_bound(ranges.begin(), ranges.end(), begin,
+                                  [](uint64_t at, const AddressRange& range) { return at < range.first; });
+    return after != ranges.begin() && end <= std::prev(after)->second;
+}
+
+std::vector<AddressRange> merged(std::vector<AddressRange> ranges) {
+    std::sort(ranges.begin(), ranges.end());
+    std::vector<AddressRange> out;
+    for (const AddressRange& range : ranges)
+        if (!out.empty() && out.back().second == range.first)
+            out.back().second = range.second;
+        else
+            out.push_back(range);
+    return out;
+}
+
+}  // namespace
+
+std::vector<AddressRange> unchanged_since(const Content& base, const std::vector<AddressRange>& readable) {
+    std::vector<AddressRange> present = merged(readable), same;
+    std::vector<uint32_t> order(base.extents.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+        const Extent &x = base.extents[a], &y = base.extents[b];
+        return x.block != y.block ? x.block < y.block : x.skip < y.skip;
+    });
+    for (size_t first = 0, last; first < order.size(); first = last) {
+        uint32_t block = base.extents[order[first]].block;
+        uint64_t length = 0;
+        bool whole = true;
+        for (last = first; last < order.size() && base.extents[order[last]].block == block; ++last) {
+            const Extent& extent = base.extents[order[last]];
+            uint64_t end = extent.address + extent.length;
+            // A block of which something is not in use any more has no checksum for the rest.
+            whole = whole && extent.skip == length && inside(present, extent.address, end);
+            length += extent.length;
+        }
+        if (!whole || length != base.blocks[block].length) continue;
+        Hash hash;
+        for (size_t i = first; i < last; ++i) {
+            const Extent& extent = base.extents[order[i]];
+            hash.add(reinterpret_cast<const void*>(extent.address), extent.length);
+        }
+        if (hash.sum() != base.blocks[block].checksum) continue;
+        for (size_t i = first; i < last; ++i) {
+            const Extent& extent = base.extents[order[i]];
+            same.emplace_back(extent.address, extent.address + extent.length);
+        }
+    }
+    return merged(std::move(same));
+}
+
+}  // namespace fermata::image
