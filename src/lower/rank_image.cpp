@@ -245,7 +245,6 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     // Whatever becomes of this image: from now on pages count as written since this moment.
     uint32_t base = std::exchange(before.generation, 0);
     saved.warnings = split::threads::describe_stopped_threads();
-    if (std::string misplaced = split::check(); !misplaced.empty()) fail("{}", misplaced);
     split::process::Captured process = split::process::capture(process_limits());
     saved.warnings.insert(saved.warnings.end(), process.warnings.begin(), process.warnings.end());
 
