@@ -13,7 +13,7 @@ from harness import PROGRAMS, Job, Scratch, check
 LATE = {"large_captive_send", "blocked_ssend", "first_ssend"}
 
 # Programs of their own: they ask for MPI_THREAD_MULTIPLE.
-OWN = {"lone_windows": "lone"}
+OWN = {"lone_windows": "lone", "file_threads": "file_threads"}
 
 
 def run(case, built_for):

@@ -107,7 +107,7 @@ def pass_body(f):
         lines.append("    scope.end();")
     request = request_param(f)
     if request:
-        made = (f"request_of_file(call, real_request, {owner})" if f.chapter == "io" and is_collective(f)
+        made = (f"request_of_file(real_request, {owner})" if f.chapter == "io" and is_collective(f)
                 else "request_foreign(real_request, FM_COMM_NULL)")
         lines.append(f"    if (rc == FM_SUCCESS) *{request} = {made};")
     lines.append(f"    return call.finish({owner + ', ' if owner else ''}rc);")

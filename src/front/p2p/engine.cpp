@@ -2,6 +2,7 @@
 
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
+#include "front/core/line.h"
 #include "front/core/sys.h"
 #include "front/objects/file.h"
 #include "front/p2p/buffered.h"
@@ -189,6 +190,41 @@ void note_complete(Request* r, const mpi::Status& status, int error, clock::Slot
     r->state = State::complete;
 }
 
+namespace {
+
+// One look at an operation of the lower half.
+struct Ended {
+    mpi::Status status{};
+    int rc = 0;
+    bool look(Request* r) noexcept {
+        int flag = 0;
+        rc = LOWER(Test)(real_request(r), &flag, &status);
+        return flag != 0 || rc != 0;
+    }
+};
+
+// The oldest of its file first, none before it is complete: MPICH 4.0.2's ROMIO has one buffer for all that
+// are open on a file, and spoils it when they are tested in turns.
+bool advance_of_file(Request* r, clock::Slot& slot) noexcept {
+    FileObject* file = find(mpi::File{static_cast<uint32_t>(r->peer)});
+    Ended ended;
+    if (file == nullptr) {  // closed too early: on its own
+        if (!ended.look(r)) return false;
+        note_complete(r, ended.status, ended.rc, slot);
+        return true;
+    }
+    SpinGuard guard(file->order);
+    while (r->state == State::active) {
+        auto* first = static_cast<Request*>(file->oldest);
+        if (!ended.look(first)) return false;
+        file->oldest = first->after;  // before its thread may see it complete, and give it back
+        note_complete(first, ended.status, ended.rc, slot);
+    }
+    return true;
+}
+
+}  // namespace
+
 bool advance(Request* r, clock::Slot& slot) noexcept {
     if (r->state != State::active) return true;
     switch (r->what) {
@@ -209,30 +245,13 @@ bool advance(Request* r, clock::Slot& slot) noexcept {
         case What::collective:
         case What::partitioned_send:
         case What::foreign: {
-            if (r->real == 0) return false;
-            int flag = 0;
-            mpi::Status status{};
-            int rc = LOWER(Test)(real_request(r), &flag, &status);
-            if (flag == 0 && rc == 0) return false;
-            note_complete(r, status, rc, slot);
+            Ended ended;
+            if (r->real == 0 || !ended.look(r)) return false;
+            note_complete(r, ended.status, ended.rc, slot);
             return r->state == State::complete;
         }
-        case What::of_file: {
-            // The oldest of its file first, none before it is complete: MPICH 4.0.2's ROMIO has one buffer
-            // for all that are open on a file, and spoils it when they are tested in turns.
-            FileObject* file = find(mpi::File{static_cast<uint32_t>(r->peer)});
-            while (r->state == State::active) {
-                auto* first = file != nullptr ? static_cast<Request*>(file->oldest)
-                                              : r;  // closed too early: on its own
-                int flag = 0;
-                mpi::Status status{};
-                int rc = LOWER(Test)(real_request(first), &flag, &status);
-                if (flag == 0 && rc == 0) return false;
-                if (file != nullptr) file->oldest = first->after;
-                note_complete(first, status, rc, slot);
-            }
-            return true;
-        }
+        case What::of_file:
+            return advance_of_file(r, slot);
         case What::generalized:
             if (r->generalized->done == 0) return false;
             r->state = State::complete;
@@ -583,11 +602,7 @@ void sort(Vec<T>& list, Less less) noexcept {
 }
 
 int complain(char* error, size_t size, const char* what, int rc) noexcept {
-    const char* pieces[] = {"restart: cannot ", what, " again: ", error_text(rc), nullptr};
-    size_t at = 0;
-    for (const char** p = pieces; *p != nullptr; p++)
-        for (const char* c = *p; *c != 0 && at + 1 < size; c++) error[at++] = *c;
-    if (size > 0) error[at] = 0;
+    Line(error, size) << "restart: cannot " << what << " again: " << error_text(rc);
     return 1;
 }
 

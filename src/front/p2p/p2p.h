@@ -5,7 +5,6 @@
 
 namespace fermata::front {
 
-class Call;
 struct CommObject;
 
 // Objects room, when the application's last reference to a communicator is gone and the object is unlinked,
@@ -23,6 +22,6 @@ mpi::Request request_completed() noexcept;
 // output, one-sided): a checkpoint waits until it is complete.
 mpi::Request request_foreign(mpi::RealRequest real, mpi::Comm errors_on) noexcept;
 // Likewise for a non-blocking collective of a file; those of one file end in the order they began.
-mpi::Request request_of_file(Call& call, mpi::RealRequest real, mpi::File fh) noexcept;
+mpi::Request request_of_file(mpi::RealRequest real, mpi::File fh) noexcept;
 
 }  // namespace fermata::front

@@ -74,13 +74,13 @@ mpi::Request request_foreign(mpi::RealRequest real, mpi::Comm errors_on) noexcep
     return handle_of(r);
 }
 
-mpi::Request request_of_file(Call& call, mpi::RealRequest real, mpi::File fh) noexcept {
+mpi::Request request_of_file(mpi::RealRequest real, mpi::File fh) noexcept {
     Request* r = new_request(What::of_file);
     r->real = static_cast<uint64_t>(real);
     r->peer = static_cast<int32_t>(word_of(fh));
     r->after = nullptr;
-    SlowGuard guard(call.record());
     FileObject* file = find(fh);
+    SpinGuard guard(file->order);
     auto* last = static_cast<Request*>(file->oldest);
     while (last != nullptr && last->after != nullptr) last = last->after;
     if (last != nullptr)
