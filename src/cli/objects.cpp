@@ -25,6 +25,7 @@ constexpr const char* kCombiners[] = {
     "named",    "dup",           "contiguous",     "vector",  "hvector",    "indexed",
     "hindexed", "indexed_block", "hindexed_block", "struct",  "subarray",   "darray",
     "f90_real", "f90_complex",   "f90_integer",    "resized", "value_index"};
+// By split::RequestSort.
 constexpr const char* kRequests[] = {"none",        "send",     "receive",          "collective",
                                      "generalized", "sendrecv", "partitioned send", "one-sided or file",
                                      "done"};

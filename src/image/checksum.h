@@ -14,5 +14,6 @@ struct Checksum {
     std::string hex() const;
 };
 Checksum checksum_of(const void* data, size_t size);
+std::string hex_of(const uint8_t* bytes, size_t size);
 
 }  // namespace fermata::image

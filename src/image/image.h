@@ -122,6 +122,7 @@ struct Content {
 };
 
 struct Header;
+class Pages;
 struct Pump;
 
 // Writes an image. Memory is written straight from where it is, by several threads, between finish() or
@@ -173,7 +174,6 @@ class Writer {
     void add(uint64_t address, const void* data, uint64_t length, bool ground);
     void seal() noexcept;
     uint64_t largest_index() const;
-    class Scratch;
     Writer(std::string path, Fd fd, bool shared, const Identity& identity, const WriteOptions& options);
 
     std::string path_;
@@ -185,7 +185,7 @@ class Writer {
     std::unique_ptr<Header> header_;
     std::vector<std::byte> front_;  // the index up to the blocks
     std::unique_ptr<Pump> pump_;
-    std::unique_ptr<Scratch> sealed_index_;
+    std::unique_ptr<Pages> sealed_index_;
     std::vector<std::pair<std::string, Fd>> texts_;  // written by this rank, not yet synced
 };
 

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "image/image.h"
 
 namespace fermata::image {
 namespace {
 
-constexpr size_t kPageSize = 4096;
 constexpr size_t kDigits = 64;
 constexpr const char* kHowTo = "make one with: (umask 077; openssl rand -hex 32 > FILE)";
 
@@ -55,23 +55,23 @@ KeyPointer Key::from_file(const std::string& path) {
 }
 
 Key::Key(const std::array<uint8_t, 32>& bytes) {
-    void* page = ::mmap(nullptr, kPageSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* page = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) fail_errno("no memory for a key");
     bytes_ = static_cast<unsigned char*>(page);
-    ::mlock(page, kPageSize);  // a limit on locked memory is no reason not to run
-    ::madvise(page, kPageSize, MADV_DONTDUMP);
-    ::madvise(page, kPageSize, MADV_WIPEONFORK);
+    ::mlock(page, kPage);  // a limit on locked memory is no reason not to run
+    ::madvise(page, kPage, MADV_DONTDUMP);
+    ::madvise(page, kPage, MADV_WIPEONFORK);
     std::memcpy(bytes_, bytes.data(), bytes.size());
-    ::mprotect(page, kPageSize, PROT_READ);
+    ::mprotect(page, kPage, PROT_READ);
     std::array<uint8_t, 32> all;
     derive("id", nullptr, 0, all);
     std::memcpy(id_.bytes.data(), all.data(), id_.bytes.size());
 }
 
 Key::~Key() {
-    ::mprotect(bytes_, kPageSize, PROT_READ | PROT_WRITE);
-    ::sodium_memzero(bytes_, kPageSize);
-    ::munmap(bytes_, kPageSize);
+    ::mprotect(bytes_, kPage, PROT_READ | PROT_WRITE);
+    ::sodium_memzero(bytes_, kPage);
+    ::munmap(bytes_, kPage);
 }
 
 void Key::derive(const char* purpose, const void* subject, size_t size,
@@ -90,9 +90,7 @@ void Key::derive(const char* purpose, const void* subject, size_t size,
 std::string Key::seal_of(const std::string& text) const {
     std::array<uint8_t, 32> seal;
     derive("manifest", text.data(), text.size(), seal);
-    std::string hex;
-    for (uint8_t byte : seal) hex += fmt::format("{:02x}", byte);
-    return hex;
+    return hex_of(seal.data(), seal.size());
 }
 
 void check_key(const std::string& subject, const std::optional<Checksum>& wanted, const Key* given) {

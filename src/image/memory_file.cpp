@@ -1,6 +1,7 @@
 #include "image/memory_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -12,18 +13,12 @@
 #include "image/image.h"
 
 namespace fermata::image {
-namespace {
-
-constexpr long kTmpfs = 0x01021994;
-// What any user may: faults are never answered here, since nobody touches the mapping.
-constexpr int kUserModeOnly = 1;
-
-}  // namespace
 
 bool PagePlacer::open(int file) noexcept {
     struct statfs s {};
-    if (failed(sys(SYS_fstatfs, file, &s)) || s.f_type != kTmpfs) return false;
-    long faults = sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly);
+    if (failed(sys(SYS_fstatfs, file, &s)) || s.f_type != TMPFS_MAGIC) return false;
+    // What any user may: faults are never answered here, since nobody touches the mapping.
+    long faults = sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (failed(faults)) return false;
     uffdio_api api{UFFD_API, 0, 0};
     if (failed(sys(SYS_ioctl, faults, UFFDIO_API, &api))) {

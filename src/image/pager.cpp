@@ -27,6 +27,7 @@
 
 #include "base/error.h"
 #include "image/orphans.h"
+#include "image/pages.h"
 #include "image/whereabouts.h"
 
 namespace fermata::image {
@@ -58,21 +59,6 @@ class Blocked {  // no handler of the program's runs on our threads
 
   private:
     sigset_t before_;
-};
-
-class Buffer {  // of one block
-  public:
-    Buffer()
-        : data_(::mmap(nullptr, kLargestBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-        if (data_ == MAP_FAILED) fail_errno("cannot get memory to read an image");
-    }
-    ~Buffer() { ::munmap(data_, kLargestBlock); }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-    char* get() { return static_cast<char*>(data_); }
-
-  private:
-    void* data_;
 };
 
 }  // namespace
@@ -135,13 +121,13 @@ class Pager::Work {
     void choose(const Areas& areas);
     void keep_own_descriptors();
     void watch();
-    void serve(Buffer& buffer);
+    void serve(Pages& buffer);
     void hear();
     void heard(Process& process, const uffd_msg& message);
-    void answer(const Fault& fault, Buffer& buffer);
+    void answer(const Fault& fault, Pages& buffer);
     void zero(const Fault& fault);
     bool claim(uint32_t block);
-    void bring(uint32_t block, Buffer& buffer);
+    void bring(uint32_t block, Pages& buffer);
     void fill(uint64_t was, const char* data, uint64_t length);
     Filled copy(Process& process, uint64_t to, const char* data, uint64_t length);
     void in_background() noexcept;
@@ -255,7 +241,7 @@ void Pager::Work::run(std::promise<void> ready) {
     ready.set_value();
     std::list<std::thread> others;
     try {
-        Buffer buffer;
+        Pages buffer(kLargestBlock, "to read an image");
         while (left_ > 0 && !stop_) {
             while (others.size() < wanted_) others.emplace_back([this] { in_background(); });
             serve(buffer);
@@ -274,7 +260,7 @@ void Pager::Work::run(std::promise<void> ready) {
     if (finished_ && hooks_.finished) hooks_.finished();
 }
 
-void Pager::Work::serve(Buffer& buffer) {
+void Pager::Work::serve(Pages& buffer) {
     while (left_ > 0 && !stop_) {
         hear();
         while (!faults_.empty() && left_ > 0) {
@@ -341,7 +327,7 @@ void Pager::Work::heard(Process& process, const uffd_msg& message) {
     }
 }
 
-void Pager::Work::answer(const Fault& fault, Buffer& buffer) {
+void Pager::Work::answer(const Fault& fault, Pages& buffer) {
     auto was = fault.process->where.was_of(fault.address);  // changed only by this thread
     if (!was) return zero(fault);
     const auto& extents = reader_->extents();
@@ -383,12 +369,12 @@ bool Pager::Work::claim(uint32_t block) {
     return state_[block].compare_exchange_strong(expected, coming);
 }
 
-void Pager::Work::bring(uint32_t block, Buffer& buffer) {
-    reader_->read(reader_->blocks()[block], buffer.get());
+void Pager::Work::bring(uint32_t block, Pages& buffer) {
+    reader_->read(reader_->blocks()[block], buffer.data());
     for (uint32_t i : parts_[block]) {
         const Extent& extent = reader_->extents()[i];
         for (uint64_t at = 0; at < extent.length && !stop_; at += kFill)
-            fill(extent.address + at, buffer.get() + extent.skip + at, std::min(kFill, extent.length - at));
+            fill(extent.address + at, buffer.data() + extent.skip + at, std::min(kFill, extent.length - at));
     }
     state_[block] = there;
     if (--left_ == 0) wake();
@@ -452,7 +438,7 @@ Pager::Work::Filled Pager::Work::copy(Process& process, uint64_t to, const char*
 
 void Pager::Work::in_background() noexcept {
     try {
-        Buffer buffer;
+        Pages buffer(kLargestBlock, "to read an image");
         for (size_t i; !stop_ && (i = next_++) < order_.size();)
             if (claim(order_[i])) bring(order_[i], buffer);
     } catch (const std::exception& error) {

@@ -26,10 +26,7 @@ constexpr uint64_t kStep = 256 << 10;
 
 // Pages for what is about to be read there, all at once: one by one, as the copying meets them, they cost
 // more than the comparing. Where that is not possible (Linux before 5.14) they come one by one.
-void make_pages(char* at, uint64_t size) {
-    constexpr int kPopulateWrite = 23;
-    ::madvise(at, size, kPopulateWrite);
-}
+void make_pages(char* at, uint64_t size) { ::madvise(at, size, MADV_POPULATE_WRITE); }
 
 struct Opened {
     Fd fd;

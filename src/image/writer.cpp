@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "image/format.h"
 #include "image/hash.h"
 #include "image/image.h"
+#include "image/pages.h"
 #include "image/pump.h"
 
 namespace fermata::image {
@@ -23,12 +25,12 @@ bool page_cache_is_better(int fd) {
     struct statfs s {};
     if (::fstatfs(fd, &s) != 0) return true;
     switch (static_cast<uint32_t>(s.f_type)) {
-        case 0x01021994:  // tmpfs
-        case 0x858458f6:  // ramfs
-        case 0x6969:      // NFS
-        case 0x65735546:  // FUSE
-        case 0x01021997:  // 9p
-        case 0x2fc12fc1:  // ZFS
+        case TMPFS_MAGIC:
+        case RAMFS_MAGIC:
+        case NFS_SUPER_MAGIC:
+        case FUSE_SUPER_MAGIC:
+        case V9FS_MAGIC:
+        case 0x2fc12fc1:  // ZFS, in no header of the kernel's
             return true;
     }
     return false;
@@ -43,25 +45,6 @@ unsigned default_threads(bool direct, unsigned processors) {
 
 }  // namespace
 
-// Pages that cost nothing until they are used.
-class Writer::Scratch {
-  public:
-    explicit Scratch(size_t size) : size_(size) {
-        void* p =
-            ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (p == MAP_FAILED) fail_errno("cannot get {} KiB to encrypt the index of an image", size >> 10);
-        data_ = static_cast<char*>(p);
-    }
-    ~Scratch() { ::munmap(data_, size_); }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    char* data() { return data_; }
-
-  private:
-    size_t size_;
-    char* data_;
-};
-
 std::string image_name(uint32_t rank) { return fmt::format("rank-{:06}.img", rank); }
 
 std::string text_name(const Checksum& name) { return fmt::format("text-{}.img", name.hex()); }
@@ -70,11 +53,11 @@ bool is_text_name(const std::string& name) { return name.starts_with("text-") &&
 
 Checksum checksum_of(const void* data, size_t size) { return Hash::of(data, size); }
 
-std::string Checksum::hex() const {
-    std::string text;
-    for (uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-    return text;
+std::string hex_of(const uint8_t* bytes, size_t size) {
+    return fmt::format("{:02x}", fmt::join(bytes, bytes + size, ""));
 }
+
+std::string Checksum::hex() const { return hex_of(bytes.data(), bytes.size()); }
 
 WriteOptions parse_write_options(const std::string& words) {
     WriteOptions options;
@@ -292,7 +275,8 @@ void Writer::prepare() {
     pump_->threads = options_.threads ? options_.threads : default_threads(direct, options_.processors);
     pump_->allocate();
     pump_->result->direct = direct;
-    if (pump_->key) sealed_index_ = std::make_unique<Scratch>(largest_index());
+    if (pump_->key)
+        sealed_index_ = std::make_unique<Pages>(largest_index(), "to encrypt the index of an image");
 }
 
 uint64_t Writer::largest_index() const {

@@ -34,11 +34,22 @@ static_assert(sizeof(ObjectsHeader) == 136 && sizeof(ObjectRecord) == 48);
 //   group                                size
 //   datatype   combiner (standard ABI)   types it is made of                     bytes in one
 //   op
-//   request    what (front/p2p)          peer, tag, send mode, state               elements
+//   request    RequestSort               peer, tag, send mode, state               elements
 //   message                              source, tag                               bytes
 //   win        flavor (standard ABI)     members, unit                             bytes here
 //   file       amode                     members
 //   info                                 pairs
+enum class RequestSort : uint32_t {
+    none,
+    send,
+    receive,
+    collective,
+    generalized,
+    sendrecv,
+    partitioned_send,
+    one_sided_or_file,
+    done,
+};
 enum ObjectFlag : uint32_t {
     kObjectPredefined = 1,
     kObjectFreed = 2,

@@ -2,7 +2,6 @@
 // then takes the place of the old one in a single step of the file system: whoever looks finds the one or the
 // other.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,32 +12,13 @@
 #include <optional>
 
 #include "base/error.h"
+#include "image/pages.h"
 #include "image/shared.h"
 #include "store/store.h"
 
 namespace fermata::store {
 namespace fs = std::filesystem;
 namespace {
-
-// The content of one image, in address order.
-class Content {
-  public:
-    explicit Content(const image::Reader& reader)
-        : size_(std::max<uint64_t>(reader.summary().content, image::kPage)) {
-        void* p = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                         -1, 0);
-        if (p == MAP_FAILED) fail_errno("cannot get {} MiB for the content of an image", size_ >> 20);
-        data_ = static_cast<char*>(p);
-    }
-    ~Content() { ::munmap(data_, size_); }
-    Content(const Content&) = delete;
-    Content& operator=(const Content&) = delete;
-    char* data() { return data_; }
-
-  private:
-    uint64_t size_;
-    char* data_;
-};
 
 bool is_text(const image::Reader& reader, uint32_t source) {
     return source != 0 && reader.sources()[source - 1].kind == image::SourceKind::text;
@@ -76,7 +56,9 @@ void take_text(const std::string& store, const image::Reader& reader, const std:
 // Reads and compares all of `from`, writes it to `to`, but for the text, which has files of its own.
 image::Summary copy_whole(const image::Reader& from, image::Writer writer,
                           const std::function<void(image::Writer&)>& place) {
-    Content content(from);
+    // In address order.
+    image::Pages content(std::max<uint64_t>(from.summary().content, image::kPage),
+                         "for the content of an image");
     char* at = content.data();
     from.load([&](const image::Extent& extent) {  // called for every extent in turn before anything is read
         char* place = at;

@@ -67,10 +67,36 @@ void add_comm(Records& records, const CommObject& comm) noexcept {
     records.add(Kind::comm, record, comm.name);
 }
 
+split::RequestSort sort_of(What what) noexcept {
+    using split::RequestSort;
+    switch (what) {
+        case What::none:
+            return RequestSort::none;
+        case What::send:
+            return RequestSort::send;
+        case What::recv:
+            return RequestSort::receive;
+        case What::collective:
+            return RequestSort::collective;
+        case What::generalized:
+            return RequestSort::generalized;
+        case What::sendrecv:
+            return RequestSort::sendrecv;
+        case What::partitioned_send:
+            return RequestSort::partitioned_send;
+        case What::foreign:
+        case What::of_file:
+            return RequestSort::one_sided_or_file;
+        case What::done:
+            return RequestSort::done;
+    }
+    return RequestSort::none;
+}
+
 void add_request(Records& records, const Request& request) noexcept {
     if (request.flags & kInternal) return;
     ObjectRecord record = record_of(request);
-    record.sort = static_cast<uint32_t>(request.what);
+    record.sort = static_cast<uint32_t>(sort_of(request.what));
     if (request.flags & kPersistent) record.flags |= split::kObjectPersistent;
     if (request.flags & kOrphan) record.flags |= split::kObjectFreed;
     record.numbers[0] = request.peer;

@@ -1,6 +1,7 @@
 #include "front/core/fatal.h"
 
 #include "front/core/front.h"
+#include "front/core/line.h"
 #include "front/core/sys.h"
 
 namespace fermata::front {
@@ -13,12 +14,10 @@ void fatal_line(const char* line) noexcept {
 }
 
 void fatal_join(const char* const* pieces) noexcept {
-    char line[512];
-    size_t at = 0;
-    for (; *pieces != nullptr; pieces++)
-        for (const char* c = *pieces; *c != 0 && at + 1 < sizeof line; c++) line[at++] = *c;
-    line[at] = 0;
-    fatal_line(line);
+    char text[512];
+    Line line(text, sizeof text);
+    for (; *pieces != nullptr; pieces++) line << *pieces;
+    fatal_line(text);
 }
 
 }  // namespace fermata::front

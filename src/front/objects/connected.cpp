@@ -1,6 +1,7 @@
 #include "front/objects/connected.h"
 
 #include "front/core/bridge.h"
+#include "front/core/line.h"
 #include "front/objects/api.h"
 #include "front/objects/comm_create.h"
 #include "front/objects/internal.h"
@@ -15,6 +16,7 @@ namespace {
 
 struct Connections {
     SpinLock lock;                       // the numbers of strangers
+    volatile bool met;                   // some are known
     int32_t forgotten;                   // numbers given out before the lower half began anew
     volatile int32_t open;               // communicators with strangers
     volatile int32_t ports;              // opened and not closed
@@ -35,20 +37,6 @@ class Connecting {
     ~Connecting() { __atomic_sub_fetch(&connections.connecting, 1, __ATOMIC_SEQ_CST); }
     Connecting(const Connecting&) = delete;
     Connecting& operator=(const Connecting&) = delete;
-};
-
-class Line {
-  public:
-    Line(char* text, size_t size) : text_(text), size_(size) { text[0] = 0; }
-    Line& operator<<(const char* piece) {
-        while (*piece != 0 && length_ + 1 < size_) text_[length_++] = *piece++;
-        text_[length_] = 0;
-        return *this;
-    }
-
-  private:
-    char* text_;
-    size_t size_, length_ = 0;
 };
 
 // One call that leads to other processes: make(real communicator, &real new one) asks the library.
@@ -78,14 +66,6 @@ int connect(Call& call, Comm comm, int root, Comm* newcomm, Make&& make) {
     }
     scope.end();
     return call.finish(comm, rc);
-}
-
-// Codes of spawned processes are the root's; elsewhere there are none to tell, and success is known by what
-// came.
-void note_codes(Comm made, bool here, int* codes) {
-    const CommObject* comm = find(made);
-    if (here || codes == nullptr || comm == nullptr) return;
-    for (int32_t i = 0; i < comm->remote_size; i++) codes[i] = FM_SUCCESS;
 }
 
 // Real infos for the length of one call.
@@ -120,6 +100,21 @@ bool other_abi(const char* function) {
     return true;
 }
 
+// MPI_Comm_spawn and _multiple: start(real communicator, is it the root, &real new one) asks the library.
+template <typename Start>
+int spawn(Call& call, Comm comm, int root, Comm* intercomm, int* codes, Start&& start) {
+    if (other_abi(call.function())) return call.finish(comm, FM_ERR_SPAWN);
+    const CommObject* local = find(comm);
+    bool here = local != nullptr && local->rank == root;
+    int rc = connect(call, comm, root, intercomm,
+                     [&](RealComm real, RealComm* made) { return start(real, here, made); });
+    // Codes are the root's; elsewhere there are none to tell, and success is known by what came.
+    const CommObject* made = find(*intercomm);
+    if (!here && codes != nullptr && made != nullptr)
+        for (int32_t i = 0; i < made->remote_size; i++) codes[i] = FM_SUCCESS;
+    return rc;
+}
+
 }  // namespace
 
 bool has_stranger(const Ranks& ranks) noexcept {
@@ -136,9 +131,11 @@ int read_members(RealComm real, bool remote, Ranks* ranks) noexcept {
     SpinGuard guard(connections.lock);
     rc = LOWER(WorldRanksOfComm)(real, remote, n, ranks->data());
     if (rc != FM_SUCCESS) return rc;
-    for (int32_t& world : *ranks)
-        if (world >= front.world_size)
-            world = kFirstStranger - connections.forgotten - (world - front.world_size);
+    for (int32_t& world : *ranks) {
+        if (world < front.world_size) continue;
+        connections.met = true;
+        world = kFirstStranger - connections.forgotten - (world - front.world_size);
+    }
     return FM_SUCCESS;
 }
 
@@ -194,8 +191,11 @@ void connection_gone(CommObject* comm) noexcept {
 }
 
 void connections_tidy() noexcept {
+    if (!connections.met) return;
     SpinGuard guard(connections.lock);
-    if (!connected_now()) connections.forgotten += LOWER(ForgetStrangers)();
+    if (connected_now()) return;
+    connections.forgotten += LOWER(ForgetStrangers)();
+    connections.met = false;
 }
 
 int uid_of_connected(const CommObject& made, uint64_t* uid) noexcept {
@@ -223,32 +223,25 @@ extern "C" {
 int fm_Comm_spawn(const char* command, char** argv, int maxprocs, Info info, int root, Comm comm,
                   Comm* intercomm, int* array_of_errcodes) {
     Call call("MPI_Comm_spawn");
-    if (other_abi(call.function())) return call.finish(comm, FM_ERR_SPAWN);
-    CommObject* local = find(comm);
-    bool here = local != nullptr && local->rank == root;
-    int rc = connect(call, comm, root, intercomm, [=](RealComm real, RealComm* made) {
-        TempInfo hints(info);
-        return LOWER(Comm_spawn)(command, argv, maxprocs, hints, root, real, made,
-                                 here ? array_of_errcodes : nullptr);
-    });
-    note_codes(*intercomm, here, array_of_errcodes);
-    return rc;
+    return spawn(call, comm, root, intercomm, array_of_errcodes,
+                 [=](RealComm real, bool here, RealComm* made) {
+                     TempInfo hints(info);
+                     return LOWER(Comm_spawn)(command, argv, maxprocs, hints, root, real, made,
+                                              here ? array_of_errcodes : nullptr);
+                 });
 }
 
 int fm_Comm_spawn_multiple(int count, char** array_of_commands, char*** array_of_argv,
                            const int* array_of_maxprocs, const Info* array_of_info, int root, Comm comm,
                            Comm* intercomm, int* array_of_errcodes) {
     Call call("MPI_Comm_spawn_multiple");
-    if (other_abi(call.function())) return call.finish(comm, FM_ERR_SPAWN);
-    CommObject* local = find(comm);
-    bool here = local != nullptr && local->rank == root;
-    int rc = connect(call, comm, root, intercomm, [=](RealComm real, RealComm* made) {
-        RealInfos hints(here && array_of_info != nullptr ? count : 0, array_of_info);
-        return LOWER(Comm_spawn_multiple)(count, array_of_commands, array_of_argv, array_of_maxprocs,
-                                          hints.data(), root, real, made, here ? array_of_errcodes : nullptr);
-    });
-    note_codes(*intercomm, here, array_of_errcodes);
-    return rc;
+    return spawn(call, comm, root, intercomm, array_of_errcodes,
+                 [=](RealComm real, bool here, RealComm* made) {
+                     RealInfos hints(here && array_of_info != nullptr ? count : 0, array_of_info);
+                     return LOWER(Comm_spawn_multiple)(count, array_of_commands, array_of_argv,
+                                                       array_of_maxprocs, hints.data(), root, real, made,
+                                                       here ? array_of_errcodes : nullptr);
+                 });
 }
 
 int fm_Comm_accept(const char* port_name, Info info, int root, Comm comm, Comm* newcomm) {

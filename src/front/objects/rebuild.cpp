@@ -6,6 +6,7 @@
 // communicators cannot wait for each other in a circle.
 #include <algorithm>
 
+#include "front/core/line.h"
 #include "front/objects/api.h"
 #include "front/objects/connected.h"
 #include "front/objects/internal.h"
@@ -15,22 +16,10 @@
 namespace fermata::front {
 namespace {
 
-struct Failure {
-    char* text;
-    size_t size;
-    size_t length = 0;
-    void add(const char* piece) {
-        while (*piece != 0 && length + 1 < size) text[length++] = *piece++;
-        if (size != 0) text[length] = 0;
-    }
-    int say(const char* what, int rc) {
-        add("cannot make ");
-        add(what);
-        add(" again: ");
-        add(error_text(rc));
-        return 1;
-    }
-};
+int cannot_make(Line& line, const char* what, int rc) {
+    line << "cannot make " << what << " again: " << error_text(rc);
+    return 1;
+}
 
 Ranks physical(const Ranks& world) {
     Ranks list;
@@ -91,30 +80,30 @@ int choose_leaving(const Vec<CommObject*>& all, Vec<CommObject*>* chosen) {
     return FM_SUCCESS;
 }
 
-int rebuild_types(Failure& failure) {
+int rebuild_types(Line& failure) {
     for (TypeObject* type = first_type(); type != nullptr; type = type->next) {
-        if (int rc = type_make_real(type)) return failure.say("a datatype", rc);
+        if (int rc = type_make_real(type)) return cannot_make(failure, "a datatype", rc);
         type_note_real(type);
     }
     return 0;
 }
 
-int rebuild_ops(Failure& failure) {
+int rebuild_ops(Line& failure) {
     for (OpObject* op = first_op(); op != nullptr; op = op->next)
-        if (int rc = op_make_real(op)) return failure.say("a reduction operation", rc);
+        if (int rc = op_make_real(op)) return cannot_make(failure, "a reduction operation", rc);
     return 0;
 }
 
-int rebuild_comms(Failure& failure) {
+int rebuild_comms(Line& failure) {
     Vec<CommObject*> all, list;
     for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next) {
         comm->real = 0;
         all.push_back(comm);
     }
-    if (int rc = choose_leaving(all, &list)) return failure.say("communicators", rc);
+    if (int rc = choose_leaving(all, &list)) return cannot_make(failure, "communicators", rc);
     std::sort(list.begin(), list.end(), [](CommObject* a, CommObject* b) { return a->uid < b->uid; });
     for (CommObject* comm : list)
-        if (int rc = comm_make_real(comm)) return failure.say("a communicator", rc);
+        if (int rc = comm_make_real(comm)) return cannot_make(failure, "a communicator", rc);
     return 0;
 }
 
@@ -152,14 +141,15 @@ int comm_make_real(CommObject* comm) noexcept {
 }
 
 int objects_rebuild(char* error, size_t size) noexcept {
-    Failure failure{error, size};
+    Line failure(error, size);
     objects_boot();  // nothing was there yet if this rank has not called MPI_Init
     predefined_refresh(false);
     if (rebuild_types(failure)) return 1;
     if (rebuild_ops(failure)) return 1;
     if (rebuild_comms(failure)) return 1;
-    if (int rc = rebuild_in_order(first_win(), win_make_real)) return failure.say("a window", rc);
-    if (int rc = rebuild_in_order(first_file(), file_make_real)) return failure.say("an open file", rc);
+    if (int rc = rebuild_in_order(first_win(), win_make_real)) return cannot_make(failure, "a window", rc);
+    if (int rc = rebuild_in_order(first_file(), file_make_real))
+        return cannot_make(failure, "an open file", rc);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 // collect_memory: what of this process is the upper half's, and which pages of it hold content.
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
@@ -17,8 +18,6 @@
 
 namespace fermata::split {
 namespace {
-
-constexpr long kTmpfsMagic = 0x01021994;
 
 bool has_flag(const Mapping& m, const char* flag) { return m.flags.find(flag) != std::string::npos; }
 
@@ -61,7 +60,7 @@ bool deleted(const std::string& name) { return name.ends_with(" (deleted)"); }
 
 bool on_tmpfs(const std::string& path) {
     struct statfs s;
-    return statfs(path.c_str(), &s) == 0 && s.f_type == kTmpfsMagic;
+    return statfs(path.c_str(), &s) == 0 && s.f_type == TMPFS_MAGIC;
 }
 
 bool same_file(const Mapping& m, struct stat& s) {

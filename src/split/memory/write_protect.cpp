@@ -1,6 +1,7 @@
 #include "split/memory/write_protect.h"
 
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 
 #include <cstring>
 
@@ -14,12 +15,12 @@ struct FaultApi {
 };
 constexpr unsigned long kApi = _IOWR(0xAA, 0x3F, FaultApi);
 constexpr uint64_t kApiNumber = 0xAA, kWriteProtectAsync = 1 << 15;
-constexpr int kUserModeOnly = 1;  // what unprivileged users may; asynchronous faults never reach user space
 
 }  // namespace
 
 int open_write_protection(std::string& why) {
-    long fd = sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly);
+    // What unprivileged users may; asynchronous faults never reach user space.
+    long fd = sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (failed(fd)) {
         why = std::string("no userfaultfd: ") + std::strerror(static_cast<int>(-fd));
         return -1;
