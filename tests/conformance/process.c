@@ -14,6 +14,8 @@ void case_sessions(void) {
     MPI_Session_get_num_psets(session, MPI_INFO_NULL, &n);
     MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, &length, name);
     MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 1, &length, name);
+    length = 0;
+    if (MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 1, &length, NULL) == MPI_SUCCESS) SHOW1(length);
     MPI_Session_get_pset_info(session, "mpi://WORLD", &info);
     MPI_Info_get(info, "mpi_size", 20, name, &flag);
     MPI_Info_free(&info);

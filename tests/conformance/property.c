@@ -221,6 +221,8 @@ void case_infos(void) {
     if (MPI_Info_get_string(info, "two", &room, value, &flag) == MPI_SUCCESS) SHOW1(room);
     room = 2;
     if (MPI_Info_get_string(info, "two", &room, value, &flag) == MPI_SUCCESS) SHOW1(room);
+    room = 0;
+    if (MPI_Info_get_string(info, "two", &room, value, &flag) == MPI_SUCCESS) SHOW1(room);
     MPI_Info_dup(info, &twin);
     MPI_Info_delete(info, "one");
     MPI_Info_delete(info, "one");

@@ -524,6 +524,8 @@ def null_checks(f, abi):
         if name == "SUCCESS":
             spared = abi_type(p.c).removesuffix("*").strip()
             lines.append(f"{spared} {p.name}_spare;\n    if ({p.name} == nullptr) {p.name} = &{p.name}_spare;")
+        elif room := table.room(f, p):
+            of_class.setdefault(name, []).append(f"({p.name} == nullptr && {room} != nullptr && *{room} != 0)")
         else:
             of_class.setdefault(name, []).append(f"{p.name} == nullptr")
     for p in f.params:

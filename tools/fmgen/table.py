@@ -229,6 +229,14 @@ def needs_place(f, p):
     return p.is_pointer and p.dir in ("out", "inout") and p.kind not in _MAY_BE_NULL
 
 
+def room(f, p):
+    """The length that the caller gives with a place for text and gets back: with 0 it asks for the length only, and there
+    may be no place. None: there is no such length."""
+    if p.kind != "string_out":
+        return None
+    return next((q.name for q in f.params if q.kind == "strlen" and q.dir == "inout"), None)
+
+
 def needs_places(f, p):
     """The parameter that says how many elements the call writes to this array; None if it is no such array."""
     if not p.is_array or p.dir != "out" or p.kind == "status_array" or f.wrapper == "tools" or f.chapter == "dynamic":
