@@ -29,17 +29,18 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_File file;
-    CHECK(MPI_File_open(MPI_COMM_WORLD, "threads.data", MPI_MODE_CREATE | MPI_MODE_RDWR,
-                        MPI_INFO_NULL, &file) == MPI_SUCCESS);
+    CHECK(MPI_File_open(MPI_COMM_WORLD, "threads.data", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                        &file) == MPI_SUCCESS);
     static int numbers[kThreads][kNumbers], back[kThreads][kNumbers];
     pthread_barrier_init(&gate, NULL, kThreads + 1);
     pthread_t threads[kThreads];
     for (size_t i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, rounds, (void*)i);
     for (int round = 0; round < kRounds; ++round) {
         for (int i = 0; i < kThreads; ++i) {
-            for (int k = 0; k < kNumbers; ++k) numbers[i][k] = ((round * ranks + rank) * kThreads + i) * kNumbers + k;
-            MPI_File_iwrite_at_all(file, (MPI_Offset)sizeof numbers[i] * (rank * kThreads + i), numbers[i], kNumbers,
-                                   MPI_INT, &requests[i]);
+            for (int k = 0; k < kNumbers; ++k)
+                numbers[i][k] = ((round * ranks + rank) * kThreads + i) * kNumbers + k;
+            MPI_File_iwrite_at_all(file, (MPI_Offset)sizeof numbers[i] * (rank * kThreads + i), numbers[i],
+                                   kNumbers, MPI_INT, &requests[i]);
         }
         pthread_barrier_wait(&gate);
         pthread_barrier_wait(&gate);
@@ -51,8 +52,8 @@ int main(int argc, char** argv) {
     /* What the neighbour wrote last. */
     int next = (rank + 1) % ranks;
     for (int i = 0; i < kThreads; ++i)
-        MPI_File_iread_at_all(file, (MPI_Offset)sizeof back[i] * (next * kThreads + i), back[i], kNumbers, MPI_INT,
-                              &requests[i]);
+        MPI_File_iread_at_all(file, (MPI_Offset)sizeof back[i] * (next * kThreads + i), back[i], kNumbers,
+                              MPI_INT, &requests[i]);
     MPI_Waitall(kThreads, requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < kThreads; ++i)
         for (int k = 0; k < kNumbers; ++k)
