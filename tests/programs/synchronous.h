@@ -1,4 +1,4 @@
-/* Cases of `trap` that live in synchronous.c. */
+/* Cases of `trap` that live in synchronous.c and cancelled.c. */
 #ifndef FERMATA_TESTS_SYNCHRONOUS_H
 #define FERMATA_TESTS_SYNCHRONOUS_H
 #include <fcntl.h>
@@ -11,4 +11,5 @@ void synchronous(void);
 void sparse_wait(void);
 void blocked_ssend(void);
 void first_ssend(void);
+void cancelled(void);
 #endif

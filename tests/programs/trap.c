@@ -932,6 +932,7 @@ static const struct {
     {"sparse_wait", sparse_wait},
     {"blocked_ssend", blocked_ssend},
     {"first_ssend", first_ssend},
+    {"cancelled", cancelled},
     {"half_told_collective", half_told_collective},
     {"dup_of_world", dup_of_world},
     {"topology", topology},

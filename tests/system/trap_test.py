@@ -15,15 +15,24 @@ LATE = {"large_captive_send", "blocked_ssend", "first_ssend"}
 # Programs of their own: they ask for MPI_THREAD_MULTIPLE.
 OWN = {"lone_windows": "lone", "file_threads": "file_threads"}
 
+# The program's case with a preloaded library, which stands for another behaviour of the one below.
+PRELOADED = {"really_cancelled": ("cancelled", "libcancelling")}
+
 
 def run(case, built_for):
     with Scratch(case) as cwd:
         ranks = 4
-        program = [PROGRAMS / f"{OWN.get(case, 'trap')}.{built_for}", case]
-        native = [line for line in harness.native(program, ranks, built_for, cwd) if "right" in line]
+        name, library = PRELOADED.get(case, (case, None))
+        program = [PROGRAMS / f"{OWN.get(case, 'trap')}.{built_for}", name]
+
+        def preload(mpi):
+            return dict(os.environ, LD_PRELOAD=str(PROGRAMS / f"{library}.{mpi}.so")) if library else dict(os.environ)
+
+        native = [line for line in harness.native(program, ranks, built_for, cwd, env=preload(built_for))
+                  if "right" in line]
         check(len(native) == 1, f"the native run says {native}")
         hold = cwd / "go"
-        env = dict(os.environ, HOLD_FILE=str(hold))
+        env = dict(preload(built_for), HOLD_FILE=str(hold))
         if case in LATE:
             env["HOLD_FILE_LATE"] = str(hold)
             env["HOLD_FILE"] = "/"  # exists: only the late one holds
@@ -36,7 +45,7 @@ def run(case, built_for):
             check([line for line in lines if "right" in line] == native, f"after the checkpoint: {lines}")
         # … and from the generation, on both.
         for mpi in ("openmpi", "mpich"):
-            with Job.restart(cwd, mpi=mpi, generation=1) as job:
+            with Job.restart(cwd, mpi=mpi, generation=1, env=preload(mpi)) as job:
                 lines = job.finish()
                 got = [line for line in lines if "right" in line]
                 # This one has said it before the checkpoint.

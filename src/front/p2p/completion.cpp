@@ -535,13 +535,11 @@ int fm_Cancel(mpi::Request* request) {
                                         r->generalized->done != 0);
         return call.finish(rc);
     }
-    if (r->what == What::sendrecv || r->state != State::active) return 0;
+    if (r->what == What::sendrecv || r->what == What::partitioned_send || r->state != State::active) return 0;
     int rc = 0;
     {
         SlowGuard guard(call.record());
-        if ((r->flags & (kTaken | kUnread)) != 0) {
-            forget_receipt(r);
-        } else if (r->real != 0 && (r->flags & kCounted) == 0) {  // what is matched is not cancelled
+        if (r->real != 0 && (r->flags & kCounted) == 0) {  // what is matched is not cancelled
             r->flags |= kCancelled;
             rc = LOWER(Cancel)(reinterpret_cast<RealRequest*>(&r->real));
         }

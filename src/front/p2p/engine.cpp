@@ -177,7 +177,7 @@ void note_complete(Request* r, const mpi::Status& status, int error, clock::Slot
                            r->world >= 0 || r->comm == nullptr ? r->world : r->comm->world_of(status.source));
     } else if (r->what == What::send) {
         if (__builtin_expect((r->flags & kCancelled) != 0 && status.cancelled != 0, 0)) {
-            uncount_sent(slot, r->world, r->comm, r->tag);
+            uncount_sent(slot, r);
         } else if (__builtin_expect(r->mode == kSynchronous && (front.slow & kFrozen) != 0, 0)) {
             // All are frozen, or will be before anything is taken: nobody hears of it before it is settled.
             r->flags |= kTaken;
@@ -470,15 +470,31 @@ void ask_for_captives(uint64_t now_ns) noexcept {
     }
 }
 
-void count_watched(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept {
+void count_watched(clock::Slot& slot, int32_t world, const CommObject* comm, int tag, Request* r) noexcept {
     if (front.threads != 0) slot.labelled(world, label_of(comm, tag));
-    if ((front.watch & kChannels) != 0) channel_count(world, comm, tag, 1);
+    if ((front.watch & kChannels) == 0) return;
+    uint64_t place = channel_count(world, comm, tag);
+    if (r != nullptr && r->what == What::send && r->mode < kSynchronous) r->place = place;
 }
 
-void uncount_sent(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept {
-    if (static_cast<uint32_t>(world) >= static_cast<uint32_t>(front.world_size)) return;
+namespace {
+bool uncount(clock::Slot& slot, int32_t world) noexcept {
+    if (static_cast<uint32_t>(world) >= static_cast<uint32_t>(front.world_size)) return false;
     __atomic_fetch_sub(&slot.sent[world], 1, __ATOMIC_RELAXED);
-    if ((front.watch & kChannels) != 0) channel_count(world, comm, tag, -1);
+    return (front.watch & kChannels) != 0;
+}
+}  // namespace
+
+void uncount_sent(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept {
+    if (uncount(slot, world)) channel_uncount(world, comm, tag);
+}
+
+void uncount_sent(clock::Slot& slot, const Request* r) noexcept {
+    if (!uncount(slot, r->world)) return;
+    if (r->what == What::send && r->mode != kBuffered)
+        channel_uncount(r);
+    else
+        channel_uncount(r->world, r->comm, r->tag);
 }
 
 void poll_failed(Call& call, Request* const* requests, int count) noexcept {

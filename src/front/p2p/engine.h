@@ -60,15 +60,18 @@ inline clock::Labels label_of(const CommObject* comm, int tag) noexcept {
     return clock::label_of(static_cast<const clock::Comm*>(comm->clock)->uid, tag);
 }
 // The rest of counting a message, for programs that need more than its number.
-void count_watched(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept;
-inline void count_sent(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept {
+void count_watched(clock::Slot& slot, int32_t world, const CommObject* comm, int tag, Request* r) noexcept;
+// `r`: what may be cancelled.
+inline void count_sent(clock::Slot& slot, int32_t world, const CommObject* comm, int tag,
+                       Request* r = nullptr) noexcept {
     if (static_cast<uint32_t>(world) >= static_cast<uint32_t>(front.world_size)) return;
     slot.sent_to(world);
-    if (__builtin_expect(front.watch != 0, 0)) count_watched(slot, world, comm, tag);
+    if (__builtin_expect(front.watch != 0, 0)) count_watched(slot, world, comm, tag, r);
 }
 // A send that MPI refused or that was cancelled never became a message. Modulo 2^64 it does not matter whose
 // slot it was counted in.
 void uncount_sent(clock::Slot& slot, int32_t world, const CommObject* comm, int tag) noexcept;
+void uncount_sent(clock::Slot& slot, const Request* r) noexcept;
 
 inline int32_t match_source(int source) noexcept { return source == mpi::FM_ANY_SOURCE ? kAny : source; }
 inline int32_t match_tag(int tag) noexcept { return tag == mpi::FM_ANY_TAG ? kAny : tag; }
@@ -128,7 +131,7 @@ __attribute__((always_inline)) inline int start_send(Request* r, clock::Slot& sl
         r->state = State::complete;
         return 0;
     }
-    count_sent(slot, r->world, r->comm, r->tag);
+    count_sent(slot, r->world, r->comm, r->tag, r);
     int rc;
     switch (r->mode) {
         case kSynchronous:
@@ -143,8 +146,8 @@ __attribute__((always_inline)) inline int start_send(Request* r, clock::Slot& sl
                               real_request(r));
     }
     if (__builtin_expect(rc != 0, 0)) {
+        uncount_sent(slot, r);
         if (r->mode == kSynchronous) channel_close(r);
-        uncount_sent(slot, r->world, r->comm, r->tag);
     }
     return rc;
 }

@@ -47,7 +47,7 @@ void strip_request(Request* r) noexcept {
         case What::send:
             if (r->mode == kSynchronous)
                 channel_close(r);
-            else if (__builtin_expect(r->copy != nullptr, 0))
+            else if (__builtin_expect(r->copy != nullptr && (r->place & 1) == 0, 0))
                 fm_free(r->copy);
             break;
         default:

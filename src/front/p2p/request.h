@@ -73,6 +73,7 @@ struct Request : Object {
         Partitions* partitions;
         QueuedMessage* matched;  // receive that matched a message whose bytes still arrive
         char* copy;              // buffered send: its bytes
+        uint64_t place;          // other send: in its channel, odd; else 0
         Channel* channel;        // synchronous send
         Pair* pair;
         Request* after;  // collective of a file: the one begun after it

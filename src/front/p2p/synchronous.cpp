@@ -9,12 +9,18 @@ namespace fermata::front {
 
 volatile uint32_t synchronous_ready;
 
-// Messages of one communicator and tag to one rank, kept while synchronous ones among them are open.
+// Messages of one communicator and tag to one rank, kept while synchronous ones among them are open. Each has
+// a place, an odd number above those of the channel's earlier lives.
 struct Channel {
+    struct Gone {
+        uint64_t place;
+        Gone* next;
+    };
     uint64_t comm;
     int32_t world, tag;
-    uint64_t sent;  // since it was made
+    uint64_t first, last;  // places since it was made
     uint32_t open;
+    Gone* gone;     // cancelled or refused ones
     Channel* next;  // of its bucket
 };
 
@@ -24,6 +30,7 @@ constexpr size_t kBuckets = 256;
 struct Channels {
     SpinLock lock;  // as the request pool's
     volatile uint32_t count;
+    uint64_t last;  // place of channels that are no more
     Channel* bucket[kBuckets];
 };
 constinit Channels channels{};
@@ -128,12 +135,13 @@ void channel_open(Request* r) noexcept {
     PoolGuard guard(channels.lock);
     Channel** link = find_channel(r->comm->uid, r->world, r->tag);
     if (*link == nullptr) {
-        *link = fm_new<Channel>(Channel{r->comm->uid, r->world, r->tag, 0, 0, nullptr});
+        uint64_t place = channels.last != 0 ? channels.last + 2 : 1;
+        *link = fm_new<Channel>(Channel{r->comm->uid, r->world, r->tag, place, place, 0, nullptr, nullptr});
         channels.count = channels.count + 1;
     }
     (*link)->open++;
     r->channel = *link;
-    r->posted = (*link)->sent;
+    r->posted = (*link)->last;
 }
 
 void channel_close(Request* r) noexcept {
@@ -143,21 +151,41 @@ void channel_close(Request* r) noexcept {
     if (channel == nullptr || --channel->open != 0) return;
     *find_channel(channel->comm, channel->world, channel->tag) = channel->next;
     channels.count = channels.count - 1;
+    if (channels.last < channel->last) channels.last = channel->last;
+    while (Channel::Gone* gone = channel->gone) {
+        channel->gone = gone->next;
+        fm_free(gone);
+    }
     fm_free(channel);
 }
 
-void channel_count(int32_t world, const CommObject* comm, int tag, int64_t by) noexcept {
+uint64_t channel_count(int32_t world, const CommObject* comm, int tag) noexcept {
+    if (channels.count == 0) return 0;
+    PoolGuard guard(channels.lock);
+    Channel* channel = *find_channel(comm->uid, world, tag);
+    return channel != nullptr ? channel->last += 2 : 0;
+}
+
+void channel_uncount(int32_t world, const CommObject* comm, int tag) noexcept {
     if (channels.count == 0) return;
     PoolGuard guard(channels.lock);
-    if (Channel* channel = *find_channel(comm->uid, world, tag)) channel->sent += static_cast<uint64_t>(by);
+    Channel* channel = *find_channel(comm->uid, world, tag);
+    if (channel != nullptr && channel->last > channel->first) channel->last -= 2;
+}
+
+void channel_uncount(const Request* r) noexcept {
+    if (channels.count == 0) return;
+    PoolGuard guard(channels.lock);
+    Channel* channel = *find_channel(r->comm->uid, r->world, r->tag);
+    uint64_t place = r->mode == kSynchronous ? r->posted : r->place;
+    if (channel != nullptr && place >= channel->first)
+        channel->gone = fm_new<Channel::Gone>(Channel::Gone{place, channel->gone});
 }
 
 bool read_by_now(Request* r) noexcept {
     if ((r->flags & kUnread) != 0) take_receipts();
     return r->state == State::complete;
 }
-
-void forget_receipt(Request* r) noexcept { complete(r); }
 
 // ---- the receiver
 
@@ -192,6 +220,13 @@ struct Question {
     Receipt receipt;
 };
 static_assert(sizeof(Question) == 32);
+
+uint64_t sent_after(const Request* r) noexcept {
+    uint64_t later = (r->channel->last - r->posted) / 2;
+    for (const Channel::Gone* gone = r->channel->gone; gone != nullptr; gone = gone->next)
+        later -= gone->place > r->posted;
+    return later;
+}
 
 // 1: it waits in the queue, and its entry owes the receipt from now on.
 char answer(const Question& q) noexcept {
@@ -243,7 +278,7 @@ int synchronous_settle() noexcept {
     for (Request* r : mine) {
         auto at = static_cast<size_t>(next[static_cast<size_t>(r->world)]++);
         r->serial = ++receipts.serials != 0 ? receipts.serials : ++receipts.serials;
-        asked[at] = Question{r->comm->uid, r->channel->sent - r->posted, r->comm->rank, r->tag,
+        asked[at] = Question{r->comm->uid, sent_after(r), r->comm->rank, r->tag,
                              Receipt{static_cast<uint32_t>(r->handle), r->serial}};
         order[at] = r;
     }

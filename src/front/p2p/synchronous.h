@@ -10,7 +10,8 @@
 // what waits in the queue of the receiver are the last k of the channel, and the sender has counted how many
 // it sent there after each open synchronous one. Those that wait are kUnread; the queue's entry owes a
 // receipt, sent when the program receives it. Entries and requests are part of the image, receipts are
-// drained like messages.
+// drained like messages. MPI_Cancel does nothing to a send that waits for its receipt, as both libraries do
+// nothing to one; where a library cancels sends, their places in their channels do not count.
 //
 // A job uses them from the first one on; ranks learn it with the targets of a checkpoint. Who is the first of
 // all while a checkpoint converges waits and has it given up; the root begins another at once.
@@ -42,13 +43,14 @@ bool synchronous_waits() noexcept;
 // The request's message is the newest of its channel, which is counted until the program was told its end.
 void channel_open(Request* r) noexcept;
 void channel_close(Request* r) noexcept;
-// A message was (was not, after all) sent.
-void channel_count(int32_t world, const CommObject* comm, int tag, int64_t by) noexcept;
+// A message is sent: its place, 0 if none counts there. Not, after all: the newest one.
+uint64_t channel_count(int32_t world, const CommObject* comm, int tag) noexcept;
+void channel_uncount(int32_t world, const CommObject* comm, int tag) noexcept;
+// The send of this request was cancelled or refused.
+void channel_uncount(const Request* r) noexcept;
 
 // Waits for a receipt: looks for some. True when it is complete. Engine's lock held.
 bool read_by_now(Request* r) noexcept;
-// MPI_Cancel of a kUnread or kTaken one: MPI_Wait must not depend on others then.
-void forget_receipt(Request* r) noexcept;
 
 // ---- the receiver
 
