@@ -2,7 +2,10 @@
 
 #include <mpi.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+#include <string_view>
 
 #include "base/error.h"
 #include "lower/binding/binding.h"
@@ -14,13 +17,22 @@ namespace {
 // Standard-ABI thread levels (MPI-5.0, 20.4).
 constexpr int kStdSerialized = 2048, kStdMultiple = 4096;
 
-bool node_is_crowded() {
+// Ranks of this job on this node.
+int ranks_here() {
+    // Open MPI's launchers and its MPI_Init say it. (Why no communicator is made for that: world_again().)
+    const char* said = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (said != nullptr && binding_name() == std::string_view("openmpi") && atoi(said) > 0) return atoi(said);
     MPI_Comm node;
     int ranks = 1;
     if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) == MPI_SUCCESS) {
         MPI_Comm_size(node, &ranks);
         MPI_Comm_free(&node);
     }
+    return ranks;
+}
+
+bool node_is_crowded() {
+    int ranks = ranks_here();
     cpu_set_t cpus;
     int cores = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
     // One rank bound to one core is not crowding, even if the node has as many ranks as cores.
@@ -49,8 +61,7 @@ MpiFacts start_mpi(ThreadNeed need) {
     facts.thread_level = provided == MPI_THREAD_MULTIPLE ? kStdMultiple : kStdSerialized;
     facts.crowded = node_is_crowded();
     MPI_Comm twin;
-    if (MPI_Comm_dup(MPI_COMM_WORLD, &twin) != MPI_SUCCESS)
-        fail("{}: cannot duplicate MPI_COMM_WORLD", binding_name());
+    if (world_again(&twin) != MPI_SUCCESS) fail("{}: cannot duplicate MPI_COMM_WORLD", binding_name());
     // MPICH 4.0.2 crashes in MPI_Comm_create_group on a duplicate whose group nobody has asked for.
     MPI_Group group;
     if (MPI_Comm_group(twin, &group) == MPI_SUCCESS) MPI_Group_free(&group);

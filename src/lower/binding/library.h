@@ -63,6 +63,9 @@ FERMATA_KIND(File, MPI_File, MPI_FILE_NULL)
 // MPICH 4.0.2 looks at its own queue and turns nothing.)
 MPI_Comm empty_world();
 
+// MPI_Comm_dup of MPI_COMM_WORLD, collective, at the start. A code of the library's.
+int world_again(MPI_Comm* made);
+
 // Errors. The slow halves live in support.cpp.
 int error_class(int rc);  // library code -> standard class
 inline int done(int rc) { return __builtin_expect(rc == MPI_SUCCESS, 1) ? 0 : error_class(rc); }

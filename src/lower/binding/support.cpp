@@ -168,10 +168,26 @@ MPI_Comm nobody_sends = MPI_COMM_SELF;
 
 MPI_Comm empty_world() { return nobody_sends; }
 
+int world_again(MPI_Comm* made) {
+#if defined(OPEN_MPI)
+    // Its MPI_Comm_dup agrees on a context with MPI_Iallreduce, and from the first non-blocking collective of
+    // a communicator on the component for these is asked at every poll of the library, by programs that know
+    // none, too. MPI_Comm_create_group agrees by messages.
+    MPI_Group all;
+    int rc = MPI_Comm_group(MPI_COMM_WORLD, &all);
+    if (rc != MPI_SUCCESS) return rc;
+    rc = MPI_Comm_create_group(MPI_COMM_WORLD, all, 0, made);
+    MPI_Group_free(&all);
+    return rc;
+#else
+    return MPI_Comm_dup(MPI_COMM_WORLD, made);
+#endif
+}
+
 int binding_ready() {
     errors_return_comm(MPI_COMM_WORLD);
     errors_return_comm(MPI_COMM_SELF);
-    return done(MPI_Comm_dup(MPI_COMM_WORLD, &nobody_sends));
+    return done(world_again(&nobody_sends));
 }
 
 }  // namespace fermata::lower
