@@ -177,6 +177,34 @@ void case_file_properties(void) {
     PMPI_Barrier(WORLD);
 }
 
+/* Several requests of one process at once: MPICH's MPI_Testall, which waits may be made of, ends them twice.
+ */
+void case_file_requests(void) {
+    enum { BLOCKS = 4, BLOCK = 4000, ROUNDS = 100 };
+    static int data[BLOCKS][BLOCK], back[BLOCKS][BLOCK];
+    MPI_Request requests[BLOCKS];
+    MPI_File file;
+    int wrong = 0;
+    snprintf(path, sizeof path, "%s/requests", scratch);
+    PMPI_File_open(WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    for (int round = 0; round < ROUNDS; ++round) {
+        const MPI_Offset at = (MPI_Offset)sizeof data * rank;
+        for (int i = 0; i < BLOCKS; ++i) {
+            for (int j = 0; j < BLOCK; ++j) data[i][j] = round + i * BLOCK + j;
+            PMPI_File_iwrite_at(file, at + (MPI_Offset)sizeof *data * i, data[i], BLOCK, MPI_INT,
+                                &requests[i]);
+        }
+        PMPI_Waitall(BLOCKS, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < BLOCKS; ++i)
+            PMPI_File_iread_at(file, at + (MPI_Offset)sizeof *data * i, back[i], BLOCK, MPI_INT,
+                               &requests[i]);
+        PMPI_Waitall(BLOCKS, requests, MPI_STATUSES_IGNORE);
+        wrong += memcmp(data, back, sizeof data) != 0;
+    }
+    SHOW1(wrong);
+    PMPI_File_close(&file);
+}
+
 /* Several non-blocking collectives of one file at once, through one rank with a small buffer: MPICH's ROMIO
  * spoils them when they are tested in turns (MPICH's test io/i_aggregation1). */
 void case_files_at_once(void) {

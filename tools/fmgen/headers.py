@@ -183,6 +183,14 @@ extern "C" {
 // Not of MPI: an error that a front finds by itself, through the error handler of that object (none of these kinds: the
 // default one). Returns what the call returns.
 FERMATA_API int fm_raise(Kind kind, uint32_t object, int code, const char* function);
+
+// MPICH's mpi_f08 makes key values and generalized requests as C does, and says afterwards that the functions are Fortran's.
+// Of whose attributes that key value is (Kind::none: no such); other adapters for its functions, and the value of the
+// extra_state, which was given by address; other adapters for the functions of a generalized request.
+FERMATA_API Kind fm_keyval_owner(int keyval);
+FERMATA_API void fm_keyval_is_fortran(int keyval, CopyAdapter copy, DeleteAdapter remove);
+FERMATA_API void fm_grequest_is_fortran(Request request, GrequestQueryAdapter query, GrequestFreeAdapter free,
+                                        GrequestCancelAdapter cancel);
 """)
     out.append('\n}  // extern "C"\n}  // namespace fermata::mpi\n')
     return "".join(out)

@@ -58,7 +58,7 @@ inline void* in_buf(void* p) { return const_cast<void*>(in_buf(static_cast<const
 
 }  // namespace fermata::abi
 
-// MPI_UNWEIGHTED is a variable that holds the address of MPIR_C_MPI_UNWEIGHTED.
+// Variables whose values mean something.
 FRONT_API int* const MPI_UNWEIGHTED;
 FRONT_API int* const MPI_WEIGHTS_EMPTY;
 FRONT_API int MPIR_Dup_fn(int, int, void*, void* in, void* out, int* flag);

@@ -7,10 +7,12 @@ using namespace fermata::abi;
 FRONT_API void* const MPI_T_PVAR_ALL_HANDLES;
 extern "C" {
 #define DATA __attribute__((visibility("default")))
-DATA int MPIR_C_MPI_UNWEIGHTED[2] = {};
-DATA int MPIR_C_MPI_WEIGHTS_EMPTY[2] = {};
-int* const MPI_UNWEIGHTED = MPIR_C_MPI_UNWEIGHTED;
-int* const MPI_WEIGHTS_EMPTY = MPIR_C_MPI_WEIGHTS_EMPTY;
+static int unweighted, weights_empty;
+int* const MPI_UNWEIGHTED = &unweighted;
+int* const MPI_WEIGHTS_EMPTY = &weights_empty;
+// mpi_f08 hands on what is in these.
+DATA int* MPIR_C_MPI_UNWEIGHTED = &unweighted;
+DATA int* MPIR_C_MPI_WEIGHTS_EMPTY = &weights_empty;
 DATA int MPIR_F08_MPI_BOTTOM = 0;
 DATA int MPIR_F08_MPI_IN_PLACE = 0;
 DATA A_Status MPIR_F08_MPI_STATUS_IGNORE_OBJ = {};

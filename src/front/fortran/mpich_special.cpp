@@ -2,9 +2,9 @@
 // them.
 //
 // The library passes a type with each value: 0 a pointer (C), 1 an INTEGER(KIND=MPI_ADDRESS_KIND), 3 an
-// INTEGER (mpich's MPIR_Attr_type). Key values with Fortran callbacks are made by procedures of our own,
-// which libmpichfort's lose against because the front is preloaded; so the two set_ functions have nothing to
-// do.
+// INTEGER (mpich's MPIR_Attr_type). Key values and generalized requests of mpif.h and `use mpi` are made by
+// procedures of our own, which libmpichfort's lose against because the front is preloaded; those of mpi_f08
+// by C's functions, and then the two set_ functions are told that the callbacks are Fortran's.
 #include "front/fortran/mpich_fortran.h"
 
 using namespace fermata::abi;
@@ -57,5 +57,23 @@ using A_Type = A_Datatype;
 static Datatype in_Type(A_Type type) { return in_Datatype(type); }
 ATTRIBUTES(Type)
 
-FRONT_FORTRAN void MPII_Keyval_set_proxy(int, void*, void*) {}
-FRONT_FORTRAN void MPII_Grequest_set_lang_f77(A_Request) {}
+FRONT_FORTRAN void MPII_Keyval_set_proxy(int keyval, void*, void*) {
+    const int key = in_keyval(keyval);
+    switch (fm_keyval_owner(key)) {
+        case Kind::comm:
+            return fm_keyval_is_fortran(key, adapter_MPI_Comm_copy_attr_function,
+                                        adapter_MPI_Comm_delete_attr_function);
+        case Kind::datatype:
+            return fm_keyval_is_fortran(key, adapter_MPI_Type_copy_attr_function,
+                                        adapter_MPI_Type_delete_attr_function);
+        case Kind::win:
+            return fm_keyval_is_fortran(key, adapter_MPI_Win_copy_attr_function,
+                                        adapter_MPI_Win_delete_attr_function);
+        default:
+            return;
+    }
+}
+FRONT_FORTRAN void MPII_Grequest_set_lang_f77(A_Request request) {
+    fm_grequest_is_fortran(in_Request(request), adapter_MPI_Grequest_query_function,
+                           adapter_MPI_Grequest_free_function, adapter_MPI_Grequest_cancel_function);
+}

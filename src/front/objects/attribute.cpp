@@ -222,6 +222,24 @@ int fm_Win_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, Del
     return FM_SUCCESS;
 }
 
+Kind fm_keyval_owner(int keyval) {
+    Call call("MPII_Keyval_set_proxy");
+    KeyvalObject* object = find_keyval(keyval);
+    if (object == nullptr) return Kind::none;
+    return object->owner == Owner::comm   ? Kind::comm
+           : object->owner == Owner::type ? Kind::datatype
+                                          : Kind::win;
+}
+void fm_keyval_is_fortran(int keyval, CopyAdapter copy, DeleteAdapter remove) {
+    Call call("MPII_Keyval_set_proxy");
+    KeyvalObject* object = find_keyval(keyval);
+    if (object == nullptr) return;
+    object->copy_adapter = copy;
+    object->remove_adapter = remove;
+    object->language = AttrLanguage::fortran_aint;
+    __builtin_memcpy(&object->extra_state, object->extra_state, sizeof object->extra_state);
+}
+
 int fm_Comm_free_keyval(int* keyval) {
     Call call("MPI_Comm_free_keyval");
     return call.finish(free_keyval(Owner::comm, keyval));

@@ -30,9 +30,11 @@ class Temporary {
 };
 constexpr int kOnStack = 64;
 
-// Something the lower half's own waits and tests can be given.
+// Something the lower half's own waits and tests of many can be given: requests of files and windows are
+// asked one by one, because MPICH 4.0.2's MPI_Testall ends those of files twice.
 __attribute__((always_inline)) inline bool ordinary(const Request* r) noexcept {
-    return r->state == State::active && r->real != 0 && r->what != What::sendrecv && r->what != What::of_file;
+    return r->state == State::active && r->real != 0 && r->what != What::sendrecv &&
+           r->what != What::foreign && r->what != What::of_file;
 }
 
 // Virtual requests of an array; null where MPI ignores the entry's handle. False: garbage among them.
@@ -613,6 +615,16 @@ int fm_Grequest_start(void* query_fn, GrequestQueryAdapter query, void* free_fn,
         fm_new<Generalized>(Generalized{query_fn, query, free_fn, free, cancel_fn, cancel, extra_state, 0});
     *request = handle_of(r);
     return 0;
+}
+
+void fm_grequest_is_fortran(mpi::Request request, GrequestQueryAdapter query, GrequestFreeAdapter free,
+                            GrequestCancelAdapter cancel) {
+    Call call("MPII_Grequest_set_lang_f77");
+    Request* r = find_request(request);
+    if (r == nullptr || r->what != What::generalized) return;
+    r->generalized->query = query;
+    r->generalized->free = free;
+    r->generalized->cancel = cancel;
 }
 
 int fm_Grequest_complete(mpi::Request request) {

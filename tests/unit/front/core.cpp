@@ -37,6 +37,9 @@ namespace fermata::mpi {
 extern "C" {
 
 int fm_raise(Kind, uint32_t, int code, const char*) { return code; }
+Kind fm_keyval_owner(int) { return Kind::none; }
+void fm_keyval_is_fortran(int, CopyAdapter, DeleteAdapter) {}
+void fm_grequest_is_fortran(Request, GrequestQueryAdapter, GrequestFreeAdapter, GrequestCancelAdapter) {}
 
 // One function per kind of handle, inwards ...
 int fm_Comm_rank(Comm h, int* rank) {

@@ -1,6 +1,7 @@
 module callbacks
   use mpi_f08
   implicit none
+  integer(MPI_ADDRESS_KIND) :: deleted = 0
 contains
   subroutine addop(invec, inoutvec, len, datatype)
     use, intrinsic :: iso_c_binding
@@ -11,6 +12,77 @@ contains
     call c_f_pointer(invec, a, (/ len /))
     call c_f_pointer(inoutvec, b, (/ len /))
     if (datatype == MPI_INTEGER) b = b + a + 100
+  end subroutine
+  subroutine comm_copy(comm, keyval, extra, vin, vout, flag, ierror)
+    type(MPI_Comm) :: comm
+    integer :: keyval, ierror
+    integer(MPI_ADDRESS_KIND) :: extra, vin, vout
+    logical :: flag
+    vout = vin + extra
+    if (comm /= MPI_COMM_WORLD) vout = -1
+    flag = .true.
+    ierror = MPI_SUCCESS
+  end subroutine
+  subroutine comm_delete(comm, keyval, val, extra, ierror)
+    type(MPI_Comm) :: comm
+    integer :: keyval, ierror
+    integer(MPI_ADDRESS_KIND) :: val, extra
+    deleted = deleted + val
+    ierror = MPI_SUCCESS
+  end subroutine
+  subroutine type_copy(datatype, keyval, extra, vin, vout, flag, ierror)
+    type(MPI_Datatype) :: datatype
+    integer :: keyval, ierror
+    integer(MPI_ADDRESS_KIND) :: extra, vin, vout
+    logical :: flag
+    vout = vin - extra
+    flag = .true.
+    ierror = MPI_SUCCESS
+  end subroutine
+  subroutine type_delete(datatype, keyval, val, extra, ierror)
+    type(MPI_Datatype) :: datatype
+    integer :: keyval, ierror
+    integer(MPI_ADDRESS_KIND) :: val, extra
+    deleted = deleted + val
+    ierror = MPI_SUCCESS
+  end subroutine
+  subroutine win_copy(win, keyval, extra, vin, vout, flag, ierror)
+    type(MPI_Win) :: win
+    integer :: keyval, ierror
+    integer(MPI_ADDRESS_KIND) :: extra, vin, vout
+    logical :: flag
+    flag = .false.
+    ierror = MPI_SUCCESS
+  end subroutine
+  subroutine win_delete(win, keyval, val, extra, ierror)
+    type(MPI_Win) :: win
+    integer :: keyval, ierror
+    integer(MPI_ADDRESS_KIND) :: val, extra
+    deleted = deleted + val
+    ierror = MPI_SUCCESS
+  end subroutine
+  subroutine request_query(extra, status, ierror)
+    integer(MPI_ADDRESS_KIND) :: extra
+    type(MPI_Status) :: status
+    integer :: ierror
+    extra = extra * 10
+    call MPI_Status_set_elements(status, MPI_INTEGER, 3)
+    call MPI_Status_set_cancelled(status, .false.)
+    status%MPI_TAG = 77
+    ierror = MPI_SUCCESS
+  end subroutine
+  subroutine request_free(extra, ierror)
+    integer(MPI_ADDRESS_KIND) :: extra
+    integer :: ierror
+    extra = extra + 1
+    ierror = MPI_SUCCESS
+  end subroutine
+  subroutine request_cancel(extra, complete, ierror)
+    integer(MPI_ADDRESS_KIND) :: extra
+    logical :: complete
+    integer :: ierror
+    if (.not. complete) extra = extra + 5
+    ierror = MPI_SUCCESS
   end subroutine
 end module
 program f08
@@ -32,6 +104,9 @@ program f08
   character(len=64) :: str
   character(len=MPI_MAX_OBJECT_NAME) :: name
   integer(MPI_ADDRESS_KIND) :: lb, extent
+  integer(MPI_ADDRESS_KIND), asynchronous :: val
+  integer(MPI_ADDRESS_KIND), parameter :: thousand = 1000
+  type(MPI_Win) :: win
   integer(MPI_OFFSET_KIND) :: off
   bad = 0
   call MPI_Init()
@@ -117,6 +192,53 @@ program f08
   call MPI_Get_count(st, MPI_INTEGER, n)
   call check(n == 1, 18)
   call MPI_File_close(fh)
+  call MPI_Comm_create_keyval(comm_copy, comm_delete, k, thousand)
+  val = 7
+  call MPI_Comm_set_attr(MPI_COMM_WORLD, k, val)
+  call MPI_Comm_dup(MPI_COMM_WORLD, comm)
+  call MPI_Comm_get_attr(comm, k, val, flag)
+  call check(flag .and. val == 1007, 20)
+  call MPI_Comm_delete_attr(MPI_COMM_WORLD, k)
+  call MPI_Comm_free(comm)
+  call check(deleted == 1014, 21)
+  call MPI_Comm_free_keyval(k)
+  call MPI_Type_create_keyval(type_copy, type_delete, k, thousand)
+  call MPI_Type_dup(MPI_INTEGER, t)
+  val = 3
+  call MPI_Type_set_attr(t, k, val)
+  block
+    type(MPI_Datatype) :: twin
+    call MPI_Type_dup(t, twin)
+    call MPI_Type_get_attr(twin, k, val, flag)
+    call check(flag .and. val == -997, 22)
+    call MPI_Type_free(twin)
+  end block
+  call MPI_Type_free(t)
+  call MPI_Type_free_keyval(k)
+  call check(deleted == 20, 23)
+  call MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, win)
+  call MPI_Win_create_keyval(win_copy, win_delete, k, thousand)
+  val = 11
+  call MPI_Win_set_attr(win, k, val)
+  val = 0
+  call MPI_Win_get_attr(win, k, val, flag)
+  call check(flag .and. val == 11, 24)
+  call MPI_Win_free(win)
+  call MPI_Win_free_keyval(k)
+  call check(deleted == 31, 25)
+  val = 4
+  call MPI_Grequest_start(request_query, request_free, request_cancel, val, req(1))
+  call MPI_Cancel(req(1))
+  call MPI_Grequest_complete(req(1))
+  call MPI_Wait(req(1), st)
+  call MPI_F_sync_reg(val)
+  call MPI_Get_elements(st, MPI_INTEGER, n)
+  call check(n == 3 .and. st%MPI_TAG == 77 .and. val == 91, 26)
+  call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, (/ peer /), MPI_UNWEIGHTED, 1, (/ peer /), MPI_UNWEIGHTED, &
+       MPI_INFO_NULL, .false., comm)
+  call MPI_Dist_graph_neighbors_count(comm, n, k, flag)
+  call check(n == 1 .and. k == 1 .and. .not. flag, 27)
+  call MPI_Comm_free(comm)
   call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
   call MPI_Send(a, 1, MPI_INTEGER, 99, 0, MPI_COMM_WORLD, ierr)
   call MPI_Error_class(ierr, n)
