@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
 #include "base/error.h"
 #include "base/sys.h"
@@ -82,32 +81,22 @@ bool DirtyTracker::fits(const MapEntry& map) const {
 std::vector<Range> DirtyTracker::unchanged(const MapEntry& map) {
     std::vector<Range> runs;
     if (!fits(map)) return runs;
-    constexpr size_t kRegions = 512;
-    auto regions = std::make_unique<PageRegion[]>(kRegions);
-    for (uint64_t at = map.range.begin; at < map.range.end;) {
-        ScanArgument a{};
-        a.size = sizeof a;
-        a.start = at;
-        a.end = map.range.end;
-        a.vec = reinterpret_cast<uint64_t>(regions.get());
-        a.vec_len = kRegions;
-        // Of a mapping that is followed, there, and not written.
-        a.category_mask = kPageFollowed | kPageWritten;
-        a.category_inverted = kPageWritten;
-        a.category_anyof_mask = kPagePresent | kPageSwapped;
-        a.return_mask = kPageFollowed;
-        long got = sys(SYS_ioctl, pages_.get(), kPagemapScan, &a);
-        if (failed(got)) return {};
-        for (long i = 0; i < got; ++i) {
-            Range run{regions[static_cast<size_t>(i)].start, regions[static_cast<size_t>(i)].end};
-            if (!runs.empty() && runs.back().end == run.begin)
-                runs.back().end = run.end;
-            else
-                runs.push_back(run);
-        }
-        if (a.walk_end <= at) return {};
-        at = a.walk_end;
-    }
+    ScanArgument a{};
+    a.start = map.range.begin;
+    a.end = map.range.end;
+    // Of a mapping that is followed, there, and not written.
+    a.category_mask = kPageFollowed | kPageWritten;
+    a.category_inverted = kPageWritten;
+    a.category_anyof_mask = kPagePresent | kPageSwapped;
+    a.return_mask = kPageFollowed;
+    bool known = scan_pages(pages_.get(), a, [&](const PageRegion& region) {
+        Range run{region.start, region.end};
+        if (!runs.empty() && runs.back().end == run.begin)
+            runs.back().end = run.end;
+        else
+            runs.push_back(run);
+    });
+    if (!known) return {};
     return runs;
 }
 
@@ -121,24 +110,14 @@ bool DirtyTracker::protect(const MapEntry& map) {
     if (failed(sys(SYS_ioctl, faults_.get(), kFaultRegister, &all))) return false;
     // Only pages that are there: without a list of regions the kernel would leave a marker in place of every
     // page that was never touched, and markers look like swapped pages.
-    constexpr size_t kRegions = 512;
-    auto regions = std::make_unique<PageRegion[]>(kRegions);
-    for (uint64_t at = map.range.begin; at < map.range.end;) {
-        ScanArgument a{};
-        a.size = sizeof a;
-        a.flags = kScanProtect | kScanCheck;
-        a.start = at;
-        a.end = map.range.end;
-        a.vec = reinterpret_cast<uint64_t>(regions.get());
-        a.vec_len = kRegions;
-        a.category_mask = kPageWritten;
-        a.category_anyof_mask = kPagePresent | kPageSwapped;
-        a.return_mask = kPageWritten;
-        long got = sys(SYS_ioctl, pages_.get(), kPagemapScan, &a);
-        if (failed(got) || a.walk_end <= at) return false;
-        at = a.walk_end;
-    }
-    return true;
+    ScanArgument a{};
+    a.flags = kScanProtect | kScanCheck;
+    a.start = map.range.begin;
+    a.end = map.range.end;
+    a.category_mask = kPageWritten;
+    a.category_anyof_mask = kPagePresent | kPageSwapped;
+    a.return_mask = kPageWritten;
+    return scan_pages(pages_.get(), a, [](const PageRegion&) {});
 }
 
 }  // namespace fermata::split

@@ -87,7 +87,8 @@ void restore_protection(const MemoryTable& table) noexcept;
 // (MADV_DONTFORK) or that they get empty (MADV_WIPEONFORK) is let through for the moment.
 void let_fork_copy(const MemoryTable& table, bool copy) noexcept;
 
-// The table as bytes (docs/formats/memory.md). decode throws fermata::Error on bytes it does not understand.
+// The table as bytes (docs/formats/memory.md). decode throws fermata::Error on bytes it does not understand,
+// encode on a table of which they would be made.
 std::string encode(const MemoryTable& table);
 MemoryTable decode(std::span<const char> bytes);
 

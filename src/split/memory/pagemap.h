@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 
 #include <cstdint>
+#include <functional>
 
 namespace fermata::split {
 
@@ -19,5 +20,9 @@ inline constexpr uint64_t kScanProtect = 1 << 0, kScanCheck = 1 << 1;
 // "Followed": its mapping is registered for asynchronous write protection.
 inline constexpr uint64_t kPageFollowed = 1 << 0, kPageWritten = 1 << 1, kPageOfFile = 1 << 2,
                           kPagePresent = 1 << 3, kPageSwapped = 1 << 4, kPageZero = 1 << 5;
+
+// `what` from its start to its end, in as many calls as that takes: each region once, in address order. False
+// when the kernel refuses. Lower memory is used.
+bool scan_pages(int pagemap, ScanArgument what, const std::function<void(const PageRegion&)>& each);
 
 }  // namespace fermata::split

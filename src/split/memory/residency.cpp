@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -26,6 +27,28 @@ void append(std::vector<Range>& runs, Range run) {
 
 }  // namespace
 
+bool scan_pages(int pagemap, ScanArgument what, const std::function<void(const PageRegion&)>& each) {
+    constexpr size_t kRegions = 1024;
+    auto regions = std::make_unique_for_overwrite<PageRegion[]>(kRegions);
+    what.size = sizeof what;
+    what.vec = reinterpret_cast<uint64_t>(regions.get());
+    what.vec_len = kRegions;
+    for (uint64_t end = what.end; what.start < end;) {
+        what.walk_end = 0;
+        long got = sys(SYS_ioctl, pagemap, kPagemapScan, &what);
+        if (failed(got)) return false;
+        for (size_t i = 0; i < static_cast<size_t>(got); ++i) each(regions[i]);
+        // `walk_end` is where the kernel last had to empty its own list of 512 regions, if it has come to the
+        // end after that: then it lies before what has been told, and going on from there would tell it
+        // twice.
+        uint64_t next = what.walk_end;
+        if (got > 0) next = std::max(next, regions[static_cast<size_t>(got) - 1].end);
+        if (next <= what.start) return false;
+        what.start = next;
+    }
+    return true;
+}
+
 PageScanner::PageScanner() {
     long fd = sys(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (failed(fd)) fail("cannot open /proc/self/pagemap: {}", std::strerror(int(-fd)));
@@ -44,26 +67,14 @@ std::vector<Range> PageScanner::touched(Range range, bool changed_only) {
 }
 
 bool PageScanner::scan(Range range, bool changed_only, std::vector<Range>& runs) {
-    constexpr size_t kRegions = 1024;
-    auto regions = std::make_unique<PageRegion[]>(kRegions);
-    for (uint64_t at = range.begin; at < range.end;) {
-        ScanArgument a{};
-        a.size = sizeof a;
-        a.start = at;
-        a.end = range.end;
-        a.vec = reinterpret_cast<uint64_t>(regions.get());
-        a.vec_len = kRegions;
-        a.category_mask = kPageZero | (changed_only ? kPageOfFile : 0);
-        a.category_inverted = a.category_mask;
-        a.category_anyof_mask = kPagePresent | kPageSwapped;
-        a.return_mask = kPagePresent;
-        long got = sys(SYS_ioctl, fd_, kPagemapScan, &a);
-        if (failed(got)) return false;
-        for (long i = 0; i < got; ++i) append(runs, {regions[size_t(i)].start, regions[size_t(i)].end});
-        if (a.walk_end <= at) return false;
-        at = a.walk_end;
-    }
-    return true;
+    ScanArgument a{};
+    a.start = range.begin;
+    a.end = range.end;
+    a.category_mask = kPageZero | (changed_only ? kPageOfFile : 0);
+    a.category_inverted = a.category_mask;
+    a.category_anyof_mask = kPagePresent | kPageSwapped;
+    a.return_mask = kPagePresent;
+    return scan_pages(fd_, a, [&](const PageRegion& region) { append(runs, {region.start, region.end}); });
 }
 
 void PageScanner::read_pagemap(Range range, bool changed_only, std::vector<Range>& runs) {

@@ -68,6 +68,7 @@ std::string encode(const MemoryTable& table) {
     }
     header.bytes = out.size();
     std::memcpy(out.data(), &header, sizeof header);
+    decode(out);  // what a restart would refuse fails now, not then
     return out;
 }
 
