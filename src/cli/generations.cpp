@@ -43,7 +43,7 @@ int64_t age_of(const store::GenerationInfo& info) {
 std::string age_text(int64_t seconds) {
     if (seconds < 60) return fmt::format("{} s", seconds);
     if (seconds < 3600) return fmt::format("{} min", seconds / 60);
-    if (seconds < 2 * 86400) return fmt::format("{} h", seconds / 3600);
+    if (seconds < int64_t{2} * 86400) return fmt::format("{} h", seconds / 3600);
     return fmt::format("{} d", seconds / 86400);
 }
 

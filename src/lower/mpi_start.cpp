@@ -2,14 +2,12 @@
 
 #include <mpi.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-#include <string_view>
 
 #include "base/error.h"
 #include "lower/binding/binding.h"
 #include "lower/binding/library.h"
+#include "lower/node_ranks.h"
 
 namespace fermata::lower {
 namespace {
@@ -17,11 +15,9 @@ namespace {
 // Standard-ABI thread levels (MPI-5.0, 20.4).
 constexpr int kStdSerialized = 2048, kStdMultiple = 4096;
 
-// Ranks of this job on this node.
+// Without a communicator made for it, if possible (why: world_again()).
 int ranks_here() {
-    // Open MPI's launchers and its MPI_Init say it. (Why no communicator is made for that: world_again().)
-    const char* said = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-    if (said != nullptr && binding_name() == std::string_view("openmpi") && atoi(said) > 0) return atoi(said);
+    if (int said = node_ranks()) return said;
     MPI_Comm node;
     int ranks = 1;
     if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) == MPI_SUCCESS) {

@@ -15,6 +15,7 @@
 #include "image/compare.h"
 #include "image/shared.h"
 #include "lower/cpu.h"
+#include "lower/node_ranks.h"
 #include "lower/services.h"
 #include "lower/text_ranges.h"
 #include "split/address/maps.h"
@@ -132,12 +133,7 @@ size_t generations_of(const image::Content& content) {
 }
 
 // Ranks of this node, which share its processors and memory.
-unsigned neighbours() {
-    unsigned all = 1;
-    for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
-        if (const char* value = std::getenv(name)) all = static_cast<unsigned>(std::max(1, std::atoi(value)));
-    return all;
-}
+unsigned neighbours() { return static_cast<unsigned>(std::max(1, node_ranks())); }
 
 // What a copy of this process would not hold as it is now: shared memory, and files that may be written to.
 // Files of which something is executed are not.
