@@ -51,6 +51,7 @@ enum { ONCE, STYLES }; /* once, or once for each style of calling (recorder.py) 
     CASE(file_requests, ONCE)            \
     CASE(sessions, ONCE)                 \
     CASE(dynamic, ONCE)                  \
+    CASE(events, ONCE)                   \
     CASE(tools, ONCE)                    \
     CASE(removed, ONCE)                  \
     CASE(conversions, ONCE)

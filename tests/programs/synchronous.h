@@ -1,4 +1,4 @@
-/* Cases of `trap` that live in synchronous.c and cancelled.c. */
+/* Cases of `trap` that live in synchronous.c, cancelled.c and tools.c. */
 #ifndef FERMATA_TESTS_SYNCHRONOUS_H
 #define FERMATA_TESTS_SYNCHRONOUS_H
 #include <fcntl.h>
@@ -12,4 +12,5 @@ void sparse_wait(void);
 void blocked_ssend(void);
 void first_ssend(void);
 void cancelled(void);
+void tools(void);
 #endif

@@ -933,6 +933,7 @@ static const struct {
     {"blocked_ssend", blocked_ssend},
     {"first_ssend", first_ssend},
     {"cancelled", cancelled},
+    {"tools", tools},
     {"half_told_collective", half_told_collective},
     {"dup_of_world", dup_of_world},
     {"topology", topology},

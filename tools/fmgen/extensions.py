@@ -30,6 +30,10 @@ using OpCallback = void (*)(uint64_t cookie, void* in, void* inout, Count len, R
 # MPI functions whose bodies are written by hand, in extensions.cpp: name -> C++ parameters.
 OVERRIDES = {
     "MPI_Op_create": (("OpCallback", "fn"), ("uint64_t", "cookie"), ("int", "commute"), ("RealOp*", "op")),
+    "MPI_T_cvar_handle_alloc": (("int", "index"), ("int", "bind"), ("uint64_t", "object"), ("uint64_t*", "handle"),
+                                ("int*", "count")),
+    "MPI_T_pvar_handle_alloc": (("uint64_t", "session"), ("int", "index"), ("int", "bind"), ("uint64_t", "object"),
+                                ("uint64_t*", "handle"), ("int*", "count")),
     "MPI_Win_lock": (("int", "lock_type"), ("int", "rank"), ("int", "assert"), ("RealWin", "win")),
 }
 
@@ -77,6 +81,7 @@ EXTENSIONS = (
        "TAG_UB, HOST, IO, WTIME_IS_GLOBAL, APPNUM, UNIVERSE_SIZE, LASTUSEDCODE by value (ranks as standard values)"),
     _e("WinAttribute", "RealWin win, int std_keyval, int64_t* value, int* found",
        "WIN_BASE (an address), WIN_SIZE, WIN_DISP_UNIT, WIN_CREATE_FLAVOR, WIN_MODEL by value"),
+    _e("ToolsStart", "", "initialises the tools interface"),
     _e("LibraryText", "int what, char* text, uint64_t size",
        "0: library version, 1: processor name; at most size bytes with the final 0"),
 )

@@ -22,7 +22,7 @@ CLASSES = {
     "rank": True, "tag": True, "errclass": False, "thread_level": False, "order": False, "distrib": False,
     "darg": True, "combiner": False, "typeclass": False, "compare_result": False, "topo_type": False,
     "split_type": False, "lock_type": False, "win_flavor": False, "win_model": False, "whence": False,
-    "keyval": False,
+    "keyval": False, "t_verbosity": False, "t_bind": False, "t_scope": False, "t_class": False,
 }
 BITS = ("amode", "assert")
 # Classes of which an unknown value passes unchanged: codes and keyvals are also made at run time.
@@ -33,7 +33,8 @@ KIND_CLASS = {
     "rank": "rank", "tag": "tag", "errcode": "errclass", "errclass": "errclass", "thread_level": "thread_level",
     "order": "order", "combiner": "combiner", "typeclass": "typeclass", "compare_result": "compare_result",
     "topo_type": "topo_type", "split_type": "split_type", "lock_type": "lock_type", "whence": "whence",
-    "keyval": "keyval", "amode": "amode", "assert": "assert",
+    "keyval": "keyval", "amode": "amode", "assert": "assert", "t_verbosity": "t_verbosity", "t_bind": "t_bind",
+    "t_scope": "t_scope", "t_class": "t_class",
 }
 ARRAY_CLASS = {"rank_array": "rank", "distrib_array": "distrib", "darg_array": "darg", "errcode_array": "errclass"}
 
@@ -41,6 +42,8 @@ ARRAY_CLASS = {"rank_array": "rank", "distrib_array": "distrib", "darg_array": "
 SPECIAL = {
     "MPI_Pcontrol": "varargs",
     "MPI_Abort": "the code is the application's own, not an error class",
+    "MPI_T_cvar_handle_alloc": "the object's kind depends on the variable",
+    "MPI_T_pvar_handle_alloc": "the object's kind depends on the variable",
     "MPI_Get_version": "the version of the ABI's header",
     "MPI_Type_extent": "MPI-1", "MPI_Type_lb": "MPI-1", "MPI_Type_ub": "MPI-1",
     "MPI_Status_c2f": "layout", "MPI_Status_f2c": "layout", "MPI_Status_c2f08": "layout", "MPI_Status_f082c": "layout",
@@ -153,9 +156,7 @@ namespace fermata::abi {{
     for c in table.constants_of("limit"):
         v = abi_value(c, abi)
         out.append(f"inline constexpr int A_{c.short} = {v if v is not None else c.std};\n")
-    for name in ("MPI_ERR_LASTCODE", "MPI_T_ERR_INVALID_INDEX", "MPI_T_ERR_INVALID_NAME", "MPI_T_ERR_NOT_INITIALIZED",
-                 "MPI_T_ERR_INVALID_HANDLE", "MPI_T_ERR_INVALID_SESSION"):
-        out.append(f"inline constexpr int A_{name[4:]} = {abi_value(table.constant(name), abi)};\n")
+    out.append(f"inline constexpr int A_ERR_LASTCODE = {abi_value(table.constant('MPI_ERR_LASTCODE'), abi)};\n")
     if abi == "mpich":
         out.append(mpich_handle_maps())
     out.append("\n}  // namespace fermata::abi\n")
@@ -329,6 +330,8 @@ class Body:
             else:
                 self.args.append(n)
             self.args.append(f"adapter_{p.callback}")
+        elif p.kind in table.TOOL_WORDS:
+            self.tool_word(p)
         elif p.handle:
             self.handle(p)
         elif p.kind == "status_array":
@@ -381,6 +384,8 @@ class Body:
                 if p.dir == "inout":
                     self.before.append(f"*{n} = in_{cls}(*{n});")
                     self.always.append(f"*{n} = out_{cls}(*{n});")
+                elif cls.startswith("t_"):  # those that MPI_T gives out may be NULL
+                    self.after.append(f"if ({n} != nullptr) *{n} = out_{cls}(*{n});")
                 else:
                     self.after.append(f"*{n} = out_{cls}(*{n});")
                 self.args.append(n)
@@ -397,6 +402,16 @@ class Body:
             self.args.append(f"&{n}[0][0]")
         else:
             self.args.append(n)
+
+    def tool_word(self, p):
+        n = p.name
+        if not p.is_pointer:
+            self.args.append(f"reinterpret_cast<uint64_t>({n})")
+            return
+        start = f"{n} != nullptr ? reinterpret_cast<uint64_t>(*{n}) : 0" if p.dir == "inout" else "0"
+        self.before.append(f"uint64_t {n}_t = {start};")
+        self.args.append(f"&{n}_t")
+        self.after.append(f"if ({n} != nullptr) *{n} = reinterpret_cast<void*>({n}_t);")
 
     def significant(self, p, size):
         """What only the root's arguments say may be anything elsewhere, also the length of an array."""
@@ -427,7 +442,8 @@ class Body:
             self.before.append(f"{t} {n}_t{{}};")
             self.args.append(f"&{n}_t")
             # 0: nothing came out (MPI_Improbe without a message). Also on errors: a failed MPI_Comm_dup says null.
-            self.always.append(f"if (word_of({n}_t) != 0) *{n} = out_{t}({n}_t);")
+            place = f" && {n} != nullptr" if self.f.wrapper == "mpit" else ""
+            self.always.append(f"if (word_of({n}_t) != 0{place}) *{n} = out_{t}({n}_t);")
         else:
             self.before.append(f"{t} {n}_t = in_{t}(*{n});")
             self.args.append(f"&{n}_t")
@@ -476,30 +492,18 @@ class Body:
 
 
 def tools_body(f):
-    """The tools interface shows no variables: legal (MPI-4.0 14.3), and nothing in it depends on the library."""
-    out = [p.name for p in f.params if p.dir == "out" and p.c == "int *"]
-    if f.short == "T_init_thread":
-        return "    tools_users++;\n    *provided = required;\n    return 0;"
-    if f.short == "T_finalize":
-        return "    if (tools_users == 0) return A_T_ERR_NOT_INITIALIZED;\n    tools_users--;\n    return 0;"
-    return "    if (tools_users == 0) return A_T_ERR_NOT_INITIALIZED;\n" + tools_answer(f, out)
+    """Events: no library here has any, and then nothing in them depends on the library (MPI-4.0 14.3.8)."""
+    return "    if (int rc = fm_T_ready()) return out_errclass(rc);\n" + tools_answer(f)
 
 
-def tools_answer(f, out):
-    if f.short in ("T_cvar_get_num", "T_pvar_get_num", "T_category_get_num", "T_event_get_num", "T_source_get_num",
-                   "T_category_changed"):
-        return f"    *{out[0]} = 0;\n    return 0;"
-    if f.short == "T_pvar_session_create":
-        return "    static int session;\n    *pe_session = &session;\n    return 0;"
-    if f.short == "T_pvar_session_free":
-        return "    *pe_session = nullptr;\n    return 0;"
-    if f.short.endswith("_get_index"):
-        return "    return A_T_ERR_INVALID_NAME;"
+def tools_answer(f):
+    if f.short in ("T_event_get_num", "T_source_get_num"):
+        return f"    *{f.params[0].name} = 0;\n    return 0;"
+    if f.short == "T_event_get_index":
+        return "    return out_errclass(FM_T_ERR_INVALID_NAME);"
     if any(p.name.endswith("_index") and p.dir == "in" for p in f.params):
-        return "    return A_T_ERR_INVALID_INDEX;"
-    if "handle" in f.short or any(p.kind.startswith("t_") and p.dir == "in" for p in f.params):
-        return "    return A_T_ERR_INVALID_HANDLE;"
-    return "    return A_T_ERR_INVALID_INDEX;"
+        return "    return out_errclass(FM_T_ERR_INVALID_INDEX);"
+    return "    return out_errclass(FM_T_ERR_INVALID_HANDLE);"
 
 
 def integer_body(f):

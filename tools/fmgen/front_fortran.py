@@ -42,7 +42,7 @@ def attribute_mpi1(f):
 
 
 def wanted(f, abi):
-    if f.name.endswith("_c") or f.wrapper == "tools" or f.name.startswith("MPI_Status_") and "2f" in f.name:
+    if f.name.endswith("_c") or f.chapter == "tools(MPI_T)" or f.name.startswith("MPI_Status_") and "2f" in f.name:
         return False
     if f.short.endswith(("_c2f", "_f2c", "_toint", "_fromint", "_f2c08", "_c2f08")) or f.name == "MPI_Info_create_env":
         return False

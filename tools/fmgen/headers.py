@@ -191,6 +191,10 @@ FERMATA_API Kind fm_keyval_owner(int keyval);
 FERMATA_API void fm_keyval_is_fortran(int keyval, CopyAdapter copy, DeleteAdapter remove);
 FERMATA_API void fm_grequest_is_fortran(Request request, GrequestQueryAdapter query, GrequestFreeAdapter free,
                                         GrequestCancelAdapter cancel);
+// Of the tools interface: an error unless it is initialised; what kind of object a variable is bound to. The obj_handle
+// of fm_T_*_handle_alloc is a pointer to that object's word.
+FERMATA_API int fm_T_ready();
+FERMATA_API int fm_T_bind(bool performance, int index);
 """)
     out.append('\n}  // extern "C"\n}  // namespace fermata::mpi\n')
     return "".join(out)

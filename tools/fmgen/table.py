@@ -34,6 +34,9 @@ _HANDLE_CTYPES = {"MPI_" + t: k for k, t in HANDLE_TYPES.items()}
 # Rooms whose functions never reach a fm_ entry: translated or answered in the ABI layer itself.
 ABI_ONLY_ROOMS = ("abi", "tools")
 
+# Handles of the tools interface: pointers in every ABI, words inside.
+TOOL_WORDS = ("t_enum", "t_cvar", "t_pvar", "t_pvar_session")
+
 # Adapter per callback type: the front of each ABI passes one that calls the application's function (see
 # fermata_types.h). A callback parameter becomes two: `void* fn, Adapter fn_adapter`.
 ADAPTERS = {
@@ -71,7 +74,8 @@ _UPPER_WORDS = ("Grequest", "buffer", "Buffer", "Bsend", "Ibsend", "Status_", "R
 _UPPER_NAMES = {
     "MPI_Get_count", "MPI_Get_elements", "MPI_Test_cancelled", "MPI_Info_create_env", "MPI_Get_hw_resource_info",
     "MPI_Type_get_contents", "MPI_Type_get_contents_c", "MPI_Type_get_envelope", "MPI_Type_get_envelope_c",
-    "MPI_Type_match_size", "MPI_Comm_get_parent",
+    "MPI_Type_match_size", "MPI_Comm_get_parent", "MPI_T_init_thread", "MPI_T_finalize", "MPI_T_category_get_num_events",
+    "MPI_T_category_get_events",
 }
 _TABLE_ANYWAY = {"MPI_Abort", "MPI_Alloc_mem", "MPI_Free_mem", "MPI_Wtime", "MPI_Wtick"}
 
@@ -114,7 +118,7 @@ class Function:
     params: tuple
     ret: str = "int"
     chapter: str = ""
-    wrapper: str = "pass"  # objects, p2p, request, collective, init, local, pass, abi, tools: who writes fm_X
+    wrapper: str = "pass"  # objects, p2p, request, collective, init, local, pass, mpit, abi, tools: who writes fm_X
     alias: str = ""  # another MPI function with the same meaning
     large: str = ""  # "merged", "split" or "" (no large-count variant)
     libraries: tuple = field(default=())  # which of mpich 4.0.2, openmpi 4.1.4 export it
@@ -224,7 +228,7 @@ _MAY_BE_NULL = ("argc", "argv", "extra_state", "address", "ptr", "buffer_in", "b
 def needs_place(f, p):
     """Is this a pointer through which the call reads or writes one thing? Not arrays (of no elements they may be NULL),
     not what MPI_T makes optional, not what is asked for at one process only."""
-    if p.callback or p.is_array or p.root_only or f.wrapper == "tools" or f.chapter in ("dynamic", "abi/f2c"):
+    if p.callback or p.is_array or p.root_only or f.chapter in ("dynamic", "abi/f2c", "tools(MPI_T)"):
         return False
     return p.is_pointer and p.dir in ("out", "inout") and p.kind not in _MAY_BE_NULL
 
@@ -239,7 +243,7 @@ def room(f, p):
 
 def needs_places(f, p):
     """The parameter that says how many elements the call writes to this array; None if it is no such array."""
-    if not p.is_array or p.dir != "out" or p.kind == "status_array" or f.wrapper == "tools" or f.chapter == "dynamic":
+    if not p.is_array or p.dir != "out" or p.kind == "status_array" or f.chapter in ("dynamic", "tools(MPI_T)"):
         return None
     return next((q.name for q in f.params if q.name == p.len and q.dir == "in" and not q.is_pointer), None)
 
@@ -269,6 +273,8 @@ def _cxx(p, real):
         return f"{const}{base}*" if p.is_pointer else base
     if p.kind == "buffer_baseptr":
         return "void**"
+    if p.kind in TOOL_WORDS:
+        return "uint64_t*" if p.is_pointer else "uint64_t"
     base = {"MPI_Count": "Count", "MPI_Aint": "Aint", "MPI_Offset": "Offset", "MPI_Status": "Status"}.get(p.base,
                                                                                                          p.base)
     if "[3]" in p.c:

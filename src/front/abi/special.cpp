@@ -69,6 +69,45 @@ FRONT_API int PMPI_Get_version(int* version, int* subversion) {
 }
 ALIAS(int, Get_version, int*, int*);
 
+// ---- variables of the tools interface: an object of a kind that the variable names
+namespace {
+uint32_t bound_word(int bind, const void* object) {
+    if (object == nullptr) return 0;
+    switch (bind) {
+        case FM_T_BIND_MPI_COMM:
+            return word_of(in_Comm(*static_cast<const A_Comm*>(object)));
+        case FM_T_BIND_MPI_DATATYPE:
+            return word_of(in_Datatype(*static_cast<const A_Datatype*>(object)));
+        case FM_T_BIND_MPI_FILE:
+            return word_of(in_File(*static_cast<const A_File*>(object)));
+        case FM_T_BIND_MPI_OP:
+            return word_of(in_Op(*static_cast<const A_Op*>(object)));
+        case FM_T_BIND_MPI_WIN:
+            return word_of(in_Win(*static_cast<const A_Win*>(object)));
+        default:
+            return 0;
+    }
+}
+}  // namespace
+
+FRONT_API int PMPI_T_cvar_handle_alloc(int index, void* object, void** handle, int* count) {
+    uint32_t word = bound_word(fm_T_bind(false, index), object);
+    uint64_t made = 0;
+    int rc = fm_T_cvar_handle_alloc(index, &word, &made, count);
+    if (rc == FM_SUCCESS && handle != nullptr) *handle = reinterpret_cast<void*>(made);
+    return out_errclass(rc);
+}
+ALIAS(int, T_cvar_handle_alloc, int, void*, void**, int*);
+
+FRONT_API int PMPI_T_pvar_handle_alloc(void* session, int index, void* object, void** handle, int* count) {
+    uint32_t word = bound_word(fm_T_bind(true, index), object);
+    uint64_t made = 0;
+    int rc = fm_T_pvar_handle_alloc(reinterpret_cast<uint64_t>(session), index, &word, &made, count);
+    if (rc == FM_SUCCESS && handle != nullptr) *handle = reinterpret_cast<void*>(made);
+    return out_errclass(rc);
+}
+ALIAS(int, T_pvar_handle_alloc, void*, int, void*, void**, int*);
+
 FRONT_API int PMPI_Type_extent(A_Datatype type, int64_t* extent) {
     NEEDS(extent, "MPI_Type_extent");
     Count lb;

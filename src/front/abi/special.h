@@ -24,9 +24,6 @@ inline void after_get_contents(Datatype type, int64_t limit, int* v) {
     }
 }
 
-// How often MPI_T was initialised and not yet finalised.
-inline int tools_users = 0;
-
 inline int64_t sum(int n, const int* terms) {
     int64_t total = 0;
     for (int i = 0; i < n && terms != nullptr; i++) total += terms[i];

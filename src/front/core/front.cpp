@@ -14,6 +14,7 @@
 #include "front/p2p/engine.h"
 #include "front/p2p/synchronous.h"
 #include "front/posix/nobody.h"
+#include "front/tools/tools.h"
 
 namespace fermata::front {
 
@@ -114,7 +115,9 @@ int service_rebuild(char* error, size_t size) noexcept {
     // Also when this rank has not called MPI_Init yet: others may have, and rebuilding is collective over all
     // ranks.
     int rc = objects_rebuild(error, size);
-    return rc != 0 ? rc : engine_rebuild(error, size);
+    if (rc == 0) rc = engine_rebuild(error, size);
+    if (rc == 0) tools_rebuild();
+    return rc;
 }
 
 void service_resume(int restarted) noexcept {

@@ -22,7 +22,8 @@ struct Predefined {
 
 extern const Pairs errclass_values, thread_level_values, order_values, distrib_values, combiner_values,
     typeclass_values, compare_result_values, topo_type_values, split_type_values, lock_type_values,
-    whence_values, keyval_values, winval_values, amode_bits, assert_bits;
+    whence_values, keyval_values, winval_values, amode_bits, assert_bits, t_verbosity_values, t_bind_values,
+    t_scope_values, t_class_values;
 extern const Predefined predefined_handles[];
 extern const size_t predefined_count;
 

@@ -131,6 +131,61 @@ int b_Win_lock(int lock_type, int rank, int assert, RealWin win) {
     return done(rc);
 }
 
+namespace {
+// The object a variable of the tools interface is bound to, in its own type.
+class Bound {
+  public:
+    Bound(int bind, uint64_t word) {
+        switch (bind) {
+            case mpi::FM_T_BIND_MPI_COMM:
+                at_ = &(comm_ = lib(RealComm{word}));
+                break;
+            case mpi::FM_T_BIND_MPI_DATATYPE:
+                at_ = &(type_ = lib(RealDatatype{word}));
+                break;
+            case mpi::FM_T_BIND_MPI_FILE:
+                at_ = &(file_ = lib(RealFile{word}));
+                break;
+            case mpi::FM_T_BIND_MPI_OP:
+                at_ = &(op_ = lib(RealOp{word}));
+                break;
+            case mpi::FM_T_BIND_MPI_WIN:
+                at_ = &(win_ = lib(RealWin{word}));
+                break;
+            default:
+                break;
+        }
+    }
+    void* at() { return at_; }
+
+  private:
+    void* at_ = nullptr;
+    MPI_Comm comm_{};
+    MPI_Datatype type_{};
+    MPI_File file_{};
+    MPI_Op op_{};
+    MPI_Win win_{};
+};
+}  // namespace
+
+int b_T_cvar_handle_alloc(int index, int bind, uint64_t object, uint64_t* handle, int* count) {
+    Bound bound(bind, object);
+    return done(
+        MPI_T_cvar_handle_alloc(index, bound.at(), reinterpret_cast<MPI_T_cvar_handle*>(handle), count));
+}
+
+int b_T_pvar_handle_alloc(uint64_t session, int index, int bind, uint64_t object, uint64_t* handle,
+                          int* count) {
+    Bound bound(bind, object);
+    return done(MPI_T_pvar_handle_alloc(reinterpret_cast<MPI_T_pvar_session>(session), index, bound.at(),
+                                        reinterpret_cast<MPI_T_pvar_handle*>(handle), count));
+}
+
+int b_ToolsStart() {
+    int provided = 0;
+    return done(MPI_T_init_thread(MPI_THREAD_SERIALIZED, &provided));
+}
+
 int b_Op_create(OpCallback fn, uint64_t cookie, int commute, RealOp* op) {
     *op = {};
     OpRecord* record = op_acquire(reinterpret_cast<void*>(&op_handler), fn, cookie);

@@ -40,6 +40,8 @@ int fm_raise(Kind, uint32_t, int code, const char*) { return code; }
 Kind fm_keyval_owner(int) { return Kind::none; }
 void fm_keyval_is_fortran(int, CopyAdapter, DeleteAdapter) {}
 void fm_grequest_is_fortran(Request, GrequestQueryAdapter, GrequestFreeAdapter, GrequestCancelAdapter) {}
+int fm_T_ready() { return answer.rc; }
+int fm_T_bind(bool, int) { return FM_T_BIND_NO_OBJECT; }
 
 // One function per kind of handle, inwards ...
 int fm_Comm_rank(Comm h, int* rank) {
