@@ -54,8 +54,16 @@ def build(where, mpi):
     if not (target / "Makefile").exists():
         target.mkdir(parents=True, exist_ok=True)
         suites.must([tree / "configure", "--with-mpi=/usr", "--disable-cxx", "--disable-spawn",
-                     "--disable-dependency-tracking", f"CC=mpicc.{mpi}", f"MPICC=mpicc.{mpi}", f"F77=mpif77.{mpi}",
-                     f"MPIF77=mpif77.{mpi}", f"FC=mpif90.{mpi}", f"MPIFC=mpif90.{mpi}"], target, "configure")
+                     "--disable-dependency-tracking", "--enable-fortran=f77,f90,f08", f"CC=mpicc.{mpi}",
+                     f"MPICC=mpicc.{mpi}", f"F77=mpif77.{mpi}", f"MPIF77=mpif77.{mpi}",
+                     f"FC=mpif90.{mpi}", f"MPIFC=mpif90.{mpi}"], target, "configure")
+        # mpi_f08 is asked for inside MPICH's own tree only; here configure's answers are turned.
+        status = target / "config.status"
+        text = status.read_text()
+        for answer, old, new in (("HAS_F08_TRUE", "#", ""), ("HAS_F08_FALSE", "", "#"), ("f08dir", "#", "f08")):
+            text = text.replace(f'S["{answer}"]="{old}"', f'S["{answer}"]="{new}"')
+        status.write_text(text)
+        suites.must([status], target, "config.status")
     for folder in ["util", "dtpools", *FOLDERS]:
         if (target / folder).is_dir():
             # Some programs do not build with some libraries: they are then missing natively too, and are said so.
