@@ -27,7 +27,7 @@ static void on_win(MPI_Win* win, int* code, ...) { (void)win, (void)code, ++hear
 static void on_file(MPI_File* file, int* code, ...) { (void)file, (void)code, ++heard; }
 
 void held_communicators(void) {
-    MPI_Comm with_info, later, node, dist, plain;
+    MPI_Comm with_info, later, node, host, dist, plain;
     MPI_Request request;
     MPI_Info info, twin, got;
     MPI_Group world, some, other, both, parts[3];
@@ -43,6 +43,14 @@ void held_communicators(void) {
     MPI_Comm_idup(plain, &later, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Comm_split_type(plain, MPI_COMM_TYPE_SHARED, -rank, MPI_INFO_NULL, &node);
+    /* a type that only this library knows: the communicator is one of its group on any */
+#ifdef OPEN_MPI
+    MPI_Comm_split_type(plain, OMPI_COMM_TYPE_HOST, rank, info, &host);
+#else
+    MPI_Info_set(info, "nbhd_common_dirname", "/tmp");
+    MPI_Comm_split_type(plain, MPIX_COMM_TYPE_NEIGHBORHOOD, rank, info, &host);
+    MPI_Info_delete(info, "nbhd_common_dirname");
+#endif
     weight = rank + 3;
     MPI_Dist_graph_create(plain, 1, &rank, &degree, &right, &weight, MPI_INFO_NULL, 0, &dist);
     MPI_Info_dup(info, &twin);
@@ -84,7 +92,10 @@ void held_communicators(void) {
     MPI_Group_free(&parts[0]), MPI_Group_free(&parts[1]), MPI_Group_free(&both), MPI_Group_free(&some),
         MPI_Group_free(&other);
     MPI_Group_free(&world);
-    use_comm(&with_info), use_comm(&later), use_comm(&node), use_comm(&dist), use_comm(&plain);
+    MPI_Comm_size(host, &n);
+    CHECK(n == size);
+    use_comm(&with_info), use_comm(&later), use_comm(&node), use_comm(&host), use_comm(&dist),
+        use_comm(&plain);
 }
 
 void held_types(void) {

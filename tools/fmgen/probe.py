@@ -19,9 +19,9 @@ import tempfile
 
 
 def names(path, key):
-    """The MPI_ names in one of api/'s tables."""
+    """The names in one of api/'s tables: MPI_ and a library's own, MPIX_ and OMPI_."""
     rows = json.loads(pathlib.Path(path).read_text())[key]
-    return sorted({row["name"] for row in rows if row["name"].startswith("MPI_")})
+    return sorted({row["name"] for row in rows if row["name"].startswith(("MPI_", "MPIX_", "OMPI_"))})
 
 
 def run(command):

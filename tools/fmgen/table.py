@@ -154,7 +154,7 @@ class Constant:
 
     @property
     def short(self):
-        return self.name[4:]
+        return self.name.split("_", 1)[1]
 
 
 @lru_cache(maxsize=None)
