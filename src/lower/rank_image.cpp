@@ -20,6 +20,7 @@
 #include "lower/text_ranges.h"
 #include "split/address/maps.h"
 #include "split/address/partition.h"
+#include "split/address/ranges.h"
 #include "split/address/window.h"
 #include "split/fds/descriptors.h"
 #include "split/memory/memory.h"
@@ -135,10 +136,20 @@ size_t generations_of(const image::Content& content) {
 // Ranks of this node, which share its processors and memory.
 unsigned neighbours() { return static_cast<unsigned>(std::max(1, node_ranks())); }
 
-// What a copy of this process would not hold as it is now: shared memory, and files that may be written to.
-// Files of which something is executed are not.
-bool not_in_a_copy(const split::MapEntry& map, const std::set<std::string>& executed) {
-    return map.kind != split::MapKind::anonymous || (map.name.starts_with("/") && !executed.count(map.name));
+// Where held mutexes may lie; small mappings first (libraries' data, the heap).
+std::vector<split::threads::MutexArea> mutex_areas(const split::MemoryTable& table) {
+    std::vector<const split::MapEntry*> maps;
+    for (const split::MapEntry& map : table.maps)
+        if ((map.prot & PROT_READ) && (map.prot & PROT_WRITE)) maps.push_back(&map);
+    std::stable_sort(maps.begin(), maps.end(),
+                     [](auto* a, auto* b) { return a->range.size() < b->range.size(); });
+    std::vector<split::threads::MutexArea> areas;
+    for (const split::MapEntry* map : maps)
+        if (map->kind == split::MapKind::anonymous && !map->name.starts_with("/"))
+            for (const split::Range& run : map->runs) areas.push_back({run, false, true});
+        else
+            areas.push_back({map->range, map->kind != split::MapKind::anonymous, false});
+    return areas;
 }
 
 bool has_word(const std::string& words, const std::string& word) {
@@ -244,20 +255,24 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     split::process::Captured process = split::process::capture(process_limits());
     saved.warnings.insert(saved.warnings.end(), process.warnings.begin(), process.warnings.end());
 
-    saved.table = split::collect_memory();
-    const split::MemoryTable& table = saved.table;
-    // For people, and for tests that compare it with the table without using our code.
-    std::string maps = read_file("/proc/self/maps");
+    std::vector<char> objects(the_upper()->describe(nullptr, 0));
+    the_upper()->describe(objects.data(), objects.size());
     Follow how_to_follow = prepare_to_follow(before, options, saved.warnings);
+    // What is written from here on is seen by the next image.
+    split::CollectedMemory memory =
+        split::collect_memory(how_to_follow == Follow::pages ? before.tracker.get() : nullptr);
+    saved.table = std::move(memory.table);
+    const split::MemoryTable& table = saved.table;
     image::WriteOptions how = image::parse_write_options(options);
     how.key = key;
     if (how_to_follow == Follow::content) how.largest_block = kComparedBlock;
     how.processors = std::max(1u, std::thread::hardware_concurrency() / neighbours());
     saved.image = std::make_unique<PendingImage>(directory, identity, how);
     image::Writer& writer = saved.image->writer();
-    std::string memory = split::encode(table);
-    writer.blob(kMemory, memory.data(), memory.size());
-    writer.blob(kMaps, maps.data(), maps.size());
+    std::string encoded = split::encode(table);
+    writer.blob(kMemory, encoded.data(), encoded.size());
+    // For people, and for tests that compare it with the table without using our code.
+    writer.blob(kMaps, memory.maps.data(), memory.maps.size());
     writer.blob(kProcess, process.state.data(), process.state.size());
     writer.blob(kProgram, program.data(), program.size());
     Anchors anchors{reinterpret_cast<uint64_t>(the_upper()),
@@ -266,8 +281,6 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     writer.blob(kAnchors, &anchors, sizeof anchors);
     const std::string& cpu = cpu_instructions();
     writer.blob(kCpu, cpu.data(), cpu.size());
-    std::vector<char> objects(the_upper()->describe(nullptr, 0));
-    the_upper()->describe(objects.data(), objects.size());
     writer.blob(kMpi, objects.data(), objects.size());
 
     bool forked = has_word(options, "forked");
@@ -276,14 +289,11 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
         if (!why.empty()) saved.warnings.push_back(why);
         forked = why.empty();
     }
-    std::set<std::string> executed;
-    for (const split::MapEntry& map : table.maps)
-        if (map.prot & PROT_EXEC) executed.insert(map.name);
     bool follow = how_to_follow != Follow::no;
     bool refer = follow && base != 0 && has_word(options, fmt::format("base={}", base)) &&
                  generations_of(before.content) < generations_in_a_chain(options);
     // What of each mapping is as it was in the last image. The search for mutexes writes to the thread table:
-    // that is asked about after it.
+    // that is asked about (again) after it.
     auto holds_threads = [&](const split::MapEntry& map) {
         return map.range.begin < anchors.threads + sizeof(split::threads::ThreadTable) &&
                anchors.threads < map.range.end;
@@ -291,32 +301,36 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     std::vector<split::Range> same_content;
     if (refer && how_to_follow == Follow::content)
         same_content = same_as_before(table, before.content, [&](const split::MapEntry& map) {
-            return !not_in_a_copy(map, executed) && !holds_threads(map);
+            return !memory.not_in_a_copy(map) && !holds_threads(map);
         });
-    auto as_before = [&](const split::MapEntry& map) {
-        if (!refer || not_in_a_copy(map, executed)) return std::vector<split::Range>{};
+    auto as_before = [&](size_t i) {
+        const split::MapEntry& map = table.maps[i];
+        if (!refer || memory.not_in_a_copy(map)) return std::vector<split::Range>{};
         if (how_to_follow == Follow::content && holds_threads(map))
             return same_as_before(table, before.content,
                                   [&](const split::MapEntry& other) { return &other == &map; });
         if (how_to_follow == Follow::content) return intersection(same_content, map.runs);
-        return intersection(before.tracker->unchanged(map), before.covered);
+        std::vector<split::Range> unchanged = intersection(memory.unchanged[i], before.covered);
+        if (!holds_threads(map)) return unchanged;
+        auto since = before.tracker->look(map);
+        return since ? intersection(unchanged, since->unchanged) : std::vector<split::Range>{};
     };
     std::vector<std::vector<split::Range>> same(table.maps.size());
-    std::vector<split::Range> searched;
+    std::vector<split::Range> known;
     for (size_t i = 0; i < same.size(); ++i) {
         if (holds_threads(table.maps[i])) continue;
-        same[i] = as_before(table.maps[i]);
-        searched.insert(searched.end(), same[i].begin(), same[i].end());
+        same[i] = as_before(i);
+        known.insert(known.end(), same[i].begin(), same[i].end());
     }
     // A child's search stays in the child, where a later increment would not find it.
-    saved.mutexes.emplace(searched);
+    saved.mutexes.emplace(mutex_areas(table), known);
     saved.mutexes->in_shared_memory();
     if (!forked || follow) {
         saved.mutexes->in_own_memory();
         saved.mutexes.reset();
     }
     for (size_t i = 0; i < same.size(); ++i)
-        if (holds_threads(table.maps[i])) same[i] = as_before(table.maps[i]);
+        if (holds_threads(table.maps[i])) same[i] = as_before(i);
     std::vector<std::pair<uint64_t, uint64_t>> unchanged;
     std::vector<TextUnit> text = text_units(table);
     std::vector<split::Range> all_text, written;
@@ -326,7 +340,7 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
         if (!first) writer.later();
         for (size_t i = 0; i < same.size(); ++i) {
             const split::MapEntry& map = table.maps[i];
-            bool copied = !not_in_a_copy(map, executed);
+            bool copied = !memory.not_in_a_copy(map);
             if (copied == first) continue;
             std::vector<split::Range> runs = map.runs;
             std::vector<split::Range> kept = intersection(runs, same[i]);
@@ -335,7 +349,6 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
             for (const split::Range& run : difference(runs, all_text))
                 writer.run(run.begin, run.pointer(), run.size());
             written.insert(written.end(), runs.begin(), runs.end());
-            if (how_to_follow == Follow::pages && copied) before.tracker->protect(map);
         }
     }
     std::sort(written.begin(), written.end(), by_address);

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "split/address/ranges.h"
 #include "split/memory/residency.h"
 
 namespace fermata::lower {
@@ -25,34 +26,6 @@ bool read_only(const split::MapEntry& map) {
 }
 
 }  // namespace
-
-std::vector<split::Range> intersection(const std::vector<split::Range>& a,
-                                       const std::vector<split::Range>& b) {
-    std::vector<split::Range> both;
-    if (a.empty() || b.empty()) return both;
-    auto before = [](const split::Range& range, uint64_t address) { return range.end <= address; };
-    auto i = std::lower_bound(a.begin(), a.end(), b.front().begin, before);
-    auto k = std::lower_bound(b.begin(), b.end(), a.front().begin, before);
-    while (i != a.end() && k != b.end()) {
-        split::Range common{std::max(i->begin, k->begin), std::min(i->end, k->end)};
-        if (!common.empty()) both.push_back(common);
-        ++(i->end < k->end ? i : k);
-    }
-    return both;
-}
-
-std::vector<split::Range> difference(const std::vector<split::Range>& a, const std::vector<split::Range>& b) {
-    std::vector<split::Range> rest;
-    for (const split::Range& range : a) {
-        uint64_t at = range.begin;
-        for (const split::Range& part : intersection(b, {range})) {
-            if (part.begin > at) rest.push_back({at, part.begin});
-            at = part.end;
-        }
-        if (range.end > at) rest.push_back({at, range.end});
-    }
-    return rest;
-}
 
 std::vector<TextUnit> text_units(const split::MemoryTable& table) {
     std::map<std::string, TextUnit> files;

@@ -19,10 +19,4 @@ std::vector<TextUnit> text_units(const split::MemoryTable& table);
 // A restarted process's mappings have no file any more: they come from the image.
 void remember_text(const image::Reader& reader);
 
-// Both in address order.
-std::vector<split::Range> intersection(const std::vector<split::Range>& a,
-                                       const std::vector<split::Range>& b);
-// What of `a` is not in `b`.
-std::vector<split::Range> difference(const std::vector<split::Range>& a, const std::vector<split::Range>& b);
-
 }  // namespace fermata::lower

@@ -20,7 +20,7 @@ std::string slurp(const char* path) {
     std::string text;
     size_t used = 0;
     for (;;) {
-        if (text.size() - used < 65536) text.resize(text.empty() ? 262144 : text.size() * 2);
+        if (text.size() - used < 16384) text.resize(text.empty() ? 65536 : text.size() * 2);
         long got = sys(SYS_read, fd, text.data() + used, text.size() - used);
         if (failed(got)) {
             sys(SYS_close, fd);
@@ -54,8 +54,11 @@ bool parse_header(const char* line, const char* end, Mapping& m) {
     return true;
 }
 
-std::vector<Mapping> parse(const char* path) {
-    std::string text = slurp(path);
+}  // namespace
+
+std::string maps_text() { return slurp("/proc/self/maps"); }
+
+std::vector<Mapping> parse_maps(const std::string& text) {
     std::vector<Mapping> maps;
     const char* at = text.data();
     const char* stop = at + text.size();
@@ -74,10 +77,8 @@ std::vector<Mapping> parse(const char* path) {
     return maps;
 }
 
-}  // namespace
-
-std::vector<Mapping> read_maps() { return parse("/proc/self/maps"); }
-std::vector<Mapping> read_smaps() { return parse("/proc/self/smaps"); }
+std::vector<Mapping> read_maps() { return parse_maps(maps_text()); }
+std::vector<Mapping> read_smaps() { return parse_maps(slurp("/proc/self/smaps")); }
 
 std::string to_string(const Mapping& m) {
     return fmt::format("{:x}-{:x} {}{}{}{} {}", m.range.begin, m.range.end, m.prot & PROT_READ ? 'r' : '-',

@@ -22,6 +22,9 @@ struct Mapping {
 
 // In address order. Lower context with malloc; throws fermata::Error when /proc cannot be read.
 std::vector<Mapping> read_maps();
+// The same in two steps, for who wants the text, too.
+std::string maps_text();
+std::vector<Mapping> parse_maps(const std::string& text);
 // The same with VmFlags; the kernel walks page tables for it, so only at a checkpoint.
 std::vector<Mapping> read_smaps();
 

@@ -170,10 +170,11 @@ void partition() {
     dump_if_asked();
 }
 
-std::string check() {
+std::string check() { return check(read_maps()); }
+
+std::string check(const std::vector<Mapping>& maps) {
     if (!done) return "the address space was never partitioned";
     RegionTable& table = region_table();
-    std::vector<Mapping> maps = read_maps();
     Range space = above_window(maps);
     for (const Range& gap : gaps(maps, space)) fill(gap);
 

@@ -68,6 +68,7 @@ bool partitioned();
 // Compares the table with /proc/self/maps, and closes gaps above the window that the lower half's unmapping
 // left. Returns "" or one line: which mapping is where it must not be. Lower context, upper threads stopped.
 std::string check();
+std::string check(const std::vector<Mapping>& maps);  // which were read just now
 
 // `fermata inspect --regions` and FERMATA_DUMP_REGIONS=FILE (written by partition(), check() and
 // enter_program()).

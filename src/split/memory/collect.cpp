@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "split/address/partition.h"
 #include "split/address/raw.h"
 #include "split/memory/break_word.h"
+#include "split/memory/dirty.h"
 #include "split/memory/memory.h"
 #include "split/memory/residency.h"
 #include "split/vdso/vdso.h"
@@ -27,11 +30,8 @@ std::vector<Mapping>& sampled() {
     return maps;
 }
 
-std::vector<Mapping> maps_with_flags() {
-    if (sampled().empty()) return read_smaps();
-    std::vector<Mapping> flags = std::move(sampled());
-    sampled().clear();
-    std::vector<Mapping> maps = read_maps();
+void add_flags(std::vector<Mapping>& maps) {
+    std::vector<Mapping> flags = sampled().empty() ? read_smaps() : std::exchange(sampled(), {});
     auto at = flags.begin();
     for (Mapping& m : maps) {  // both in address order
         while (at != flags.end() && at->range.end <= m.range.begin) ++at;
@@ -41,7 +41,6 @@ std::vector<Mapping> maps_with_flags() {
         else if (m.shared && (m.prot & PROT_WRITE))
             m.flags = " mw";  // new since then
     }
-    return maps;
 }
 
 uint32_t advice_of(const Mapping& m) {
@@ -107,13 +106,17 @@ class Readable {
     bool changed_ = false;
 };
 
-std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scanner) {
+// `seen`: what the tracker has just found out.
+std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scanner,
+                              DirtyTracker::Seen* seen) {
     bool file = m.inode != 0;
     if (kind == MapKind::shared_file) return {};
-    if (kind == MapKind::anonymous && (!file || !(m.prot & PROT_READ)))
+    if (kind == MapKind::anonymous && (!file || !(m.prot & PROT_READ))) {
         // The holes that ld.so leaves between segments are file mappings without access: nothing of the file
         // is ever read there, but what was changed and then protected (RELRO's neighbours) is kept.
-        return scanner.touched(m.range, file);
+        if (!seen) return scanner.touched(m.range, file);
+        return std::move(file ? seen->own : seen->touched);
+    }
     Readable readable(m);
     if (!readable.ok()) return {};
     Range part = readable_part(m.range);
@@ -133,18 +136,28 @@ uint64_t MemoryTable::data_size() const {
 
 void sample_memory_flags() { sampled() = read_smaps(); }
 
-MemoryTable collect_memory() {
-    if (std::string error = check(); !error.empty()) throw Error(error);
+bool CollectedMemory::not_in_a_copy(const MapEntry& map) const {
+    return map.kind != MapKind::anonymous || (map.name.starts_with("/") && !executed.count(map.name));
+}
+
+CollectedMemory collect_memory(DirtyTracker* tracker) {
+    CollectedMemory all;
+    all.maps = maps_text();
+    std::vector<Mapping> maps = parse_maps(all.maps);
+    if (tracker) tracker->begin_round();
+    if (std::string error = check(maps); !error.empty()) throw Error(error);
     std::vector<Range> lower;
     for (const Region& r : region_table().fixed())
         if (r.owner == Owner::lower && upper_range(r.range)) lower.push_back(r.range);
 
-    MemoryTable table;
+    MemoryTable& table = all.table;
     table.vdso = vdso_image();
     PageScanner scanner;
     std::map<uint64_t, uint64_t> object_size;
-    std::vector<Mapping> maps = maps_with_flags();
+    add_flags(maps);
     table.break_word = find_break_word(maps);
+    for (const Mapping& m : maps)
+        if ((m.prot & PROT_EXEC) && upper_range(m.range)) all.executed.insert(m.name);
     for (const Mapping& m : maps) {
         if (!upper_range(m.range)) continue;
         if (std::any_of(lower.begin(), lower.end(), [&](Range r) { return r.contains(m.range); })) continue;
@@ -166,12 +179,17 @@ MemoryTable collect_memory() {
             uint64_t& size = object_size[e.object];
             size = std::max(size, m.offset + m.range.size());
         }
-        e.runs = content_of(m, e.kind, scanner);
+        std::optional<DirtyTracker::Seen> seen;
+        if (tracker) {
+            if (!all.not_in_a_copy(e)) seen = tracker->look(e);
+            all.unchanged.push_back(seen ? std::move(seen->unchanged) : std::vector<Range>{});
+        }
+        e.runs = content_of(m, e.kind, scanner, seen ? &*seen : nullptr);
         table.maps.push_back(std::move(e));
     }
     for (MapEntry& e : table.maps)
         if (e.kind == MapKind::shared_memory) e.object_size = object_size[e.object];
-    return table;
+    return all;
 }
 
 void make_readable(const MemoryTable& table) noexcept {

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/sys.h"
+#include "split/address/ranges.h"
 #include "split/fds/descriptors.h"
 #include "split/memory/pagemap.h"
 #include "split/memory/write_protect.h"
@@ -78,46 +79,70 @@ bool DirtyTracker::fits(const MapEntry& map) const {
     return !(map.advice & kHugePage) && !(huge_everywhere_ && map.range.size() >= kHuge);
 }
 
-std::vector<Range> DirtyTracker::unchanged(const MapEntry& map) {
-    std::vector<Range> runs;
-    if (!fits(map)) return runs;
-    ScanArgument a{};
-    a.start = map.range.begin;
-    a.end = map.range.end;
-    // Of a mapping that is followed, there, and not written.
-    a.category_mask = kPageFollowed | kPageWritten;
-    a.category_inverted = kPageWritten;
-    a.category_anyof_mask = kPagePresent | kPageSwapped;
-    a.return_mask = kPageFollowed;
-    bool known = scan_pages(pages_.get(), a, [&](const PageRegion& region) {
-        Range run{region.start, region.end};
-        if (!runs.empty() && runs.back().end == run.begin)
-            runs.back().end = run.end;
-        else
-            runs.push_back(run);
-    });
-    if (!known) return {};
-    return runs;
+void DirtyTracker::begin_round() {
+    own_before_ = std::move(own_now_);
+    own_now_.clear();
 }
 
-bool DirtyTracker::protect(const MapEntry& map) {
-    if (!fits(map)) return false;
+// Is the mapping at `range` registered already? No page needs to be there for that.
+bool DirtyTracker::followed(Range range) {
+    ScanArgument a{};
+    a.flags = kScanCheck;
+    a.start = range.begin;
+    a.end = range.begin + kPage;
+    a.category_mask = a.return_mask = kPageFollowed;
+    return scan_pages(pages_.get(), a, [](const PageRegion&) {});
+}
+
+std::optional<DirtyTracker::Seen> DirtyTracker::look(const MapEntry& map) {
+    if (!fits(map)) return {};
+    bool file = !map.name.empty() && !map.name.starts_with("[");
     // Pages of a file that nobody has read yet are not there, and only what is there can be known to be
     // unchanged.
     constexpr int kPopulateRead = 22;
-    if (map.name.starts_with("/")) sys(SYS_madvise, map.range.begin, map.range.size(), kPopulateRead);
+    if (file) sys(SYS_madvise, map.range.begin, map.range.size(), kPopulateRead);
+    // Asked before it is made so: pages that were moved into this mapping may bring the mark of their old one
+    // (mremap before Linux 6.13).
+    bool before = followed(map.range);
+    // Each time: somebody else's watch in its place is refused here.
     FaultRegister all{map.range.begin, map.range.size(), kModeWriteProtect, 0};
-    if (failed(sys(SYS_ioctl, faults_.get(), kFaultRegister, &all))) return false;
-    // Only pages that are there: without a list of regions the kernel would leave a marker in place of every
-    // page that was never touched, and markers look like swapped pages.
+    if (failed(sys(SYS_ioctl, faults_.get(), kFaultRegister, &all))) return {};
+    Seen seen;
+    if (!scan(map.range, file, seen)) return {};
+    if (!before) seen.unchanged.clear();
+    if (file) {
+        // A page that is given back (MADV_DONTNEED) is the file's again, and keeps the mark of the one that
+        // was there.
+        auto last = own_before_.find(map.range.begin);
+        if (last == own_before_.end() || !last->second.map.contains(map.range))
+            seen.unchanged = intersection(seen.unchanged, seen.own);
+        else
+            seen.unchanged = difference(seen.unchanged, difference(last->second.pages, seen.own));
+        own_now_[map.range.begin] = {map.range, seen.own};
+    }
+    return seen;
+}
+
+// The kernel looks at a page and protects it under one lock of its table. Only pages that are there: without
+// a list of regions it would leave a marker in place of every page that was never touched, and markers look
+// like swapped pages.
+bool DirtyTracker::scan(Range range, bool file, Seen& seen) {
     ScanArgument a{};
     a.flags = kScanProtect | kScanCheck;
-    a.start = map.range.begin;
-    a.end = map.range.end;
-    a.category_mask = kPageWritten;
+    a.start = range.begin;
+    a.end = range.end;
+    a.category_mask = a.category_inverted = kPageZero;
     a.category_anyof_mask = kPagePresent | kPageSwapped;
-    a.return_mask = kPageWritten;
-    return scan_pages(pages_.get(), a, [](const PageRegion&) {});
+    a.return_mask = kPageFollowed | kPageWritten | (file ? kPagePresent | kPageOfFile : 0);
+    return scan_pages(pages_.get(), a, [&](const PageRegion& region) {
+        Range run{region.start, region.end};
+        append(seen.touched, run);
+        if (!(region.categories & kPageOfFile)) append(seen.own, run);
+        // (What is left in place of a file's page that was given back looks swapped.)
+        bool there = !file || (region.categories & kPagePresent);
+        if (there && (region.categories & (kPageFollowed | kPageWritten)) == kPageFollowed)
+            append(seen.unchanged, run);
+    });
 }
 
 }  // namespace fermata::split

@@ -2,10 +2,11 @@
 // userfaultfd (Linux 6.7).
 //
 // The answer errs on one side only: what is not positively known to be unchanged is changed. New mappings,
-// pages of memory that the kernel does not let us protect, and everything before the first protect() is
-// changed.
+// pages of memory that the kernel does not let us protect, and everything before the first look() is changed.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,16 @@ class DirtyTracker {
     DirtyTracker(const DirtyTracker&) = delete;
     DirtyTracker& operator=(const DirtyTracker&) = delete;
 
-    // Parts of `map` that have not been written since the last protect(). All upper threads stand still.
-    std::vector<Range> unchanged(const MapEntry& map);
-    // From now on. False when this map cannot be followed: unchanged() then says that nothing is.
-    bool protect(const MapEntry& map);
+    struct Seen {
+        std::vector<Range> touched;    // as PageScanner::touched says
+        std::vector<Range> own;        // of these, what is not (or no longer) a file's
+        std::vector<Range> unchanged;  // of those touched, what has not been written since the last look
+    };
+    // All upper threads stand still. In one step for each page: what is written after it is seen by the next
+    // look. Nothing when this map cannot be followed.
+    std::optional<Seen> look(const MapEntry& map);
+    // Before a round of looks at all mappings: what none of the last round saw is forgotten.
+    void begin_round();
 
     // Huge pages are split by the first write to a protected one, so memory that has any is left alone unless
     // asked.
@@ -32,7 +39,15 @@ class DirtyTracker {
 
   private:
     bool fits(const MapEntry& map) const;
+    bool followed(Range range);
+    bool scan(Range range, bool file, Seen& seen);
 
+    // A file mapping's pages that were not the file's when it was last looked at.
+    struct Own {
+        Range map;
+        std::vector<Range> pages;
+    };
+    std::map<uint64_t, Own> own_before_, own_now_;
     Fd faults_, pages_;
     bool split_ = false, huge_everywhere_ = false;
 };

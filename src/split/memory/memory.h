@@ -2,7 +2,7 @@
 //
 // Before the threads are stopped, if time counts: sample_memory_flags().
 // At a checkpoint (upper threads stopped):
-//     MemoryTable table = collect_memory();       // walks /proc/self/smaps and pagemap; allocates (lower
+//     MemoryTable table = collect_memory().table; // walks /proc/self/smaps and pagemap; allocates (lower
 //     malloc) [fork]                                      // optional; nothing below allocates
 //     make_readable(table);                       // PROT_NONE pages with content
 //     write(encode(table)); for (map : table.maps) for (run : map.runs) write(run.begin, run.size());
@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -77,8 +78,23 @@ struct MemoryTable {
 // fermata::Error.
 void sample_memory_flags();
 
-// Enumerates the upper half. Throws fermata::Error (also what check() says).
-MemoryTable collect_memory();
+class DirtyTracker;
+
+struct CollectedMemory {
+    MemoryTable table;
+    std::string maps;                // /proc/self/maps, of which the table was made
+    std::set<std::string> executed;  // files of which something may be executed
+    // With a tracker, of each mapping: what has not been written since it was asked about before.
+    std::vector<std::vector<Range>> unchanged;
+
+    // What a copy of this process would not hold as it is now: shared memory, and files that may be written
+    // to. Files of which something is executed are not.
+    bool not_in_a_copy(const MapEntry& map) const;
+};
+
+// Enumerates the upper half. `tracker`: from now on it knows of each private mapping what is written. Throws
+// fermata::Error (also what check() says).
+CollectedMemory collect_memory(DirtyTracker* tracker = nullptr);
 
 void make_readable(const MemoryTable& table) noexcept;
 void restore_protection(const MemoryTable& table) noexcept;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/page.h"
+#include "split/address/ranges.h"
 #include "split/address/raw.h"
 #include "split/memory/pagemap.h"
 
@@ -17,13 +18,6 @@ namespace {
 
 // One word per page of /proc/self/pagemap (Documentation/admin-guide/mm/pagemap.rst).
 constexpr uint64_t kWordPresent = 1ull << 63, kWordSwapped = 1ull << 62, kWordFile = 1ull << 61;
-
-void append(std::vector<Range>& runs, Range run) {
-    if (!runs.empty() && runs.back().end == run.begin)
-        runs.back().end = run.end;
-    else
-        runs.push_back(run);
-}
 
 }  // namespace
 

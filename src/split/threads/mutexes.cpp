@@ -7,12 +7,10 @@
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#include "split/address/window.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
 
@@ -57,40 +55,6 @@ bool is_held_mutex(const Mutex& mutex) {
     if (type == kRecursive && mutex.count == 0) return false;
     if (mutex.count > 100000) return false;
     return mutex.users >= 1 && mutex.users <= 100000;
-}
-
-struct Areas {
-    std::vector<Range> shared, own;
-};
-
-// Writable mappings of the upper half without `except`, the small ones first.
-Areas writable_areas(const std::vector<Range>& except) {
-    Areas all;
-    std::FILE* maps = std::fopen("/proc/self/maps", "re");
-    if (maps == nullptr) return all;
-    char line[4400];
-    while (std::fgets(line, sizeof line, maps) != nullptr) {
-        unsigned long begin, end;
-        char permissions[8];
-        if (std::sscanf(line, "%lx-%lx %7s", &begin, &end, permissions) != 3) continue;
-        if (permissions[0] != 'r' || permissions[1] != 'w') continue;
-        if (is_split() && !upper_range({begin, end})) continue;
-        if (std::strstr(line, "[v") != nullptr) continue;  // vvar, vdso
-        auto next = std::lower_bound(except.begin(), except.end(), begin,
-                                     [](const Range& range, uint64_t at) { return range.end <= at; });
-        std::vector<Range>& areas = permissions[3] == 's' ? all.shared : all.own;
-        uint64_t at = begin;
-        for (; next != except.end() && next->begin < end; ++next) {
-            if (next->begin > at) areas.push_back({at, next->begin});
-            at = next->end;
-        }
-        if (at < end) areas.push_back({at, end});
-    }
-    std::fclose(maps);
-    for (auto* areas : {&all.shared, &all.own})
-        std::sort(areas->begin(), areas->end(),
-                  [](const Range& a, const Range& b) { return a.size() < b.size(); });
-    return all;
 }
 
 bool earlier(const MutexOwner& a, const MutexOwner& b) { return a.tid < b.tid; }
@@ -144,7 +108,8 @@ void make_room_for_held_mutexes() {
     held[sizeof table()->held - 1] = held[sizeof table()->held - 1];
 }
 
-MutexSearch::MutexSearch(const std::vector<Range>& unchanged) : entries_(4096) {
+MutexSearch::MutexSearch(const std::vector<MutexArea>& areas, const std::vector<Range>& unchanged)
+    : entries_(4096) {
     ThreadTable& all = *table();
     const std::vector<HeldMutex> last(all.held, all.held + std::min<size_t>(all.held_count, kMaxHeldMutexes));
     all.held_count = 0;
@@ -158,32 +123,48 @@ MutexSearch::MutexSearch(const std::vector<Range>& unchanged) : entries_(4096) {
                                       [](const Range& r, uint64_t at) { return r.end <= at; });
         if (range != unchanged.end() && range->begin <= word) look_at(word, owners_);
     }
-    Areas areas = writable_areas(unchanged);
-    shared_ = std::move(areas.shared);
-    own_ = std::move(areas.own);
+    for (const MutexArea& area : areas) {
+        auto next = std::lower_bound(unchanged.begin(), unchanged.end(), area.range.begin,
+                                     [](const Range& range, uint64_t at) { return range.end <= at; });
+        std::vector<MutexArea>& parts = area.shared ? shared_ : own_;
+        auto add = [&](uint64_t begin, uint64_t end) {
+            if (begin < end) parts.push_back({{begin, end}, area.shared, area.resident});
+        };
+        uint64_t at = area.range.begin;
+        for (; next != unchanged.end() && next->begin < area.range.end; ++next) {
+            add(at, next->begin);
+            at = next->end;
+        }
+        add(at, area.range.end);
+    }
 }
 
 void MutexSearch::in_shared_memory() noexcept { search(shared_); }
 void MutexSearch::in_own_memory() noexcept { search(own_); }
 
-void MutexSearch::search(const std::vector<Range>& areas) noexcept {
+void MutexSearch::search(const std::vector<MutexArea>& areas) noexcept {
     if (areas.empty()) return;
     auto [low, high] = std::minmax_element(owners_.begin(), owners_.end(), earlier);
     long pagemap = raw::call(SYS_openat, AT_FDCWD, raw::word("/proc/self/pagemap"), O_RDONLY | O_CLOEXEC);
     if (pagemap < 0) return;
     constexpr uint64_t kPresent = 1ull << 63;
     uint64_t searched = 0;
-    for (const Range& area : areas) {
-        for (uint64_t at = area.begin; at < area.end && searched < kMostSearched;) {
-            uint64_t count = std::min<uint64_t>(entries_.size(), (area.end - at) / kPage);
+    auto look_into = [&](uint64_t page) {
+        search_page(page, owners_, low->tid, high->tid);
+        searched += kPage;
+    };
+    for (const MutexArea& area : areas) {
+        uint64_t at = area.range.begin;
+        if (area.resident)
+            for (; at < area.range.end && searched < kMostSearched; at += kPage) look_into(at);
+        while (at < area.range.end && searched < kMostSearched) {
+            uint64_t count = std::min<uint64_t>(entries_.size(), (area.range.end - at) / kPage);
             long got = raw::call(SYS_pread64, pagemap, raw::word(entries_.data()),
                                  static_cast<long>(count * 8), static_cast<long>(at / kPage * 8));
             if (got <= 0) break;
-            for (long i = 0; i < got / 8; ++i) {
-                if ((entries_[static_cast<size_t>(i)] & kPresent) == 0) continue;
-                search_page(at + static_cast<uint64_t>(i) * kPage, owners_, low->tid, high->tid);
-                searched += kPage;
-            }
+            for (long i = 0; i < got / 8; ++i)
+                if ((entries_[static_cast<size_t>(i)] & kPresent) != 0)
+                    look_into(at + static_cast<uint64_t>(i) * kPage);
             at += static_cast<uint64_t>(got / 8) * kPage;
         }
         if (searched >= kMostSearched) break;

@@ -6,8 +6,8 @@
 // new ids.
 //
 // They are found by their form in memory (glibc's struct __pthread_mutex_s): lock word, count, owner, users
-// and kind must all fit, 40 bytes in all. Searched are resident pages, small mappings first (libraries' data,
-// the heap), up to a limit of shared ones and one of others.
+// and kind must all fit, 40 bytes in all. Searched are resident pages, up to a limit of shared ones and one
+// of others.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,29 @@ struct MutexOwner {
     int32_t record;
 };
 
+// Readable and writable memory where one may lie.
+struct MutexArea {
+    Range range;
+    bool shared = false;
+    bool resident = false;  // all of it is there; else the page map tells what is
+};
+
 // The search, which fills ThreadTable::held.
 class MutexSearch {
   public:
-    // Agent, all stopped. `unchanged` (address order): memory that nobody has written since the last search,
-    // which is believed there.
-    explicit MutexSearch(const std::vector<Range>& unchanged);
+    // Agent, all stopped. `areas`: the most likely ones first. `unchanged` (address order): memory that
+    // nobody has written since the last search, which is believed there.
+    MutexSearch(const std::vector<MutexArea>& areas, const std::vector<Range>& unchanged);
     // What a copy of this process would not hold as it is now.
     void in_shared_memory() noexcept;
     // The rest, after that. No malloc, no lock: a child made by a bare fork can do it in its copy.
     void in_own_memory() noexcept;
 
   private:
-    void search(const std::vector<Range>& areas) noexcept;
+    void search(const std::vector<MutexArea>& areas) noexcept;
     std::vector<MutexOwner> owners_;
-    std::vector<Range> shared_, own_;  // small ones first
-    std::vector<uint64_t> entries_;    // of a part of the page map
+    std::vector<MutexArea> shared_, own_;
+    std::vector<uint64_t> entries_;  // of a part of the page map
 };
 // Restart, when every thread has its new id and none has gone on.
 void give_mutexes_to_new_ids();

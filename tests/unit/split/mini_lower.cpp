@@ -45,7 +45,7 @@ uint64_t lower_fs;
 __attribute__((noinline)) void save_now(const MiniPoint* point, const char* path) {
     try {
         if (std::getenv("MINI_LOWER_SAMPLE")) sample_memory_flags();
-        MemoryTable table = collect_memory();
+        MemoryTable table = collect_memory().table;
         make_readable(table);
         std::string head = encode(table);
         uint64_t size = head.size(), at = reinterpret_cast<uint64_t>(point);

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/rseq.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "agent_fixture.h"
+#include "split/address/maps.h"
 #include "split/threads/interrupted.h"
 #include "split/threads/mutexes.h"
 #include "split/threads/rseq.h"
@@ -27,7 +29,11 @@ using namespace fermata::split::threads::testing;
 namespace {
 
 void find_held_mutexes(const std::vector<Range>& unchanged) {
-    MutexSearch search(unchanged);
+    std::vector<MutexArea> areas;
+    for (const Mapping& m : read_maps())
+        if ((m.prot & PROT_READ) && (m.prot & PROT_WRITE) && !m.name.starts_with("[v"))
+            areas.push_back({m.range, m.shared, false});
+    MutexSearch search(areas, unchanged);
     search.in_shared_memory();
     search.in_own_memory();
 }

@@ -1,0 +1,17 @@
+// Lists of ranges: in address order, none reaching into the next.
+#pragma once
+
+#include <vector>
+
+#include "split/address/range.h"
+
+namespace fermata::split {
+
+// Adds `run` behind them; it may only touch the last one.
+void append(std::vector<Range>& ranges, Range run);
+
+std::vector<Range> intersection(const std::vector<Range>& a, const std::vector<Range>& b);
+// What of `a` is not in `b`.
+std::vector<Range> difference(const std::vector<Range>& a, const std::vector<Range>& b);
+
+}  // namespace fermata::split
