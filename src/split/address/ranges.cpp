@@ -11,8 +11,7 @@ void append(std::vector<Range>& ranges, Range run) {
         ranges.push_back(run);
 }
 
-std::vector<Range> intersection(const std::vector<Range>& a,
-                                       const std::vector<Range>& b) {
+std::vector<Range> intersection(const std::vector<Range>& a, const std::vector<Range>& b) {
     std::vector<Range> both;
     if (a.empty() || b.empty()) return both;
     auto before = [](const Range& range, uint64_t address) { return range.end <= address; };
