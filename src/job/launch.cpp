@@ -28,6 +28,7 @@ struct Kind {
     std::vector<const char*> names;  // of its launcher, the unmistakable ones first
     const char* version_word;        // in the output of --version, for the ambiguous ones
     const char* oversubscribe;       // option needed for more ranks than cores, or nullptr
+    const char* as_root;             // option needed by root, or nullptr
     const char* export_option;  // passes one variable to ranks on other nodes, or nullptr: all are passed
 };
 
@@ -37,8 +38,9 @@ const std::vector<Kind>& kinds() {
          {"mpiexec.openmpi", "mpirun.openmpi", "orterun", "mpiexec"},
          "Open MPI|OpenRTE|prte",
          "--oversubscribe",
+         "--allow-run-as-root",
          "-x"},
-        {"mpich", {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"}, "HYDRA|MPICH", nullptr, nullptr},
+        {"mpich", {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"}, "HYDRA|MPICH", nullptr, nullptr, nullptr},
     };
     return all;
 }
@@ -242,6 +244,8 @@ std::vector<std::string> command_of(const LaunchPlan& plan) {
         words.push_back("-n");
         words.push_back(std::to_string(plan.ranks));
     }
+    // Open MPI 5's does not ask the variables that Open MPI 4's does.
+    if (kind.as_root && !plan.launcher.root.empty() && ::geteuid() == 0) words.push_back(kind.as_root);
     if (kind.oversubscribe && plan.ranks > cores() && !slots_are_given(given))
         words.push_back(kind.oversubscribe);
     words.insert(words.end(), given.begin(), given.end());
@@ -295,6 +299,8 @@ pid_t start(const LaunchPlan& plan) {
         // Open MPI 4.1's window component ucx takes every window and, without RDMA adapters, fails to make
         // it.
         if (::access("/sys/class/infiniband", F_OK) != 0) ::setenv("OMPI_MCA_osc", "^ucx", 0);
+        // Open MPI 5's shared store wants an address that the upper half has.
+        if (!plan.launcher.root.empty()) ::setenv("PMIX_MCA_gds", "hash", 0);
         // UCX patches memory functions of the whole process, and reads these before main.
         ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 0);
         ::setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);

@@ -1,6 +1,6 @@
-// An MPI library that is named by its place (`--mpi PATH`): a tree with bin/mpiexec and lib/libmpi.so.12,
-// MPICH's ABI. The lower half is the one built against Debian's MPICH: the ABI is the same. (Open MPI 5 has
-// Open MPI 4's file name; its launcher did not end here, so it is not offered yet.)
+// An MPI library that is named by its place (`--mpi PATH`): a tree with bin/mpiexec and lib/libmpi.so.12
+// (MPICH's ABI, also Intel MPI) or lib/libmpi.so.40 (Open MPI 4 and 5). The lower half is the one built
+// against Debian's library of that ABI.
 #pragma once
 
 #include <map>

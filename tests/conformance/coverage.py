@@ -36,7 +36,7 @@ REASONS = (
     (r"MPI_Session_c2f|MPI_Session_f2c|MPI_Status_.*f0?8?.*|MPI_Status_f082?.*", "conversions for Fortran; no library here has them as functions"),
     (r"MPI_Remove_error.*|MPI_Type_get_value_index|MPI_Status_(get|set)_(error|source|tag).*|MPI_Precv_init_c|MPI_Psend_init_c|"
      r"MPI_Status_set_elements_c|MPI_Session_set_info|MPI_Get_hw.*|MPI_Request_get_status_.*", "later than MPI-4.0: no library here has it"),
-    (r"MPI_.*_(c2f|f2c)", "a macro in that library's mpi.h"),
+    (r"MPI_.*_(c2f|f2c)|MPI_Aint_(add|diff)", "a macro in that library's mpi.h"),
     (r"MPI_.*", "no case yet"),
 )
 

@@ -26,7 +26,7 @@ def run():
         refused(cwd, tree, "no MPI library at")
         (tree / "lib").mkdir(parents=True)
         (tree / "bin").mkdir()
-        refused(cwd, tree, "libmpi.so.12 should be there")
+        refused(cwd, tree, "lib/libmpi.so.12 (MPICH's ABI)")
         (tree / "lib" / "libmpi.so.12").symlink_to(pathlib.Path(library()).resolve())
         refused(cwd, tree, "has no launcher")
         launcher = tree / "bin" / "mpiexec"  # not a link: Hydra looks for its other half beside itself
