@@ -39,9 +39,10 @@ Tag seal_message(const unsigned char* key, const Nonce& nonce, const void* in, v
 
 bool open_message(const unsigned char* key, const Nonce& nonce, void* data, size_t size, const Tag& tag,
                   const void* facts, size_t facts_size) noexcept {
-    return ::crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
-               static_cast<unsigned char*>(data), nullptr, bytes(data), size, tag.bytes.data(), bytes(facts),
-               facts_size, bytes(&nonce), key) == 0;
+    // No message is empty; libsodium wants none without an address.
+    return size > 0 && ::crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
+                           static_cast<unsigned char*>(data), nullptr, bytes(data), size, tag.bytes.data(),
+                           bytes(facts), facts_size, bytes(&nonce), key) == 0;
 }
 
 }  // namespace
