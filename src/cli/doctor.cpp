@@ -19,6 +19,7 @@
 #include "image/pager.h"
 #include "job/launch.h"
 #include "job/run_dir.h"
+#include "split/loader/mpi_imports.h"
 #include "split/loader/program.h"
 #include "split/memory/write_protect.h"
 
@@ -128,24 +129,40 @@ int doctor(bool as_json) {
     return good ? 0 : 1;
 }
 
+namespace {
+std::string said_of(const split::MpiImports& imports, const split::ProgramCheck& check) {
+    if (!imports.functions.empty())
+        return fmt::format("; imports {} MPI functions, all supported", imports.functions.size());
+    return check.prefix.empty() ? "; imports no MPI function by name"
+                                : "; a script, what it loads is not seen";
+}
+}  // namespace
+
 int check_program(const std::string& program, bool as_json) {
     job::Places places = job::find_places();
     split::ProgramCheck check = split::inspect_program(program, places.front_dir);
-    std::vector<std::string> lacking = check.missing;
-    for (const std::string& name : check.mpi_names)
-        if (::access((places.front_dir + "/" + name).c_str(), R_OK) != 0) lacking.push_back(name);
     std::string verdict = check.error;
-    if (verdict.empty() && !lacking.empty())
-        verdict = fmt::format("{} needs libraries that are not there: {}", program, fmt::join(lacking, ", "));
+    if (verdict.empty() && !check.missing.empty())
+        verdict =
+            fmt::format("{} needs libraries that are not there: {}", program, fmt::join(check.missing, ", "));
+    split::MpiImports imports;
+    if (verdict.empty()) imports = split::mpi_imports(check, places.front_dir);
+    if (!imports.absent.empty())
+        verdict = fmt::format("{} calls what no MPI here has: {}", program, fmt::join(imports.absent, ", "));
+    else if (!imports.refused.empty())
+        verdict = fmt::format("{} calls what Fermata answers with MPI_ERR_UNSUPPORTED_OPERATION: {}", program,
+                              fmt::join(imports.refused, ", "));
     if (as_json) {
-        json j = {{"ok", verdict.empty()},        {"error", verdict},
-                  {"program", check.program},     {"binary", check.binary},
-                  {"mpi", name_of(check.abi)},    {"mpi_libraries", check.mpi_names},
-                  {"libraries", check.libraries}, {"missing", lacking}};
+        json j = {
+            {"ok", verdict.empty()},        {"error", verdict},          {"program", check.program},
+            {"binary", check.binary},       {"mpi", name_of(check.abi)}, {"mpi_libraries", check.mpi_names},
+            {"libraries", check.libraries}, {"missing", check.missing},  {"functions", imports.functions},
+            {"absent", imports.absent},     {"refused", imports.refused}};
         std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     } else if (verdict.empty()) {
-        std::printf("%s: %s, ABI %s (%s)\n", check.program.c_str(), check.binary.c_str(), name_of(check.abi),
-                    fmt::format("{}", fmt::join(check.mpi_names, ", ")).c_str());
+        std::printf("%s: %s, ABI %s (%s)%s\n", check.program.c_str(), check.binary.c_str(),
+                    name_of(check.abi), fmt::format("{}", fmt::join(check.mpi_names, ", ")).c_str(),
+                    said_of(imports, check).c_str());
     }
     if (!verdict.empty()) fail("{}", verdict);
     return 0;

@@ -7,6 +7,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "split/loader/dynamic_symbols.h"
 
 using namespace fermata::split;
 
@@ -103,4 +109,34 @@ TEST(Program, KnowsTheAbiThroughLibraries) {
     EXPECT_EQ(direct.mpi_names, std::vector<std::string>{"libmpi.so.40"});
     EXPECT_TRUE(std::none_of(direct.libraries.begin(), direct.libraries.end(),
                              [](const std::string& l) { return l.find("libmpi") != std::string::npos; }));
+}
+
+TEST(Program, SymbolsOfDamagedFiles) {
+    std::ifstream in("/proc/self/exe", std::ios::binary);
+    std::string whole(std::istreambuf_iterator<char>(in), {});
+    auto symbols = [](const std::string& bytes) {
+        File file("-elf", bytes);
+        ElfFile elf;
+        return elf.read(file.path()).empty() ? dynamic_symbols(elf) : std::vector<DynamicSymbol>();
+    };
+    auto has_write = [](const std::vector<DynamicSymbol>& all) {
+        return std::any_of(all.begin(), all.end(), [](const DynamicSymbol& s) {
+            return s.name == "fwrite" && !s.defined && !s.weak;
+        });
+    };
+    EXPECT_TRUE(has_write(symbols(whole)));
+    for (size_t part = 0; part < 16; ++part)
+        EXPECT_FALSE(has_write(symbols(whole.substr(0, whole.size() * part / 16))));  // no section headers
+    std::mt19937 random(20261122);
+    for (int round = 0; round < 300; ++round) {
+        std::string damaged = whole;
+        Elf64_Ehdr header;
+        std::memcpy(&header, whole.data(), sizeof header);
+        size_t tables = whole.size() - header.e_shoff;
+        for (int flips = 0; flips < 8; ++flips) {
+            size_t at = flips % 2 == 0 ? header.e_shoff + random() % tables : random() % sizeof header;
+            damaged[at] = static_cast<char>(random());
+        }
+        for (const DynamicSymbol& one : symbols(damaged)) EXPECT_FALSE(one.name.empty());
+    }
 }

@@ -1,0 +1,20 @@
+// The dynamic symbols of an ELF file on disk: what it exports and what it wants from others.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "split/loader/elf_file.h"
+
+namespace fermata::split {
+
+struct DynamicSymbol {
+    std::string name;
+    bool defined = false;
+    bool weak = false;
+};
+
+// None of local ones. Empty also for a file without section headers, whose symbols nobody counted.
+std::vector<DynamicSymbol> dynamic_symbols(const ElfFile& file);
+
+}  // namespace fermata::split

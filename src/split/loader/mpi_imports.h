@@ -1,0 +1,21 @@
+// What of MPI a program and its libraries ask for by name, and what they get. What they open while they run
+// (Python's modules, plugins) is not seen.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "split/loader/program.h"
+
+namespace fermata::split {
+
+struct MpiImports {
+    std::vector<std::string> functions;  // all: "MPI_Send", "mpi_send_"
+    std::vector<std::string> absent;     // of these: in no library, the program would end at the call
+    std::vector<std::string> refused;    // of these: answer MPI_ERR_UNSUPPORTED_OPERATION
+};
+
+// `check`: of inspect_program, without an error. `front_dir`: where the fronts are.
+MpiImports mpi_imports(const ProgramCheck& check, const std::string& front_dir);
+
+}  // namespace fermata::split
