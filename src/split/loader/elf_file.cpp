@@ -32,7 +32,7 @@ const char* name_of_machine(unsigned machine) {
     }
 }
 
-constexpr uint64_t kMostStrings = 64 << 20;
+constexpr uint64_t kMost = 64 << 20;  // of a table, in bytes
 
 }  // namespace
 
@@ -65,6 +65,7 @@ std::string ElfFile::read(const std::string& file) {
         }
         if (p.p_type != PT_DYNAMIC) continue;
         dynamic = true;
+        if (p.p_filesz > kMost) return "is cut off";
         std::vector<Elf64_Dyn> entries(p.p_filesz / sizeof(Elf64_Dyn));
         if (!read_at(fd.get(), entries.data(), entries.size() * sizeof(Elf64_Dyn), p.p_offset))
             return "is cut off";
@@ -74,7 +75,7 @@ std::string ElfFile::read(const std::string& file) {
             if (d.d_tag == DT_STRTAB) strings_at = offset_of(d.d_un.d_ptr);
             if (d.d_tag == DT_STRSZ) strings_size = d.d_un.d_val;
         }
-        if (!strings_at || !strings_size || strings_size > kMostStrings) continue;
+        if (!strings_at || !strings_size || strings_size > kMost) continue;
         std::string strings(strings_size, '\0');
         if (!read_at(fd.get(), strings.data(), strings_size, strings_at)) return "is cut off";
         auto text = [&](uint64_t at) {
