@@ -424,6 +424,58 @@ static void properties(void) {
     hash_bytes(name, 5);
 }
 
+static void added_errors(void) {
+    MPI_Comm comm = any_comm(1);
+    MPI_Errhandler errhandler;
+    int class, code, other, got, flag, length, *last;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_code(MPI_ERR_IO, &other);
+    MPI_Add_error_string(class, "a class of the program's");
+    MPI_Add_error_string(code, "a code of the program's");
+    MPI_Comm_create_errhandler(handler, &errhandler);
+    MPI_Comm_set_errhandler(comm, errhandler);
+    MPI_Errhandler_free(&errhandler);
+    hold();
+    MPI_Error_class(code, &got);
+    CHECK(got == class);
+    MPI_Error_class(other, &got);
+    CHECK(got == MPI_ERR_IO);
+    MPI_Error_string(class, text, &length);
+    CHECK(strcmp(text, "a class of the program's") == 0 && length == (int)strlen(text));
+    MPI_Error_string(code, text, &length);
+    CHECK(strcmp(text, "a code of the program's") == 0);
+    hash_bytes(text, (size_t)length);
+    MPI_Comm_call_errhandler(comm, code);
+    CHECK(handled == 1 && handled_class == class);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
+    CHECK(flag && *last >= class); /* MPICH counts classes only */
+    MPI_Add_error_class(&got);     /* none of the old ones again */
+    CHECK(got != class && got != code && got != other);
+    MPI_Comm_free(&comm);
+}
+
+/* Of a profiling library, when one is preloaded. */
+extern int profiled_sends(void) __attribute__((weak));
+
+static void profiled(void) {
+    int sends = 0, in, right = (rank + 1) % size, left = (rank + size - 1) % size;
+    for (int i = 0; i < 10; ++i) {
+        MPI_Request request;
+        MPI_Irecv(&in, 1, MPI_INT, left, i, MPI_COMM_WORLD, &request);
+        MPI_Send(&i, 1, MPI_INT, right, i, MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(in == i);
+        if (i == 4) hold();
+    }
+    if (profiled_sends) {
+        sends = profiled_sends();
+        CHECK(sends == 10);
+    }
+    hash_bytes(&sends, sizeof sends);
+}
+
 static void combine(void* in, void* inout, int* length, MPI_Datatype* type) {
     MPI_Aint lower, extent;
     MPI_Type_get_extent(*type, &lower, &extent);
@@ -938,6 +990,8 @@ static const struct {
     {"dup_of_world", dup_of_world},
     {"topology", topology},
     {"properties", properties},
+    {"added_errors", added_errors},
+    {"profiled", profiled},
     {"user_ops", user_ops},
     {"derived_types", derived_types},
     {"groups", groups},

@@ -15,8 +15,8 @@ LATE = {"large_captive_send", "blocked_ssend", "first_ssend"}
 # Programs of their own: they ask for MPI_THREAD_MULTIPLE.
 OWN = {"lone_windows": "lone", "file_threads": "file_threads"}
 
-# The program's case with a preloaded library, which stands for another behaviour of the one below.
-PRELOADED = {"really_cancelled": ("cancelled", "libcancelling")}
+# The program's case with a preloaded library: another behaviour of the one below, or a profiling library.
+PRELOADED = {"really_cancelled": ("cancelled", "libcancelling"), "counted": ("profiled", "libcounting")}
 
 
 def run(case, built_for):
