@@ -2,6 +2,7 @@
  * up, holds (the test checkpoints, kills and restarts there), then uses it and checks all it can see. */
 #include <fcntl.h>
 #include <stddef.h>
+#include <sys/mman.h>
 
 #include "held.h"
 #include "synchronous.h"
@@ -474,6 +475,29 @@ static void profiled(void) {
         CHECK(sends == 10);
     }
     hash_bytes(&sends, sizeof sends);
+}
+
+/* Many short runs of touched pages in one mapping: more than the kernel tells of at once. */
+static void sparse_memory(void) {
+    enum { RUNS = 5000, APART = 2, PAGE = 4096 };
+    size_t bytes = (size_t)RUNS * APART * PAGE;
+    char* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    CHECK(madvise(memory, bytes, MADV_NOHUGEPAGE) == 0);
+    for (int run = 0; run < RUNS; ++run) {
+        int value = run * 31 + rank;
+        memcpy(memory + (size_t)run * APART * PAGE, &value, sizeof value);
+    }
+    hold();
+    for (int run = 0; run < RUNS; ++run) {
+        int value;
+        memcpy(&value, memory + (size_t)run * APART * PAGE, sizeof value);
+        CHECK(value == run * 31 + rank);
+        memcpy(&value, memory + ((size_t)run * APART + 1) * PAGE, sizeof value);
+        CHECK(value == 0);
+    }
+    hash_bytes(memory, bytes / 64);
+    munmap(memory, bytes);
 }
 
 static void combine(void* in, void* inout, int* length, MPI_Datatype* type) {
@@ -991,6 +1015,7 @@ static const struct {
     {"topology", topology},
     {"properties", properties},
     {"added_errors", added_errors},
+    {"sparse_memory", sparse_memory},
     {"profiled", profiled},
     {"user_ops", user_ops},
     {"derived_types", derived_types},
