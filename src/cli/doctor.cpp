@@ -34,6 +34,7 @@ struct Finding {
     bool ok = true;
     bool needed = false;  // a job cannot run without it
     std::string found;
+    std::vector<std::string> lacks = {};  // an MPI library: functions
 };
 
 // AT_HWCAP2 bit 1 on x86-64: wrfsbase may be used by programs.
@@ -101,9 +102,17 @@ std::vector<Finding> look_around() {
             found = "no mpiexec in PATH";
         else
             found = fmt::format("{} ({})", launcher.mpiexec, job::version_of(launcher));
-        if (launcher.lower.empty()) found += "; no lower half built for it";
+        split::MpiLibrary library;
+        if (launcher.lower.empty())
+            found += "; no lower half built for it";
+        else
+            library = split::mpi_library_of(launcher.lower, places.front_dir);
+        if (!library.lacking.empty())
+            found +=
+                fmt::format("; has not {} of {} MPI functions: made from others or an MPI error (--json)",
+                            library.lacking.size(), library.known);
         any = any || launcher.usable();
-        all.push_back({launcher.mpi, launcher.usable(), false, found});
+        all.push_back({launcher.mpi, launcher.usable(), false, found, library.lacking});
     }
     if (!any) all.push_back({"mpi", false, true, "no usable MPI library"});
     return all;
@@ -116,9 +125,10 @@ int doctor(bool as_json) {
     json j = json::array();
     for (const Finding& f : look_around()) {
         if (!f.ok && f.needed) good = false;
-        if (as_json)
+        if (as_json) {
             j.push_back({{"what", f.what}, {"ok", f.ok}, {"needed", f.needed}, {"found", f.found}});
-        else
+            if (!f.lacks.empty()) j.back()["lacks"] = f.lacks;
+        } else
             std::printf("%-4s %-14s %s\n",
                         f.ok       ? "ok"
                         : f.needed ? "FAIL"

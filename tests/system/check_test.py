@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`fermata run --check`: what of MPI a program imports, and whether all of it is supported.
+"""`fermata run --check`: what of MPI a program imports, and whether all of it is supported. `fermata doctor`: what a library lacks.
 
     check_test.py
 """
@@ -49,8 +49,23 @@ def not_supported(cwd, function, why):
         check(f"{program} {why}: {function}" in said.stderr, said.stderr)
 
 
+def doctor():
+    """What each library lacks, against nm."""
+    facts = json.loads(subprocess.run([str(FERMATA), "doctor", "--json"], capture_output=True, text=True, timeout=60).stdout)
+    lacks = {fact["what"]: fact.get("lacks", []) for fact in facts}
+    for mpi, soname in (("openmpi", "libmpi.so.40"), ("mpich", "libmpich.so.12")):
+        lines = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout.split("\n")
+        path = next(line.split("=> ")[1] for line in lines if line.split()[:1] == [soname])
+        has = {line.split()[-1] for line in subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True,
+                                                           check=True).stdout.splitlines()}
+        check(lacks[mpi] and not set(lacks[mpi]) & has, f"{mpi}: {set(lacks[mpi]) & has}")
+        for function in ("MPI_Psend_init", "MPI_Send_c", "MPI_Session_init", "MPI_Send", "MPI_Win_flush"):
+            check((function in lacks[mpi]) == (function not in has), f"{mpi}: {function}")
+
+
 def main():
     supported()
+    doctor()
     with Scratch("check") as cwd:
         not_supported(cwd, "MPI_Nobody_has_this", "calls what no MPI here has")
         # MPI-4.1, which the fronts know and do not have.

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <iterator>
 #include <set>
 
 #include "split/loader/dynamic_symbols.h"
+#include "split/loader/library_search.h"
 
 namespace fermata::split {
 namespace {
 
-std::string lower(std::string text) {
+std::string small(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;
 }
@@ -18,7 +21,7 @@ std::string lower(std::string text) {
 // variables, which have no small letter.
 std::string function_of(const std::string& symbol) {
     bool fortran = !symbol.empty() && std::islower(static_cast<unsigned char>(symbol[0]));
-    std::string name = lower(symbol);
+    std::string name = small(symbol);
     if (name.starts_with("pmpi_")) name.erase(0, 1);
     if (!name.starts_with("mpi_")) return "";
     name.erase(0, 4);
@@ -38,6 +41,15 @@ std::vector<DynamicSymbol> symbols_of(const std::string& path) {
     return file.read(path).empty() ? dynamic_symbols(file) : std::vector<DynamicSymbol>();
 }
 
+// A function that nobody wrote has its generated, weak one, which answers the error.
+std::set<std::string> unwritten_of(const std::string& front_dir) {
+    std::set<std::string> names;
+    for (const DynamicSymbol& symbol : symbols_of(front_dir + "/libfermata-front.so"))
+        if (symbol.defined && symbol.weak && symbol.name.starts_with("fm_"))
+            names.insert(small(symbol.name.substr(3)));
+    return names;
+}
+
 }  // namespace
 
 MpiImports mpi_imports(const ProgramCheck& check, const std::string& front_dir) {
@@ -54,11 +66,7 @@ MpiImports mpi_imports(const ProgramCheck& check, const std::string& front_dir) 
     for (const std::string& front : check.mpi_names)
         for (const DynamicSymbol& symbol : symbols_of(front_dir + "/" + front))
             if (symbol.defined) there.insert(symbol.name);
-    // A function that nobody wrote has its generated, weak one, which answers the error.
-    std::set<std::string> unwritten;
-    for (const DynamicSymbol& symbol : symbols_of(front_dir + "/libfermata-front.so"))
-        if (symbol.defined && symbol.weak && symbol.name.starts_with("fm_"))
-            unwritten.insert(lower(symbol.name.substr(3)));
+    const std::set<std::string> unwritten = unwritten_of(front_dir);
     MpiImports imports;
     for (const std::string& name : wanted) {
         imports.functions.push_back(name);
@@ -68,6 +76,41 @@ MpiImports mpi_imports(const ProgramCheck& check, const std::string& front_dir) 
             imports.refused.push_back(name);
     }
     return imports;
+}
+
+namespace {
+// Often macros of mpi.h.
+bool converts_handles(const std::string& name) {
+    for (const char* end : {"_c2f", "_f2c", "_fromint", "_toint"})
+        if (name.ends_with(end)) return true;
+    return false;
+}
+}  // namespace
+
+MpiLibrary mpi_library_of(const std::string& lower, const std::string& front_dir) {
+    MpiLibrary library;
+    ElfFile file;
+    if (!file.read(lower).empty()) return library;
+    const char* more = std::getenv("LD_LIBRARY_PATH");
+    LibrarySearch search(more != nullptr ? more : "");
+    std::set<std::string> there;
+    for (const std::string& name : file.needed) {
+        if (!name.starts_with("libmpi.") && !name.starts_with("libmpich.")) continue;
+        library.path = search.find(name, {&file});
+        for (const DynamicSymbol& symbol : symbols_of(library.path))
+            if (symbol.defined) there.insert(symbol.name);
+    }
+    if (there.empty()) return library;
+    const std::set<std::string> unwritten = unwritten_of(front_dir);
+    std::set<std::string> known;
+    for (const DynamicSymbol& symbol : symbols_of(front_dir + "/libmpi_abi.so.1"))
+        if (symbol.defined && symbol.name.starts_with("MPI_") && !function_of(symbol.name).empty() &&
+            unwritten.count(function_of(symbol.name)) == 0 && !converts_handles(symbol.name))
+            known.insert(symbol.name);
+    library.known = known.size();
+    std::set_difference(known.begin(), known.end(), there.begin(), there.end(),
+                        std::back_inserter(library.lacking));
+    return library;
 }
 
 }  // namespace fermata::split

@@ -18,4 +18,12 @@ struct MpiImports {
 // `check`: of inspect_program, without an error. `front_dir`: where the fronts are.
 MpiImports mpi_imports(const ProgramCheck& check, const std::string& front_dir);
 
+// The MPI library that a lower half is linked with.
+struct MpiLibrary {
+    std::string path;                  // "" = not found
+    size_t known = 0;                  // functions of MPI that Fermata has; handle conversions aside
+    std::vector<std::string> lacking;  // of these: what the library has not, natively
+};
+MpiLibrary mpi_library_of(const std::string& lower, const std::string& front_dir);
+
 }  // namespace fermata::split
