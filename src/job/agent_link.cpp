@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/cpus.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "job/local_socket.h"
 
@@ -30,13 +31,6 @@ int64_t now_ms() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
-}
-
-// The first of these variables that is set, as a number.
-int number_from(std::initializer_list<const char*> names, int otherwise) {
-    for (const char* name : names)
-        if (const char* value = std::getenv(name)) return std::atoi(value);
-    return otherwise;
 }
 
 // What the launcher calls this rank on its node; 0 when it does not say.

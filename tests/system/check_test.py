@@ -54,7 +54,7 @@ def doctor():
     facts = json.loads(subprocess.run([str(FERMATA), "doctor", "--json"], capture_output=True, text=True, timeout=60).stdout)
     lacks = {fact["what"]: fact.get("lacks", []) for fact in facts}
     for mpi, soname in (("openmpi", "libmpi.so.40"), ("mpich", "libmpich.so.12")):
-        lines = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout.split("\n")
+        lines = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout.split("\n")
         path = next(line.split("=> ")[1] for line in lines if line.split()[:1] == [soname])
         has = {line.split()[-1] for line in subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True,
                                                            check=True).stdout.splitlines()}

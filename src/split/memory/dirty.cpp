@@ -99,8 +99,7 @@ std::optional<DirtyTracker::Seen> DirtyTracker::look(const MapEntry& map) {
     bool file = !map.name.empty() && !map.name.starts_with("[");
     // Pages of a file that nobody has read yet are not there, and only what is there can be known to be
     // unchanged.
-    constexpr int kPopulateRead = 22;
-    if (file) sys(SYS_madvise, map.range.begin, map.range.size(), kPopulateRead);
+    if (file) sys(SYS_madvise, map.range.begin, map.range.size(), MADV_POPULATE_READ);
     // Asked before it is made so: pages that were moved into this mapping may bring the mark of their old one
     // (mremap before Linux 6.13).
     bool before = followed(map.range);
