@@ -11,9 +11,14 @@
 int rec_peers(MPI_Comm comm), rec_size(MPI_Comm comm), rec_degree(MPI_Comm comm, int in),
     rec_dims(MPI_Comm comm);
 
-enum { LOG = 4 << 20, NAMES = 1000, OBJECTS = 4000, FUNCTIONS = 1000 };
-static char text[LOG];
-static size_t used;
+enum {
+    LOG = 4 << 20 /* to begin with: programs that poll write much */,
+    NAMES = 1000,
+    OBJECTS = 4000,
+    FUNCTIONS = 1000
+};
+static char* text;
+static size_t used, room;
 int rec_off;
 
 static struct {
@@ -37,14 +42,21 @@ static int function_count;
 static void say(const char* format, ...) {
     va_list list;
     if (rec_off) return;
-    va_start(list, format);
-    const int n = vsnprintf(text + used, LOG - used, format, list);
-    va_end(list);
-    if (n < 0 || (size_t)n >= LOG - used) {
-        fprintf(stderr, "record: the log is full\n");
-        abort();
+    for (;;) {
+        va_start(list, format);
+        const int n = text ? vsnprintf(text + used, room - used, format, list) : LOG;
+        va_end(list);
+        if (n >= 0 && (size_t)n < room - used) {
+            used += (size_t)n;
+            return;
+        }
+        room = room ? 2 * room : LOG;
+        text = n < 0 ? NULL : realloc(text, room);
+        if (!text) {
+            fprintf(stderr, "record: no room for the log\n");
+            abort();
+        }
     }
-    used += (size_t)n;
 }
 
 void rec_section(const char* name) { say("== %s\n", name); }
