@@ -354,6 +354,9 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+#ifdef RECORDER_H
+    rec_constants();
+#endif
     MPI_Comm_get_parent(&parent);
     const char* name = argc > 1 ? argv[1] : "";
     if (parent != MPI_COMM_NULL) {
@@ -380,5 +383,8 @@ int main(int argc, char** argv) {
         CHECK(!"a case of this name");
     verdict(name);
     MPI_Finalize();
+#ifdef RECORDER_H
+    rec_write(getenv("RECORD_PREFIX"), rank);
+#endif
     return 0;
 }

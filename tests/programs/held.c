@@ -4,15 +4,8 @@
 #include "held.h"
 
 enum { TAG = 21, MOST = 16 };
-static int rank, size, right, left;
 
-static void begin(void) {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    right = (rank + 1) % size, left = (rank + size - 1) % size;
-}
-
-static void use_comm(MPI_Comm* comm) {
+void use_comm(MPI_Comm* comm) {
     int sum, n, one = rank + 1, expect = size * (size + 1) / 2;
     MPI_Comm_size(*comm, &n);
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, *comm);
@@ -454,13 +447,23 @@ void held_persistent(void) {
     hash_bytes(&d, sizeof d);
 }
 
+static void on_session(MPI_Session* session, int* code, ...) { (void)session, (void)code, ++heard; }
+
 /* A program of the sessions model only: no MPI_Init. Says itself whether it is right. */
 void sessions_only(void) {
     MPI_Session session, second;
     MPI_Group group, odd, even;
     MPI_Comm comm, inter;
-    int flag, sum, n, range[1][3] = {{0, 0, 2}}, other[1][3] = {{1, 0, 2}};
+    MPI_Info asked, of_set;
+    MPI_Errhandler handler, kept;
+    char value[40];
+    int flag, sum, n, length = sizeof value, range[1][3] = {{0, 0, 2}}, other[1][3] = {{1, 0, 2}};
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Session_create_errhandler(on_session, &handler); /* MPICH 4.0.2 wants a session for it */
+    MPI_Session_set_errhandler(session, handler);
+    MPI_Session_get_errhandler(session, &kept);
+    MPI_Session_get_info(session, &asked);
+    MPI_Session_get_pset_info(session, "mpi://WORLD", &of_set);
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
     MPI_Group_rank(group, &rank);
     MPI_Group_size(group, &size);
@@ -480,8 +483,18 @@ void sessions_only(void) {
     flag = flag && sum == size / 2 * (size / 2 - 1) + (rank % 2 ? 0 : size / 2);
     MPI_Group_size(odd, &n);
     flag = flag && n == size / 2;
+    heard = 0;
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &second);
+    MPI_Session_set_errhandler(second, kept);
+    MPI_Session_call_errhandler(second, MPI_ERR_ARG);
+    MPI_Session_call_errhandler(session, MPI_ERR_ARG);
+    flag = flag && heard == 2;
     MPI_Session_finalize(&second);
+    MPI_Info_get_nkeys(asked, &n);
+    MPI_Info_get_string(of_set, "mpi_size", &length, value, &n);
+    flag = flag && n && atoi(value) == size;
+    MPI_Info_free(&asked), MPI_Info_free(&of_set);
+    MPI_Errhandler_free(&handler), MPI_Errhandler_free(&kept);
     MPI_Allreduce(&flag, &n, 1, MPI_INT, MPI_MIN, comm);
     if (rank == 0) printf("sessions_only: %s\n", n ? "right" : "wrong");
     MPI_Comm_free(&inter);

@@ -1041,8 +1041,13 @@ static const struct {
     {"held_locks", held_locks},
     {"passive_target", passive_target},
     {"held_files", held_files},
+    {"held_file_requests", held_file_requests},
+    {"held_one_sided", held_one_sided},
+    {"held_beginnings", held_beginnings},
 #ifndef OPEN_MPI
     {"held_persistent", held_persistent},
+    {"held_inits", held_inits},
+    {"held_neighbour_inits", held_neighbour_inits},
     {"sessions_only", sessions_only},
 #endif
 };

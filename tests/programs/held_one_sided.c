@@ -1,0 +1,86 @@
+/* A case of `trap`: a dynamic window with memory attached, requests of one-sided operations inside an epoch,
+ * and what a window gives out: its hints, group and error handler. */
+#define HOLD_ELSEWHERE
+#include "held.h"
+
+enum { WORDS = 8 };
+
+static int heard;
+static void on_win(MPI_Win* win, int* code, ...) { (void)win, (void)code, ++heard; }
+
+void held_one_sided(void) {
+    MPI_Win dynamic, win;
+    MPI_Request requests[4];
+    MPI_Info given, hints;
+    MPI_Group group;
+    MPI_Errhandler handler, kept;
+    MPI_Aint mine, theirs[64];
+    long *attached = calloc(WORDS, sizeof *attached), *memory, put = -1, got = -1, add, fetched = -1;
+    char value[8];
+    int flag, n;
+    begin();
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic);
+    MPI_Win_attach(dynamic, attached, WORDS * sizeof *attached);
+    MPI_Get_address(attached, &mine);
+    MPI_Allgather(&mine, 1, MPI_AINT, theirs, 1, MPI_AINT, MPI_COMM_WORLD);
+    put = 5000 + rank;
+    MPI_Win_fence(0, dynamic);
+    MPI_Put(&put, 1, MPI_LONG, right, theirs[right], 1, MPI_LONG, dynamic);
+    MPI_Win_fence(0, dynamic);
+    CHECK(attached[0] == 5000 + left);
+
+    MPI_Info_create(&given);
+    MPI_Info_set(given, "no_locks", "false");
+    MPI_Win_allocate(WORDS * sizeof *memory, sizeof *memory, given, MPI_COMM_WORLD, &memory, &win);
+    MPI_Info_free(&given);
+    MPI_Win_get_info(win, &hints);
+    MPI_Win_get_group(win, &group);
+    MPI_Win_create_errhandler(on_win, &handler);
+    MPI_Win_set_errhandler(win, handler);
+    MPI_Win_get_errhandler(win, &kept);
+    for (int i = 0; i < WORDS; ++i) memory[i] = 100 * rank + i;
+    MPI_Barrier(MPI_COMM_WORLD);
+    put = 7000 + rank, add = 10 + rank;
+    MPI_Win_lock_all(0, win);
+    MPI_Rput(&put, 1, MPI_LONG, right, 1, 1, MPI_LONG, win, &requests[0]);
+    MPI_Rget(&got, 1, MPI_LONG, right, 0, 1, MPI_LONG, win, &requests[1]);
+    MPI_Raccumulate(&add, 1, MPI_LONG, right, 2, 1, MPI_LONG, MPI_SUM, win, &requests[2]);
+    MPI_Rget_accumulate(&add, 1, MPI_LONG, &fetched, 1, MPI_LONG, right, 3, 1, MPI_LONG, MPI_SUM, win,
+                        &requests[3]);
+    hold();
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    CHECK(got == 100 * right && fetched == 100 * right + 3);
+    MPI_Raccumulate(&add, 1, MPI_LONG, right, 2, 1, MPI_LONG, MPI_SUM, win, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+    CHECK(memory[1] == 7000 + left && memory[2] == 100 * rank + 2 + 2 * (10 + left));
+    CHECK(memory[3] == 100 * rank + 3 + 10 + left);
+    hash_bytes(memory, WORDS * sizeof *memory);
+    MPI_Win_unlock(rank, win);
+
+    MPI_Get_address(attached, &mine);
+    CHECK(mine == theirs[rank]);
+    MPI_Win_fence(0, dynamic);
+    MPI_Accumulate(&add, 1, MPI_LONG, right, theirs[right], 1, MPI_LONG, MPI_SUM, dynamic);
+    MPI_Win_fence(0, dynamic);
+    CHECK(attached[0] == 5000 + left + 10 + left);
+
+    MPI_Info_get(hints, "no_locks", 7, value, &flag);
+    CHECK(flag && strcmp(value, "false") == 0);
+    MPI_Info_free(&hints);
+    MPI_Group_size(group, &n);
+    CHECK(n == size);
+    MPI_Group_free(&group);
+    heard = 0;
+    MPI_Win_call_errhandler(win, MPI_ERR_ASSERT);
+    MPI_Win_set_errhandler(dynamic, kept);
+    MPI_Win_call_errhandler(dynamic, MPI_ERR_ASSERT);
+    CHECK(heard == 2);
+    MPI_Errhandler_free(&handler), MPI_Errhandler_free(&kept);
+    MPI_Win_detach(dynamic, attached);
+    MPI_Win_free(&dynamic);
+    MPI_Win_free(&win);
+    free(attached);
+}
