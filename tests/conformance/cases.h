@@ -49,6 +49,7 @@ enum { ONCE, STYLES }; /* once, or once for each style of calling (recorder.py) 
     CASE(file_properties, ONCE)          \
     CASE(files_at_once, ONCE)            \
     CASE(file_requests, ONCE)            \
+    CASE(file_sequential, ONCE)          \
     CASE(sessions, ONCE)                 \
     CASE(dynamic, ONCE)                  \
     CASE(events, ONCE)                   \

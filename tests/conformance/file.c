@@ -239,3 +239,37 @@ void case_files_at_once(void) {
     PMPI_File_close(&file);
     PMPI_Info_free(&info);
 }
+
+/* What a sequential file refuses, and where its views begin. MPICH refuses more. */
+void case_file_sequential(void) {
+    MPI_File file;
+    MPI_Status status;
+    MPI_Request request;
+    MPI_Offset at, start = -1;
+    MPI_Datatype elementary, filetype;
+    char representation[MPI_MAX_DATAREP_STRING];
+    int amode;
+    snprintf(path, sizeof path, "%s/sequential", scratch);
+    for (int i = 0; i < N; ++i) out[i] = 1000 * rank + i;
+    MPI_File_open(WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &file);
+    MPI_File_open(WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &file);
+    MPI_File_get_amode(file, &amode);
+    MPI_File_write_ordered(file, out, N, MPI_INT, &status);
+    MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+    MPI_File_get_view(file, &start, &elementary, &filetype, representation);
+    MPI_File_write_ordered(file, out, 2, MPI_INT, &status);
+    MPI_File_get_size(file, &at);
+#ifndef OPEN_MPI /* which moves its pointers, as elsewhere */
+    MPI_File_get_position_shared(file, &at);
+    MPI_File_seek_shared(file, 0, MPI_SEEK_SET);
+    MPI_File_seek(file, 0, MPI_SEEK_SET);
+    MPI_File_write(file, out, 1, MPI_INT, &status);
+    MPI_File_write_at(file, 0, out, 1, MPI_INT, &status);
+    MPI_File_write_all(file, out, 1, MPI_INT, &status);
+    MPI_File_iwrite(file, out, 1, MPI_INT, &request);
+    MPI_File_read(file, in, 1, MPI_INT, &status);
+    MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+    MPI_File_set_size(file, 0);
+#endif
+    MPI_File_close(&file);
+}

@@ -28,6 +28,7 @@ void held_locks(void);
 void passive_target(void);
 void held_files(void);
 void held_file_requests(void);
+void held_sequential(void);
 void held_one_sided(void);
 void held_beginnings(void);
 #ifndef OPEN_MPI

@@ -1,4 +1,4 @@
-/* A case of `trap`: a non-blocking request of every kind on files, begun before the checkpoint and waited for
+/* Cases of `trap`: a non-blocking request of every kind on files, begun before the checkpoint and waited for
  * after it; and what a file gives out: its hints, group, view and error handler. */
 #define HOLD_ELSEWHERE
 #include "held.h"
@@ -138,4 +138,57 @@ void held_file_requests(void) {
     for (int i = 0; i < COLLECTIVE; ++i) MPI_File_close(&all[i]);
     for (int i = 0; i < SHARED; ++i) MPI_File_close(&shared[i]);
     hash_bytes(got, sizeof got[0] * 4);
+}
+
+/* Sequential files have the shared pointer only, and a view that begins where it stands: one that is written,
+ * one that is read. */
+void held_sequential(void) {
+    MPI_File file, input;
+    MPI_Datatype pair;
+    MPI_Offset start = -1;
+    MPI_Datatype elementary, filetype;
+    MPI_Request request;
+    char representation[MPI_MAX_DATAREP_STRING];
+    int out[4], in[2], all[4 * REGION];
+    begin();
+    for (int i = 0; i < 4; ++i) out[i] = word(rank, i);
+    input = filled("input", 0);
+    MPI_File_close(&input);
+    MPI_File_open(MPI_COMM_WORLD, "held_input.0.dat", MPI_MODE_RDONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL,
+                  &input);
+    if (rank == 0) MPI_File_delete("held_sequential.dat", MPI_INFO_NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_open(MPI_COMM_WORLD, "held_sequential.dat",
+                  MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &file);
+    MPI_File_write_ordered(file, out, 1, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_INT, pair, "native", MPI_INFO_NULL);
+    MPI_File_get_view(file, &start, &elementary, &filetype, representation);
+    CHECK(start == 4 * size);
+    MPI_Type_free(&filetype), MPI_Type_free(&pair);
+    MPI_File_write_ordered(file, &out[1], 2, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_read_ordered(input, in, 2 * (int)sizeof(int), MPI_BYTE, MPI_STATUS_IGNORE);
+    if (rank == size - 1) MPI_File_iread_shared(input, &in[1], 1 * (int)sizeof(int), MPI_BYTE, &request);
+    hold();
+    if (rank == size - 1) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(in[0] == word(2 * rank / REGION, 2 * rank % REGION));
+    CHECK(in[1] == (rank == size - 1 ? word(2 * size / REGION, 2 * size % REGION)
+                                     : word((2 * rank + 1) / REGION, (2 * rank + 1) % REGION)));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_read_ordered(input, in, (int)sizeof(int), MPI_BYTE, MPI_STATUS_IGNORE);
+    CHECK(in[0] == word((2 * size + 1 + rank) / REGION, (2 * size + 1 + rank) % REGION));
+    MPI_File_write_ordered(file, &out[3], 1, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    MPI_File_close(&input);
+    MPI_File_open(MPI_COMM_WORLD, "held_sequential.dat", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    MPI_File_get_size(file, &start);
+    CHECK(start == 16 * size);
+    MPI_File_read_at_all(file, 0, all, 16 * size, MPI_BYTE, MPI_STATUS_IGNORE);
+    for (int i = 0; i < size; ++i) {
+        CHECK(all[i] == word(i, 0) && all[3 * size + i] == word(i, 3));
+        CHECK(all[size + 2 * i] == word(i, 1) && all[size + 2 * i + 1] == word(i, 2));
+    }
+    MPI_File_close(&file);
+    hash_bytes(all, sizeof(int) * 4 * (size_t)size);
 }

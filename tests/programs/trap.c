@@ -1042,6 +1042,7 @@ static const struct {
     {"passive_target", passive_target},
     {"held_files", held_files},
     {"held_file_requests", held_file_requests},
+    {"held_sequential", held_sequential},
     {"held_one_sided", held_one_sided},
     {"held_beginnings", held_beginnings},
 #ifndef OPEN_MPI

@@ -15,6 +15,7 @@ from fmgen.headers import write_if_changed
 
 # Data access on files that all members call together: the collective clock must know.
 COLLECTIVE_FILE_WORDS = ("_all", "_ordered", "_set_size", "_preallocate", "_sync", "_seek_shared")
+SEEKING_FILE_WORDS = ("_seek", "_seek_shared", "_get_position_shared", "_set_size")
 REAL_OF = {"comm", "datatype", "op", "win", "file"}
 TEMPORARY = {"info": "TempInfo", "group": "TempGroup"}
 
@@ -33,6 +34,20 @@ def is_split_half(f):
     return f.chapter == "io" and f.short.startswith("File_") and f.short.endswith(("_begin", "_end"))
 
 
+def sequential_check(f, owner):
+    """What a file of MPI_MODE_SEQUENTIAL has not (MPI-4.0 14.2.1): refused_as_sequential."""
+    if f.chapter != "io" or not f.short.startswith("File_") or f.short.endswith("_end"):
+        return []
+    data = next((p.kind for _, _, p in table.fm_params(f) if p and p.kind.startswith("buffer")), None)
+    if "_ordered" in f.short or (data and "_shared" in f.short):
+        return []
+    if not data and not f.short.endswith(SEEKING_FILE_WORDS):
+        return []
+    access = {None: "none", "buffer_in": "write", "buffer_out": "read"}[data]
+    return [f"    if (refused_as_sequential({owner}, Access::{access})) "
+            f"return call.finish({owner}, FM_ERR_UNSUPPORTED_OPERATION);"]
+
+
 def split_body(f):
     """Split collectives: FileObject::split."""
     names = [n for _, n, _ in table.fm_params(f)]
@@ -46,7 +61,7 @@ def split_body(f):
     args = ", ".join("to_real(" + n + ")" if n in ("fh", "datatype") else n for n in names)
     if "_ordered" in f.short:
         out.append("    note_shared_pointer(fh);")
-    return "\n".join(out + [
+    return "\n".join(out + sequential_check(f, names[0]) + [
         "    if (file != nullptr && file->split) return call.finish(fh, FM_ERR_IO);", "    Status status{};",
         "    CollectiveScope scope(call, clock_of(fh));",
         f"    int rc = LOWER({f.short.removesuffix('_begin')})({args}, &status);", "    scope.end();",
@@ -84,6 +99,7 @@ def pass_body(f):
         owner = "FM_FILE_NULL"  # whose handler, unlike a communicator's, returns by default (MPI-4.0 14.7)
     if is_collective(f):
         lines.insert(1, f"    CollectiveScope scope(call, clock_of({owner}));")
+    lines[1:1] = sequential_check(f, owner)
     if f.chapter == "io" and ("_shared" in f.short or "_ordered" in f.short):
         lines.append(f"    note_shared_pointer({owner});")  # a checkpoint asks only then where it stands
     call = f"LOWER({f.short})({', '.join(args)})"

@@ -1,6 +1,7 @@
 // MPI files: opening, views, and finding them again. Data access passes through (generated wrappers).
 #include "front/objects/file.h"
 
+#include "front/core/bridge.h"
 #include "front/core/collective.h"
 #include "front/core/sys.h"
 #include "front/objects/api.h"
@@ -66,8 +67,8 @@ void release(FileObject* file) {
 
 int open_real(const FileObject* file, int amode, RealFile* real) {
     RealInfoFor hints(file->info);
-    return LOWER(File_open)(RealComm{file->comm->real}, file->path.c_str(), amode, RealInfo{hints.word()},
-                            real);
+    return LOWER(File_open)(RealComm{file->comm->real}, file->path.c_str(), amode & ~FM_MODE_SEQUENTIAL,
+                            RealInfo{hints.word()}, real);
 }
 
 // The application gets its own reference, as from MPI_Type_get_contents.
@@ -80,6 +81,20 @@ Datatype hand_out(TypeObject* type) {
 }
 
 bool sequential(const FileObject* file) { return (file->amode & FM_MODE_SEQUENTIAL) != 0; }
+
+// MPI_DISPLACEMENT_CURRENT of both libraries' mpi.h, and of the standard ABI; no displacement is negative.
+bool is_current(int64_t displacement) { return displacement == -54278278 || displacement == -1; }
+
+// Where the shared pointer of a sequential file stands, in bytes: MPI_DISPLACEMENT_CURRENT. Collective, as a
+// view is: nobody sets his before all have asked.
+int current_displacement(const FileObject* file, int64_t* displacement) {
+    RealFile real{file->real};
+    int64_t position = 0, mine = 0;
+    if (int rc = LOWER(File_get_position_shared)(real, &position)) return rc;
+    if (int rc = LOWER(File_get_byte_offset)(real, position, &mine)) return rc;
+    return LOWER(Allreduce)(&mine, displacement, 1, to_real(FM_INT64_T), to_real(FM_MAX),
+                            RealComm{file->comm->real});
+}
 
 }  // namespace
 
@@ -100,8 +115,7 @@ int file_make_real(FileObject* file) noexcept {
     }
     if (file->atomic)
         if (int rc = LOWER(File_set_atomicity)(real, 1)) return rc;
-    if (!sequential(file))
-        if (int rc = LOWER(File_seek)(real, file->position, FM_SEEK_SET)) return rc;
+    if (int rc = LOWER(File_seek)(real, file->position, FM_SEEK_SET)) return rc;
     // Collective; all members agree on whether it was used, because it was asked of all.
     int used = file->shared_used, any = 0;
     int rc = LOWER(Allreduce)(&used, &any, 1, to_real(FM_INT), to_real(FM_MAX), RealComm{file->comm->real});
@@ -117,8 +131,7 @@ int file_make_real(FileObject* file) noexcept {
 
 int file_before_save(FileObject* file) noexcept {
     RealFile real{file->real};
-    if (!sequential(file))
-        if (int rc = LOWER(File_get_position)(real, &file->position)) return rc;
+    if (int rc = LOWER(File_get_position)(real, &file->position)) return rc;
     if (file->shared_used)
         if (int rc = LOWER(File_get_position_shared)(real, &file->shared_position)) return rc;
     return FM_SUCCESS;
@@ -126,6 +139,13 @@ int file_before_save(FileObject* file) noexcept {
 
 void note_shared_pointer(File fh) noexcept {
     if (FileObject* file = find(fh)) file->shared_used = true;
+}
+
+bool refused_as_sequential(File fh, Access access) noexcept {
+    const FileObject* file = find(fh);
+    if (file == nullptr || !file->strictly_sequential) return false;
+    const int wrong = access == Access::read ? FM_MODE_WRONLY : access == Access::write ? FM_MODE_RDONLY : 0;
+    return (file->amode & wrong) == 0;
 }
 
 extern "C" {
@@ -137,9 +157,13 @@ int fm_File_open(Comm comm, const char* filename, int amode, Info info, File* fh
     if (parent == nullptr) return call.finish(FM_FILE_NULL, FM_ERR_COMM);
     if (parent->inter) return call.finish(FM_FILE_NULL, FM_ERR_COMM);
     if (parent->stranger) return call.finish(FM_FILE_NULL, refuse_strangers(call.function()));
+    if ((amode & FM_MODE_SEQUENTIAL) && (amode & FM_MODE_RDWR))
+        return call.finish(FM_FILE_NULL, FM_ERR_AMODE);
     auto* file = fm_new<FileObject>();
     file->path = absolute(filename);
     file->amode = amode;
+    file->strictly_sequential = sequential(file) && !on_open_mpi();
+    file->shared_used = (amode & FM_MODE_APPEND) != 0;  // opened again later, the file may end elsewhere
     file->datarep = "native";
     if (InfoObject* hints = find(info)) file->info = hints->pairs;
     int rc;
@@ -248,10 +272,13 @@ int fm_File_set_view(File fh, Offset disp, Datatype etype, Datatype filetype, co
     TypeObject *element = find(etype), *tile = find(filetype);
     if (file == nullptr) return call.finish(fh, FM_ERR_FILE);
     if (element == nullptr || tile == nullptr) return call.finish(fh, FM_ERR_TYPE);
+    const bool current = sequential(file) && is_current(disp);
+    if (file->strictly_sequential && !current) return call.finish(fh, FM_ERR_ARG);
     CollectiveScope scope(call, *file->comm);
-    // MPI_DISPLACEMENT_CURRENT in sequential files means the shared pointer: the library knows.
     TempInfo real(info);
-    int rc = LOWER(File_set_view)(RealFile{file->real}, disp, RealDatatype{element->real},
+    int rc = current ? current_displacement(file, &disp) : FM_SUCCESS;
+    if (rc == FM_SUCCESS)
+        rc = LOWER(File_set_view)(RealFile{file->real}, disp, RealDatatype{element->real},
                                   RealDatatype{tile->real}, datarep, real);
     if (rc == FM_SUCCESS) set_view(file, disp, element, tile, datarep);
     scope.end();

@@ -11,6 +11,9 @@ struct FileObject : Object {
     CommObject* comm = nullptr;  // a private communicator of the members, never seen by the application
     Text path;                   // as given, made absolute
     int32_t amode = 0;           // standard ABI values
+    // MPI_MODE_SEQUENTIAL is kept from the library: ROMIO would neither tell nor set the shared pointer then.
+    // What it refuses in this mode is refused here; Open MPI, where the program began, refuses nothing.
+    bool strictly_sequential = false;
     bool atomic = false;
     InfoPairs info;
     ErrhandlerObject* errhandler = nullptr;
@@ -41,5 +44,10 @@ inline FileObject* find_file(uint32_t handle) noexcept {
 
 // Called by the wrappers that move the shared file pointer.
 void note_shared_pointer(mpi::File fh) noexcept;
+
+// Called by the wrappers of what a sequential file has not: offsets and pointers of one's own. A wrong access
+// mode is an error of its own, which the library names.
+enum class Access { none, read, write };
+bool refused_as_sequential(mpi::File fh, Access access) noexcept;
 
 }  // namespace fermata::front
