@@ -5,6 +5,10 @@
 namespace fermata::front {
 namespace {
 
+// Unlike tests and waits, several threads may ask for partitions of one request at once: one at a time ends
+// it.
+SpinLock looking;
+
 int ready(Call& call, Request* r, int partitions) noexcept {
     if (r == nullptr || r->what != What::partitioned_send || r->state != State::active) return FM_ERR_REQUEST;
     if (partitions == 0 || __atomic_sub_fetch(&r->partitions->left, partitions, __ATOMIC_ACQ_REL) != 0)
@@ -60,12 +64,13 @@ int fm_Parrived(mpi::Request request, int, int* flag) {
     Call call("MPI_Parrived");
     Request* r = find_request(request);
     if (r == nullptr || r->what != What::recv) return call.finish(FM_ERR_REQUEST);
-    bool here = r->state != State::active;
-    if (!here) {
-        if (pending_checkpoint()) {
-            Careful careful(call.record());
-            pull(call.record(), slot_of(call.record()));
-        }
+    if (pending_checkpoint()) {
+        Careful careful(call.record());
+        pull(call.record(), slot_of(call.record()));
+    }
+    bool here;
+    {
+        SpinGuard alone(looking);
         SlowGuard guard(call.record());
         here = advance(r, slot_of(call.record()));
     }
