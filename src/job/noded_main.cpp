@@ -55,7 +55,12 @@ int main() {
         ssize_t n;
         do n = ::read(ready[0], &c, 1);
         while (n < 0 && errno == EINTR);
-        return n == 1 ? 0 : 1;
+        if (n == 1) return 0;
+        // It has said why, or could not any more.
+        int status = 0;
+        if (::waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
+            dprintf(2, "the node daemon was killed before it was ready (signal %d)\n", WTERMSIG(status));
+        return 1;
     }
     ::setsid();
     ::signal(SIGHUP, SIG_IGN);

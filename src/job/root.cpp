@@ -429,12 +429,17 @@ void Root::from_node(int node, const wire::Message& message) {
 }
 
 void Root::lost_node(int node, const NodeInfo& info) {
+    bool served = false;
     for (RankInfo& rank : ranks_) {
         if (rank.node != node) continue;
         rank = {};
         --here_;
-        if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);
+        served = true;
     }
+    if (!served) return;
+    if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);
+    // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.
+    tree_.broadcast(wire::FinalizeReleased{});
 }
 
 void Root::pump_clock() {

@@ -12,7 +12,6 @@
 #include "base/cpus.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "fermata_table.h"
 #include "image/shared.h"
 #include "lower/binding/binding.h"
 #include "lower/rank_image.h"
@@ -31,6 +30,7 @@ namespace threads = split::threads;
 // While a checkpoint is pending the agent looks this often by itself: parked threads ring the bell for most
 // events.
 constexpr long kPendingTick = 300'000;           // ns
+constexpr long kMeetingTick = 20'000;            // ns; all threads stand
 constexpr timespec kIdleTick{1, 0};              // only to notice threads that have ended
 constexpr timespec kWritingTick{0, 50'000'000};  // while a child writes: memory may run short
 // One attempt to stop all threads; between attempts the agent pulls messages, so that senders come out.
@@ -51,7 +51,7 @@ sem_t ready;
 }  // namespace
 
 Agent::Agent(AgentTask task, std::unique_ptr<job::AgentLink> link)
-    : task_(std::move(task)), link_(std::move(link)) {}
+    : task_(std::move(task)), link_(std::move(link)), went_on_(task_.config.generation.empty()) {}
 
 Agent& Agent::start(AgentTask task, std::unique_ptr<job::AgentLink> link) {
     auto* agent = new Agent(std::move(task), std::move(link));  // for the life of the process
@@ -83,7 +83,7 @@ void Agent::run() {
         pollfd fds[3] = {{threads::bell_fd(), POLLIN, 0},
                          {writing_ ? writing_->descriptor() : -1, POLLIN, 0},
                          {lost_ ? -1 : link_->fd(), POLLIN, 0}};
-        timespec wait{0, kPendingTick};
+        timespec wait{0, meets() ? kMeetingTick : kPendingTick};
         bool others_work = waits_for_others();
         if (stage_ == Stage::idle && !others_work) wait = writing_ ? kWritingTick : kIdleTick;
         ppoll(fds, 3, &wait, nullptr);
@@ -97,17 +97,28 @@ void Agent::run() {
         if (early_ && ready_for_checkpoint()) begin_late();
         if (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 1) rebuild();
         while (auto message = link_->receive()) handle(*message);
-        if (link_->closed() && !lost_) {
-            lost_ = true;
-            captured_.reset();
-            writing_.reset();
-            if (stage_ != Stage::idle) resume(epoch_);
-            say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints",
-                            task_.facts.rank));
-        }
+        if (link_->closed() && !lost_) lose_daemon();
+        if (meets() && everybody_saves()) capture();
         if (writing_) watch_writer();
         tick();
     }
+}
+
+void Agent::lose_daemon() {
+    lost_ = true;
+    captured_.reset();
+    writing_.reset();
+    if (!went_on_) {
+        // Others may have been told to go on, and wait for this rank in vain.
+        say(fmt::format("error: rank {}: lost the node daemon before every rank was back: restart again",
+                        task_.facts.rank));
+        ::_exit(static_cast<int>(ExitCode::failed));
+    }
+    resume(epoch_);
+    // Nobody can answer any more: every rank goes into the real MPI_Finalize by itself.
+    release_finalize();
+    say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints",
+                    task_.facts.rank));
 }
 
 // This rank has done its part in collective calls (rebuilding, files and windows before a save), others may
@@ -126,10 +137,7 @@ void Agent::mailbox() {
             ::_exit(fatal->code);
         }
     }
-    if (take_finalize_arrival()) {
-        // Without a tree nobody can answer: every rank then goes into the real MPI_Finalize by itself.
-        if (lost_ || !link_->send(wire::ArrivedFinalize{})) release_finalize();
-    }
+    if (take_finalize_arrival()) link_->send(wire::ArrivedFinalize{});
 }
 
 void Agent::handle(const wire::Message& message) {
@@ -273,6 +281,27 @@ void Agent::save(const wire::Save& m) {
                       : image::image_name(static_cast<uint32_t>(task_.facts.rank));
     save_began_ = monotonic_ns();
     forks_ = m.options.find("forked") != std::string::npos;
+    save_ = m;
+    if (int code =
+            binding_table().Ibarrier(mpi::RealComm{the_bridge()->private_world}, &meetings_.emplace_back())) {
+        meetings_.pop_back();
+        save_.reset();
+        saved_.error = fmt::format("rank {}: MPI_Ibarrier failed (MPI error class {})", saved_.rank, code);
+        finish_save();
+    }
+}
+
+bool Agent::everybody_saves() {
+    std::erase_if(meetings_, [](mpi::RealRequest& one) {
+        int done = 0;
+        return binding_table().Test(&one, &done, nullptr) == 0 && done != 0;
+    });
+    return meetings_.empty();
+}
+
+void Agent::capture() {
+    wire::Save m = std::move(*save_);
+    save_.reset();
     try {
         image::Identity identity{task_.job, generation_number(m.generation),
                                  static_cast<uint32_t>(task_.facts.rank),
@@ -345,6 +374,7 @@ void Agent::watch_writer() {
 
 void Agent::resume(uint32_t epoch) {
     early_.reset();
+    save_.reset();
     if (stage_ != Stage::idle) {
         the_upper()->resume(0);
         threads::resume_all();
@@ -387,6 +417,7 @@ void Agent::rebuild() {
 
 void Agent::go() {
     if (!restart_ || restart_ready_ != 2) return;
+    went_on_ = true;
     the_upper()->resume(1);
     split::process::Restored timers = split::process::restore_timers(restart_->process_state);
     for (const std::string& line : timers.warnings)

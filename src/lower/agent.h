@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fermata_table.h"
 #include "job/agent_link.h"
 #include "lower/mpi_start.h"
 #include "lower/rank_image.h"
@@ -54,12 +55,16 @@ class Agent {
     void try_freeze();
     void drain(const wire::Drain& m);
     void save(const wire::Save& m);
+    bool meets() const { return save_.has_value(); }
+    bool everybody_saves();
+    void capture();
     void write(const wire::Placed* where);
     void resume(uint32_t epoch);
     void finish_save();
     void watch_writer();
     void go();
     void query();
+    void lose_daemon();
     bool waits_for_others() const;
     void mailbox();
 
@@ -68,7 +73,12 @@ class Agent {
     Stage stage_ = Stage::idle;
     uint32_t epoch_ = 0;
     bool frozen_ = false;
-    bool gave_up_ = false;                   // this checkpoint, and said so
+    bool gave_up_ = false;  // this checkpoint, and said so
+    // Asked to save, and waits until every rank has been: what follows is collective over all of them, and a
+    // daemon that dies among its messages leaves some without. Meetings that were given up stay here, since
+    // only a save may use the library.
+    std::optional<wire::Save> save_;
+    std::vector<mpi::RealRequest> meetings_;
     std::optional<CapturedImage> captured_;  // waits for its place in the shared file
     uint64_t save_began_ = 0;
     bool forks_ = false;                     // this checkpoint asked for children that write
@@ -77,6 +87,7 @@ class Agent {
     Incremental newest_;
     std::vector<split::Range> covered_;  // by the image that is being written
     bool lost_ = false;                  // the daemon is gone: no more checkpoints
+    bool went_on_;                       // a restart that has been told to, or a first start
     bool ready_for_checkpoint() const;
     // A checkpoint that came before the program had loaded its front or all of its memory, and what the
     // clock's root has said since.

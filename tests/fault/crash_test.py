@@ -7,8 +7,9 @@ is not there, and the last good one must be untouched.
                                  [--layout files|shared|both] [--encrypt none|key|both]
 
 Kinds: rank, writer (a rank's forked child), root, node, everything (SIGKILL); eio, enospc, short (storage calls);
-compact (all of these to `fermata compact`, between two lives of a job).
-Half of the kills come after a random time, half at a random storage call of the root or a rank (storage_faults.c).
+compact (all of these to `fermata compact`, between two lives of a job); back (the node daemon, during a restart).
+Half of the kills come after a random time, half at a random storage call of the root or a rank, or message of the
+node daemon (storage_faults.c).
 Jobs run one after the other in a chain: what survived one moment is restarted, and its output is compared with an
 undisturbed run before the next moment comes.
 """
@@ -32,7 +33,7 @@ from harness import BUILD, FERMATA, PROGRAMS, Failure, Job, Scratch, call, check
 RANKS = 2
 STEPS, MIB, PAUSE = 10000, 6, 2000
 FORKED = "forked threads=1 compress=zstd:9"
-KINDS = ("rank", "writer", "root", "node", "everything", "eio", "enospc", "short", "compact")
+KINDS = ("rank", "writer", "root", "node", "everything", "eio", "enospc", "short", "compact", "back")
 LAYOUTS = {"both": ("", " layout=shared"), "files": ("",), "shared": (" layout=shared",)}
 ENCRYPT = {"none": (False,), "key": (True,), "both": (False, True)}
 VERBOSE = bool(os.environ.get("CRASH_VERBOSE"))
@@ -245,6 +246,8 @@ class Matrix:
             who, action = rng.choice(("root", writer)), kind
         elif rng.random() < 0.5:
             return None
+        elif kind == "node" and rng.random() < 0.7:  # between two of its messages: some ranks have been told, others not
+            return "node", rng.randint(1, 40), rng.choice(("kill", "after"))
         elif kind == "writer" or kind == "rank" and not forked and rng.random() < 0.5:
             who, action = writer, rng.choice(("kill", "after"))
         elif kind == "root":
@@ -380,6 +383,34 @@ class Matrix:
             print(f"   {action}, {len(calls)} calls, last {calls[-1][3:] if calls else ''}: {outcome}: "
                   f"{done.stderr.strip()[:200]}", flush=True)
 
+    def back(self, chain):
+        """A restart whose node daemon dies between two of its messages: it goes on right, or says why not and ends."""
+        rng = self.rng
+        if chain.job is None:
+            chain.start()
+        self.kill(self.victims(chain, "everything"))
+        chain.gone()
+        chain.job.end(30)
+        chain.right()
+        chain.fault(rng.choice(("kill", "after")), "node", rng.randint(1, 12))
+        id = chain.ids
+        chain.job = job = Job.restart(chain.cwd, mpi=chain.mpi, extra=["--keep", chain.keep], env=chain.env)
+        chain.seen = 0
+        job.wait_until(lambda: len(chain.lines()) >= 5 or job.process.poll() is not None, "the job to go on, or to end")
+        chain.right()
+        if went_on := job.process.poll() is None:
+            chain.advance()
+        else:
+            check(job.process.returncode != 0 and "node daemon" in job.errors(), f"{job.process.returncode}: {job.errors()}")
+        self.outcomes["went on" if went_on else "ended, and said why"] += 1
+        if VERBOSE:
+            print(f"   {chain.mpi}: {len(chain.calls(id))} messages, went on: {went_on}: {job.errors().strip()[-300:]}", flush=True)
+        chain.fault("none")
+        self.kill(self.victims(chain, "everything"))
+        chain.gone()
+        job.end(30)
+        chain.job = None
+
     def end_of(self, chain, kind):
         """The fault hit nothing (its call never came): end the job the hard way all the same."""
         try:
@@ -404,7 +435,7 @@ class Matrix:
                 chain = Chain(cwd, f"{kind}{number}", self.reference, mpis[number % len(mpis)], layout, encrypt,
                               self.rng)
             try:
-                self.compact(chain) if kind == "compact" else self.one(chain, kind)
+                {"compact": self.compact, "back": self.back}.get(kind, lambda chain: self.one(chain, kind))(chain)
             except Failure as failure:
                 raise Failure(f"{kind}, moment {moment} in {chain.cwd}, options '{chain.options}', keep {chain.keep}, "
                               f"{chain.mpi}: {failure}\n{chain.states()}") from failure

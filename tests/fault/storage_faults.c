@@ -5,10 +5,11 @@
  *
  *     ID WHO AT ACTION         e.g. "17 root 5 kill"
  *
- * WHO: root (the fermata command), rank, writer (a rank's forked child). AT counts from 1 in each process
- * since the ID changed. ACTION: none; kill, after (= killed when the call is done); hold (stopped until
- * SIGCONT); eio (this call); enospc (from this call on until the ID changes); short (this write and every
- * third after it). Every counted call appends "ID WHO PID N CALL PATH" to $FAULT_FILE.log.
+ * WHO: root (the fermata command), rank, writer (a rank's forked child), node (the node daemon, whose
+ * messages are counted). AT counts from 1 in each process since the ID changed. ACTION: none; kill, after (=
+ * killed when the call is done); hold (stopped until SIGCONT); eio (this call); enospc (from this call on
+ * until the ID changes); short (this write and every third after it). Every counted call appends "ID WHO PID
+ * N CALL PATH" to $FAULT_FILE.log.
  *
  * It runs in bare clones that share a thread pointer with others and below another libc: system calls only.
  */
@@ -19,12 +20,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 static char path[512], file[512], log_file[520];
 static size_t path_size;
-static int is_root, is_rank;
+static int is_root, is_rank, is_node;
 static long own_pid;
 static atomic_long id, count;
 
@@ -32,9 +34,10 @@ static long call(long number, long a, long b, long c, long d, long e) {
     long result;
     register long r10 asm("r10") = d;
     register long r8 asm("r8") = e;
+    register long r9 asm("r9") = 0; /* sendto's: no address */
     asm volatile("syscall"
                  : "=a"(result)
-                 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+                 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                  : "rcx", "r11", "memory");
     return result;
 }
@@ -63,6 +66,7 @@ __attribute__((constructor)) static void start(void) {
     call(SYS_readlink, (long)"/proc/self/exe", (long)exe, sizeof exe - 1, 0, 0);
     is_root = ends_with(exe, "/fermata");
     is_rank = ends_with(exe, "/lower-openmpi") || ends_with(exe, "/lower-mpich");
+    is_node = ends_with(exe, "/noded");
     own_pid = call(SYS_getpid, 0, 0, 0, 0, 0);
     path_size = strlen(path);
 }
@@ -83,9 +87,11 @@ static char* put_number(char* to, long n) {
 
 enum action { none, kill_now, kill_after, hold, eio, enospc, shorter };
 
+static enum action counted(const char* what, const char* name, int writes);
+
 /* Is this call to be disturbed? `name` may be relative to a directory's descriptor, or only a descriptor. */
 static enum action fault(const char* what, int fd, const char* name, int writes) {
-    char full[1100] = "", words[128] = "";
+    char full[1100] = "";
     if (!path_size) return none;
     if (!name || name[0] != '/') {
         char link[32], *end = put_number(put(link, "/proc/self/fd/") - 1, fd);
@@ -97,8 +103,11 @@ static enum action fault(const char* what, int fd, const char* name, int writes)
     } else {
         strncpy(full, name, 1000);
     }
-    if (strncmp(full, path, path_size) != 0) return none;
+    return strncmp(full, path, path_size) == 0 ? counted(what, full + path_size, writes) : none;
+}
 
+static enum action counted(const char* what, const char* name, int writes) {
+    char words[128] = "";
     long spec = call(SYS_open, (long)file, O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (spec < 0) return none;
     long n = call(SYS_read, spec, (long)words, sizeof words - 1, 0, 0);
@@ -114,11 +123,14 @@ static enum action fault(const char* what, int fd, const char* name, int writes)
     long now = atol(item[0]), first = atol(item[2]), before = atomic_load(&id);
     if (before != now && atomic_compare_exchange_strong(&id, &before, now)) atomic_store(&count, 0);
     long number = atomic_fetch_add(&count, 1) + 1, pid = call(SYS_getpid, 0, 0, 0, 0, 0);
-    const char* who = is_root ? "root" : is_rank ? pid == own_pid ? "rank" : "writer" : "other";
+    const char* who = is_root   ? "root"
+                      : is_rank ? pid == own_pid ? "rank" : "writer"
+                      : is_node ? "node"
+                                : "other";
 
     char line[1300], *end = put_number(line, now);
     end = put_number(put_number(put(end, who), pid), number);
-    end = put(put(end, what), full + path_size);
+    end = put(put(end, what), name);
     *end++ = '\n';
     long to = call(SYS_open, (long)log_file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600, 0, 0);
     call(SYS_write, to, (long)line, end - line, 0, 0);
@@ -200,4 +212,9 @@ int remove(const char* name) {
     enum action action = fault("unlink", AT_FDCWD, name, 0);
     int result = (int)run(action, SYS_unlink, (long)name, 0, 0, 0, 0);
     return result == 0 || errno != EISDIR ? result : (int)done(call(SYS_rmdir, (long)name, 0, 0, 0, 0));
+}
+
+ssize_t send(int fd, const void* data, size_t size, int flags) {
+    return run(is_node && path_size ? counted("send", "", 0) : none, SYS_sendto, fd, (long)data, (long)size,
+               flags, 0);
 }

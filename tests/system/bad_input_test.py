@@ -14,6 +14,7 @@ import sys
 import time
 
 import harness
+from binding_test import daemons
 from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
 
 MIX = [PROGRAMS / "mix.openmpi", "150", "20000"]
@@ -224,6 +225,17 @@ def killed_during(cwd):
         check("mix: right" in job.finish()[-1], "wrong after restart")
 
 
+def daemon_killed(cwd):
+    """The node daemon dies when all ranks but one have arrived in MPI_Finalize: nobody waits for its word for ever."""
+    for mpi in ("openmpi", "mpich"):
+        with Job.run([PROGRAMS / f"waits.{mpi}", "late_finalize", 1, 2], 3, cwd, mpi=mpi) as job:
+            job.wait_line("READY")
+            time.sleep(0.3)
+            os.kill(int(next(daemons(job))), signal.SIGKILL)
+            job.finish()
+            check("lost the node daemon" in job.errors(), job.errors())
+
+
 def checkpoint_without_job(cwd):
     print("  ", one_line(call("checkpoint", "--job", "no-such-job"), "no-such-job"))
 
@@ -256,7 +268,7 @@ def exit_code_and_streams(cwd):
 CASES = {function.__name__: function for function in (
     no_such_program, static_binary, script_without_interpreter, no_such_mpi, no_mpiexec, small_address_space,
     unwritable_directory, full_directory, missing_image, truncated_image, flipped_image, flipped_manifest,
-    wrong_rank_count, two_jobs_one_directory, killed_before, killed_during, checkpoint_without_job, stop_and_continue,
+    wrong_rank_count, two_jobs_one_directory, killed_before, killed_during, daemon_killed, checkpoint_without_job, stop_and_continue,
     exit_code_and_streams)}
 
 
