@@ -33,6 +33,20 @@ int64_t now_ms() {
     return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
 }
 
+// A daemon that has got its directory listens: who is refused for this long need not wait for it. (EAGAIN:
+// its backlog is full for a moment.)
+class Refused {
+  public:
+    bool for_long() {  // asked after connect_local() failed
+        int64_t now = now_ms();
+        if (errno == EAGAIN || !since_) since_ = now;
+        return now - since_ > 3000;
+    }
+
+  private:
+    int64_t since_ = 0;
+};
+
 // What the launcher calls this rank on its node; 0 when it does not say.
 int local_rank() {
     return number_from(
@@ -127,8 +141,12 @@ void AgentLink::ensure_daemon(const AgentConfig& config, int timeout_ms) {
     // daemons do no harm, the slower one leaves.
     int64_t patience = local_rank() == 0 ? 0 : 2000;
     bool tried = false;
+    Refused refused;
     for (;;) {
         if (connect_local(config.node_dir(), "agents")) return;
+        if (tried && refused.for_long())
+            fail("the node daemon of job {} has ended: {}/agents does not answer", config.job,
+                 config.node_dir());
         int64_t waited = now_ms() - start;
         if (waited >= patience && !tried) {
             run_noded(config);
@@ -145,9 +163,9 @@ void AgentLink::ensure_daemon(const AgentConfig& config, int timeout_ms) {
 AgentLink::AgentLink(const AgentConfig& config, int timeout_ms) : config_(config), in_(kMaxAgentPayload) {
     int64_t start = now_ms();
     Fd sock;
+    Refused refused;
     while (!(sock = connect_local(config_.node_dir(), "agents"))) {
-        // EAGAIN: the daemon's backlog is full for a moment.
-        if (now_ms() - start > timeout_ms)
+        if (refused.for_long() || now_ms() - start > timeout_ms)
             fail_errno("cannot reach the node daemon at {}/agents", config_.node_dir());
         ::usleep(2000);
     }
