@@ -58,6 +58,40 @@ def program_and_library_gone(cwd):
     goes_on(cwd, reference)
 
 
+def another_library(cwd):
+    """The library is at another path, and under its name there is another one, as after an upgrade: the image's copy counts, also
+    in what a restarted job saves (whole, and as an increment of it)."""
+    reference = stopped_job(cwd)
+    library = cwd / "home" / "libelsewhere.so"
+    library.rename(cwd / "elsewhere.so")
+    shutil.copy(cwd / "home" / "program", library)
+    lines = []
+    with Job.restart(cwd, mpi="mpich", extra=["--save-options", "incremental"], env=ENV) as job:
+        for more in (10, 30):
+            job.wait_until(lambda: len(job.lines()) >= more, "more lines")
+            job.checkpoint(*(("--stop",) if more == 30 else ()))
+        lines = job.finish(expected=85)
+    check(lines == reference[reference.index(lines[0]):][:len(lines)], f"wrong after restart: {lines[-2:]}")
+    library.unlink()
+    (cwd / "home" / "program").unlink()
+    goes_on(cwd, reference)
+
+
+def text_gone(cwd):
+    """The copy of program and libraries is a file of the generation: refused without it, or with a changed one."""
+    reference = stopped_job(cwd)
+    text = max((cwd / "ckpt" / "gen-000001").glob("text-*.img"), key=lambda path: path.stat().st_size)
+    text.rename(cwd / "away")
+    refused(cwd, text.name)
+    data = bytearray((cwd / "away").read_bytes())
+    data[len(data) // 2] ^= 1
+    text.write_bytes(data)
+    refused(cwd, text.name)
+    text.unlink()
+    (cwd / "away").rename(text)
+    goes_on(cwd, reference)
+
+
 def another_path(cwd):
     """Of the generations, the directory that one stands in, and the environment."""
     reference = stopped_job(cwd)
@@ -108,7 +142,7 @@ def another_cpu(cwd):
 
 
 CASES = {function.__name__: function for function in (
-    program_and_library_gone, another_path, directory_gone, input_gone, mapping_gone, mapping_shorter, another_cpu)}
+    program_and_library_gone, another_library, text_gone, another_path, directory_gone, input_gone, mapping_gone, mapping_shorter, another_cpu)}
 
 
 def run(name):
