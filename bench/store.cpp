@@ -3,7 +3,8 @@
 //
 // RANKS processes with MIB of floating-point data each write it in turns: plain write and fsync of the same
 // bytes, then the image writer with each set of words. All processes begin together; a time is from the first
-// beginning to the last end. One line of JSON per way: seconds of every round, of writing and of reading.
+// beginning to the last end. The word `encrypted` encrypts. One line of JSON per way: seconds of every round,
+// of writing and of reading.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -120,6 +121,13 @@ int main(int argc, char** argv) {
     // (A shared one has its own place, since its name is always the same.)
     std::string shared_directory = directory + "/shared";
     ::mkdir(shared_directory.c_str(), 0700);
+    // Read by every process anew: children do not inherit keys.
+    std::string key_file = directory + "/store-bench.key";
+    {
+        Fd fd(::open(key_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
+        std::string digits(64, '7');
+        write_all(fd.get(), digits.data(), digits.size(), key_file);
+    }
     auto path = [&](int rank, bool shared = false) {
         return shared ? shared_directory + "/" + image::kSharedName
                       : fmt::format("{}/store-bench-{}.img", directory, rank);
@@ -133,9 +141,14 @@ int main(int argc, char** argv) {
             options.processors =
                 std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
             bool shared = way > 0 && options.shared;
+            auto key = [&] {
+                bool encrypted = ways[way].find("encrypted") != std::string::npos;
+                return encrypted ? image::Key::from_file(key_file) : nullptr;
+            };
             std::vector<uint64_t> begins;
             if (shared) {
                 image::SharedFile file(shared_directory);
+                options.key = key();
                 image::Writer one = image::Writer::in_shared(file.path(), {}, options);
                 one.run(0x10000000, data, size);
                 one.prepare();
@@ -146,6 +159,7 @@ int main(int argc, char** argv) {
             wrote[way].push_back(together(ranks, [&](int rank) {
                 const char* mine = data + size * static_cast<size_t>(rank);
                 if (way == 0) return plain_write(path(rank), mine, size);
+                options.key = key();
                 image::Writer writer = shared ? image::Writer::in_shared(path(rank, true), {}, options)
                                               : image::Writer(path(rank), {}, options);
                 writer.run(0x10000000, mine, size);
@@ -169,14 +183,16 @@ int main(int argc, char** argv) {
                 if (way == 0) return plain_read(path(rank), to, size);
                 image::Place place{path(rank, shared), {}};
                 if (shared) place.begin = begins[static_cast<size_t>(rank)];
-                image::Reader(place).load(
-                    [&](const image::Extent& e) { return to + (e.address - 0x10000000); });
+                image::Reader(place, key().get()).load([&](const image::Extent& e) {
+                    return to + (e.address - 0x10000000);
+                });
             }));
         }
     }
     for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
     ::unlink(path(0, true).c_str());
     ::rmdir(shared_directory.c_str());
+    ::unlink(key_file.c_str());
     for (size_t way = 0; way < ways.size(); ++way) {
         std::printf("{\"way\": \"%s\", \"bytes\": %llu, \"write\": [", ways[way].c_str(),
                     static_cast<unsigned long long>(bytes[way]));

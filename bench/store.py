@@ -15,13 +15,14 @@ import subprocess
 import tempfile
 import time
 
-WAYS = {"disk": ["", "layout=shared", "compress=lz4", "compress=shuffle-lz4", "compress=auto"], "memory": ["", "layout=shared", "compress=shuffle-lz4"]}
+WAYS = {"disk": ["", "layout=shared", "compress=lz4", "compress=shuffle-lz4", "compress=auto", "encrypted", "encrypted compress=shuffle-lz4"],
+        "memory": ["", "layout=shared", "compress=shuffle-lz4", "encrypted"]}
 
 
 def cases(options):
     """Where and how large: name in the tables, kind of place, ranks, MiB of each, scratch directory."""
     for place, directory in (("disk", options.disk), ("memory", options.memory)):
-        for ranks, mib in ((4, 256),) if options.small else ((4, 256), (2, 2048)):
+        for ranks, mib in ((4, 256),) if options.small else ((2, 2048),) if options.large else ((4, 256), (2, 2048)):
             with tempfile.TemporaryDirectory(prefix="store-bench-", dir=directory) as scratch:
                 yield f"{place}, {ranks} x {mib} MiB", place, ranks, mib, pathlib.Path(scratch)
 
@@ -166,6 +167,8 @@ def main():
     parser.add_argument("--memory", default="/dev/shm")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--small", action="store_true", help="leave out 2 ranks x 2 GiB")
+    parser.add_argument("--ways", help="only these, and plain: words, separated by commas")
+    parser.add_argument("--large", action="store_true", help="only 2 ranks x 2 GiB")
     parser.add_argument("--plot", type=pathlib.Path)
     jobs = {way.__name__: way for way in (mapped, forked, incremental)}
     parser.add_argument("--job", choices=[*jobs, "none"])
@@ -178,7 +181,7 @@ def main():
     print("| where, ranks x size | way | write s | of plain's speed | read s | of plain's speed | bytes |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, place, ranks, mib, scratch in cases(options):
-        lines = measure(options, scratch, ranks, mib, WAYS[place])
+        lines = measure(options, scratch, ranks, mib, options.ways.split(",") if options.ways else WAYS[place])
         # The first round only warms up: page tables, the file system's structures.
         write, read = ({line["way"]: statistics.median(line[key][1:] or line[key]) for line in lines} for key in ("write", "read"))
         for line in lines:
