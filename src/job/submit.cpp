@@ -223,7 +223,8 @@ int run(const SubmitOptions& options) {
     what.command = options.command;
     split::ProgramCheck program = split::inspect_program(options.command.at(0), find_places().front_dir);
     if (!program.error.empty()) fail("{}", program.error);
-    if (program.abi != split::MpiAbi::none) what.preferred_mpi = split::name_of(program.abi);
+    if (program.abi == split::MpiAbi::openmpi || program.abi == split::MpiAbi::mpich)
+        what.preferred_mpi = split::name_of(program.abi);
     what.ckpt_dir = fs::absolute(options.ckpt_dir).lexically_normal().string();
     what.job_number = random_number();
     return submit_and_restart(std::move(what));

@@ -174,6 +174,7 @@ std::vector<std::string> script_command(const std::string& path, char* const* en
 
 MpiAbi abi_of(const std::string& name) {
     if (!name.starts_with("libmpi")) return MpiAbi::none;
+    if (name == "libmpi_abi.so.1") return MpiAbi::standard;
     if (name.ends_with(".so.40") || name.find(".so.40.") != std::string::npos) return MpiAbi::openmpi;
     if (name.ends_with(".so.12") || name.find(".so.12.") != std::string::npos) return MpiAbi::mpich;
     return MpiAbi::none;
@@ -222,6 +223,8 @@ const char* name_of(MpiAbi abi) {
             return "openmpi";
         case MpiAbi::mpich:
             return "mpich";
+        case MpiAbi::standard:
+            return "standard";
     }
     return "?";
 }

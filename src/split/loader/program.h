@@ -7,7 +7,7 @@
 
 namespace fermata::split {
 
-enum class MpiAbi { none, openmpi, mpich };
+enum class MpiAbi { none, openmpi, mpich, standard };
 const char* name_of(MpiAbi abi);
 
 struct ProgramCheck {
