@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "lower/binding/binding.h"
 #include "lower/binding/library.h"
+#include "lower/exit_handlers.h"
 #include "lower/node_ranks.h"
 
 namespace fermata::lower {
@@ -75,6 +76,7 @@ void finish_mpi() {
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (!finalized) MPI_Finalize();
+    run_exit_handlers_of_mpi();
 }
 
 }  // namespace fermata::lower

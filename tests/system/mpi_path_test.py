@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""`--mpi PATH`: a library with MPICH's ABI somewhere else, here Debian's under the names it has elsewhere; what is missing there is said."""
+"""`--mpi PATH`: a library with MPICH's ABI somewhere else, here Debian's under the names it has elsewhere; what is missing there is said.
+What a library does in atexit(), as MPICH 5 does, is done."""
+import os
 import pathlib
 import shutil
 import subprocess
@@ -18,6 +20,27 @@ def library():
 def refused(cwd, path, words):
     done = harness.call("run", "-n", 2, "--mpi", path, "--", PROGRAMS / "random.mpich", cwd=cwd)
     check(done.returncode == 2 and words in done.stderr, f"{path}: {done.returncode} {done.stderr}")
+
+
+AT_EXIT = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int PMPI_Init_thread(int*, char***, int, int*);
+static void gone(void) { FILE* file = fopen(getenv("GONE"), "a"); fprintf(file, "%d\n", getpid()); fclose(file); }
+int MPI_Init_thread(int* c, char*** v, int wanted, int* got) { atexit(gone); return PMPI_Init_thread(c, v, wanted, got); }
+"""
+
+
+def at_exit(cwd):
+    """The lower half calls MPI_Init_thread, the program MPI_Init; the preloaded one stands for the library."""
+    (cwd / "gone.c").write_text(AT_EXIT)
+    subprocess.run(["gcc", "-shared", "-fPIC", cwd / "gone.c", "-o", cwd / "gone.so"], check=True)
+    with Job.run([PROGRAMS / "trap.mpich", "dup_of_world"], 2, cwd, mpi="mpich",
+                 env=dict(os.environ, LD_PRELOAD=str(cwd / "gone.so"), GONE=str(cwd / "gone"))) as job:
+        job.finish()
+    lines = (cwd / "gone").read_text().split()
+    check(len(lines) == len(set(lines)) == 2, f"exit handlers: {lines}")
 
 
 def run():
@@ -41,6 +64,7 @@ def run():
         with Job.restart(cwd, mpi=tree) as job:
             lines = job.finish()
         check(lines[-1] == native[-1], f"{lines[-1]}, native {native[-1]}")
+        at_exit(cwd)
         return lines[-1]
 
 

@@ -1,0 +1,12 @@
+// What the real library would do at exit(): the process leaves by the upper half's, so the lower one's never
+// comes.
+#pragma once
+
+namespace fermata::lower {
+
+// Runs what the MPI library itself has given to atexit(), the last first, once. MPICH 5.0 says there to its
+// launcher that it is done (PMI's finalize); without that the launcher takes the exit for a crash and kills
+// the other ranks.
+void run_exit_handlers_of_mpi() noexcept;
+
+}  // namespace fermata::lower
