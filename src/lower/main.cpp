@@ -25,6 +25,7 @@
 #include "split/fds/descriptors.h"
 #include "split/loader/loader.h"
 #include "split/process/state.h"
+#include "split/thread_pointer/redirect.h"
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
 #include "split/threads/restart.h"
@@ -172,9 +173,13 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 int run(int argc, char** argv) {
     split::ensure_layout(argv);
     split::prepare_lower();
+    split::thread_pointer::redirect();
     job::AgentConfig config = job::AgentConfig::from_environment();
     if (config.job_id.empty()) fail("this program is a part of Fermata; use `fermata run`");
     start_log(fmt::format("pid {}", ::getpid()));
+    const std::string& switched = split::thread_pointer::why_switched();
+    spdlog::info("crossings {} the FS base{}{}", switched.empty() ? "leave" : "write",
+                 switched.empty() ? "" : ": ", switched);
     if (std::string why = threads::unsupported_machine(); !why.empty()) fail("{}", why);
     Options options = parse(argc, argv);
     bool restart = !config.restore.empty();

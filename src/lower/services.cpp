@@ -12,6 +12,7 @@
 #include "lower/binding/binding.h"
 #include "lower/mpi_start.h"
 #include "split/threads/donors.h"
+#include "split/threads/records.h"
 #include "split/threads/stop.h"
 
 namespace fermata::lower {
@@ -86,6 +87,7 @@ void arrive_finalize() noexcept {
 
 void register_upper(split::UpperServices* services) noexcept {
     set_upper(services);
+    split::threads::table()->nobody = services->nobody;
     split::threads::poke_agent();  // a checkpoint may be waiting for it
 }
 

@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 4;
+inline constexpr uint32_t kBridgeVersion = 5;
 
 enum class Half : uint32_t { upper = 0, lower = 1 };
 
@@ -28,22 +28,28 @@ enum class Run : uint32_t {
     gone = 3,     // its kernel thread has ended
 };
 
-// One per upper thread, reachable at gs:0 without TLS. Lives in upper memory (in the window), so its address
-// survives a restart; lower_fs, tid and donor are refreshed there.
+// GS holds the thread pointer of the lower half: in an upper thread, that of its TLS donor. The thread
+// control block there has a word for the thread's record: glibc's unused_vgetcpu_cache[0], which no version
+// has used since 2.7 (sysdeps/x86_64/nptl/tls.h).
+inline constexpr uint64_t kRecordInTcb = 0x38;
+
+// One per upper thread, reachable through GS without TLS. Lives in upper memory (in the window), so its
+// address survives a restart; lower_fs, tid and donor are refreshed there.
 struct alignas(64) ThreadRecord {
-    ThreadRecord* self;  // gs:0
-    uint64_t upper_fs;   // gs:8   thread pointer of the upper half
-    uint64_t lower_fs;   // gs:16  thread pointer of this thread's TLS donor in the lower half
-    volatile Half half;  // gs:24  which half the code of this thread runs in
-    // gs:28  >0: inside an MPI wrapper; the stop handler must not capture here, see StopPoint
+    uint64_t upper_fs;  // thread pointer of the upper half
+    uint64_t lower_fs;  // thread pointer of this thread's TLS donor in the lower half
+    // What FS has to be in the lower half; 0: as it is (split/thread_pointer/redirect.h).
+    volatile uint64_t fs_below;
+    volatile Half half;  // which half the code of this thread runs in
+    // >0: inside an MPI wrapper; the stop handler must not capture here, see StopPoint
     volatile uint32_t in_mpi;
-    volatile uint32_t stop;  // gs:32  agent: 1 = please stop at the next possible point
-    volatile Run run;        // gs:36
-    int32_t tid;             // kernel thread id (refreshed at restart)
-    int32_t index;           // position in the record table; 0 is the main thread
-    void* context;           // ucontext_t* on this thread's own stack while stopped
-    uint64_t signal_mask;    // the application's mask while stopped
-    uint64_t robust_list;    // get_robust_list head and length
+    volatile uint32_t stop;  // agent: 1 = please stop at the next possible point
+    volatile Run run;
+    int32_t tid;           // kernel thread id (refreshed at restart)
+    int32_t index;         // position in the record table; 0 is the main thread
+    void* context;         // ucontext_t* on this thread's own stack while stopped
+    uint64_t signal_mask;  // the application's mask while stopped
+    uint64_t robust_list;  // get_robust_list head and length
     uint64_t robust_len;
     uint64_t clear_tid;  // clear_child_tid address, 0 = unknown
     uint64_t rseq;       // registered rseq area, 0 = none
@@ -117,7 +123,8 @@ struct DrainReport {
 struct UpperServices {
     uint32_t version;  // kBridgeVersion
     uint32_t abi_hash;
-    Bridge* bridge;  // the front's pointer to the lower half; rewritten at restart
+    Bridge* bridge;   // the front's pointer to the lower half; rewritten at restart
+    uint64_t nobody;  // GS base of threads that have no record
 
     // Clock messages. `inbox` takes one message from the tree: null, or why it is not acceptable (the
     // checkpoint has to be given up); `outbox` copies the next one for the tree and returns its size in

@@ -1,8 +1,8 @@
 // The gate: the few instructions that cross from one half to the other.
 //
-// Order matters for signal handlers: `half` says lower before the thread pointer changes, and upper only
-// after it is back. Functions that cross are compiled without stack protector (the canary lives in TLS) and
-// must not keep a TLS address over the crossing.
+// Order matters for signal handlers: `half` says lower before the thread pointer changes (if it does), and
+// upper only after it is back. Functions that cross are compiled without stack protector (the canary lives in
+// TLS) and must not keep a TLS address over the crossing.
 #pragma once
 
 #include "split/bridge.h"
@@ -12,7 +12,7 @@ namespace fermata::split {
 // Valid in a thread that has a record (see known_thread).
 inline ThreadRecord* this_thread() {
     ThreadRecord* record;
-    asm volatile("movq %%gs:0, %0" : "=r"(record));
+    asm volatile("movq %%gs:%c1, %0" : "=r"(record) : "i"(kRecordInTcb));
     return record;
 }
 
@@ -29,15 +29,27 @@ inline uint64_t read_gs() {
 }
 inline void write_gs(uint64_t value) { asm volatile("wrgsbase %0" ::"r"(value) : "memory"); }
 
+// The word for the record in the control block at `thread_pointer`.
+inline ThreadRecord*& record_at(uint64_t thread_pointer) {
+    return *reinterpret_cast<ThreadRecord**>(thread_pointer + kRecordInTcb);
+}
+// The calling thread is the one of this record, whose lower side is known.
+inline void be_known_as(ThreadRecord* record) {
+    record_at(record->lower_fs) = record;
+    write_gs(record->lower_fs);
+}
+
 // A new kernel thread inherits its parent's GS base: the record is this thread's own only if it names this
-// thread's thread pointer (of either half; the parent may be in the lower half while its child runs here). A
-// base of 0 means nobody ever set it. Any context.
+// thread's FS base (of either half; the parent may be in the lower half while its child runs here). A base of
+// 0 means nobody ever set it; threads of the lower half have no record. Any context.
 inline ThreadRecord* known_thread() {
     uint64_t base = read_gs();
     if (__builtin_expect(base == 0, 0)) return nullptr;
-    auto* record = reinterpret_cast<ThreadRecord*>(base);
+    ThreadRecord* record = record_at(base);
+    if (__builtin_expect(record == nullptr, 0)) return nullptr;
     uint64_t fs = read_fs();
-    if (__builtin_expect(record->upper_fs != fs && record->lower_fs != fs, 0)) return nullptr;
+    if (__builtin_expect(record->upper_fs != fs && record->lower_fs != fs && record->fs_below != fs, 0))
+        return nullptr;
     return record;
 }
 
@@ -60,12 +72,13 @@ class Crossing {
         if (__builtin_expect(entered_, 1)) {
             record->half = Half::lower;
             asm volatile("" ::: "memory");
-            write_fs(record->lower_fs);
+            if (__builtin_expect(record->fs_below != 0, 0)) write_fs(record->fs_below);
         }
     }
     __attribute__((always_inline)) ~Crossing() {
         if (__builtin_expect(entered_, 1)) {
-            write_fs(record_->upper_fs);
+            // Looked at anew: it may have become necessary meanwhile.
+            if (__builtin_expect(record_->fs_below != 0, 0)) write_fs(record_->upper_fs);
             asm volatile("" ::: "memory");
             record_->half = Half::upper;
         }

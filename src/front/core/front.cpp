@@ -215,6 +215,7 @@ __attribute__((constructor(101))) void find_lower_half() {
     if (split::known_thread() == nullptr) become_nobody();
     use_bridge();
     start_clock();
+    fermata_upper.nobody = nobody_gs();
     found->register_upper(&fermata_upper);
 }
 
@@ -227,6 +228,7 @@ fermata::split::UpperServices fermata_upper = {
     .version = fermata::split::kBridgeVersion,
     .abi_hash = 0,
     .bridge = nullptr,
+    .nobody = 0,
     .inbox = service_inbox,
     .outbox = service_outbox,
     .poll = service_poll,

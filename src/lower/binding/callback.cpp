@@ -126,15 +126,13 @@ void call_upper(const OpRecord* record, void* in, void* inout, int64_t len, uint
         record->fn(record->cookie, in, inout, len, type);
         return;
     }
-    // Not thread->lower_fs: the agent, which has a record but no donor, may come by here as well.
-    const uint64_t lower_fs = split::read_fs();
-    split::write_fs(thread->upper_fs);
+    if (thread->fs_below != 0) split::write_fs(thread->upper_fs);
     asm volatile("" ::: "memory");
     thread->half = split::Half::upper;
     record->fn(record->cookie, in, inout, len, type);
     thread->half = split::Half::lower;
     asm volatile("" ::: "memory");
-    split::write_fs(lower_fs);
+    if (thread->fs_below != 0) split::write_fs(thread->fs_below);
 }
 
 }  // namespace fermata::lower

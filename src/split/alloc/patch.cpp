@@ -16,8 +16,8 @@
 #include <cstring>
 #include <string>
 
+#include "split/address/near.h"
 #include "split/address/raw.h"
-#include "split/address/window.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/alloc/shared_segments.h"
 
@@ -91,26 +91,6 @@ struct Object {
 Object libc, rtld;
 std::string failure;
 
-// A page within 2 GiB of `text`, so that both jumps have 32-bit displacements.
-uint8_t* page_near(Range text) {
-    for (uint64_t step = 1 << 20; step < 1ull << 30; step += 1 << 20) {
-        for (uint64_t at : {text.begin - step, text.end + step}) {
-            at = page_down(at);
-            if (at < kWindow.end) continue;
-            long rc = raw_mmap(at, kPage, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE);
-            if (rc == long(at)) return reinterpret_cast<uint8_t*>(rc);
-            if (!failed(rc)) raw_munmap(uint64_t(rc), kPage);  // kernels before 4.17 take it as a hint
-        }
-    }
-    return nullptr;
-}
-
-void put32(uint8_t* at, int64_t value) {
-    auto v = int32_t(value);
-    std::memcpy(at, &v, 4);
-}
-
 // lea -128(%rsp),%rsp; call *entry(%rip); lea 128(%rsp),%rsp; jmp back; entry: .quad
 uint8_t* write_trampoline(uint8_t* at, void (*entry)(), const uint8_t* back) {
     uint8_t code[] = {0x48, 0x8d, 0x64, 0x24, 0x80,            //  0 skip the red zone
@@ -118,7 +98,7 @@ uint8_t* write_trampoline(uint8_t* at, void (*entry)(), const uint8_t* back) {
                       0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0,   // 11 lea 128(%rsp),%rsp
                       0xe9, 0,    0,    0,    0,               // 19 jmp back
                       0,    0,    0,    0,    0,    0, 0, 0};  // 24 entry
-    put32(code + 20, back - (at + 24));
+    put_displacement(code + 20, back - (at + 24));
     std::memcpy(code + 24, &entry, 8);
     std::memcpy(at, code, sizeof code);
     return at + sizeof code;
@@ -140,7 +120,7 @@ bool patch(Object& object) {
             uint8_t* trampoline = free;
             free = write_trampoline(trampoline, kCalls[k].entry, at + 7);
             uint8_t jump[7] = {0xe9, 0, 0, 0, 0, 0x66, 0x90};
-            put32(jump + 1, trampoline - (at + 5));
+            put_displacement(jump + 1, trampoline - (at + 5));
             // The trampoline must be executable before anything jumps there; we are alone, but mprotect
             // itself does not pass here.
             std::memcpy(at, jump, 7);

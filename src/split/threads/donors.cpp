@@ -117,9 +117,10 @@ void enter_agent() {
     ThreadRecord& record = table()->record[kAgentIndex];
     record.tid = tid;
     record.half = Half::lower;
-    record.upper_fs = record.lower_fs = read_fs();
+    record.upper_fs = read_fs();
+    set_lower_side(&record, record.upper_fs);
     record.run = Run::running;
-    write_gs(reinterpret_cast<uint64_t>(&record));
+    be_known_as(&record);
 }
 
 uint64_t donor_for(ThreadRecord* record) {
@@ -151,7 +152,7 @@ void serve_donor_requests() {
         if (g_wish[i].load(std::memory_order_acquire) != kWanted) continue;
         ThreadRecord& record = table()->record[i];
         // 0 = no memory or no thread allowed: the waiting thread says so.
-        record.lower_fs = donor_for(&record);
+        set_lower_side(&record, donor_for(&record));
         g_wishes.fetch_sub(1);
         g_wish[i].store(kServed, std::memory_order_release);
         raw::futex_wake(&g_wish[i]);
@@ -211,7 +212,7 @@ FERMATA_BRIDGE_TEXT ThreadRecord* attach(uint64_t upper_fs) noexcept {
     }
     record->half = Half::upper;
     record->upper_fs = upper_fs;
-    write_gs(reinterpret_cast<uint64_t>(record));
+    be_known_as(record);
     raw::set_signal_mask(mask);
     return record;
 }

@@ -12,12 +12,13 @@
 #include <cstring>
 
 #include "split/gate.h"
+#include "split/thread_pointer/redirect.h"
 #include "split/threads/raw.h"
 
 namespace fermata::split::threads {
 namespace {
 
-constexpr uint32_t kTableVersion = 1;
+constexpr uint32_t kTableVersion = 2;
 
 ThreadTable* g_table;
 bool g_split = true;
@@ -65,12 +66,11 @@ ThreadTable* create_table() {
     made->magic = kTableMagic;
     made->version = kTableVersion;
     for (int i = 0; i < kMaxThreads; ++i) {
-        made->record[i].self = &made->record[i];
         made->record[i].index = i;
     }
     g_table = made;
     ThreadRecord* main = find_or_take_record(raw::gettid());
-    main->lower_fs = read_fs();
+    set_lower_side(main, read_fs());
     return made;
 }
 
@@ -81,9 +81,13 @@ std::string adopt_table(ThreadTable* found) {
     g_table = found;
     ThreadRecord& agent = found->record[kAgentIndex];
     agent = {};
-    agent.self = &agent;
     agent.index = kAgentIndex;
     return {};
+}
+
+void set_lower_side(ThreadRecord* record, uint64_t lower_fs) noexcept {
+    record->lower_fs = lower_fs;
+    record->fs_below = lower_fs == 0 ? 0 : thread_pointer::fs_below(lower_fs);
 }
 
 ThreadRecord* find_record(int tid) noexcept {
@@ -102,6 +106,7 @@ ThreadRecord* find_or_take_record(int tid) noexcept {
         ThreadRecord& record = g_table->record[i];
         if (record.run != Run::free) continue;
         record.upper_fs = record.lower_fs = 0;
+        record.fs_below = 0;
         record.half = Half::upper;
         record.in_mpi = 0;
         record.stop = 0;
@@ -121,6 +126,7 @@ ThreadRecord* find_or_take_record(int tid) noexcept {
 void free_record(ThreadRecord* record) noexcept {
     Locked locked;
     record->upper_fs = record->lower_fs = 0;
+    record->fs_below = 0;
     record->tid = 0;
     // The main thread's record is never given to another thread.
     record->run = record->index == kMainIndex ? Run::gone : Run::free;

@@ -41,7 +41,7 @@ struct SavedThread {
     // (restarted_call is its number, -1 = none); undone when an application's signal arrived meanwhile.
     int32_t restarted_call;
     uint32_t spare;
-    uint64_t gs_base;  // of an attached thread: its record
+    uint64_t gs_base;  // of a thread that is not attached, if it lies in the upper half
 };
 
 // One xsave component as CPUID leaf 0xd describes it: signal frames hold them at these places.
@@ -72,6 +72,7 @@ struct ThreadTable {
     int32_t rseq_offset;  // of the rseq area, from the thread pointer; valid if rseq_length != 0
     uint32_t rseq_length;
     int32_t saved_pid;  // the process that wrote the image
+    uint64_t nobody;    // UpperServices::nobody
     uint32_t held_count;
     HeldMutex held[kMaxHeldMutexes];
     XstateLayout xstate;
@@ -91,6 +92,9 @@ ThreadTable* create_table();
 std::string adopt_table(ThreadTable* table);
 // The table in use, or null.
 ThreadTable* table();
+
+// The record's TLS donor has this thread pointer; 0 = it has none. No TLS.
+void set_lower_side(ThreadRecord* record, uint64_t lower_fs) noexcept;
 
 // The record of a thread by its kernel id, or null. No TLS, no libc.
 ThreadRecord* find_record(int tid) noexcept;

@@ -48,6 +48,14 @@ FERMATA_NO_TLS void register_again(ThreadRecord* record, SavedThread* saved) {
     if (saved->nice != 0) raw::call(SYS_setpriority, PRIO_PROCESS, 0, saved->nice);
 }
 
+// A thread that is not attached may have inherited the thread pointer of a donor of the old process.
+FERMATA_NO_TLS void set_gs(ThreadRecord* record, SavedThread* saved) {
+    if (saved->attached != 0)
+        be_known_as(record);
+    else
+        write_gs(saved->gs_base);
+}
+
 // Continues where the stop signal met the thread: the kernel takes registers, vector state, signal mask and
 // alternate stack from the frame. All signals are blocked until then.
 [[noreturn]] FERMATA_NO_TLS void continue_captured(ThreadRecord* record, SavedThread* saved) {
@@ -79,7 +87,7 @@ FERMATA_NO_TLS void wait_for_resume(ThreadRecord* record) {
 extern "C" [[noreturn]] FERMATA_NO_TLS __attribute__((used, visibility("hidden"))) void
 fermata_thread_restored(ThreadRecord* record) {
     SavedThread* saved = &table()->saved[record->index];
-    write_gs(saved->gs_base);
+    set_gs(record, saved);
     register_again(record, saved);
     g_started.fetch_add(1, std::memory_order_acq_rel);
     raw::futex_wake(&g_started);
@@ -151,13 +159,13 @@ RestoreReport restore_threads() {
             continue;
         }
         if (i == static_cast<uint32_t>(kMainIndex)) {
-            record.lower_fs = read_fs();
+            set_lower_side(&record, read_fs());
             record.tid = raw::gettid();
             continue;
         }
-        record.lower_fs = 0;
+        set_lower_side(&record, 0);
         if (saved.attached != 0) {
-            record.lower_fs = donor_for(&record);
+            set_lower_side(&record, donor_for(&record));
             if (record.lower_fs == 0) {
                 report.error =
                     "no thread could be made to serve an MPI thread: raise the limit of processes (ulimit "
@@ -187,9 +195,9 @@ RestoreReport restore_threads() {
     unregister_own_rseq();
     if (record->run == Run::gone)
         for (;;) raw::call(SYS_exit, 0);
-    record->lower_fs = read_fs();
+    set_lower_side(record, read_fs());
     if (record->upper_fs != 0) write_fs(record->upper_fs);
-    write_gs(saved->gs_base);
+    set_gs(record, saved);
     register_again(record, saved);
     wait_for_resume(record);
     continue_captured(record, saved);

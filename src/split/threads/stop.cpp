@@ -172,7 +172,8 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     }
     // A thread that never called MPI (the main one before MPI_Init, too) is known by its id only.
     saved.attached = known_thread() == record;
-    saved.gs_base = read_gs();
+    uint64_t gs_base = read_gs();
+    saved.gs_base = upper_address(gs_base) ? gs_base : table()->nobody;
     record->upper_fs = read_fs();
     record->context = frame;
     __builtin_memcpy(&record->signal_mask, &frame->uc_sigmask, sizeof record->signal_mask);

@@ -29,6 +29,7 @@
 #include "split/gate.h"
 #include "split/loader/loader.h"
 #include "split/memory/memory.h"
+#include "split/thread_pointer/redirect.h"
 
 using namespace fermata::split;
 
@@ -152,6 +153,7 @@ int main(int argc, char** argv) {
     try {
         ensure_layout(argv);
         prepare_lower();
+        thread_pointer::redirect();
         if (!lower_patch_report().empty()) die(lower_patch_report().c_str());
         begin_descriptors();
         int early = open("/dev/null", O_RDONLY);  // stands for what MPI_Init opens

@@ -81,11 +81,10 @@ int main(int argc, char** argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
     lower::binding_ready();
-    record.self = &record;
     record.upper_fs = record.lower_fs = split::read_fs();
     record.half = split::Half::upper;
     record.run = split::Run::running;
-    split::write_gs(reinterpret_cast<uint64_t>(&record));
+    split::be_known_as(&record);
     bridge.version = split::kBridgeVersion;
     bridge.abi_hash = mpi::kAbiHash;
     table = lower::binding_table();
