@@ -21,6 +21,8 @@ inline Outcome run(const std::string& command) {
     return outcome;
 }
 
+#ifdef MINI_LOWER
 inline Outcome run_in_split(const std::string& arguments) {
     return run(std::string(MINI_LOWER) + " run " + arguments);
 }
+#endif

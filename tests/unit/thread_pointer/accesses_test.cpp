@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -85,16 +84,6 @@ TEST(Accesses, AreThoseThatObjdumpFinds) {
     }
     EXPECT_GE(compared, 10u);
     EXPECT_GT(total, 3000u);  // libc alone has some 2,700
-}
-
-TEST(Accesses, TakeLittleTime) {
-    for (const Loaded& loaded : objects()) {
-        auto begin = std::chrono::steady_clock::now();
-        Accesses accesses = find_accesses(loaded.object);
-        auto took = std::chrono::steady_clock::now() - begin;
-        std::printf("%8.2f ms %6zu %d %s\n", std::chrono::duration<double>(took).count() * 1e3,
-                    accesses.prefixes.size(), loaded.object.offsets_in_registers, loaded.file.c_str());
-    }
 }
 
 }  // namespace
