@@ -113,7 +113,7 @@ int find_libc(dl_phdr_info* info, size_t, void* result) {
     const char* slash = std::strrchr(info->dlpi_name, '/');
     if (std::strcmp(slash != nullptr ? slash + 1 : info->dlpi_name, "libc.so.6") != 0) return 0;
     MappedObject libc(*info);
-    if (libc.code.size() == 1) *static_cast<Range*>(result) = libc.code.front();
+    *static_cast<Range*>(result) = libc.extent();
     return 1;
 }
 

@@ -1,6 +1,13 @@
 #include "split/thread_pointer/mapped_object.h"
 
 #include <elf.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/fd.h"
 
 namespace fermata::split::thread_pointer {
 namespace {
@@ -35,6 +42,35 @@ bool relocations_have_offsets(const Elf64_Dyn* dynamic, uint64_t base) {
     return false;
 }
 
+template <class T>
+bool read_at(int fd, uint64_t offset, T* values, size_t count) {
+    const size_t size = count * sizeof(T);
+    return ::pread(fd, values, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
+}
+
+// Executable sections by the file's section headers, which are not in memory. Empty if the file has none, or
+// is not the one that was mapped.
+std::vector<Range> code_sections(const dl_phdr_info& info) {
+    Fd fd(::open(*info.dlpi_name != 0 ? info.dlpi_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC));
+    Elf64_Ehdr header;
+    if (!fd || !read_at(fd.get(), 0, &header, 1) || header.e_phnum != info.dlpi_phnum ||
+        header.e_shentsize != sizeof(Elf64_Shdr))
+        return {};
+    std::vector<Elf64_Phdr> segments(header.e_phnum);
+    std::vector<Elf64_Shdr> sections(header.e_shnum);
+    if (!read_at(fd.get(), header.e_phoff, segments.data(), segments.size()) ||
+        std::memcmp(segments.data(), info.dlpi_phdr, segments.size() * sizeof segments[0]) != 0 ||
+        !read_at(fd.get(), header.e_shoff, sections.data(), sections.size()))
+        return {};
+    std::vector<Range> code;
+    for (const Elf64_Shdr& section : sections) {
+        uint64_t begin = info.dlpi_addr + section.sh_addr;
+        if ((section.sh_flags & SHF_EXECINSTR) != 0 && section.sh_type == SHT_PROGBITS)
+            code.push_back({begin, begin + section.sh_size});
+    }
+    return code;
+}
+
 }  // namespace
 
 MappedObject::MappedObject(const dl_phdr_info& info) : name(info.dlpi_name), base(info.dlpi_addr) {
@@ -50,6 +86,17 @@ MappedObject::MappedObject(const dl_phdr_info& info) : name(info.dlpi_name), bas
             offsets_in_registers =
                 relocations_have_offsets(reinterpret_cast<const Elf64_Dyn*>(address), base);
     }
+    // Some linkers put constants and unwind tables among the code: bytes there mean nothing.
+    bool mixed = std::any_of(code.begin(), code.end(), [&](Range r) { return r.contains(unwind_header); });
+    if (!mixed) return;
+    if (std::vector<Range> sections = code_sections(info); !sections.empty()) code = std::move(sections);
+}
+
+Range MappedObject::extent() const {
+    Range all;
+    for (Range r : code)
+        all = all.empty() ? r : Range{std::min(all.begin, r.begin), std::max(all.end, r.end)};
+    return all;
 }
 
 }  // namespace fermata::split::thread_pointer

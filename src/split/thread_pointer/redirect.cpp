@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "split/address/near.h"
 #include "split/address/raw.h"
 #include "split/gate.h"
@@ -90,6 +91,7 @@ std::string change_new_objects() {
 void switch_from_now_on(const std::string& why) {
     state().switched = true;
     state().why = why;
+    spdlog::info("crossings write the FS base from now on: {}", why);
     threads::ThreadTable* table = threads::table();
     if (table == nullptr) return;
     ThreadRecord* self = known_thread();
@@ -151,7 +153,7 @@ std::string hear_of_objects() {
     if (at == 0) return unknown;
     Wanted wanted{at, {}};
     dl_iterate_phdr(find_code, &wanted);
-    if (!wanted.object || wanted.object->code.size() != 1) return unknown;
+    if (!wanted.object) return unknown;
     const MappedObject& loader = *wanted.object;
     constexpr uint8_t kEndbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
     constexpr uint8_t kReturn = 0xc3;
@@ -159,12 +161,12 @@ std::string hear_of_objects() {
     auto* code = reinterpret_cast<uint8_t*>(at);
     bool returns = code[0] == kReturn || (std::memcmp(code, kEndbr, 4) == 0 && code[4] == kReturn);
     if (!returns) return unknown;
-    uint64_t next = loader.code.front().end;
+    Range text = loader.extent();
+    uint64_t next = text.end;
     for (Range function : functions_of(loader))
         if (function.begin > at && function.begin < next) next = function.begin;
     if (next < at + kJump) return unknown;
 
-    Range text = loader.code.front();
     uint8_t* page = page_near(text);
     if (page == nullptr) return "no room near the dynamic loader";
     const uint8_t indirect[] = {0xff, 0x25, 0, 0, 0, 0};  // jmp *0(%rip)
