@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 
+#include "base/log.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/gate.h"
 #include "split/thread_pointer/redirect.h"
@@ -114,6 +115,7 @@ void stay_below() {
 int main(int argc, char** argv) {
     if (argc != 2) die("usage: redirected keep|doubtful|doubtful-late");
     const std::string what = argv[1];
+    fermata::start_log("redirected");
     prepare_lower();
     thread_pointer::redirect();
     threads::create_table();
