@@ -114,24 +114,51 @@ class Search {
                 ++at;
                 continue;
             }
-            if (Range function = function_at(at); !function.empty()) {
-                decode(function);
-                at = function.end;
+            if (Place place = place_of(at, code); place.function) {
+                decode(place.range);
+                at = place.range.end;
             } else {
-                if (decodes_as_access(at, code.end))
+                if (decodes_as_access(at, code.end) && !inside_an_instruction(at, place.range))
                     doubt(at, "looks like an access outside of all functions");
                 ++at;
             }
         }
     }
 
-    // Empty when there is none.
-    Range function_at(uint64_t address) {
+    // A function, or what lies between two: the C runtime's own begin and end, padding, assembler.
+    struct Place {
+        Range range;
+        bool function;
+    };
+    Place place_of(uint64_t address, Range code) {
         if (!functions_) functions_ = functions_of(object_);  // most objects never come here
         auto next = std::upper_bound(functions_->begin(), functions_->end(), address,
                                      [](uint64_t at, Range f) { return at < f.begin; });
-        if (next == functions_->begin() || address >= std::prev(next)->end) return {};
-        return *std::prev(next);
+        Range gap = code;
+        if (next != functions_->begin()) {
+            Range before = *std::prev(next);
+            if (address < before.end) return {before, true};
+            gap.begin = std::max(gap.begin, before.end);
+        }
+        if (next != functions_->end()) gap.end = std::min(gap.end, next->begin);
+        return {gap, false};
+    }
+
+    // Decoded from the begin of a gap, is the byte at `address` anything but the first prefix of an
+    // instruction?
+    bool inside_an_instruction(uint64_t address, Range gap) {
+        ZydisDecodedInstruction instruction;
+        uint64_t at = gap.begin;
+        for (; at <= address; at += instruction.length) {
+            const auto* bytes = reinterpret_cast<const uint8_t*>(at);
+            if (!ZYAN_SUCCESS(
+                    ZydisDecoderDecodeInstruction(&walker_, nullptr, bytes, gap.end - at, &instruction)))
+                return false;
+            const uint8_t* prefix = bytes;
+            while (is_legacy_prefix(*prefix)) ++prefix;
+            if (reinterpret_cast<uint64_t>(prefix) == address) return false;
+        }
+        return true;
     }
 
     bool decodes_as_access(uint64_t at, uint64_t end) {
