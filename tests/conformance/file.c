@@ -258,6 +258,7 @@ void case_file_sequential(void) {
     MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
     MPI_File_get_view(file, &start, &elementary, &filetype, representation);
     MPI_File_write_ordered(file, out, 2, MPI_INT, &status);
+    PMPI_Barrier(WORLD); /* a rank may be through before the next has written */
     MPI_File_get_size(file, &at);
 #ifndef OPEN_MPI /* which moves its pointers, as elsewhere */
     MPI_File_get_position_shared(file, &at);
