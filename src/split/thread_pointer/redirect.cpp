@@ -75,8 +75,24 @@ int look_at(dl_phdr_info* info, size_t, void* result) {
     return 0;
 }
 
+// What the dynamic loader tells debuggers (link.h). Null if it does not.
+const r_debug* debugger_view() {
+    for (const ElfW(Dyn)* entry = _DYNAMIC; entry->d_tag != DT_NULL; ++entry)
+        if (entry->d_tag == DT_DEBUG) return reinterpret_cast<const r_debug*>(entry->d_un.d_ptr);
+    return nullptr;
+}
+
+// Namespaces beside the program's (dlmopen, auditors): dl_iterate_phdr does not tell of what is in them.
+bool other_namespaces() {
+    constexpr int kExtended = 2;  // since glibc 2.35
+    const r_debug* view = debugger_view();
+    return view != nullptr && view->r_version >= kExtended &&
+           reinterpret_cast<const r_debug_extended*>(view)->r_next != nullptr;
+}
+
 // Objects that came since the last time. "" or why one of them could not be changed.
 std::string change_new_objects() {
+    if (other_namespaces()) return "libraries in a namespace of their own (LD_AUDIT, dlmopen)";
     Look look;
     dl_iterate_phdr(look_at, &look);
     if (!look.doubt.empty()) return look.doubt;
@@ -126,7 +142,7 @@ void switch_from_now_on(const std::string& why) {
 // new ones runs (glibc, elf/dl-open.c). The breakpoint jumps here.
 extern "C" __attribute__((visibility("hidden"))) void fermata_objects_changed() {
     using namespace fermata::split::thread_pointer;
-    if (_r_debug.r_state != r_debug::RT_CONSISTENT || state().switched) return;
+    if (debugger_view()->r_state != r_debug::RT_CONSISTENT || state().switched) return;
     if (std::string why = change_new_objects(); !why.empty()) switch_from_now_on(why);
 }
 
@@ -149,8 +165,9 @@ int find_code(dl_phdr_info* info, size_t, void* result) {
 std::string hear_of_objects() {
     const char* unknown =
         "the dynamic loader's breakpoint does not look as in the glibc versions known to Fermata";
-    uint64_t at = _r_debug.r_brk;
-    if (at == 0) return unknown;
+    const r_debug* view = debugger_view();
+    if (view == nullptr || view->r_brk == 0) return unknown;
+    const uint64_t at = view->r_brk;
     Wanted wanted{at, {}};
     dl_iterate_phdr(find_code, &wanted);
     if (!wanted.object) return unknown;

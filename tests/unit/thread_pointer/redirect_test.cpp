@@ -22,6 +22,14 @@ TEST(Redirect, PoisonIsNeverUsed) { EXPECT_EQ(redirected("keep", "poison").outpu
 
 TEST(Redirect, ALibraryThatNeedsFsIsGivenIt) { EXPECT_EQ(redirected("doubtful").output, "good\n"); }
 
+TEST(Redirect, SoIsANamespaceOfItsOwn) {
+    EXPECT_EQ(redirected("namespace").output, "good\n");
+    setenv("LD_AUDIT", LIBRARIES "/libaudit.so", 1);
+    EXPECT_EQ(redirected("keep").output,
+              "redirected: libraries in a namespace of their own (LD_AUDIT, dlmopen)\n");
+    unsetenv("LD_AUDIT");
+}
+
 TEST(Redirect, NotUnderTheFeetOfAnotherThread) {
     Outcome outcome = redirected("doubtful-late");
     EXPECT_EQ(outcome.code, 70);

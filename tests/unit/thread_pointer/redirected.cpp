@@ -4,6 +4,7 @@
 //     redirected keep            code of all kinds, in new threads and newly loaded libraries too
 //     redirected doubtful        ... then a library that needs FS comes
 //     redirected doubtful-late   ... while another upper thread is in the lower half
+//     redirected namespace       ... then one comes into a namespace of its own, with a libc of its own
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -96,6 +97,13 @@ void load_doubtful() {
     if (function() != reinterpret_cast<uint64_t>(pthread_self())) die("a library that needs FS");
 }
 
+void load_into_namespace() {
+    void* library = dlmopen(LM_ID_NEWLM, LIBRARIES "/liblocals.so", RTLD_NOW | RTLD_LOCAL);
+    auto* count = library != nullptr ? reinterpret_cast<Count*>(dlsym(library, "count")) : nullptr;
+    if (count == nullptr) die("dlmopen");
+    if (count() != 41 || count() != 42) die("thread-locals of a library in a namespace of its own");
+}
+
 ThreadRecord* be_upper() {
     ThreadRecord* record = threads::find_or_take_record(gettid());
     threads::set_lower_side(record, read_fs());
@@ -113,7 +121,7 @@ void stay_below() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 2) die("usage: redirected keep|doubtful|doubtful-late");
+    if (argc != 2) die("usage: redirected keep|doubtful|doubtful-late|namespace");
     const std::string what = argv[1];
     fermata::start_log("redirected");
     prepare_lower();
@@ -130,6 +138,11 @@ int main(int argc, char** argv) {
         if (thread_pointer::why_switched().find("libdoubtful.so") == std::string::npos) die("why_switched");
         if (record->fs_below != record->lower_fs) die("FS is not written");
         call_down(record, load_doubtful);
+    }
+    if (what == "namespace") {
+        call_down(record, load_into_namespace);
+        if (thread_pointer::why_switched().find("namespace") == std::string::npos) die("why_switched");
+        call_down(record, lower_work);
     }
     if (what == "doubtful-late") {
         std::thread other([] { call_down(be_upper(), stay_below); });
