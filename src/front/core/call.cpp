@@ -64,30 +64,30 @@ bool Call::stop_point() noexcept { return stop_here(record_); }
 
 void Call::enter_frozen() noexcept { stop_point(); }
 
-void Call::stopped_at_exit() noexcept { bridge()->stop_point(); }
+void stop_at_exit() noexcept { bridge()->stop_point(); }
 
 int Call::fail(mpi::Comm comm, int rc) noexcept {
-    leave();
+    leave_mpi(record_);
     record_ = nullptr;
     return raise_on(comm, rc, function_);
 }
 int Call::fail(mpi::Win win, int rc) noexcept {
-    leave();
+    leave_mpi(record_);
     record_ = nullptr;
     return raise_on(win, rc, function_);
 }
 int Call::fail(mpi::File file, int rc) noexcept {
-    leave();
+    leave_mpi(record_);
     record_ = nullptr;
     return raise_on(file, rc, function_);
 }
 int Call::fail(mpi::Session session, int rc) noexcept {
-    leave();
+    leave_mpi(record_);
     record_ = nullptr;
     return raise_on(session, rc, function_);
 }
 int Call::fail_default(int rc) noexcept {
-    leave();
+    leave_mpi(record_);
     record_ = nullptr;
     return raise_default(rc, function_);
 }

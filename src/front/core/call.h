@@ -46,8 +46,57 @@ class LowerFramesBelow {
     split::ThreadRecord* record_;
 };
 
+// Offers the thread to be stopped at the end of a call, when it was asked to while inside.
+__attribute__((cold, noinline)) void stop_at_exit() noexcept;
+
+__attribute__((always_inline)) inline void leave_mpi(split::ThreadRecord* record) noexcept {
+    asm volatile("" ::: "memory");
+    uint32_t depth = record->in_mpi - 1;
+    record->in_mpi = depth;
+    asm volatile("" ::: "memory");
+    if (__builtin_expect(record->stop != 0, 0) && depth == 0) stop_at_exit();
+}
+
+// A call as long as all goes well. A Call is handed to what waits, stops or fails, and so lives in memory;
+// this one is handed to nobody and stays in registers. False when it has to be a Call from the start: the
+// thread's first one, or the slow path is on.
+class ShortCall {
+  public:
+    __attribute__((always_inline)) explicit ShortCall(const char* function)
+        : record_(split::calling_thread()) {
+        if (__builtin_expect(record_ == nullptr, 0)) return;
+        record_->in_mpi = record_->in_mpi + 1;
+        asm volatile("" ::: "memory");  // pairs with the agent's membarrier: in_mpi before the look at slow
+        record_->waiting_in = function;
+        if (__builtin_expect(front.slow != 0, 0)) {
+            // A wish to stop that came meanwhile is seen by the Call that follows.
+            record_->in_mpi = record_->in_mpi - 1;
+            record_ = nullptr;
+        }
+    }
+    __attribute__((always_inline)) ~ShortCall() {
+        if (__builtin_expect(record_ != nullptr, 1)) leave_mpi(record_);
+    }
+    ShortCall(const ShortCall&) = delete;
+    ShortCall& operator=(const ShortCall&) = delete;
+
+    explicit operator bool() const { return __builtin_expect(record_ != nullptr, 1); }
+    split::ThreadRecord* record() const { return record_; }
+    // It goes on as a Call, without an instant outside of MPI.
+    __attribute__((always_inline)) split::ThreadRecord* give() {
+        split::ThreadRecord* record = record_;
+        record_ = nullptr;
+        return record;
+    }
+
+  private:
+    split::ThreadRecord* record_;
+};
+
 class Call {
   public:
+    // What a ShortCall began (ShortCall::give).
+    Call(const char* function, split::ThreadRecord* record) : record_(record), function_(function) {}
     __attribute__((always_inline)) explicit Call(const char* function) : function_(function) {
         record_ = split::calling_thread();
         if (__builtin_expect(record_ == nullptr, 0)) record_ = attach();
@@ -57,7 +106,7 @@ class Call {
         if (__builtin_expect((front.slow & kFrozen) != 0, 0)) enter_frozen();
     }
     __attribute__((always_inline)) ~Call() {
-        if (__builtin_expect(record_ != nullptr, 1)) leave();
+        if (__builtin_expect(record_ != nullptr, 1)) leave_mpi(record_);
     }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
@@ -80,16 +129,8 @@ class Call {
     const char* function() const { return function_; }
 
   private:
-    __attribute__((always_inline)) void leave() {
-        asm volatile("" ::: "memory");
-        uint32_t depth = record_->in_mpi - 1;
-        record_->in_mpi = depth;
-        asm volatile("" ::: "memory");
-        if (__builtin_expect(record_->stop != 0, 0) && depth == 0) stopped_at_exit();
-    }
     static split::ThreadRecord* attach() noexcept;
     void enter_frozen() noexcept;
-    void stopped_at_exit() noexcept;
     __attribute__((cold)) int fail(mpi::Comm comm, int rc) noexcept;
     __attribute__((cold)) int fail(mpi::Win win, int rc) noexcept;
     __attribute__((cold)) int fail(mpi::File file, int rc) noexcept;

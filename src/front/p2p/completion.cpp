@@ -84,8 +84,8 @@ __attribute__((always_inline)) inline void end_plain(Request* r, const Status* s
 }
 
 // One crossing for requests of which each is plain. False: some (or all) are left for the general path.
-__attribute__((always_inline)) inline bool wait_plain(Call& call, int count, mpi::Request* handles,
-                                                      Status* statuses) noexcept {
+__attribute__((always_inline)) inline bool wait_plain(split::ThreadRecord* record, int count,
+                                                      mpi::Request* handles, Status* statuses) noexcept {
     if (front.attention != 0 || count > kOnStack) return false;
     Request* items[kOnStack];
     RealRequest reals[kOnStack];
@@ -96,7 +96,7 @@ __attribute__((always_inline)) inline bool wait_plain(Call& call, int count, mpi
         items[i] = r;
         reals[i] = static_cast<RealRequest>(r->real);
     }
-    clock::Slot& slot = slot_of(call.record());
+    clock::Slot& slot = slot_of(record);
     int next = 0;
     int rc = LOWER(WaitSpin)(count, reals, statuses, &front.attention, &next);
     if (__builtin_expect(rc != 0 || next < count, 0)) {
@@ -176,17 +176,17 @@ __attribute__((noinline)) int wait_all(Call& call, int count, mpi::Request* requ
     return call.finish(comm, failed);
 }
 
-}  // namespace
+__attribute__((noinline)) int waitall_from_start(int count, mpi::Request* requests,
+                                                 Status* statuses) noexcept {
+    Call call("MPI_Waitall");
+    if (count <= 0) return call.finish(count < 0 ? FM_ERR_ARG : 0);
+    return wait_all(call, count, requests, statuses);
+}
 
-extern "C" {
-
-int fm_Wait(mpi::Request* request, Status* status) {
+__attribute__((noinline)) int wait_from_start(mpi::Request* request, Status* status) noexcept {
     Call call("MPI_Wait");
     Request* r = find_request(*request);
-    if (__builtin_expect(r != nullptr, 1)) {
-        call.record()->waiting_for = r->world;
-        if (wait_plain(call, 1, request, status)) return 0;
-    }
+    if (r != nullptr) call.record()->waiting_for = r->world;
     if (__builtin_expect(r == nullptr || r->state == State::inactive, 0)) {
         if (r == nullptr && *request != FM_REQUEST_NULL) return call.finish(FM_ERR_REQUEST);
         empty_status(status);
@@ -197,6 +197,21 @@ int fm_Wait(mpi::Request* request, Status* status) {
     return call.finish(comm, consume(r, request, status));
 }
 
+}  // namespace
+
+extern "C" {
+
+int fm_Wait(mpi::Request* request, Status* status) {
+    {
+        ShortCall call("MPI_Wait");
+        const Request* r = call ? find_request(*request) : nullptr;
+        if (__builtin_expect(r != nullptr, 1)) {
+            call.record()->waiting_for = r->world;
+            if (wait_plain(call.record(), 1, request, status)) return 0;
+        }
+    }
+    return wait_from_start(request, status);
+}
 int fm_Test(mpi::Request* request, int* flag, Status* status) {
     Call call("MPI_Test");
     Request* r = find_request(*request);
@@ -219,10 +234,11 @@ int fm_Test(mpi::Request* request, int* flag, Status* status) {
 }
 
 int fm_Waitall(int count, mpi::Request* requests, Status* statuses) {
-    Call call("MPI_Waitall");
-    if (count <= 0) return call.finish(count < 0 ? FM_ERR_ARG : 0);
-    if (wait_plain(call, count, requests, statuses)) return 0;
-    return wait_all(call, count, requests, statuses);
+    {
+        ShortCall call("MPI_Waitall");
+        if (call && count > 0 && wait_plain(call.record(), count, requests, statuses)) return 0;
+    }
+    return waitall_from_start(count, requests, statuses);
 }
 
 int fm_Testall(int count, mpi::Request* requests, int* flag, Status* statuses) {

@@ -49,6 +49,18 @@ __attribute__((always_inline)) inline int begin(Call& call, Request* r) noexcept
     return rc;
 }
 
+// What starting it came to: the application's handle, or back to the pool.
+__attribute__((always_inline)) inline int keep_or_release(Request* r, int rc,
+                                                          mpi::Request* request) noexcept {
+    if (__builtin_expect(rc == 0, 1)) {
+        *request = handle_of(r);
+    } else {
+        r->real = 0;
+        release_request(r);
+    }
+    return rc;
+}
+
 // Starts, waits and ends an operation of a blocking call.
 inline int run_blocking(Call& call, Request* r, Status* status) noexcept {
     r->flags |= kInternal;

@@ -102,46 +102,81 @@ int probe_once(Call& call, CommObject* c, int source, int tag, Message* message,
     return 0;
 }
 
+// The slow path is on, or this is the thread's first call.
+__attribute__((noinline)) int recv_from_start(void* buf, Count count, Datatype type, int source, int tag,
+                                              Comm comm, Status* status) noexcept {
+    Call call("MPI_Recv");
+    CommObject* c = find(comm);
+    if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
+    call.record()->waiting_for = c->world_of(source);
+    if (source == FM_PROC_NULL) {
+        proc_null_status(status);
+        return 0;
+    }
+    return call.finish(comm, recv_slowly(call, buf, count, type, source, tag, c, RealRequest{}, status));
+}
+
+// The fast path gave up: a checkpoint is pending.
+__attribute__((noinline)) int recv_goes_on(split::ThreadRecord* record, void* buf, Count count, Datatype type,
+                                           int source, int tag, Comm comm, CommObject* c, RealRequest open,
+                                           Status* status) noexcept {
+    Call call("MPI_Recv", record);
+    return call.finish(comm, recv_slowly(call, buf, count, type, source, tag, c, open, status));
+}
+
+__attribute__((noinline)) int irecv_from_start(void* buf, Count count, Datatype type, int source, int tag,
+                                               Comm comm, mpi::Request* request) noexcept {
+    Call call("MPI_Irecv");
+    CommObject* c = find(comm);
+    if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
+    Request* r = describe(What::recv, buf, count, type, source, tag, c);
+    int rc = begin(call, r);
+    if (rc == 0) *request = handle_of(r);
+    return call.finish(comm, rc);
+}
+
 }  // namespace
 
 extern "C" {
 
 int fm_Recv(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm, Status* status) {
-    Call call("MPI_Recv");
-    CommObject* c = find(comm);
-    if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
-    int32_t world = c->world_of(source);
-    call.record()->waiting_for = world;
-    RealRequest open{};
-    if (!slow_path()) {
-        Status own;
-        Status* out = status != nullptr || world >= 0 ? status : &own;
-        int done = 0;
-        int rc = LOWER(RecvSpin)(buf, count, to_real(datatype), source, tag, real_of(c), &front.attention,
+    int rc = FM_ERR_COMM;
+    {
+        ShortCall call("MPI_Recv");
+        if (!call) return recv_from_start(buf, count, datatype, source, tag, comm, status);
+        CommObject* c = find(comm);
+        if (__builtin_expect(c != nullptr, 1)) {
+            int32_t world = c->world_of(source);
+            call.record()->waiting_for = world;
+            RealRequest open{};
+            Status own;
+            Status* out = status != nullptr || world >= 0 ? status : &own;
+            int done = 0;
+            rc = LOWER(RecvSpin)(buf, count, to_real(datatype), source, tag, real_of(c), &front.attention,
                                  &open, out, &done);
-        if (__builtin_expect(done != 0, 1)) {
+            if (__builtin_expect(done == 0 && rc == 0, 0))
+                return recv_goes_on(call.give(), buf, count, datatype, source, tag, comm, c, open, status);
             // A refused argument is no message; a truncated one is.
-            if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
+            if (__builtin_expect(done != 0 && (rc == 0 || rc == FM_ERR_TRUNCATE), 1))
                 count_received(slot_of(call.record()), world >= 0 ? world : c->world_of(out->source));
-            return call.finish(comm, rc);
         }
-        if (rc != 0) return call.finish(comm, rc);
-    } else if (source == FM_PROC_NULL) {
-        proc_null_status(status);
-        return 0;
     }
-    return call.finish(comm, recv_slowly(call, buf, count, datatype, source, tag, c, open, status));
+    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "MPI_Recv");
 }
 
 int fm_Irecv(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm,
              mpi::Request* request) {
-    Call call("MPI_Irecv");
-    CommObject* c = find(comm);
-    if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
-    Request* r = describe(What::recv, buf, count, datatype, source, tag, c);
-    int rc = begin(call, r);
-    if (__builtin_expect(rc == 0, 1)) *request = handle_of(r);
-    return call.finish(comm, rc);
+    int rc = FM_ERR_COMM;
+    {
+        ShortCall call("MPI_Irecv");
+        if (!call) return irecv_from_start(buf, count, datatype, source, tag, comm, request);
+        CommObject* c = find(comm);
+        if (__builtin_expect(c != nullptr, 1)) {
+            Request* r = describe(What::recv, buf, count, datatype, source, tag, c);
+            rc = keep_or_release(r, start_recv(r, slot_of(call.record())), request);
+        }
+    }
+    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "MPI_Irecv");
 }
 
 int fm_Probe(int source, int tag, Comm comm, Status* status) {

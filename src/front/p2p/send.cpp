@@ -14,13 +14,10 @@ __attribute__((noinline)) int send_slowly(Call& call, SendMode mode, const void*
     return run_blocking(call, r, nullptr);
 }
 
-__attribute__((always_inline)) inline int blocking_send(Call& call, const void* buf, Count count,
-                                                        Datatype type, int dest, int tag,
-                                                        Comm comm) noexcept {
-    CommObject* c = find(comm);
-    if (__builtin_expect(c == nullptr, 0)) return FM_ERR_COMM;
-    if (slow_path()) return send_slowly(call, kStandard, buf, count, type, dest, tag, c);
-    split::ThreadRecord* record = call.record();
+// On the fast path.
+__attribute__((always_inline)) inline int send_now(split::ThreadRecord* record, CommObject* c,
+                                                   const void* buf, Count count, Datatype type, int dest,
+                                                   int tag) noexcept {
     int32_t world = c->world_of(dest);
     record->waiting_for = world;
     clock::Slot& slot = slot_of(record);
@@ -32,6 +29,20 @@ __attribute__((always_inline)) inline int blocking_send(Call& call, const void* 
     return rc;
 }
 
+__attribute__((always_inline)) inline int blocking_send(Call& call, const void* buf, Count count,
+                                                        Datatype type, int dest, int tag,
+                                                        Comm comm) noexcept {
+    CommObject* c = find(comm);
+    if (__builtin_expect(c == nullptr, 0)) return FM_ERR_COMM;
+    if (slow_path()) return send_slowly(call, kStandard, buf, count, type, dest, tag, c);
+    return send_now(call.record(), c, buf, count, type, dest, tag);
+}
+
+__attribute__((noinline)) int send_from_start(const char* function, const void* buf, Count count,
+                                              Datatype type, int dest, int tag, Comm comm) noexcept {
+    Call call(function);
+    return call.finish(comm, blocking_send(call, buf, count, type, dest, tag, comm));
+}
 __attribute__((always_inline)) inline int immediate_send(Call& call, SendMode mode, const void* buf,
                                                          Count count, Datatype type, int dest, int tag,
                                                          Comm comm, mpi::Request* request) noexcept {
@@ -42,6 +53,12 @@ __attribute__((always_inline)) inline int immediate_send(Call& call, SendMode mo
     int rc = begin(call, r);
     if (__builtin_expect(rc == 0, 1)) *request = handle_of(r);
     return rc;
+}
+
+__attribute__((noinline)) int isend_from_start(const void* buf, Count count, Datatype type, int dest, int tag,
+                                               Comm comm, mpi::Request* request) noexcept {
+    Call call("MPI_Isend");
+    return call.finish(comm, immediate_send(call, kStandard, buf, count, type, dest, tag, comm, request));
 }
 
 int persistent(What what, SendMode mode, const void* buf, Count count, Datatype type, int peer, int tag,
@@ -67,8 +84,15 @@ int persistent(What what, SendMode mode, const void* buf, Count count, Datatype 
 extern "C" {
 
 int fm_Send(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
-    Call call("MPI_Send");
-    return call.finish(comm, blocking_send(call, buf, count, datatype, dest, tag, comm));
+    int rc = FM_ERR_COMM;
+    {
+        ShortCall call("MPI_Send");
+        if (!call) return send_from_start("MPI_Send", buf, count, datatype, dest, tag, comm);
+        CommObject* c = find(comm);
+        if (__builtin_expect(c != nullptr, 1))
+            rc = send_now(call.record(), c, buf, count, datatype, dest, tag);
+    }
+    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "MPI_Send");
 }
 int fm_Ssend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
     Call call("MPI_Ssend");
@@ -97,8 +121,17 @@ int fm_Bsend(const void* buf, Count count, Datatype datatype, int dest, int tag,
 
 int fm_Isend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
              mpi::Request* request) {
-    Call call("MPI_Isend");
-    return call.finish(comm, immediate_send(call, kStandard, buf, count, datatype, dest, tag, comm, request));
+    int rc = FM_ERR_COMM;
+    {
+        ShortCall call("MPI_Isend");
+        if (!call) return isend_from_start(buf, count, datatype, dest, tag, comm, request);
+        CommObject* c = find(comm);
+        if (__builtin_expect(c != nullptr, 1)) {
+            Request* r = describe(What::send, buf, count, datatype, dest, tag, c);
+            rc = keep_or_release(r, start_send(r, slot_of(call.record())), request);
+        }
+    }
+    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "MPI_Isend");
 }
 int fm_Issend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
               mpi::Request* request) {
