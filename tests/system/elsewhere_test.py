@@ -133,7 +133,9 @@ def another_cpu(cwd):
     text = pathlib.Path("/proc/cpuinfo").read_text()
     lost = next(name for name in ("avx512f", "avx2", "avx", "sse4_2") if f" {name} " in text)
     (cwd / "cpuinfo").write_text(text.replace(f" {lost} ", " "))
-    prefix = ("unshare", "-m", "sh", "-c", f'mount --bind {cwd}/cpuinfo /proc/cpuinfo && exec "$@"', "sh")
+    # Of /proc only: the root of a chroot is no mount.
+    hide = f'mount --make-private /proc && mount --bind {cwd}/cpuinfo /proc/cpuinfo && exec "$@"'
+    prefix = ("unshare", "-m", "--propagation", "unchanged", "sh", "-c", hide, "sh")
     refused(cwd, lost, "FERMATA_ANY_CPU", prefix=prefix)
     done = subprocess.run([*prefix, str(FERMATA), "restart", "--ckpt-dir", "ckpt", "--mpi", "mpich"], capture_output=True,
                           text=True, timeout=harness.PATIENCE, cwd=cwd, env=dict(os.environ, FERMATA_ANY_CPU="1"))
