@@ -1,9 +1,14 @@
 #include "lower/exit_handlers.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+
+#include "split/address/range.h"
 
 namespace fermata::lower {
 namespace {
@@ -18,14 +23,33 @@ struct Handler {
 std::array<Handler, 16> handlers;
 size_t count = 0;
 
-const void* base_of(const void* address) noexcept {
-    Dl_info info{};
-    return dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+// Where the object lies that has `address`; empty if none has. (dladdr would search its symbols for the
+// nearest, which takes a millisecond in a large library.)
+split::Range object_at(const void* address) noexcept {
+    struct Search {
+        uint64_t wanted;
+        split::Range found;
+    } search{reinterpret_cast<uint64_t>(address), {}};
+    auto look = [](dl_phdr_info* info, size_t, void* data) {
+        auto* s = static_cast<Search*>(data);
+        split::Range all{UINT64_MAX, 0};
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+            if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+            const uint64_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            all.begin = std::min(all.begin, begin);
+            all.end = std::max(all.end, begin + info->dlpi_phdr[i].p_memsz);
+        }
+        if (!all.contains(s->wanted)) return 0;
+        s->found = all;
+        return 1;
+    };
+    dl_iterate_phdr(look, &search);
+    return search.found;
 }
 
 void remember(Function function, void* argument) noexcept {
-    static const void* const mpi = base_of(dlsym(RTLD_DEFAULT, "MPI_Init_thread"));
-    if (mpi != nullptr && count < handlers.size() && base_of(reinterpret_cast<const void*>(function)) == mpi)
+    static const split::Range mpi = object_at(dlsym(RTLD_DEFAULT, "MPI_Init_thread"));
+    if (count < handlers.size() && mpi.contains(reinterpret_cast<uint64_t>(function)))
         handlers[count++] = {function, argument};
 }
 
