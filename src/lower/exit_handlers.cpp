@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,26 +24,10 @@ size_t count = 0;
 
 // Where the object lies that has `address`; empty if none has. (dladdr would search its symbols for the
 // nearest, which takes a millisecond in a large library.)
-split::Range object_at(const void* address) noexcept {
-    struct Search {
-        uint64_t wanted;
-        split::Range found;
-    } search{reinterpret_cast<uint64_t>(address), {}};
-    auto look = [](dl_phdr_info* info, size_t, void* data) {
-        auto* s = static_cast<Search*>(data);
-        split::Range all{UINT64_MAX, 0};
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-            if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
-            const uint64_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-            all.begin = std::min(all.begin, begin);
-            all.end = std::max(all.end, begin + info->dlpi_phdr[i].p_memsz);
-        }
-        if (!all.contains(s->wanted)) return 0;
-        s->found = all;
-        return 1;
-    };
-    dl_iterate_phdr(look, &search);
-    return search.found;
+split::Range object_at(void* address) noexcept {
+    dl_find_object found;
+    if (_dl_find_object(address, &found) != 0) return {};
+    return {reinterpret_cast<uint64_t>(found.dlfo_map_start), reinterpret_cast<uint64_t>(found.dlfo_map_end)};
 }
 
 void remember(Function function, void* argument) noexcept {

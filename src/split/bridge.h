@@ -29,8 +29,8 @@ enum class Run : uint32_t {
 };
 
 // GS holds the thread pointer of the lower half: in an upper thread, that of its TLS donor. The thread
-// control block there has a word for the thread's record: glibc's unused_vgetcpu_cache[0], which no version
-// has used since 2.7 (sysdeps/x86_64/nptl/tls.h).
+// control block there has a word for the thread's record: unused_vgetcpu_cache[0] of glibc's tcbhead_t (2.36,
+// sysdeps/x86_64/nptl/tls.h).
 inline constexpr uint64_t kRecordInTcb = 0x38;
 
 // One per upper thread, reachable through GS without TLS. Lives in upper memory (in the window), so its

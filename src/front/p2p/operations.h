@@ -28,20 +28,8 @@ __attribute__((always_inline)) inline Request* describe(What what, const void* b
     return r;
 }
 
-// Starts a described request, on either path. On an error it goes back to the pool.
-__attribute__((always_inline)) inline int begin_send(Call& call, Request* r) noexcept {
-    SlowGuard guard(call.record());
-    return start_send(r, slot_of(call.record()));
-}
-__attribute__((always_inline)) inline int begin(Call& call, Request* r) noexcept {
-    clock::Slot& slot = slot_of(call.record());
-    int rc;
-    if (r->what == What::recv)
-        rc = start_recv(r, slot);
-    else if (r->mode == kBuffered)
-        rc = start_buffered(r, slot);
-    else
-        rc = begin_send(call, r);
+// On an error a request that did not start goes back to the pool.
+__attribute__((always_inline)) inline int or_release(Request* r, int rc) noexcept {
     if (__builtin_expect(rc != 0, 0)) {
         r->real = 0;
         release_request(r);
@@ -49,16 +37,56 @@ __attribute__((always_inline)) inline int begin(Call& call, Request* r) noexcept
     return rc;
 }
 
-// What starting it came to: the application's handle, or back to the pool.
-__attribute__((always_inline)) inline int keep_or_release(Request* r, int rc,
-                                                          mpi::Request* request) noexcept {
-    if (__builtin_expect(rc == 0, 1)) {
-        *request = handle_of(r);
-    } else {
-        r->real = 0;
-        release_request(r);
-    }
+// Starts a described request, on either path.
+__attribute__((always_inline)) inline int begin_send(Call& call, Request* r) noexcept {
+    SlowGuard guard(call.record());
+    return start_send(r, slot_of(call.record()));
+}
+__attribute__((always_inline)) inline int begin(Call& call, Request* r) noexcept {
+    clock::Slot& slot = slot_of(call.record());
+    if (r->what == What::recv) return or_release(r, start_recv(r, slot));
+    if (r->mode == kBuffered) return or_release(r, start_buffered(r, slot));
+    return or_release(r, begin_send(call, r));
+}
+
+// MPI_Isend and its modes, MPI_Irecv.
+__attribute__((always_inline)) inline int immediate(Call& call, What what, SendMode mode, const void* buf,
+                                                    Count count, Datatype type, int peer, int tag, Comm comm,
+                                                    mpi::Request* request) noexcept {
+    CommObject* c = find(comm);
+    if (__builtin_expect(c == nullptr, 0)) return FM_ERR_COMM;
+    Request* r = describe(what, buf, count, type, peer, tag, c);
+    r->mode = mode;
+    int rc = begin(call, r);
+    if (__builtin_expect(rc == 0, 1)) *request = handle_of(r);
     return rc;
+}
+
+// The slow path is on, or this is the thread's first call.
+__attribute__((noinline)) inline int immediate_from_start(const char* function, What what, const void* buf,
+                                                          Count count, Datatype type, int peer, int tag,
+                                                          Comm comm, mpi::Request* request) noexcept {
+    Call call(function);
+    return call.finish(comm, immediate(call, what, kStandard, buf, count, type, peer, tag, comm, request));
+}
+
+// The whole of MPI_Isend and MPI_Irecv, in registers as long as all goes well.
+__attribute__((always_inline)) inline int immediate_in_short(const char* function, What what, const void* buf,
+                                                             Count count, Datatype type, int peer, int tag,
+                                                             Comm comm, mpi::Request* request) {
+    int rc = FM_ERR_COMM;
+    {
+        ShortCall call(function);
+        if (!call) return immediate_from_start(function, what, buf, count, type, peer, tag, comm, request);
+        CommObject* c = find(comm);
+        if (__builtin_expect(c != nullptr, 1)) {
+            Request* r = describe(what, buf, count, type, peer, tag, c);
+            clock::Slot& slot = slot_of(call.record());
+            rc = or_release(r, what == What::send ? start_send(r, slot) : start_recv(r, slot));
+            if (__builtin_expect(rc == 0, 1)) *request = handle_of(r);
+        }
+    }
+    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, function);
 }
 
 // Starts, waits and ends an operation of a blocking call.

@@ -124,17 +124,6 @@ __attribute__((noinline)) int recv_goes_on(split::ThreadRecord* record, void* bu
     return call.finish(comm, recv_slowly(call, buf, count, type, source, tag, c, open, status));
 }
 
-__attribute__((noinline)) int irecv_from_start(void* buf, Count count, Datatype type, int source, int tag,
-                                               Comm comm, mpi::Request* request) noexcept {
-    Call call("MPI_Irecv");
-    CommObject* c = find(comm);
-    if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
-    Request* r = describe(What::recv, buf, count, type, source, tag, c);
-    int rc = begin(call, r);
-    if (rc == 0) *request = handle_of(r);
-    return call.finish(comm, rc);
-}
-
 }  // namespace
 
 extern "C" {
@@ -166,17 +155,7 @@ int fm_Recv(void* buf, Count count, Datatype datatype, int source, int tag, Comm
 
 int fm_Irecv(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm,
              mpi::Request* request) {
-    int rc = FM_ERR_COMM;
-    {
-        ShortCall call("MPI_Irecv");
-        if (!call) return irecv_from_start(buf, count, datatype, source, tag, comm, request);
-        CommObject* c = find(comm);
-        if (__builtin_expect(c != nullptr, 1)) {
-            Request* r = describe(What::recv, buf, count, datatype, source, tag, c);
-            rc = keep_or_release(r, start_recv(r, slot_of(call.record())), request);
-        }
-    }
-    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "MPI_Irecv");
+    return immediate_in_short("MPI_Irecv", What::recv, buf, count, datatype, source, tag, comm, request);
 }
 
 int fm_Probe(int source, int tag, Comm comm, Status* status) {

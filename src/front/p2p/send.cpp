@@ -43,24 +43,6 @@ __attribute__((noinline)) int send_from_start(const char* function, const void* 
     Call call(function);
     return call.finish(comm, blocking_send(call, buf, count, type, dest, tag, comm));
 }
-__attribute__((always_inline)) inline int immediate_send(Call& call, SendMode mode, const void* buf,
-                                                         Count count, Datatype type, int dest, int tag,
-                                                         Comm comm, mpi::Request* request) noexcept {
-    CommObject* c = find(comm);
-    if (__builtin_expect(c == nullptr, 0)) return FM_ERR_COMM;
-    Request* r = describe(What::send, buf, count, type, dest, tag, c);
-    r->mode = mode;
-    int rc = begin(call, r);
-    if (__builtin_expect(rc == 0, 1)) *request = handle_of(r);
-    return rc;
-}
-
-__attribute__((noinline)) int isend_from_start(const void* buf, Count count, Datatype type, int dest, int tag,
-                                               Comm comm, mpi::Request* request) noexcept {
-    Call call("MPI_Isend");
-    return call.finish(comm, immediate_send(call, kStandard, buf, count, type, dest, tag, comm, request));
-}
-
 int persistent(What what, SendMode mode, const void* buf, Count count, Datatype type, int peer, int tag,
                Comm comm, mpi::Request* request) noexcept {
     CommObject* c = find(comm);
@@ -121,34 +103,26 @@ int fm_Bsend(const void* buf, Count count, Datatype datatype, int dest, int tag,
 
 int fm_Isend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
              mpi::Request* request) {
-    int rc = FM_ERR_COMM;
-    {
-        ShortCall call("MPI_Isend");
-        if (!call) return isend_from_start(buf, count, datatype, dest, tag, comm, request);
-        CommObject* c = find(comm);
-        if (__builtin_expect(c != nullptr, 1)) {
-            Request* r = describe(What::send, buf, count, datatype, dest, tag, c);
-            rc = keep_or_release(r, start_send(r, slot_of(call.record())), request);
-        }
-    }
-    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "MPI_Isend");
+    return immediate_in_short("MPI_Isend", What::send, buf, count, datatype, dest, tag, comm, request);
 }
 int fm_Issend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
               mpi::Request* request) {
     Call call("MPI_Issend");
     before_synchronous(call);
-    return call.finish(comm,
-                       immediate_send(call, kSynchronous, buf, count, datatype, dest, tag, comm, request));
+    return call.finish(
+        comm, immediate(call, What::send, kSynchronous, buf, count, datatype, dest, tag, comm, request));
 }
 int fm_Irsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
               mpi::Request* request) {
     Call call("MPI_Irsend");
-    return call.finish(comm, immediate_send(call, kReady, buf, count, datatype, dest, tag, comm, request));
+    return call.finish(comm,
+                       immediate(call, What::send, kReady, buf, count, datatype, dest, tag, comm, request));
 }
 int fm_Ibsend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
               mpi::Request* request) {
     Call call("MPI_Ibsend");
-    return call.finish(comm, immediate_send(call, kBuffered, buf, count, datatype, dest, tag, comm, request));
+    return call.finish(
+        comm, immediate(call, What::send, kBuffered, buf, count, datatype, dest, tag, comm, request));
 }
 
 int fm_Send_init(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,

@@ -1,13 +1,10 @@
 // Layer 2 of lower_alloc.h: the system-call instructions of the lower half's own ld.so and libc.
 //
 // glibc reaches the kernel for thread stacks, dlopen, nss, locales through hidden copies of mmap and friends,
-// which no symbol interposes. Each of these is one place of the form
-//     b8 NN 00 00 00   mov $NN, %eax
-//     0f 05            syscall
-// (glibc 2.36: one per function in libc.so.6, mmap and munmap in ld.so; tests/unit/split notices a change.)
-// The seven bytes become a jump to a trampoline within reach, which calls our function with the system call's
-// arguments and jumps back. Only this process's lower half is changed; the upper half maps its own copies of
-// the files.
+// which no symbol interposes. Each of these is one place (glibc 2.36: one per function in libc.so.6, mmap and
+// munmap in ld.so; tests/unit/split notices a change). It becomes a jump to a trampoline within reach, which
+// calls our function with the system call's arguments and jumps back. Only this process's lower half is
+// changed; the upper half maps its own copies of the files.
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
@@ -16,7 +13,7 @@
 #include <cstring>
 #include <string>
 
-#include "split/address/near.h"
+#include "split/address/code.h"
 #include "split/address/raw.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/alloc/shared_segments.h"
@@ -73,7 +70,7 @@ namespace fermata::split {
 namespace {
 
 struct Call {
-    uint8_t number;
+    int number;
     void (*entry)();
     const char* name;
 };
@@ -91,16 +88,17 @@ struct Object {
 Object libc, rtld;
 std::string failure;
 
+constexpr size_t kTrampoline = 32;
 // lea -128(%rsp),%rsp; call *entry(%rip); lea 128(%rsp),%rsp; jmp back; entry: .quad
 uint8_t* write_trampoline(uint8_t* at, void (*entry)(), const uint8_t* back) {
-    uint8_t code[] = {0x48, 0x8d, 0x64, 0x24, 0x80,            //  0 skip the red zone
-                      0xff, 0x15, 0x0d, 0,    0,    0,         //  5 call *13(%rip) = 24
-                      0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0,   // 11 lea 128(%rsp),%rsp
-                      0xe9, 0,    0,    0,    0,               // 19 jmp back
-                      0,    0,    0,    0,    0,    0, 0, 0};  // 24 entry
-    put_displacement(code + 20, back - (at + 24));
+    uint8_t code[kTrampoline] = {0x48, 0x8d, 0x64, 0x24, 0x80,            //  0 skip the red zone
+                                 0xff, 0x15, 0x0d, 0,    0,    0,         //  5 call *13(%rip) = 24
+                                 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0,   // 11 lea 128(%rsp),%rsp
+                                 0,    0,    0,    0,    0,               // 19 jmp back
+                                 0,    0,    0,    0,    0,    0, 0, 0};  // 24 entry
     std::memcpy(code + 24, &entry, 8);
     std::memcpy(at, code, sizeof code);
+    write_jump(at + 19, back);
     return at + sizeof code;
 }
 
@@ -110,26 +108,23 @@ bool patch(Object& object) {
     uint8_t* free = page;
     auto* begin = reinterpret_cast<uint8_t*>(object.text.begin);
     auto* end = reinterpret_cast<uint8_t*>(object.text.end);
-    if (failed(
-            raw_mprotect(object.text.begin, page_up(object.text.size()), PROT_READ | PROT_WRITE | PROT_EXEC)))
-        return false;
-    for (uint8_t* at = begin; at + 7 <= end; ++at) {
-        if (at[0] != 0xb8 || at[5] != 0x0f || at[6] != 0x05 || at[2] || at[3] || at[4]) continue;
+    if (!make_writable(object.text)) return false;
+    for (uint8_t* at = begin; at + kCallSite <= end; ++at) {
+        const int number = system_call_at(at);
+        if (number < 0) continue;
         for (size_t k = 0; k < std::size(kCalls); ++k) {
-            if (at[1] != kCalls[k].number || free + 32 > page + kPage) continue;
+            if (number != kCalls[k].number || free + kTrampoline > page + kPage) continue;
             uint8_t* trampoline = free;
-            free = write_trampoline(trampoline, kCalls[k].entry, at + 7);
-            uint8_t jump[7] = {0xe9, 0, 0, 0, 0, 0x66, 0x90};
-            put_displacement(jump + 1, trampoline - (at + 5));
+            free = write_trampoline(trampoline, kCalls[k].entry, at + kCallSite);
             // The trampoline must be executable before anything jumps there; we are alone, but mprotect
             // itself does not pass here.
-            std::memcpy(at, jump, 7);
+            divert_system_call(at, trampoline);
             object.found |= 1u << k;
             break;
         }
     }
-    bool ok = !failed(raw_mprotect(uint64_t(page), kPage, PROT_READ | PROT_EXEC));
-    ok &= !failed(raw_mprotect(object.text.begin, page_up(object.text.size()), PROT_READ | PROT_EXEC));
+    bool ok = make_executable({uint64_t(page), uint64_t(page) + kPage});
+    ok &= make_executable(object.text);
     return ok;
 }
 

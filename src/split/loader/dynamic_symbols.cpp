@@ -1,31 +1,15 @@
 #include "split/loader/dynamic_symbols.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/fd.h"
+#include "split/loader/elf_tables.h"
 
 namespace fermata::split {
-namespace {
-
-constexpr uint64_t kMost = 256 << 20;  // of a table, in bytes
-
-template <class T>
-std::vector<T> read_table(int fd, uint64_t offset, uint64_t size) {
-    if (size > kMost) return {};
-    std::vector<T> table(size / sizeof(T));
-    size = table.size() * sizeof(T);
-    if (::pread(fd, table.data(), size, static_cast<off_t>(offset)) != static_cast<ssize_t>(size)) return {};
-    return table;
-}
-
-}  // namespace
-
 std::vector<DynamicSymbol> dynamic_symbols(const ElfFile& file) {
     Fd fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd || file.header.e_shentsize != sizeof(Elf64_Shdr)) return {};
-    auto sections = read_table<Elf64_Shdr>(fd.get(), file.header.e_shoff,
-                                           uint64_t{file.header.e_shnum} * sizeof(Elf64_Shdr));
+    if (!fd) return {};
+    const std::vector<Elf64_Shdr> sections = sections_of(fd.get(), file.header);
     std::vector<DynamicSymbol> found;
     for (const Elf64_Shdr& section : sections) {
         if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections.size()) continue;

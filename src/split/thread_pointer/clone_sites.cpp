@@ -1,15 +1,13 @@
-// The two places in glibc where the system calls clone and clone3 are made have the form
-//     b8 NN NN 00 00   mov $NN, %eax
-//     0f 05            syscall
-// and become a jump to a copy of the call that looks after the child's GS base. (clone as fork() makes it has
-// no CLONE_SETTLS: the child keeps both bases.)
+// The places in glibc where the system calls clone and clone3 are made become a jump to a copy of the call
+// that looks after the child's GS base. (clone as fork() makes it has no CLONE_SETTLS: the child keeps both
+// bases.)
 #include "split/thread_pointer/clone_sites.h"
 
 #include <sys/syscall.h>
 
 #include <cstring>
 
-#include "split/address/near.h"
+#include "split/address/code.h"
 #include "split/address/raw.h"
 #include "split/thread_pointer/mapped_object.h"
 
@@ -54,31 +52,19 @@ extern const uint8_t fermata_clone3_call[], fermata_clone3_call_end[];
 namespace fermata::split::thread_pointer {
 namespace {
 
-constexpr size_t kSite = 7, kJump = 5;
-
 struct Call {
-    uint32_t number;
+    int number;
     const uint8_t *begin, *end;
     int found = 0;
 };
-
-bool is_site(const uint8_t* at, const Call& call) {
-    if (at[5] != 0x0f || at[6] != 0x05) return false;  // for speed
-    uint8_t wanted[kSite] = {0xb8, 0, 0, 0, 0, 0x0f, 0x05};
-    std::memcpy(wanted + 1, &call.number, 4);
-    return std::memcmp(at, wanted, kSite) == 0;
-}
 
 // Where the next one may begin; null when the page is full.
 uint8_t* divert(uint8_t* site, const Call& call, uint8_t* free, const uint8_t* page_end) {
     auto size = static_cast<size_t>(call.end - call.begin);
     if (free + size + kJump > page_end) return nullptr;
     std::memcpy(free, call.begin, size);
-    free[size] = 0xe9;
-    put_displacement(free + size + 1, (site + kSite) - (free + size + kJump));
-    const uint8_t jump[kSite] = {0xe9, 0, 0, 0, 0, 0x66, 0x90};
-    std::memcpy(site, jump, kSite);
-    put_displacement(site + 1, free - (site + kJump));
+    write_jump(free + size, site + kCallSite);
+    divert_system_call(site, free);
     return free + size + kJump;
 }
 
@@ -87,21 +73,20 @@ std::string change(Range text) {
                     {435, fermata_clone3_call, fermata_clone3_call_end}};
     uint8_t* page = page_near(text);
     if (page == nullptr) return "no room near the lower half's libc.so.6";
-    uint64_t begin = page_down(text.begin);
-    uint64_t size = page_up(text.end) - begin;
-    if (failed(raw_mprotect(begin, size, PROT_READ | PROT_WRITE | PROT_EXEC)))
-        return "the lower half's libc.so.6 cannot be made writable (SELinux execmod?)";
+    if (!make_writable(text)) return "the lower half's libc.so.6 cannot be made writable (SELinux execmod?)";
     uint8_t* free = page;
     for (auto* at = reinterpret_cast<uint8_t*>(text.begin);
-         at + kSite <= reinterpret_cast<uint8_t*>(text.end); ++at)
+         at + kCallSite <= reinterpret_cast<uint8_t*>(text.end); ++at) {
+        const int number = system_call_at(at);
+        if (number < 0) continue;
         for (Call& call : calls)
-            if (free != nullptr && is_site(at, call)) {
+            if (free != nullptr && number == call.number) {
                 free = divert(at, call, free, page + kPage);
                 ++call.found;
             }
-    bool sealed = !failed(raw_mprotect(uint64_t(page), kPage, PROT_READ | PROT_EXEC)) &&
-                  !failed(raw_mprotect(begin, size, PROT_READ | PROT_EXEC));
-    if (!sealed) return "the lower half's libc.so.6 cannot be made executable again";
+    }
+    if (!make_executable({uint64_t(page), uint64_t(page) + kPage}) || !make_executable(text))
+        return "the lower half's libc.so.6 cannot be made executable again";
     for (const Call& call : calls)
         if (call.found == 0 || free == nullptr)
             return "thread creation in the lower half's libc.so.6 does not look as in the glibc versions "

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "split/loader/elf_file.h"
+#include "split/loader/elf_tables.h"
 
 namespace fermata::split::thread_pointer {
 namespace {
@@ -42,28 +44,18 @@ bool relocations_have_offsets(const Elf64_Dyn* dynamic, uint64_t base) {
     return false;
 }
 
-template <class T>
-bool read_at(int fd, uint64_t offset, T* values, size_t count) {
-    const size_t size = count * sizeof(T);
-    return ::pread(fd, values, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
-}
-
 // Executable sections by the file's section headers, which are not in memory. Empty if the file has none, or
 // is not the one that was mapped.
 std::vector<Range> code_sections(const dl_phdr_info& info) {
-    Fd fd(::open(*info.dlpi_name != 0 ? info.dlpi_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC));
-    Elf64_Ehdr header;
-    if (!fd || !read_at(fd.get(), 0, &header, 1) || header.e_phnum != info.dlpi_phnum ||
-        header.e_shentsize != sizeof(Elf64_Shdr))
+    ElfFile file;
+    const std::string why = file.read(*info.dlpi_name != 0 ? info.dlpi_name : "/proc/self/exe");
+    if (!why.empty() || file.segments.size() != info.dlpi_phnum ||
+        std::memcmp(file.segments.data(), info.dlpi_phdr, info.dlpi_phnum * sizeof *info.dlpi_phdr) != 0)
         return {};
-    std::vector<Elf64_Phdr> segments(header.e_phnum);
-    std::vector<Elf64_Shdr> sections(header.e_shnum);
-    if (!read_at(fd.get(), header.e_phoff, segments.data(), segments.size()) ||
-        std::memcmp(segments.data(), info.dlpi_phdr, segments.size() * sizeof segments[0]) != 0 ||
-        !read_at(fd.get(), header.e_shoff, sections.data(), sections.size()))
-        return {};
+    Fd fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return {};
     std::vector<Range> code;
-    for (const Elf64_Shdr& section : sections) {
+    for (const Elf64_Shdr& section : sections_of(fd.get(), file.header)) {
         uint64_t begin = info.dlpi_addr + section.sh_addr;
         if ((section.sh_flags & SHF_EXECINSTR) != 0 && section.sh_type == SHT_PROGBITS)
             code.push_back({begin, begin + section.sh_size});

@@ -3,6 +3,8 @@
 #include <linux/membarrier.h>
 #include <sys/auxv.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -10,7 +12,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "split/address/near.h"
+#include "split/address/code.h"
 #include "split/address/raw.h"
 #include "split/gate.h"
 #include "split/thread_pointer/accesses.h"
@@ -25,7 +27,7 @@ constexpr uint8_t kGs = 0x65;
 
 // The one state of the process, written by the only thread there is or under the dynamic loader's lock.
 struct State {
-    bool switched = true;  // FS is written at each crossing
+    std::atomic<bool> switched = true;  // FS is written at each crossing
     std::string why = "nothing was changed";
     uint64_t poison = 0;
     // Objects whose code is in order, by base address and place of their name (which lives as long as they
@@ -39,18 +41,12 @@ State& state() {
 
 std::string change(const MappedObject& object, const Accesses& accesses) {
     if (accesses.prefixes.empty()) return {};
-    auto set_protection = [&](int protection) {
-        for (Range code : object.code) {
-            uint64_t begin = page_down(code.begin);
-            if (failed(raw_mprotect(begin, page_up(code.end) - begin, protection))) return false;
-        }
-        return true;
+    auto all = [&](bool (*protect)(Range) noexcept) {
+        return std::all_of(object.code.begin(), object.code.end(), protect);
     };
-    if (!set_protection(PROT_READ | PROT_WRITE | PROT_EXEC))
-        return object.name + ": its code cannot be made writable (SELinux execmod?)";
+    if (!all(make_writable)) return object.name + ": its code cannot be made writable (SELinux execmod?)";
     for (uint64_t prefix : accesses.prefixes) *reinterpret_cast<uint8_t*>(prefix) = kGs;
-    if (!set_protection(PROT_READ | PROT_EXEC))
-        return object.name + ": its code cannot be made executable again";
+    if (!all(make_executable)) return object.name + ": its code cannot be made executable again";
     return {};
 }
 
@@ -105,8 +101,8 @@ std::string change_new_objects() {
 // A library came that needs FS. Other upper threads in the lower half have their own there: they must not
 // meet its code.
 void switch_from_now_on(const std::string& why) {
-    state().switched = true;
     state().why = why;
+    state().switched = true;  // before the table is read: see set_lower_side
     spdlog::info("crossings write the FS base from now on: {}", why);
     threads::ThreadTable* table = threads::table();
     if (table == nullptr) return;
@@ -149,16 +145,10 @@ extern "C" __attribute__((visibility("hidden"))) void fermata_objects_changed() 
 namespace fermata::split::thread_pointer {
 namespace {
 
-struct Wanted {
-    uint64_t address;
-    std::optional<MappedObject> object;
-};
-int find_code(dl_phdr_info* info, size_t, void* result) {
-    auto* wanted = static_cast<Wanted*>(result);
-    MappedObject object(*info);
-    for (Range code : object.code)
-        if (code.contains(wanted->address)) wanted->object = object;
-    return 0;
+int find_loader(dl_phdr_info* info, size_t, void* result) {
+    if (info->dlpi_addr != getauxval(AT_BASE)) return 0;
+    static_cast<std::optional<MappedObject>*>(result)->emplace(*info);
+    return 1;
 }
 
 // The breakpoint is a function that does nothing but return, alone in 16 bytes.
@@ -168,19 +158,17 @@ std::string hear_of_objects() {
     const r_debug* view = debugger_view();
     if (view == nullptr || view->r_brk == 0) return unknown;
     const uint64_t at = view->r_brk;
-    Wanted wanted{at, {}};
-    dl_iterate_phdr(find_code, &wanted);
-    if (!wanted.object) return unknown;
-    const MappedObject& loader = *wanted.object;
+    std::optional<MappedObject> loader;
+    dl_iterate_phdr(find_loader, &loader);
+    if (!loader || !loader->extent().contains(at)) return unknown;
     constexpr uint8_t kEndbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
     constexpr uint8_t kReturn = 0xc3;
-    constexpr uint64_t kJump = 5;
     auto* code = reinterpret_cast<uint8_t*>(at);
     bool returns = code[0] == kReturn || (std::memcmp(code, kEndbr, 4) == 0 && code[4] == kReturn);
     if (!returns) return unknown;
-    Range text = loader.extent();
+    Range text = loader->extent();
     uint64_t next = text.end;
-    for (Range function : functions_of(loader))
+    for (Range function : functions_of(*loader))
         if (function.begin > at && function.begin < next) next = function.begin;
     if (next < at + kJump) return unknown;
 
@@ -190,16 +178,10 @@ std::string hear_of_objects() {
     void (*target)() = fermata_objects_changed;
     std::memcpy(page, indirect, sizeof indirect);
     std::memcpy(page + sizeof indirect, &target, sizeof target);
-    uint64_t begin = page_down(text.begin);
-    uint64_t size = page_up(text.end) - begin;
-    if (failed(raw_mprotect(uint64_t(page), kPage, PROT_READ | PROT_EXEC)) ||
-        failed(raw_mprotect(begin, size, PROT_READ | PROT_WRITE | PROT_EXEC)))
+    if (!make_executable({uint64_t(page), uint64_t(page) + kPage}) || !make_writable(text))
         return "the dynamic loader cannot be made writable (SELinux execmod?)";
-    code[0] = 0xe9;
-    put_displacement(code + 1, page - (code + kJump));
-    return failed(raw_mprotect(begin, size, PROT_READ | PROT_EXEC))
-               ? "the dynamic loader cannot be made executable again"
-               : "";
+    write_jump(code, page);
+    return make_executable(text) ? "" : "the dynamic loader cannot be made executable again";
 }
 
 // A thread pointer whose canary can be read (fs:0x28) and nothing else used: the words before it lead

@@ -86,8 +86,13 @@ std::string adopt_table(ThreadTable* found) {
 }
 
 void set_lower_side(ThreadRecord* record, uint64_t lower_fs) noexcept {
-    record->lower_fs = lower_fs;
     record->fs_below = lower_fs == 0 ? 0 : thread_pointer::fs_below(lower_fs);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    record->lower_fs = lower_fs;
+    // Crossings may begin to write FS at this moment (a library that needs it is being loaded): either the
+    // thread that says so sees lower_fs in the table, or this one sees that they do.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (thread_pointer::fs_below(lower_fs) == lower_fs) record->fs_below = lower_fs;
 }
 
 ThreadRecord* find_record(int tid) noexcept {
