@@ -184,7 +184,9 @@ void Root::end_mpiexec() {
     while (!mpiexec_status_) {
         serve(20);
         int64_t waited = now_ms() - start;
-        if (!helped && waited > 300) {
+        // Not sooner: of ranks that die before it has heard the signal Hydra says on standard output how badly
+        // the program ended.
+        if (!helped && waited > 2000) {
             tree_.broadcast(wire::Kill{});
             helped = true;
         }
