@@ -80,7 +80,7 @@ struct Options {
     // THREAD_MULTIPLE: when the unmet targets of this rank have not moved for this long, every parked thread
     // may pass one gate, because which thread serves a target is a guess. Grows with each such round.
     uint64_t stall_ns = 20'000'000;
-    uint32_t nap_us = 200;
+    uint32_t nap_us = 200;  // the first one of a wait (base/naps.h)
     // Deliberate faults, so that the tests can prove they would notice. Never set elsewhere.
     bool fault_open_gate = false;  // a gate stays open between the report and the targets
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/naps.h"
 #include "clock/clock.h"
 #include "clock/messages.h"
 #include "clock/text.h"
@@ -411,13 +412,14 @@ Verdict RankClock::gate_step(Comm& c, Slot& s, Instance k, Gate kind, GateSite& 
 
 bool RankClock::gate(Comm& c, Slot& s, Instance k, Gate kind) {
     GateSite site;
+    Naps naps(options_.nap_us);
     for (;;) {
         uint32_t seen = bell_.load(std::memory_order_acquire);
         Verdict verdict = gate_step(c, s, k, kind, site);
         if (verdict != Verdict::wait) return verdict == Verdict::pass;
         environment_.pull(environment_.self);
         environment_.progress(environment_.self);
-        environment_.nap(environment_.self, &bell_, seen, options_.nap_us);
+        environment_.nap(environment_.self, &bell_, seen, naps.next_us());
     }
 }
 
@@ -447,6 +449,7 @@ bool RankClock::access_step(Slot& s, bool holds) {
 
 void RankClock::access_gate(Slot& s, bool holds) {
     bool told = false;
+    Naps naps(options_.nap_us);
     for (;;) {
         uint32_t seen = bell_.load(std::memory_order_acquire);
         if (access_step(s, holds)) return;
@@ -454,7 +457,7 @@ void RankClock::access_gate(Slot& s, bool holds) {
         told = true;
         environment_.pull(environment_.self);
         environment_.progress(environment_.self);
-        environment_.nap(environment_.self, &bell_, seen, options_.nap_us);
+        environment_.nap(environment_.self, &bell_, seen, naps.next_us());
     }
 }
 
@@ -489,13 +492,14 @@ bool RankClock::may_leave(Slot& s) {
 
 void RankClock::leave_slow(Comm& c, Slot& s) {
     environment_.poke(environment_.self);
+    Naps naps(options_.nap_us);
     for (;;) {
         uint32_t seen = bell_.load(std::memory_order_acquire);
         s.held_at_exit = !may_leave(s);
         if (!s.held_at_exit) return;
         environment_.pull(environment_.self);
         environment_.progress(environment_.self);
-        environment_.nap(environment_.self, &bell_, seen, options_.nap_us);
+        environment_.nap(environment_.self, &bell_, seen, naps.next_us());
     }
 }
 

@@ -184,8 +184,8 @@ void Root::end_mpiexec() {
     while (!mpiexec_status_) {
         serve(20);
         int64_t waited = now_ms() - start;
-        // Not sooner: of ranks that die before it has heard the signal Hydra says on standard output how badly
-        // the program ended.
+        // Not sooner: of ranks that die before it has heard the signal Hydra says on standard output how
+        // badly the program ended.
         if (!helped && waited > 2000) {
             tree_.broadcast(wire::Kill{});
             helped = true;

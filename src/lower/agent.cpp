@@ -12,6 +12,7 @@
 #include "base/cpus.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/naps.h"
 #include "image/shared.h"
 #include "lower/binding/binding.h"
 #include "lower/rank_image.h"
@@ -29,7 +30,7 @@ namespace threads = split::threads;
 
 // While a checkpoint is pending the agent looks this often by itself: parked threads ring the bell for most
 // events.
-constexpr long kPendingTick = 300'000;           // ns
+constexpr uint32_t kPendingTick = 300;           // us, the first one without news
 constexpr long kMeetingTick = 20'000;            // ns; all threads stand
 constexpr timespec kIdleTick{1, 0};              // only to notice threads that have ended
 constexpr timespec kWritingTick{0, 50'000'000};  // while a child writes: memory may run short
@@ -79,14 +80,18 @@ void Agent::run() {
                                      task_.facts.version.c_str());
     hello.restarted_from = task_.config.generation;
     link_->send(hello);
+    Naps naps(kPendingTick);
     for (;;) {
         pollfd fds[3] = {{threads::bell_fd(), POLLIN, 0},
                          {writing_ ? writing_->descriptor() : -1, POLLIN, 0},
                          {lost_ ? -1 : link_->fd(), POLLIN, 0}};
-        timespec wait{0, meets() ? kMeetingTick : kPendingTick};
         bool others_work = waits_for_others();
-        if (stage_ == Stage::idle && !others_work) wait = writing_ ? kWritingTick : kIdleTick;
-        ppoll(fds, 3, &wait, nullptr);
+        timespec wait{0, kMeetingTick};
+        if (stage_ == Stage::idle && !others_work)
+            wait = writing_ ? kWritingTick : kIdleTick;
+        else if (!meets())
+            wait.tv_nsec = naps.next_ns();
+        if (ppoll(fds, 3, &wait, nullptr) > 0 || others_work) naps.restart();
         if (others_work) binding_table().Progress();
         threads::answer_bell();
         threads::serve_donor_requests();

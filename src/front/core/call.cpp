@@ -1,5 +1,6 @@
 #include "front/core/call.h"
 
+#include "base/naps.h"
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/sys.h"
@@ -47,10 +48,10 @@ bool stop_here(split::ThreadRecord* record) noexcept {
     do {
         record->in_mpi = 0;
         asm volatile("" ::: "memory");
-        for (;;) {
+        for (Naps naps(20);;) {
             bridge()->stop_point();
             if ((front.slow & kFrozen) == 0 && record->stop == 0) break;
-            sleep_ns(20000);  // frozen, and the agent has not come to this thread yet
+            sleep_ns(naps.next_ns());  // frozen, and the agent has not come to this thread yet
         }
         record->user[kMode] = mode;
         record->in_mpi = depth;

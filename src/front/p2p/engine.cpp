@@ -18,7 +18,6 @@ namespace {
 
 // Between two looks of a waiting thread. Short against the 50 ms that a safe state may cost, long enough to
 // leave the core to the thread that is waited for.
-constexpr long kNapNs = 50000;
 constexpr uint32_t kYields = 16;
 // At most so many messages per communicator and round, so that a flood does not keep a thread from its own
 // work.
@@ -436,6 +435,7 @@ void Waiter::turn(const Needs& needs) noexcept {
     if ((front.slow & kFrozen) != 0 || record->stop != 0) {
         if (call_.stop_point()) {
             turns_ = 0;
+            naps_.restart();
             return;
         }
     }
@@ -457,7 +457,7 @@ void Waiter::turn(const Needs& needs) noexcept {
     if (++turns_ < kYields)
         yield_cpu();
     else
-        sleep_ns(kNapNs);
+        sleep_ns(naps_.next_ns());
 }
 
 void ask_for_captives(uint64_t now_ns) noexcept {

@@ -11,6 +11,7 @@
 // the agent fences (membarrier) between setting `slow` and `armed`.
 #pragma once
 
+#include "base/naps.h"
 #include "clock/clock.h"
 #include "front/core/collective.h"
 #include "front/core/lower.h"
@@ -236,6 +237,7 @@ class Waiter {
     Call& call_;
     clock::WaitSite site_;
     uint32_t turns_ = 0;
+    Naps naps_{50};
 };
 
 // Agent: threads inside a blocking send of the library cannot say themselves that they need their receiver.

@@ -115,6 +115,7 @@ void first_synchronous(Call& call) noexcept {
     add_watch(kChannels);
     front.clock->note_synchronous_sends();
     split::ThreadRecord* record = call.record();
+    Naps naps(50);
     for (bool counted = false; front.clock->pending() || pending_checkpoint();) {
         if (front.clock->known() && front.clock->job_sends_synchronously()) break;
         if (front.clock->known() && !counted) {
@@ -123,7 +124,7 @@ void first_synchronous(Call& call) noexcept {
             bridge()->poke_agent();
         }
         Careful careful(record);
-        if (!stop_here(record)) sleep_ns(50000);
+        if (!stop_here(record)) sleep_ns(naps.next_ns());
     }
     receipts.waiting_firsts = 0;
     synchronous_ready = 1;

@@ -52,6 +52,7 @@ int initialize(Call& call, int required, int* provided) noexcept {
 void wait_for_all(Call& call) noexcept {
     Waiter waiter(call);
     uint32_t turns = 0;
+    Naps naps(50);
     uint64_t told = ~uint64_t{0};  // in which life of the job; a restarted root has heard nothing yet
     for (;;) {
         Careful careful(call.record());
@@ -68,7 +69,7 @@ void wait_for_all(Call& call) noexcept {
         if (pending_checkpoint() || call.record()->stop != 0)
             waiter.turn({});
         else if (++turns > 64)
-            sleep_ns(turns < 1000 ? 50000 : 1000000);
+            sleep_ns(naps.next_ns());
         else
             yield_cpu();
     }
@@ -80,11 +81,12 @@ void wait_for_all(Call& call) noexcept {
 void farewells(Call& call) noexcept {
     constexpr uint64_t kPatienceNs = 1000000000;
     uint64_t start = now_ns();
+    Naps naps(50);
     for (uint32_t turns = 0; comms_leaving(call) && now_ns() - start < kPatienceNs; turns++) {
         if (turns < 64)
             yield_cpu();
         else
-            sleep_ns(50000);
+            sleep_ns(naps.next_ns());
     }
 }
 
