@@ -83,6 +83,7 @@ def run(options):
     names = sorted(path.stem for path in (tree / "test").glob("test_*.py") if path.stem not in LEFT_OUT)
     if options.include:
         names = [name for name in names if any(word in name for word in options.include)]
+    names = names[options.skip:][:options.count]
     memory = where / f"mpi4py-native.{options.mpi}.{options.ranks}.json"
     natives = json.loads(memory.read_text()) if memory.exists() else {}
     expected = suites.Expected("mpi4py", options.mpi, options.ranks)
@@ -120,7 +121,7 @@ def run(options):
     say(f"| {len(names)} | " + " | ".join(map(str, sums.values())) + f" | {checkpoints} |")
     say(f"{options.mpi}, {options.ranks} ranks, {time.monotonic() - started:.0f} s; different and not listed: "
         f"{', '.join(different) or 'none'}")
-    expected.say_unseen(whole=not options.include)
+    expected.say_unseen(whole=not options.include and not options.skip and options.count is None)
     return 1 if different else 0
 
 
@@ -131,6 +132,8 @@ def main():
     parser.add_argument("--mpi", default="openmpi", choices=["openmpi", "mpich"])
     parser.add_argument("-n", "--ranks", type=int, default=1)
     parser.add_argument("-i", "--include", action="append")
+    parser.add_argument("--skip", type=int, default=0)
+    parser.add_argument("--count", type=int, help="of the files, to run them in pieces")
     parser.add_argument("--interval", help="a checkpoint every so often")
     parser.add_argument("--again", action="store_true", help="run natively again")
     parser.add_argument("--limit", type=float, default=120)

@@ -28,8 +28,8 @@ def expect(lines, native, where):
 
 def checkpoint(job, stop):
     """True: committed. False: the job had ended, or was about to."""
-    words = ["checkpoint", "--job", job.name, "--timeout", "60s"] + (["--stop"] if stop else [])
-    done = harness.call(*words, timeout=90)
+    words = ["checkpoint", "--job", job.name, "--timeout", f"{0.5 * harness.PATIENCE:.0f}s"] + (["--stop"] if stop else [])
+    done = harness.call(*words, timeout=0.75 * harness.PATIENCE)
     if done.returncode == 0:
         return True
     code = job.end()
