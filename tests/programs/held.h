@@ -30,6 +30,8 @@ void held_files(void);
 void held_file_requests(void);
 void held_sequential(void);
 void held_one_sided(void);
+void held_exposures(void);
+void blocked_exposures(void);
 void held_beginnings(void);
 #ifndef OPEN_MPI
 void held_persistent(void);

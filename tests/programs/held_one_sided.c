@@ -1,5 +1,6 @@
-/* A case of `trap`: a dynamic window with memory attached, requests of one-sided operations inside an epoch,
- * and what a window gives out: its hints, group and error handler. */
+/* Cases of `trap`: a dynamic window with memory attached, requests of one-sided operations inside an epoch,
+ * and what a window gives out: its hints, group and error handler; epochs of MPI_Win_post and MPI_Win_start.
+ */
 #define HOLD_ELSEWHERE
 #include "held.h"
 
@@ -83,4 +84,95 @@ void held_one_sided(void) {
     MPI_Win_free(&dynamic);
     MPI_Win_free(&win);
     free(attached);
+}
+
+static MPI_Group one_rank(int which) {
+    MPI_Group world, one;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &which, &one);
+    MPI_Group_free(&world);
+    return one;
+}
+
+/* A ring of puts under MPI_Win_post and MPI_Win_start, held where the epochs have been: both sides open (0),
+ * ended by the origin only (1), begun by the target only (2), neither (3). Then the same again. */
+void held_exposures(void) {
+    enum { KINDS = 4 };
+    MPI_Win wins[KINDS];
+    MPI_Info hints;
+    long *memory[KINDS], value;
+    int flag;
+    begin();
+    MPI_Group origin = one_rank(left), target = one_rank(right);
+    MPI_Info_create(&hints);
+    MPI_Info_set(hints, "no_locks", "true");
+    for (int k = 0; k < KINDS; ++k) {
+        MPI_Win_allocate(WORDS * 8, 8, k % 2 ? hints : MPI_INFO_NULL, MPI_COMM_WORLD, &memory[k], &wins[k]);
+        for (int i = 0; i < WORDS; ++i) memory[k][i] = 100 * rank + i;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int round = 0; round < 2; ++round) {
+        value = 1000 * (round + 1) + rank;
+        for (int k = 0; k < KINDS - 1; ++k) MPI_Win_post(origin, k ? 0 : MPI_MODE_NOSTORE, wins[k]);
+        for (int k = 0; k < 2; ++k) {
+            MPI_Win_start(target, 0, wins[k]);
+            MPI_Put(&value, 1, MPI_LONG, right, 1, 1, MPI_LONG, wins[k]);
+        }
+        MPI_Win_complete(wins[1]);
+        if (round == 0) hold();
+        MPI_Win_post(origin, 0, wins[3]);
+        for (int k = 2; k < KINDS; ++k) MPI_Win_start(target, 0, wins[k]);
+        for (int k = 0; k < KINDS; ++k) {
+            if (k == 1) continue;
+            MPI_Put(&value, 1, MPI_LONG, right, 2, 1, MPI_LONG, wins[k]);
+            MPI_Accumulate(&value, 1, MPI_LONG, right, 3, 1, MPI_LONG, MPI_SUM, wins[k]);
+            MPI_Win_complete(wins[k]);
+        }
+        for (int k = 0; k < KINDS; ++k) {
+            if (k % 2)
+                MPI_Win_wait(wins[k]);
+            else
+                for (flag = 0; !flag;) MPI_Win_test(wins[k], &flag);
+            long got = 1000 * (round + 1) + left, sum = 100 * rank + 3 + (round ? 3000 + 2 * left : got);
+            CHECK(memory[k][1] == (k < 2 ? got : 100 * rank + 1));
+            if (k != 1) CHECK(memory[k][2] == got && memory[k][3] == sum);
+            hash_bytes(memory[k], WORDS * sizeof *memory[k]);
+        }
+    }
+    for (int k = 0; k < KINDS; ++k) MPI_Win_free(&wins[k]);
+    MPI_Info_free(&hints);
+    MPI_Group_free(&origin), MPI_Group_free(&target);
+}
+
+/* Even ranks wait in a call (0 in MPI_Win_wait, 2 in MPI_Win_start) for the odd ones, which are outside MPI.
+ */
+void blocked_exposures(void) {
+    MPI_Win win;
+    long *memory, value;
+    begin();
+    int peer = rank ^ 1;
+    const char* path = getenv("HOLD_FILE");
+    MPI_Group one = one_rank(peer);
+    MPI_Win_allocate(WORDS * 8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    for (int i = 0; i < WORDS; ++i) memory[i] = rank;
+    value = 70 + rank;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0 || rank == 3) {
+        if (rank == 0) {
+            MPI_Win_post(one, 0, win);
+            if (path) printf("READY\n"), fflush(stdout);
+        }
+        while (rank == 3 && path && access(path, F_OK) != 0) usleep(5000);
+        if (rank == 3) MPI_Win_post(one, 0, win);
+        MPI_Win_wait(win);
+        CHECK(memory[1] == 70 + peer);
+    } else {
+        MPI_Win_start(one, 0, win);
+        MPI_Put(&value, 1, MPI_LONG, peer, 1, 1, MPI_LONG, win);
+        while (rank == 1 && path && access(path, F_OK) != 0) usleep(5000);
+        MPI_Win_complete(win);
+    }
+    hash_bytes(memory, WORDS * sizeof *memory);
+    MPI_Win_free(&win);
+    MPI_Group_free(&one);
 }

@@ -1044,6 +1044,8 @@ static const struct {
     {"held_file_requests", held_file_requests},
     {"held_sequential", held_sequential},
     {"held_one_sided", held_one_sided},
+    {"held_exposures", held_exposures},
+    {"blocked_exposures", blocked_exposures},
     {"held_beginnings", held_beginnings},
 #ifndef OPEN_MPI
     {"held_persistent", held_persistent},

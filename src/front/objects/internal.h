@@ -14,6 +14,10 @@ int op_make_real(OpObject* op) noexcept;
 int type_make_real(TypeObject* type) noexcept;
 
 int win_make_real(WinObject* win) noexcept;
+// Those for the library: it must not take "no locks" at its word, MPI_Win_start takes some.
+InfoPairs win_hints(const WinObject* win);
+// The real locks of an open MPI_Win_start.
+int win_lock_started(const WinObject* win) noexcept;
 int file_make_real(FileObject* file) noexcept;
 // Agent, all ranks together, all threads stopped.
 int win_before_save(WinObject* win) noexcept;

@@ -36,7 +36,7 @@ bool library_allocates(WinObject* win, RealWin* real) noexcept {
     // MPICH 4.0 asks the target in any case, and over UCX writes to the wrong place when a base is not a
     // multiple of 16, as its own are not always (docs/internals/objects.md).
     if (!on_open_mpi() || win->comm->size == 1) return false;
-    RealInfoFor hints(win->info);
+    RealInfoFor hints(win_hints(win));
     void* theirs = nullptr;
     bool made = LOWER(Win_allocate)(win->size, win->disp_unit, RealInfo{hints.word()},
                                     RealComm{win->comm->real}, &theirs, real) == FM_SUCCESS;

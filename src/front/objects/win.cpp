@@ -80,7 +80,7 @@ void own_memory(WinObject* win) {
 }
 
 int open_real(WinObject* win, RealWin* real) {
-    RealInfoFor hints(win->info);
+    RealInfoFor hints(win_hints(win));
     RealInfo info{hints.word()};
     RealComm comm{win->comm->real};
     if (win->flavor == FM_WIN_FLAVOR_DYNAMIC) return LOWER(Win_create_dynamic)(info, comm, real);
@@ -96,28 +96,16 @@ int synchronise(Call& call, const WinObject* win, bool within, Function function
     AccessScope scope(call, within);
     return win->alone ? FM_SUCCESS : function(RealWin{win->real});
 }
-template <typename Function>
-int synchronise_with(Call& call, const WinObject* win, Group group, Function function) {
-    AccessScope scope(call, true);
-    TempGroup real_group(group);
-    int rc = real_group.status();
-    return rc != FM_SUCCESS || win->alone ? rc : function(real_group, RealWin{win->real});
-}
-
-// Epochs of a kind that is counted.
-void begins(int32_t* epochs) {
-    ++*epochs;
-    epochs_add(1);
-}
-void ends(int32_t* epochs) {
-    if (*epochs <= 0) return;
-    --*epochs;
-    epochs_add(-1);
-}
 
 }  // namespace
 
 volatile int32_t epochs_open;
+
+InfoPairs win_hints(const WinObject* win) {
+    InfoPairs hints = win->info;
+    info_remove(&hints, "no_locks");
+    return hints;
+}
 
 WinObject* first_win() noexcept { return wins; }
 
@@ -140,16 +128,15 @@ int win_make_real(WinObject* win) noexcept {
         if (int rc = LOWER(Win_lock_all)(win->lock_all_assert, real)) return rc;
     for (const WinLock& lock : win->locks)
         if (int rc = LOWER(Win_lock)(lock.type, lock.target, lock.assert, real)) return rc;
-    return FM_SUCCESS;
+    return win_lock_started(win);
 }
 
 int win_before_save(WinObject* win) noexcept {
     RealWin real{win->real};
-    bool passive = win->locked_all || !win->locks.empty();
-    bool general = win->started != 0 || win->posted != 0;
+    bool locked = win->passive() || !win->targets.empty();
     // A fence may have been the beginning of an epoch or the end of the last one; only who opened another
     // kind of epoch since then knows, so all have to say that they did not.
-    int mine = win->fenced && !passive && !general, all = 0;
+    int mine = win->fenced && !locked && !win->started && !win->posted, all = 0;
     int rc = LOWER(Allreduce)(&mine, &all, 1, to_real(FM_INT), to_real(FM_MIN), RealComm{win->comm->real});
     if (rc != FM_SUCCESS) return rc;
     win->fence_open = all != 0;
@@ -157,9 +144,7 @@ int win_before_save(WinObject* win) noexcept {
     // Complete what the application has begun: an access may take effect at any moment of its epoch, so why
     // not now.
     if (win->fence_open) return LOWER(Win_fence)(0, real);
-    if (passive) rc = LOWER(Win_flush_all)(real);
-    // Generalized active target epochs cannot be completed without their ends.
-    return rc == FM_SUCCESS && general ? FM_ERR_RMA_SYNC : rc;
+    return locked ? LOWER(Win_flush_all)(real) : FM_SUCCESS;
 }
 
 extern "C" {
@@ -251,8 +236,7 @@ int fm_Win_free(Win* win) {
     Call call("MPI_Win_free");
     WinObject* object = find(*win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    if (object->started != 0 || object->posted != 0 || object->locked_all || !object->locks.empty())
-        return call.finish(*win, FM_ERR_RMA_SYNC);
+    if (object->started || object->posted || object->passive()) return call.finish(*win, FM_ERR_RMA_SYNC);
     if (int rc = attributes_delete_all({Owner::win, object->handle}, &object->attributes))
         return call.finish(*win, rc);
     int rc;
@@ -324,6 +308,7 @@ int fm_Win_fence(int assert, Win win) {
     Call call("MPI_Win_fence");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
+    if (object->started || object->posted) return call.finish(win, FM_ERR_RMA_SYNC);
     CollectiveScope scope(call, *object->comm);
     int rc = object->alone ? FM_SUCCESS : LOWER(Win_fence)(assert, RealWin{object->real});
     if (rc == FM_SUCCESS) object->fenced = (FM_MODE_NOSUCCEED & assert) == 0;
@@ -335,6 +320,7 @@ int fm_Win_lock_all(int assert, Win win) {
     Call call("MPI_Win_lock_all");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
+    if (object->started) return call.finish(win, FM_ERR_RMA_SYNC);
     int rc =
         synchronise(call, object, false, [&](RealWin real) { return LOWER(Win_lock_all)(assert, real); });
     if (rc == FM_SUCCESS) {
@@ -349,6 +335,7 @@ int fm_Win_unlock_all(Win win) {
     Call call("MPI_Win_unlock_all");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
+    if (object->started) return call.finish(win, FM_ERR_RMA_SYNC);
     int rc = synchronise(call, object, true, [&](RealWin real) { return LOWER(Win_unlock_all)(real); });
     if (rc == FM_SUCCESS && object->locked_all) {
         object->locked_all = false;
@@ -361,6 +348,7 @@ int fm_Win_lock(int lock_type, int rank, int assert, Win win) {
     Call call("MPI_Win_lock");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
+    if (object->started) return call.finish(win, FM_ERR_RMA_SYNC);
     int rc = synchronise(call, object, false,
                          [&](RealWin real) { return LOWER(Win_lock)(lock_type, rank, assert, real); });
     if (rc == FM_SUCCESS && rank != FM_PROC_NULL) {
@@ -374,6 +362,7 @@ int fm_Win_unlock(int rank, Win win) {
     Call call("MPI_Win_unlock");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
+    if (object->started) return call.finish(win, FM_ERR_RMA_SYNC);
     int rc = synchronise(call, object, true, [&](RealWin real) { return LOWER(Win_unlock)(rank, real); });
     if (rc == FM_SUCCESS)
         for (size_t i = 0; i < object->locks.size(); i++)
@@ -382,56 +371,6 @@ int fm_Win_unlock(int rank, Win win) {
                 epochs_add(-1);
                 break;
             }
-    return call.finish(win, rc);
-}
-
-int fm_Win_start(Group group, int assert, Win win) {
-    Call call("MPI_Win_start");
-    WinObject* object = find(win);
-    if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = synchronise_with(call, object, group, [&](RealGroup members, RealWin real) {
-        return LOWER(Win_start)(members, assert, real);
-    });
-    if (rc == FM_SUCCESS) begins(&object->started);
-    return call.finish(win, rc);
-}
-
-int fm_Win_complete(Win win) {
-    Call call("MPI_Win_complete");
-    WinObject* object = find(win);
-    if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = synchronise(call, object, true, [&](RealWin real) { return LOWER(Win_complete)(real); });
-    if (rc == FM_SUCCESS) ends(&object->started);
-    return call.finish(win, rc);
-}
-
-int fm_Win_post(Group group, int assert, Win win) {
-    Call call("MPI_Win_post");
-    WinObject* object = find(win);
-    if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = synchronise_with(call, object, group, [&](RealGroup members, RealWin real) {
-        return LOWER(Win_post)(members, assert, real);
-    });
-    if (rc == FM_SUCCESS) begins(&object->posted);
-    return call.finish(win, rc);
-}
-
-int fm_Win_wait(Win win) {
-    Call call("MPI_Win_wait");
-    WinObject* object = find(win);
-    if (object == nullptr) return call.finish(FM_ERR_WIN);
-    int rc = synchronise(call, object, true, [&](RealWin real) { return LOWER(Win_wait)(real); });
-    if (rc == FM_SUCCESS) ends(&object->posted);
-    return call.finish(win, rc);
-}
-
-int fm_Win_test(Win win, int* flag) {
-    Call call("MPI_Win_test");
-    WinObject* object = find(win);
-    if (object == nullptr) return call.finish(FM_ERR_WIN);
-    *flag = 1;
-    int rc = synchronise(call, object, true, [&](RealWin real) { return LOWER(Win_test)(real, flag); });
-    if (rc == FM_SUCCESS && *flag) ends(&object->posted);
     return call.finish(win, rc);
 }
 

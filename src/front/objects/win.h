@@ -47,9 +47,12 @@ struct WinObject : Object {
     bool fence_open = false;  // ... and at the last save nobody had opened another kind since
     bool locked_all = false;  // MPI_Win_lock_all
     int32_t lock_all_assert = 0;
-    Vec<WinLock> locks;   // MPI_Win_lock: targets locked now
-    int32_t started = 0;  // MPI_Win_start without MPI_Win_complete
-    int32_t posted = 0;   // MPI_Win_post without MPI_Win_wait
+    Vec<WinLock> locks;    // MPI_Win_lock: targets locked now
+    bool started = false;  // MPI_Win_start without MPI_Win_complete (win_general.cpp)
+    bool posted = false;   // MPI_Win_post without MPI_Win_wait
+    Ranks targets;         // of the first, as ranks of the window
+    Ranks origins;         // of the second: who has not completed yet, as far as known
+    bool passive() const { return locked_all || !locks.empty(); }
     WinObject* next = nullptr;
     WinObject* previous = nullptr;
 };
