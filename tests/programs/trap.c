@@ -581,6 +581,46 @@ static void derived_types(void) {
     hash_bytes(in[0].x, sizeof in[0].x);
 }
 
+static void plain_sum(void* in, void* inout, int* n, MPI_Datatype* type) {
+    (void)type;
+    for (int i = 0; i < *n; ++i) ((int*)inout)[i] += ((int*)in)[i];
+}
+
+/* Communicator, type and operation are freed while requests are open on them; persistent ones start after the
+ * hold. */
+static void freed_in_use(void) {
+    MPI_Comm comm;
+    MPI_Datatype pairs;
+    MPI_Op op;
+    MPI_Request q[3], later[2];
+    int out[4] = {10 + rank, -1, 20 + rank, -1}, in[4] = {0, 7, 0, 7}, again[4] = {0}, mine = rank + 1,
+        sum = 0, all = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Type_vector(2, 1, 2, MPI_INT, &pairs);
+    MPI_Type_commit(&pairs);
+    MPI_Op_create(plain_sum, 1, &op);
+    MPI_Irecv(in, 1, pairs, left, TAG, comm, &q[0]);
+    MPI_Isend(out, 1, pairs, right, TAG, comm, &q[1]);
+    MPI_Iallreduce(&mine, &sum, 1, MPI_INT, op, comm, &q[2]);
+    MPI_Recv_init(again, 1, pairs, right, TAG, comm, &later[0]);
+    MPI_Send_init(out, 1, pairs, left, TAG, comm, &later[1]);
+    MPI_Op_free(&op);
+    MPI_Type_free(&pairs);
+    MPI_Comm_free(&comm);
+    hold();
+    MPI_Waitall(3, q, MPI_STATUSES_IGNORE);
+    CHECK(in[0] == 10 + left && in[1] == 7 && in[2] == 20 + left && in[3] == 7);
+    for (int i = 0; i < size; ++i) all += i + 1;
+    CHECK(sum == all);
+    for (int round = 0; round < 2; ++round) {
+        MPI_Startall(2, later);
+        MPI_Waitall(2, later, MPI_STATUSES_IGNORE);
+        CHECK(again[0] == 10 + right && again[1] == 0 && again[2] == 20 + right);
+    }
+    MPI_Request_free(&later[0]), MPI_Request_free(&later[1]);
+    hash_bytes(in, sizeof in);
+}
+
 static void groups(void) {
     MPI_Group world, odd, rest;
     MPI_Comm inter, merged, part, created;
@@ -1020,6 +1060,7 @@ static const struct {
     {"user_ops", user_ops},
     {"derived_types", derived_types},
     {"groups", groups},
+    {"freed_in_use", freed_in_use},
     {"buffered", buffered},
     {"large_captive_send", large_captive_send},
     {"blocked_receive", blocked_receive},

@@ -1,10 +1,10 @@
 // Generalized active target synchronisation: MPI_Win_post, _start, _complete, _wait and _test.
 //
-// The library's own cannot be saved: an epoch ends with calls of both sides, and a checkpoint may find any part of
-// them made. So an epoch is here what can be saved anyway: MPI_Win_post and MPI_Win_complete send a message of no bytes
-// on the window's private communicator (counted, drained, kept like any other), and the accesses between
-// MPI_Win_start and MPI_Win_complete are made under shared locks, which a restart takes again. The locks never wait:
-// whoever may hold an exclusive one had to give it back before its target posts.
+// The library's own cannot be saved: an epoch ends with calls of both sides, and a checkpoint may find any
+// part of them made. So an epoch is here what can be saved anyway: MPI_Win_post and MPI_Win_complete send a
+// message of no bytes on the window's private communicator (counted, drained, kept like any other), and the
+// accesses between MPI_Win_start and MPI_Win_complete are made under shared locks, which a restart takes
+// again. The locks never wait: whoever may hold an exclusive one had to give it back before its target posts.
 #include "front/core/collective.h"
 #include "front/objects/api.h"
 #include "front/objects/internal.h"
