@@ -123,6 +123,7 @@ struct Content {
 
 struct Header;
 class Pages;
+class UncachedFile;
 struct Pump;
 
 // Writes an image. Memory is written straight from where it is, by several threads, between finish() or
@@ -216,6 +217,9 @@ class Reader {
     // or only the blocks that `wanted` says.
     void load(const std::function<void*(const Extent&)>& place, unsigned threads = 0,
               const std::function<bool(uint32_t block)>& wanted = {}) const;
+    // load() reads past the page cache from so many bytes on. Less comes faster with what the kernel reads
+    // ahead (docs/performance.md).
+    void set_uncached_from(uint64_t bytes) { uncached_from_ = bytes; }
     // Of all its files.
     std::vector<int> descriptors() const;
     // Compares every byte that a restart would read.
@@ -225,7 +229,7 @@ class Reader {
     class Scratch;
     void open_sources(const Key* key);
     // `fresh`: nothing is in that memory yet.
-    void fetch(const Block& block, void* destination, Scratch& scratch, bool fresh) const;
+    void fetch(const Block& block, void* destination, Scratch& scratch, UncachedFile& file, bool fresh) const;
     void check(const Block& block, const void* content) const;
 
     std::string path_;
@@ -239,6 +243,7 @@ class Reader {
     std::vector<Source> sources_;
     std::vector<Block> blocks_;
     std::vector<Extent> extents_;
+    uint64_t uncached_from_ = 1 << 30;
 };
 
 }  // namespace fermata::image

@@ -63,6 +63,7 @@ struct Worker {
     char* apart;   // where to gather what is to be compressed or encrypted; null: in `staging`
     char* gather;  // where that is now
     char* staging;
+    char* through;  // what goes past the page cache: storage reads the same few pages again and again
     char* scratch;
     size_t scratch_size;
     FileWindow window{nullptr};
@@ -255,11 +256,16 @@ void Worker::emit(const char* data, uint32_t length, const Fragment& whole) noex
         return stage(block, &whole, 1);
     }
     block.offset = r.at.fetch_add(length);
+    Hash hash;
     if (r.direct.load(std::memory_order_relaxed)) {
-        block.checksum = Hash::of(data, length);
-        if (!put(data, length, block.offset)) return;
+        for (uint64_t at = 0; at < length; at += kStep) {
+            uint64_t n = std::min<uint64_t>(kStep, length - at);
+            std::memcpy(through + at, data + at, n);
+            hash.add(through + at, n);
+        }
+        block.checksum = hash.sum();
+        if (!put(through, length, block.offset)) return;
     } else {
-        Hash hash;
         for (uint64_t at = 0; at < length; at += kStep) {
             uint64_t n = std::min<uint64_t>(kStep, length - at);
             if (!put(data + at, n, block.offset + at)) return;
@@ -403,7 +409,7 @@ void Pump::allocate() {
     size_t scratch = page_up(encode_scratch(codec, level, kGather));
     size_t apart = codec == Codec::none && !key ? 0 : kGather;
     size_t window = shared ? FileWindow::kSize : 0;
-    work_each = kWorkerSize + kStack + apart + kStagingSize + scratch + window;
+    work_each = kWorkerSize + kStack + apart + kStagingSize + kLargestBlock + scratch + window;
     work = spare().take(work_each * threads, work_size);
     for (unsigned i = 0; i < threads; ++i) {
         char* at = work + i * work_each;
@@ -411,7 +417,8 @@ void Pump::allocate() {
         worker->pump = this;
         worker->apart = apart ? at + kWorkerSize + kStack : nullptr;
         worker->staging = at + kWorkerSize + kStack + apart;
-        worker->scratch = worker->staging + kStagingSize;
+        worker->through = worker->staging + kStagingSize;
+        worker->scratch = worker->through + kLargestBlock;
         worker->scratch_size = scratch;
         if (window) worker->window = FileWindow(worker->scratch + scratch);
     }

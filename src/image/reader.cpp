@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,8 @@
 #include "image/format.h"
 #include "image/hash.h"
 #include "image/image.h"
+#include "image/page_cache.h"
+#include "image/pages.h"
 #include "image/shared.h"
 
 namespace fermata::image {
@@ -76,6 +79,7 @@ FileKey key_of(const std::string& path, const Header& header, const Key* key) {
 
 }  // namespace
 
+// Buffers of one thread, of whole pages: what is read past the page cache begins and ends at pages.
 class Reader::Scratch {
   public:
     char* stored() { return get(stored_); }
@@ -83,11 +87,11 @@ class Reader::Scratch {
     char* content() { return get(content_); }
 
   private:
-    static char* get(std::unique_ptr<char[]>& buffer) {
-        if (!buffer) buffer.reset(new char[kLargestBlock]);
-        return buffer.get();
+    static char* get(std::unique_ptr<Pages>& buffer) {
+        if (!buffer) buffer = std::make_unique<Pages>(kLargestBlock, "to read an image");
+        return buffer->data();
     }
-    std::unique_ptr<char[]> stored_, shuffled_, content_;
+    std::unique_ptr<Pages> stored_, shuffled_, content_;
 };
 
 Reader::~Reader() = default;
@@ -206,46 +210,53 @@ void Reader::check(const Block& block, const void* content) const {
              offset_of(block));
 }
 
-void Reader::fetch(const Block& block, void* destination, Scratch& scratch, bool fresh) const {
-    int fd = files_[block.source].get();
+void Reader::fetch(const Block& block, void* destination, Scratch& scratch, UncachedFile& file,
+                   bool fresh) const {
     const std::string& name = file_of(block);
     const FileKey& key = keys_[block.source];
+    uint64_t offset = offset_of(block);
     auto decrypt = [&](void* data) {
         if (key && !key.open(data, block))
             fail("{} is damaged: the {} bytes at offset {} are not what was encrypted", name, block.stored,
-                 offset_of(block));
+                 offset);
     };
     if (block.codec != Codec::none) {
-        pread_all(fd, scratch.stored(), block.stored, offset_of(block), name);
-        decrypt(scratch.stored());
+        // Their odd sizes at odd places are read faster through the page cache, which reads ahead.
+        char* stored = scratch.stored();
+        pread_all(files_[block.source].get(), stored, block.stored, offset, name);
+        decrypt(stored);
         if (fresh) make_pages(static_cast<char*>(destination), block.length);
-        if (!decode(block.codec, scratch.stored(), block.stored, destination, block.length,
-                    scratch.shuffled()))
-            fail("{} is damaged: the {} bytes at offset {} are no {} data", name, block.stored,
-                 offset_of(block), name_of(block.codec));
-        return check(block, destination);
-    }
-    if (key) {
-        if (fresh) make_pages(static_cast<char*>(destination), block.length);
-        pread_all(fd, destination, block.length, offset_of(block), name);
-        decrypt(destination);
+        if (!decode(block.codec, stored, block.stored, destination, block.length, scratch.shuffled()))
+            fail("{} is damaged: the {} bytes at offset {} are no {} data", name, block.stored, offset,
+                 name_of(block.codec));
         return check(block, destination);
     }
     auto* to = static_cast<char*>(destination);
     Hash hash;
-    for (uint64_t at = 0; at < block.length; at += kStep) {
-        uint64_t n = std::min<uint64_t>(kStep, block.length - at);
+    for (uint64_t at = 0, n; at < block.length; at += n) {
+        n = std::min<uint64_t>(kStep, block.length - at);
         if (fresh) make_pages(to + at, n);
-        pread_all(fd, to + at, n, offset_of(block) + at, name);
-        hash.add(to + at, n);
+        if (!file.direct() || file.read_cached(to + at, n, offset + at) != n) {
+            if (file.direct()) {  // storage wants large reads
+                if (fresh) make_pages(to + at + n, block.length - at - n);
+                n = block.length - at;
+            }
+            file.read(to + at, n, offset + at, name);
+        }
+        if (!key) hash.add(to + at, n);
+    }
+    if (key) {
+        decrypt(to);
+        return check(block, to);
     }
     if (hash.sum() != block.checksum)
-        fail("{} is damaged: checksum of the {} bytes at offset {}", name, block.stored, offset_of(block));
+        fail("{} is damaged: checksum of the {} bytes at offset {}", name, block.stored, offset);
 }
 
 void Reader::read(const Block& block, void* destination) const {
     Scratch scratch;
-    fetch(block, destination, scratch, false);
+    UncachedFile file(files_[block.source].get(), false);
+    fetch(block, destination, scratch, file, false);
 }
 
 std::vector<int> Reader::descriptors() const {
@@ -273,10 +284,16 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
         if (x.offset != y.offset) return x.offset < y.offset;
         return a.block < b.block;
     });
+    uint64_t bytes = 0;
     std::vector<size_t> first;
     for (size_t i = 0; i < targets.size(); ++i)
-        if (i == 0 || targets[i].block != targets[i - 1].block) first.push_back(i);
+        if (i == 0 || targets[i].block != targets[i - 1].block) {
+            first.push_back(i);
+            bytes += blocks_[targets[i].block].stored;
+        }
     first.push_back(targets.size());
+    std::deque<UncachedFile> files;
+    for (const Fd& file : files_) files.emplace_back(file.get(), bytes >= uncached_from_);
 
     std::atomic<size_t> next{0};
     std::mutex mutex;
@@ -287,11 +304,12 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
             for (size_t i; (i = next++) + 1 < first.size();) {
                 const Target& one = targets[first[i]];
                 const Block& block = blocks_[one.block];
+                UncachedFile& file = files[block.source];
                 if (one.to && first[i + 1] - first[i] == 1 && one.extent->length == block.length) {
-                    fetch(block, one.to, scratch, true);
+                    fetch(block, one.to, scratch, file, true);
                     continue;
                 }
-                fetch(block, scratch.content(), scratch, false);
+                fetch(block, scratch.content(), scratch, file, false);
                 for (size_t k = first[i]; k < first[i + 1]; ++k)
                     if (targets[k].to)
                         std::memcpy(targets[k].to, scratch.content() + targets[k].extent->skip,

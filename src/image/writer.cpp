@@ -1,7 +1,5 @@
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,27 +12,12 @@
 #include "image/format.h"
 #include "image/hash.h"
 #include "image/image.h"
+#include "image/page_cache.h"
 #include "image/pages.h"
 #include "image/pump.h"
 
 namespace fermata::image {
 namespace {
-
-// Where O_DIRECT brings nothing (memory) or is known to be slow or odd (network, user space).
-bool page_cache_is_better(int fd) {
-    struct statfs s {};
-    if (::fstatfs(fd, &s) != 0) return true;
-    switch (static_cast<uint32_t>(s.f_type)) {
-        case TMPFS_MAGIC:
-        case RAMFS_MAGIC:
-        case NFS_SUPER_MAGIC:
-        case FUSE_SUPER_MAGIC:
-        case V9FS_MAGIC:
-        case 0x2fc12fc1:  // ZFS, in no header of the kernel's
-            return true;
-    }
-    return false;
-}
 
 // Past the page cache the storage wants several requests at a time, however few processors there are. Into
 // the page cache it is processors that copy: more threads than those only hinder one another.

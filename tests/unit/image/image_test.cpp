@@ -19,6 +19,8 @@
 #include "base/error.h"
 #include "image/codec.h"
 #include "image/compare.h"
+#include "image/page_cache.h"
+#include "image/pages.h"
 #include "image/shared.h"
 
 namespace fermata::image {
@@ -98,6 +100,12 @@ class ImageTest : public testing::Test {
             threads);
         return back;
     }
+    // The page cache has nothing of the image any more, where the kernel lets go of it.
+    void forget() {
+        Fd fd = open_file(path_, O_RDONLY);
+        ::fsync(fd.get());
+        ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+    }
     void flip(uint64_t offset) {
         std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
         file.seekg(static_cast<std::streamoff>(offset));
@@ -174,6 +182,60 @@ TEST_P(ImageWays, ReadsBackWhatWasWritten) {
     for (unsigned threads : {1u, 3u}) {
         std::vector<char> back = load(memory.size(), threads);
         ASSERT_EQ(std::memcmp(back.data(), memory.data(), memory.size()), 0) << threads;
+    }
+}
+
+// With and without the page cache's help, and damage is noticed there, too.
+TEST_P(ImageWays, ReadsBackPastThePageCache) {
+    Memory memory(8);
+    write(memory, GetParam());
+    uint64_t half = memory.size() / 2 / kPage * kPage;
+    for (bool cached : {false, true}) {
+        Pages back(memory.size(), "to compare");
+        Reader reader(path_);
+        reader.set_uncached_from(0);
+        if (cached)
+            (void)read_file(path_);
+        else
+            forget();
+        reader.load([&](const Extent& e) {
+            uint64_t at = e.address - kBase;
+            return back.data() + (at < half ? at : at - 2 * memory.size() + half);
+        });
+        ASSERT_EQ(std::memcmp(back.data(), memory.data(), memory.size()), 0) << cached;
+    }
+    Reader reader(path_);
+    reader.set_uncached_from(0);
+    flip(reader.blocks().back().offset + 100);
+    forget();
+    try {
+        reader.verify();
+        EXPECT_NE(reader.blocks().back().codec, Codec::none) << "bits that a codec does not look at";
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("offset"), std::string::npos) << error.what();
+    }
+}
+
+TEST_F(ImageTest, AFilePastThePageCacheIsReadToItsEndAndNoFurther) {
+    std::string content(5 * kPage + 100, ' ');
+    std::mt19937_64 random(3);
+    for (char& c : content) c = static_cast<char>(random());
+    replace_file(path_, content);
+    forget();
+    Fd fd = open_file(path_, O_RDONLY);
+    Pages to(8 * kPage, "to compare");
+    for (bool wanted : {true, false}) {
+        UncachedFile file(fd.get(), wanted);
+        EXPECT_TRUE(wanted || !file.direct());
+        for (auto [offset, size] :
+             {std::pair<uint64_t, uint64_t>{kPage, 2 * kPage}, {5, 3000}, {5 * kPage, 100}}) {
+            file.read(to.data(), size, offset, path_);
+            EXPECT_EQ(content.compare(offset, size, to.data(), size), 0) << offset;
+        }
+        EXPECT_THROW(file.read(to.data(), 2 * kPage, 4 * kPage, path_), Error);
+        EXPECT_THROW(file.read(to.data(), kPage, 8 * kPage, path_), Error);
+        uint64_t n = file.read_cached(to.data(), 2 * kPage, 0);
+        EXPECT_EQ(content.compare(0, n, to.data(), n), 0);
     }
 }
 
