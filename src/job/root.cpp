@@ -184,10 +184,14 @@ void Root::end_mpiexec() {
     while (!mpiexec_status_) {
         serve(20);
         int64_t waited = now_ms() - start;
-        // Not sooner: of ranks that die before it has heard the signal Hydra says on standard output how
-        // badly the program ended.
+        // Not sooner: lines of the program may still be on their way through the launcher.
         if (!helped && waited > 2000) {
-            tree_.broadcast(wire::Kill{});
+            // Hydra 4.0.2 says on standard output how badly a program ended whose ranks are killed (natively,
+            // too, in two of three times), and frozen ranks do not hear its SIGTERM. Their end is clear_up's.
+            if (stopped_ && mpi_ == "mpich")
+                ::kill(mpiexec_, SIGKILL);
+            else
+                tree_.broadcast(wire::Kill{});
             helped = true;
         }
         if (waited > 10000) {
