@@ -126,7 +126,7 @@ class Pages;
 class UncachedFile;
 struct Pump;
 
-// Writes an image. Memory is written straight from where it is, by several threads, between finish() or
+// Writes an image. Memory is read where it is, by several threads with bounded buffers, between finish() or
 // write() and their return; until then run() only notes it. The file is an image only once that has ended
 // well; the caller's generation is not committed before that.
 class Writer {

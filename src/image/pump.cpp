@@ -23,12 +23,13 @@
 namespace fermata::image {
 namespace {
 
-// Runs of this size are written straight from where they are; smaller ones are gathered first.
+// Runs of this size are blocks of their own; smaller ones are gathered first.
 constexpr uint64_t kStraight = 256 << 10;
 // Blocks that are gathered or compressed: small enough to stay in the cache between the steps.
 constexpr uint64_t kGather = 1 << 20;
 constexpr uint64_t kStaging = 4 << 20;
-// Without O_DIRECT the kernel copies a step first, and its checksum is made from the processor's cache.
+// A step is copied first, by the kernel or (past the page cache) by us, and its checksum is made from the
+// processor's cache.
 constexpr uint64_t kStep = 256 << 10;
 constexpr size_t kStack = 256 << 10;
 // Storage is asked to begin early, so that the final fsync finds little to do.
@@ -256,23 +257,19 @@ void Worker::emit(const char* data, uint32_t length, const Fragment& whole) noex
         return stage(block, &whole, 1);
     }
     block.offset = r.at.fetch_add(length);
+    const bool direct = r.direct.load(std::memory_order_relaxed);
     Hash hash;
-    if (r.direct.load(std::memory_order_relaxed)) {
-        for (uint64_t at = 0; at < length; at += kStep) {
-            uint64_t n = std::min<uint64_t>(kStep, length - at);
-            std::memcpy(through + at, data + at, n);
-            hash.add(through + at, n);
-        }
-        block.checksum = hash.sum();
-        if (!put(through, length, block.offset)) return;
-    } else {
-        for (uint64_t at = 0; at < length; at += kStep) {
-            uint64_t n = std::min<uint64_t>(kStep, length - at);
-            if (!put(data + at, n, block.offset + at)) return;
-            hash.add(data + at, n);
-        }
-        block.checksum = hash.sum();
+    for (uint64_t at = 0; at < length; at += kStep) {
+        uint64_t n = std::min<uint64_t>(kStep, length - at);
+        const char* step = data + at;
+        if (direct)
+            step = static_cast<const char*>(std::memcpy(through + at, step, n));
+        else if (!put(step, n, block.offset + at))
+            return;
+        hash.add(step, n);
     }
+    if (direct && !put(through, length, block.offset)) return;
+    block.checksum = hash.sum();
     new_extents(new_block(block), &whole, 1);
 }
 

@@ -174,9 +174,9 @@ void Root::release_finalize() {
     tree_.broadcast(wire::FinalizeReleased{});
 }
 
-// Ends the launcher and with it the ranks. Both launchers end their ranks on SIGTERM without a word on stderr
-// (seen with Open MPI 4.1.4 and MPICH 4.0.2), but say a lot when ranks leave on their own; Open MPI waits a
-// second for the ranks unless they are gone a little after its signal.
+// Ends the launcher and with it the ranks. Open MPI 4.1.4 ends its ranks on SIGTERM without a word, but says
+// a lot when ranks leave on their own; it waits a second for them unless they are gone a little after its
+// signal. MPICH 4.0.2: docs/internals/job.md, Hydra's banner.
 void Root::end_mpiexec() {
     ::kill(mpiexec_, SIGTERM);
     int64_t start = now_ms();
@@ -184,10 +184,10 @@ void Root::end_mpiexec() {
     while (!mpiexec_status_) {
         serve(20);
         int64_t waited = now_ms() - start;
-        // Not sooner: lines of the program may still be on their way through the launcher.
+        // Not sooner: the program's last lines go through the launcher.
         if (!helped && waited > 2000) {
-            // Hydra 4.0.2 says on standard output how badly a program ended whose ranks are killed (natively,
-            // too, in two of three times), and frozen ranks do not hear its SIGTERM. Their end is clear_up's.
+            // Frozen ranks do not hear Hydra's SIGTERM, and of killed ones it says on standard output how
+            // badly the program ended. Their end is clear_up's.
             if (stopped_ && mpi_ == "mpich")
                 ::kill(mpiexec_, SIGKILL);
             else
