@@ -89,7 +89,7 @@ Outcome Root::checkpoint(const Request& request) {
 
         enter("resume");
         if (request.stop) {
-            // The ranks stay frozen until mpiexec ends them (end_mpiexec).
+            tree_.broadcast(wire::Leave{epoch_});  // when mpiexec ends them (end_mpiexec)
         } else {
             if (heard_.resumed < all) tree_.broadcast(wire::Resume{epoch_});
             until([&] { return heard_.resumed >= all; }, now_s() + settings_.limits.resume,

@@ -221,7 +221,8 @@ void Node::from_root(const wire::Message& message) {
     } else if (std::get_if<wire::FinalizeReleased>(&message)) {
         ending_ = true;
         broadcast(message);
-    } else if (std::get_if<wire::Go>(&message) || std::get_if<wire::Take>(&message)) {
+    } else if (std::get_if<wire::Go>(&message) || std::get_if<wire::Take>(&message) ||
+               std::get_if<wire::Leave>(&message)) {
         broadcast(message);
     } else if (std::get_if<wire::Kill>(&message)) {
         kill_ranks();

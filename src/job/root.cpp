@@ -186,12 +186,7 @@ void Root::end_mpiexec() {
         int64_t waited = now_ms() - start;
         // Not sooner: the program's last lines go through the launcher.
         if (!helped && waited > 2000) {
-            // Frozen ranks do not hear Hydra's SIGTERM, and of killed ones it says on standard output how
-            // badly the program ended. Their end is clear_up's.
-            if (stopped_ && mpi_ == "mpich")
-                ::kill(mpiexec_, SIGKILL);
-            else
-                tree_.broadcast(wire::Kill{});
+            tree_.broadcast(wire::Kill{});
             helped = true;
         }
         if (waited > 10000) {

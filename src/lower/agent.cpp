@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -166,6 +167,8 @@ void Agent::handle(const wire::Message& message) {
         save(*m);
     } else if (auto* m = std::get_if<wire::Placed>(&message)) {
         write(m);
+    } else if (auto* m = std::get_if<wire::Leave>(&message)) {
+        leave(*m);
     } else if (auto* m = std::get_if<wire::Resume>(&message)) {
         resume(m->epoch);
     } else if (auto* m = std::get_if<wire::Cancel>(&message)) {
@@ -388,6 +391,19 @@ void Agent::resume(uint32_t epoch) {
     }
     if (writing_) writing_->child().let_go();
     if (!lost_) link_->send(wire::Resumed{epoch});
+}
+
+// The program stands and blocks everything; nothing else of it is to run, its own handler least of all. Not
+// by the signal's default action: of a rank that dies of a signal Hydra says that the program ended badly.
+void Agent::leave(const wire::Leave& m) {
+    if (m.epoch != epoch_ || stage_ != Stage::save) return;
+    struct sigaction end {};
+    end.sa_handler = [](int) { ::_exit(128 + SIGTERM); };
+    ::sigaction(SIGTERM, &end, nullptr);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, SIGTERM);
+    pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
 }
 
 void Agent::query() {

@@ -59,6 +59,7 @@ class Agent {
     bool everybody_saves();
     void capture();
     void write(const wire::Placed* where);
+    void leave(const wire::Leave& m);
     void resume(uint32_t epoch);
     void finish_save();
     void watch_writer();

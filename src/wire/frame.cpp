@@ -138,6 +138,7 @@ NAME(Cancel);
 NAME(Query);
 NAME(FinalizeReleased);
 NAME(Go);
+NAME(Leave);
 NAME(Kill);
 NAME(Starting);
 NAME(Hello);

@@ -170,6 +170,17 @@ struct Go {
     }
 };
 
+// The checkpoint is committed and the job stops with it: the launcher's SIGTERM follows, which a frozen
+// program does not hear, and ends this process.
+struct Leave {
+    static constexpr uint16_t kType = 30;
+    uint32_t epoch = 0;
+    template <class F>
+    void each(F&& f) {
+        f(epoch);
+    }
+};
+
 // Root -> node only: end what is left of the job's processes on this node, then leave.
 struct Kill {
     static constexpr uint16_t kType = 26;
@@ -432,7 +443,7 @@ struct RankGone {
 using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go,
                              Kill, Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList,
                              Resumed, ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined,
-                             RankGone, Placed, PlacedList, Sized, SizedList, Take, Closed, Again>;
+                             RankGone, Placed, PlacedList, Sized, SizedList, Take, Closed, Again, Leave>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -53,7 +53,8 @@ std::vector<Message> samples() {
             SizedList{7, {{7, 3, 1 << 20}, {7, 4, 1 << 20}}},
             Take{7},
             Closed{7, 2},
-            Again{7, "a first synchronous send"}};
+            Again{7, "a first synchronous send"},
+            Leave{7}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {
