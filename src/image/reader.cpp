@@ -26,6 +26,9 @@ namespace {
 
 // Read and compared in steps that stay in the cache.
 constexpr uint64_t kStep = 256 << 10;
+// What a thread reads in a row, if there is so much: in turns, block by block, threads look random to the
+// kernel, which then does not read ahead.
+constexpr uint64_t kRow = 64 << 20;
 
 // Pages for what is about to be read there, all at once: one by one, as the copying meets them, they cost
 // more than the comparing. Where that is not possible (Linux before 5.14) they come one by one.
@@ -285,44 +288,53 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
         return a.block < b.block;
     });
     uint64_t bytes = 0;
-    std::vector<size_t> first;
+    std::vector<size_t> first;  // targets of every block
     for (size_t i = 0; i < targets.size(); ++i)
         if (i == 0 || targets[i].block != targets[i - 1].block) {
             first.push_back(i);
             bytes += blocks_[targets[i].block].stored;
         }
+    if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 2u, 4u);
+    threads = static_cast<unsigned>(std::min<size_t>(threads, first.size()));
+    uint64_t row = std::min(kRow, bytes / (4 * std::max(threads, 1u)));
+    std::vector<size_t> rows;  // first block of every row
+    uint64_t left = 0;
+    for (size_t i = 0; i < first.size(); ++i) {
+        if (left == 0) rows.push_back(i), left = row;
+        left -= std::min<uint64_t>(left, blocks_[targets[first[i]].block].stored);
+    }
+    rows.push_back(first.size());
     first.push_back(targets.size());
     std::deque<UncachedFile> files;
     for (const Fd& file : files_) files.emplace_back(file.get(), bytes >= uncached_from_);
 
+    auto load_one = [&](size_t i, Scratch& scratch) {
+        const Target& one = targets[first[i]];
+        const Block& block = blocks_[one.block];
+        UncachedFile& file = files[block.source];
+        if (one.to && first[i + 1] - first[i] == 1 && one.extent->length == block.length)
+            return fetch(block, one.to, scratch, file, true);
+        fetch(block, scratch.content(), scratch, file, false);
+        for (size_t k = first[i]; k < first[i + 1]; ++k)
+            if (targets[k].to)
+                std::memcpy(targets[k].to, scratch.content() + targets[k].extent->skip,
+                            targets[k].extent->length);
+    };
     std::atomic<size_t> next{0};
+    std::atomic<bool> failed{false};
     std::mutex mutex;
     std::exception_ptr failure;
     auto work = [&] {
         try {
             Scratch scratch;
-            for (size_t i; (i = next++) + 1 < first.size();) {
-                const Target& one = targets[first[i]];
-                const Block& block = blocks_[one.block];
-                UncachedFile& file = files[block.source];
-                if (one.to && first[i + 1] - first[i] == 1 && one.extent->length == block.length) {
-                    fetch(block, one.to, scratch, file, true);
-                    continue;
-                }
-                fetch(block, scratch.content(), scratch, file, false);
-                for (size_t k = first[i]; k < first[i + 1]; ++k)
-                    if (targets[k].to)
-                        std::memcpy(targets[k].to, scratch.content() + targets[k].extent->skip,
-                                    targets[k].extent->length);
-            }
+            for (size_t r; !failed && (r = next++) + 1 < rows.size();)
+                for (size_t i = rows[r]; i < rows[r + 1] && !failed; ++i) load_one(i, scratch);
         } catch (...) {
             std::lock_guard lock(mutex);
             if (!failure) failure = std::current_exception();
-            next = first.size();
+            failed = true;
         }
     };
-    if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 2u, 4u);
-    threads = static_cast<unsigned>(std::min<size_t>(threads, first.size()));
     std::vector<std::thread> others;
     for (unsigned i = 1; i < threads; ++i) others.emplace_back(work);
     work();
