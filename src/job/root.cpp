@@ -97,6 +97,7 @@ int Root::watch(pid_t mpiexec) {
         release_finalize();
         watch_start();
     }
+    ending_ = true;
     if (!mpiexec_status_) end_mpiexec();
     clear_up();
     for (const Request& request : requests_) {
@@ -430,6 +431,17 @@ void Root::from_node(int node, const wire::Message& message) {
 }
 
 void Root::lost_node(int node, const NodeInfo& info) {
+    // A rank that was with it cannot report any more, and one that comes now may find none and end, which
+    // MPICH's Hydra does not notice before MPI_Init: the others would wait there. (A daemon that was slower
+    // than another one of its node leaves without a word.)
+    if (!info.host.empty() && !running_ && !finalize_released_ && !ending_ && !fatal_) {
+        fatal_ =
+            wire::Fatal{fmt::format("error: the node daemon of {} (pid {}) has ended before the job ran: "
+                                    "start it again",
+                                    info.host, info.pid),
+                        static_cast<int>(ExitCode::failed)};
+        return;
+    }
     bool served = false;
     for (RankInfo& rank : ranks_) {
         if (rank.node != node) continue;

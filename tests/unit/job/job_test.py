@@ -341,6 +341,18 @@ def node_daemon_dies(p):
     p.nothing_left()
 
 
+def node_daemon_dies_early(p):
+    """Ranks that wait in MPI_Init for one that has found no daemon: the job ends, at once and with the reason."""
+    job = p.job("-n", 1, wait=False, FAKE_SLOW_INIT="0", FAKE_HOLD_UNTIL="/no")
+    p.until(lambda: "MPI_Init" in p.call("status", "--waits").stdout, "a rank in MPI_Init")
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit() and is_noded_of(entry, p):
+            os.kill(int(entry.name), signal.SIGKILL)
+    _, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 1 and "the node daemon of fake0" in err and "start it again" in err, (job.returncode, err)
+    p.nothing_left()
+
+
 def is_noded_of(entry, p):
     try:
         return (b"noded" in (entry / "cmdline").read_bytes() and
@@ -475,7 +487,7 @@ CASES = {f.__name__: f for f in (
     checkpoint_and_go_on, several_nodes, exit_code, killed_in_converge, killed_in_freeze, killed_in_drain,
     killed_in_save, killed_in_resume, killed_between, refuses, garbled_clock, save_error, timeout_with_diagnosis, asked_before_the_start,
     start_that_hangs, waits_in_rebuild, lingers_after_finalize, cancelled,
-    stop_and_restart, killed_supervisor_and_restart, node_daemon_dies, two_jobs_one_directory, two_jobs, interval,
+    stop_and_restart, killed_supervisor_and_restart, node_daemon_dies, node_daemon_dies_early, two_jobs_one_directory, two_jobs, interval,
     signals, walltime, restarts_by_itself, restore_error, fatal, launcher_fails, damaged_generations, wrong_use)}
 
 
