@@ -50,9 +50,9 @@ class Scratch:
             print(f"kept: {self.path}", flush=True)
 
 
-def call(*arguments, timeout=PATIENCE, cwd=None, env=None):
-    """Runs a short `fermata` command to its end."""
-    words = [str(FERMATA), *map(str, arguments)]
+def call(*arguments, timeout=PATIENCE, cwd=None, env=None, on=()):
+    """Runs a short `fermata` command to its end; `on`: words before it, to run it elsewhere (nodes_test.py)."""
+    words = [*on, str(FERMATA), *map(str, arguments)]
     try:
         return subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=timeout, cwd=cwd,
                               env=env, stdin=subprocess.DEVNULL)
@@ -76,24 +76,26 @@ class Job:
 
     count = 0
 
-    def __init__(self, words, cwd, name=None, env=None, stdin=subprocess.DEVNULL):
+    def __init__(self, words, cwd, name=None, env=None, stdin=subprocess.DEVNULL, on=()):
         Job.count += 1
+        self.on = on
         self.name = name or f"t{os.getpid()}-{Job.count}"
         self.out_path = pathlib.Path(cwd) / f"{self.name}.out"
         self.err_path = pathlib.Path(cwd) / f"{self.name}.err"
         verb, *rest = [str(word) for word in words]
         with open(self.out_path, "w") as out, open(self.err_path, "w") as err:
-            self.process = subprocess.Popen([str(FERMATA), verb, "--job", self.name, *rest], stdout=out, stderr=err,
+            self.process = subprocess.Popen([*on, str(FERMATA), verb, "--job", self.name, *rest], stdout=out, stderr=err,
                                             stdin=stdin, cwd=cwd, env=env)
 
     @staticmethod
-    def run(program, ranks, cwd, mpi="auto", ckpt="ckpt", extra=(), env=None, stdin=subprocess.DEVNULL):
+    def run(program, ranks, cwd, mpi="auto", ckpt="ckpt", extra=(), env=None, stdin=subprocess.DEVNULL, on=()):
         return Job(["run", "-n", ranks, "--mpi", mpi, "--ckpt-dir", ckpt, *extra, "--", *program], cwd, env=env,
-                   stdin=stdin)
+                   stdin=stdin, on=on)
 
     @staticmethod
-    def restart(cwd, mpi="auto", ckpt="ckpt", generation="latest", extra=(), env=None):
-        return Job(["restart", "--ckpt-dir", ckpt, "--generation", generation, "--mpi", mpi, *extra], cwd, env=env)
+    def restart(cwd, mpi="auto", ckpt="ckpt", generation="latest", extra=(), env=None, on=()):
+        return Job(["restart", "--ckpt-dir", ckpt, "--generation", generation, "--mpi", mpi, *extra], cwd, env=env,
+                   on=on)
 
     def output(self):
         return self.out_path.read_text(errors="replace")
@@ -115,7 +117,7 @@ class Job:
                 raise Failure(f"{self.name} ended ({self.process.returncode}) before {what}; stdout:\n"
                               f"{self.output()[-2000:]}\nstderr:\n{self.errors()[-3000:]}")
             if time.monotonic() > deadline:
-                status = call("status", "--job", self.name, timeout=20)
+                status = call("status", "--job", self.name, timeout=20, on=self.on)
                 raise Failure(f"{self.name}: {what} did not come in {timeout} s; stderr:\n{self.errors()[-3000:]}\n"
                               f"status:\n{status.stdout}{status.stderr}")
             time.sleep(0.005)
@@ -127,7 +129,7 @@ class Job:
         """Takes a checkpoint and returns what --json says of it."""
         # The command gives up first, with its diagnosis.
         done = call("checkpoint", "--job", self.name, "--json", "--timeout", f"{0.8 * timeout:.0f}s", *extra,
-                    timeout=timeout)
+                    timeout=timeout, on=self.on)
         check(done.returncode == 0, f"checkpoint of {self.name} failed ({done.returncode}): {done.stdout}{done.stderr}"
               f"\nstderr of the job:\n{self.errors()[-3000:]}")
         said = json.loads(done.stdout)
@@ -137,7 +139,7 @@ class Job:
         return said
 
     def status(self):
-        done = call("status", "--job", self.name, "--json")
+        done = call("status", "--job", self.name, "--json", on=self.on)
         check(done.returncode == 0, f"status failed: {done.stderr}")
         return json.loads(done.stdout)
 
@@ -146,7 +148,7 @@ class Job:
 
     def kill_ranks(self):
         """kill -9 every rank; waits until the job is gone. It may have ended in the meantime."""
-        status = call("status", "--job", self.name, "--json")
+        status = call("status", "--job", self.name, "--json", on=self.on)
         for pid in [rank["pid"] for rank in json.loads(status.stdout)["ranks"]] if status.returncode == 0 else []:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -158,7 +160,7 @@ class Job:
         try:
             return self.process.wait(timeout)
         except subprocess.TimeoutExpired:
-            status = call("status", "--job", self.name, timeout=20)
+            status = call("status", "--job", self.name, timeout=20, on=self.on)
             self.abandon()
             raise Failure(f"{self.name} did not end in {timeout} s; stdout:\n{self.output()[-1500:]}\nstderr:\n"
                           f"{self.errors()[-3000:]}\nstatus:\n{status.stdout}{status.stderr}") from None
@@ -173,7 +175,7 @@ class Job:
         """For failing tests: leave no process of this job behind."""
         if self.process.poll() is None:
             try:
-                call("cancel", "--job", self.name, timeout=30)
+                call("cancel", "--job", self.name, timeout=30, on=self.on)
                 self.process.wait(20)
             except (Failure, subprocess.TimeoutExpired):
                 self.process.kill()

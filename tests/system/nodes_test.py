@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Jobs over two nodes: namespaces of network, host name, IPC and mounts that the test makes, joined by a virtual
+cable. The launchers start their half on the other node as they do with rsh; ranks of different nodes reach each
+other, and the node daemons their root, by TCP only.
+
+    nodes_test.py CASE openmpi|mpich [--seed S]
+"""
+import argparse
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import harness
+from harness import PROGRAMS, Failure, Job, Scratch, call, check
+
+STEPS, PAUSE = 600, 2000
+NAMES = ("fermata-a", "fermata-b")
+RSH = """#!/bin/sh
+# rsh [OPTIONS] HOST COMMAND…, with a fresh environment
+while case $1 in -*) true ;; *) false ;; esac; do shift; done
+host=$1
+shift
+exec nsenter -t "$(cat {cwd}/pid.$host)" --net --uts --ipc --mount env -i PATH="$PATH" HOME="$HOME" sh -c "$*"
+"""
+
+
+def run(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+    check(done.returncode == 0, f"{' '.join(map(str, words))}: {done.stdout}{done.stderr}")
+
+
+def uts(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/uts")
+    except OSError:
+        return None
+
+
+class Node:
+    """One process holds the namespaces; they go with the last process inside."""
+
+    def __init__(self, cwd, number):
+        self.name, self.address = NAMES[number], f"10.213.77.{number + 1}"
+        base = os.environ.get("FERMATA_RUN_DIR", f"/tmp/fermata-{os.geteuid()}")
+        os.makedirs(base, mode=0o700, exist_ok=True)
+        # A sysfs that shows this network: UCX looks for its devices there.
+        inside = (f"hostname {self.name} && mount --bind {cwd}/hosts /etc/hosts && mount -t tmpfs tmpfs /dev/shm && "
+                  f"mount -t tmpfs -o mode=700 tmpfs {base} && mount -t sysfs sysfs /sys && ip link set lo up && "
+                  f"echo ready && exec sleep infinity")
+        self.holder = subprocess.Popen(["unshare", "--net", "--uts", "--ipc", "--mount", "--propagation", "private",
+                                        "sh", "-c", inside], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if self.holder.stdout.readline() != "ready\n":
+            raise Failure(f"no namespaces for {self.name}: {self.holder.communicate()[1]}")
+        (cwd / f"pid.{self.name}").write_text(str(self.holder.pid))
+        self.on = ["nsenter", "-t", str(self.holder.pid), "--net", "--uts", "--ipc", "--mount", "env", "-C", str(cwd)]
+
+    def pids(self):
+        mine = uts(self.holder.pid)
+        return [int(entry.name) for entry in pathlib.Path("/proc").iterdir()
+                if entry.name.isdigit() and int(entry.name) != self.holder.pid and uts(entry.name) == mine]
+
+    def kill(self, what=""):
+        """SIGKILL to every process of the node, or to those whose command line has this word; how many."""
+        killed = 0
+        for pid in self.pids():
+            try:
+                if what.encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+            except OSError:
+                pass
+        return killed
+
+    def empty(self):
+        """Nothing of a job is left, and no shared memory of it."""
+        end = time.monotonic() + 20
+        while self.pids() and time.monotonic() < end:
+            time.sleep(0.05)
+        left = [pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() for pid in self.pids()]
+        check(not left, f"left on {self.name}: {left}")
+
+
+class Cluster:
+    def __init__(self, cwd):
+        self.cwd = cwd
+        (cwd / "hosts").write_text("127.0.0.1 localhost\n" + "".join(
+            f"10.213.77.{i + 1} {name}\n" for i, name in enumerate(NAMES)))
+        (cwd / "rsh").write_text(RSH.format(cwd=cwd))
+        (cwd / "rsh").chmod(0o755)
+        self.nodes = [Node(cwd, 0), Node(cwd, 1)]
+        a, b = self.nodes
+        run("ip", "link", "add", "cable", "netns", a.holder.pid, "type", "veth", "peer", "name", "cable", "netns",
+            b.holder.pid)
+        for node in self.nodes:
+            run(*node.on, "ip", "address", "add", f"{node.address}/24", "dev", "cable")
+            run(*node.on, "ip", "link", "set", "cable", "up")
+        for node in self.nodes:  # UCX takes only what is up by then
+            run(*node.on, "timeout", 20, "sh", "-c",
+                "until [ $(cat /sys/class/net/cable/operstate) = up ]; do sleep 0.02; done")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for node in self.nodes:
+            node.kill()
+            node.holder.kill()
+            node.holder.wait()
+
+    def over(self, mpi, ranks, nodes):
+        """The launcher's words for `ranks` on these nodes."""
+        names = [self.nodes[i].name for i in nodes]
+        if mpi == "mpich":
+            return f"-launcher rsh -launcher-exec {self.cwd}/rsh -hosts {','.join(names)}"
+        share = -(-ranks // len(names))
+        return f"--mca plm_rsh_agent {self.cwd}/rsh -host {','.join(f'{name}:{share}' for name in names)}"
+
+    def start(self, mpi, ranks, nodes=(0, 1), extra=()):
+        return Job.run([PROGRAMS / f"steady.{mpi}", STEPS, 2], ranks, self.cwd, mpi=mpi, on=self.nodes[0].on,
+                       extra=["--mpiexec-args", self.over(mpi, ranks, nodes), *extra],
+                       env=dict(os.environ, STEADY_PAUSE=str(PAUSE)))
+
+    def restart(self, mpi, ranks, nodes=(0, 1), extra=()):
+        return Job.restart(self.cwd, mpi=mpi, on=self.nodes[0].on,
+                           extra=["--mpiexec-args", self.over(mpi, ranks, nodes), *extra])
+
+    def hosts_of(self, job):
+        return sorted({node["host"] for node in job.status()["nodes"]})
+
+
+def reference(mpi, ranks, cwd):
+    return harness.native([PROGRAMS / f"steady.{mpi}", STEPS, 2], ranks, mpi, cwd)
+
+
+def same(found, wanted, what):
+    check(found == wanted, f"{what}: {len(found)} lines for {len(wanted)}; first difference: "
+          f"{next(((a, b) for a, b in zip(found, wanted) if a != b), None)}")
+
+
+def steps(job, number):
+    job.wait_until(lambda: len(job.lines()) >= number, f"{number} lines")
+
+
+def stop(job):
+    """Stopped by a checkpoint; the lines it said."""
+    job.checkpoint("--stop")
+    return job.finish(expected=85)
+
+
+def life(cluster, mpi, rng):
+    """Over two nodes, continued on the other library with the nodes changed round, at last on one node alone."""
+    ranks = 2 if mpi == "mpich" else 3
+    wanted = reference(mpi, ranks, cluster.cwd)
+    other = "openmpi" if mpi == "mpich" else "mpich"
+    with cluster.start(mpi, ranks) as job:
+        steps(job, rng.randint(1, 150))
+        check(cluster.hosts_of(job) == sorted(NAMES), f"on {cluster.hosts_of(job)}")
+        job.checkpoint()
+        lines = stop(job)
+    for library, nodes in ((other, (1, 0)), (mpi, (0, 1))):
+        with cluster.restart(library, ranks, nodes) as job:
+            steps(job, rng.randint(1, 100))
+            check(cluster.hosts_of(job) == sorted(NAMES), f"on {cluster.hosts_of(job)}")
+            lines += stop(job)
+    with cluster.restart(other, ranks, (0,)) as job:
+        lines += job.finish()
+    same(lines, wanted, "four lives")
+
+
+def node_dies(cluster, mpi, rng):
+    """Everything on one node is gone: the job ends and says so, and goes on without that node."""
+    wanted = reference(mpi, 2, cluster.cwd)
+    with cluster.start(mpi, 2) as job:
+        steps(job, rng.randint(1, 150))
+        job.checkpoint()
+        kept = len(job.lines())
+        steps(job, kept + rng.randint(1, 100))
+        check(cluster.nodes[1].kill() > 0, "nothing was on the second node")
+        check(job.end() not in (0, 85), f"the job ended well: {job.errors()}")
+        check(job.errors(), "nothing was said")
+    cluster.nodes[0].empty()
+    with cluster.restart(mpi, 2, (0,)) as job:
+        lines = job.finish()
+    check(lines and len(lines) >= len(wanted) - kept - 50, f"{len(lines)} lines after the restart")
+    same(lines, wanted[-len(lines):], "after the restart")
+
+
+def daemon_dies(cluster, mpi, rng):
+    """The node daemon of either node, while checkpoints are made: the job runs to its end, and what was committed is
+    whole."""
+    wanted = reference(mpi, 2, cluster.cwd)
+    for moment in range(4):
+        shutil.rmtree(cluster.cwd / "ckpt", ignore_errors=True)
+        with cluster.start(mpi, 2, extra=["--interval", "0.1s", "--keep", "2"]) as job:
+            steps(job, 20)
+            job.wait_until(lambda: list((cluster.cwd / "ckpt").glob("gen-*/manifest.json")), "a generation")
+            time.sleep(rng.random() * 0.3)
+            check(cluster.nodes[moment % 2].kill("noded") == 1, "not one node daemon")
+            said = call("checkpoint", "--job", job.name, "--timeout", "20s", on=job.on)
+            check(said.returncode != 0 and "node daemon" in said.stderr, f"{said.returncode}: {said.stderr}")
+            same(job.finish(), wanted, f"moment {moment}, not disturbed")
+        for node in cluster.nodes:
+            node.empty()
+        with cluster.restart(mpi, 2, ((0,), (0, 1))[moment % 2]) as job:
+            lines = job.finish()
+        check(lines, "no line after the restart")
+        same(lines, wanted[-len(lines):], f"moment {moment}, restarted")
+
+
+CASES = {f.__name__: f for f in (life, node_dies, daemon_dies)}
+
+
+def case(name, mpi, *rest):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    seed = parser.parse_args(rest).seed
+    with Scratch(f"nodes-{name}") as cwd, Cluster(cwd) as cluster:
+        CASES[name](cluster, mpi, random.Random(seed))
+    return f"seed {seed}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(harness.main(case, CASES))
