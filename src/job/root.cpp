@@ -177,7 +177,7 @@ void Root::release_finalize() {
 
 // Ends the launcher and with it the ranks. Open MPI 4.1.4 ends its ranks on SIGTERM without a word, but says
 // a lot when ranks leave on their own; it waits a second for them unless they are gone a little after its
-// signal. MPICH 4.0.2: docs/internals/job.md, Hydra's banner.
+// signal. MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_mpiexec() {
     ::kill(mpiexec_, SIGTERM);
     int64_t start = now_ms();
@@ -431,23 +431,24 @@ void Root::from_node(int node, const wire::Message& message) {
 }
 
 void Root::lost_node(int node, const NodeInfo& info) {
-    // A rank that was with it cannot report any more, and one that comes now may find none and end, which
-    // MPICH's Hydra does not notice before MPI_Init: the others would wait there. (A daemon that was slower
-    // than another one of its node leaves without a word.)
-    if (!info.host.empty() && !running_ && !finalize_released_ && !ending_ && !fatal_) {
-        fatal_ =
-            wire::Fatal{fmt::format("error: the node daemon of {} (pid {}) has ended before the job ran: "
-                                    "start it again",
-                                    info.host, info.pid),
-                        static_cast<int>(ExitCode::failed)};
-        return;
-    }
     bool served = false;
     for (RankInfo& rank : ranks_) {
         if (rank.node != node) continue;
         rank = {};
         --here_;
         served = true;
+    }
+    // A rank that was with it cannot report any more, and one that comes now may find none and end, which
+    // MPICH's Hydra does not notice before MPI_Init: the others would wait there. (A daemon that was slower
+    // than another one of its node leaves without a word.)
+    if (!info.host.empty() && !running_ && !finalize_released_ && !ending_) {
+        if (!fatal_)
+            fatal_ = wire::Fatal{
+                fmt::format(
+                    "error: the node daemon of {} (pid {}) has ended before the job ran: start it again",
+                    info.host, info.pid),
+                static_cast<int>(ExitCode::failed)};
+        return;
     }
     if (!served) return;
     if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);

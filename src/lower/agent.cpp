@@ -114,6 +114,8 @@ void Agent::lose_daemon() {
     lost_ = true;
     captured_.reset();
     writing_.reset();
+    // What it did now would be done again after the restart.
+    if (leaves_) ::_exit(128 + SIGTERM);
     if (!went_on_) {
         // Others may have been told to go on, and wait for this rank in vain.
         say(fmt::format("error: rank {}: lost the node daemon before every rank was back: restart again",
@@ -397,6 +399,7 @@ void Agent::resume(uint32_t epoch) {
 // by the signal's default action: of a rank that dies of a signal Hydra says that the program ended badly.
 void Agent::leave(const wire::Leave& m) {
     if (m.epoch != epoch_ || stage_ != Stage::save) return;
+    leaves_ = true;
     struct sigaction end {};
     end.sa_handler = [](int) { ::_exit(128 + SIGTERM); };
     ::sigaction(SIGTERM, &end, nullptr);

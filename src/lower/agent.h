@@ -87,6 +87,7 @@ class Agent {
     wire::Saved saved_;
     Incremental newest_;
     std::vector<split::Range> covered_;  // by the image that is being written
+    bool leaves_ = false;                // stands until the launcher ends it
     bool lost_ = false;                  // the daemon is gone: no more checkpoints
     bool went_on_;                       // a restart that has been told to, or a first start
     bool ready_for_checkpoint() const;
