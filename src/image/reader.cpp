@@ -296,7 +296,7 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
         }
     if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 2u, 4u);
     threads = static_cast<unsigned>(std::min<size_t>(threads, first.size()));
-    uint64_t row = std::min(kRow, bytes / (4 * std::max(threads, 1u)));
+    uint64_t row = std::min(kRow, bytes / 4 / std::max(threads, 1u));
     std::vector<size_t> rows;  // first block of every row
     uint64_t left = 0;
     for (size_t i = 0; i < first.size(); ++i) {
