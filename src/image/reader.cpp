@@ -26,8 +26,8 @@ namespace {
 
 // Read and compared in steps that stay in the cache.
 constexpr uint64_t kStep = 256 << 10;
-// What a thread reads in a row, if there is so much: in turns, block by block, threads look random to the
-// kernel, which then does not read ahead.
+// What a thread reads in a row, at most: in turns, block by block, some runs took a third longer (probably
+// the kernel read ahead for two threads in one place).
 constexpr uint64_t kRow = 64 << 20;
 
 // Pages for what is about to be read there, all at once: one by one, as the copying meets them, they cost
@@ -296,6 +296,7 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
         }
     if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 2u, 4u);
     threads = static_cast<unsigned>(std::min<size_t>(threads, first.size()));
+    // Four rows a thread, so that none waits long for the last one.
     uint64_t row = std::min(kRow, bytes / 4 / std::max(threads, 1u));
     std::vector<size_t> rows;  // first block of every row
     uint64_t left = 0;

@@ -89,7 +89,8 @@ Outcome Root::checkpoint(const Request& request) {
 
         enter("resume");
         if (request.stop) {
-            tree_.broadcast(wire::Leave{epoch_});  // when mpiexec ends them (end_mpiexec)
+            // The ranks stay frozen until mpiexec ends them (end_mpiexec).
+            tree_.broadcast(wire::Leave{epoch_});
         } else {
             if (heard_.resumed < all) tree_.broadcast(wire::Resume{epoch_});
             until([&] { return heard_.resumed >= all; }, now_s() + settings_.limits.resume,

@@ -91,13 +91,12 @@ std::string Root::address() const { return addresses_of_this_host(tree_.port());
 
 int Root::watch(pid_t mpiexec) {
     mpiexec_ = mpiexec;
-    while (!mpiexec_status_ && !stopped_ && !fatal_ && !cancelled_) {
+    while (!over()) {
         serve(kTurnMs);
         take_requests();
         release_finalize();
         watch_start();
     }
-    ending_ = true;
     if (!mpiexec_status_) end_mpiexec();
     clear_up();
     for (const Request& request : requests_) {
@@ -176,8 +175,8 @@ void Root::release_finalize() {
 }
 
 // Ends the launcher and with it the ranks. Open MPI 4.1.4 ends its ranks on SIGTERM without a word, but says
-// a lot when ranks leave on their own; it waits a second for them unless they are gone a little after its
-// signal. MPICH: docs/internals/job.md, the ranks of a stopped job.
+// a lot when ranks leave on their own; it waits a second for them (odls_base_sigkill_timeout).
+// MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_mpiexec() {
     ::kill(mpiexec_, SIGTERM);
     int64_t start = now_ms();
@@ -307,6 +306,8 @@ void Root::joined(int node, const wire::Hello& hello) {
         plan_next();
     }
 }
+
+bool Root::over() const { return mpiexec_status_ || stopped_ || fatal_ || cancelled_; }
 
 bool Root::everybody_is_here() const { return size_ > 0 && here_ == size_; }
 
@@ -441,13 +442,11 @@ void Root::lost_node(int node, const NodeInfo& info) {
     // A rank that was with it cannot report any more, and one that comes now may find none and end, which
     // MPICH's Hydra does not notice before MPI_Init: the others would wait there. (A daemon that was slower
     // than another one of its node leaves without a word.)
-    if (!info.host.empty() && !running_ && !finalize_released_ && !ending_) {
-        if (!fatal_)
-            fatal_ = wire::Fatal{
-                fmt::format(
-                    "error: the node daemon of {} (pid {}) has ended before the job ran: start it again",
-                    info.host, info.pid),
-                static_cast<int>(ExitCode::failed)};
+    if (!info.host.empty() && !running_ && !finalize_released_ && !over()) {
+        fatal_ = wire::Fatal{
+            fmt::format("error: the node daemon of {} (pid {}) has ended before the job ran: start it again",
+                        info.host, info.pid),
+            static_cast<int>(ExitCode::failed)};
         return;
     }
     if (!served) return;

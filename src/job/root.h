@@ -90,6 +90,7 @@ class Root {
     void take_requests();
     void answer(const Request& request, const Outcome& outcome);
     void release_finalize();
+    bool over() const;  // what goes away now does so because the job ends
     void end_mpiexec();
     void clear_up();
     int exit_code() const;
@@ -144,7 +145,6 @@ class Root {
     bool finalize_released_ = false;
     std::optional<wire::Fatal> fatal_;
     bool cancelled_ = false;  // `fermata cancel`
-    bool ending_ = false;     // what goes away now does so because the job ends
     bool stopped_ = false;    // checkpointed and stopped: exit 85
     int terms_ = 0;           // SIGTERMs seen
     int64_t started_;

@@ -97,6 +97,10 @@ class Job:
         return Job(["restart", "--ckpt-dir", ckpt, "--generation", generation, "--mpi", mpi, *extra], cwd, env=env,
                    on=on)
 
+    def ask(self, verb, *rest, timeout=PATIENCE):
+        """A short `fermata` command about this job, where it runs."""
+        return call(verb, "--job", self.name, *rest, timeout=timeout, on=self.on)
+
     def output(self):
         return self.out_path.read_text(errors="replace")
 
@@ -117,7 +121,7 @@ class Job:
                 raise Failure(f"{self.name} ended ({self.process.returncode}) before {what}; stdout:\n"
                               f"{self.output()[-2000:]}\nstderr:\n{self.errors()[-3000:]}")
             if time.monotonic() > deadline:
-                status = call("status", "--job", self.name, timeout=20, on=self.on)
+                status = self.ask("status", timeout=20)
                 raise Failure(f"{self.name}: {what} did not come in {timeout} s; stderr:\n{self.errors()[-3000:]}\n"
                               f"status:\n{status.stdout}{status.stderr}")
             time.sleep(0.005)
@@ -128,8 +132,7 @@ class Job:
     def checkpoint(self, *extra, timeout=PATIENCE):
         """Takes a checkpoint and returns what --json says of it."""
         # The command gives up first, with its diagnosis.
-        done = call("checkpoint", "--job", self.name, "--json", "--timeout", f"{0.8 * timeout:.0f}s", *extra,
-                    timeout=timeout, on=self.on)
+        done = self.ask("checkpoint", "--json", "--timeout", f"{0.8 * timeout:.0f}s", *extra, timeout=timeout)
         check(done.returncode == 0, f"checkpoint of {self.name} failed ({done.returncode}): {done.stdout}{done.stderr}"
               f"\nstderr of the job:\n{self.errors()[-3000:]}")
         said = json.loads(done.stdout)
@@ -139,7 +142,7 @@ class Job:
         return said
 
     def status(self):
-        done = call("status", "--job", self.name, "--json", on=self.on)
+        done = self.ask("status", "--json")
         check(done.returncode == 0, f"status failed: {done.stderr}")
         return json.loads(done.stdout)
 
@@ -148,7 +151,7 @@ class Job:
 
     def kill_ranks(self):
         """kill -9 every rank; waits until the job is gone. It may have ended in the meantime."""
-        status = call("status", "--job", self.name, "--json", on=self.on)
+        status = self.ask("status", "--json")
         for pid in [rank["pid"] for rank in json.loads(status.stdout)["ranks"]] if status.returncode == 0 else []:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -160,7 +163,7 @@ class Job:
         try:
             return self.process.wait(timeout)
         except subprocess.TimeoutExpired:
-            status = call("status", "--job", self.name, timeout=20, on=self.on)
+            status = self.ask("status", timeout=20)
             self.abandon()
             raise Failure(f"{self.name} did not end in {timeout} s; stdout:\n{self.output()[-1500:]}\nstderr:\n"
                           f"{self.errors()[-3000:]}\nstatus:\n{status.stdout}{status.stderr}") from None
@@ -175,7 +178,7 @@ class Job:
         """For failing tests: leave no process of this job behind."""
         if self.process.poll() is None:
             try:
-                call("cancel", "--job", self.name, timeout=30, on=self.on)
+                self.ask("cancel", timeout=30)
                 self.process.wait(20)
             except (Failure, subprocess.TimeoutExpired):
                 self.process.kill()

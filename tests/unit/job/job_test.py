@@ -332,9 +332,7 @@ def killed_supervisor_and_restart(p):
 
 def node_daemon_dies(p):
     job = p.job("-n", 2)
-    noded = [int(e.name) for e in pathlib.Path("/proc").iterdir() if e.name.isdigit() and is_noded_of(e, p)]
-    assert len(noded) == 1, noded
-    os.kill(noded[0], signal.SIGKILL)
+    kill_node_daemon(p)
     # The fake ranks end without their daemon, the job with them.
     out, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 1, (job.returncode, err)
@@ -345,12 +343,16 @@ def node_daemon_dies_early(p):
     """Ranks that wait in MPI_Init for one that has found no daemon: the job ends, at once and with the reason."""
     job = p.job("-n", 1, wait=False, FAKE_SLOW_INIT="0", FAKE_HOLD_UNTIL="/no")
     p.until(lambda: "MPI_Init" in p.call("status", "--waits").stdout, "a rank in MPI_Init")
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit() and is_noded_of(entry, p):
-            os.kill(int(entry.name), signal.SIGKILL)
+    kill_node_daemon(p)
     _, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 1 and "the node daemon of fake0" in err and "start it again" in err, (job.returncode, err)
     p.nothing_left()
+
+
+def kill_node_daemon(p):
+    noded = [int(e.name) for e in pathlib.Path("/proc").iterdir() if e.name.isdigit() and is_noded_of(e, p)]
+    assert len(noded) == 1, noded
+    os.kill(noded[0], signal.SIGKILL)
 
 
 def is_noded_of(entry, p):
