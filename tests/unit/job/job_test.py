@@ -2,7 +2,7 @@
 """Jobs under the real `fermata`, root and node daemons, with fake ranks under a fake mpiexec: every phase, and what
 may happen in it.
 
-    job_test.py BUILD [CASE…]
+    job_test.py BUILD [--list | CASE…]
 
 BUILD: directory with bin/fermata and libexec/fermata (fake lower halves, noded). Every case has a run directory of
 its own; every wait ends.
@@ -21,6 +21,12 @@ import time
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 FERMATA = BUILD / "bin" / "fermata"
 PATIENCE = 100
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
 
 
 class Place:
@@ -95,6 +101,19 @@ class Place:
         except AssertionError:
             raise AssertionError(f"left behind: {left()}") from None
 
+    def kill_node_daemon(self):
+        noded = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    if (b"noded" in (entry / "cmdline").read_bytes() and
+                            f"FERMATA_RUN_DIR={self.run_dir}\0".encode() in (entry / "environ").read_bytes()):
+                        noded.append(int(entry.name))
+                except OSError:
+                    pass  # ended meanwhile
+        assert len(noded) == 1, noded
+        os.kill(noded[0], signal.SIGKILL)
+
     def close(self, failed):
         for job in self.jobs:
             if job.poll() is None:
@@ -119,6 +138,7 @@ def good(done):
     return done.stdout
 
 
+@case
 def checkpoint_and_go_on(p):
     job = p.job("-n", 3, FAKE_LATE="3")
     said = json.loads(good(p.call("checkpoint", "--json")))
@@ -138,6 +158,7 @@ def checkpoint_and_go_on(p):
     p.nothing_left()
 
 
+@case
 def several_nodes(p):
     job = p.job("-n", 5, FAKE_NODES="3")
     good(p.call("checkpoint"))
@@ -149,6 +170,7 @@ def several_nodes(p):
     p.nothing_left()
 
 
+@case
 def exit_code(p):
     p.end(p.job("-np", 2, FAKE_EXIT="7"), 7)
     p.nothing_left()
@@ -166,22 +188,27 @@ def killed_in(p, phase, generation_stays=False):
     p.nothing_left()
 
 
+@case
 def killed_in_converge(p):
     killed_in(p, "begin")
 
 
+@case
 def killed_in_freeze(p):
     killed_in(p, "freeze")
 
 
+@case
 def killed_in_drain(p):
     killed_in(p, "drain")
 
 
+@case
 def killed_in_save(p):
     killed_in(p, "save")
 
 
+@case
 def killed_in_resume(p):
     """After the commit: the generation stands, and a restart works."""
     killed_in(p, "resume", generation_stays=True)
@@ -189,6 +216,7 @@ def killed_in_resume(p):
     assert out == "finished, count 1\n", out
 
 
+@case
 def killed_between(p):
     job = p.job("-n", 2)
     good(p.call("checkpoint"))
@@ -198,6 +226,7 @@ def killed_between(p):
     p.nothing_left()
 
 
+@case
 def refuses(p):
     job = p.job("-n", 2, FAKE_REFUSE="1")
     refused(p.call("checkpoint"), "rank 1", "MPI_Comm_spawn", code=3)
@@ -205,6 +234,7 @@ def refuses(p):
     p.end(job, 0)
 
 
+@case
 def garbled_clock(p):
     """Without the message the checkpoint would wait for its timeout."""
     job = p.job("-n", 2, FAKE_GARBLE="1")
@@ -212,6 +242,7 @@ def garbled_clock(p):
     p.end(job, 0)
 
 
+@case
 def save_error(p):
     job = p.job("-n", 2, FAKE_SAVE_ERROR="0")
     refused(p.call("checkpoint"), "rank 0: cannot write: no space")
@@ -219,6 +250,7 @@ def save_error(p):
     p.end(job, 0)
 
 
+@case
 def timeout_with_diagnosis(p):
     for phase in ("begin", "drain"):
         job = p.job("-n", 2, FAKE_HANG=f"{phase}:0")
@@ -229,6 +261,7 @@ def timeout_with_diagnosis(p):
         p.end(job, 0)
 
 
+@case
 def asked_before_the_start(p):
     """A checkpoint waits for a job that starts, at most as long as it may last, and can be cancelled."""
     slow = {"FAKE_SLOW_INIT": "1", "FAKE_HOLD_UNTIL": str(p.path / "go")}
@@ -252,6 +285,7 @@ def asked_before_the_start(p):
     p.nothing_left()
 
 
+@case
 def start_that_hangs(p):
     done = p.call("run", "-n", 2, "--start-timeout", "1s", "--", "/bin/true", FAKE_SLOW_INIT="1", FAKE_HOLD_UNTIL="/no")
     refused(done, "did not start in 1 s", "1 of 2 ranks have not reported: 1", code=1)
@@ -259,6 +293,7 @@ def start_that_hangs(p):
     p.nothing_left()
 
 
+@case
 def waits_in_rebuild(p):
     """A rank that answers nothing while it makes its objects again: `status` says so, and the job goes on."""
     good_end = p.job("-n", 2)
@@ -276,6 +311,7 @@ def waits_in_rebuild(p):
     p.nothing_left()
 
 
+@case
 def lingers_after_finalize(p):
     """`status` names the ranks that are still there; no checkpoint is taken of them."""
     job = p.job("-n", 3, FAKE_LINGER="1", FAKE_HOLD_UNTIL=str(p.path / "go"))
@@ -288,6 +324,7 @@ def lingers_after_finalize(p):
     p.nothing_left()
 
 
+@case
 def cancelled(p):
     job = p.job("-n", 2, FAKE_HANG="begin:0")
     refused(p.call("cancel", "--checkpoint"), "no checkpoint")
@@ -303,6 +340,7 @@ def cancelled(p):
     p.nothing_left()
 
 
+@case
 def stop_and_restart(p):
     """Stop, restart under the same name at once, twice; the second life is an ordinary job."""
     job = p.job("-n", 3)
@@ -318,6 +356,7 @@ def stop_and_restart(p):
     p.nothing_left()
 
 
+@case
 def killed_supervisor_and_restart(p):
     """kill -9 of `fermata run`: everything of it goes, and a restart under its name need not wait for that."""
     for turn in range(3):
@@ -330,39 +369,28 @@ def killed_supervisor_and_restart(p):
     p.nothing_left()
 
 
+@case
 def node_daemon_dies(p):
     job = p.job("-n", 2)
-    kill_node_daemon(p)
+    p.kill_node_daemon()
     # The fake ranks end without their daemon, the job with them.
     out, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 1, (job.returncode, err)
     p.nothing_left()
 
 
+@case
 def node_daemon_dies_early(p):
     """Ranks that wait in MPI_Init for one that has found no daemon: the job ends, at once and with the reason."""
     job = p.job("-n", 1, wait=False, FAKE_SLOW_INIT="0", FAKE_HOLD_UNTIL="/no")
     p.until(lambda: "MPI_Init" in p.call("status", "--waits").stdout, "a rank in MPI_Init")
-    kill_node_daemon(p)
+    p.kill_node_daemon()
     _, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 1 and "the node daemon of fake0" in err and "start it again" in err, (job.returncode, err)
     p.nothing_left()
 
 
-def kill_node_daemon(p):
-    noded = [int(e.name) for e in pathlib.Path("/proc").iterdir() if e.name.isdigit() and is_noded_of(e, p)]
-    assert len(noded) == 1, noded
-    os.kill(noded[0], signal.SIGKILL)
-
-
-def is_noded_of(entry, p):
-    try:
-        return (b"noded" in (entry / "cmdline").read_bytes() and
-                f"FERMATA_RUN_DIR={p.run_dir}\0".encode() in (entry / "environ").read_bytes())
-    except OSError:
-        return False
-
-
+@case
 def two_jobs_one_directory(p):
     job = p.job("-n", 2)
     refused(p.call("run", "-n", 1, "--job", "other", "--", "/bin/true"), "in use", "job")
@@ -371,6 +399,7 @@ def two_jobs_one_directory(p):
     p.end(job, 0)
 
 
+@case
 def two_jobs(p):
     one = p.job("-n", 1, "--ckpt-dir", "one", name="one")
     two = p.job("-n", 1, "--ckpt-dir", "two", name="two")
@@ -384,6 +413,7 @@ def two_jobs(p):
     assert not (p.path / "one" / "gen-000001").exists() and (p.path / "two" / "gen-000002").exists()
 
 
+@case
 def interval(p):
     job = p.job("-n", 2, "--interval", "0.05s", "--keep", "2")
     p.until(lambda: json.loads(good(p.call("status", "--json")))["checkpoints"] >= 4, "four checkpoints")
@@ -391,6 +421,7 @@ def interval(p):
     assert err == "" and len(p.generations()) == 2, (err, p.generations())
 
 
+@case
 def signals(p):
     """SIGUSR1: a checkpoint; SIGTERM: a checkpoint, then the end."""
     job = p.job("-n", 2)
@@ -402,6 +433,7 @@ def signals(p):
     p.nothing_left()
 
 
+@case
 def walltime(p):
     job = p.job("-n", 2, "--walltime", "3s")
     out, err = job.communicate(timeout=PATIENCE)
@@ -409,6 +441,7 @@ def walltime(p):
     p.nothing_left()
 
 
+@case
 def restarts_by_itself(p):
     job = p.job("-n", 2, "--max-restarts", "1")
     good(p.call("checkpoint"))
@@ -419,6 +452,7 @@ def restarts_by_itself(p):
     assert out == "started\nfinished, count 1\n" and "going on" in err, (out, err)
 
 
+@case
 def restore_error(p):
     job = p.job("-n", 2)
     good(p.call("checkpoint"))
@@ -428,18 +462,21 @@ def restore_error(p):
     p.nothing_left()
 
 
+@case
 def fatal(p):
     done = p.call("run", "-n", 2, "--", "/bin/true", FAKE_FATAL="1")
     refused(done, "MPI_Abort", code=7)
     p.nothing_left()
 
 
+@case
 def launcher_fails(p):
     done = p.call("run", "-n", 2, "--", "/bin/true", FAKE_MPIEXEC_FAILS="1")
     assert done.returncode == 143, done
     p.nothing_left()
 
 
+@case
 def damaged_generations(p):
     job = p.job("-n", 2)
     good(p.call("checkpoint"))
@@ -459,6 +496,7 @@ def damaged_generations(p):
     refused(p.call("restart", "--generation", 1, "-n", 3), "2", code=2)
 
 
+@case
 def wrong_use(p):
     refused(p.call("run", "--", "./nothing-here"), "nothing-here")
     refused(p.call("run", "--mpi", "nompi", "--", "/bin/true"), "nompi", code=2)
@@ -485,15 +523,10 @@ def wrong_use(p):
     json.loads(p.call("doctor", "--json").stdout)
 
 
-CASES = {f.__name__: f for f in (
-    checkpoint_and_go_on, several_nodes, exit_code, killed_in_converge, killed_in_freeze, killed_in_drain,
-    killed_in_save, killed_in_resume, killed_between, refuses, garbled_clock, save_error, timeout_with_diagnosis, asked_before_the_start,
-    start_that_hangs, waits_in_rebuild, lingers_after_finalize, cancelled,
-    stop_and_restart, killed_supervisor_and_restart, node_daemon_dies, node_daemon_dies_early, two_jobs_one_directory, two_jobs, interval,
-    signals, walltime, restarts_by_itself, restore_error, fatal, launcher_fails, damaged_generations, wrong_use)}
-
-
 def main():
+    if sys.argv[2:] == ["--list"]:
+        print(";".join(CASES), end="")
+        return
     for name in sys.argv[2:] or CASES:
         start = time.monotonic()
         place = Place()
