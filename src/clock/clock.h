@@ -229,9 +229,12 @@ class RankClock {
         if (pending()) gate(c, s, k, Gate::blocking);
         return k;
     }
-    void leave(Comm& c, Slot& s) {
+    // True when the thread may have waited.
+    bool leave(Comm& c, Slot& s) {
         c.inside.store(0, std::memory_order_release);
-        if (pending()) leave_slow(c, s);
+        if (!pending()) return false;
+        leave_slow(c, s);
+        return true;
     }
 
     // A one-sided call, which the library may hold up until another rank gives a lock back: while a thread is
@@ -265,6 +268,12 @@ class RankClock {
     void tell(Comm& c, Slot& s, Instance k) {
         note_told(c, k);
         if (pending()) gate(c, s, k, Gate::tell);
+    }
+    // tell() for the usual case; false: nothing was decided, ask tell() or try_tell().
+    bool tell_now(Comm& c, Instance k) {
+        if (pending()) return false;
+        note_told(c, k);
+        return !pending();
     }
     bool try_tell(Comm& c, Slot& s, Instance k) {
         note_told(c, k);

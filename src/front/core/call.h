@@ -68,11 +68,7 @@ class ShortCall {
         record_->in_mpi = record_->in_mpi + 1;
         asm volatile("" ::: "memory");  // pairs with the agent's membarrier: in_mpi before the look at slow
         record_->waiting_in = function;
-        if (__builtin_expect(front.slow != 0, 0)) {
-            // A wish to stop that came meanwhile is seen by the Call that follows.
-            record_->in_mpi = record_->in_mpi - 1;
-            record_ = nullptr;
-        }
+        if (__builtin_expect(front.slow != 0, 0)) give_up();
     }
     __attribute__((always_inline)) ~ShortCall() {
         if (__builtin_expect(record_ != nullptr, 1)) leave_mpi(record_);
@@ -82,6 +78,11 @@ class ShortCall {
 
     explicit operator bool() const { return __builtin_expect(record_ != nullptr, 1); }
     split::ThreadRecord* record() const { return record_; }
+    // It has to be a Call from the start. A wish to stop that came meanwhile is seen by that one.
+    void give_up() {
+        record_->in_mpi = record_->in_mpi - 1;
+        record_ = nullptr;
+    }
     // It goes on as a Call, without an instant outside of MPI.
     __attribute__((always_inline)) split::ThreadRecord* give() {
         split::ThreadRecord* record = record_;

@@ -44,8 +44,7 @@ class CollectiveScope {
     void end() noexcept {
         if (clock_ == nullptr) return;
         record_->user[kMode] = kFast;
-        front.clock->leave(*clock_, slot_of(record_));
-        if (__builtin_expect(record_->user[kMode] != kFast, 0)) record_->user[kMode] = kFast;
+        if (front.clock->leave(*clock_, slot_of(record_))) record_->user[kMode] = kFast;
         clock_ = nullptr;
     }
 

@@ -225,7 +225,7 @@ int begin_leaving(Call& call, Comm* handle) {
         [](CollectiveRecord*, RealComm real, RealRequest* request) { return LOWER(Ibarrier)(real, request); },
         "MPI_Comm_free");
     mpi::Request request{};
-    if (int rc = begin_collective(call, comm, record, &request)) return call.finish(*handle, rc);
+    if (int rc = begin_collective(call.record(), comm, record, &request)) return call.finish(*handle, rc);
     Request* farewell = find_request(request);
     farewell->flags |= kInternal;
     comm->farewell = farewell;
@@ -332,7 +332,7 @@ int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm
     new (record->args) Birth{made, 0};
     // Published afterwards: the thread may be held at the gate in here, and a restart must not find half of
     // it.
-    if (int rc = begin_collective(call, parent, record, request)) {
+    if (int rc = begin_collective(call.record(), parent, record, request)) {
         fm_delete(made->topology);
         fm_delete(made);
         return call.finish(comm, rc);

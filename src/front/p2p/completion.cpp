@@ -68,14 +68,25 @@ void before_test(Call& call) noexcept {
     pull(call.record(), slot_of(call.record()));
 }
 
-// The usual request: a send or receive that the lower half works on, with nothing to do at its end but
-// counting.
+// The usual request: an operation that the lower half works on, with nothing to do at its end but counting.
 __attribute__((always_inline)) inline bool plain(const Request* r) noexcept {
-    return (r->what == What::send || r->what == What::recv) && r->state == State::active && r->real != 0 &&
-           r->flags == 0 && r->mode < kSynchronous;
+    if (r->state != State::active || r->real == 0 || r->flags != 0) return false;
+    if (r->what == What::send || r->what == What::recv) return r->mode < kSynchronous;
+    return r->what == What::collective && r->collective->done == nullptr;
 }
 
-// Its end, told at once. `status` may be null for what status_unneeded() says.
+// May the ends of these collectives be told at once? Asking changes nothing for those that may not.
+__attribute__((always_inline)) inline bool may_tell_now(Request* const* items, int count) noexcept {
+    for (int i = 0; i < count; i++) {
+        const Request* r = items[i];
+        if (r->what != What::collective || r->comm->clock == nullptr) continue;
+        if (!front.clock->tell_now(*static_cast<clock::Comm*>(r->comm->clock), r->collective->instance))
+            return false;
+    }
+    return true;
+}
+
+// Its end, told. `status` may be null for what status_unneeded() says.
 __attribute__((always_inline)) inline void end_plain(Request* r, const Status* status,
                                                      clock::Slot& slot) noexcept {
     if (r->what == What::recv)
@@ -99,7 +110,7 @@ __attribute__((always_inline)) inline bool wait_plain(split::ThreadRecord* recor
     clock::Slot& slot = slot_of(record);
     int next = 0;
     int rc = LOWER(WaitSpin)(count, reals, statuses, &front.attention, &next);
-    if (__builtin_expect(rc != 0 || next < count, 0)) {
+    if (__builtin_expect(rc != 0 || next < count || !may_tell_now(items, count), 0)) {
         // Without statuses MPI says only that one of them failed; so each that may have is marked.
         static constexpr Status none{};
         for (int i = 0; i < next; i++)
@@ -588,7 +599,7 @@ int start_one(Call& call, Request* r) noexcept {
             rc = 0;
             break;
         case What::collective:
-            rc = start_collective(call, r);
+            rc = start_collective(call.record(), r);
             break;
         default:
             rc = FM_ERR_REQUEST;

@@ -5,39 +5,13 @@
 
 namespace fermata::front {
 
-namespace {
+constinit RecordPool record_pool{};
 
-// Records that are free.
-struct RecordPool {
-    SpinLock lock;
-    CollectiveRecord* first;
-};
-RecordPool pool;
-
-CollectiveRecord* take_record() noexcept {
-    PoolGuard guard(pool.lock);
-    CollectiveRecord* record = pool.first;
-    if (__builtin_expect(record == nullptr, 0))
-        return static_cast<CollectiveRecord*>(fm_alloc(sizeof(CollectiveRecord)));
-    pool.first = record->next_free;
-    return record;
+CollectiveRecord* grow_record_pool() noexcept {
+    return static_cast<CollectiveRecord*>(fm_alloc(sizeof(CollectiveRecord)));
 }
 
-}  // namespace
-
-CollectiveRecord* new_collective(IssueFunction issue, const char* name) noexcept {
-    CollectiveRecord* record = take_record();
-    record->issue = issue;
-    record->name = name;
-    record->done = nullptr;
-    record->instance = 0;
-    record->reissuable = true;
-    record->arrays = record->type_arrays = record->types = 0;
-    record->op = nullptr;
-    return record;
-}
-
-void release_collective(CollectiveRecord* record) noexcept {
+void drop_arguments(CollectiveRecord* record) noexcept {
     for (int i = 0; i < record->types; i++)
         if (!record->type[i]->predefined) type_unref(record->type[i]);
     for (int i = 0; i < record->arrays; i++) fm_free(record->array[i]);
@@ -48,28 +22,6 @@ void release_collective(CollectiveRecord* record) noexcept {
         fm_free(record->real_types[i]);
     }
     if (record->op != nullptr && !record->op->predefined) op_unref(record->op);
-    PoolGuard guard(pool.lock);
-    record->next_free = pool.first;
-    pool.first = record;
-}
-
-TypeObject* keep(CollectiveRecord* record, mpi::Datatype handle) noexcept {
-    TypeObject* type = find(handle);
-    if (type == nullptr) return nullptr;
-    if (!type->predefined) {
-        type_ref(type);
-        record->type[record->types++] = type;
-    }
-    return type;
-}
-
-OpObject* keep(CollectiveRecord* record, mpi::Op handle) noexcept {
-    OpObject* op = find(handle);
-    if (op != nullptr && !op->predefined) {
-        ref(op);
-        record->op = op;
-    }
-    return op;
 }
 
 void* keep_array(CollectiveRecord* record, const void* data, size_t bytes) noexcept {
@@ -117,25 +69,23 @@ int outdegree_of(const CommObject* c) noexcept {
     return indegree_of(c);
 }
 
-int start_collective(Call& call, Request* r) noexcept {
-    split::ThreadRecord* record = call.record();
-    auto* on = static_cast<clock::Comm*>(r->comm->clock);
-    if (on != nullptr) {
-        uint32_t mode = record->user[kMode];
-        r->collective->instance = front.clock->start(*on, slot_of(record), r->collective->reissuable);
-        record->user[kMode] = mode;
-    }
-    SlowGuard guard(record);
-    return r->collective->issue(r->collective, real_of(r->comm),
-                                reinterpret_cast<mpi::RealRequest*>(&r->real));
-}
+namespace {
 
-int begin_collective(Call& call, CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept {
+__attribute__((always_inline)) inline Request* described(CommObject* comm,
+                                                         CollectiveRecord* collective) noexcept {
     Request* r = new_request(What::collective);
     r->comm = comm;
     if (!comm->predefined) comm_ref(comm);
-    r->collective = record;
-    int rc = start_collective(call, r);
+    r->collective = collective;
+    return r;
+}
+
+}  // namespace
+
+int begin_collective(split::ThreadRecord* record, CommObject* comm, CollectiveRecord* collective,
+                     mpi::Request* request) noexcept {
+    Request* r = described(comm, collective);
+    int rc = start_collective(record, r);
     if (__builtin_expect(rc != 0, 0)) {
         r->real = 0;
         release_request(r);
@@ -152,11 +102,8 @@ void refuse_in_2pc(const char* name) noexcept {
     fatal_join(pieces);
 }
 
-int init_collective(CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept {
-    Request* r = new_request(What::collective);
-    r->comm = comm;
-    if (!comm->predefined) comm_ref(comm);
-    r->collective = record;
+int init_collective(CommObject* comm, CollectiveRecord* collective, mpi::Request* request) noexcept {
+    Request* r = described(comm, collective);
     r->flags = kPersistent;
     r->state = State::inactive;
     *request = handle_of(r);
@@ -171,12 +118,9 @@ void CollectiveScope::barrier_first(clock::Slot&) noexcept {
         new_collective([](CollectiveRecord*, mpi::RealComm comm,
                           mpi::RealRequest* request) { return LOWER(Ibarrier)(comm, request); },
                        "MPI_Ibarrier");
-    Request* r = new_request(What::collective);
+    Request* r = described(comm_, record);
     r->flags |= kInternal;
-    r->comm = comm_;
-    if (!comm_->predefined) comm_ref(comm_);
-    r->collective = record;
-    if (start_collective(*call_, r) == 0) wait_complete(*call_, r);
+    if (start_collective(record_, r) == 0) wait_complete(*call_, r);
     r->real = 0;
     release_request(r);
 }

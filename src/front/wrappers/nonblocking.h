@@ -7,7 +7,8 @@
 #pragma once
 
 #include "clock/clock.h"
-#include "front/p2p/request.h"
+#include "front/core/collective.h"
+#include "front/p2p/engine.h"
 
 namespace fermata::front {
 
@@ -39,11 +40,62 @@ struct CollectiveRecord {
 
 // ---- for the generated wrappers: how a record is filled
 
-CollectiveRecord* new_collective(IssueFunction issue, const char* name) noexcept;
-void release_collective(CollectiveRecord* record) noexcept;
+// Records that are free.
+struct RecordPool {
+    SpinLock lock;
+    CollectiveRecord* first;
+};
+extern RecordPool record_pool;
+CollectiveRecord* grow_record_pool() noexcept;
 
-TypeObject* keep(CollectiveRecord* record, mpi::Datatype type) noexcept;
-OpObject* keep(CollectiveRecord* record, mpi::Op op) noexcept;
+__attribute__((always_inline)) inline CollectiveRecord* new_collective(IssueFunction issue,
+                                                                       const char* name) noexcept {
+    CollectiveRecord* record;
+    {
+        PoolGuard guard(record_pool.lock);
+        record = record_pool.first;
+        if (__builtin_expect(record == nullptr, 0))
+            record = grow_record_pool();
+        else
+            record_pool.first = record->next_free;
+    }
+    record->issue = issue;
+    record->name = name;
+    record->done = nullptr;
+    record->instance = 0;
+    record->reissuable = true;
+    record->arrays = record->type_arrays = record->types = 0;
+    record->op = nullptr;
+    return record;
+}
+
+void drop_arguments(CollectiveRecord* record) noexcept;
+inline void release_collective(CollectiveRecord* record) noexcept {
+    if (__builtin_expect((record->arrays | record->type_arrays | record->types) != 0 || record->op != nullptr,
+                         0))
+        drop_arguments(record);
+    PoolGuard guard(record_pool.lock);
+    record->next_free = record_pool.first;
+    record_pool.first = record;
+}
+
+__attribute__((always_inline)) inline TypeObject* keep(CollectiveRecord* record,
+                                                       mpi::Datatype handle) noexcept {
+    TypeObject* type = find(handle);
+    if (type != nullptr && !type->predefined) {
+        type_ref(type);
+        record->type[record->types++] = type;
+    }
+    return type;
+}
+__attribute__((always_inline)) inline OpObject* keep(CollectiveRecord* record, mpi::Op handle) noexcept {
+    OpObject* op = find(handle);
+    if (op != nullptr && !op->predefined) {
+        ref(op);
+        record->op = op;
+    }
+    return op;
+}
 void* keep_array(CollectiveRecord* record, const void* data, size_t bytes) noexcept;  // null stays null
 // The position of the array of types in the record; -1 for null.
 int keep_types(CollectiveRecord* record, const mpi::Datatype* types, int count) noexcept;
@@ -71,12 +123,24 @@ int outdegree_of(const CommObject* c) noexcept;
 // Two-phase commit has no answer to non-blocking collectives: with --protocol 2pc the first one ends the job
 // in one line.
 void refuse_in_2pc(const char* name) noexcept;
-// The request of MPI_Ixxx: counts the instance and issues it.
-int begin_collective(Call& call, CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept;
+// Counts the instance of a described collective (may park here, if it cannot be issued again) and issues it.
+// A persistent one begins so, too.
+__attribute__((always_inline)) inline int start_collective(split::ThreadRecord* record, Request* r) noexcept {
+    auto* on = static_cast<clock::Comm*>(r->comm->clock);
+    if (__builtin_expect(on != nullptr, 1)) {
+        uint32_t mode = record->user[kMode];
+        r->collective->instance = front.clock->start(*on, slot_of(record), r->collective->reissuable);
+        record->user[kMode] = mode;
+    }
+    SlowGuard guard(record);
+    return r->collective->issue(r->collective, real_of(r->comm),
+                                reinterpret_cast<mpi::RealRequest*>(&r->real));
+}
+// The request of MPI_Ixxx, started.
+int begin_collective(split::ThreadRecord* record, CommObject* comm, CollectiveRecord* collective,
+                     mpi::Request* request) noexcept;
 // The request of MPI_Xxx_init: nothing happens yet (it need not talk to the others: Start starts an ordinary
 // one).
-int init_collective(CommObject* comm, CollectiveRecord* record, mpi::Request* request) noexcept;
-// A persistent one begins.
-int start_collective(Call& call, Request* r) noexcept;
+int init_collective(CommObject* comm, CollectiveRecord* collective, mpi::Request* request) noexcept;
 
 }  // namespace fermata::front
