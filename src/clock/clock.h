@@ -224,13 +224,13 @@ class RankClock {
     Comm* find(Uid uid);
 
     // Begins a blocking collective; blocks while it must not begin. Its instance number.
-    Instance enter(Comm& c, Slot& s) {
+    __attribute__((always_inline)) Instance enter(Comm& c, Slot& s) {
         Instance k = mark_entered(c, s);
         if (pending()) gate(c, s, k, Gate::blocking);
         return k;
     }
     // True when the thread may have waited.
-    bool leave(Comm& c, Slot& s) {
+    __attribute__((always_inline)) bool leave(Comm& c, Slot& s) {
         c.inside.store(0, std::memory_order_release);
         if (!pending()) return false;
         leave_slow(c, s);

@@ -69,7 +69,7 @@ def blocking(f, out):
         out.append(f"    return call.finish(LOWER({f.short})({args}));\n}}\n\n")
         return
     whole = signature(f)
-    real = f"LOWER({f.short})({', '.join(real_argument(n, p) for _, n, p in params)})"
+    arguments = ", ".join(real_argument(n, p) for _, n, p in params)
     types = [(n, p) for _, n, p in params if p.handle != "comm" and p.handle and p.is_array]
     if not types:
         started = f"{f.short}_from_start"
@@ -78,7 +78,7 @@ def blocking(f, out):
         out.append(f'        ShortCall call("{f.name}");\n        CommObject* c = in_short(call, comm);\n')
         out.append("        if (__builtin_expect(c == nullptr, 0))\n")
         out.append(f"            return {started}({', '.join(n for _, n, _ in params)});\n")
-        out.append(f"        ShortCollective scope(call.record(), *c);\n        rc = {real};\n    }}\n")
+        out.append(f"        ShortCollective scope(call.record(), *c);\n        rc = LOWER_BY(call.record(), {f.short})({arguments});\n    }}\n")
         out.append(f'    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "{f.name}");\n}}\n')
         whole = "static " + whole.replace(f.fm, started, 1)
     out.append(f'{whole} {{\n    Call call("{f.name}");\n    CommObject* c = find(comm);\n')
@@ -86,7 +86,7 @@ def blocking(f, out):
     out.append("    CollectiveScope scope(call, *c);\n")
     for n, p in types:
         out.append(f"    RealTypes real_{n}({root_guard(p, n)}, {length(p)});\n")
-    out.append(f"    int rc = {real};\n    scope.end();\n    return call.finish(comm, rc);\n}}\n\n")
+    out.append(f"    int rc = LOWER({f.short})({arguments});\n    scope.end();\n    return call.finish(comm, rc);\n}}\n\n")
 
 
 def real_argument(name, p):

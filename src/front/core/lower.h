@@ -13,16 +13,20 @@ namespace fermata::front {
 template <typename R, typename... A>
 struct LowerFunction {
     R (*function)(A...);
+    split::ThreadRecord* record;
     __attribute__((always_inline)) R operator()(A... args) const {
-        split::Crossing crossing(split::this_thread());
+        split::Crossing crossing(record);
         return function(args...);
     }
 };
 template <typename R, typename... A>
-__attribute__((always_inline)) inline LowerFunction<R, A...> lower_function(R (*function)(A...)) {
-    return {function};
+__attribute__((always_inline)) inline LowerFunction<R, A...> lower_function(
+    R (*function)(A...), split::ThreadRecord* record = split::this_thread()) {
+    return {function, record};
 }
 
 }  // namespace fermata::front
 
 #define LOWER(X) (::fermata::front::lower_function(::fermata::front::front.table->X))
+// For who has the calling thread's record at hand.
+#define LOWER_BY(RECORD, X) (::fermata::front::lower_function(::fermata::front::front.table->X, RECORD))

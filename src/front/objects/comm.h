@@ -60,7 +60,7 @@ struct CommObject : Object {
     }
 };
 
-inline CommObject* find_comm(uint32_t handle) noexcept {
+__attribute__((always_inline)) inline CommObject* find_comm(uint32_t handle) noexcept {
     return static_cast<CommObject*>(find_object(handle, Kind::comm));
 }
 // A pending request keeps a communicator that the application frees.

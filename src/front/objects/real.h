@@ -24,15 +24,25 @@ __attribute__((always_inline)) inline Real real_word(Virtual handle, Kind kind) 
     return static_cast<Real>(__builtin_expect(object != nullptr, 1) ? object->real : 0);
 }
 
-inline mpi::RealComm to_real(mpi::Comm h) noexcept { return real_word<mpi::RealComm>(h, Kind::comm); }
-inline mpi::RealDatatype to_real(mpi::Datatype h) noexcept {
+__attribute__((always_inline)) inline mpi::RealComm to_real(mpi::Comm h) noexcept {
+    return real_word<mpi::RealComm>(h, Kind::comm);
+}
+__attribute__((always_inline)) inline mpi::RealDatatype to_real(mpi::Datatype h) noexcept {
     return real_word<mpi::RealDatatype>(h, Kind::datatype);
 }
-inline mpi::RealOp to_real(mpi::Op h) noexcept { return real_word<mpi::RealOp>(h, Kind::op); }
-inline mpi::RealWin to_real(mpi::Win h) noexcept { return real_word<mpi::RealWin>(h, Kind::win); }
-inline mpi::RealFile to_real(mpi::File h) noexcept { return real_word<mpi::RealFile>(h, Kind::file); }
+__attribute__((always_inline)) inline mpi::RealOp to_real(mpi::Op h) noexcept {
+    return real_word<mpi::RealOp>(h, Kind::op);
+}
+__attribute__((always_inline)) inline mpi::RealWin to_real(mpi::Win h) noexcept {
+    return real_word<mpi::RealWin>(h, Kind::win);
+}
+__attribute__((always_inline)) inline mpi::RealFile to_real(mpi::File h) noexcept {
+    return real_word<mpi::RealFile>(h, Kind::file);
+}
 
-inline CommObject* find(mpi::Comm h) noexcept { return find_comm(static_cast<uint32_t>(h)); }
+__attribute__((always_inline)) inline CommObject* find(mpi::Comm h) noexcept {
+    return find_comm(static_cast<uint32_t>(h));
+}
 inline TypeObject* find(mpi::Datatype h) noexcept { return find_type(static_cast<uint32_t>(h)); }
 inline OpObject* find(mpi::Op h) noexcept { return find_op(static_cast<uint32_t>(h)); }
 inline GroupObject* find(mpi::Group h) noexcept { return find_group(static_cast<uint32_t>(h)); }
