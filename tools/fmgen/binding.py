@@ -357,7 +357,9 @@ def body(f, probe):
         pairs = chunk_pairs(f, plain)
         slow = chunked(f, plain, pairs) if pairs else "    return kErrCount;\n"
     slow = "    " + slow.rstrip("\n").replace("\n", "\n    ") + "\n"
-    return f"    if (__builtin_expect(!({test}), 0)) {{\n{slow}    }}\n" + call.text()
+    # Out of line and with copies, so that the usual call needs neither a frame nor its arguments in memory.
+    return (f"    if (__builtin_expect(!({test}), 0))\n        return [=]() __attribute__((noinline, cold)) -> int {{\n"
+            f"{slow}        }}();\n{call.text()}")
 
 
 def signature(ret, name, params):

@@ -61,11 +61,18 @@ inline void put_received(Status* status, const MPI_Status& st, int error, int so
     }
 }
 
-int start_receive(void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                  MPI_Request* req) {
+__attribute__((noinline, cold)) int start_large_receive(void* buf, Count count, MPI_Datatype type, int source,
+                                                        int tag, MPI_Comm comm, MPI_Request* req) {
     Chunked c(count, type);
-    if (__builtin_expect(c.error() != MPI_SUCCESS, 0)) return c.error();
+    if (c.error() != MPI_SUCCESS) return c.error();
     return MPI_Irecv(lib_buffer(buf), c.count(), c.type(), lib_rank(source), lib_tag(tag), comm, req);
+}
+__attribute__((always_inline)) inline int start_receive(void* buf, Count count, MPI_Datatype type, int source,
+                                                        int tag, MPI_Comm comm, MPI_Request* req) {
+    if (__builtin_expect(!fits(count), 0))
+        return start_large_receive(buf, count, type, source, tag, comm, req);
+    return MPI_Irecv(lib_buffer(buf), static_cast<int>(count), type, lib_rank(source), lib_tag(tag), comm,
+                     req);
 }
 int start_send(const void* buf, Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                uint32_t mode, MPI_Request* req) {

@@ -105,8 +105,8 @@ int indegree(MPI_Comm comm) { return degrees(comm).in; }
 int outdegree(MPI_Comm comm) { return degrees(comm).out; }
 
 // struct { chunk[count / kChunk] of contiguous(kChunk); rest }: elements stay back to back by extent.
-Chunked::Chunked(Count count, MPI_Datatype type) : count_(static_cast<int>(count)), type_(type) {
-    if (fits(count)) return;
+void Chunked::build(Count count) {
+    MPI_Datatype type = type_;
     constexpr Count kChunk = Count{1} << 30;
     const Count chunks = count / kChunk;
     const auto rest = static_cast<int>(count % kChunk);
@@ -133,9 +133,6 @@ Chunked::Chunked(Count count, MPI_Datatype type) : count_(static_cast<int>(count
     }
     for (MPI_Datatype* t : {&chunk, &body, &tail})
         if (*t != MPI_DATATYPE_NULL) MPI_Type_free(t);
-}
-Chunked::~Chunked() {
-    if (made_) MPI_Type_free(&type_);
 }
 
 void Rebased::rebase() {
