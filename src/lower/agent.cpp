@@ -90,7 +90,7 @@ void Agent::run() {
         timespec wait{0, kMeetingTick};
         if (stage_ == Stage::idle && !others_work)
             wait = writing_ ? kWritingTick : kIdleTick;
-        else if (!meets())
+        else if (!meeting_)
             wait.tv_nsec = naps.next_ns();
         if (ppoll(fds, 3, &wait, nullptr) > 0 || others_work) naps.restart();
         if (others_work) binding_table().Progress();
@@ -100,11 +100,11 @@ void Agent::run() {
             threads::collect_ended_threads();
         mailbox();
         if (task_.pager && task_.pager->finished()) task_.pager.reset();
-        if (early_ && ready_for_checkpoint()) begin_late();
+        if (early_ && !cancelled_ && ready_for_checkpoint()) begin_late();
         if (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 1) rebuild();
         while (auto message = link_->receive()) handle(*message);
         if (link_->closed() && !lost_) lose_daemon();
-        if (meets() && everybody_saves()) capture();
+        if (meeting_ && meeting_->over()) met();
         if (writing_) watch_writer();
         tick();
     }
@@ -112,6 +112,7 @@ void Agent::run() {
 
 void Agent::lose_daemon() {
     lost_ = true;
+    early_.reset();
     captured_.reset();
     writing_.reset();
     // What it did now would be done again after the restart.
@@ -122,6 +123,21 @@ void Agent::lose_daemon() {
                         task_.facts.rank));
         ::_exit(static_cast<int>(ExitCode::failed));
     }
+    if (meeting_) {
+        cancelled_ = epoch_;
+        return;
+    }
+    // Others may have been told to save and wait for this rank's word.
+    if (stage_ == Stage::drain) {
+        try {
+            static_cast<void>(std::make_unique<Meeting>(the_bridge()->private_world, false).release());
+        } catch (const Error&) {  // MPI is broken: so are they
+        }
+    }
+    go_on_alone();
+}
+
+void Agent::go_on_alone() {
     resume(epoch_);
     // Nobody can answer any more: every rank goes into the real MPI_Finalize by itself.
     release_finalize();
@@ -174,9 +190,13 @@ void Agent::handle(const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Resume>(&message)) {
         resume(m->epoch);
     } else if (auto* m = std::get_if<wire::Cancel>(&message)) {
+        early_.reset();
         captured_.reset();
         writing_.reset();  // ends the child that writes
-        resume(m->epoch);
+        if (meeting_)
+            cancelled_ = m->epoch;
+        else
+            resume(m->epoch);
     } else if (std::holds_alternative<wire::Query>(message)) {
         query();
     } else if (std::holds_alternative<wire::FinalizeReleased>(message)) {
@@ -213,8 +233,8 @@ void Agent::clock_out() {
 
 void Agent::begin(const wire::Begin& m) {
     char why[512] = "";
-    if (!ready_for_checkpoint()) {
-        early_ = m;  // until the front is there, and all memory
+    if (cancelled_ || !ready_for_checkpoint()) {
+        early_ = m;  // until the last one is over, the front is there, and all memory
         early_clock_.clear();
         if (task_.pager) task_.pager->prefetch(kHurry);
     } else if (the_upper()->refuses(why, sizeof why)) {
@@ -291,22 +311,31 @@ void Agent::save(const wire::Save& m) {
                       : image::image_name(static_cast<uint32_t>(task_.facts.rank));
     save_began_ = monotonic_ns();
     forks_ = m.options.find("forked") != std::string::npos;
-    save_ = m;
-    if (int code =
-            binding_table().Ibarrier(mpi::RealComm{the_bridge()->private_world}, &meetings_.emplace_back())) {
-        meetings_.pop_back();
-        save_.reset();
-        saved_.error = fmt::format("rank {}: MPI_Ibarrier failed (MPI error class {})", saved_.rank, code);
+    try {
+        meeting_ = std::make_unique<Meeting>(the_bridge()->private_world, true);
+        save_ = m;
+    } catch (const std::exception& error) {
+        saved_.error = fmt::format("rank {}: {}", saved_.rank, error.what());
         finish_save();
     }
 }
 
-bool Agent::everybody_saves() {
-    std::erase_if(meetings_, [](mpi::RealRequest& one) {
-        int done = 0;
-        return binding_table().Test(&one, &done, nullptr) == 0 && done != 0;
-    });
-    return meetings_.empty();
+// All ranks know by now whether all of them take part, and do the same.
+void Agent::met() {
+    bool everybody = meeting_->everybody();
+    meeting_.reset();
+    if (everybody && !cancelled_) return capture();
+    // Some are in it and need this rank, whatever it has heard meanwhile.
+    if (everybody) the_upper()->before_save();
+    save_.reset();
+    // Else it will: who says no has lost its daemon, and the root with it.
+    if (!cancelled_) return;
+    uint32_t epoch = *cancelled_;
+    cancelled_.reset();
+    if (lost_)
+        go_on_alone();
+    else
+        resume(epoch);
 }
 
 void Agent::capture() {
@@ -383,8 +412,6 @@ void Agent::watch_writer() {
 }
 
 void Agent::resume(uint32_t epoch) {
-    early_.reset();
-    save_.reset();
     if (stage_ != Stage::idle) {
         the_upper()->resume(0);
         threads::resume_all();

@@ -10,6 +10,7 @@
 
 #include "fermata_table.h"
 #include "job/agent_link.h"
+#include "lower/meeting.h"
 #include "lower/mpi_start.h"
 #include "lower/rank_image.h"
 
@@ -55,8 +56,7 @@ class Agent {
     void try_freeze();
     void drain(const wire::Drain& m);
     void save(const wire::Save& m);
-    bool meets() const { return save_.has_value(); }
-    bool everybody_saves();
+    void met();
     void capture();
     void write(const wire::Placed* where);
     void leave(const wire::Leave& m);
@@ -66,6 +66,7 @@ class Agent {
     void go();
     void query();
     void lose_daemon();
+    void go_on_alone();
     bool waits_for_others() const;
     void mailbox();
 
@@ -74,12 +75,12 @@ class Agent {
     Stage stage_ = Stage::idle;
     uint32_t epoch_ = 0;
     bool frozen_ = false;
-    bool gave_up_ = false;  // this checkpoint, and said so
-    // Asked to save, and waits until every rank has been: what follows is collective over all of them, and a
-    // daemon that dies among its messages leaves some without. Meetings that were given up stay here, since
-    // only a save may use the library.
-    std::optional<wire::Save> save_;
-    std::vector<mpi::RealRequest> meetings_;
+    bool gave_up_ = false;              // this checkpoint, and said so
+    std::optional<wire::Save> save_;    // to be done when all ranks have met
+    std::unique_ptr<Meeting> meeting_;  // not over: this rank has said yes and stands until it knows of all
+    // What came before the meeting was over and has to wait: Cancel, with its epoch, or the loss of the
+    // daemon.
+    std::optional<uint32_t> cancelled_;
     std::optional<CapturedImage> captured_;  // waits for its place in the shared file
     uint64_t save_began_ = 0;
     bool forks_ = false;                     // this checkpoint asked for children that write

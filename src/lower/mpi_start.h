@@ -1,4 +1,4 @@
-// The real MPI library's start and end: the only file of the lower half, beside the binding, that sees mpi.h.
+// The real MPI library's start and end. Of the lower half only this, meeting.cpp and the binding see mpi.h.
 #pragma once
 
 #include <string>

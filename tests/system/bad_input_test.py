@@ -14,7 +14,6 @@ import sys
 import time
 
 import harness
-from binding_test import daemons
 from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
 
 MIX = [PROGRAMS / "mix.openmpi", "150", "20000"]
@@ -231,7 +230,7 @@ def daemon_killed(cwd):
         with Job.run([PROGRAMS / f"waits.{mpi}", "late_finalize", 1, 2], 3, cwd, mpi=mpi) as job:
             job.wait_line("READY")
             time.sleep(0.3)
-            os.kill(int(next(daemons(job))), signal.SIGKILL)
+            os.kill(job.daemon_pids()[0], signal.SIGKILL)
             job.finish()
             check("lost the node daemon" in job.errors(), job.errors())
 

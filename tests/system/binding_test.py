@@ -27,17 +27,6 @@ def threads(pid):
     return {(int(task.name), (task / "comm").read_text().strip(), allowed(task)) for task in tasks}
 
 
-def daemons(job):
-    """Of this job, by their environment: they have left the process tree."""
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "comm").read_text().strip() == "noded" and \
-                    f"FERMATA_JOB={job.name}".encode() in (process / "environ").read_bytes().split(b"\0"):
-                yield int(process.name)
-        except OSError:
-            pass  # gone
-
-
 def running(job):
     done = harness.call("status", "--job", job.name, "--json")  # fails as long as the job has no name yet
     return done.returncode == 0 and json.loads(done.stdout)["state"] == "running"
@@ -57,7 +46,7 @@ def run(mpi):
             check(len(os.sched_getaffinity(0)) < 2 or not cores & {everything}, f"the program is not bound: {threads(pid)}")
             check(any(where == everything for thread, _, where in threads(pid) if thread != pid),
                   f"rank {pid}: no thread of ours may leave the core: {threads(pid)}")
-        found = list(daemons(job))
+        found = job.daemon_pids()
         check(found, "no node daemon")
         check(all(allowed(pathlib.Path(f"/proc/{pid}")) == everything for pid in found), "the node daemon is bound")
         done = harness.call("cancel", "--job", job.name)

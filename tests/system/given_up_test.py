@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""A checkpoint that ends when some ranks have begun to do together what comes before a save, and one has not.
+
+    given_up_test.py cancelled|daemon_killed openmpi|mpich
+
+Rank 0 sees five seconds late that all have met (tests/programs/late_meeting.c); one second after the others did, the
+checkpoint is given up, or the node daemon dies. The job goes on and its result is right.
+"""
+import os
+import pathlib
+import signal
+import sys
+import time
+
+import harness
+from harness import PROGRAMS, Job, Scratch, check
+from protocol_test import Request
+
+RANKS = 3
+
+
+def run(case, mpi):
+    with Scratch(f"given-up-{case}-{mpi}") as cwd:
+        program = [PROGRAMS / f"steady.{mpi}", 100, 1]
+        wanted = harness.native(program, RANKS, mpi, cwd)
+        env = dict(os.environ, LD_PRELOAD=str(PROGRAMS / f"liblate_meeting.{mpi}.so"), STEADY_PAUSE="2000", FERMATA_LOG="info")
+        with Job.run(program, RANKS, cwd, mpi=mpi, env=env) as job:
+            job.wait_until(lambda: len(job.lines()) > 10, "ten steps")
+            request = Request(job)
+            job.wait_until(lambda: "checkpoint 1: suspend" in job.errors(), "the save")
+            time.sleep(1)
+            before = len(job.lines())
+            if case == "daemon_killed":
+                for pid in job.daemon_pids():
+                    os.kill(pid, signal.SIGKILL)
+                code, said = request.end()
+                check(code != 0 and "daemon" in said, f"the checkpoint said {code}, {said}")
+            else:
+                code, said = request.give_up()
+                check(code != 0 and "cancelled" in said, f"the checkpoint said {code}, {said}")
+                job.wait_until(lambda: len(job.lines()) > before + 1, "further steps")
+                job.checkpoint()
+            lines = job.finish()
+        check(lines == wanted, f"{len(lines)} lines for {len(wanted)}; the last: {lines[-1:]}")
+        check(not list(pathlib.Path(cwd).glob("ckpt/*.tmp*")), "something is left in the directory")
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main(run, ["cancelled", "daemon_killed"]))
