@@ -304,6 +304,9 @@ void Root::take_back(const std::string& why) {
             if (!somebody_gone_.empty()) end = std::min(end, now_s() + 2);
             serve(50);
         }
+        if (heard_.resumed < static_cast<uint32_t>(here_) && !mpiexec_status_ && !fatal_)
+            now_.line += fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)",
+                                     static_cast<uint32_t>(here_) - heard_.resumed, here_);
         store_.abandon(generation_);
         phase_.clear();
     }

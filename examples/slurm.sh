@@ -1,0 +1,13 @@
+#!/bin/bash
+# A job that goes on by itself until it is done, whatever its time limit: sbatch slurm.sh
+#SBATCH --ntasks=2 --time=01:00:00 --signal=B:TERM@300 --requeue --open-mode=append
+trap 'kill -TERM $job' TERM # from Slurm, 300 s before the limit: a checkpoint, then the end
+if [ -d ckpt ]; then
+    fermata restart --ckpt-dir ckpt &
+else
+    fermata run -n "$SLURM_NTASKS" --ckpt-dir ckpt -- ./solver &
+fi
+job=$!
+until wait $job; code=$?; ! kill -0 $job 2>/dev/null; do :; done # the signal ends a wait, too
+[ $code = 85 ] && scontrol requeue "$SLURM_JOB_ID"
+exit $code
