@@ -1,5 +1,5 @@
-// Before ranks do together what follows Save, all of them have to know that all will: a daemon may die among its
-// messages, and a checkpoint be given up, when some have been told to save and others have not.
+// Before ranks do together what follows Save, all of them have to know that all will: a daemon may die among
+// its messages, and a checkpoint be given up, when some have been told to save and others have not.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace fermata::lower {
 
-// One answer of every rank, the same result at all of them (MPI_Iallreduce on the private world). Every rank begins
-// its meetings in the same order. Whoever may use MPI; the object has to live until it is over, and a rank that does
-// not care for the result leaves it for ever.
+// One answer of every rank, the same result at all of them (MPI_Iallreduce on the private world). Every rank
+// begins its meetings in the same order. Whoever may use MPI; the object has to live until it is over, and a
+// rank that does not care for the result leaves it for ever.
 class Meeting {
   public:
     // Begins it: does this rank take part? Throws fermata::Error.

@@ -1,5 +1,5 @@
-/* Preloaded: rank 0 hears seconds later than the others that all of them meet to be saved (src/lower/meeting.h). In
- * Fermata's lower half (above 2^45) only. */
+/* Preloaded: rank 0 hears seconds later than the others that all of them meet to be saved
+ * (src/lower/meeting.h). In Fermata's lower half (above 2^45) only. */
 #include <mpi.h>
 #include <stdint.h>
 #include <time.h>
