@@ -2,7 +2,7 @@
 # A job that goes on by itself until it is done, whatever its time limit: sbatch slurm.sh
 #SBATCH --ntasks=2 --time=01:00:00 --signal=B:TERM@300 --requeue --open-mode=append
 trap 'kill -TERM $job' TERM # from Slurm, 300 s before the limit: a checkpoint, then the end
-if [ -d ckpt ]; then
+if fermata inspect --ckpt-dir ckpt >/dev/null 2>&1; then # a complete generation is there
     fermata restart --ckpt-dir ckpt &
 else
     fermata run -n "$SLURM_NTASKS" --ckpt-dir ckpt -- ./solver &
