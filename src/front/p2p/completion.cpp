@@ -75,7 +75,7 @@ __attribute__((always_inline)) inline bool plain(const Request* r) noexcept {
     return r->what == What::collective && r->collective->done == nullptr;
 }
 
-// May the ends of these collectives be told at once? Asking changes nothing for those that may not.
+// May the ends of these collectives be told at once? If not, all are asked for again (may_tell).
 __attribute__((always_inline)) inline bool may_tell_now(Request* const* items, int count) noexcept {
     for (int i = 0; i < count; i++) {
         const Request* r = items[i];
