@@ -61,31 +61,36 @@ inline void put_received(Status* status, const MPI_Status& st, int error, int so
     }
 }
 
-__attribute__((noinline, cold)) int start_large_receive(void* buf, Count count, MPI_Datatype type, int source,
-                                                        int tag, MPI_Comm comm, MPI_Request* req) {
-    Chunked c(count, type);
-    if (c.error() != MPI_SUCCESS) return c.error();
-    return MPI_Irecv(lib_buffer(buf), c.count(), c.type(), lib_rank(source), lib_tag(tag), comm, req);
+// start(count, type) with a count that the library takes; out of line, and with a copy, when it has to be
+// made.
+template <typename Start>
+__attribute__((always_inline)) inline int counted(Count count, MPI_Datatype type, Start start) {
+    if (__builtin_expect(!fits(count), 0)) return [=]() __attribute__((noinline, cold))->int {
+            Chunked c(count, type);
+            return c.error() != MPI_SUCCESS ? c.error() : start(c.count(), c.type());
+        }
+    ();
+    return start(static_cast<int>(count), type);
 }
+
 __attribute__((always_inline)) inline int start_receive(void* buf, Count count, MPI_Datatype type, int source,
                                                         int tag, MPI_Comm comm, MPI_Request* req) {
-    if (__builtin_expect(!fits(count), 0))
-        return start_large_receive(buf, count, type, source, tag, comm, req);
-    return MPI_Irecv(lib_buffer(buf), static_cast<int>(count), type, lib_rank(source), lib_tag(tag), comm,
-                     req);
+    return counted(count, type, [=](int n, MPI_Datatype of) {
+        return MPI_Irecv(lib_buffer(buf), n, of, lib_rank(source), lib_tag(tag), comm, req);
+    });
 }
 int start_send(const void* buf, Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                uint32_t mode, MPI_Request* req) {
-    Chunked c(count, type);
-    if (__builtin_expect(c.error() != MPI_SUCCESS, 0)) return c.error();
-    switch (mode) {
-        case 1:
-            return MPI_Issend(buf, c.count(), c.type(), lib_rank(dest), lib_tag(tag), comm, req);
-        case 2:
-            return MPI_Irsend(buf, c.count(), c.type(), lib_rank(dest), lib_tag(tag), comm, req);
-        default:
-            return MPI_Isend(buf, c.count(), c.type(), lib_rank(dest), lib_tag(tag), comm, req);
-    }
+    return counted(count, type, [=](int n, MPI_Datatype of) {
+        switch (mode) {
+            case 1:
+                return MPI_Issend(buf, n, of, lib_rank(dest), lib_tag(tag), comm, req);
+            case 2:
+                return MPI_Irsend(buf, n, of, lib_rank(dest), lib_tag(tag), comm, req);
+            default:
+                return MPI_Isend(buf, n, of, lib_rank(dest), lib_tag(tag), comm, req);
+        }
+    });
 }
 
 // The library-specific end of every op thunk.

@@ -170,18 +170,12 @@ class Lasting {
     const Real* words_;
 };
 
-inline bool fits(Count n) { return __builtin_expect(n <= INT_MAX, 1); }
-
 // A type that stands for `count` elements of `type` where the library takes int counts only. free() after use
 // (the library keeps it while operations need it).
 class Chunked {
   public:
-    Chunked(Count count, MPI_Datatype type) : count_(static_cast<int>(count)), type_(type) {
-        if (__builtin_expect(!fits(count), 0)) build(count);
-    }
-    ~Chunked() {
-        if (__builtin_expect(made_, 0)) MPI_Type_free(&type_);
-    }
+    Chunked(Count count, MPI_Datatype type);
+    ~Chunked();
     Chunked(const Chunked&) = delete;
     Chunked& operator=(const Chunked&) = delete;
     int error() const { return error_; }
@@ -189,8 +183,6 @@ class Chunked {
     MPI_Datatype type() const { return type_; }
 
   private:
-    void build(Count count);
-
     int error_ = MPI_SUCCESS;
     int count_;
     MPI_Datatype type_;
@@ -224,6 +216,7 @@ inline int64_t sum_of(const int* numbers, int n) {
     for (int i = 0; i < n; ++i) sum += numbers[i];
     return sum;
 }
+inline bool fits(Count n) { return __builtin_expect(n <= INT_MAX, 1); }
 
 // Everything the lower half makes returns its errors.
 void errors_return_comm(MPI_Comm comm);

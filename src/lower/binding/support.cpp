@@ -105,8 +105,8 @@ int indegree(MPI_Comm comm) { return degrees(comm).in; }
 int outdegree(MPI_Comm comm) { return degrees(comm).out; }
 
 // struct { chunk[count / kChunk] of contiguous(kChunk); rest }: elements stay back to back by extent.
-void Chunked::build(Count count) {
-    MPI_Datatype type = type_;
+Chunked::Chunked(Count count, MPI_Datatype type) : count_(static_cast<int>(count)), type_(type) {
+    if (fits(count)) return;
     constexpr Count kChunk = Count{1} << 30;
     const Count chunks = count / kChunk;
     const auto rest = static_cast<int>(count % kChunk);
@@ -133,6 +133,9 @@ void Chunked::build(Count count) {
     }
     for (MPI_Datatype* t : {&chunk, &body, &tail})
         if (*t != MPI_DATATYPE_NULL) MPI_Type_free(t);
+}
+Chunked::~Chunked() {
+    if (made_) MPI_Type_free(&type_);
 }
 
 void Rebased::rebase() {
