@@ -61,6 +61,19 @@ def length(p):
     return text
 
 
+def short_form(f, body, out):
+    """The entry as a ShortCall around `body`, which sets rc; the head of the function for when that will not do."""
+    started = f"{f.short}_from_start"
+    long_form = signature(f).replace(f.fm, started, 1)
+    out.append(f"static __attribute__((noinline)) {long_form};\n")
+    out.append(f"{signature(f)} {{\n    int rc;\n    {{\n")
+    out.append(f'        ShortCall call("{f.name}");\n        CommObject* c = in_short(call, comm);\n')
+    out.append("        if (__builtin_expect(c == nullptr, 0))\n")
+    out.append(f"            return {started}({', '.join(n for _, n, _ in table.fm_params(f))});\n{body}    }}\n")
+    out.append(f'    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "{f.name}");\n}}\n')
+    return "static " + long_form
+
+
 def blocking(f, out):
     params = table.fm_params(f)
     if not any(n == "comm" for _, n, _ in params):  # MPI_Reduce_local
@@ -72,15 +85,8 @@ def blocking(f, out):
     arguments = ", ".join(real_argument(n, p) for _, n, p in params)
     types = [(n, p) for _, n, p in params if p.handle != "comm" and p.handle and p.is_array]
     if not types:
-        started = f"{f.short}_from_start"
-        out.append(f"static __attribute__((noinline)) {whole.replace(f.fm, started, 1)};\n")
-        out.append(f"{whole} {{\n    int rc;\n    {{\n")
-        out.append(f'        ShortCall call("{f.name}");\n        CommObject* c = in_short(call, comm);\n')
-        out.append("        if (__builtin_expect(c == nullptr, 0))\n")
-        out.append(f"            return {started}({', '.join(n for _, n, _ in params)});\n")
-        out.append(f"        ShortCollective scope(call.record(), *c);\n        rc = LOWER_BY(call.record(), {f.short})({arguments});\n    }}\n")
-        out.append(f'    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "{f.name}");\n}}\n')
-        whole = "static " + whole.replace(f.fm, started, 1)
+        whole = short_form(f, "        ShortCollective scope(call.record(), *c);\n"
+                              f"        rc = LOWER_BY(call.record(), {f.short})({arguments});\n", out)
     out.append(f'{whole} {{\n    Call call("{f.name}");\n    CommObject* c = find(comm);\n')
     out.append("    if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);\n")
     out.append("    CollectiveScope scope(call, *c);\n")
@@ -162,15 +168,7 @@ def nonblocking(f, nb, out):
     build = f"record_{short}({', '.join(['c'] + params)})"
     whole = signature(f)
     if nb == f.name:
-        started = f"{short}_from_start"
-        out.append(f"static __attribute__((noinline)) {whole.replace(f.fm, started, 1)};\n")
-        out.append(f"{whole} {{\n    int rc;\n    {{\n")
-        out.append(f'        ShortCall call("{f.name}");\n        CommObject* c = in_short(call, comm);\n')
-        out.append("        if (__builtin_expect(c == nullptr, 0))\n")
-        out.append(f"            return {started}({', '.join(n for _, n, _ in table.fm_params(f))});\n")
-        out.append(f"        rc = begin_collective(call.record(), c, {build}, request);\n    }}\n")
-        out.append(f'    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "{f.name}");\n}}\n')
-        whole = "static " + whole.replace(f.fm, started, 1)
+        whole = short_form(f, f"        rc = begin_collective(call.record(), c, {build}, request);\n", out)
     out.append(f'{whole} {{\n    Call call("{f.name}");\n    CommObject* c = find(comm);\n')
     out.append("    if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);\n")
     out.append(f'    refuse_in_2pc("{f.name}");\n')
