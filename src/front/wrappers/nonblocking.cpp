@@ -7,10 +7,6 @@ namespace fermata::front {
 
 constinit RecordPool record_pool{};
 
-CollectiveRecord* grow_record_pool() noexcept {
-    return static_cast<CollectiveRecord*>(fm_alloc(sizeof(CollectiveRecord)));
-}
-
 void drop_arguments(CollectiveRecord* record) noexcept {
     for (int i = 0; i < record->types; i++)
         if (!record->type[i]->predefined) type_unref(record->type[i]);

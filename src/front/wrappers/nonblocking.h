@@ -46,7 +46,6 @@ struct RecordPool {
     CollectiveRecord* first;
 };
 extern RecordPool record_pool;
-CollectiveRecord* grow_record_pool() noexcept;
 
 __attribute__((always_inline)) inline CollectiveRecord* new_collective(IssueFunction issue,
                                                                        const char* name) noexcept {
@@ -55,7 +54,7 @@ __attribute__((always_inline)) inline CollectiveRecord* new_collective(IssueFunc
         PoolGuard guard(record_pool.lock);
         record = record_pool.first;
         if (__builtin_expect(record == nullptr, 0))
-            record = grow_record_pool();
+            record = static_cast<CollectiveRecord*>(fm_alloc(sizeof(CollectiveRecord)));
         else
             record_pool.first = record->next_free;
     }
