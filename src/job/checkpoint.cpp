@@ -298,15 +298,16 @@ void Root::take_back(const std::string& why) {
         phase_ = "resume";
         tree_.broadcast(wire::Cancel{epoch_, why});
         // The dead do not resume: it is enough that all who are left do.
+        auto left = [this] { return here_ - static_cast<int>(heard_.resumed); };
+        auto some_stand = [&] { return left() > 0 && !mpiexec_status_ && !fatal_; };
         double end = now_s() + settings_.limits.resume;
-        while (heard_.resumed < static_cast<uint32_t>(here_) && !mpiexec_status_ && !fatal_ &&
-               now_s() < end) {
+        while (some_stand() && now_s() < end) {
             if (!somebody_gone_.empty()) end = std::min(end, now_s() + 2);
             serve(50);
         }
-        if (heard_.resumed < static_cast<uint32_t>(here_) && !mpiexec_status_ && !fatal_)
-            now_.line += fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)",
-                                     static_cast<uint32_t>(here_) - heard_.resumed, here_);
+        if (some_stand())
+            now_.line +=
+                fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)", left(), here_);
         store_.abandon(generation_);
         phase_.clear();
     }
