@@ -83,34 +83,29 @@ class Place:
     def generations(self):
         return sorted(p.name for p in (self.path / "fermata-ckpt").glob("gen-*"))
 
+    def processes(self):
+        """Pid and command line of all that are of this place, in the process table."""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    if f"FERMATA_RUN_DIR={self.run_dir}\0".encode() in (entry / "environ").read_bytes():
+                        found.append((int(entry.name), (entry / "cmdline").read_bytes()))
+                except OSError:
+                    pass  # ended meanwhile
+        return found
+
     def nothing_left(self):
         """Run directory empty; no process of this place, in the process table either."""
         def left():
-            found = [p.name for p in self.run_dir.iterdir()]
-            for entry in pathlib.Path("/proc").iterdir():
-                if entry.name.isdigit() and int(entry.name) != os.getpid():
-                    try:
-                        environ = (entry / "environ").read_bytes()
-                    except OSError:
-                        continue
-                    if f"FERMATA_RUN_DIR={self.run_dir}\0".encode() in environ:
-                        found.append((entry.name, (entry / "cmdline").read_bytes()))
-            return found
+            return [p.name for p in self.run_dir.iterdir()] + self.processes()
         try:
             self.until(lambda: not left(), "")
         except AssertionError:
             raise AssertionError(f"left behind: {left()}") from None
 
     def kill_node_daemon(self):
-        noded = []
-        for entry in pathlib.Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    if (b"noded" in (entry / "cmdline").read_bytes() and
-                            f"FERMATA_RUN_DIR={self.run_dir}\0".encode() in (entry / "environ").read_bytes()):
-                        noded.append(int(entry.name))
-                except OSError:
-                    pass  # ended meanwhile
+        noded = [pid for pid, command in self.processes() if b"noded" in command]
         assert len(noded) == 1, noded
         os.kill(noded[0], signal.SIGKILL)
 
