@@ -442,6 +442,7 @@ void Agent::query() {
     if (the_upper()) {
         size_t size = the_upper()->diagnosis(text, sizeof text);
         answer.text.assign(text, size);
+        if (meeting_) answer.text += "stands until every rank has been told to save\n";
     } else {
         answer.text = "the program is being loaded";
     }

@@ -8,11 +8,12 @@ checkpoint is given up, or the node daemon dies. The job goes on and its result 
 """
 import os
 import signal
+import subprocess
 import sys
 import time
 
 import harness
-from harness import PROGRAMS, Job, Scratch, check
+from harness import FERMATA, PATIENCE, PROGRAMS, Job, Scratch, check
 from protocol_test import Request
 
 RANKS = 3
@@ -27,6 +28,8 @@ def run(case, mpi):
             job.wait_until(lambda: len(job.lines()) > 10, "ten steps")
             request = Request(job)
             job.wait_until(lambda: "checkpoint 1: suspend" in job.errors(), "the save")
+            # Seconds pass before it gives those up who are in the library.
+            status = subprocess.Popen([str(FERMATA), "status", "--job", job.name, "--waits"], stdout=subprocess.PIPE, text=True)
             time.sleep(1)
             before = len(job.lines())
             if case == "daemon_killed":
@@ -34,9 +37,12 @@ def run(case, mpi):
                     os.kill(pid, signal.SIGKILL)
                 code, said = request.end()
                 check(code != 0 and "daemon" in said, f"the checkpoint said {code}, {said}")
+                status.communicate(timeout=PATIENCE)
             else:
                 code, said = request.give_up()
                 check(code != 0 and "cancelled" in said, f"the checkpoint said {code}, {said}")
+                waits = status.communicate(timeout=PATIENCE)[0]
+                check("rank 0" in waits and "stands until every rank has been told to save" in waits, waits)
                 job.wait_until(lambda: len(job.lines()) > before + 1, "further steps")
                 job.checkpoint()
             lines = job.finish()
