@@ -1,5 +1,5 @@
-/* Latency and overlap of collectives. Each line: name, bytes, median over batches of the time per operation
- * in ns; for non-blocking ones also how much of it computation can hide, in per cent.
+/* Latency and overlap of collectives, batch by batch in turns with other jobs (turn.h). Each line: name,
+ * bytes, time per operation in ns; NAME:overlap how much of a non-blocking one computation hid, in per cent.
  *   collectives [BATCHES [BYTES [blocking]]]    up to so many bytes; "blocking": only those */
 #include <mpi.h>
 #include <stdio.h>
@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "median.h"
+#include "turn.h"
 
-enum { MAX_BATCHES = 200, LARGEST = 1 << 20 };
-static int rank, size, batches = 20;
+enum { MAX_BATCHES = 1000, LARGEST = 1 << 20 };
+static int rank, size, batches = 50;
 static char *in, *out;
 static volatile double sink;
 
@@ -55,35 +56,52 @@ static void compute(double ns) {
 /* Latency as the OSU micro-benchmarks define it: one operation at a time, a barrier between that is not
  * counted, the mean of all ranks. Back to back, a Bcast is the rate of a pipeline (bench/latency.c has that).
  */
-static double time_blocking(Blocking* f, int bytes, int repeat) {
-    double times[MAX_BATCHES];
-    for (int b = -2; b < batches; ++b) {
-        double mine = 0, all = 0;
-        for (int i = 0; i < repeat; ++i) {
-            MPI_Barrier(W);
-            double start = MPI_Wtime();
-            f(bytes);
-            mine += MPI_Wtime() - start;
-        }
-        MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, W);
-        if (b >= 0) times[b] = all / size / repeat * 1e9;
-    }
-    return median(times, batches);
-}
-static double time_nonblocking(Starting* f, int bytes, int repeat, double work_ns) {
-    double times[MAX_BATCHES];
-    for (int b = -2; b < batches; ++b) {
+static double blocking_batch(Blocking* f, int bytes, int repeat) {
+    double mine = 0, all = 0;
+    for (int i = -repeat / 4; i < repeat; ++i) {
+        if (i == 0) mine = 0; /* caches are cold after the others' turns */
         MPI_Barrier(W);
         double start = MPI_Wtime();
-        for (int i = 0; i < repeat; ++i) {
-            MPI_Request request;
-            f(bytes, &request);
-            if (work_ns > 0) compute(work_ns);
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-        }
-        if (b >= 0) times[b] = (MPI_Wtime() - start) / repeat * 1e9;
+        f(bytes);
+        mine += MPI_Wtime() - start;
     }
-    return median(times, batches);
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, W);
+    return all / size / repeat * 1e9;
+}
+static double starting_batch(Starting* f, int bytes, int repeat, double work_ns) {
+    double start = 0;
+    for (int i = -repeat / 4; i < repeat; ++i) {
+        if (i == -repeat / 4 || i == 0) MPI_Barrier(W);
+        if (i == 0) start = MPI_Wtime();
+        MPI_Request request;
+        f(bytes, &request);
+        if (work_ns > 0) compute(work_ns);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    return (MPI_Wtime() - start) / repeat * 1e9;
+}
+
+static void measure(unsigned kind, int starting, int bytes) {
+    static double pure[MAX_BATCHES];
+    int repeat = bytes < LARGEST ? 1000 : 10;
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", starting ? "i" : "", kinds[kind].name);
+    for (int b = 0; b < batches; ++b) {
+        turn_wait();
+        pure[b] = starting ? starting_batch(kinds[kind].starting, bytes, repeat, 0)
+                           : blocking_batch(kinds[kind].blocking, bytes, repeat);
+        if (rank == 0) turn_say(name, bytes, pure[b]);
+    }
+    if (!starting) return;
+    strcat(name, ":overlap");
+    /* The same work on every rank, or the slower one's would count as communication. */
+    double work = median(pure, batches);
+    MPI_Bcast(&work, 1, MPI_DOUBLE, 0, W);
+    for (int b = 0; b < batches / 4; ++b) {
+        turn_wait();
+        double together = starting_batch(kinds[kind].starting, bytes, repeat, work);
+        if (rank == 0) turn_say(name, bytes, 100 * (1 - (together - work) / work));
+    }
 }
 
 int main(int argc, char** argv) {
@@ -97,21 +115,12 @@ int main(int argc, char** argv) {
     in = calloc((size_t)size, LARGEST);
     out = calloc((size_t)size, LARGEST);
     static const int sizes[] = {4, 1024, LARGEST};
-    for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; ++k)
-        for (unsigned s = 0; s < 3; ++s) {
-            int bytes = sizes[s], repeat = bytes < LARGEST ? 1000 : 10;
-            if (bytes > most || (kinds[k].blocking == barrier && s > 0)) continue;
-            double plain = time_blocking(kinds[k].blocking, bytes, repeat);
-            if (rank == 0) printf("%s %d %.1f\n", kinds[k].name, bytes, plain);
-            if (!all) continue;
-            double pure = time_nonblocking(kinds[k].starting, bytes, repeat, 0);
-            /* The same work on every rank, or the slower one's would count as communication. */
-            double work = pure;
-            MPI_Bcast(&work, 1, MPI_DOUBLE, 0, W);
-            double together = time_nonblocking(kinds[k].starting, bytes, repeat, work);
-            double hidden = 100 * (1 - (together - work) / pure);
-            if (rank == 0) printf("i%s %d %.1f %.1f\n", kinds[k].name, bytes, pure, hidden);
-        }
+    for (int starting = 0; starting <= all; ++starting)
+        for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; ++k)
+            for (unsigned s = 0; s < 3; ++s) {
+                if (sizes[s] > most || (kinds[k].blocking == barrier && s > 0)) continue;
+                measure(k, starting, sizes[s]);
+            }
     MPI_Finalize();
     return 0;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Collectives, native, under Fermata (cc-d) and under the two-phase protocol (2pc), in turns, as ratios of medians.
+"""Collectives, native, under Fermata (cc-d) and under the two-phase protocol (2pc), batch by batch in turns, as medians
+of ratios.
 
     collectives.py [--rounds N] [--batches N] [--bytes MOST] [--mpi openmpi|mpich|both] [--json FILE] [--svg FILE]
 
@@ -12,24 +13,7 @@ import statistics
 import subprocess
 import tempfile
 
-from turns import FERMATA, ROOT, once, ratio
-
-
-def collectives(words, cwd):
-    """{(name, bytes): (ns, overlap or None)}"""
-    found = {}
-    for line in once(words, cwd)[0].splitlines():
-        name, size, ns, *overlap = line.split()
-        found[name, int(size)] = (float(ns), float(overlap[0]) if overlap else None)
-    return found
-
-
-def middle(runs, key, what):
-    return statistics.median(run[key][what] for run in runs if key in run)
-
-
-def of_native(runs, native, key):
-    return ratio(*([run[key][0] for run in some] for some in (runs, native)))
+from turns import FERMATA, ROOT, in_turns, interval, ratio
 
 
 def plot(table, path):
@@ -55,8 +39,8 @@ def plot(table, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--batches", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=5, help="jobs of each kind")
+    parser.add_argument("--batches", type=int, default=100, help="of each call in each job")
     parser.add_argument("--bytes", default=str(1 << 20))
     parser.add_argument("--mpi", default="both")
     parser.add_argument("--json")
@@ -67,30 +51,30 @@ def main():
         for mpi in ["openmpi", "mpich"] if options.mpi == "both" else [options.mpi]:
             program = f"{cwd}/collectives.{mpi}"
             subprocess.run([f"mpicc.{mpi}", "-O2", ROOT / "bench" / "collectives.c", "-o", program], check=True)
-            fermata = [FERMATA, "run", "-n", "2", "--mpi", mpi, "--ckpt-dir", f"{cwd}/ckpt"]
+            fermata = [FERMATA, "run", "-n", "2", "--mpi", mpi, "--ckpt-dir"]
             program = [program, str(options.batches), options.bytes]
-            turns = {"native": [f"mpiexec.{mpi}", "-n", "2", *program],
-                     "cc-d": [*fermata, "--", *program],
-                     "2pc": [*fermata, "--protocol", "2pc", "--", *program, "blocking"]}
-            runs = {name: [] for name in turns}
-            for _ in range(options.rounds):
-                for name, words in turns.items():
-                    runs[name].append(collectives(words, cwd))
-            print(f"\n{mpi}: medians of {options.rounds} runs in turns")
-            print(f"{'':12}{'bytes':>8}{'native ns':>12}{'fermata ns':>12}{'ratio':>7}{'2pc ratio':>10}{'overlap %':>11}"
+            found = in_turns({"native": [f"mpiexec.{mpi}", "-n", "2", *program],
+                              "cc-d": [*fermata, f"{cwd}/cc-d", "--", *program],
+                              "2pc": [*fermata, f"{cwd}/2pc", "--protocol", "2pc", "--", *program, "blocking"]}, 2, cwd, options.rounds)
+            print(f"\n{mpi}: medians of {options.rounds} x {options.batches} batches in turns")
+            print(f"{'':12}{'bytes':>8}{'native ns':>12}{'fermata ns':>12}{'ratio':>7}{'95 %':>16}{'2pc ratio':>10}{'overlap %':>11}"
                   f"{'native':>8}")
-            for key in runs["native"][0]:
-                row = {"native_ns": middle(runs["native"], key, 0), "ccd_ns": middle(runs["cc-d"], key, 0),
-                       "ccd_ratio": of_native(runs["cc-d"], runs["native"], key)}
-                text = (f"{key[0]:12}{key[1]:8}{row['native_ns']:12.1f}{row['ccd_ns']:12.1f}{row['ccd_ratio']:7.3f}")
-                if key in runs["2pc"][0]:
-                    row["2pc_ratio"] = of_native(runs["2pc"], runs["native"], key)
+            for (name, size), times in found.items():
+                if name.endswith(":overlap"):
+                    continue
+                row = {"native_ns": statistics.median(times["native"]), "ccd_ns": statistics.median(times["cc-d"]),
+                       "ccd_ratio": ratio(times["cc-d"], times["native"]), "ccd_interval": interval(times["cc-d"], times["native"])}
+                text = (f"{name:12}{size:8}{row['native_ns']:12.1f}{row['ccd_ns']:12.1f}{row['ccd_ratio']:7.3f}"
+                        "{:8.3f} ..{:6.3f}".format(*row["ccd_interval"]))
+                if times["2pc"]:
+                    row["2pc_ratio"] = ratio(times["2pc"], times["native"])
                     text += f"{row['2pc_ratio']:10.3f}"
                 else:
-                    row["ccd_overlap"], row["native_overlap"] = (middle(runs[name], key, 1) for name in ("cc-d", "native"))
+                    hidden = found[f"{name}:overlap", size]
+                    row["ccd_overlap"], row["native_overlap"] = (statistics.median(hidden[which]) for which in ("cc-d", "native"))
                     text += f"{'':10}{row['ccd_overlap']:11.1f}{row['native_overlap']:8.1f}"
-                table[mpi, *key] = row
-                print(text)
+                table[mpi, name, size] = row
+                print(text, flush=True)
     if options.json:
         pathlib.Path(options.json).write_text(
             json.dumps({" ".join(map(str, key)): row for key, row in table.items()}, indent=1) + "\n")
