@@ -252,7 +252,7 @@ void Root::until(Done done, double end, const char* what) {
     for (;;) {
         if (!heard_.refusal.empty()) throw Abandoned{heard_.refusal, ExitCode::refused};
         if (fatal_) throw Abandoned{fatal_->line};
-        if (mpiexec_status_) throw Abandoned{"the job has ended"};
+        if (mpiexec_status_ || stopped_) throw Abandoned{"the job has ended"};
         if (!somebody_gone_.empty()) throw Abandoned{somebody_gone_};
         if (cancel_) throw Abandoned{"cancelled", ExitCode::refused};
         if (done()) return;

@@ -264,10 +264,14 @@ void Root::signals() {
                 break;
             case SIGTERM:
                 // First: keep the work, then go. Again, or when there is nothing to keep: go.
-                if (terms_++ == 0 && running_ && !finalize_released_)
+                if (terms_++ > 0 || finalize_released_) {
+                    if (!mpiexec_status_) ::kill(mpiexec_, SIGTERM);
+                } else if (!running_ && !settings_.restored.empty()) {
+                    say(fmt::format("stopped before it went on from {}", settings_.restored));
+                    stopped_ = true;
+                } else {
                     requests_.push_back({"signal", true, settings_.limits.grace, -1});
-                else if (!mpiexec_status_)
-                    ::kill(mpiexec_, SIGTERM);
+                }
                 break;
             case SIGINT:
             case SIGHUP:
@@ -407,6 +411,7 @@ void Root::from_node(int node, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::ArrivedFinalize>(&message)) {
         finalized_ += m->ranks;
     } else if (auto* m = std::get_if<wire::Restored>(&message)) {
+        if (over()) return;
         if (!m->ok) {
             if (!fatal_)
                 fatal_ = wire::Fatal{

@@ -79,6 +79,8 @@ class Root {
 
     // Watches the job of this mpiexec until it ends; its exit code, or 85, or that of a fatal error.
     int watch(pid_t mpiexec);
+    // It ends because somebody wants it to: not to be restarted.
+    bool asked_to_end() const { return cancelled_ || terms_ > 0; }
 
   private:
     // root.cpp

@@ -68,7 +68,12 @@ void check_limits() {
             space.rlim_cur / 1024);
 }
 
-int submit(const Submission& what) {
+struct Ended {
+    int code;
+    bool asked_to;
+};
+
+Ended submit(const Submission& what) {
     const SubmitOptions& options = what.options;
     check_limits();
     Places places = find_places();
@@ -142,7 +147,7 @@ int submit(const Submission& what) {
     }
     int code = root.watch(start(plan));
     sweep(base);  // what a node daemon left that was killed
-    return code;
+    return {code, root.asked_to_end()};
 }
 
 // The checks that read images: every header, and all data while that is quick and not to be read later. What
@@ -189,12 +194,29 @@ void announce(const store::GenerationInfo& from) {
                     m.created));
 }
 
+// From the first moment on SIGTERM means what it means to a running job: the root takes it from here.
+void hold_sigterm() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+// A signal to end that comes within so many whole seconds; 0 = none. All are blocked, by the root before.
+int signal_within(double seconds) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+    timespec time{static_cast<time_t>(seconds), 0};
+    return std::max(0, ::sigtimedwait(&set, nullptr, &time));
+}
+
 // A job that fails goes on from its newest generation, as often as the user allows.
 int submit_and_restart(Submission what) {
     int left = what.options.max_restarts;
     for (double pause = 1;; pause = std::min(pause * 2, 300.0)) {
-        int code = submit(what);
-        if (code == 0 || code == static_cast<int>(ExitCode::to_be_continued) || left-- <= 0) return code;
+        auto [code, asked_to] = submit(what);
+        if (code == 0 || asked_to || code == static_cast<int>(ExitCode::to_be_continued) || left-- <= 0)
+            return code;
         store::Store store = store::Store::for_reading(what.ckpt_dir, what.key);
         try {
             SubmitOptions newest;
@@ -207,7 +229,10 @@ int submit_and_restart(Submission what) {
             return code;
         }
         say(fmt::format("the job ended with {}; going on in {:.0f} s", code, pause));
-        ::usleep(static_cast<useconds_t>(pause * 1e6));
+        if (int signal = signal_within(pause)) {
+            say(fmt::format("stopped before it went on from {}", store::generation_name(what.from->number)));
+            return signal == SIGTERM ? static_cast<int>(ExitCode::to_be_continued) : 128 + signal;
+        }
         announce(*what.from);
         what.preferred_mpi = what.from->manifest->mpi;
         ++what.restarts;
@@ -217,6 +242,7 @@ int submit_and_restart(Submission what) {
 }  // namespace
 
 int run(const SubmitOptions& options) {
+    hold_sigterm();
     Submission what;
     what.options = options;
     what.key = image::Key::from_file_or_none(options.key_file);
@@ -231,6 +257,7 @@ int run(const SubmitOptions& options) {
 }
 
 int restart(const SubmitOptions& options) {
+    hold_sigterm();
     Submission what;
     what.options = options;
     what.key = image::Key::from_file_or_none(options.key_file);

@@ -37,6 +37,11 @@ def waits(job):
     return json.loads(call("status", "--job", job.name, "--waits", "--json").stdout)["diagnosis"]
 
 
+def stands_in_init(job):
+    job.wait_until(lambda: call("status", "--job", job.name).returncode == 0, "the job")
+    job.wait_until(lambda: "rank 0" in waits(job), "rank 0 in MPI_Init")
+
+
 def asked(job):
     job.wait_until(lambda: job.status()["phase"] not in ("starting", "running"), "the request")
 
@@ -125,7 +130,27 @@ def meanwhile(cwd):
     held_program(cwd, "meanwhile", True)
 
 
-CASES = {function.__name__: function for function in (launching, start_timeout, loading, before_init, meanwhile)}
+def sigterm(cwd):
+    """From a batch system that is in a hurry: a program is saved as soon as it runs, a restart gives up at once what it
+    has not begun. Both are to be continued."""
+    want, hold = native_verdict("launching", cwd), cwd / "go"
+    env = slow_launch(cwd, hold)
+    with Job.run([PROGRAMS / "early.openmpi", "launching"], RANKS, cwd, mpi="openmpi", env=env) as job:
+        stands_in_init(job)
+        job.process.send_signal(signal.SIGTERM)
+        asked(job)
+        hold.touch()
+        before = [line for line in job.finish(expected=85) if "right" in line]
+    hold.unlink()
+    with Job.restart(cwd, mpi="openmpi", env=env) as job:
+        stands_in_init(job)
+        job.process.send_signal(signal.SIGTERM)
+        job.finish(expected=85)
+        check(job.errors().endswith("fermata: stopped before it went on from gen-000001\n"), job.errors())
+    both_continue(cwd, [] if before else want)
+
+
+CASES = {function.__name__: function for function in (launching, start_timeout, loading, before_init, meanwhile, sigterm)}
 
 
 def run(name):

@@ -429,6 +429,24 @@ def signals(p):
 
 
 @case
+def not_restarted_when_asked_to_end(p):
+    """--max-restarts is for failures: not after `cancel`, and not when a signal comes before the next life."""
+    job = p.job("-n", 2, "--max-restarts", "3")
+    good(p.call("checkpoint"))
+    good(p.call("cancel"))
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 143 and "going on" not in err, (job.returncode, err)
+    for end, code in ((signal.SIGTERM, 85), (signal.SIGINT, 130)):
+        job = p.job("--restart", "--max-restarts", "3")
+        os.kill(p.pids()[0], signal.SIGKILL)
+        p.until(lambda: not p.state(), "the pause")
+        job.send_signal(end)
+        out, err = job.communicate(timeout=PATIENCE)
+        assert job.returncode == code and err.endswith("stopped before it went on from gen-000001\n"), (job.returncode, err)
+    p.nothing_left()
+
+
+@case
 def walltime(p):
     job = p.job("-n", 2, "--walltime", "3s")
     out, err = job.communicate(timeout=PATIENCE)
