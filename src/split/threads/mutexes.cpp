@@ -144,13 +144,13 @@ void MutexSearch::in_own_memory() noexcept { search(own_); }
 
 void MutexSearch::search(const std::vector<MutexArea>& areas) noexcept {
     if (areas.empty()) return;
-    auto [low, high] = std::minmax_element(owners_.begin(), owners_.end(), earlier);
+    auto tids = std::minmax_element(owners_.begin(), owners_.end(), earlier);
     long pagemap = raw::call(SYS_openat, AT_FDCWD, raw::word("/proc/self/pagemap"), O_RDONLY | O_CLOEXEC);
     if (pagemap < 0) return;
     constexpr uint64_t kPresent = 1ull << 63;
     uint64_t searched = 0;
     auto look_into = [&](uint64_t page) {
-        search_page(page, owners_, low->tid, high->tid);
+        search_page(page, owners_, tids.first->tid, tids.second->tid);
         searched += kPage;
     };
     for (const MutexArea& area : areas) {
