@@ -34,7 +34,13 @@ void serve(Ready ready) {
         listener = listen_local(path, "agents");
         root = connect_to_root(config.root, wire::key_from_hex(config.key), 60000);
     });
-    if (!dir) return ready();  // somebody was faster
+    if (!dir) {  // somebody was faster
+        if (root) {
+            root->send(wire::Spare{});
+            root->flush(1000);
+        }
+        return ready();
+    }
     ready();
     Node(std::move(config), std::move(dir), std::move(listener), std::move(*root)).run();
     sweep(base);  // a killed supervisor leaves its directory; on its own node nobody else would tidy up soon

@@ -445,13 +445,13 @@ void Root::lost_node(int node, const NodeInfo& info) {
         served = true;
     }
     // A rank that was with it cannot report any more, and one that comes now may find none and end, which
-    // MPICH's Hydra does not notice before MPI_Init: the others would wait there. (A daemon that was slower
-    // than another one of its node leaves without a word.)
-    if (!info.host.empty() && !running_ && !finalize_released_ && !over()) {
-        fatal_ = wire::Fatal{
-            fmt::format("error: the node daemon of {} (pid {}) has ended before the job ran: start it again",
-                        info.host, info.pid),
-            static_cast<int>(ExitCode::failed)};
+    // MPICH's Hydra does not notice before MPI_Init: the others would wait there.
+    if (!info.spare && !running_ && !finalize_released_ && !over()) {
+        std::string which = info.host.empty()
+                                ? "a node daemon"
+                                : fmt::format("the node daemon of {} (pid {})", info.host, info.pid);
+        fatal_ = wire::Fatal{fmt::format("error: {} has ended before the job ran: start it again", which),
+                             static_cast<int>(ExitCode::failed)};
         return;
     }
     if (!served) return;

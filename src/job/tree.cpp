@@ -64,6 +64,8 @@ void Tree::serve(const std::vector<pollfd>& fds, size_t first) {
             if (auto* hello = std::get_if<wire::NodeHello>(&*message)) {
                 nodes_[node].host = hello->host;
                 nodes_[node].pid = hello->pid;
+            } else if (std::get_if<wire::Spare>(&*message)) {
+                nodes_[node].spare = true;
             } else {
                 on_message(node, *message);
             }

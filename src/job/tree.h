@@ -25,6 +25,7 @@ struct NodeInfo {
     std::string host;
     int pid = 0;
     uint32_t ranks = 0;
+    bool spare = false;  // another one of its node was faster: not missed
 };
 
 class Tree {

@@ -139,6 +139,7 @@ NAME(Query);
 NAME(FinalizeReleased);
 NAME(Go);
 NAME(Leave);
+NAME(Spare);
 NAME(Kill);
 NAME(Starting);
 NAME(Hello);

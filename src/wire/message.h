@@ -440,10 +440,20 @@ struct RankGone {
     }
 };
 
-using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go,
-                             Kill, Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList,
-                             Resumed, ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined,
-                             RankGone, Placed, PlacedList, Sized, SizedList, Take, Closed, Again, Leave>;
+// A node daemon's only message when another one of its node was faster: it leaves, and nothing is lost.
+struct Spare {
+    static constexpr uint16_t kType = 99;
+    template <class F>
+    void each(F&& f) {
+        f();
+    }
+};
+
+using Message =
+    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
+                 Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
+                 ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone, Placed,
+                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

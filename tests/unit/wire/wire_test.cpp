@@ -54,7 +54,8 @@ std::vector<Message> samples() {
             Take{7},
             Closed{7, 2},
             Again{7, "a first synchronous send"},
-            Leave{7}};
+            Leave{7},
+            Spare{}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {
