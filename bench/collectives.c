@@ -97,7 +97,7 @@ static void measure(unsigned kind, int starting, int bytes) {
     /* The same work on every rank, or the slower one's would count as communication. */
     double work = median(pure, batches);
     MPI_Bcast(&work, 1, MPI_DOUBLE, 0, W);
-    for (int b = 0; b < batches / 4; ++b) {
+    for (int b = 0; b < (batches + 3) / 4; ++b) { /* one at least; they are no ratios and need fewer */
         turn_wait();
         double together = starting_batch(kinds[kind].starting, bytes, repeat, work);
         if (rank == 0) turn_say(name, bytes, 100 * (1 - (together - work) / work));

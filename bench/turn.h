@@ -7,18 +7,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* One of the FIFOs; null without turns. */
+static FILE* turn_open(const char* name, const char* mode) {
+    const char* directory = getenv("BENCH_TURNS");
+    char path[4096];
+    if (directory == NULL) return NULL;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE* file = fopen(path, mode);
+    if (file == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+    return file;
+}
+
 /* Before a batch. */
 static void turn_wait(void) {
     static FILE* mine;
-    const char* directory = getenv("BENCH_TURNS");
-    if (directory == NULL) return;
     if (mine == NULL) {
         int rank;
-        char path[4096];
+        char name[16];
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        snprintf(path, sizeof path, "%s/%d", directory, rank);
-        mine = fopen(path, "r");
-        if (mine == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+        snprintf(name, sizeof name, "%d", rank);
+        mine = turn_open(name, "r");
+        if (mine == NULL) return;
         setvbuf(mine, NULL, _IONBF, 0);
     }
     if (fgetc(mine) == EOF) MPI_Abort(MPI_COMM_WORLD, 1);
@@ -27,14 +36,9 @@ static void turn_wait(void) {
 /* What it found: rank 0 says it. */
 static void turn_say(const char* what, int bytes, double value) {
     static FILE* out;
-    const char* directory = getenv("BENCH_TURNS");
-    if (out == NULL && directory != NULL) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/out", directory);
-        out = fopen(path, "w");
-        if (out == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    fprintf(out != NULL ? out : stdout, "%s %d %.1f\n", what, bytes, value);
-    fflush(out != NULL ? out : stdout);
+    if (out == NULL) out = turn_open("out", "w");
+    if (out == NULL) out = stdout;
+    fprintf(out, "%s %d %.1f\n", what, bytes, value);
+    fflush(out);
 }
 #endif

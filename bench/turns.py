@@ -12,8 +12,6 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("FERMATA_BUILD", ROOT / "build"))
 FERMATA = BUILD / "bin" / "fermata"
-
-
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1")
 
 
@@ -56,7 +54,11 @@ class Lane:
     def close(self):
         if self.process.poll() is None:
             self.process.terminate()
-            self.process.wait()
+            try:
+                self.process.wait(self.patience)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
         for each in (self.out, self.said):
             each.close()
         for fifo in self.fifos:
@@ -68,7 +70,7 @@ def in_turns(jobs, ranks, cwd, rounds):
     measured: {(what, bytes): {name: [value of each batch]}}, in the order of the batches; a job that has no batch of
     some kind (2pc: non-blocking collectives) says so by ending earlier, its batches coming first."""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
-    for turn in range(rounds):
+    for _ in range(rounds):
         with contextlib.ExitStack() as stack:
             lanes = {name: stack.enter_context(contextlib.closing(Lane(words, ranks, cwd))) for name, words in jobs.items()}
             while lanes:

@@ -37,7 +37,7 @@ void serve(Ready ready) {
     if (!dir) {  // somebody was faster
         if (root) {
             root->send(wire::Spare{});
-            root->flush(1000);
+            root->flush(1000);  // ms; a root that does not read that long is not waited for
         }
         return ready();
     }

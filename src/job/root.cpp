@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "job/root_address.h"
 
@@ -25,9 +26,7 @@ constexpr int kTurnMs = 200;
 std::string dump(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 Fd watch_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&set, signal);
+    sigset_t set = signal_set({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1});
     ::sigprocmask(SIG_BLOCK, &set, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
     Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));

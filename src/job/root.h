@@ -147,7 +147,7 @@ class Root {
     bool finalize_released_ = false;
     std::optional<wire::Fatal> fatal_;
     bool cancelled_ = false;  // `fermata cancel`
-    bool stopped_ = false;    // checkpointed and stopped: exit 85
+    bool stopped_ = false;    // checkpointed and stopped, or before a restart went on: exit 85
     int terms_ = 0;           // SIGTERMs seen
     int64_t started_;
     int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing

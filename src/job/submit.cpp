@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "image/image.h"
 #include "job/input.h"
@@ -196,16 +197,12 @@ void announce(const store::GenerationInfo& from) {
 
 // From the first moment on SIGTERM means what it means to a running job: the root takes it from here.
 void hold_sigterm() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
+    sigset_t set = signal_set({SIGTERM});
     ::sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 // A signal to end that comes within so many whole seconds; 0 = none. All are blocked, by the root before.
 int signal_within(double seconds) {
-    sigset_t set;
-    sigemptyset(&set);
-    for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+    sigset_t set = signal_set({SIGTERM, SIGINT, SIGHUP});
     timespec time{static_cast<time_t>(seconds), 0};
     return std::max(0, ::sigtimedwait(&set, nullptr, &time));
 }
