@@ -121,8 +121,11 @@ MPI_Errhandler out_errhandler(uint32_t w) {
 }
 MPI_Request out_request(uint32_t w) {
     MPI_Request h;
-    answer.word = w;
+    answer.word = w == fm::word_of(fm::FM_REQUEST_NULL) ? dynamic(fm::Kind::request) : w;
     MPI_Isend(nullptr, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, &h);
+    answer.word = w;
+    if (w == fm::word_of(fm::FM_REQUEST_NULL))
+        MPI_Wait(&h, MPI_STATUS_IGNORE);  // no beginning makes one null
     return h;
 }
 MPI_Message out_message(uint32_t w) {
