@@ -94,7 +94,8 @@ struct alignas(64) Comm {
     std::atomic<uint64_t> told{0};     // highest non-blocking instance whose completion the application knows
     std::atomic<uint32_t> inside{0};   // a thread is inside a blocking collective
     std::atomic<int32_t> last_thread{kNoThread};
-    uint64_t spare[4];
+    const std::atomic<uint32_t>* pending = nullptr;  // what RankClock::pending() looks at
+    uint64_t spare[3];
 
     Uid uid{};
     int32_t size = 0;          // members, both sides of an inter-communicator
@@ -225,17 +226,35 @@ class RankClock {
 
     // Begins a blocking collective; blocks while it must not begin. Its instance number.
     __attribute__((always_inline)) Instance enter(Comm& c, Slot& s) {
-        Instance k = mark_entered(c, s);
-        if (pending()) gate(c, s, k, Gate::blocking);
+        Instance k = mark_entered(c, s.index);
+        if (pending()) wait_at_gate(c, s, k);
         return k;
     }
     // True when the thread may have waited.
     __attribute__((always_inline)) bool leave(Comm& c, Slot& s) {
-        c.inside.store(0, std::memory_order_release);
+        mark_left(c);
         if (!pending()) return false;
-        leave_slow(c, s);
+        leave_pending(c, s);
         return true;
     }
+    // The same in steps, for a wrapper that keeps the rare ones out of its way: mark_entered(), and if
+    // pending() wait_at_gate(); mark_left(), and if pending() leave_pending().
+    __attribute__((always_inline)) static Instance mark_entered(Comm& c, int32_t thread) {
+        c.last_thread.store(thread, std::memory_order_relaxed);
+        c.inside.store(1, std::memory_order_relaxed);
+        Instance k = c.entered.load(std::memory_order_relaxed) + 1;
+        c.obliged.store(k, std::memory_order_release);
+        c.entered.store(k, std::memory_order_release);
+        // Pairs with Environment::fence in the agent: either it counts this call, or we see its flag.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        return k;
+    }
+    void wait_at_gate(Comm& c, Slot& s, Instance k) { gate(c, s, k, Gate::blocking); }
+    static void mark_left(Comm& c) {
+        c.inside.store(0, std::memory_order_release);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    void leave_pending(Comm& c, Slot& s);
 
     // A one-sided call, which the library may hold up until another rank gives a lock back: while a thread is
     // in one, this rank is not safe. `holds`: this rank has epochs open, so others may wait for what it does
@@ -330,25 +349,15 @@ class RankClock {
     // ---- for tests and simulators: one step of a gate instead of the loop ---------------------------------
 
     Verdict gate_step(Comm& c, Slot& s, Instance k, Gate kind, GateSite& site);
-    // The parts of enter, start and tell before the gate.
-    Instance mark_entered(Comm& c, Slot& s) {
-        c.inside.store(1, std::memory_order_relaxed);
-        Instance k = c.entered.load(std::memory_order_relaxed) + 1;
-        c.obliged.store(k, std::memory_order_release);
-        c.entered.store(k, std::memory_order_release);
-        c.last_thread.store(s.index, std::memory_order_relaxed);
-        // Pairs with Environment::fence in the agent: either it counts this call, or we see its flag.
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        return k;
-    }
+    // The parts of start and tell before the gate.
     Instance mark_started(Comm& c, Slot& s, bool obliges) {
-        if (obliges) return mark_entered(c, s);  // must be through its gate before this rank can be safe
+        if (obliges)
+            return mark_entered(c, s.index);  // must be through its gate before this rank can be safe
         Instance k = c.entered.load(std::memory_order_relaxed) + 1;
         c.entered.store(k, std::memory_order_release);
         c.last_thread.store(s.index, std::memory_order_relaxed);
         return k;
     }
-    void mark_left(Comm& c) { c.inside.store(0, std::memory_order_release); }
     void note_told(Comm& c, Instance k) {
         // Several threads may complete different instances at once: a plain store could lose the larger one.
         Instance seen = c.told.load(std::memory_order_relaxed);
@@ -391,7 +400,6 @@ class RankClock {
     Slot& new_slot(int index);
     bool gate(Comm& c, Slot& s, Instance k, Gate kind);
     void access_gate(Slot& s, bool holds);
-    void leave_slow(Comm& c, Slot& s);
     void waited_slow(Slot& s, WaitSite& site);
     bool blocked(Slot& s, WaitSite& site, uint64_t now_ns, bool in_wait);
 

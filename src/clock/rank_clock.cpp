@@ -131,6 +131,7 @@ Comm* RankClock::insert(Uid uid, const Rank* members, int32_t count) {
         hash_size_ = bigger;
     }
     Comm* c = arena_.make<Comm>();
+    c->pending = &pending_;
     c->uid = uid;
     c->size = count;
     Comm*& bucket = hash_[hash_of(uid) & (hash_size_ - 1)];
@@ -490,7 +491,7 @@ bool RankClock::may_leave(Slot& s) {
     return pending_.load(std::memory_order_relaxed) == 0 || (!frozen_ && is_needy());
 }
 
-void RankClock::leave_slow(Comm& c, Slot& s) {
+void RankClock::leave_pending(Comm& c, Slot& s) {
     environment_.poke(environment_.self);
     Naps naps(options_.nap_us);
     for (;;) {

@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 5;
+inline constexpr uint32_t kBridgeVersion = 6;
 
 enum class Half : uint32_t { upper = 0, lower = 1 };
 
@@ -41,7 +41,8 @@ struct alignas(64) ThreadRecord {
     // What FS has to be in the lower half; 0: as it is (split/thread_pointer/redirect.h).
     volatile uint64_t fs_below;
     volatile Half half;  // which half the code of this thread runs in
-    // >0: inside an MPI wrapper; the stop handler must not capture here, see StopPoint
+    // >0: inside an MPI wrapper; the stop handler must not capture here, see StopPoint. Beside `half`, so
+    // that one store changes both: place_of() in gate.h.
     volatile uint32_t in_mpi;
     volatile uint32_t stop;  // agent: 1 = please stop at the next possible point
     volatile Run run;
@@ -57,9 +58,11 @@ struct alignas(64) ThreadRecord {
     // (-1 = none, -2 = any).
     const char* volatile waiting_in;
     volatile int32_t waiting_for;
-    uint32_t user[9];
+    uint32_t user[3];
+    void* slot;  // the front's own: the thread's clock::Slot, once it has one
 };
-static_assert(sizeof(ThreadRecord) % 64 == 0);
+static_assert(sizeof(ThreadRecord) == 128 &&
+              offsetof(ThreadRecord, in_mpi) == offsetof(ThreadRecord, half) + 4);
 
 inline constexpr int kMaxThreads = 1024;
 

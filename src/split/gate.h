@@ -29,6 +29,18 @@ inline uint64_t read_gs() {
 }
 inline void write_gs(uint64_t value) { asm volatile("wrgsbase %0" ::"r"(value) : "memory"); }
 
+// Is a word zero that others write? One instruction, where a volatile read would be two.
+__attribute__((always_inline)) inline bool is_zero(const volatile uint32_t& word) {
+    bool zero;
+    asm volatile("cmpl $0, %1" : "=@ccz"(zero) : "m"(word));
+    return zero;
+}
+__attribute__((always_inline)) inline bool is_zero(const volatile uint64_t& word) {
+    bool zero;
+    asm volatile("cmpq $0, %1" : "=@ccz"(zero) : "m"(word));
+    return zero;
+}
+
 // The word for the record in the control block at `thread_pointer`.
 inline ThreadRecord*& record_at(uint64_t thread_pointer) {
     return *reinterpret_cast<ThreadRecord**>(thread_pointer + kRecordInTcb);
@@ -62,6 +74,15 @@ inline ThreadRecord* calling_thread() {
     asm volatile("movq %%fs:0, %0" : "=r"(fs));
     if (__builtin_expect(record->upper_fs != fs && record->lower_fs != fs, 0)) return nullptr;
     return record;
+}
+
+// Where a thread is, in one word: `half` and `in_mpi`. What stands in the lower half within one MPI call says
+// kInLibrary.
+using Place = volatile uint64_t __attribute__((may_alias));
+inline constexpr uint64_t kInProgram = 0;
+inline constexpr uint64_t kInLibrary = static_cast<uint64_t>(Half::lower) | uint64_t{1} << 32;
+inline Place& place_of(ThreadRecord* record) {
+    return *reinterpret_cast<Place*>(reinterpret_cast<char*>(record) + offsetof(ThreadRecord, half));
 }
 
 // Crossing. The agent's own record says `lower` for ever, so that upper code it runs calls straight through.

@@ -13,7 +13,8 @@ from harness import PROGRAMS, Job, Scratch, check
 LATE = {"large_captive_send", "blocked_ssend", "first_ssend"}
 
 # Programs of their own: they ask for MPI_THREAD_MULTIPLE.
-OWN = {"lone_windows": "lone", "file_threads": "file_threads", "parted_threads": "parted_threads"}
+OWN = {"lone_windows": "lone", "file_threads": "file_threads", "parted_threads": "parted_threads",
+       "second_begins": "second_begins"}
 
 # The program's case with a preloaded library: another behaviour of the one below, or a profiling library.
 PRELOADED = {"really_cancelled": ("cancelled", "libcancelling"), "counted": ("profiled", "libcounting")}

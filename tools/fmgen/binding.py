@@ -17,7 +17,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from fmgen import extensions, table
+from fmgen import direct, extensions, table
 from fmgen.headers import write_if_changed
 
 PARTS = 6  # translation units per library
@@ -391,10 +391,16 @@ def part(functions, probe):
 def table_source(library, probe):
     out = [HEAD, '#include "binding_functions.h"\n#include "lower/binding/binding.h"\n\n'
                  "namespace fermata::lower {\n\n"
+                 "namespace {\n// One signature for both libraries' functions: see tools/fmgen/direct.py.\n"
+                 "template <typename Declared, typename Function>\nDeclared as_declared(Function* function) {\n"
+                 "    return reinterpret_cast<Declared>(reinterpret_cast<void*>(function));\n}\n}  // namespace\n\n"
                  "const mpi::Table& binding_table() {\n    static const mpi::Table table = {\n"]
     out += [f"        .{f.short} = b_{f.short},\n" for f in table.table_functions()]
     out += [f"        .{e.name} = b_{e.name},\n" for e in extensions.EXTENSIONS]
-    out.append("    };\n    return table;\n}\n"
+    out.append("        .direct = {\n")
+    out += [f"            .{f.short} = as_declared<decltype(mpi::Direct::{f.short})>(MPI_{f.short}),\n"
+            for f in direct.functions()]
+    out.append("        },\n    };\n    return table;\n}\n"
                f'const char* binding_name() {{ return "{library}"; }}\n\n}}  // namespace fermata::lower\n')
     return "".join(out)
 

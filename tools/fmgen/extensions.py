@@ -47,19 +47,21 @@ EXTENSIONS = (
     _e("RealOfPredefined", "uint32_t kind, uint32_t std_value",
        "real handle of a predefined virtual one; 0 for null handles and for those the library lacks", "uint64_t"),
     _e("RecvSpin", "void* buf, Count count, RealDatatype type, int source, int tag, RealComm comm, "
-       "const volatile uint32_t* stop, RealRequest* req, Status* status, int* done",
-       "Irecv, then test until done or *stop: then done=0 and *req stays open"),
+       "const volatile uint32_t* stop, RealRequest* req, Status* status",
+       "Irecv, then test until done or *stop: then -1, and *req stays open"),
     _e("SendSpin", "const void* buf, Count count, RealDatatype type, int dest, int tag, RealComm comm, "
        "uint32_t mode, const volatile uint32_t* stop, RealRequest* req, int* done",
-       "Isend (mode 0 standard, 1 synchronous, 2 ready), then as RecvSpin"),
+       "Isend (mode 0 standard, 1 synchronous, 2 ready), then test until done or *stop: then done=0 and *req stays open"),
     _e("SendrecvSpin", "const void* sendbuf, Count sendcount, RealDatatype sendtype, int dest, int sendtag, "
        "void* recvbuf, Count recvcount, RealDatatype recvtype, int source, int recvtag, RealComm comm, "
        "const volatile uint32_t* stop, RealRequest* reqs, Status* status, int* done",
-       "Irecv (reqs[0]) and Isend (reqs[1]), then test both as RecvSpin; status is the receive's"),
+       "Irecv (reqs[0]) and Isend (reqs[1]), then test both as SendSpin; status is the receive's"),
     _e("WaitSpin", "int n, RealRequest* reqs, Status* statuses, const volatile uint32_t* stop, int* next",
        "Waitall, in order from reqs[*next], that gives up on *stop; *next == n when all are done (call again with "
-       "the same *next after a stop). Finished ones become 0 (persistent ones stay); their statuses hold their "
+       "the same *next after a stop). Finished ones become 0 (none is persistent); their statuses hold their "
        "error. Returns the error itself for n == 1, else ERR_IN_STATUS if one finished in this call failed"),
+    _e("WaitOneSpin", "RealRequest* req, Status* status, const volatile uint32_t* stop",
+       "Wait that gives up on *stop: then -1, else the error, and *req is 0 (it is not persistent)"),
     _e("WaitAnySpin", "int n, RealRequest* reqs, int* index, Status* status, const volatile uint32_t* stop, "
        "int* done",
        "Waitany that gives up on *stop; index is the standard's UNDEFINED when all are null"),
@@ -81,6 +83,7 @@ EXTENSIONS = (
        "TAG_UB, HOST, IO, WTIME_IS_GLOBAL, APPNUM, UNIVERSE_SIZE, LASTUSEDCODE by value (ranks as standard values)"),
     _e("WinAttribute", "RealWin win, int std_keyval, int64_t* value, int* found",
        "WIN_BASE (an address), WIN_SIZE, WIN_DISP_UNIT, WIN_CREATE_FLAVOR, WIN_MODEL by value"),
+    _e("ClassOf", "int code", "the standard class of a code that one of the direct functions returned"),
     _e("ToolsStart", "", "initialises the tools interface"),
     _e("LibraryText", "int what, char* text, uint64_t size",
        "0: library version, 1: processor name; at most size bytes with the final 0"),

@@ -1,6 +1,7 @@
 #include "front/core/call.h"
 
 #include "base/naps.h"
+#include "clock/clock.h"
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/sys.h"
@@ -10,9 +11,11 @@ namespace fermata::front {
 split::ThreadRecord* records[split::kMaxThreads];
 volatile int32_t record_end;
 
+namespace {
 void note_record(split::ThreadRecord* record) noexcept {
     if (record->index < 0 || record->index >= split::kMaxThreads)
         fatal_line("fermata: too many threads call MPI");
+    record->slot = &front.clock->slot(record->index);
     __atomic_store_n(&records[record->index], record, __ATOMIC_RELEASE);
     int32_t end = record_end;
     while (end <= record->index && !__atomic_compare_exchange_n(&record_end, &end, record->index + 1, false,
@@ -20,16 +23,13 @@ void note_record(split::ThreadRecord* record) noexcept {
     }
 }
 
-split::ThreadRecord* Call::attach() noexcept {
-    split::ThreadRecord* record = bridge()->attach(split::read_fs());
-    note_record(record);
-    return record;
-}
+}  // namespace
 
 split::ThreadRecord* own_record() noexcept {
     split::ThreadRecord* record = split::known_thread();
-    if (__builtin_expect(record != nullptr, 1)) return record;
-    record = bridge()->attach(split::read_fs());
+    // Always in the lower half: the agent, which is none of the application's threads.
+    if (record != nullptr && (record->slot != nullptr || record->half == split::Half::lower)) return record;
+    if (record == nullptr) record = bridge()->attach(split::read_fs());
     note_record(record);
     return record;
 }

@@ -94,13 +94,17 @@ class ShortCall {
     split::ThreadRecord* record_;
 };
 
+// The calling thread's record; attaches the thread when it has none, and notes it with its slot: the main
+// thread's record is made before the front is there.
+__attribute__((cold)) split::ThreadRecord* own_record() noexcept;
+
 class Call {
   public:
     // What a ShortCall began (ShortCall::give).
     Call(const char* function, split::ThreadRecord* record) : record_(record), function_(function) {}
     __attribute__((always_inline)) explicit Call(const char* function) : function_(function) {
         record_ = split::calling_thread();
-        if (__builtin_expect(record_ == nullptr, 0)) record_ = attach();
+        if (__builtin_expect(record_ == nullptr || record_->slot == nullptr, 0)) record_ = own_record();
         record_->in_mpi = record_->in_mpi + 1;
         asm volatile("" ::: "memory");  // pairs with the agent's membarrier: in_mpi before the look at slow
         record_->waiting_in = function;
@@ -130,7 +134,6 @@ class Call {
     const char* function() const { return function_; }
 
   private:
-    static split::ThreadRecord* attach() noexcept;
     void enter_frozen() noexcept;
     __attribute__((cold)) int fail(mpi::Comm comm, int rc) noexcept;
     __attribute__((cold)) int fail(mpi::Win win, int rc) noexcept;
@@ -153,12 +156,8 @@ int raise_default(int rc, const char* function) noexcept;
 // The threads that have called MPI, by record index; null where there is none.
 extern split::ThreadRecord* records[split::kMaxThreads];
 extern volatile int32_t record_end;  // one past the highest index in use
-void note_record(split::ThreadRecord* record) noexcept;
 
 // Call::stop_point for code that only has the record.
 bool stop_here(split::ThreadRecord* record) noexcept;
-
-// Any thread's record, also outside of an MPI call (interposers); attaches the thread when it has none.
-split::ThreadRecord* own_record() noexcept;
 
 }  // namespace fermata::front

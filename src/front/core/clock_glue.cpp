@@ -62,13 +62,14 @@ void start_clock() noexcept {
 void clock_register(CommObject& comm) noexcept {
     Ranks members = clock_members(comm);
     comm.clock = clock_register(comm.uid, members.data(), static_cast<int32_t>(members.size()));
+    comm.short_clock = front.clock->policy().barrier_first ? nullptr : comm.clock;
 }
 clock::Comm* clock_register(uint64_t uid, const int32_t* world_ranks, int32_t count) noexcept {
     return front.clock->register_comm(static_cast<clock::Uid>(uid), world_ranks, count);
 }
 void clock_unregister(CommObject& comm) noexcept {
     clock_unregister(static_cast<clock::Comm*>(comm.clock));
-    comm.clock = nullptr;
+    comm.clock = comm.short_clock = nullptr;
 }
 void clock_unregister(clock::Comm* clock) noexcept { front.clock->unregister_comm(clock); }
 

@@ -15,7 +15,12 @@ namespace fermata::front {
 struct CommObject;
 
 inline clock::RankClock& rank_clock() noexcept { return *front.clock; }
-inline clock::Slot& slot_of(split::ThreadRecord* record) noexcept { return front.clock->slot(record->index); }
+// The thread's slot: that of its record's index, noted when it was attached. The agent has none of its own
+// here.
+inline clock::Slot& slot_of(split::ThreadRecord* record) noexcept {
+    auto* slot = static_cast<clock::Slot*>(record->slot);
+    return __builtin_expect(slot != nullptr, 1) ? *slot : front.clock->slot(record->index);
+}
 
 // Gives a communicator its clock (CommObject::clock), while still inside the collective that creates it;
 // WORLD and SELF are registered by MPI_Init through objects_start. Members are those of clock_members().

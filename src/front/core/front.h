@@ -34,9 +34,9 @@ enum class Life : uint32_t { before = 0, running = 1, finalized = 2 };
 struct Front {
     // Hot words, one cache line, read by every wrapper and written only by checkpoints.
     alignas(64) volatile uint32_t slow;  // Slow bits
+    volatile uint32_t watch;             // Watch bits: what else a send has to be noted for
     volatile uint32_t attention;         // 1 while kPending or kFrozen: `stop` word of the lower spin loops
     uint32_t threads;                    // 1: the application runs MPI_THREAD_MULTIPLE: pools lock
-    volatile uint32_t watch;             // Watch bits: what else a send has to be noted for
     Life life;
     const mpi::Table* table;  // == bridge->mpi
     clock::RankClock* clock;

@@ -1,46 +1,72 @@
-// A blocking collective as long as all goes well: what ShortCall is to Call.
+// A blocking collective as long as all goes well.
 //
-//     ShortCall call("MPI_Bcast");
-//     CommObject* c = in_short(call, comm);
-//     if (c == nullptr) return bcast_from_start(...);  // with Call and CollectiveScope
-//     ShortCollective scope(call.record(), *c);        // may park here: read real handles after
+//     ShortCollective call("MPI_Bcast", comm);
+//     if (call.is_from_start()) return bcast_from_start(...);     // with Call and CollectiveScope
+//     if (call.is_held()) return bcast_held(...);                 // as ShortCollective(kHeld, comm)
+//     rc = call.direct(front.table->direct.Bcast, ...);           // the library's own function
+//     rc = call.lower(front.table->Bcast, ...);                   // or the binding's: any arguments
+//     return call.end(rc);
+//
+// It asks once whether a checkpoint is on its way: Front::slow has nothing to say to a collective that the
+// clock does not know. Where it has to wait it is in the upper half again.
 #pragma once
 
 #include "front/core/collective.h"
+#include "front/core/short_entry.h"
 #include "front/objects/real.h"
 
 namespace fermata::front {
 
-// The communicator; null, and the call given up, when only a Call and a CollectiveScope will do: no such
-// communicator, none with a clock, or a protocol that wants a barrier first.
-__attribute__((always_inline)) inline CommObject* in_short(ShortCall& call, mpi::Comm comm) noexcept {
-    if (!call) return nullptr;
-    CommObject* c = find(comm);
-    if (__builtin_expect(c != nullptr && c->clock != nullptr, 1) &&
-        __builtin_expect(!front.clock->policy().barrier_first, 1))
-        return c;
-    call.give_up();
-    return nullptr;
-}
-
-class ShortCollective {
+class ShortCollective : public ShortEntry {
   public:
-    __attribute__((always_inline)) ShortCollective(split::ThreadRecord* record, CommObject& on) noexcept
-        : clock_(*static_cast<clock::Comm*>(on.clock)), slot_(slot_of(record)), record_(record) {
-        front.clock->enter(clock_, slot_);  // sets kCareful when it has to wait
-        record->user[kMode] = kCaptive;
+    __attribute__((always_inline)) ShortCollective(const char* function, mpi::Comm comm) noexcept
+        : ShortEntry(split::calling_thread()) {
+        if (!enter(function)) return;
+        comm_ = find(comm);
+        if (__builtin_expect(comm_ != nullptr && comm_->short_clock != nullptr, 1)) {
+            clock::Comm& on = clock();
+            clock::RankClock::mark_entered(on, record()->index);
+            record()->user[kMode] = kCaptive;
+            way_ = is_pending(on) ? Way::held : Way::free;
+            return;
+        }
+        give_up();
     }
-    __attribute__((always_inline)) ~ShortCollective() noexcept {
-        record_->user[kMode] = kFast;
-        if (front.clock->leave(clock_, slot_)) record_->user[kMode] = kFast;
+    // One that is_held(): goes on from there, through the gate. After it real handles have to be read again.
+    enum Held { kHeld };
+    ShortCollective(Held, mpi::Comm comm) noexcept;
+
+    // No such communicator, one without a clock, a protocol that wants a barrier first, the thread's first
+    // call, or one inside another.
+    bool is_from_start() const { return __builtin_expect(way_ == Way::from_start, 0); }
+    // A checkpoint is on its way.
+    bool is_held() const { return __builtin_expect(way_ == Way::held, 0); }
+    mpi::RealComm comm() const { return static_cast<mpi::RealComm>(comm_->real); }
+
+    // The result of the call, on errors through the communicator's error handler.
+    __attribute__((always_inline)) int end(int rc) const noexcept {
+        clock::Comm& on = clock();
+        record()->user[kMode] = kFast;
+        clock::RankClock::mark_left(on);
+        if (is_pending(on)) leave_pending(record(), on);
+        leave();
+        return __builtin_expect(rc == 0, 1) ? 0 : fail(record(), comm_, rc);
     }
-    ShortCollective(const ShortCollective&) = delete;
-    ShortCollective& operator=(const ShortCollective&) = delete;
 
   private:
-    clock::Comm& clock_;
-    clock::Slot& slot_;
-    split::ThreadRecord* record_;
+    enum class Way { from_start, held, free };
+
+    clock::Comm& clock() const { return *static_cast<clock::Comm*>(comm_->short_clock); }
+    __attribute__((always_inline)) static bool is_pending(const clock::Comm& on) {
+        return __builtin_expect(!split::is_zero(*reinterpret_cast<const volatile uint32_t*>(on.pending)), 0);
+    }
+    __attribute__((noinline, cold)) static void leave_pending(split::ThreadRecord* record,
+                                                              clock::Comm& clock) noexcept;
+    __attribute__((noinline, cold)) static int fail(const split::ThreadRecord* record, const CommObject* comm,
+                                                    int rc) noexcept;
+
+    CommObject* comm_;
+    Way way_ = Way::from_start;
 };
 
 }  // namespace fermata::front

@@ -83,8 +83,12 @@ void comm_set_sides(CommObject* comm, Ranks&& members, Ranks&& remote) noexcept 
     comm->rank = ranks::find(comm->members, front.world_rank);
     comm->low = comm->inter && least(comm->members) < least(comm->remote);
     comm->stranger = has_stranger(comm->members) || has_stranger(comm->remote);
-    static constinit Immortal<Ranks> nobody;
-    comm->counted = comm->stranger ? &nobody.value : &comm->peers();
+    comm_count_peers(comm);
+}
+
+void comm_count_peers(CommObject* comm) noexcept {
+    comm->counted = comm->peers().data();
+    comm->counted_size = comm->stranger ? 0 : static_cast<uint32_t>(comm->peers().size());
 }
 
 int comm_adopt(RealComm real, bool inter, const CommObject* same_members, CommObject** made) noexcept {

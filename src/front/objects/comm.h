@@ -20,11 +20,12 @@ struct Topology {
 
 struct CommObject : Object {
     constexpr CommObject() : Object(Kind::comm) {}
-    uint64_t uid = 0;         // the same at all members, never used twice in a job; order of rebuild
-    void* clock = nullptr;    // the collective clock's state (core room)
-    int32_t rank = 0;         // this process in the (local) group
-    int32_t size = 0;         // of the (local) group
-    int32_t remote_size = 0;  // of the remote group, 0 for intra-communicators
+    uint64_t uid = 0;             // the same at all members, never used twice in a job; order of rebuild
+    void* clock = nullptr;        // the collective clock's state (core room)
+    void* short_clock = nullptr;  // the same; null where collectives have to be Calls from the start
+    int32_t rank = 0;             // this process in the (local) group
+    int32_t size = 0;             // of the (local) group
+    int32_t remote_size = 0;      // of the remote group, 0 for intra-communicators
     bool inter = false;
     bool freed = false;      // the application freed it; lives on for requests that are still open
     bool stranger = false;   // has members outside this job's world: see connected.h
@@ -35,7 +36,8 @@ struct CommObject : Object {
     Ranks members;  // world ranks in rank order (local group)
     Ranks remote;   // remote group in rank order
     // Whom messages to a peer are counted for: the group that p2p ranks refer to. Nobody where strangers are.
-    const Ranks* counted = &members;
+    const int32_t* counted = nullptr;
+    uint32_t counted_size = 0;
     const char* origin = nullptr;  // the call that led to strangers
     uint64_t creations = 0;  // collective creations on this communicator so far: part of the children's uids
     Topology* topology = nullptr;
@@ -55,14 +57,15 @@ struct CommObject : Object {
     // The world rank of a peer; -1 if there is none of that rank, or the communicator's messages are not
     // counted.
     int32_t world_of(int peer) const {
-        const Ranks& list = *counted;
-        return peer >= 0 && static_cast<size_t>(peer) < list.size() ? list[static_cast<size_t>(peer)] : -1;
+        return static_cast<uint32_t>(peer) < counted_size ? counted[peer] : -1;
     }
 };
 
 __attribute__((always_inline)) inline CommObject* find_comm(uint32_t handle) noexcept {
     return static_cast<CommObject*>(find_object(handle, Kind::comm));
 }
+// Sets `counted`, once the members are known.
+void comm_count_peers(CommObject* comm) noexcept;
 // A pending request keeps a communicator that the application frees.
 inline void comm_ref(CommObject* comm) noexcept { ref(comm); }
 void comm_unref(CommObject* comm) noexcept;

@@ -69,6 +69,8 @@ void start_world() {
     comm_world.errhandler = &errors_are_fatal;
     comm_self.uid = self_uid(front.world_rank);
     comm_self.members.push_back(front.world_rank);
+    comm_count_peers(&comm_world);
+    comm_count_peers(&comm_self);
     comm_self.size = 1;
     comm_self.name = "MPI_COMM_SELF";
     comm_self.errhandler = &errors_are_fatal;

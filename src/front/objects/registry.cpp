@@ -4,7 +4,8 @@
 
 namespace fermata::front {
 
-constinit Registry registry{};
+constinit Object no_object{Kind::none};
+constinit Registry registry;
 
 namespace {
 

@@ -25,9 +25,13 @@ struct HandleTable {
     SpinLock lock;  // writers only
 };
 
+extern Object no_object;  // of no kind: what has no predefined handle is this
 struct Registry {
     Object* predefined[kPredefinedHandles];
-    HandleTable tables[kKinds];
+    HandleTable tables[kKinds]{};
+    constexpr Registry() {
+        for (Object*& object : predefined) object = &no_object;
+    }
 };
 extern Registry registry;
 
@@ -38,12 +42,8 @@ void take_handle(Object* object) noexcept;
 // A predefined handle of a kind (the object must live for ever).
 void give_predefined(Object* object, uint32_t handle) noexcept;
 
-// The object, or null for null handles, freed ones and garbage.
-__attribute__((always_inline)) inline Object* find_object(uint32_t handle, Kind kind) noexcept {
-    if (handle < kPredefinedHandles) {
-        Object* object = registry.predefined[handle];
-        return object != nullptr && object->kind == kind ? object : nullptr;
-    }
+// The object of a dynamic handle, or null for all others.
+__attribute__((always_inline)) inline Object* find_dynamic(uint32_t handle, Kind kind) noexcept {
     const HandleTable& table = registry.tables[static_cast<uint32_t>(kind) & (kKinds - 1)];
     uint32_t index = index_of(handle);
     // Capacity before slots: both only grow, so an old capacity with a new array is safe and the reverse is
@@ -52,6 +52,12 @@ __attribute__((always_inline)) inline Object* find_object(uint32_t handle, Kind 
     if (__builtin_expect((handle >> 26) != (0x20u | static_cast<uint32_t>(kind)) || index >= capacity, 0))
         return nullptr;
     return __atomic_load_n(&table.slots, __ATOMIC_RELAXED)[index];
+}
+// The object, or null for null handles, freed ones and garbage.
+__attribute__((always_inline)) inline Object* find_object(uint32_t handle, Kind kind) noexcept {
+    if (handle >= kPredefinedHandles) return find_dynamic(handle, kind);
+    Object* object = registry.predefined[handle];
+    return __builtin_expect(object->kind == kind, 1) ? object : nullptr;
 }
 
 // Live handles of a kind (tests, leak hunting).

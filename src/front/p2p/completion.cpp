@@ -86,40 +86,76 @@ __attribute__((always_inline)) inline bool may_tell_now(Request* const* items, i
     return true;
 }
 
-// Its end, told. `status` may be null for what status_unneeded() says.
-__attribute__((always_inline)) inline void end_plain(Request* r, const Status* status,
+// Its end, told. `statuses` may be null for what status_unneeded() says.
+__attribute__((always_inline)) inline void end_plain(Request* r, const Status* statuses, int at,
                                                      clock::Slot& slot) noexcept {
     if (r->what == What::recv)
-        count_received(slot, r->world >= 0 ? r->world : r->comm->world_of(status->source));
+        count_received(
+            slot, __builtin_expect(r->world >= 0, 1) ? r->world : r->comm->world_of(statuses[at].source));
     release_request(r);
 }
 
+// The request of a handle if it is plain and the lower half's waits may have it without a status of ours;
+// null otherwise. `collective`: set when it is one.
+__attribute__((always_inline)) inline Request* find_plain(mpi::Request handle, bool blind,
+                                                          bool* collective) noexcept {
+    Request* r = find_live_request(handle);
+    if (__builtin_expect(r == nullptr || r->real == 0, 0)) return nullptr;
+    const uint32_t head = word_of(r);
+    if (head == head_word(What::send, State::active)) return r;
+    if (head == head_word(What::recv, State::active) && (!blind || r->world >= 0)) return r;
+    if (!plain(r) || (blind && !status_unneeded(r))) return nullptr;
+    *collective = true;
+    return r;
+}
+
+// What a wait of the lower half that gave up, failed, or ended collectives that may not be told yet leaves to
+// the general path: `next` have ended. Without statuses MPI says only that one of them failed; so each that
+// may have is marked.
+__attribute__((noinline, cold)) void note_some(int next, Request* const* items, const Status* statuses,
+                                               int rc, clock::Slot& slot) noexcept {
+    static constexpr Status none{};
+    for (int i = 0; i < next; i++)
+        note_complete(items[i], statuses != nullptr ? statuses[i] : none,
+                      statuses != nullptr ? statuses[i].error : rc, slot);
+}
+
+// One request that is plain. False: it is left for the general path.
+__attribute__((always_inline)) inline bool wait_one(const ShortMessage& call, Request* r, bool collective,
+                                                    Status* status) noexcept {
+    int rc = call.lower(front.table->WaitOneSpin, real_request(r), status, &front.attention);
+    call.rise();
+    if (__builtin_expect(rc != 0, 0) || (collective && !may_tell_now(&r, 1))) {
+        note_some(rc < 0 ? 0 : 1, &r, status, rc, call.slot());
+        return false;
+    }
+    end_plain(r, status, 0, call.slot());
+    return true;
+}
+
 // One crossing for requests of which each is plain. False: some (or all) are left for the general path.
-__attribute__((always_inline)) inline bool wait_plain(split::ThreadRecord* record, int count,
+__attribute__((always_inline)) inline bool wait_plain(const ShortMessage& call, int count,
                                                       mpi::Request* handles, Status* statuses) noexcept {
-    if (front.attention != 0 || count > kOnStack) return false;
+    if (__builtin_expect(count > kOnStack, 0)) return false;
     Request* items[kOnStack];
     RealRequest reals[kOnStack];
+    bool collectives = false;
     for (int i = 0; i < count; i++) {
-        Request* r = find_request(handles[i]);
-        if (__builtin_expect(r == nullptr || !plain(r) || (statuses == nullptr && !status_unneeded(r)), 0))
-            return false;
+        Request* r = find_plain(handles[i], statuses == nullptr, &collectives);
+        if (__builtin_expect(r == nullptr, 0)) return false;
         items[i] = r;
         reals[i] = static_cast<RealRequest>(r->real);
     }
-    clock::Slot& slot = slot_of(record);
     int next = 0;
-    int rc = LOWER(WaitSpin)(count, reals, statuses, &front.attention, &next);
-    if (__builtin_expect(rc != 0 || next < count || !may_tell_now(items, count), 0)) {
-        // Without statuses MPI says only that one of them failed; so each that may have is marked.
-        static constexpr Status none{};
-        for (int i = 0; i < next; i++)
-            note_complete(items[i], statuses != nullptr ? statuses[i] : none,
-                          statuses != nullptr ? statuses[i].error : rc, slot);
+    int rc = call.lower(front.table->WaitSpin, count, reals, statuses, &front.attention, &next);
+    call.rise();
+    clock::Slot& slot = call.slot();
+    if (__builtin_expect(rc != 0 || next < count, 0) || (collectives && !may_tell_now(items, count))) {
+        note_some(next, items, statuses, rc, slot);
         return false;
     }
     for (int i = 0; i < count; i++) {
-        end_plain(items[i], statuses != nullptr ? &statuses[i] : nullptr, slot);
+        end_plain(items[i], statuses, i, slot);
         handles[i] = FM_REQUEST_NULL;
     }
     return true;
@@ -214,12 +250,18 @@ extern "C" {
 
 int fm_Wait(mpi::Request* request, Status* status) {
     {
-        ShortCall call("MPI_Wait");
-        const Request* r = call ? find_request(*request) : nullptr;
+        ShortMessage call("MPI_Wait", ShortMessage::kWait);
+        if (!call) return wait_from_start(request, status);
+        bool collective = false;
+        Request* const r = find_plain(*request, status == nullptr, &collective);
         if (__builtin_expect(r != nullptr, 1)) {
             call.record()->waiting_for = r->world;
-            if (wait_plain(call.record(), 1, request, status)) return 0;
+            if (wait_one(call, r, collective, status)) {
+                *request = FM_REQUEST_NULL;
+                return call.end();
+            }
         }
+        call.end();
     }
     return wait_from_start(request, status);
 }
@@ -246,8 +288,10 @@ int fm_Test(mpi::Request* request, int* flag, Status* status) {
 
 int fm_Waitall(int count, mpi::Request* requests, Status* statuses) {
     {
-        ShortCall call("MPI_Waitall");
-        if (call && count > 0 && wait_plain(call.record(), count, requests, statuses)) return 0;
+        ShortMessage call("MPI_Waitall", ShortMessage::kWait);
+        if (!call) return waitall_from_start(count, requests, statuses);
+        if (count > 0 && wait_plain(call, count, requests, statuses)) return call.end();
+        call.end();
     }
     return waitall_from_start(count, requests, statuses);
 }

@@ -53,7 +53,8 @@ inline mpi::RealRequest* real_request(Request* r) noexcept {
 }
 
 inline void count_received(clock::Slot& slot, int32_t world) noexcept {
-    if (static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size)) slot.received_from(world);
+    if (__builtin_expect(static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size), 1))
+        slot.received_from(world);
 }
 // What the collective clock calls a message; any, when the communicator is not counted (yet).
 inline clock::Labels label_of(const CommObject* comm, int tag) noexcept {

@@ -7,6 +7,7 @@
 #include "front/p2p/generalized.h"
 #include "front/p2p/message.h"
 #include "front/p2p/partitioned.h"
+#include "front/p2p/short_message.h"
 
 namespace fermata::front {
 
@@ -25,6 +26,7 @@ __attribute__((always_inline)) inline Request* describe(What what, const void* b
     r->comm = comm;
     if (!comm->predefined) comm_ref(comm);
     r->world = comm->world_of(peer);  // -1 for wildcards and MPI_PROC_NULL
+    r->bare = r->type != nullptr && r->type->predefined && comm->predefined;
     return r;
 }
 
@@ -70,23 +72,62 @@ __attribute__((noinline)) inline int immediate_from_start(const char* function, 
     return call.finish(comm, immediate(call, what, kStandard, buf, count, type, peer, tag, comm, request));
 }
 
-// The whole of MPI_Isend and MPI_Irecv, in registers as long as all goes well.
-__attribute__((always_inline)) inline int immediate_in_short(const char* function, What what, const void* buf,
+// The library refused it.
+__attribute__((noinline, cold)) inline int refused(split::ThreadRecord* record, Request* r, int rc) noexcept {
+    record->half = split::Half::upper;
+    if (r->what == What::send) uncount_sent(slot_of(record), r);
+    Call call(record->waiting_in, record);
+    const Comm comm = static_cast<Comm>(r->comm->handle);
+    return call.finish(comm, or_release(r, rc));
+}
+
+// The whole of MPI_Isend and MPI_Irecv as long as all goes well.
+template <What what, typename Direct, typename Lower, typename Buffer>
+__attribute__((always_inline)) inline int immediate_in_short(const char* function,
+                                                             Direct mpi::Direct::*direct,
+                                                             Lower mpi::Table::*lower, Buffer* buf,
                                                              Count count, Datatype type, int peer, int tag,
                                                              Comm comm, mpi::Request* request) {
-    int rc = FM_ERR_COMM;
-    {
-        ShortCall call(function);
-        if (!call) return immediate_from_start(function, what, buf, count, type, peer, tag, comm, request);
-        CommObject* c = find(comm);
-        if (__builtin_expect(c != nullptr, 1)) {
-            Request* r = describe(what, buf, count, type, peer, tag, c);
-            clock::Slot& slot = slot_of(call.record());
-            rc = or_release(r, what == What::send ? start_send(r, slot) : start_recv(r, slot));
-            if (__builtin_expect(rc == 0, 1)) *request = handle_of(r);
-        }
+    ShortMessage call(function, ShortMessage::kPost);
+    if (!call) return immediate_from_start(function, what, buf, count, type, peer, tag, comm, request);
+    CommObject* const c = find(comm);
+    TypeObject* const t = find(type);
+    Request* const r = request_pool.first;
+    if (__builtin_expect(c == nullptr || t == nullptr || r == nullptr || t->real == 0, 0) ||
+        peer == FM_PROC_NULL) {
+        call.give_up();
+        return immediate_from_start(function, what, buf, count, type, peer, tag, comm, request);
     }
-    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, function);
+    request_pool.first = r->next;
+    int32_t world = -1;
+    if (__builtin_expect(static_cast<uint32_t>(peer) < c->counted_size, 1)) {
+        world = c->counted[peer];
+        if (what == What::send) call.slot().sent_to(world);
+    }
+    r->world = world;
+    r->buf = const_cast<void*>(buf);
+    r->count = count;
+    r->type = t;
+    r->comm = c;
+    r->peer = peer;
+    r->tag = tag;
+    r->collective = nullptr;
+    r->error = 0;
+    word_of(r) = head_word(what, State::active);
+    r->bare = t->predefined && c->predefined;
+    if (__builtin_expect(!r->bare, 0)) {
+        if (!t->predefined) ref(t);
+        if (!c->predefined) ref(c);
+    }
+    if (what == What::recv) r->posted = ++engine.posts;
+    int rc =
+        are_plain_numbers(count, peer, tag)
+            ? call.direct(front.table->direct.*direct, buf, static_cast<int>(count), real_of(t), peer, tag,
+                          real_of(c), real_request(r))
+            : call.lower(front.table->*lower, buf, count, real_of(t), peer, tag, real_of(c), real_request(r));
+    if (__builtin_expect(rc != 0, 0)) return refused(call.record(), r, rc);
+    *request = handle_of(r);
+    return call.end();
 }
 
 // Starts, waits and ends an operation of a blocking call.

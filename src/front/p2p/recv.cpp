@@ -129,33 +129,34 @@ __attribute__((noinline)) int recv_goes_on(split::ThreadRecord* record, void* bu
 extern "C" {
 
 int fm_Recv(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm, Status* status) {
-    int rc = FM_ERR_COMM;
-    {
-        ShortCall call("MPI_Recv");
-        if (!call) return recv_from_start(buf, count, datatype, source, tag, comm, status);
-        CommObject* c = find(comm);
-        if (__builtin_expect(c != nullptr, 1)) {
-            int32_t world = c->world_of(source);
-            call.record()->waiting_for = world;
-            RealRequest open{};
-            Status own;
-            Status* out = status != nullptr || world >= 0 ? status : &own;
-            int done = 0;
-            rc = LOWER(RecvSpin)(buf, count, to_real(datatype), source, tag, real_of(c), &front.attention,
-                                 &open, out, &done);
-            if (__builtin_expect(done == 0 && rc == 0, 0))
-                return recv_goes_on(call.give(), buf, count, datatype, source, tag, comm, c, open, status);
-            // A refused argument is no message; a truncated one is.
-            if (__builtin_expect(done != 0 && (rc == 0 || rc == FM_ERR_TRUNCATE), 1))
-                count_received(slot_of(call.record()), world >= 0 ? world : c->world_of(out->source));
-        }
+    ShortMessage call("MPI_Recv", ShortMessage::kWait);
+    if (!call) return recv_from_start(buf, count, datatype, source, tag, comm, status);
+    CommObject* const c = find(comm);
+    if (__builtin_expect(c == nullptr, 0)) {
+        call.give_up();
+        return recv_from_start(buf, count, datatype, source, tag, comm, status);
     }
-    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "MPI_Recv");
+    const int32_t world = c->world_of(source);
+    call.record()->waiting_for = world;
+    RealRequest open{};
+    Status own;
+    Status* out = status != nullptr || world >= 0 ? status : &own;
+    int rc = call.lower(front.table->RecvSpin, buf, count, to_real(datatype), source, tag, real_of(c),
+                        &front.attention, &open, out);
+    if (__builtin_expect(rc < 0, 0)) {
+        call.rise();
+        return recv_goes_on(call.record(), buf, count, datatype, source, tag, comm, c, open, status);
+    }
+    // A refused argument is no message; a truncated one is.
+    if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
+        count_received(call.slot(), world >= 0 ? world : c->world_of(out->source));
+    return call.end(rc, c);
 }
 
 int fm_Irecv(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm,
              mpi::Request* request) {
-    return immediate_in_short("MPI_Irecv", What::recv, buf, count, datatype, source, tag, comm, request);
+    return immediate_in_short<What::recv>("MPI_Irecv", &mpi::Direct::Irecv, &mpi::Table::Irecv, buf, count,
+                                          datatype, source, tag, comm, request);
 }
 
 int fm_Probe(int source, int tag, Comm comm, Status* status) {

@@ -53,12 +53,24 @@ struct Pair {
     char* copy;  // of a replaced buffer
 };
 
-struct Request : Object {
-    Request() : Object(Kind::request) {}
+// What decides how a request is treated: also to be set and compared as one word.
+struct alignas(4) RequestHead {
     What what = What::none;
     volatile State state = State::free;
     uint8_t flags = 0;
     uint8_t mode = kStandard;
+};
+static_assert(sizeof(RequestHead) == 4);
+using HeadWord = volatile uint32_t __attribute__((may_alias));
+inline HeadWord& word_of(RequestHead* head) noexcept { return *reinterpret_cast<HeadWord*>(head); }
+// A standard one without flags.
+constexpr uint32_t head_word(What what, State state) noexcept {
+    return static_cast<uint32_t>(what) | static_cast<uint32_t>(state) << 8;
+}
+
+// `bare`: a send or receive of a predefined type on a predefined communicator: it holds no reference.
+struct Request : Object, RequestHead {
+    Request() : Object(Kind::request) {}
     int32_t world = -1;  // the peer's world rank; -1 = any or none
     void* buf = nullptr;
     int64_t count = 0;
@@ -121,17 +133,14 @@ __attribute__((always_inline)) inline Request* take_request() noexcept {
 // A request of the pool with its fixed fields reset: state active, no flags.
 __attribute__((always_inline)) inline Request* new_request(What what) noexcept {
     Request* r = take_request();
-    r->next = nullptr;
     r->real = 0;
-    r->what = what;
-    r->flags = 0;
-    r->mode = kStandard;
+    r->bare = false;
     r->world = -1;
     r->type = nullptr;
     r->comm = nullptr;
     r->collective = nullptr;
     r->error = 0;
-    r->state = State::active;
+    word_of(r) = head_word(what, State::active);
     return r;
 }
 
@@ -139,10 +148,7 @@ __attribute__((always_inline)) inline Request* new_request(What what) noexcept {
 void strip_request(Request* r) noexcept;
 // Drops references, frees what hangs on it, back to the pool.
 __attribute__((always_inline)) inline void release_request(Request* r) noexcept {
-    // The usual one: a send or receive of a predefined type on MPI_COMM_WORLD, with nothing hanging on it.
-    bool plain = (r->what == What::send || r->what == What::recv) && r->collective == nullptr &&
-                 r->type != nullptr && r->type->predefined && r->comm != nullptr && r->comm->predefined;
-    if (__builtin_expect(!plain, 0)) strip_request(r);
+    if (__builtin_expect(!r->bare || r->collective != nullptr, 0)) strip_request(r);
     PoolGuard guard(request_pool.lock);
     r->real = 0;
     r->state = State::free;
@@ -154,6 +160,11 @@ __attribute__((always_inline)) inline void release_request(Request* r) noexcept 
 __attribute__((always_inline)) inline Request* find_request(mpi::Request handle) noexcept {
     auto* r = static_cast<Request*>(find_object(static_cast<uint32_t>(handle), Kind::request));
     return __builtin_expect(r != nullptr && r->state != State::free, 1) ? r : nullptr;
+}
+
+// The same without predefined handles, whether free or not.
+__attribute__((always_inline)) inline Request* find_live_request(mpi::Request handle) noexcept {
+    return static_cast<Request*>(find_dynamic(static_cast<uint32_t>(handle), Kind::request));
 }
 
 // Visits every request that is not in the pool (callers: the agent, or with the engine's lock).

@@ -66,15 +66,29 @@ int persistent(What what, SendMode mode, const void* buf, Count count, Datatype 
 extern "C" {
 
 int fm_Send(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
-    int rc = FM_ERR_COMM;
-    {
-        ShortCall call("MPI_Send");
-        if (!call) return send_from_start("MPI_Send", buf, count, datatype, dest, tag, comm);
-        CommObject* c = find(comm);
-        if (__builtin_expect(c != nullptr, 1))
-            rc = send_now(call.record(), c, buf, count, datatype, dest, tag);
+    ShortMessage call("MPI_Send", ShortMessage::kPost);
+    if (!call) return send_from_start("MPI_Send", buf, count, datatype, dest, tag, comm);
+    CommObject* const c = find(comm);
+    const RealDatatype type = to_real(datatype);
+    if (__builtin_expect(c == nullptr, 0) || !all_plain(type)) {
+        call.give_up();
+        return send_from_start("MPI_Send", buf, count, datatype, dest, tag, comm);
     }
-    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "MPI_Send");
+    split::ThreadRecord* record = call.record();
+    int32_t world = -1;
+    if (__builtin_expect(static_cast<uint32_t>(dest) < c->counted_size, 1)) {
+        world = c->counted[dest];
+        call.slot().sent_to(world);
+    }
+    record->waiting_for = world;
+    record->user[kMode] = kSending;
+    int rc =
+        are_plain_numbers(count, dest, tag)
+            ? call.direct(front.table->direct.Send, buf, static_cast<int>(count), type, dest, tag, real_of(c))
+            : call.lower(front.table->Send, buf, count, type, dest, tag, real_of(c));
+    record->user[kMode] = kFast;
+    if (__builtin_expect(rc != 0, 0)) uncount_sent(call.slot(), record->waiting_for, c, tag);
+    return call.end(rc, c);
 }
 int fm_Ssend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
     Call call("MPI_Ssend");
@@ -103,7 +117,8 @@ int fm_Bsend(const void* buf, Count count, Datatype datatype, int dest, int tag,
 
 int fm_Isend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
              mpi::Request* request) {
-    return immediate_in_short("MPI_Isend", What::send, buf, count, datatype, dest, tag, comm, request);
+    return immediate_in_short<What::send>("MPI_Isend", &mpi::Direct::Isend, &mpi::Table::Isend, buf, count,
+                                          datatype, dest, tag, comm, request);
 }
 int fm_Issend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm,
               mpi::Request* request) {

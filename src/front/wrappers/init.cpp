@@ -21,7 +21,6 @@ uint32_t open_sessions = 0;
 SpinLock sessions_lock;
 
 void start(Call& call, int level) noexcept {
-    note_record(call.record());
     // The lower half may have more than was asked for; less only if the library was built so. The agent needs
     // its own turn in the library, so the lower half asks for serialized at least whatever the application
     // wants.

@@ -205,6 +205,8 @@ int b_T_pvar_handle_alloc(uint64_t session, int index, int bind, uint64_t object
                                         reinterpret_cast<MPI_T_pvar_handle*>(handle), count));
 }
 
+int b_ClassOf(int code) { return done(code); }
+
 int b_ToolsStart() {
     int provided = 0;
     return done(MPI_T_init_thread(MPI_THREAD_SERIALIZED, &provided));
@@ -245,26 +247,43 @@ uint64_t b_RealOfPredefined(uint32_t, uint32_t std_value) {
     return std_value < 1024 ? words[std_value] : 0;
 }
 
+namespace {
+// The first test has not ended it well: `rc`, `finished` and `st` are what it said.
+__attribute__((noinline)) int wait_on(mpi::RealRequest* req, Status* status, const volatile uint32_t* stop,
+                                      int rc, int finished, MPI_Status& st) {
+    if (rc == MPI_SUCCESS && finished == 0) {
+        rc = spin(reinterpret_cast<MPI_Request*>(req), &st, stop, &finished);
+        if (finished == 0) return -1;
+    }
+    *req = {};  // an error ends the request as well
+    int error = status_error(rc, st);
+    put_status(status, st, error);
+    return error;
+}
+}  // namespace
+
 int b_RecvSpin(void* buf, Count count, mpi::RealDatatype type, int source, int tag, mpi::RealComm comm,
-               const volatile uint32_t* stop, mpi::RealRequest* req, Status* status, int* finished) {
-    MPI_Request request;
-    *finished = 0;
-    int rc = start_receive(buf, count, lib(type), source, tag, lib(comm), &request);
+               const volatile uint32_t* stop, mpi::RealRequest* req, Status* status) {
+    // A word holds either library's handle as it is, but for the null one.
+    *req = {};
+    int rc =
+        start_receive(buf, count, lib(type), source, tag, lib(comm), reinterpret_cast<MPI_Request*>(req));
     if (__builtin_expect(rc != MPI_SUCCESS, 0)) {
         *req = {};
-        *finished = 1;
         return error_class(rc);
     }
     MPI_Status st;
-    rc = spin(&request, &st, stop, finished);
-    if (__builtin_expect(*finished == 0, 0)) {
-        put(req, request);
-        return 0;
+    int finished = 0;
+    rc = MPI_Test(reinterpret_cast<MPI_Request*>(req), &finished, &st);
+    if (__builtin_expect(rc != MPI_SUCCESS || finished == 0, 0)) {
+        rc = wait_on(req, status, stop, rc, finished, st);
+        if (rc < 0) return rc;
+    } else {
+        *req = {};
+        put_status(status, st, 0);
     }
-    *req = {};
-    int error = __builtin_expect(rc == MPI_SUCCESS, 1) ? 0 : status_error(rc, st);
-    put_received(status, st, error, source);
-    return error;
+    if (__builtin_expect(source == mpi::FM_PROC_NULL, 0)) put_received(status, st, rc, source);
+    return rc;
 }
 
 int b_SendSpin(const void* buf, Count count, mpi::RealDatatype type, int dest, int tag, mpi::RealComm comm,
@@ -329,18 +348,37 @@ int b_WaitSpin(int n, mpi::RealRequest* reqs, Status* statuses, const volatile u
     int i = *next;
     // In order: the library's progress serves all of them while the first is waited for.
     for (; i < n; ++i) {
-        MPI_Request request = lib(reqs[i]);
+        if (__builtin_expect(static_cast<uint64_t>(reqs[i]) == 0, 0)) {
+            put_empty(statuses != nullptr ? &statuses[i] : nullptr);
+            continue;
+        }
         MPI_Status st;
         int finished = 0;
-        int rc = spin(&request, &st, stop, &finished, i > 0);
+        // A word holds either library's handle as it is, but for the null one.
+        int rc = spin(reinterpret_cast<MPI_Request*>(&reqs[i]), statuses != nullptr ? &st : MPI_STATUS_IGNORE,
+                      stop, &finished, i > 0);
         if (finished == 0) break;
-        int error = __builtin_expect(rc == MPI_SUCCESS, 1) ? 0 : status_error(rc, st);
-        put(&reqs[i], request);
-        if (statuses != nullptr) put_status(&statuses[i], st, error);
-        if (__builtin_expect(error != 0, 0)) failed = n == 1 ? error : kErrInStatus;
+        reqs[i] = {};
+        if (__builtin_expect(rc != MPI_SUCCESS, 0)) {
+            rc = statuses != nullptr ? status_error(rc, st) : error_class(rc);
+            failed = n == 1 ? rc : kErrInStatus;
+        }
+        if (statuses != nullptr) put_status(&statuses[i], st, rc);
     }
     *next = i;
     return failed;
+}
+
+int b_WaitOneSpin(mpi::RealRequest* req, Status* status, const volatile uint32_t* stop) {
+    MPI_Status st;
+    int finished = 0;
+    // A word holds either library's handle as it is, but for the null one.
+    int rc = MPI_Test(reinterpret_cast<MPI_Request*>(req), &finished, &st);
+    if (__builtin_expect(rc != MPI_SUCCESS || finished == 0, 0))
+        return wait_on(req, status, stop, rc, finished, st);
+    *req = {};
+    put_status(status, st, 0);
+    return 0;
 }
 
 int b_WaitAnySpin(int n, mpi::RealRequest* reqs, int* index, Status* status, const volatile uint32_t* stop,

@@ -120,6 +120,7 @@ ThreadRecord* find_or_take_record(int tid) noexcept {
         record.waiting_in = nullptr;
         record.waiting_for = -1;
         for (uint32_t& word : record.user) word = 0;
+        record.slot = nullptr;
         record.tid = tid;
         record.run = Run::running;
         if (i >= g_table->high_water) g_table->high_water = i + 1;

@@ -122,8 +122,8 @@ void point_to_point() {
         OK(t.Send(out.data(), 7, type(FM_INT), peer, 7, world()));
         OK(t.Ssend(out.data(), 0, type(FM_INT), peer, 8, world()));
     } else {
-        OK(t.RecvSpin(in.data(), 100, type(FM_INT), 0, 6, world(), &never, &reqs[0], &st, &done));
-        CHECK(done == 1 && st.count == 12 && st.tag == 6);
+        OK(t.RecvSpin(in.data(), 100, type(FM_INT), 0, 6, world(), &never, &reqs[0], &st));
+        CHECK(reqs[0] == RealRequest{} && st.count == 12 && st.tag == 6);
         OK(t.ProbeSpin(0, 7, world(), &never, &st, &done));
         CHECK(done == 1 && st.count == 28);
         RealMessage message{};
@@ -136,8 +136,9 @@ void point_to_point() {
 
     // A stop leaves the receive open; it is finished later.
     RealRequest open{};
-    OK(t.RecvSpin(in.data(), 1, type(FM_INT), peer, 9, world(), &always, &open, &st, &done));
-    CHECK(done == 0 && open != RealRequest{});
+    CHECK(t.RecvSpin(in.data(), 1, type(FM_INT), peer, 9, world(), &always, &open, &st) == -1);
+    CHECK(open != RealRequest{});
+    CHECK(t.WaitOneSpin(&open, &st, &always) == -1 && open != RealRequest{});
     OK(t.Barrier(world()));
     int next = 0;
     OK(t.WaitSpin(1, &open, &st, &always, &next));
@@ -184,12 +185,35 @@ void point_to_point() {
     OK(t.Recv(in.data(), 1, type(FM_INT), FM_PROC_NULL, 0, world(), &st));
     CHECK(st.source == FM_PROC_NULL && st.tag == FM_ANY_TAG && st.count == 0);
     OK(t.Isend(out.data(), 4, type(FM_INT), peer, 70, world(), &pair[0]));
-    OK(t.RecvSpin(in.data(), 1, type(FM_INT), FM_PROC_NULL, 0, world(), &never, &reqs[0], &st, &done));
-    CHECK(done == 1 && st.source == FM_PROC_NULL && st.tag == FM_ANY_TAG && st.count == 0);
-    CHECK(t.RecvSpin(in.data(), 1, type(FM_INT), peer, 70, world(), &never, &reqs[0], &st, &done) ==
+    OK(t.RecvSpin(in.data(), 1, type(FM_INT), FM_PROC_NULL, 0, world(), &never, &reqs[0], &st));
+    CHECK(reqs[0] == RealRequest{} && st.source == FM_PROC_NULL && st.tag == FM_ANY_TAG && st.count == 0);
+    CHECK(t.RecvSpin(in.data(), 1, type(FM_INT), peer, 70, world(), &never, &reqs[0], &st) ==
           FM_ERR_TRUNCATE);
-    CHECK(done == 1 && st.error == FM_ERR_TRUNCATE);
+    CHECK(reqs[0] == RealRequest{} && st.error == FM_ERR_TRUNCATE && st.source == peer);
     OK(t.Wait(&pair[0], nullptr));
+    // One that fails in its first test, and one that is waited for.
+    for (int first = 0; first < 2; first++) {
+        RealRequest one{};
+        OK(t.Irecv(in.data(), 1, type(FM_INT), peer, 74, world(), &one));
+        if (first == 1) OK(t.Barrier(world()));
+        OK(t.Send(out.data(), 4, type(FM_INT), peer, 74, world()));
+        if (first == 0) OK(t.Barrier(world()));
+        CHECK(t.WaitOneSpin(&one, first == 0 ? &st : nullptr, &never) == FM_ERR_TRUNCATE &&
+              one == RealRequest{});
+        CHECK(first == 1 || (st.error == FM_ERR_TRUNCATE && st.source == peer && st.tag == 74));
+    }
+    // The library's own functions, and what their codes mean.
+    RealRequest own[2] = {};
+    OK(t.direct.Irecv(in.data(), 2, type(FM_INT), peer, 75, world(), &own[0]));
+    OK(t.direct.Isend(out.data(), 2, type(FM_INT), peer, 75, world(), &own[1]));
+    OK(t.WaitOneSpin(&own[1], nullptr, &never));
+    OK(t.WaitOneSpin(&own[0], &st, &never));
+    CHECK(own[0] == RealRequest{} && own[1] == RealRequest{} && in[1] == 1000 * peer + 1 && st.count == 8);
+    int sum = 0;
+    OK(t.direct.Allreduce(&rank, &sum, 1, type(FM_INT), op(FM_SUM), world()));
+    CHECK(sum == 1);
+    CHECK(t.ClassOf(t.direct.Send(out.data(), 1, type(FM_INT), 1000, 0, world())) == FM_ERR_RANK);
+    CHECK(t.ClassOf(t.direct.Bcast(out.data(), -1, type(FM_INT), 0, world())) == FM_ERR_COUNT);
     OK(t.Send(out.data(), 5, type(FM_INT), peer, 71, world()));
     int found = 0;
     RealMessage message{};
@@ -203,8 +227,7 @@ void point_to_point() {
     for (int round = 0; round < 2; ++round) {
         OK(t.Start(&persistent));
         OK(t.Send(&out[round], 1, type(FM_INT), peer, 72, world()));
-        next = 0;
-        OK(t.WaitSpin(1, &persistent, &st, &never, &next));
+        OK(t.Wait(&persistent, &st));
         CHECK(persistent != RealRequest{} && in[0] == 1000 * peer + round);
     }
     OK(t.Request_free(&persistent));

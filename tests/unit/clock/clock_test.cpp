@@ -397,7 +397,7 @@ TEST(Tree, last_resort_opens_gates_for_a_moment) {
     root.begin(1, 1);
     settle(root, {&zero, &one, &two}, 1);
     GateSite site;
-    Instance k = zero.clock->mark_entered(*b0, zero.slot());
+    Instance k = zero.clock->mark_entered(*b0, zero.slot().index);
     EXPECT_EQ(zero.clock->gate_step(*b0, zero.slot(), k, Gate::blocking, site), Verdict::wait);
     root.poll(500);
     settle(root, {&zero, &one, &two}, 500);

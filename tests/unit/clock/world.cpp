@@ -275,7 +275,7 @@ void World::step_collective(Thread& t, const Op& o) {
             p.comms[ci] =
                 clock.register_group_call(Uid{uid(o.comm)}, g.members.data(), int32_t(g.members.size()));
         t.gate = {};
-        t.k = clock.mark_entered(*p.comms[ci], slot);
+        t.k = clock.mark_entered(*p.comms[ci], slot.index);
         t.phase = 1;
         return;
     }
