@@ -109,9 +109,9 @@ __attribute__((always_inline)) inline Request* find_plain(mpi::Request handle, b
     return r;
 }
 
-// What a wait of the lower half that gave up, failed, or ended collectives that may not be told yet leaves to
-// the general path: `next` have ended. Without statuses MPI says only that one of them failed; so each that
-// may have is marked.
+// What a wait or test of the lower half that gave up, failed, or ended collectives that may not be told yet
+// leaves to the general path: `next` have ended. Without statuses MPI says only that one of them failed; so
+// each that may have is marked.
 __attribute__((noinline, cold)) void note_some(int next, Request* const* items, const Status* statuses,
                                                int rc, clock::Slot& slot) noexcept {
     static constexpr Status none{};
@@ -244,6 +244,27 @@ __attribute__((noinline)) int wait_from_start(mpi::Request* request, Status* sta
     return call.finish(comm, consume(r, request, status));
 }
 
+__attribute__((noinline)) int test_from_start(mpi::Request* request, int* flag, Status* status) noexcept {
+    Call call("MPI_Test");
+    Request* r = find_request(*request);
+    if (__builtin_expect(r == nullptr || r->state == State::inactive, 0)) {
+        if (r == nullptr && *request != FM_REQUEST_NULL) return call.finish(FM_ERR_REQUEST);
+        *flag = 1;
+        empty_status(status);
+        return 0;
+    }
+    before_test(call);
+    if (!test_one(call, r)) {
+        *flag = 0;
+        poll_failed(call, &r, 1);
+        return 0;
+    }
+    *flag = 1;
+    poll_succeeded(call);
+    Comm comm = comm_of(r);
+    return call.finish(comm, consume(r, request, status));
+}
+
 }  // namespace
 
 extern "C" {
@@ -266,24 +287,27 @@ int fm_Wait(mpi::Request* request, Status* status) {
     return wait_from_start(request, status);
 }
 int fm_Test(mpi::Request* request, int* flag, Status* status) {
-    Call call("MPI_Test");
-    Request* r = find_request(*request);
-    if (__builtin_expect(r == nullptr || r->state == State::inactive, 0)) {
-        if (r == nullptr && *request != FM_REQUEST_NULL) return call.finish(FM_ERR_REQUEST);
-        *flag = 1;
-        empty_status(status);
-        return 0;
+    {
+        ShortMessage call("MPI_Test", ShortMessage::kWait);
+        if (!call) return test_from_start(request, flag, status);
+        bool collective = false;
+        Request* const r = find_plain(*request, status == nullptr, &collective);
+        if (__builtin_expect(r == nullptr, 0)) {
+            call.give_up();
+            return test_from_start(request, flag, status);
+        }
+        int rc = call.lower(front.table->Test, real_request(r), flag, status);
+        if (rc == 0 && *flag == 0) return call.end();
+        call.rise();
+        if (__builtin_expect(rc == 0, 1) && (!collective || may_tell_now(&r, 1))) {
+            end_plain(r, status, 0, call.slot());
+            *request = FM_REQUEST_NULL;
+            return call.end();
+        }
+        note_some(1, &r, status, rc, call.slot());
+        call.end();
     }
-    before_test(call);
-    if (!test_one(call, r)) {
-        *flag = 0;
-        poll_failed(call, &r, 1);
-        return 0;
-    }
-    *flag = 1;
-    poll_succeeded(call);
-    Comm comm = comm_of(r);
-    return call.finish(comm, consume(r, request, status));
+    return test_from_start(request, flag, status);
 }
 
 int fm_Waitall(int count, mpi::Request* requests, Status* statuses) {

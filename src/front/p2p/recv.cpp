@@ -116,6 +116,22 @@ __attribute__((noinline)) int recv_from_start(void* buf, Count count, Datatype t
     return call.finish(comm, recv_slowly(call, buf, count, type, source, tag, c, RealRequest{}, status));
 }
 
+__attribute__((noinline)) int iprobe_from_start(int source, int tag, Comm comm, int* flag,
+                                                Status* status) noexcept {
+    Call call("MPI_Iprobe");
+    CommObject* c = find(comm);
+    if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
+    if (source == FM_PROC_NULL) {
+        proc_null_status(status);
+        *flag = 1;
+        return 0;
+    }
+    if (!slow_path()) return call.finish(comm, LOWER(Iprobe)(source, tag, real_of(c), flag, status));
+    Status own;
+    return call.finish(comm,
+                       probe_once(call, c, source, tag, nullptr, flag, status != nullptr ? status : &own));
+}
+
 // The fast path gave up: a checkpoint is pending.
 __attribute__((noinline)) int recv_goes_on(split::ThreadRecord* record, void* buf, Count count, Datatype type,
                                            int source, int tag, Comm comm, CommObject* c, RealRequest open,
@@ -179,18 +195,14 @@ int fm_Probe(int source, int tag, Comm comm, Status* status) {
 }
 
 int fm_Iprobe(int source, int tag, Comm comm, int* flag, Status* status) {
-    Call call("MPI_Iprobe");
-    CommObject* c = find(comm);
-    if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
-    if (source == FM_PROC_NULL) {
-        proc_null_status(status);
-        *flag = 1;
-        return 0;
+    ShortMessage call("MPI_Iprobe", ShortMessage::kWait);
+    if (!call) return iprobe_from_start(source, tag, comm, flag, status);
+    CommObject* const c = find(comm);
+    if (__builtin_expect(c == nullptr, 0) || source == FM_PROC_NULL) {
+        call.give_up();
+        return iprobe_from_start(source, tag, comm, flag, status);
     }
-    if (!slow_path()) return call.finish(comm, LOWER(Iprobe)(source, tag, real_of(c), flag, status));
-    Status own;
-    return call.finish(comm,
-                       probe_once(call, c, source, tag, nullptr, flag, status != nullptr ? status : &own));
+    return call.end(call.lower(front.table->Iprobe, source, tag, real_of(c), flag, status), c);
 }
 
 int fm_Mprobe(int source, int tag, Comm comm, Message* message, Status* status) {
