@@ -2,9 +2,10 @@
 
     python3 -m fmgen.collectives OUTPUT.cpp
 
-Blocking: a CollectiveScope around the real call; before it a short form of the library's own function, while that will do. Non-blocking: the arguments go into a record (arrays copied, handles
-as objects), from which the real call is made, now and perhaps again after a restart. Persistent: the same record
-and no call; MPI_Start issues the non-blocking one. The protocol itself is src/front/wrappers/nonblocking.cpp.
+Blocking: a CollectiveScope around the real call; before it a short form of the library's own function, while that will do.
+Non-blocking: the arguments go into a record (arrays copied, handles as objects), from which the real call is made, now and
+perhaps again after a restart. Persistent: the same record and no call; MPI_Start issues the non-blocking one. The protocol
+itself is src/front/wrappers/nonblocking.cpp.
 """
 
 import sys
@@ -59,19 +60,6 @@ def length(p):
     text = {"remote_or_comm_size(comm)": "peers_of(c)", "comm_size(comm)": "c->size", "indegree(comm)": "indegree_of(c)",
             "outdegree(comm)": "outdegree_of(c)"}[expr]
     return text
-
-
-def short_form(f, body, out):
-    """The entry as a ShortCall around `body`, which sets rc; the head of the function for when that will not do."""
-    started = f"{f.short}_from_start"
-    long_form = signature(f).replace(f.fm, started, 1)
-    out.append(f"static __attribute__((noinline)) {long_form};\n")
-    out.append(f"{signature(f)} {{\n    int rc;\n    {{\n")
-    out.append(f'        ShortCall call("{f.name}");\n        CommObject* c = in_short(call, comm);\n')
-    out.append("        if (__builtin_expect(c == nullptr, 0))\n")
-    out.append(f"            return {started}({', '.join(n for _, n, _ in table.fm_params(f))});\n{body}    }}\n")
-    out.append(f'    return __builtin_expect(rc == 0, 1) ? 0 : raise_on(comm, rc, "{f.name}");\n}}\n')
-    return "static " + long_form
 
 
 def short_collective(f, out):
@@ -184,13 +172,26 @@ def root_guard(p, n):
     return n
 
 
+def short_nonblocking(f, build, out):
+    """The entry as a ShortMessage; the head of the function for when that will not do."""
+    names = ", ".join(n for _, n, _ in table.fm_params(f))
+    long_form = signature(f).replace(f.fm, f"{f.short}_from_start", 1)
+    out.append(f"static __attribute__((noinline)) {long_form};\n")
+    out.append(f'{signature(f)} {{\n    ShortMessage call("{f.name}", ShortMessage::kSlow);\n')
+    out.append(f"    if (!call) return {f.short}_from_start({names});\n    CommObject* const c = find(comm);\n")
+    out.append("    if (__builtin_expect(c == nullptr || c->short_clock == nullptr, 0)) {\n        call.give_up();\n"
+               f"        return {f.short}_from_start({names});\n    }}\n    call.rise();\n")
+    out.append(f"    return call.end(begin_collective(call.record(), c, {build}, request), c);\n}}\n")
+    return "static " + long_form
+
+
 def nonblocking(f, nb, out):
     params = [n for _, n, _ in table.fm_params(table.function(nb)) if n not in ("comm", "request")]
     short = table.function(nb).short
     build = f"record_{short}({', '.join(['c'] + params)})"
     whole = signature(f)
     if nb == f.name:
-        whole = short_form(f, f"        rc = begin_collective(call.record(), c, {build}, request);\n", out)
+        whole = short_nonblocking(f, build, out)
     out.append(f'{whole} {{\n    Call call("{f.name}");\n    CommObject* c = find(comm);\n')
     out.append("    if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);\n")
     out.append(f'    refuse_in_2pc("{f.name}");\n')

@@ -57,50 +57,13 @@ __attribute__((always_inline)) inline void leave_mpi(split::ThreadRecord* record
     if (__builtin_expect(record->stop != 0, 0) && depth == 0) stop_at_exit();
 }
 
-// A call as long as all goes well. A Call is handed to what waits, stops or fails, and so lives in memory;
-// this one is handed to nobody and stays in registers. False when it has to be a Call from the start: the
-// thread's first one, or the slow path is on.
-class ShortCall {
-  public:
-    __attribute__((always_inline)) explicit ShortCall(const char* function)
-        : record_(split::calling_thread()) {
-        if (__builtin_expect(record_ == nullptr, 0)) return;
-        record_->in_mpi = record_->in_mpi + 1;
-        asm volatile("" ::: "memory");  // pairs with the agent's membarrier: in_mpi before the look at slow
-        record_->waiting_in = function;
-        if (__builtin_expect(front.slow != 0, 0)) give_up();
-    }
-    __attribute__((always_inline)) ~ShortCall() {
-        if (__builtin_expect(record_ != nullptr, 1)) leave_mpi(record_);
-    }
-    ShortCall(const ShortCall&) = delete;
-    ShortCall& operator=(const ShortCall&) = delete;
-
-    explicit operator bool() const { return __builtin_expect(record_ != nullptr, 1); }
-    split::ThreadRecord* record() const { return record_; }
-    // It has to be a Call from the start. A wish to stop that came meanwhile is seen by that one.
-    void give_up() {
-        record_->in_mpi = record_->in_mpi - 1;
-        record_ = nullptr;
-    }
-    // It goes on as a Call, without an instant outside of MPI.
-    __attribute__((always_inline)) split::ThreadRecord* give() {
-        split::ThreadRecord* record = record_;
-        record_ = nullptr;
-        return record;
-    }
-
-  private:
-    split::ThreadRecord* record_;
-};
-
 // The calling thread's record; attaches the thread when it has none, and notes it with its slot: the main
 // thread's record is made before the front is there.
 __attribute__((cold)) split::ThreadRecord* own_record() noexcept;
 
 class Call {
   public:
-    // What a ShortCall began (ShortCall::give).
+    // What a short form began: it goes on as a Call, without an instant outside of MPI.
     Call(const char* function, split::ThreadRecord* record) : record_(record), function_(function) {}
     __attribute__((always_inline)) explicit Call(const char* function) : function_(function) {
         record_ = split::calling_thread();

@@ -20,13 +20,10 @@ struct LowerFunction {
     }
 };
 template <typename R, typename... A>
-__attribute__((always_inline)) inline LowerFunction<R, A...> lower_function(
-    R (*function)(A...), split::ThreadRecord* record = split::this_thread()) {
-    return {function, record};
+__attribute__((always_inline)) inline LowerFunction<R, A...> lower_function(R (*function)(A...)) {
+    return {function, split::this_thread()};
 }
 
 }  // namespace fermata::front
 
 #define LOWER(X) (::fermata::front::lower_function(::fermata::front::front.table->X))
-// For who has the calling thread's record at hand.
-#define LOWER_BY(RECORD, X) (::fermata::front::lower_function(::fermata::front::front.table->X, RECORD))

@@ -2,8 +2,6 @@
 
 namespace fermata::front {
 
-int ShortEntry::class_of(int rc) noexcept { return front.table->ClassOf(rc); }
-
 // The first half of the other constructor has counted the call and says "in the library".
 ShortCollective::ShortCollective(Held, mpi::Comm comm) noexcept
     : ShortEntry(split::this_thread()), comm_(find(comm)), way_(Way::free) {
@@ -19,10 +17,6 @@ void ShortCollective::leave_pending(split::ThreadRecord* record, clock::Comm& cl
     record->half = split::Half::upper;
     front.clock->leave_pending(clock, slot_of(record));
     record->user[kMode] = kFast;
-}
-
-int ShortCollective::fail(const split::ThreadRecord* record, const CommObject* comm, int rc) noexcept {
-    return raise_on(static_cast<mpi::Comm>(comm->handle), rc, record->waiting_in);
 }
 
 }  // namespace fermata::front

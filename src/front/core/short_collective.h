@@ -50,7 +50,7 @@ class ShortCollective : public ShortEntry {
         clock::RankClock::mark_left(on);
         if (is_pending(on)) leave_pending(record(), on);
         leave();
-        return __builtin_expect(rc == 0, 1) ? 0 : fail(record(), comm_, rc);
+        return result(rc, comm_);
     }
 
   private:
@@ -62,8 +62,6 @@ class ShortCollective : public ShortEntry {
     }
     __attribute__((noinline, cold)) static void leave_pending(split::ThreadRecord* record,
                                                               clock::Comm& clock) noexcept;
-    __attribute__((noinline, cold)) static int fail(const split::ThreadRecord* record, const CommObject* comm,
-                                                    int rc) noexcept;
 
     CommObject* comm_;
     Way way_ = Way::from_start;

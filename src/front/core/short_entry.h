@@ -9,6 +9,7 @@
 
 #include "fermata_table.h"
 #include "front/core/call.h"
+#include "front/objects/comm.h"
 
 namespace fermata::front {
 
@@ -64,6 +65,11 @@ class ShortEntry {
         if (__builtin_expect(!split::is_zero(record_->stop), 0)) stop_at_exit();
     }
 
+    // The result of a call that has ended, on errors through the communicator's error handler.
+    __attribute__((always_inline)) int result(int rc, const CommObject* comm) const noexcept {
+        return __builtin_expect(rc == 0, 1) ? 0 : fail(record_, comm, rc);
+    }
+
   private:
     __attribute__((always_inline)) void cross_down() const {
         asm volatile("" ::: "memory");
@@ -76,6 +82,8 @@ class ShortEntry {
     }
     // In the lower half.
     __attribute__((noinline, cold)) static int class_of(int rc) noexcept;
+    __attribute__((noinline, cold)) static int fail(const split::ThreadRecord* record, const CommObject* comm,
+                                                    int rc) noexcept;
 
     split::ThreadRecord* record_;
 };

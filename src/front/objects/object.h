@@ -28,8 +28,7 @@ struct Object {
     Kind kind;
     int32_t refs = 1;         // the handle's own reference included; changed atomically
     bool predefined = false;  // never freed
-    bool bare = false;        // of requests: see there
-    uint8_t pad[2] = {};
+    uint8_t pad[3] = {};
     constexpr explicit Object(Kind k) : kind(k) {}
 };
 

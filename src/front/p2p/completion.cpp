@@ -99,7 +99,7 @@ __attribute__((always_inline)) inline void end_plain(Request* r, const Status* s
 // null otherwise. `collective`: set when it is one.
 __attribute__((always_inline)) inline Request* find_plain(mpi::Request handle, bool blind,
                                                           bool* collective) noexcept {
-    Request* r = find_live_request(handle);
+    auto* r = static_cast<Request*>(find_dynamic(static_cast<uint32_t>(handle), Kind::request));
     if (__builtin_expect(r == nullptr || r->real == 0, 0)) return nullptr;
     const uint32_t head = word_of(r);
     if (head == head_word(What::send, State::active)) return r;
@@ -112,12 +112,13 @@ __attribute__((always_inline)) inline Request* find_plain(mpi::Request handle, b
 // What a wait or test of the lower half that gave up, failed, or ended collectives that may not be told yet
 // leaves to the general path: `next` have ended. Without statuses MPI says only that one of them failed; so
 // each that may have is marked.
-__attribute__((noinline, cold)) void note_some(int next, Request* const* items, const Status* statuses,
-                                               int rc, clock::Slot& slot) noexcept {
+__attribute__((noinline)) void note_some(int next, Request* const* items, const Status* statuses, int rc,
+                                         clock::Slot& slot) noexcept {
     static constexpr Status none{};
     for (int i = 0; i < next; i++)
-        note_complete(items[i], statuses != nullptr ? statuses[i] : none,
-                      statuses != nullptr ? statuses[i].error : rc, slot);
+        if (items[i] != nullptr)
+            note_complete(items[i], statuses != nullptr ? statuses[i] : none,
+                          statuses != nullptr ? statuses[i].error : rc, slot);
 }
 
 // One request that is plain. False: it is left for the general path.
@@ -184,21 +185,10 @@ __attribute__((noinline)) int wait_all(Call& call, int count, mpi::Request* requ
     if (all_ordinary && front.attention == 0) {
         clock::Slot& slot = slot_of(call.record());
         int next = 0;
-        if (__builtin_expect(blind, 1)) {
-            int rc = LOWER(WaitSpin)(count, reals.data(), nullptr, &front.attention, &next);
-            // Without statuses MPI says only that one of them failed; so each that may have is marked.
-            static constexpr Status none{};
-            for (int i = 0; i < next; i++)
-                if (items[i] != nullptr) note_complete(items[i], none, rc, slot);
-        } else {
-            Temporary<Status, kOnStack> own(statuses == nullptr ? count : 0);
-            Status* out = statuses == nullptr ? own.data() : statuses;
-            LOWER(WaitSpin)(count, reals.data(), out, &front.attention, &next);
-            for (int i = 0; i < next; i++) {
-                Request* r = items[i];
-                if (r != nullptr) note_complete(r, out[i], out[i].error, slot);
-            }
-        }
+        Temporary<Status, kOnStack> own(statuses == nullptr && !blind ? count : 0);
+        Status* out = blind ? nullptr : statuses != nullptr ? statuses : own.data();
+        int rc = LOWER(WaitSpin)(count, reals.data(), out, &front.attention, &next);
+        note_some(next, items.data(), out, rc, slot);
         // Those after `next` are untouched: the general path below takes over.
     }
     // An open one is waited for alone; the others make progress meanwhile.
@@ -271,7 +261,7 @@ extern "C" {
 
 int fm_Wait(mpi::Request* request, Status* status) {
     {
-        ShortMessage call("MPI_Wait", ShortMessage::kWait);
+        ShortMessage call("MPI_Wait", ShortMessage::kSlow);
         if (!call) return wait_from_start(request, status);
         bool collective = false;
         Request* const r = find_plain(*request, status == nullptr, &collective);
@@ -288,7 +278,7 @@ int fm_Wait(mpi::Request* request, Status* status) {
 }
 int fm_Test(mpi::Request* request, int* flag, Status* status) {
     {
-        ShortMessage call("MPI_Test", ShortMessage::kWait);
+        ShortMessage call("MPI_Test", ShortMessage::kSlow);
         if (!call) return test_from_start(request, flag, status);
         bool collective = false;
         Request* const r = find_plain(*request, status == nullptr, &collective);
@@ -312,7 +302,7 @@ int fm_Test(mpi::Request* request, int* flag, Status* status) {
 
 int fm_Waitall(int count, mpi::Request* requests, Status* statuses) {
     {
-        ShortMessage call("MPI_Waitall", ShortMessage::kWait);
+        ShortMessage call("MPI_Waitall", ShortMessage::kSlow);
         if (!call) return waitall_from_start(count, requests, statuses);
         if (count > 0 && wait_plain(call, count, requests, statuses)) return call.end();
         call.end();

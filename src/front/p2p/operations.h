@@ -11,22 +11,36 @@
 
 namespace fermata::front {
 
+// Makes it one that says what to send or receive. `r` comes from the pool; what is not set here is as it was
+// there.
+__attribute__((always_inline)) inline void fill(Request* r, What what, const void* buf, Count count,
+                                                TypeObject* type, int peer, int32_t world, int tag,
+                                                CommObject* comm) noexcept {
+    r->world = world;
+    r->buf = const_cast<void*>(buf);
+    r->count = count;
+    r->type = type;
+    r->comm = comm;
+    r->peer = peer;
+    r->tag = tag;
+    r->collective = nullptr;
+    r->error = 0;
+    word_of(r) = head_word(what, State::active);
+    r->bare = type != nullptr && type->predefined && comm->predefined;
+    if (__builtin_expect(!r->bare, 0)) {
+        if (type != nullptr && !type->predefined) ref(type);
+        if (!comm->predefined) ref(comm);
+    }
+}
+
 // A request that says what to send or receive. Unknown types and communicators were refused or are left null,
 // so that the real library names the error.
 __attribute__((always_inline)) inline Request* describe(What what, const void* buf, Count count,
                                                         Datatype type, int peer, int tag,
                                                         CommObject* comm) noexcept {
-    Request* r = new_request(what);
-    r->buf = const_cast<void*>(buf);
-    r->count = count;
-    r->peer = peer;
-    r->tag = tag;
-    r->type = find(type);
-    if (r->type != nullptr && !r->type->predefined) type_ref(r->type);
-    r->comm = comm;
-    if (!comm->predefined) comm_ref(comm);
-    r->world = comm->world_of(peer);  // -1 for wildcards and MPI_PROC_NULL
-    r->bare = r->type != nullptr && r->type->predefined && comm->predefined;
+    Request* r = take_request();
+    // World rank -1: wildcards and MPI_PROC_NULL.
+    fill(r, what, buf, count, find(type), peer, comm->world_of(peer), tag, comm);
     return r;
 }
 
@@ -88,7 +102,7 @@ __attribute__((always_inline)) inline int immediate_in_short(const char* functio
                                                              Lower mpi::Table::*lower, Buffer* buf,
                                                              Count count, Datatype type, int peer, int tag,
                                                              Comm comm, mpi::Request* request) {
-    ShortMessage call(function, ShortMessage::kPost);
+    ShortMessage call(function, ShortMessage::kSlowAndWatch);
     if (!call) return immediate_from_start(function, what, buf, count, type, peer, tag, comm, request);
     CommObject* const c = find(comm);
     TypeObject* const t = find(type);
@@ -99,26 +113,8 @@ __attribute__((always_inline)) inline int immediate_in_short(const char* functio
         return immediate_from_start(function, what, buf, count, type, peer, tag, comm, request);
     }
     request_pool.first = r->next;
-    int32_t world = -1;
-    if (__builtin_expect(static_cast<uint32_t>(peer) < c->counted_size, 1)) {
-        world = c->counted[peer];
-        if (what == What::send) call.slot().sent_to(world);
-    }
-    r->world = world;
-    r->buf = const_cast<void*>(buf);
-    r->count = count;
-    r->type = t;
-    r->comm = c;
-    r->peer = peer;
-    r->tag = tag;
-    r->collective = nullptr;
-    r->error = 0;
-    word_of(r) = head_word(what, State::active);
-    r->bare = t->predefined && c->predefined;
-    if (__builtin_expect(!r->bare, 0)) {
-        if (!t->predefined) ref(t);
-        if (!c->predefined) ref(c);
-    }
+    const int32_t world = what == What::send ? call.count_sent_to(c, peer) : c->world_of(peer);
+    fill(r, what, buf, count, t, peer, world, tag, c);
     if (what == What::recv) r->posted = ++engine.posts;
     int rc =
         are_plain_numbers(count, peer, tag)

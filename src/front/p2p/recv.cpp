@@ -145,7 +145,7 @@ __attribute__((noinline)) int recv_goes_on(split::ThreadRecord* record, void* bu
 extern "C" {
 
 int fm_Recv(void* buf, Count count, Datatype datatype, int source, int tag, Comm comm, Status* status) {
-    ShortMessage call("MPI_Recv", ShortMessage::kWait);
+    ShortMessage call("MPI_Recv", ShortMessage::kSlow);
     if (!call) return recv_from_start(buf, count, datatype, source, tag, comm, status);
     CommObject* const c = find(comm);
     if (__builtin_expect(c == nullptr, 0)) {
@@ -195,7 +195,7 @@ int fm_Probe(int source, int tag, Comm comm, Status* status) {
 }
 
 int fm_Iprobe(int source, int tag, Comm comm, int* flag, Status* status) {
-    ShortMessage call("MPI_Iprobe", ShortMessage::kWait);
+    ShortMessage call("MPI_Iprobe", ShortMessage::kSlow);
     if (!call) return iprobe_from_start(source, tag, comm, flag, status);
     CommObject* const c = find(comm);
     if (__builtin_expect(c == nullptr, 0) || source == FM_PROC_NULL) {

@@ -68,7 +68,6 @@ constexpr uint32_t head_word(What what, State state) noexcept {
     return static_cast<uint32_t>(what) | static_cast<uint32_t>(state) << 8;
 }
 
-// `bare`: a send or receive of a predefined type on a predefined communicator: it holds no reference.
 struct Request : Object, RequestHead {
     Request() : Object(Kind::request) {}
     int32_t world = -1;  // the peer's world rank; -1 = any or none
@@ -93,8 +92,10 @@ struct Request : Object, RequestHead {
     int32_t error = 0;
     uint32_t serial = 0;      // names a synchronous send in its receipt
     Request* next = nullptr;  // pool or orphans
+    // A send or receive of a predefined type on a predefined communicator: it holds no reference.
+    bool bare = false;
 };
-static_assert(sizeof(Request) == 136 || sizeof(Request) == 144 || sizeof(Request) == 128);
+static_assert(sizeof(Request) == 144);
 
 inline mpi::Request handle_of(const Request* r) { return static_cast<mpi::Request>(r->handle); }
 
@@ -160,11 +161,6 @@ __attribute__((always_inline)) inline void release_request(Request* r) noexcept 
 __attribute__((always_inline)) inline Request* find_request(mpi::Request handle) noexcept {
     auto* r = static_cast<Request*>(find_object(static_cast<uint32_t>(handle), Kind::request));
     return __builtin_expect(r != nullptr && r->state != State::free, 1) ? r : nullptr;
-}
-
-// The same without predefined handles, whether free or not.
-__attribute__((always_inline)) inline Request* find_live_request(mpi::Request handle) noexcept {
-    return static_cast<Request*>(find_dynamic(static_cast<uint32_t>(handle), Kind::request));
 }
 
 // Visits every request that is not in the pool (callers: the agent, or with the engine's lock).

@@ -66,7 +66,7 @@ int persistent(What what, SendMode mode, const void* buf, Count count, Datatype 
 extern "C" {
 
 int fm_Send(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
-    ShortMessage call("MPI_Send", ShortMessage::kPost);
+    ShortMessage call("MPI_Send", ShortMessage::kSlowAndWatch);
     if (!call) return send_from_start("MPI_Send", buf, count, datatype, dest, tag, comm);
     CommObject* const c = find(comm);
     const RealDatatype type = to_real(datatype);
@@ -75,12 +75,7 @@ int fm_Send(const void* buf, Count count, Datatype datatype, int dest, int tag, 
         return send_from_start("MPI_Send", buf, count, datatype, dest, tag, comm);
     }
     split::ThreadRecord* record = call.record();
-    int32_t world = -1;
-    if (__builtin_expect(static_cast<uint32_t>(dest) < c->counted_size, 1)) {
-        world = c->counted[dest];
-        call.slot().sent_to(world);
-    }
-    record->waiting_for = world;
+    record->waiting_for = call.count_sent_to(c, dest);
     record->user[kMode] = kSending;
     int rc =
         are_plain_numbers(count, dest, tag)

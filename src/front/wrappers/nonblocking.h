@@ -9,6 +9,7 @@
 #include "clock/clock.h"
 #include "front/core/collective.h"
 #include "front/p2p/engine.h"
+#include "front/p2p/short_message.h"
 
 namespace fermata::front {
 
@@ -122,15 +123,6 @@ int outdegree_of(const CommObject* c) noexcept;
 // Two-phase commit has no answer to non-blocking collectives: with --protocol 2pc the first one ends the job
 // in one line.
 void refuse_in_2pc(const char* name) noexcept;
-// The communicator of a collective that begins as a ShortCall; null, and the call given up, when only a Call
-// will do: no such communicator, none with a clock, or a protocol that wants a barrier first.
-__attribute__((always_inline)) inline CommObject* in_short(ShortCall& call, mpi::Comm comm) noexcept {
-    if (!call) return nullptr;
-    CommObject* c = find(comm);
-    if (__builtin_expect(c != nullptr && c->short_clock != nullptr, 1)) return c;
-    call.give_up();
-    return nullptr;
-}
 // Counts the instance of a described collective (may park here, if it cannot be issued again) and issues it.
 // A persistent one begins so, too.
 __attribute__((always_inline)) inline int start_collective(split::ThreadRecord* record, Request* r) noexcept {

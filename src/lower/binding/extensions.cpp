@@ -65,8 +65,7 @@ __attribute__((always_inline)) inline int spin(MPI_Request* req, MPI_Status* sta
 
 // MPICH 4.0.2 gives source 0 for MPI_Irecv from MPI_PROC_NULL; the standard says MPI_PROC_NULL
 // (MPI-4.0 3.11).
-inline void put_received(Status* status, const MPI_Status& st, int error, int source) {
-    put_status(status, st, error);
+inline void put_proc_null(Status* status, int error, int source) {
     if (__builtin_expect(source == mpi::FM_PROC_NULL, 0) && status != nullptr && error == 0) {
         put_empty(status);
         status->source = mpi::FM_PROC_NULL;
@@ -282,7 +281,7 @@ int b_RecvSpin(void* buf, Count count, mpi::RealDatatype type, int source, int t
         *req = {};
         put_status(status, st, 0);
     }
-    if (__builtin_expect(source == mpi::FM_PROC_NULL, 0)) put_received(status, st, rc, source);
+    put_proc_null(status, rc, source);
     return rc;
 }
 
@@ -332,7 +331,8 @@ int b_SendrecvSpin(const void* sendbuf, Count sendcount, mpi::RealDatatype sendt
     rc = spin(&in, &st, stop, &done);
     if (done != 0) {
         error = rc == MPI_SUCCESS ? 0 : status_error(rc, st);
-        put_received(status, st, error, source);
+        put_status(status, st, error);
+        put_proc_null(status, error, source);
         MPI_Status ignored;
         rc = spin(&out, &ignored, stop, &done);
         if (done != 0 && rc != MPI_SUCCESS && error == 0) error = status_error(rc, ignored);
