@@ -1,6 +1,5 @@
 /* MPI is begun by the second thread; the main one, whose first call comes later, sends and receives all the
- * time that the second one holds (MPI_THREAD_MULTIPLE). Its messages have to come in order: nothing may be
- * pulled past a receive of a thread that was there before MPI was. */
+ * time that the second one holds (MPI_THREAD_MULTIPLE). Its messages have to come in order. */
 #include <pthread.h>
 
 #include "hold.h"

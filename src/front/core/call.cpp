@@ -11,8 +11,9 @@ namespace fermata::front {
 split::ThreadRecord* records[split::kMaxThreads];
 volatile int32_t record_end;
 
-namespace {
-void note_record(split::ThreadRecord* record) noexcept {
+// A thread of the application is known from here on, and has its slot.
+split::ThreadRecord* Call::attach() noexcept {
+    split::ThreadRecord* record = bridge()->attach(split::read_fs());
     if (record->index < 0 || record->index >= split::kMaxThreads)
         fatal_line("fermata: too many threads call MPI");
     record->slot = &front.clock->slot(record->index);
@@ -21,16 +22,6 @@ void note_record(split::ThreadRecord* record) noexcept {
     while (end <= record->index && !__atomic_compare_exchange_n(&record_end, &end, record->index + 1, false,
                                                                 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     }
-}
-
-}  // namespace
-
-split::ThreadRecord* own_record() noexcept {
-    split::ThreadRecord* record = split::known_thread();
-    // Always in the lower half: the agent, which is none of the application's threads.
-    if (record != nullptr && (record->slot != nullptr || record->half == split::Half::lower)) return record;
-    if (record == nullptr) record = bridge()->attach(split::read_fs());
-    note_record(record);
     return record;
 }
 

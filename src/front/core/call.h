@@ -57,17 +57,13 @@ __attribute__((always_inline)) inline void leave_mpi(split::ThreadRecord* record
     if (__builtin_expect(record->stop != 0, 0) && depth == 0) stop_at_exit();
 }
 
-// The calling thread's record; attaches the thread when it has none, and notes it with its slot: the main
-// thread's record is made before the front is there.
-__attribute__((cold)) split::ThreadRecord* own_record() noexcept;
-
 class Call {
   public:
     // What a short form began: it goes on as a Call, without an instant outside of MPI.
     Call(const char* function, split::ThreadRecord* record) : record_(record), function_(function) {}
     __attribute__((always_inline)) explicit Call(const char* function) : function_(function) {
         record_ = split::calling_thread();
-        if (__builtin_expect(record_ == nullptr || record_->slot == nullptr, 0)) record_ = own_record();
+        if (__builtin_expect(record_ == nullptr, 0)) record_ = attach();
         record_->in_mpi = record_->in_mpi + 1;
         asm volatile("" ::: "memory");  // pairs with the agent's membarrier: in_mpi before the look at slow
         record_->waiting_in = function;
@@ -97,6 +93,7 @@ class Call {
     const char* function() const { return function_; }
 
   private:
+    __attribute__((cold)) static split::ThreadRecord* attach() noexcept;
     void enter_frozen() noexcept;
     __attribute__((cold)) int fail(mpi::Comm comm, int rc) noexcept;
     __attribute__((cold)) int fail(mpi::Win win, int rc) noexcept;

@@ -15,8 +15,7 @@ namespace fermata::front {
 struct CommObject;
 
 inline clock::RankClock& rank_clock() noexcept { return *front.clock; }
-// The thread's slot: that of its record's index, noted when it was attached. The agent has none of its own
-// here.
+// The thread's slot: that of its record's index, noted when it was attached. The agent never was.
 inline clock::Slot& slot_of(split::ThreadRecord* record) noexcept {
     auto* slot = static_cast<clock::Slot*>(record->slot);
     return __builtin_expect(slot != nullptr, 1) ? *slot : front.clock->slot(record->index);

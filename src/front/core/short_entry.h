@@ -46,7 +46,6 @@ class ShortEntry {
     __attribute__((always_inline)) bool enter(const char* function) const noexcept {
         if (__builtin_expect(record_ == nullptr || !split::is_zero(split::place_of(record_)), 0))
             return false;
-        if (__builtin_expect(record_->slot == nullptr, 0)) return false;
         split::place_of(record_) = split::kInLibrary;
         // Pairs with the agent's membarrier: in_mpi before the look at what is pending. And what a restart
         // changes is read after it.
