@@ -94,8 +94,9 @@ struct alignas(64) Comm {
     std::atomic<uint64_t> told{0};     // highest non-blocking instance whose completion the application knows
     std::atomic<uint32_t> inside{0};   // a thread is inside a blocking collective
     std::atomic<int32_t> last_thread{kNoThread};
-    const std::atomic<uint32_t>* pending = nullptr;  // what RankClock::pending() looks at
-    uint64_t spare[3];
+    std::atomic<uint32_t> pending{0};  // as RankClock::pending(), beside what a call writes
+    void* owner = nullptr;             // the caller's own
+    uint64_t spare[2];
 
     Uid uid{};
     int32_t size = 0;          // members, both sides of an inter-communicator
@@ -430,6 +431,7 @@ class RankClock {
     uint64_t sent_total(Rank x) const;
     uint64_t received_total(Rank x) const;
     void snapshot();
+    void set_pending(uint32_t value);
     void clear_epoch();
     void ring();
     void put_entry(Writer& w, Entry e, const Comm& c, uint32_t* run_index);
@@ -438,7 +440,7 @@ class RankClock {
     bool in_mpi(int32_t index) const;
     void look_for_stall(uint64_t now_ns);
 
-    std::atomic<uint32_t> pending_{0};
+    std::atomic<uint32_t> pending_{0};  // and in each communicator: set_pending()
     Policy policy_;
     bool thread_multiple_ = false;
     std::atomic<uint32_t> synchronous_{0};

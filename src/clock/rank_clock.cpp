@@ -131,7 +131,7 @@ Comm* RankClock::insert(Uid uid, const Rank* members, int32_t count) {
         hash_size_ = bigger;
     }
     Comm* c = arena_.make<Comm>();
-    c->pending = &pending_;
+    c->pending.store(pending_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     c->uid = uid;
     c->size = count;
     Comm*& bucket = hash_[hash_of(uid) & (hash_size_ - 1)];
@@ -633,7 +633,7 @@ bool RankClock::inbox(const void* bytes, size_t size, const char** why) {
             clear_epoch();  // usually clean already: an older epoch that was never closed
             epoch_ = h.epoch;
             era_++;
-            pending_.store(1, std::memory_order_seq_cst);
+            set_pending(1);
         }
         environment_.fence(environment_.self);
         Locked guard(lock_);
@@ -880,8 +880,13 @@ void RankClock::freeze() {
     frozen_ = true;
 }
 
+void RankClock::set_pending(uint32_t value) {
+    pending_.store(value, std::memory_order_seq_cst);
+    for (Comm* c = comms_; c; c = c->next) c->pending.store(value, std::memory_order_seq_cst);
+}
+
 void RankClock::clear_epoch() {
-    pending_.store(0, std::memory_order_release);
+    set_pending(0);
     snapped_ = known_ = job_synchronous_ = frozen_ = reported_ = false;
     version_ = reported_version_ = 0;
     for (Comm* c = comms_; c; c = c->next) c->snap = c->target = c->raised = 0;

@@ -16,9 +16,9 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 6;
+inline constexpr uint32_t kBridgeVersion = 7;
 
-enum class Half : uint32_t { upper = 0, lower = 1 };
+enum class Half : uint16_t { upper = 0, lower = 1 };
 
 // What a thread of the upper half is doing, as the agent needs to know it.
 enum class Run : uint32_t {
@@ -36,33 +36,38 @@ inline constexpr uint64_t kRecordInTcb = 0x38;
 // One per upper thread, reachable through GS without TLS. Lives in upper memory (in the window), so its
 // address survives a restart; lower_fs, tid and donor are refreshed there.
 struct alignas(64) ThreadRecord {
+    // One cache line: all that a call reads and writes.
     uint64_t upper_fs;  // thread pointer of the upper half
     uint64_t lower_fs;  // thread pointer of this thread's TLS donor in the lower half
     // What FS has to be in the lower half; 0: as it is (split/thread_pointer/redirect.h).
     volatile uint64_t fs_below;
-    volatile Half half;  // which half the code of this thread runs in
-    // >0: inside an MPI wrapper; the stop handler must not capture here, see StopPoint. Beside `half`, so
-    // that one store changes both: place_of() in gate.h.
+    // These three are one word, so that one store changes them: place_of() in gate.h.
+    volatile Half half;      // which half the code of this thread runs in
+    volatile uint16_t mode;  // the front's own: a Mode of front/core/call.h
+    // >0: inside an MPI wrapper; the stop handler must not capture here, see StopPoint.
     volatile uint32_t in_mpi;
     volatile uint32_t stop;  // agent: 1 = please stop at the next possible point
+    int32_t index;           // position in the record table; 0 is the main thread
+    // What the thread waits for inside MPI, for diagnosis: function name (upper string) and peer world rank
+    // (-1 = none, -2 = any).
+    const char* volatile waiting_in;
+    void* slot;  // the front's own: the thread's clock::Slot, once it has one
+    volatile int32_t waiting_for;
+    // Callbacks of the lower half that this thread is inside: it cannot stop, their frames cannot be saved.
+    uint32_t callbacks;
+
     volatile Run run;
     int32_t tid;           // kernel thread id (refreshed at restart)
-    int32_t index;         // position in the record table; 0 is the main thread
     void* context;         // ucontext_t* on this thread's own stack while stopped
     uint64_t signal_mask;  // the application's mask while stopped
     uint64_t robust_list;  // get_robust_list head and length
     uint64_t robust_len;
     uint64_t clear_tid;  // clear_child_tid address, 0 = unknown
     uint64_t rseq;       // registered rseq area, 0 = none
-    // What the thread waits for inside MPI, for diagnosis: function name (upper string) and peer world rank
-    // (-1 = none, -2 = any).
-    const char* volatile waiting_in;
-    volatile int32_t waiting_for;
-    uint32_t user[3];
-    void* slot;  // the front's own: the thread's clock::Slot, once it has one
 };
 static_assert(sizeof(ThreadRecord) == 128 &&
-              offsetof(ThreadRecord, in_mpi) == offsetof(ThreadRecord, half) + 4);
+              offsetof(ThreadRecord, in_mpi) == offsetof(ThreadRecord, half) + 4 &&
+              offsetof(ThreadRecord, run) == 64);
 
 inline constexpr int kMaxThreads = 1024;
 

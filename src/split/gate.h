@@ -76,11 +76,13 @@ inline ThreadRecord* calling_thread() {
     return record;
 }
 
-// Where a thread is, in one word: `half` and `in_mpi`. What stands in the lower half within one MPI call says
-// kInLibrary.
+// Where a thread is, in one word: `half`, `mode` and `in_mpi`. What stands in the lower half within one MPI
+// call says kInLibrary, or that in a mode of its own.
 using Place = volatile uint64_t __attribute__((may_alias));
 inline constexpr uint64_t kInProgram = 0;
 inline constexpr uint64_t kInLibrary = static_cast<uint64_t>(Half::lower) | uint64_t{1} << 32;
+constexpr uint64_t in_library(uint16_t mode) { return kInLibrary | uint64_t{mode} << 16; }
+static_assert(offsetof(ThreadRecord, mode) == offsetof(ThreadRecord, half) + 2);
 inline Place& place_of(ThreadRecord* record) {
     return *reinterpret_cast<Place*>(reinterpret_cast<char*>(record) + offsetof(ThreadRecord, half));
 }

@@ -14,7 +14,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from fmgen import table
+from fmgen import short_entry, table
 from fmgen.headers import write_if_changed
 
 # Integer classes: class of api/constants.json -> True when any non-negative value stands for itself.
@@ -159,7 +159,7 @@ namespace fermata::abi {{
         out.append(f"inline constexpr int A_{c.short} = {v if v is not None else c.std};\n")
     out.append(f"inline constexpr int A_ERR_LASTCODE = {abi_value(table.constant('MPI_ERR_LASTCODE'), abi)};\n")
     if abi == "mpich":
-        out.append(mpich_handle_maps())
+        out.append(mpich_handle_maps()[0])
     out.append("\n}  // namespace fermata::abi\n")
     return "".join(out)
 
@@ -185,7 +185,8 @@ def perfect_hash(words):
 
 
 def mpich_handle_maps():
-    out = ["\n"]
+    """Declarations of the maps with what goes through them, and the maps."""
+    out, tables = ["\n"], []
     for kind, t in table.HANDLE_TYPES.items():
         if kind == "file":
             continue
@@ -193,16 +194,18 @@ def mpich_handle_maps():
         factor, bits = perfect_hash([a for a, _ in pairs])
         slots = {((a * factor) & 0xFFFFFFFF) >> (32 - bits): (a, s) for a, s in pairs}
         # An empty place holds a word that never hashes to it... which 0xffffffff, no handle of any kind, stands for.
-        rows = ", ".join("{0x%xu, %du}" % slots.get(i, (0xFFFFFFFF, 0)) for i in range(1 << bits))
-        out.append(f"inline constexpr MapEntry kIn{t}[{1 << bits}] = {{{rows}}};\n")
+        rows = ", ".join("{0x%xu, %du, &fermata::front::no_object}" % slots.get(i, (0xFFFFFFFF, 0)) for i in range(1 << bits))
+        tables.append(f"MapEntry fermata_mpich_{kind}[{1 << bits}] = {{{rows}}};\n")
+        out.append(f'extern "C" __attribute__((visibility("hidden"))) MapEntry fermata_mpich_{kind}[{1 << bits}];\n')
+        out.append(f"template <>\ninline constexpr auto kMap<Kind::{kind}> = HandleMap<0x{factor:x}u, {32 - bits}>"
+                   f"{{fermata_mpich_{kind}}};\n")
         # Requests are hardly ever predefined ones, and these are below our dynamic words.
         dynamic = "    if (handle < 0) return static_cast<Request>(handle);\n" if kind == "request" else ""
         assert not dynamic or all(a < 1 << 31 for a, _ in pairs)
         out.append(f"inline {t} in_{t}(A_{t} handle) {{\n{dynamic}"
-                   f"    return static_cast<{t}>(in_word(static_cast<uint32_t>(handle), kIn{t}, 0x{factor:x}u, "
-                   f"{32 - bits}));\n}}\n")
+                   f"    return static_cast<{t}>(in_word<Kind::{kind}>(static_cast<uint32_t>(handle)));\n}}\n")
         out.append(f"inline A_{t} out_{t}({t} handle) {{ return out_word(static_cast<uint32_t>(handle)); }}\n")
-    return "".join(out)
+    return "".join(out), "".join(tables)
 
 
 def tables_source(abi):
@@ -217,6 +220,7 @@ def tables_source(abi):
     if abi == "mpich":
         init = ", ".join(f"0x{by_std.get(i, 0):x}u" for i in range(1024))
         out.append(f'extern "C" const uint32_t fermata_mpich_handles[1024] = {{{init}}};\n')
+        out.append("namespace fermata::abi {\n" + mpich_handle_maps()[1] + "}\n")
         return "".join(out)
     sizes = {n: s for s, n in table.openmpi_data_symbols()}
     sizes.update(NO_SIZE["openmpi"])
@@ -236,9 +240,10 @@ def tables_source(abi):
             declared.append(f'FRONT_API char* {n};\nchar* {n} = nullptr;\n')
         elif n.endswith("_addr") and n[:-5] in sizes:
             continue
-        elif size >= 4 and n in value_of:
-            declared.append(f"struct S_{n} {{ uint32_t value; char rest[{size - 4}]; }};\n"
-                            f"FRONT_API S_{n} {n};\nalignas(64) S_{n} {n} = {{{value_of[n]}, {{}}}};\n")
+        elif n in value_of:
+            declared.append(f"struct S_{n} {{ fermata::abi::Predefined is; char rest[{size - 16}]; }};\n"
+                            f"static_assert(sizeof(S_{n}) == {size});\nFRONT_API S_{n} {n};\n"
+                            f"alignas(64) S_{n} {n} = {{{{{value_of[n]}, &fermata::front::no_object}}, {{}}}};\n")
         else:
             align = min(64, 1 << (size.bit_length() - 1))
             declared.append(f"FRONT_API char {n}[{size}];\nalignas({align}) char {n}[{size}] = {{}};\n")
@@ -582,16 +587,21 @@ def function_text(f, abi):
         # Open MPI 4.1 has the persistent collectives as extensions only.
         alias += "".join(f'FRONT_API {declaration(f, x)} __attribute__((weak, alias("PMPI_{f.short}")));\n'
                          for x in ("PMPIX_", "MPIX_"))
+    if short_entry.is_short(f):
+        usual = f'static __attribute__((noinline)) int {declaration(f, "").removeprefix("int ").replace("(", "_translated(", 1)}'
+        return f"{usual} {{\n{body}\n}}\n{short_entry.entry(f, declaration(f), b.args)}{alias}\n"
     return f"FRONT_API {declaration(f)} {{\n{body}\n}}\n{alias}\n"
 
 
 def part_source(abi, chapters):
     out = [f"// PMPI_X in the ABI of {abi}, and MPI_X as weak aliases. Generated by tools/fmgen/front_c.py: do not edit.\n"
-           f'#include "front/abi/{abi}.h"\n#include "front/abi/adapters.h"\n#include "front/abi/special.h"\n\n'
-           "using namespace fermata::abi;\n\n"]
-    for f in table.functions():
-        if f.chapter in chapters and f.name not in SPECIAL:
-            out.append(function_text(f, abi))
+           f'#include "front/abi/{abi}.h"\n#include "front/abi/adapters.h"\n#include "front/abi/special.h"\n']
+    functions = [f for f in table.functions() if f.chapter in chapters and f.name not in SPECIAL]
+    if any(short_entry.is_short(f) for f in functions):
+        out.append(short_entry.head(abi))
+    out.append("\nusing namespace fermata::abi;\n\n")
+    for f in functions:
+        out.append(function_text(f, abi))
     return "".join(out)
 
 

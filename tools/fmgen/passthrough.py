@@ -10,7 +10,7 @@ MPI_ERR_UNSUPPORTED_OPERATION with one line; a real fm_X anywhere in the library
 import sys
 from pathlib import Path
 
-from fmgen import table
+from fmgen import short_entry, table
 from fmgen.headers import write_if_changed
 
 # Data access on files that all members call together: the collective clock must know.
@@ -171,6 +171,8 @@ extern "C" {
         answer = f'fermata::front::unsupported("{f.name}")'
         body = f"return {answer};" if f.ret == "int" else f"{answer};\n    return 0;"
         out.append(f"__attribute__((weak, visibility(\"default\"))) {table.cxx_ret(f)} {f.fm}({args}) {{\n    {body}\n}}\n")
+        if short_entry.is_short(f):
+            out.append(f"__attribute__((weak, visibility(\"default\"))) int {f.fm}_held({args}) {{\n    {body}\n}}\n")
     out.append('\n}  // extern "C"\n')
     return "".join(out)
 

@@ -12,6 +12,11 @@
 
 #include "fermata_api.h"
 
+namespace fermata::front {
+struct Object;
+extern Object no_object;
+}  // namespace fermata::front
+
 namespace fermata::abi {
 
 using namespace fermata::mpi;

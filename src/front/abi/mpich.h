@@ -37,13 +37,22 @@ inline A_Status* const kStatusIgnore = reinterpret_cast<A_Status*>(1);
 struct MapEntry {
     uint32_t abi;
     uint32_t std;
+    front::Object* object;  // see objects.h
 };
+// The predefined handles of a kind. The hash maps them to places without collision.
+template <uint32_t factor, int shift>
+struct HandleMap {
+    MapEntry* entries;  // [1 << (32 - shift)]
+    MapEntry& entry(uint32_t word) const { return entries[word * factor >> shift]; }
+};
+template <Kind kind>
+inline constexpr auto kMap = HandleMap<0, 31>{nullptr};
 // Predefined handle of each internal value; generated.
 extern "C" __attribute__((visibility("hidden"))) const uint32_t fermata_mpich_handles[1024];
 
-// `hash` maps the predefined words of a kind to places in the table without collision.
-inline uint32_t in_word(uint32_t word, const MapEntry* table, uint32_t factor, int shift) {
-    const MapEntry& entry = table[word * factor >> shift];
+template <Kind kind>
+inline uint32_t in_word(uint32_t word) {
+    const MapEntry& entry = kMap<kind>.entry(word);
     if (__builtin_expect(entry.abi == word, 1)) return entry.std;
     return word >> 31 != 0 ? word : 0;
 }

@@ -37,13 +37,20 @@ inline constexpr int kAbiVersion = 3;
 inline constexpr int kAbiSubversion = 1;
 inline A_Status* const kStatusIgnore = nullptr;
 
+// What begins the data of a predefined handle's symbol.
+struct Predefined {
+    uint32_t word;          // the internal value
+    front::Object* object;  // see objects.h
+};
 // Address of the symbol of a predefined handle; generated, indexed by the internal value.
 extern "C" __attribute__((visibility("hidden"))) void* const fermata_openmpi_handles[1024];
 
 inline uint32_t in_word(A_Word handle) {
-    if (handle >> 31 == 1) return static_cast<uint32_t>(handle);
-    if (__builtin_expect(handle < 4096, 0)) return 0;
-    return *reinterpret_cast<const uint32_t*>(handle);
+    if (handle >> 32 == 0) {  // no object's address, but for a program that is not position-independent
+        if (handle >> 31 != 0) return static_cast<uint32_t>(handle);
+        if (handle < 4096) return 0;
+    }
+    return reinterpret_cast<const Predefined*>(handle)->word;
 }
 inline A_Word out_word(uint32_t word) {
     if (word >> 31 != 0) return word;

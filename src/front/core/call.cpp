@@ -30,12 +30,11 @@ split::ThreadRecord* Call::attach() noexcept {
 // look at the frozen bit, as in the constructor of Call.
 bool stop_here(split::ThreadRecord* record) noexcept {
     if ((front.slow & kFrozen) == 0 && record->stop == 0) return false;
-    if (record->user[kBelow] != 0)
-        return false;  // below us is a call into the lower half: it has to end first
+    if (record->callbacks != 0) return false;  // below us is a call into the lower half: it has to end first
     // More than one: an entry that uses another, or a callback of the application that does.
     uint32_t depth = record->in_mpi;
     const char* waiting_in = record->waiting_in;
-    uint32_t mode = record->user[kMode];
+    uint32_t mode = record->mode;
     do {
         record->in_mpi = 0;
         asm volatile("" ::: "memory");
@@ -44,7 +43,7 @@ bool stop_here(split::ThreadRecord* record) noexcept {
             if ((front.slow & kFrozen) == 0 && record->stop == 0) break;
             sleep_ns(naps.next_ns());  // frozen, and the agent has not come to this thread yet
         }
-        record->user[kMode] = mode;
+        record->mode = mode;
         record->in_mpi = depth;
         asm volatile("" ::: "memory");
     } while ((front.slow & kFrozen) != 0);
@@ -56,7 +55,10 @@ bool Call::stop_point() noexcept { return stop_here(record_); }
 
 void Call::enter_frozen() noexcept { stop_point(); }
 
-void stop_at_exit() noexcept { bridge()->stop_point(); }
+int stop_at_exit() noexcept {
+    bridge()->stop_point();
+    return 0;
+}
 
 int Call::fail(mpi::Comm comm, int rc) noexcept {
     leave_mpi(record_);

@@ -15,16 +15,9 @@
 
 namespace fermata::front {
 
-// Words of ThreadRecord::user.
-enum UserWord : int {
-    kMode = 0,
-    kBelow = 1,  // callbacks of the lower half that this thread is inside: it cannot stop, their frames
-                 // cannot be saved
-};
-
-// ThreadRecord::user[kMode]: how far others (threads that pull, the agent) may work on messages and requests
+// ThreadRecord::mode: how far others (threads that pull, the agent) may work on messages and requests
 // while this thread is inside MPI.
-enum Mode : uint32_t {
+enum Mode : uint16_t {
     kFast = 0,     // on a fast path: posts and tests without the engine's lock, others keep off
     kCareful = 1,  // on a slow path: every call into the lower half is made under the engine's lock
     kCaptive = 2,  // in a lower-half call that touches neither requests nor matching: a collective
@@ -36,9 +29,9 @@ inline bool captive(uint32_t mode) noexcept { return mode == kCaptive || mode ==
 class LowerFramesBelow {
   public:
     explicit LowerFramesBelow(split::ThreadRecord* record) noexcept : record_(record) {
-        record->user[kBelow] = record->user[kBelow] + 1;
+        record->callbacks = record->callbacks + 1;
     }
-    ~LowerFramesBelow() { record_->user[kBelow] = record_->user[kBelow] - 1; }
+    ~LowerFramesBelow() { record_->callbacks = record_->callbacks - 1; }
     LowerFramesBelow(const LowerFramesBelow&) = delete;
     LowerFramesBelow& operator=(const LowerFramesBelow&) = delete;
 
@@ -46,8 +39,8 @@ class LowerFramesBelow {
     split::ThreadRecord* record_;
 };
 
-// Offers the thread to be stopped at the end of a call, when it was asked to while inside.
-__attribute__((cold, noinline)) void stop_at_exit() noexcept;
+// Offers the thread to be stopped at the end of a call, when it was asked to while inside. Returns 0.
+__attribute__((cold, noinline)) int stop_at_exit() noexcept;
 
 __attribute__((always_inline)) inline void leave_mpi(split::ThreadRecord* record) noexcept {
     asm volatile("" ::: "memory");

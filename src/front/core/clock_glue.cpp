@@ -14,7 +14,7 @@ namespace {
 // path.
 split::ThreadRecord* gate_thread() noexcept {
     split::ThreadRecord* record = split::this_thread();
-    record->user[kMode] = kCareful;
+    record->mode = kCareful;
     return record;
 }
 
@@ -61,7 +61,9 @@ void start_clock() noexcept {
 
 void clock_register(CommObject& comm) noexcept {
     Ranks members = clock_members(comm);
-    comm.clock = clock_register(comm.uid, members.data(), static_cast<int32_t>(members.size()));
+    clock::Comm* clock = clock_register(comm.uid, members.data(), static_cast<int32_t>(members.size()));
+    clock->owner = &comm;
+    comm.clock = clock;
     comm.short_clock = front.clock->policy().barrier_first ? nullptr : comm.clock;
 }
 clock::Comm* clock_register(uint64_t uid, const int32_t* world_ranks, int32_t count) noexcept {

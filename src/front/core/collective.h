@@ -47,8 +47,8 @@ class CollectiveScope {
     // Ends the scope early (before an error handler runs, and before the clock is unregistered).
     void end() noexcept {
         if (clock_ == nullptr) return;
-        record_->user[kMode] = kFast;
-        if (front.clock->leave(*clock_, slot_of(record_))) record_->user[kMode] = kFast;
+        record_->mode = kFast;
+        if (front.clock->leave(*clock_, slot_of(record_))) record_->mode = kFast;
         clock_ = nullptr;
     }
 
@@ -58,7 +58,7 @@ class CollectiveScope {
         clock::Slot& slot = slot_of(record_);
         if (__builtin_expect(front.clock->policy().barrier_first, 0)) barrier_first(slot);
         front.clock->enter(*clock_, slot);  // sets kCareful when it has to wait
-        record_->user[kMode] = kCaptive;
+        record_->mode = kCaptive;
     }
     void barrier_first(clock::Slot& slot) noexcept;
 
@@ -84,12 +84,12 @@ class AccessScope {
         : record_(call.record()) {
         front.clock->enter_access(slot_of(record_),
                                   within || epochs_open != 0);  // sets kCareful when it waits
-        record_->user[kMode] = kCaptive;
+        record_->mode = kCaptive;
     }
     __attribute__((always_inline)) ~AccessScope() noexcept {
-        record_->user[kMode] = kFast;
+        record_->mode = kFast;
         front.clock->leave_access(slot_of(record_));
-        if (__builtin_expect(record_->user[kMode] != kFast, 0)) record_->user[kMode] = kFast;
+        if (__builtin_expect(record_->mode != kFast, 0)) record_->mode = kFast;
     }
     AccessScope(const AccessScope&) = delete;
     AccessScope& operator=(const AccessScope&) = delete;

@@ -102,6 +102,7 @@ int service_before_save() noexcept {
 
 void use_bridge() noexcept {
     front.table = bridge()->mpi;
+    front.direct = front.table->direct;
     front.world_rank = bridge()->world_rank;
     front.world_size = bridge()->world_size;
     front.library_level = bridge()->thread_level;
@@ -192,7 +193,7 @@ size_t service_diagnosis(char* text, size_t size) noexcept {
             at = append(text, at, size, ", peer rank ");
             at = append(text, at, size, int64_t{peer});
         }
-        at = append(text, at, size, captive(r->user[kMode]) ? " (in the library)\n" : "\n");
+        at = append(text, at, size, captive(r->mode) ? " (in the library)\n" : "\n");
     }
     if (front.clock != nullptr) at += front.clock->diagnosis(text + at, size - at);
     return at;

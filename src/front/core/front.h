@@ -1,11 +1,12 @@
 // The one context of the core library: what every wrapper looks at.
 //
 // It lives in the library's data, upper memory at a fixed address, so it is part of the image. Words that
-// hold something of the lower half (bridge, table) are rewritten at restart.
+// hold something of the lower half (bridge, table, direct) are rewritten at restart.
 #pragma once
 
 #include <cstdint>
 
+#include "fermata_table.h"
 #include "split/bridge.h"
 
 namespace fermata::clock {
@@ -46,6 +47,7 @@ struct Front {
     int32_t library_level;  // what the lower half has
     uint64_t restarts;      // changes at every restart: whoever cached a real handle compares
     uint64_t main_fs;       // thread pointer of the thread that called MPI_Init
+    mpi::Direct direct;     // == bridge->mpi->direct, a load nearer
 };
 
 extern Front front;

@@ -3,20 +3,33 @@
 namespace fermata::front {
 
 // The first half of the other constructor has counted the call and says "in the library".
-ShortCollective::ShortCollective(Held, mpi::Comm comm) noexcept
-    : ShortEntry(split::this_thread()), comm_(find(comm)), way_(Way::free) {
-    record()->user[kMode] = kFast;  // the gate sets kCareful when it has to wait
+ShortCollective::ShortCollective(Held, CommObject* comm) noexcept
+    : ShortEntry(split::this_thread()),
+      comm_(comm),
+      clock_(static_cast<clock::Comm*>(comm->short_clock)),
+      way_(Way::free) {
+    record()->mode = kFast;  // the gate sets kCareful when it has to wait
     record()->half = split::Half::upper;
-    front.clock->wait_at_gate(clock(), slot_of(record()), clock().entered);
-    record()->user[kMode] = kCaptive;
+    front.clock->wait_at_gate(*clock_, slot_of(record()), clock_->entered);
+    record()->mode = kCaptive;
     asm volatile("" ::: "memory");
     record()->half = split::Half::lower;
 }
 
-void ShortCollective::leave_pending(split::ThreadRecord* record, clock::Comm& clock) noexcept {
+int ShortCollective::failed(split::ThreadRecord* record, clock::Comm& clock, int rc) noexcept {
+    ShortCollective call(record, clock);
+    rc = class_of(rc);
+    call.cross_up();
+    return call.end(rc);
+}
+
+int ShortCollective::leave_pending(split::ThreadRecord* record, clock::Comm& clock) noexcept {
+    record->mode = kFast;  // as in the other one
     record->half = split::Half::upper;
     front.clock->leave_pending(clock, slot_of(record));
-    record->user[kMode] = kFast;
+    record->mode = kFast;
+    leave_mpi(record);
+    return 0;
 }
 
 }  // namespace fermata::front

@@ -1,11 +1,10 @@
 // A blocking collective as long as all goes well.
 //
-//     ShortCollective call("MPI_Bcast", comm);
+//     ShortCollective call("MPI_Bcast", find(comm));
 //     if (call.is_from_start()) return bcast_from_start(...);     // with Call and CollectiveScope
-//     if (call.is_held()) return bcast_held(...);                 // as ShortCollective(kHeld, comm)
-//     rc = call.direct(front.table->direct.Bcast, ...);           // the library's own function
-//     rc = call.lower(front.table->Bcast, ...);                   // or the binding's: any arguments
-//     return call.end(rc);
+//     if (call.is_held()) return fm_Bcast_held(...);              // as ShortCollective(kHeld, find(comm))
+//     return call.run(as_it_is, front.direct.Bcast, ...);         // the library's own function
+//     return call.end(call.lower(front.table->Bcast, ...));       // or the binding's: any arguments
 //
 // It asks once whether a checkpoint is on its way: Front::slow has nothing to say to a collective that the
 // clock does not know. Where it has to wait it is in the upper half again.
@@ -17,24 +16,24 @@
 
 namespace fermata::front {
 
+inline int as_it_is(int rc) { return rc; }
+
 class ShortCollective : public ShortEntry {
   public:
-    __attribute__((always_inline)) ShortCollective(const char* function, mpi::Comm comm) noexcept
-        : ShortEntry(split::calling_thread()) {
-        if (!enter(function)) return;
-        comm_ = find(comm);
+    __attribute__((always_inline)) ShortCollective(const char* function, CommObject* comm) noexcept
+        : ShortEntry(split::calling_thread()), comm_(comm) {
+        if (!enter(function, kCaptive)) return;
         if (__builtin_expect(comm_ != nullptr && comm_->short_clock != nullptr, 1)) {
-            clock::Comm& on = clock();
-            clock::RankClock::mark_entered(on, record()->index);
-            record()->user[kMode] = kCaptive;
-            way_ = is_pending(on) ? Way::held : Way::free;
+            clock_ = static_cast<clock::Comm*>(comm_->short_clock);
+            clock::RankClock::mark_entered(*clock_, record()->index);
+            way_ = is_pending(*clock_) ? Way::held : Way::free;
             return;
         }
         give_up();
     }
     // One that is_held(): goes on from there, through the gate. After it real handles have to be read again.
     enum Held { kHeld };
-    ShortCollective(Held, mpi::Comm comm) noexcept;
+    ShortCollective(Held, CommObject* comm) noexcept;
 
     // No such communicator, one without a clock, a protocol that wants a barrier first, the thread's first
     // call, or one inside another.
@@ -45,25 +44,41 @@ class ShortCollective : public ShortEntry {
 
     // The result of the call, on errors through the communicator's error handler.
     __attribute__((always_inline)) int end(int rc) const noexcept {
-        clock::Comm& on = clock();
-        record()->user[kMode] = kFast;
-        clock::RankClock::mark_left(on);
-        if (is_pending(on)) leave_pending(record(), on);
-        leave();
-        return result(rc, comm_);
+        end();
+        return result(rc, static_cast<CommObject*>(clock_->owner));
+    }
+    // A function of the library's own, and the end, whose error class `outward` makes the result. What is
+    // rare does not come back here: the usual way is one piece.
+    template <typename Outward, typename... P, typename... A>
+    __attribute__((always_inline)) int run(Outward outward, int (*function)(P...), A... args) const {
+        cross_down();
+        if (int rc = function(args...); __builtin_expect(rc != 0, 0))
+            return outward(failed(record(), *clock_, rc));
+        cross_up();
+        return end();
     }
 
   private:
     enum class Way { from_start, held, free };
 
-    clock::Comm& clock() const { return *static_cast<clock::Comm*>(comm_->short_clock); }
-    __attribute__((always_inline)) static bool is_pending(const clock::Comm& on) {
-        return __builtin_expect(!split::is_zero(*reinterpret_cast<const volatile uint32_t*>(on.pending)), 0);
+    ShortCollective(split::ThreadRecord* record, clock::Comm& clock) noexcept
+        : ShortEntry(record), clock_(&clock), way_(Way::free) {}
+    __attribute__((always_inline)) int end() const noexcept {
+        clock::RankClock::mark_left(*clock_);
+        if (is_pending(*clock_)) return leave_pending(record(), *clock_);
+        return leave();
     }
-    __attribute__((noinline, cold)) static void leave_pending(split::ThreadRecord* record,
-                                                              clock::Comm& clock) noexcept;
+    __attribute__((always_inline)) static bool is_pending(const clock::Comm& on) {
+        return __builtin_expect(!split::is_zero(reinterpret_cast<const volatile uint32_t&>(on.pending)), 0);
+    }
+    // In the lower half: the end of a call that failed, with the library's code.
+    __attribute__((noinline, cold)) static int failed(split::ThreadRecord* record, clock::Comm& clock,
+                                                      int rc) noexcept;
+    __attribute__((noinline, cold)) static int leave_pending(split::ThreadRecord* record,
+                                                             clock::Comm& clock) noexcept;
 
-    CommObject* comm_;
+    CommObject* comm_ = nullptr;  // until the call; its end has only the clock
+    clock::Comm* clock_ = nullptr;
     Way way_ = Way::from_start;
 };
 

@@ -43,10 +43,10 @@ class ShortEntry {
 
     // False: it has to be a Call. Within another entry, in a callback of the library's, or the thread's
     // first.
-    __attribute__((always_inline)) bool enter(const char* function) const noexcept {
+    __attribute__((always_inline)) bool enter(const char* function, Mode mode) const noexcept {
         if (__builtin_expect(record_ == nullptr || !split::is_zero(split::place_of(record_)), 0))
             return false;
-        split::place_of(record_) = split::kInLibrary;
+        split::place_of(record_) = split::in_library(mode);
         // Pairs with the agent's membarrier: in_mpi before the look at what is pending. And what a restart
         // changes is read after it.
         asm volatile("" ::: "memory");
@@ -57,11 +57,11 @@ class ShortEntry {
     __attribute__((always_inline)) void give_up() const noexcept {
         split::place_of(record_) = split::kInProgram;
     }
-    __attribute__((always_inline)) void leave() const noexcept {
+    __attribute__((always_inline)) int leave() const noexcept {
         asm volatile("" ::: "memory");
         split::place_of(record_) = split::kInProgram;
         asm volatile("" ::: "memory");
-        if (__builtin_expect(!split::is_zero(record_->stop), 0)) stop_at_exit();
+        return __builtin_expect(split::is_zero(record_->stop), 1) ? 0 : stop_at_exit();
     }
 
     // The result of a call that has ended, on errors through the communicator's error handler.
@@ -69,7 +69,6 @@ class ShortEntry {
         return __builtin_expect(rc == 0, 1) ? 0 : fail(record_, comm, rc);
     }
 
-  private:
     __attribute__((always_inline)) void cross_down() const {
         asm volatile("" ::: "memory");
         if (__builtin_expect(!split::is_zero(record_->fs_below), 0)) split::write_fs(record_->fs_below);
@@ -81,6 +80,8 @@ class ShortEntry {
     }
     // In the lower half.
     __attribute__((noinline, cold)) static int class_of(int rc) noexcept;
+
+  private:
     __attribute__((noinline, cold)) static int fail(const split::ThreadRecord* record, const CommObject* comm,
                                                     int rc) noexcept;
 
@@ -91,6 +92,8 @@ class ShortEntry {
 // special rank, a count beyond int, MPI_IN_PLACE, a null handle.
 template <typename... Number>
 __attribute__((always_inline)) inline bool are_plain_numbers(Number... numbers) noexcept {
+    if constexpr (((sizeof(Number) == sizeof(int)) && ...))
+        return __builtin_expect((numbers | ... | 0) >= 0, 1);
     uint64_t bits = (static_cast<uint64_t>(int64_t{numbers}) | ... | 0);
     return __builtin_expect(bits >> 31 == 0, 1);
 }

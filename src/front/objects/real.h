@@ -53,6 +53,17 @@ inline ErrhandlerObject* find(mpi::Errhandler h) noexcept {
 inline WinObject* find(mpi::Win h) noexcept { return find_win(static_cast<uint32_t>(h)); }
 inline FileObject* find(mpi::File h) noexcept { return find_file(static_cast<uint32_t>(h)); }
 
+// Of what has been looked up; null gives the null handle.
+inline mpi::RealComm real_of(const CommObject* comm) noexcept {
+    return static_cast<mpi::RealComm>(comm != nullptr ? comm->real : 0);
+}
+inline mpi::RealDatatype real_of(const TypeObject* type) noexcept {
+    return static_cast<mpi::RealDatatype>(type != nullptr ? type->real : 0);
+}
+inline mpi::RealOp real_of(const OpObject* op) noexcept {
+    return static_cast<mpi::RealOp>(op != nullptr ? op->real : 0);
+}
+
 // For the length of one real call: RealInfo real = temporary(info);
 class TempInfo : public RealInfoFor {
   public:

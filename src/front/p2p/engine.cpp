@@ -50,7 +50,7 @@ bool others_quiet(const split::ThreadRecord* self) noexcept {
         if (r == nullptr || r == self || r->in_mpi == 0) continue;
         if (r->run == split::Run::stopped || r->run == split::Run::gone || r->run == split::Run::free)
             continue;
-        uint32_t mode = r->user[kMode];
+        uint32_t mode = r->mode;
         if (mode == kCareful) continue;
         // Two threads inside the library at once needs a library that allows it.
         if (captive(mode) && front.library_level >= mpi::FM_THREAD_MULTIPLE) continue;
@@ -276,13 +276,13 @@ bool may_tell(Request* r, split::ThreadRecord* record, bool wait) noexcept {
     auto* on = static_cast<clock::Comm*>(r->comm->clock);
     if (on == nullptr || r->collective->instance == 0) return true;
     clock::Slot& slot = slot_of(record);
-    uint32_t mode = record->user[kMode];
+    uint32_t mode = record->mode;
     bool yes = true;
     if (wait)
         front.clock->tell(*on, slot, r->collective->instance);
     else
         yes = front.clock->try_tell(*on, slot, r->collective->instance);
-    record->user[kMode] = mode;
+    record->mode = mode;
     if (!yes) return false;
     r->flags |= kTold;
     // A restart inside tell() may have issued the operation again: allowed, but not complete any more.
@@ -464,7 +464,7 @@ void ask_for_captives(uint64_t now_ns) noexcept {
     if (!pending_checkpoint() || (front.slow & kFrozen) != 0 || !front.clock->known() || may_take()) return;
     for (int32_t i = 0; i < record_end; i++) {
         split::ThreadRecord* record = records[i];
-        if (record == nullptr || record->in_mpi == 0 || record->user[kMode] != kSending) continue;
+        if (record == nullptr || record->in_mpi == 0 || record->mode != kSending) continue;
         clock::Slot& slot = slot_of(record);
         if (front.clock->polling(slot, now_ns)) front.clock->need_anything(slot, slot.poll_site);
     }

@@ -37,12 +37,6 @@ inline bool slow_path() noexcept { return __builtin_expect(front.slow != 0, 0); 
 inline bool pending_checkpoint() noexcept { return (front.slow & (kPending | kFrozen)) != 0; }
 
 inline mpi::RealDatatype real_byte() noexcept { return to_real(mpi::FM_BYTE); }
-inline mpi::RealComm real_of(const CommObject* comm) noexcept {
-    return static_cast<mpi::RealComm>(comm != nullptr ? comm->real : 0);
-}
-inline mpi::RealDatatype real_of(const TypeObject* type) noexcept {
-    return static_cast<mpi::RealDatatype>(type != nullptr ? type->real : 0);
-}
 // A receive's place in the order of posting, in which a restart posts it again.
 inline void note_posted(Request* r) noexcept {
     r->posted = front.threads != 0 ? __atomic_add_fetch(&engine.posts, 1, __ATOMIC_RELAXED) : ++engine.posts;
@@ -81,10 +75,10 @@ inline int32_t match_tag(int tag) noexcept { return tag == mpi::FM_ANY_TAG ? kAn
 // This thread is on the slow path for the length of the scope.
 class Careful {
   public:
-    explicit Careful(split::ThreadRecord* record) noexcept : record_(record), before_(record->user[kMode]) {
-        record->user[kMode] = kCareful;
+    explicit Careful(split::ThreadRecord* record) noexcept : record_(record), before_(record->mode) {
+        record->mode = kCareful;
     }
-    ~Careful() { record_->user[kMode] = before_; }
+    ~Careful() { record_->mode = before_; }
     Careful(const Careful&) = delete;
     Careful& operator=(const Careful&) = delete;
 
@@ -107,14 +101,14 @@ class SlowGuard {
     explicit SlowGuard(split::ThreadRecord* record) noexcept {
         if (!slow_path()) return;
         record_ = record;
-        before_ = record->user[kMode];
-        record->user[kMode] = kCareful;
+        before_ = record->mode;
+        record->mode = kCareful;
         engine.lock.lock();
     }
     ~SlowGuard() {
         if (record_ == nullptr) return;
         engine.lock.unlock();
-        record_->user[kMode] = before_;
+        record_->mode = before_;
     }
     SlowGuard(const SlowGuard&) = delete;
     SlowGuard& operator=(const SlowGuard&) = delete;

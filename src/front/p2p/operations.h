@@ -118,7 +118,7 @@ __attribute__((always_inline)) inline int immediate_in_short(const char* functio
     if (what == What::recv) r->posted = ++engine.posts;
     int rc =
         are_plain_numbers(count, peer, tag)
-            ? call.direct(front.table->direct.*direct, buf, static_cast<int>(count), real_of(t), peer, tag,
+            ? call.direct(front.direct.*direct, buf, static_cast<int>(count), real_of(t), peer, tag,
                           real_of(c), real_request(r))
             : call.lower(front.table->*lower, buf, count, real_of(t), peer, tag, real_of(c), real_request(r));
     if (__builtin_expect(rc != 0, 0)) return refused(call.record(), r, rc);

@@ -22,9 +22,9 @@ __attribute__((always_inline)) inline int send_now(split::ThreadRecord* record, 
     record->waiting_for = world;
     clock::Slot& slot = slot_of(record);
     count_sent(slot, world, c, tag);
-    record->user[kMode] = kSending;
+    record->mode = kSending;
     int rc = LOWER(Send)(buf, count, to_real(type), dest, tag, real_of(c));
-    record->user[kMode] = kFast;
+    record->mode = kFast;
     if (__builtin_expect(rc != 0, 0)) uncount_sent(slot, world, c, tag);
     return rc;
 }
@@ -76,12 +76,11 @@ int fm_Send(const void* buf, Count count, Datatype datatype, int dest, int tag, 
     }
     split::ThreadRecord* record = call.record();
     record->waiting_for = call.count_sent_to(c, dest);
-    record->user[kMode] = kSending;
-    int rc =
-        are_plain_numbers(count, dest, tag)
-            ? call.direct(front.table->direct.Send, buf, static_cast<int>(count), type, dest, tag, real_of(c))
-            : call.lower(front.table->Send, buf, count, type, dest, tag, real_of(c));
-    record->user[kMode] = kFast;
+    record->mode = kSending;
+    int rc = are_plain_numbers(count, dest, tag)
+                 ? call.direct(front.direct.Send, buf, static_cast<int>(count), type, dest, tag, real_of(c))
+                 : call.lower(front.table->Send, buf, count, type, dest, tag, real_of(c));
+    record->mode = kFast;
     if (__builtin_expect(rc != 0, 0)) uncount_sent(call.slot(), record->waiting_for, c, tag);
     return call.end(rc, c);
 }

@@ -3,7 +3,7 @@
 //     ShortMessage call("MPI_Send", ShortMessage::kSlowAndWatch);
 //     if (!call) return send_from_start(...);                     // with Call
 //     if (<arguments will not do>) return call.give_up(), send_from_start(...);
-//     rc = call.direct(front.table->direct.Send, ...);
+//     rc = call.direct(front.direct.Send, ...);
 //     return call.end(rc, comm);
 #pragma once
 
@@ -20,7 +20,7 @@ class ShortMessage : public ShortEntry {
     // noted.
     enum Asks { kSlow, kSlowAndWatch };
     __attribute__((always_inline)) ShortMessage(const char* function, Asks asks) noexcept
-        : ShortEntry(split::calling_thread()), entered_(enter(function)) {
+        : ShortEntry(split::calling_thread()), entered_(enter(function, kFast)) {
         if (!entered_) return;
         bool quiet = asks == kSlow ? split::is_zero(front.slow) : split::is_zero(slow_and_watch());
         if (__builtin_expect(quiet, 1)) return;
@@ -44,10 +44,7 @@ class ShortMessage : public ShortEntry {
         asm volatile("" ::: "memory");
         record()->half = split::Half::upper;
     }
-    __attribute__((always_inline)) int end() const noexcept {
-        leave();
-        return 0;
-    }
+    __attribute__((always_inline)) int end() const noexcept { return leave(); }
     // The result of the call, on errors through the communicator's error handler.
     __attribute__((always_inline)) int end(int rc, const CommObject* comm) const noexcept {
         leave();

@@ -128,9 +128,9 @@ void refuse_in_2pc(const char* name) noexcept;
 __attribute__((always_inline)) inline int start_collective(split::ThreadRecord* record, Request* r) noexcept {
     auto* on = static_cast<clock::Comm*>(r->comm->clock);
     if (__builtin_expect(on != nullptr, 1)) {
-        uint32_t mode = record->user[kMode];
+        uint32_t mode = record->mode;
         r->collective->instance = front.clock->start(*on, slot_of(record), r->collective->reissuable);
-        record->user[kMode] = mode;
+        record->mode = mode;
     }
     SlowGuard guard(record);
     return r->collective->issue(r->collective, real_of(r->comm),

@@ -113,13 +113,14 @@ ThreadRecord* find_or_take_record(int tid) noexcept {
         record.upper_fs = record.lower_fs = 0;
         record.fs_below = 0;
         record.half = Half::upper;
+        record.mode = 0;
         record.in_mpi = 0;
         record.stop = 0;
         record.context = nullptr;
         record.robust_list = record.robust_len = record.clear_tid = record.rseq = 0;
         record.waiting_in = nullptr;
         record.waiting_for = -1;
-        for (uint32_t& word : record.user) word = 0;
+        record.callbacks = 0;
         record.slot = nullptr;
         record.tid = tid;
         record.run = Run::running;

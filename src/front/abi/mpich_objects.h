@@ -1,0 +1,21 @@
+#pragma once
+
+#include "front/abi/mpich.h"
+#include "front/abi/objects.h"
+
+namespace fermata::abi {
+
+template <Kind kind>
+__attribute__((always_inline)) inline front::Object* object_of(int handle) noexcept {
+    const uint32_t word = static_cast<uint32_t>(handle);
+    const MapEntry& entry = kMap<kind>.entry(word);
+    return __builtin_expect(entry.abi == word, 1) ? noted(entry.object, kind)
+                                                  : front::find_dynamic(word, kind);
+}
+template <Kind kind>
+inline void meet(int handle) noexcept {
+    MapEntry& entry = kMap<kind>.entry(static_cast<uint32_t>(handle));
+    if (entry.abi == static_cast<uint32_t>(handle)) note(&entry.object, entry.std, kind);
+}
+
+}  // namespace fermata::abi
