@@ -104,6 +104,30 @@ int sendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype
                            source, recvtag, c, true, reqs[0], reqs[1], status);
 }
 
+// The slow path is on, or this is the thread's first call.
+__attribute__((noinline)) int sendrecv_from_start(const void* sendbuf, Count sendcount, Datatype sendtype,
+                                                  int dest, int sendtag, void* recvbuf, Count recvcount,
+                                                  Datatype recvtype, int source, int recvtag, Comm comm,
+                                                  Status* status) noexcept {
+    Call call("MPI_Sendrecv");
+    CommObject* c = find(comm);
+    if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
+    return call.finish(comm, sendrecv(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                      recvtype, source, recvtag, c, status));
+}
+
+// The fast path gave up: a checkpoint is pending.
+__attribute__((noinline)) int sendrecv_goes_on(split::ThreadRecord* record, const void* sendbuf,
+                                               Count sendcount, Datatype sendtype, int dest, int sendtag,
+                                               void* recvbuf, Count recvcount, Datatype recvtype, int source,
+                                               int recvtag, CommObject* c, const RealRequest* started,
+                                               Status* status) noexcept {
+    Call call("MPI_Sendrecv", record);
+    return call.finish(static_cast<Comm>(c->handle),
+                       sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                       recvtype, source, recvtag, c, true, started[0], started[1], status));
+}
+
 // A request of two parts.
 int isendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag,
               void* recvbuf, Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c,
@@ -142,11 +166,36 @@ extern "C" {
 
 int fm_Sendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf,
                 Count recvcount, Datatype recvtype, int source, int recvtag, Comm comm, Status* status) {
-    Call call("MPI_Sendrecv");
-    CommObject* c = find(comm);
-    if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
-    return call.finish(comm, sendrecv(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                      recvtype, source, recvtag, c, status));
+    ShortMessage call("MPI_Sendrecv", ShortMessage::kSlowAndWatch);
+    if (!call)
+        return sendrecv_from_start(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                                   source, recvtag, comm, status);
+    CommObject* const c = find(comm);
+    if (__builtin_expect(c == nullptr, 0)) {
+        call.give_up();
+        return sendrecv_from_start(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                                   source, recvtag, comm, status);
+    }
+    const int32_t to = call.count_sent_to(c, dest), from = c->world_of(source);
+    call.record()->waiting_for = from;
+    Status own;
+    Status* const out = status != nullptr ? status : &own;
+    out->error = 0;
+    RealRequest started[2] = {};
+    int done = 0;
+    int rc = call.lower(front.table->SendrecvSpin, sendbuf, sendcount, to_real(sendtype), dest, sendtag,
+                        recvbuf, recvcount, to_real(recvtype), source, recvtag, real_of(c), &front.attention,
+                        started, out, &done);
+    if (__builtin_expect(done == 0, 0)) {
+        call.rise();
+        return sendrecv_goes_on(call.record(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                recvcount, recvtype, source, recvtag, c, started, out);
+    }
+    if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
+        count_received(call.slot(), from >= 0 ? from : c->world_of(out->source));
+    else
+        uncount_sent(call.slot(), to, c, sendtag);
+    return call.end(rc, c);
 }
 
 int fm_Sendrecv_replace(void* buf, Count count, Datatype type, int dest, int sendtag, int source, int recvtag,
