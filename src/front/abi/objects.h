@@ -7,6 +7,7 @@
 // front::no_object, which is of no kind, stands there.
 #pragma once
 
+#include "front/abi/common.h"
 #include "front/objects/registry.h"
 
 namespace fermata::abi {

@@ -7,7 +7,7 @@ namespace fermata::abi {
 
 template <Kind kind>
 __attribute__((always_inline)) inline front::Object* object_of(A_Word handle) noexcept {
-    if (handle >> 32 == 0) {
+    if (__builtin_expect(handle >> 32 == 0, 0)) {
         if (handle >> 31 != 0) return front::find_dynamic(static_cast<uint32_t>(handle), kind);
         if (handle < 4096) return nullptr;
     }

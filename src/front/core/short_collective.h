@@ -44,8 +44,9 @@ class ShortCollective : public ShortEntry {
 
     // The result of the call, on errors through the communicator's error handler.
     __attribute__((always_inline)) int end(int rc) const noexcept {
+        const auto* comm = static_cast<const CommObject*>(clock_->owner);
         end();
-        return result(rc, static_cast<CommObject*>(clock_->owner));
+        return result(rc, comm);
     }
     // A function of the library's own, and the end, whose error class `outward` makes the result. What is
     // rare does not come back here: the usual way is one piece.
