@@ -23,6 +23,7 @@ enum { ONCE, STYLES }; /* once, or once for each style of calling (recorder.py) 
     CASE(partitioned, ONCE)              \
     CASE(collectives, STYLES)            \
     CASE(vectors, STYLES)                \
+    CASE(not_significant, STYLES)        \
     CASE(reductions, STYLES)             \
     CASE(own_operations, STYLES)         \
     CASE(inter_collectives, STYLES)      \

@@ -32,6 +32,30 @@ void case_collectives(void) {
     MPI_Allreduce(out, in, 1, MPI_INT, MPI_OP_NULL, WORLD);
 }
 
+/* What does not count here may be anything. */
+void case_not_significant(void) {
+    MPI_Datatype junk;
+    MPI_Request request;
+    memset(&junk, 0x5a, sizeof junk);
+    const int root = size - 1;
+    MPI_Datatype at_root = rank == root ? MPI_INT : junk;
+    prepare(81), MPI_Gather(out, N, MPI_INT, in, N, at_root, root, WORLD), RESULT;
+    prepare(82), MPI_Scatter(out, N, at_root, in, N, MPI_INT, root, WORLD), RESULT;
+    prepare(83), MPI_Gatherv(out, counts[rank], MPI_INT, in, counts, places, at_root, root, WORLD), RESULT;
+    prepare(84), MPI_Scatterv(out, counts, places, at_root, in, counts[rank], MPI_INT, root, WORLD), RESULT;
+    prepare(85), MPI_Igather(out, N, MPI_INT, in, N, at_root, root, WORLD, &request),
+        MPI_Wait(&request, MPI_STATUS_IGNORE), RESULT;
+    prepare(86), MPI_Iscatter(out, N, at_root, in, N, MPI_INT, root, WORLD, &request),
+        MPI_Wait(&request, MPI_STATUS_IGNORE), RESULT;
+    prepare(87), memcpy(in, out, sizeof in), MPI_Allgather(MPI_IN_PLACE, 0, junk, in, N, MPI_INT, WORLD),
+        RESULT;
+    prepare(88), memcpy(in, out, sizeof in);
+    if (rank == root)
+        MPI_Gather(MPI_IN_PLACE, 0, junk, in, N, MPI_INT, root, WORLD), RESULT;
+    else
+        MPI_Gather(out, N, MPI_INT, NULL, -1, junk, root, WORLD), RESULT;
+}
+
 void case_vectors(void) {
     prepare(11), MPI_Gatherv(out, counts[rank], MPI_INT, in, counts, places, MPI_INT, 0, WORLD), RESULT;
     prepare(12), MPI_Scatterv(out, counts, places, MPI_INT, in, counts[rank], MPI_INT, 0, WORLD), RESULT;

@@ -321,8 +321,9 @@ def length(expression, f):
 class Body:
     """Collects the statements of one ABI function."""
 
-    def __init__(self, f, abi):
+    def __init__(self, f, abi, handles_are_pointers=True):
         self.f, self.abi = f, abi
+        self.handles_may_dangle = handles_are_pointers and abi == "openmpi"
         self.before, self.args, self.after, self.always = [], [], [], []
         self.flag = next((p.name for p in f.params if p.name == "flag" and p.dir == "out"), None)
 
@@ -428,10 +429,24 @@ class Body:
         comm = next((q.name for q in self.f.params if q.c == "MPI_Comm"), "")
         return f"(at_root(in_Comm({comm}), in_rank(root)) ? {size} : 0)" if p.root_only else size
 
+    def if_significant(self, p, inward):
+        """An argument that does not count may be anything, and a handle that is a pointer may lead nowhere."""
+        if not self.handles_may_dangle:
+            return inward
+        null = f"FM_{p.handle.upper()}_NULL"
+        buffer = {"sendtype": "sendbuf", "recvtype": "recvbuf"}.get(p.name)
+        if self.f.wrapper == "collective" and buffer and "neighbor" not in self.f.short:
+            inward = f"({buffer} == FM_IN_PLACE ? {null} : {inward})"
+        if p.root_only:
+            comm = next(q.name for q in self.f.params if q.c == "MPI_Comm" and q.dir == "in")
+            root = "is_root" if self.f.wrapper == "collective" else "at_root"
+            inward = f"({root}(in_Comm({comm}), in_rank(root)) ? {inward} : {null})"
+        return inward
+
     def handle(self, p):
         n, t = p.name, table.HANDLE_TYPES[p.handle]
         if not p.is_pointer:
-            self.args.append(f"in_{t}({n})")
+            self.args.append(self.if_significant(p, f"in_{t}({n})"))
         elif p.is_array:
             size = self.significant(p, length(p.len, self.f))
             self.before.append(f"Temp<{t}> {n}_t({n} == nullptr ? 0 : {size});")

@@ -176,7 +176,7 @@ def inner(f):
     if target is None:
         body = "    return out_errclass(FM_ERR_UNSUPPORTED_OPERATION);"
     else:
-        b = front_c.Body(f, "openmpi")
+        b = front_c.Body(f, "openmpi", handles_are_pointers=False)
         for p, w in zip(f.params, table.widened_params(target)):
             b.add(p, w)
         if f.name in front_c.AFTER and "get_contents" in f.name:

@@ -32,14 +32,18 @@ def entry(f, declaration, translated):
     inward = dict(zip((n for _, n, _ in table.fm_params(f)), translated))
     usual = f"return {f.short}_translated({', '.join(names)});"
     objects, met, real = [], [], {}
-    for t, n, p in table.fm_params(f):
-        if p.handle:
-            objects.append(f"    auto* const {n}_o = static_cast<{OBJECTS[p.handle]}*>(object_of<Kind::{p.handle}>({n}));\n"
-                           f"    if (__builtin_expect({n}_o == nullptr, 0)) {usual.replace('_translated', '_unknown', 1)}\n")
-            met.append(f"    meet<Kind::{p.handle}>({n});\n")
-            real[n] = "call.comm()" if p.handle == "comm" else f"real_of({n}_o)"
-        else:
-            real[n] = n
+    # The communicator first, which says whether this is the root.
+    for n, p in sorted(((n, p) for _, n, p in table.fm_params(f) if p.handle), key=lambda each: (each[1].handle != "comm", each[1].root_only)):
+        find, meet = f"object_of<Kind::{p.handle}>({n})", f"meet<Kind::{p.handle}>({n});"
+        if p.root_only:  # elsewhere it may be anything
+            other = next(q for q in ("sendtype", "recvtype") if q != n)
+            find = f"is_root(comm_o, root) ? {find} : {other}_o"
+            meet = f"if (is_root(in_Comm(comm), in_rank(root))) {meet}"
+        objects.append(f"    auto* const {n}_o = static_cast<{OBJECTS[p.handle]}*>({find});\n"
+                       f"    if (__builtin_expect({n}_o == nullptr, 0)) {usual.replace('_translated', '_unknown', 1)}\n")
+        met.append(f"    {meet}\n")
+    for _, n, p in table.fm_params(f):
+        real[n] = n if not p.handle else "call.comm()" if p.handle == "comm" else f"real_of({n}_o)"
     numbers = [n for t, n, p in table.fm_params(f) if t == "Count" or p.kind == "rank"]
     buffers = [inward[n] for _, n, p in table.fm_params(f) if n in ("sendbuf", "recvbuf")]
     plain = ([f"!are_plain_numbers({', '.join(numbers)})"] if numbers else []) + (

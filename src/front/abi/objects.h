@@ -8,7 +8,7 @@
 #pragma once
 
 #include "front/abi/common.h"
-#include "front/objects/registry.h"
+#include "front/objects/comm.h"
 
 namespace fermata::abi {
 
@@ -18,6 +18,16 @@ __attribute__((always_inline)) inline front::Object* noted(front::Object* object
 inline void note(front::Object** place, uint32_t word, Kind kind) noexcept {
     front::Object* object = front::find_object(word, kind);
     if (object != nullptr && word < front::kPredefinedHandles) *place = object;
+}
+
+// Do the arguments that only the root's call gives count here? Between groups the root says MPI_ROOT (MPI-4.0
+// 6.2.3). No MPI call, so that it may be asked within one.
+inline bool is_root(const front::CommObject* comm, int root) noexcept {
+    return comm->rank == root && !comm->inter;
+}
+inline bool is_root(Comm comm, int root) noexcept {
+    const front::CommObject* c = front::find_comm(word_of(comm));
+    return root == FM_ROOT || (c != nullptr && is_root(c, root));
 }
 
 }  // namespace fermata::abi
