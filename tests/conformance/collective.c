@@ -54,6 +54,22 @@ void case_not_significant(void) {
         MPI_Gather(MPI_IN_PLACE, 0, junk, in, N, MPI_INT, root, WORLD), RESULT;
     else
         MPI_Gather(out, N, MPI_INT, NULL, -1, junk, root, WORLD), RESULT;
+    int bytes[MOST];
+    for (int i = 0; i < size; ++i) bytes[i] = (int)sizeof(int) * places[i];
+    prepare(89), memcpy(in, out, sizeof in);
+    for (int i = 0; i < size; ++i) counts[i] = 1;
+    MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, (void*)(size_t)0x5a5a5a5a5a5a5a50, in, counts, bytes, types,
+                  WORLD),
+        RESULT;
+    /* The group of all but the last rank meets the last one. */
+    MPI_Comm half, between, peer;
+    if (size < 2) return;
+    memset(&peer, 0x5a, sizeof peer);
+    PMPI_Comm_split(WORLD, rank == root, rank, &half);
+    if (rank == 0 || rank == root) peer = WORLD;
+    MPI_Intercomm_create(half, 0, peer, rank == root ? 0 : root, 5, &between);
+    PMPI_Comm_free(&between);
+    PMPI_Comm_free(&half);
 }
 
 void case_vectors(void) {

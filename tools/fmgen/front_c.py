@@ -427,6 +427,8 @@ class Body:
     def significant(self, p, size):
         """What only the root's arguments say may be anything elsewhere, also the length of an array."""
         comm = next((q.name for q in self.f.params if q.c == "MPI_Comm"), "")
+        if p.name == "sendtypes" and "neighbor" not in self.f.short:
+            return f"(in_buf(sendbuf) == FM_IN_PLACE ? 0 : {size})"
         return f"(at_root(in_Comm({comm}), in_rank(root)) ? {size} : 0)" if p.root_only else size
 
     def if_significant(self, p, inward):
@@ -437,6 +439,8 @@ class Body:
         buffer = {"sendtype": "sendbuf", "recvtype": "recvbuf"}.get(p.name)
         if self.f.wrapper == "collective" and buffer and "neighbor" not in self.f.short:
             inward = f"({buffer} == FM_IN_PLACE ? {null} : {inward})"
+        if p.name == "peer_comm":
+            inward = f"(at_root(in_Comm(local_comm), in_rank(local_leader)) ? {inward} : {null})"
         if p.root_only:
             comm = next(q.name for q in self.f.params if q.c == "MPI_Comm" and q.dir == "in")
             root = "is_root" if self.f.wrapper == "collective" else "at_root"
