@@ -31,14 +31,17 @@ def entry(f, declaration, translated):
     names = [p.name for p in f.params]
     inward = dict(zip((n for _, n, _ in table.fm_params(f)), translated))
     usual = f"return {f.short}_translated({', '.join(names)});"
-    objects, met, real = [], [], {}
+    objects, met, real, known = [], [], {}, []
     # The communicator first, which says whether this is the root.
     for n, p in sorted(((n, p) for _, n, p in table.fm_params(f) if p.handle), key=lambda each: (each[1].handle != "comm", each[1].root_only)):
         find, meet = f"object_of<Kind::{p.handle}>({n})", f"meet<Kind::{p.handle}>({n});"
+        other = {"sendtype": "recvtype", "recvtype": "sendtype"}.get(n)
         if p.root_only:  # elsewhere it may be anything
-            other = next(q for q in ("sendtype", "recvtype") if q != n)
             find = f"is_root(comm_o, root) ? {find} : {other}_o"
             meet = f"if (is_root(in_Comm(comm), in_rank(root))) {meet}"
+        elif other in known:  # mostly the same one
+            find = f"__builtin_expect({n} == {other}, 1) ? {other}_o : {find}"
+        known.append(n)
         objects.append(f"    auto* const {n}_o = static_cast<{OBJECTS[p.handle]}*>({find});\n"
                        f"    if (__builtin_expect({n}_o == nullptr, 0)) {usual.replace('_translated', '_unknown', 1)}\n")
         met.append(f"    {meet}\n")
