@@ -2,12 +2,13 @@
 its ABI, so that the way from the application to the library is one function.
 
 What it cannot do (arguments with a meaning of their own, the rest of ShortCollective::is_from_start) goes the usual way,
-which is the function X_translated, through X_unknown if a handle was not met before; a checkpoint on its way goes on in
-fm_X_held.
+which is the function X_translated, through X_unknown if a handle was not met before. Once the objects are known they stand
+where the handles stood, also in what goes on from there (X_whole, and X_held with a checkpoint on its way).
 """
 
 from fmgen import direct, table
 
+COLD = "static __attribute__((noinline, cold))"
 OBJECTS = {"comm": "CommObject", "datatype": "TypeObject", "op": "OpObject"}
 
 
@@ -28,37 +29,54 @@ def held_declaration(f):
 
 def entry(f, declaration, translated):
     """C++ of PMPI_X. `declaration`: its head; `translated`: the arguments of fm_X, in order."""
-    names = [p.name for p in f.params]
-    inward = dict(zip((n for _, n, _ in table.fm_params(f)), translated))
-    usual = f"return {f.short}_translated({', '.join(names)});"
-    objects, met, real, known = [], [], {}, []
+    params = table.fm_params(f)
+    inward = dict(zip((n for _, n, _ in params), translated))
     # The communicator first, which says whether this is the root.
-    for n, p in sorted(((n, p) for _, n, p in table.fm_params(f) if p.handle), key=lambda each: (each[1].handle != "comm", each[1].root_only)):
-        find, meet = f"object_of<Kind::{p.handle}>({n})", f"meet<Kind::{p.handle}>({n});"
+    handles = sorted(((n, p) for _, n, p in params if p.handle), key=lambda each: (each[1].handle != "comm", each[1].root_only))
+    find, met, known = [], [], []
+    for n, p in handles:
+        object_, meet = f"object_of<Kind::{p.handle}>({n})", f"meet<Kind::{p.handle}>({n});"
         other = {"sendtype": "recvtype", "recvtype": "sendtype"}.get(n)
         if p.root_only:  # elsewhere it may be anything
-            find = f"is_root(comm_o, root) ? {find} : {other}_o"
+            object_ = f"is_root(comm_o, root) ? {object_} : {other}_o"
             meet = f"if (is_root(in_Comm(comm), in_rank(root))) {meet}"
         elif other in known:  # mostly the same one
-            find = f"__builtin_expect({n} == {other}, 1) ? {other}_o : {find}"
+            object_ = f"__builtin_expect({n} == {other}, 1) ? {other}_o : {object_}"
         known.append(n)
-        objects.append(f"    auto* const {n}_o = static_cast<{OBJECTS[p.handle]}*>({find});\n"
-                       f"    if (__builtin_expect({n}_o == nullptr, 0)) {usual.replace('_translated', '_unknown', 1)}\n")
         met.append(f"    {meet}\n")
-    for _, n, p in table.fm_params(f):
-        real[n] = n if not p.handle else "call.comm()" if p.handle == "comm" else f"real_of({n}_o)"
-    numbers = [n for t, n, p in table.fm_params(f) if t == "Count" or p.kind == "rank"]
-    buffers = [inward[n] for _, n, p in table.fm_params(f) if n in ("sendbuf", "recvbuf")]
+        find.append(f"    auto* const {n}_o = static_cast<{OBJECTS[p.handle]}*>({object_});\n"
+                    f"    if (__builtin_expect({n}_o == nullptr, 0)) {go(f, 'unknown')}\n")
+
+    numbers = [n for t, n, p in params if t == "Count" or p.kind == "rank"]
+    buffers = [inward[n] for _, n, p in params if n in ("sendbuf", "recvbuf")]
     plain = ([f"!are_plain_numbers({', '.join(numbers)})"] if numbers else []) + (
         [f"!all_plain({', '.join(buffers)})"] if buffers else [])
-    lines = [f"    if ({' || '.join(plain)}) {usual}\n"] if plain else []
-    lines += objects
-    lines.append(f'    ShortCollective call("{f.name}", comm_o);\n    if (call.is_from_start()) {usual}\n')
-    lines.append(f"    if (call.is_held()) {usual.replace('_translated', '_held', 1)}\n")
-    arguments = ", ".join(real[n] for _, n in direct.params(f))
-    lines.append(f"    return call.run(out_errclass, front.direct.{f.short}, {arguments});\n")
-    unknown, held = (declaration.replace(f"PMPI_{f.short}", f"{f.short}_{way}", 1) for way in ("unknown", "held"))
-    cold = "static __attribute__((noinline, cold))"
-    return (f"{cold} {unknown} {{\n{''.join(met)}    {usual}\n}}\n"
-            f"{cold} {held} {{\n    return out_errclass({f.fm}_held({', '.join(translated)}));\n}}\n"
-            f"FRONT_API {declaration} {{\n{''.join(lines)}}}\n")
+    real = {n: f"real_of({n}_o)" if p.handle else n for _, n, p in params}
+    body = "".join(
+        ([f"    if ({' || '.join(plain)}) {go(f, 'translated')}\n"] if plain else []) + find
+        + [f'    ShortCollective call("{f.name}", comm_o);\n',
+           f"    if (call.is_from_start()) {go(f, 'whole', '_o')}\n    if (call.is_held()) {go(f, 'held', '_o')}\n",
+           f"    return call.run(out_errclass, front.direct.{f.short}, {', '.join(real[n] for _, n in direct.params(f))});\n"])
+    unknown = declaration.replace(f"PMPI_{f.short}", f"{f.short}_unknown", 1)
+    return (f"{COLD} {unknown} {{\n{''.join(met)}    {go(f, 'translated')}\n}}\n"
+            f"{of_objects(f, 'whole', f.fm)}{of_objects(f, 'held', f.fm + '_held')}FRONT_API {declaration} {{\n{body}}}\n")
+
+
+def go(f, way, suffix=""):
+    """The rest of the entry is another function's: with the arguments as they came, or with the objects found."""
+    return f"return {f.short}_{way}({', '.join(p.name + (suffix if p.handle else '') for p in f.params)});"
+
+
+def of_objects(f, way, function):
+    """A function that has objects where the entry has handles, in the same registers."""
+    plain = {p.name: p for p in f.params}
+    heads, arguments = [], []
+    for t, n, p in table.fm_params(f):
+        if p.handle:
+            heads.append(f"const {OBJECTS[p.handle]}* {n}")
+            arguments.append(f"static_cast<{t}>({n}->handle)")
+        else:
+            heads.append(f"{'int' if plain[n].base == 'int' and t == 'Count' else t} {n}")
+            arguments.append(n)
+    return (f"{COLD} int {f.short}_{way}({', '.join(heads)}) {{\n"
+            f"    return out_errclass({function}({', '.join(arguments)}));\n}}\n")
