@@ -26,7 +26,10 @@ split::Bridge bridge;
 split::UpperServices* services;
 const uint32_t released = 1;
 
-split::ThreadRecord* attach(uint64_t) noexcept { return &record; }
+split::ThreadRecord* attach(uint64_t) noexcept {
+    split::be_known_as(&record);
+    return &record;
+}
 void nothing() noexcept {}
 void warn(const char* line) noexcept { std::fprintf(stderr, "%s\n", line); }
 void fatal(const char* line, int code) noexcept {
@@ -84,7 +87,6 @@ int main(int argc, char** argv) {
     record.upper_fs = record.lower_fs = split::read_fs();
     record.half = split::Half::upper;
     record.run = split::Run::running;
-    split::be_known_as(&record);
     bridge.version = split::kBridgeVersion;
     bridge.abi_hash = mpi::kAbiHash;
     table = lower::binding_table();
