@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A checkpoint that ends when some ranks have begun to do together what comes before a save, and one has not.
 
-    given_up_test.py cancelled|daemon_killed openmpi|mpich
+    given_up_test.py cancelled|daemon_killed|rank_stopped openmpi|mpich
 
 Rank 0 sees five seconds late that all have met (tests/programs/late_meeting.c); one second after the others did, the
-checkpoint is given up, or the node daemon dies. The job goes on and its result is right.
+checkpoint is given up (one rank has been stopped by SIGSTOP and cannot go on: a line says so after a minute), or the node
+daemon dies. The job goes on and its result is right.
 """
 import os
 import signal
@@ -26,6 +27,7 @@ def run(case, mpi):
         env = dict(os.environ, LD_PRELOAD=str(PROGRAMS / f"liblate_meeting.{mpi}.so"), STEADY_PAUSE="2000", FERMATA_LOG="info")
         with Job.run(program, RANKS, cwd, mpi=mpi, env=env) as job:
             job.wait_until(lambda: len(job.lines()) > 10, "ten steps")
+            pids = job.rank_pids()
             request = Request(job)
             job.wait_until(lambda: "checkpoint 1: suspend" in job.errors(), "the save")
             # Seconds pass before it gives those up who are in the library.
@@ -39,10 +41,16 @@ def run(case, mpi):
                 check(code != 0 and "daemon" in said, f"the checkpoint said {code}, {said}")
                 status.communicate(timeout=PATIENCE)
             else:
+                if case == "rank_stopped":
+                    os.kill(pids[2], signal.SIGSTOP)
                 code, said = request.give_up()
+                if case == "rank_stopped":
+                    # All have begun to meet, so they wait for that one.
+                    check("; 3 of 3 ranks have not gone on yet" in said, said)
+                    os.kill(pids[2], signal.SIGCONT)
                 check(code != 0 and "cancelled" in said, f"the checkpoint said {code}, {said}")
                 waits = status.communicate(timeout=PATIENCE)[0]
-                check("rank 0" in waits and "stands until every rank has been told to save" in waits, waits)
+                check(case == "rank_stopped" or "rank 0" in waits and "stands until every rank has been told to save" in waits, waits)
                 job.wait_until(lambda: len(job.lines()) > before + 1, "further steps")
                 job.checkpoint()
             lines = job.finish()
@@ -52,4 +60,4 @@ def run(case, mpi):
 
 
 if __name__ == "__main__":
-    sys.exit(harness.main(run, ["cancelled", "daemon_killed"]))
+    sys.exit(harness.main(run, ["cancelled", "daemon_killed", "rank_stopped"]))
