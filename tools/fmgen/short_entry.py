@@ -1,7 +1,7 @@
 """The entries that the application calls, as short as can be: the short form of a blocking collective within the function of
 its ABI, so that the way from the application to the library is one function.
 
-What it cannot do (arguments with a meaning of their own, the rest of ShortCollective::is_from_start) goes the usual way,
+What it cannot do (two different types, arguments with a meaning of their own, the rest of ShortCollective::is_from_start) goes the usual way,
 which is the function X_translated, through X_unknown if a handle was not met before. Once the objects are known they stand
 where the handles stood, also in what goes on from there (X_whole, and X_held with a checkpoint on its way).
 """
@@ -33,18 +33,16 @@ def entry(f, declaration, translated):
     inward = dict(zip((n for _, n, _ in params), translated))
     # The communicator first, which says whether this is the root.
     handles = sorted(((n, p) for _, n, p in params if p.handle), key=lambda each: (each[1].handle != "comm", each[1].root_only))
-    find, met, known = [], [], []
+    find, met, first = [], [], {}
     for n, p in handles:
-        object_, meet = f"object_of<Kind::{p.handle}>({n})", f"meet<Kind::{p.handle}>({n});"
-        other = {"sendtype": "recvtype", "recvtype": "sendtype"}.get(n)
-        if p.root_only:  # elsewhere it may be anything
-            object_ = f"is_root(comm_o, root) ? {object_} : {other}_o"
-            meet = f"if (is_root(in_Comm(comm), in_rank(root))) {meet}"
-        elif other in known:  # mostly the same one
-            object_ = f"__builtin_expect({n} == {other}, 1) ? {other}_o : {object_}"
-        known.append(n)
-        met.append(f"    {meet}\n")
-        find.append(f"    auto* const {n}_o = static_cast<{OBJECTS[p.handle]}*>({object_});\n"
+        if p.handle in first:  # of two types, mostly the same; elsewhere than at the root one may be anything
+            other = f"{n} != {first[p.handle]}"
+            other = f"is_root(comm_o, root) && {other}" if p.root_only else other
+            find.append(f"    if (__builtin_expect({other}, 0)) {go(f, 'translated')}\n    auto* const {n}_o = {first[p.handle]}_o;\n")
+            continue
+        first[p.handle] = n
+        met.append(f"    meet<Kind::{p.handle}>({n});\n")
+        find.append(f"    auto* const {n}_o = static_cast<{OBJECTS[p.handle]}*>(object_of<Kind::{p.handle}>({n}));\n"
                     f"    if (__builtin_expect({n}_o == nullptr, 0)) {go(f, 'unknown')}\n")
 
     numbers = [n for t, n, p in params if t == "Count" or p.kind == "rank"]
