@@ -228,18 +228,18 @@ class RankClock {
     // Begins a blocking collective; blocks while it must not begin. Its instance number.
     __attribute__((always_inline)) Instance enter(Comm& c, Slot& s) {
         Instance k = mark_entered(c, s.index);
-        if (pending()) wait_at_gate(c, s, k);
+        if (__builtin_expect(c.pending.load(std::memory_order_relaxed) != 0, 0)) wait_at_gate(c, s, k);
         return k;
     }
     // True when the thread may have waited.
     __attribute__((always_inline)) bool leave(Comm& c, Slot& s) {
         mark_left(c);
-        if (!pending()) return false;
+        if (__builtin_expect(c.pending.load(std::memory_order_relaxed) == 0, 1)) return false;
         leave_pending(c, s);
         return true;
     }
     // The same in steps, for a wrapper that keeps the rare ones out of its way: mark_entered(), and if
-    // pending() wait_at_gate(); mark_left(), and if pending() leave_pending().
+    // the communicator is pending wait_at_gate(); mark_left(), and if it is leave_pending().
     __attribute__((always_inline)) static Instance mark_entered(Comm& c, int32_t thread) {
         c.last_thread.store(thread, std::memory_order_relaxed);
         c.inside.store(1, std::memory_order_relaxed);

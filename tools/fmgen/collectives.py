@@ -70,7 +70,7 @@ def short_collective(f, out):
     reals = "".join(f"    const auto real_{n} = to_real({n});\n" for _, n, p in params if p.handle and p.handle != "comm")
     lower = f"call.lower(front.table->{f.short}, {', '.join(real[n] for _, n, _ in params)})"
     long_form = signature(f).replace(f.fm, f"{f.short}_from_start", 1)
-    # Of the others only this entry begins the short form.
+    # The fronts of the ABIs begin the short form of these as well.
     linkage = "" if short_entry.is_short(f) else "static "
     held_form = signature(f).replace(f.fm, f"{f.fm}_held", 1)
     out.append(f"static __attribute__((noinline)) {long_form};\n")

@@ -1,9 +1,9 @@
 """The entries that the application calls, as short as can be: the short form of a blocking collective within the function of
 its ABI, so that the way from the application to the library is one function.
 
-What it cannot do (two different types, arguments with a meaning of their own, the rest of ShortCollective::is_from_start) goes the usual way,
-which is the function X_translated, through X_unknown if a handle was not met before. Once the objects are known they stand
-where the handles stood, also in what goes on from there (X_whole, and X_held with a checkpoint on its way).
+What it cannot do (two different types, arguments with a meaning of their own) goes the usual way, which is the function
+X_translated, through X_unknown if a handle was not met before. Once the objects are known they stand where the handles
+stood, also in what goes on from there: X_whole (ShortCollective::is_from_start), and X_held with a checkpoint on its way.
 """
 
 from fmgen import direct, table

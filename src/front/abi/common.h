@@ -14,8 +14,7 @@
 
 namespace fermata::front {
 struct Object;
-extern Object no_object;
-}  // namespace fermata::front
+}
 
 namespace fermata::abi {
 

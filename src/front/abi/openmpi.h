@@ -45,12 +45,13 @@ struct Predefined {
 // Address of the symbol of a predefined handle; generated, indexed by the internal value.
 extern "C" __attribute__((visibility("hidden"))) void* const fermata_openmpi_handles[1024];
 
+// The address of a symbol: above 4 GiB, but in a program that is not position-independent.
+inline bool is_symbol(A_Word handle) {
+    return __builtin_expect(handle >> 32 != 0, 1) || (handle >> 31 == 0 && handle >= 4096);
+}
 inline uint32_t in_word(A_Word handle) {
-    if (handle >> 32 == 0) {  // no object's address, but for a program that is not position-independent
-        if (handle >> 31 != 0) return static_cast<uint32_t>(handle);
-        if (handle < 4096) return 0;
-    }
-    return reinterpret_cast<const Predefined*>(handle)->word;
+    if (is_symbol(handle)) return reinterpret_cast<const Predefined*>(handle)->word;
+    return handle >> 31 != 0 ? static_cast<uint32_t>(handle) : 0;
 }
 inline A_Word out_word(uint32_t word) {
     if (word >> 31 != 0) return word;

@@ -8,7 +8,7 @@ ShortCollective::ShortCollective(Held, CommObject* comm) noexcept
       comm_(comm),
       clock_(static_cast<clock::Comm*>(comm->short_clock)),
       way_(Way::free) {
-    record()->mode = kFast;  // the gate sets kCareful when it has to wait
+    record()->mode = kFast;  // who waits says kCareful
     record()->half = split::Half::upper;
     front.clock->wait_at_gate(*clock_, slot_of(record()), clock_->entered);
     record()->mode = kCaptive;
@@ -24,7 +24,7 @@ int ShortCollective::failed(split::ThreadRecord* record, clock::Comm& clock, int
 }
 
 int ShortCollective::leave_pending(split::ThreadRecord* record, clock::Comm& clock) noexcept {
-    record->mode = kFast;  // as in the other one
+    record->mode = kFast;  // who waits says kCareful
     record->half = split::Half::upper;
     front.clock->leave_pending(clock, slot_of(record));
     record->mode = kFast;

@@ -30,20 +30,42 @@ char* packed_copy(Call& call, const void* buf, Count count, Datatype type, CommO
     return nullptr;
 }
 
-// Both as requests. `in`, `out`: what a fast path has already started and not finished; `received`: it has
-// finished the receive, whose status is in *status.
-int sendrecv_slowly(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest,
-                    int sendtag, void* recvbuf, Count recvcount, Datatype recvtype, int source, int recvtag,
-                    CommObject* c, bool started, RealRequest in, RealRequest out, Status* status) noexcept {
+// What is asked: a message out, and one in.
+struct Exchange {
+    const void* sendbuf;
+    Count sendcount;
+    Datatype sendtype;
+    int dest, sendtag;
+    void* recvbuf;
+    Count recvcount;
+    Datatype recvtype;
+    int source, recvtag;
+    CommObject* comm;
+
+    Request* receive() const noexcept {
+        return internal(describe(What::recv, recvbuf, recvcount, recvtype, source, recvtag, comm));
+    }
+    Request* send() const noexcept {
+        return internal(describe(What::send, sendbuf, sendcount, sendtype, dest, sendtag, comm));
+    }
+
+  private:
+    static Request* internal(Request* r) noexcept {
+        r->flags |= kInternal;
+        return r;
+    }
+};
+
+// Both as requests. `started`: what a fast path has already begun and not finished, null if nothing; null in
+// it is what it has finished, for the receive with the status in *status.
+int sendrecv_slowly(Call& call, const Exchange& x, const RealRequest* started, Status* status) noexcept {
     clock::Slot& slot = slot_of(call.record());
-    Request* recv = describe(What::recv, recvbuf, recvcount, recvtype, source, recvtag, c);
-    Request* send = describe(What::send, sendbuf, sendcount, sendtype, dest, sendtag, c);
-    recv->flags |= kInternal;
-    send->flags |= kInternal;
-    if (started) {
+    Request* recv = x.receive();
+    Request* send = x.send();
+    if (started != nullptr) {
         note_posted(recv);
-        recv->real = static_cast<uint64_t>(in);
-        send->real = static_cast<uint64_t>(out);
+        recv->real = static_cast<uint64_t>(started[0]);
+        send->real = static_cast<uint64_t>(started[1]);
         if (recv->real == 0) note_complete(recv, *status, status->error, slot);
         if (send->real == 0) note_complete(send, Status{}, 0, slot);
     } else {
@@ -75,72 +97,59 @@ int sendrecv_slowly(Call& call, const void* sendbuf, Count sendcount, Datatype s
     return recv_error != 0 ? recv_error : send_error;
 }
 
-int sendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag,
-             void* recvbuf, Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c,
-             Status* status) noexcept {
+// A fast path has finished both: what of it counts. A refused argument is no message; a truncated one is.
+__attribute__((always_inline)) inline void count_finished(clock::Slot& slot, const CommObject* comm, int rc,
+                                                          int32_t to, int sendtag, int32_t from,
+                                                          int source) noexcept {
+    if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
+        count_received(slot, from >= 0 ? from : comm->world_of(source));
+    else
+        uncount_sent(slot, to, comm, sendtag);
+}
+
+int sendrecv(Call& call, const Exchange& x, Status* status) noexcept {
     Status own{};
     if (status == nullptr) status = &own;
-    if (slow_path())
-        return sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                               recvtype, source, recvtag, c, false, {}, {}, status);
+    if (slow_path()) return sendrecv_slowly(call, x, nullptr, status);
     clock::Slot& slot = slot_of(call.record());
-    int32_t to = c->world_of(dest);
-    call.record()->waiting_for = c->world_of(source);
-    count_sent(slot, to, c, sendtag);
-    RealRequest reqs[2] = {};
+    const int32_t to = x.comm->world_of(x.dest), from = x.comm->world_of(x.source);
+    call.record()->waiting_for = from;
+    count_sent(slot, to, x.comm, x.sendtag);
+    RealRequest started[2] = {};
     int done = 0;
     status->error = 0;
-    int rc = LOWER(SendrecvSpin)(sendbuf, sendcount, to_real(sendtype), dest, sendtag, recvbuf, recvcount,
-                                 to_real(recvtype), source, recvtag, real_of(c), &front.attention, reqs,
-                                 status, &done);
-    if (__builtin_expect(done != 0, 1)) {
-        if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
-            count_received(slot, c->world_of(status->source));
-        else
-            uncount_sent(slot, to, c, sendtag);
-        return rc;
-    }
-    return sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-                           source, recvtag, c, true, reqs[0], reqs[1], status);
+    int rc = LOWER(SendrecvSpin)(x.sendbuf, x.sendcount, to_real(x.sendtype), x.dest, x.sendtag, x.recvbuf,
+                                 x.recvcount, to_real(x.recvtype), x.source, x.recvtag, real_of(x.comm),
+                                 &front.attention, started, status, &done);
+    if (__builtin_expect(done == 0, 0)) return sendrecv_slowly(call, x, started, status);
+    count_finished(slot, x.comm, rc, to, x.sendtag, from, status->source);
+    return rc;
 }
 
 // The slow path is on, or this is the thread's first call.
-__attribute__((noinline)) int sendrecv_from_start(const void* sendbuf, Count sendcount, Datatype sendtype,
-                                                  int dest, int sendtag, void* recvbuf, Count recvcount,
-                                                  Datatype recvtype, int source, int recvtag, Comm comm,
-                                                  Status* status) noexcept {
+__attribute__((noinline)) int sendrecv_from_start(Exchange x, Comm comm, Status* status) noexcept {
     Call call("MPI_Sendrecv");
-    CommObject* c = find(comm);
-    if (__builtin_expect(c == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
-    return call.finish(comm, sendrecv(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                      recvtype, source, recvtag, c, status));
+    x.comm = find(comm);
+    if (__builtin_expect(x.comm == nullptr, 0)) return call.finish(comm, FM_ERR_COMM);
+    return call.finish(comm, sendrecv(call, x, status));
 }
 
 // The fast path gave up: a checkpoint is pending.
-__attribute__((noinline)) int sendrecv_goes_on(split::ThreadRecord* record, const void* sendbuf,
-                                               Count sendcount, Datatype sendtype, int dest, int sendtag,
-                                               void* recvbuf, Count recvcount, Datatype recvtype, int source,
-                                               int recvtag, CommObject* c, const RealRequest* started,
-                                               Status* status) noexcept {
+__attribute__((noinline)) int sendrecv_goes_on(split::ThreadRecord* record, const Exchange& x,
+                                               const RealRequest* started, Status* status) noexcept {
     Call call("MPI_Sendrecv", record);
-    return call.finish(static_cast<Comm>(c->handle),
-                       sendrecv_slowly(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                       recvtype, source, recvtag, c, true, started[0], started[1], status));
+    return call.finish(static_cast<Comm>(x.comm->handle), sendrecv_slowly(call, x, started, status));
 }
 
 // A request of two parts.
-int isendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag,
-              void* recvbuf, Count recvcount, Datatype recvtype, int source, int recvtag, CommObject* c,
-              char* copy, mpi::Request* request) noexcept {
-    Request* recv = describe(What::recv, recvbuf, recvcount, recvtype, source, recvtag, c);
-    recv->flags |= kInternal;
+int isendrecv(Call& call, const Exchange& x, char* copy, mpi::Request* request) noexcept {
+    Request* recv = x.receive();
     int rc = begin(call, recv);
     if (rc != 0) {
         fm_free(copy);
         return rc;
     }
-    Request* send = describe(What::send, sendbuf, sendcount, sendtype, dest, sendtag, c);
-    send->flags |= kInternal;
+    Request* send = x.send();
     rc = begin(call, send);
     if (rc != 0) {
         {
@@ -153,8 +162,8 @@ int isendrecv(Call& call, const void* sendbuf, Count sendcount, Datatype sendtyp
         return rc;
     }
     Request* r = new_request(What::sendrecv);
-    r->comm = c;
-    if (!c->predefined) comm_ref(c);
+    r->comm = x.comm;
+    if (!x.comm->predefined) comm_ref(x.comm);
     r->pair = fm_new<Pair>(Pair{send, recv, copy});
     *request = handle_of(r);
     return 0;
@@ -167,14 +176,15 @@ extern "C" {
 int fm_Sendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf,
                 Count recvcount, Datatype recvtype, int source, int recvtag, Comm comm, Status* status) {
     ShortMessage call("MPI_Sendrecv", ShortMessage::kSlowAndWatch);
-    if (!call)
-        return sendrecv_from_start(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-                                   source, recvtag, comm, status);
+    const auto asked = [&](CommObject* c) {
+        return Exchange{sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
+                        recvcount, recvtype,  source,   recvtag, c};
+    };
+    if (!call) return sendrecv_from_start(asked(nullptr), comm, status);
     CommObject* const c = find(comm);
     if (__builtin_expect(c == nullptr, 0)) {
         call.give_up();
-        return sendrecv_from_start(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-                                   source, recvtag, comm, status);
+        return sendrecv_from_start(asked(nullptr), comm, status);
     }
     const int32_t to = call.count_sent_to(c, dest), from = c->world_of(source);
     call.record()->waiting_for = from;
@@ -188,13 +198,9 @@ int fm_Sendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int des
                         started, out, &done);
     if (__builtin_expect(done == 0, 0)) {
         call.rise();
-        return sendrecv_goes_on(call.record(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
-                                recvcount, recvtype, source, recvtag, c, started, out);
+        return sendrecv_goes_on(call.record(), asked(c), started, out);
     }
-    if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
-        count_received(call.slot(), from >= 0 ? from : c->world_of(out->source));
-    else
-        uncount_sent(call.slot(), to, c, sendtag);
+    count_finished(call.slot(), c, rc, to, sendtag, from, out->source);
     return call.end(rc, c);
 }
 
@@ -207,7 +213,7 @@ int fm_Sendrecv_replace(void* buf, Count count, Datatype type, int dest, int sen
     Count bytes;
     char* copy = packed_copy(call, buf, count, type, c, &bytes, &rc);
     if (copy != nullptr) {
-        rc = sendrecv(call, copy, bytes, FM_PACKED, dest, sendtag, buf, count, type, source, recvtag, c,
+        rc = sendrecv(call, {copy, bytes, FM_PACKED, dest, sendtag, buf, count, type, source, recvtag, c},
                       status);
         fm_free(copy);
     }
@@ -220,8 +226,10 @@ int fm_Isendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int de
     Call call("MPI_Isendrecv");
     CommObject* c = find(comm);
     if (c == nullptr) return call.finish(comm, FM_ERR_COMM);
-    return call.finish(comm, isendrecv(call, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                       recvtype, source, recvtag, c, nullptr, request));
+    return call.finish(comm, isendrecv(call,
+                                       {sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                        recvtype, source, recvtag, c},
+                                       nullptr, request));
 }
 
 int fm_Isendrecv_replace(void* buf, Count count, Datatype type, int dest, int sendtag, int source,
@@ -233,7 +241,7 @@ int fm_Isendrecv_replace(void* buf, Count count, Datatype type, int dest, int se
     Count bytes;
     char* copy = packed_copy(call, buf, count, type, c, &bytes, &rc);
     if (copy != nullptr)
-        rc = isendrecv(call, copy, bytes, FM_PACKED, dest, sendtag, buf, count, type, source, recvtag, c,
+        rc = isendrecv(call, {copy, bytes, FM_PACKED, dest, sendtag, buf, count, type, source, recvtag, c},
                        copy, request);
     return call.finish(comm, rc);
 }
