@@ -389,7 +389,8 @@ def part(functions, probe):
 
 
 def table_source(library, probe):
-    out = [HEAD, '#include "binding_functions.h"\n#include "lower/binding/binding.h"\n\n'
+    out = [HEAD, '#include "binding_functions.h"\n#include "lower/binding/binding.h"\n'
+                 '#include "lower/binding/library.h"\n\n'
                  "namespace fermata::lower {\n\n"
                  "namespace {\n// One signature for both libraries' functions: see tools/fmgen/direct.py.\n"
                  "template <typename Declared, typename Function>\nDeclared as_declared(Function* function) {\n"
@@ -400,6 +401,9 @@ def table_source(library, probe):
     out.append("        .direct = {\n")
     out += [f"            .{f.short} = as_declared<decltype(mpi::Direct::{f.short})>(MPI_{f.short}),\n"
             for f in direct.functions()]
+    out.append("            .Test = as_declared<decltype(mpi::Direct::Test)>(MPI_Test),\n"
+               "            .TestAnother = as_declared<decltype(mpi::Direct::TestAnother)>(test_another),\n"
+               f"            .family = mpi::Family::{library},\n")
     out.append("        },\n    };\n    return table;\n}\n"
                f'const char* binding_name() {{ return "{library}"; }}\n\n}}  // namespace fermata::lower\n')
     return "".join(out)

@@ -75,7 +75,7 @@ def short_collective(f, out):
     held_form = signature(f).replace(f.fm, f"{f.fm}_held", 1)
     out.append(f"static __attribute__((noinline)) {long_form};\n")
     out.append(f"{linkage}__attribute__((noinline)) {held_form} {{\n    ShortCollective call(ShortCollective::kHeld, find(comm));\n"
-               f"{reals}    return call.end({lower});\n}}\n")
+               f"    if (call.is_from_start()) return {f.short}_from_start({names});\n{reals}    return call.end({lower});\n}}\n")
     out.append(f'{signature(f)} {{\n    ShortCollective call("{f.name}", find(comm));\n')
     out.append(f"    if (call.is_from_start()) return {f.short}_from_start({names});\n")
     out.append(f"    if (call.is_held()) return {f.fm}_held({names});\n{reals}")
@@ -181,7 +181,7 @@ def short_nonblocking(f, build, out):
     out.append(f"static __attribute__((noinline)) {long_form};\n")
     out.append(f'{signature(f)} {{\n    ShortMessage call("{f.name}", ShortMessage::kSlow);\n')
     out.append(f"    if (!call) return {f.short}_from_start({names});\n    CommObject* const c = find(comm);\n")
-    out.append("    if (__builtin_expect(c == nullptr || c->short_clock == nullptr, 0)) {\n        call.give_up();\n"
+    out.append("    if (__builtin_expect(c == nullptr || c->short_clock == &no_short_clock, 0)) {\n        call.give_up();\n"
                f"        return {f.short}_from_start({names});\n    }}\n    call.rise();\n")
     out.append(f"    return call.end(begin_collective(call.record(), c, {build}, request), c);\n}}\n")
     return "static " + long_form

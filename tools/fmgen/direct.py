@@ -9,6 +9,17 @@ the caller asks before (all_plain).
 
 from fmgen import table
 
+# Libraries of one family have one status and one MPI_STATUS_IGNORE: what the ABI of the application has, the library may have.
+FAMILY = """
+// Who has one status and one MPI_STATUS_IGNORE.
+enum class Family : uint32_t { none, openmpi, mpich };
+"""
+MORE = """    int (*Test)(RealRequest* request, int* flag, void* status);
+    // Right after a test of another request: the library's engine has been turned.
+    int (*TestAnother)(RealRequest* request, int* flag, void* status);
+    Family family;
+"""
+
 POINT_TO_POINT = ("Send", "Isend", "Irecv")
 
 

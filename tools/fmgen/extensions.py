@@ -62,6 +62,8 @@ EXTENSIONS = (
        "error. Returns the error itself for n == 1, else ERR_IN_STATUS if one finished in this call failed"),
     _e("WaitOneSpin", "RealRequest* req, Status* status, const volatile uint32_t* stop",
        "Wait that gives up on *stop: then -1, else the error, and *req is 0 (it is not persistent)"),
+    _e("WaitInPlace", "RealRequest* req, void* status, const volatile uint32_t* stop",
+       "as WaitOneSpin, with a status, or MPI_STATUS_IGNORE, of the library's own; *req is left as the library leaves it"),
     _e("WaitAnySpin", "int n, RealRequest* reqs, int* index, Status* status, const volatile uint32_t* stop, "
        "int* done",
        "Waitany that gives up on *stop; index is the standard's UNDEFINED when all are null"),

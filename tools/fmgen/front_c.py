@@ -52,6 +52,8 @@ SPECIAL = {
     "MPI_Abi_get_version": "of the standard ABI", "MPI_Abi_get_info": "of the front",
     "MPI_Abi_get_fortran_info": "of the front", "MPI_Abi_get_fortran_booleans": "of the front",
 }
+# Written once for all ABIs, over the usual way, in src/front/abi/short_message.h.
+SHORT_MESSAGES = {"MPI_" + short for short in ("Send", "Recv", "Isend", "Irecv", "Wait", "Waitall", "Test")}
 # Functions after whose success the result needs another look: name of a helper in special.h.
 AFTER = {
     "MPI_Comm_get_attr": "after_get_attr(comm_keyval, attribute_val, flag);",
@@ -603,9 +605,10 @@ def function_text(f, abi):
         # Open MPI 4.1 has the persistent collectives as extensions only.
         alias += "".join(f'FRONT_API {declaration(f, x)} __attribute__((weak, alias("PMPI_{f.short}")));\n'
                          for x in ("PMPIX_", "MPIX_"))
-    if short_entry.is_short(f):
+    short = short_entry.is_short(f)
+    if short or f.name in SHORT_MESSAGES:
         usual = f'static __attribute__((noinline)) int {declaration(f, "").removeprefix("int ").replace("(", "_translated(", 1)}'
-        return f"{usual} {{\n{body}\n}}\n{short_entry.entry(f, declaration(f), b.args)}{alias}\n"
+        return f"{usual} {{\n{body}\n}}\n{short_entry.entry(f, declaration(f), b.args) if short else ''}{alias}\n"
     return f"FRONT_API {declaration(f)} {{\n{body}\n}}\n{alias}\n"
 
 
@@ -618,6 +621,8 @@ def part_source(abi, chapters):
     out.append("\nusing namespace fermata::abi;\n\n")
     for f in functions:
         out.append(function_text(f, abi))
+    if any(f.name in SHORT_MESSAGES for f in functions):
+        out.append(f'#include "front/abi/{abi}_objects.h"\n#include "front/abi/short_message.h"\n')
     return "".join(out)
 
 

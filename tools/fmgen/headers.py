@@ -117,6 +117,7 @@ def types_header():
     out.append(HANDLE_HELPERS.format(kinds=kinds, kind_of=kind_of))
     out.append("\n")
     out.append(TYPES_ADAPTERS)
+    out.append(direct.FAMILY)
     done = set()
     for c in table.constants():
         if c.std is None:
@@ -152,7 +153,7 @@ namespace fermata::mpi {
            "\n// The library's own functions, MPI_X: real handles as words, all else the library's own values and codes.\n"
            "struct Direct {\n"]
     out += [f"    {direct.declaration(f)}\n" for f in direct.functions()]
-    out.append("};\n\nstruct Table {\n")
+    out.append(direct.MORE + "};\n\nstruct Table {\n")
     for f in table.table_functions():
         args = ", ".join(f"{t} {n}" for t, n, _ in table.table_params(f)) or "void"
         out.append(f"    {table.cxx_ret(f)} (*{f.short})({args});\n")

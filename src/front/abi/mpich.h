@@ -33,6 +33,7 @@ static_assert(sizeof(A_Status) == 20);
 inline constexpr int kAbiVersion = 4;
 inline constexpr int kAbiSubversion = 0;
 inline A_Status* const kStatusIgnore = reinterpret_cast<A_Status*>(1);
+inline constexpr mpi::Family kFamily = mpi::Family::mpich;
 
 struct MapEntry {
     uint32_t abi;

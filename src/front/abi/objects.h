@@ -3,6 +3,9 @@
 //     template <Kind kind> front::Object* object_of(A_X handle);      // null: not met yet, or no such object
 //     template <Kind kind> void meet(A_X handle);                     // what object_of() finds from now on
 //
+//     front::Object* request_of(const front::HandleTable& requests, A_Request handle);
+//     A_Request dynamic_handle(const front::Object* request);
+//
 // A predefined object lives for ever, so it is noted beside its handle when it is first met; until then
 // front::no_object, which is of no kind, stands there.
 #pragma once

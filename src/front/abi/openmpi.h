@@ -2,9 +2,7 @@
 //
 // Handles are pointers. Predefined ones are addresses of data symbols which we export with the real sizes
 // (executables copy-relocate them) and whose first four bytes hold the internal value: one load translates.
-// Dynamic ones are the internal word itself: bit 31 set and nothing above, an address no object can have
-// because the kernel does not give out addresses there (below 4 GiB only MAP_32BIT and non-PIE images, which
-// end lower).
+// Dynamic ones are the internal word, whose bit 31 is set, as a negative number: no object's address.
 #pragma once
 
 #include "front/abi/common.h"
@@ -36,6 +34,7 @@ static_assert(sizeof(A_Status) == 24);
 inline constexpr int kAbiVersion = 3;
 inline constexpr int kAbiSubversion = 1;
 inline A_Status* const kStatusIgnore = nullptr;
+inline constexpr mpi::Family kFamily = mpi::Family::openmpi;
 
 // What begins the data of a predefined handle's symbol.
 struct Predefined {
@@ -45,16 +44,14 @@ struct Predefined {
 // Address of the symbol of a predefined handle; generated, indexed by the internal value.
 extern "C" __attribute__((visibility("hidden"))) void* const fermata_openmpi_handles[1024];
 
-// The address of a symbol: above 4 GiB, but in a program that is not position-independent.
-inline bool is_symbol(A_Word handle) {
-    return __builtin_expect(handle >> 32 != 0, 1) || (handle >> 31 == 0 && handle >= 4096);
-}
+// The address of a symbol: neither negative nor in the first page, where what a program leaves unset mostly is.
+inline bool is_symbol(A_Word handle) { return __builtin_expect(static_cast<intptr_t>(handle) >= 4096, 1); }
 inline uint32_t in_word(A_Word handle) {
     if (is_symbol(handle)) return reinterpret_cast<const Predefined*>(handle)->word;
-    return handle >> 31 != 0 ? static_cast<uint32_t>(handle) : 0;
+    return static_cast<intptr_t>(handle) < 0 ? static_cast<uint32_t>(handle) : 0;
 }
 inline A_Word out_word(uint32_t word) {
-    if (word >> 31 != 0) return word;
+    if (is_dynamic(word)) return static_cast<A_Word>(intptr_t{static_cast<int32_t>(word)});
     return reinterpret_cast<A_Word>(fermata_openmpi_handles[word & 1023]);
 }
 #define HANDLE(T)                                                             \

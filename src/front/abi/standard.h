@@ -20,6 +20,7 @@ static_assert(sizeof(A_Status) == 32);
 inline constexpr int kAbiVersion = 5;
 inline constexpr int kAbiSubversion = 0;
 inline A_Status* const kStatusIgnore = nullptr;
+inline constexpr mpi::Family kFamily = mpi::Family::none;
 
 // Nothing above 32 bits is a handle of ours.
 inline uint32_t in_word(A_Word handle) { return handle >> 32 == 0 ? static_cast<uint32_t>(handle) : 0; }

@@ -9,6 +9,14 @@ template <Kind kind>
 __attribute__((always_inline)) inline front::Object* object_of(A_Word handle) noexcept {
     return front::find_object(in_word(handle), kind);
 }
+// No request is predefined.
+__attribute__((always_inline)) inline front::Object* request_of(const front::HandleTable& requests,
+                                                                A_Request handle) noexcept {
+    return front::find_dynamic(requests, in_word(handle), Kind::request);
+}
+inline A_Request dynamic_handle(const front::Object* object) noexcept {
+    return object->handle;
+}
 template <Kind kind>
 inline void meet(A_Word) noexcept {}
 

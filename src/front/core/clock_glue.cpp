@@ -50,6 +50,8 @@ clock::Protocol protocol_of_job() noexcept {
 
 }  // namespace
 
+constinit clock::Comm no_short_clock{.pending = 1};
+
 void start_clock() noexcept {
     clock::Options options;
     options.me = front.world_rank;
@@ -64,25 +66,26 @@ void clock_register(CommObject& comm) noexcept {
     clock::Comm* clock = clock_register(comm.uid, members.data(), static_cast<int32_t>(members.size()));
     clock->owner = &comm;
     comm.clock = clock;
-    comm.short_clock = front.clock->policy().barrier_first ? nullptr : comm.clock;
+    comm.short_clock = front.clock->policy().barrier_first ? &no_short_clock : clock;
 }
 clock::Comm* clock_register(uint64_t uid, const int32_t* world_ranks, int32_t count) noexcept {
     return front.clock->register_comm(static_cast<clock::Uid>(uid), world_ranks, count);
 }
 void clock_unregister(CommObject& comm) noexcept {
-    clock_unregister(static_cast<clock::Comm*>(comm.clock));
-    comm.clock = comm.short_clock = nullptr;
+    clock_unregister(comm.clock);
+    comm.clock = nullptr;
+    comm.short_clock = &no_short_clock;
 }
 void clock_unregister(clock::Comm* clock) noexcept { front.clock->unregister_comm(clock); }
 
 CollectiveScope::CollectiveScope(Call& call, CommObject& comm) noexcept
-    : clock_(static_cast<clock::Comm*>(comm.clock)), record_(call.record()), call_(&call), comm_(&comm) {
+    : clock_(comm.clock), record_(call.record()), call_(&call), comm_(&comm) {
     begin();
 }
 CollectiveScope::CollectiveScope(Call& call, mpi::Comm comm) noexcept
     : clock_(nullptr), record_(call.record()), call_(&call), comm_(find(comm)) {
     if (comm_ == nullptr) return;
-    clock_ = static_cast<clock::Comm*>(comm_->clock);
+    clock_ = comm_->clock;
     begin();
 }
 

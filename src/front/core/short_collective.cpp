@@ -6,8 +6,13 @@ namespace fermata::front {
 ShortCollective::ShortCollective(Held, CommObject* comm) noexcept
     : ShortEntry(split::this_thread()),
       comm_(comm),
-      clock_(static_cast<clock::Comm*>(comm->short_clock)),
+      clock_(comm->short_clock),
       way_(Way::free) {
+    if (clock_ == &no_short_clock) {
+        give_up();
+        way_ = Way::from_start;
+        return;
+    }
     record()->mode = kFast;  // who waits says kCareful
     record()->half = split::Half::upper;
     front.clock->wait_at_gate(*clock_, slot_of(record()), clock_->entered);

@@ -23,22 +23,22 @@ class ShortCollective : public ShortEntry {
     __attribute__((always_inline)) ShortCollective(const char* function, CommObject* comm) noexcept
         : ShortEntry(split::calling_thread()), comm_(comm) {
         if (!enter(function, kCaptive)) return;
-        if (__builtin_expect(comm_ != nullptr && comm_->short_clock != nullptr, 1)) {
-            clock_ = static_cast<clock::Comm*>(comm_->short_clock);
+        if (__builtin_expect(comm_ != nullptr, 1)) {
+            clock_ = comm_->short_clock;
             clock::RankClock::mark_entered(*clock_, record()->index);
             way_ = is_pending(*clock_) ? Way::held : Way::free;
             return;
         }
         give_up();
     }
-    // One that is_held(): goes on from there, through the gate. After it real handles have to be read again.
+    // One that is_held(): goes on from there, through the gate, or is_from_start() after all. After it real
+    // handles have to be read again.
     enum Held { kHeld };
     ShortCollective(Held, CommObject* comm) noexcept;
 
-    // No such communicator, one without a clock, a protocol that wants a barrier first, the thread's first
-    // call, or one inside another.
+    // No such communicator, the thread's first call, or one inside another.
     bool is_from_start() const { return __builtin_expect(way_ == Way::from_start, 0); }
-    // A checkpoint is on its way.
+    // A checkpoint is on its way, or the communicator has no clock for this.
     bool is_held() const { return __builtin_expect(way_ == Way::held, 0); }
     mpi::RealComm comm() const { return static_cast<mpi::RealComm>(comm_->real); }
 

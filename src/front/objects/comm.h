@@ -7,7 +7,15 @@
 #include "front/objects/group.h"
 #include "front/objects/info.h"
 
+namespace fermata::clock {
+struct Comm;
+}
+
 namespace fermata::front {
+
+// Stands for the clock of communicators whose collectives have to be Calls from the start. A checkpoint is
+// always on its way here; what else calls write in it means nothing. Of the core room.
+extern clock::Comm no_short_clock;
 
 struct Topology {
     int32_t kind = 0;                  // standard ABI MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH; 0 is none
@@ -21,8 +29,8 @@ struct Topology {
 struct CommObject : Object {
     constexpr CommObject() : Object(Kind::comm) {}
     uint64_t uid = 0;             // the same at all members, never used twice in a job; order of rebuild
-    void* clock = nullptr;        // the collective clock's state (core room)
-    void* short_clock = nullptr;  // the same; null where collectives have to be Calls from the start
+    clock::Comm* clock = nullptr;  // the collective clock's state
+    clock::Comm* short_clock = &no_short_clock;  // the same, for the short forms
     int32_t rank = 0;             // this process in the (local) group
     int32_t size = 0;             // of the (local) group
     int32_t remote_size = 0;      // of the remote group, 0 for intra-communicators

@@ -42,16 +42,25 @@ void take_handle(Object* object) noexcept;
 // A predefined handle of a kind (the object must live for ever).
 void give_predefined(Object* object, uint32_t handle) noexcept;
 
-// The object of a dynamic handle, or null for all others.
-__attribute__((always_inline)) inline Object* find_dynamic(uint32_t handle, Kind kind) noexcept {
-    const HandleTable& table = registry.tables[static_cast<uint32_t>(kind) & (kKinds - 1)];
-    uint32_t index = index_of(handle);
+// The object of a dynamic handle, or null for all others. The handle is a word, or one that the sign has made
+// wider. `table` is its kind's.
+template <typename Word>
+__attribute__((always_inline)) inline Object* find_dynamic(const HandleTable& table, Word handle,
+                                                           Kind kind) noexcept {
+    // Another kind's: beyond every capacity.
+    const auto index = static_cast<std::make_unsigned_t<Word>>(
+        handle ^ static_cast<Word>(static_cast<int32_t>(mpi::dynamic_word(kind, 0))));
     // Capacity before slots: both only grow, so an old capacity with a new array is safe and the reverse is
     // not.
-    uint32_t capacity = __atomic_load_n(&table.capacity, __ATOMIC_ACQUIRE);
-    if (__builtin_expect((handle >> 26) != (0x20u | static_cast<uint32_t>(kind)) || index >= capacity, 0))
-        return nullptr;
+    if (__builtin_expect(index >= __atomic_load_n(&table.capacity, __ATOMIC_ACQUIRE), 0)) return nullptr;
     return __atomic_load_n(&table.slots, __ATOMIC_RELAXED)[index];
+}
+inline const HandleTable& table_of(Kind kind) noexcept {
+    return registry.tables[static_cast<uint32_t>(kind) & (kKinds - 1)];
+}
+template <typename Word>
+__attribute__((always_inline)) inline Object* find_dynamic(Word handle, Kind kind) noexcept {
+    return find_dynamic(table_of(kind), handle, kind);
 }
 // The object, or null for null handles, freed ones and garbage.
 __attribute__((always_inline)) inline Object* find_object(uint32_t handle, Kind kind) noexcept {

@@ -273,7 +273,7 @@ bool may_tell(Request* r, split::ThreadRecord* record, bool wait) noexcept {
     if (r->what != What::collective || (r->flags & kTold) != 0 || r->comm == nullptr ||
         r->collective == nullptr)
         return true;
-    auto* on = static_cast<clock::Comm*>(r->comm->clock);
+    auto* on = r->comm->clock;
     if (on == nullptr || r->collective->instance == 0) return true;
     clock::Slot& slot = slot_of(record);
     uint32_t mode = record->mode;
@@ -412,7 +412,7 @@ void Waiter::say_needs(const Needs& needs, clock::Slot& slot) noexcept {
             else
                 any = true;
         } else if (r->what == What::collective && r->comm != nullptr && r->comm->clock != nullptr) {
-            front.clock->need_collective(slot, *static_cast<clock::Comm*>(r->comm->clock),
+            front.clock->need_collective(slot, *r->comm->clock,
                                          r->collective->instance);
         }
     };
@@ -515,7 +515,7 @@ void poll_failed(Call& call, Request* const* requests, int count) noexcept {
     if (others || !collectives) return front.clock->need_anything(slot, slot.poll_site);
     for (int i = 0; i < count; i++)
         if (!ignored(requests[i]))
-            front.clock->need_collective(slot, *static_cast<clock::Comm*>(requests[i]->comm->clock),
+            front.clock->need_collective(slot, *requests[i]->comm->clock,
                                          requests[i]->collective->instance);
 }
 
@@ -574,7 +574,7 @@ void engine_drain(split::DrainReport* report) noexcept {
                 return;
             bool obliged = true;
             if (r->what == What::collective) {
-                auto* on = r->comm != nullptr ? static_cast<clock::Comm*>(r->comm->clock) : nullptr;
+                auto* on = r->comm != nullptr ? r->comm->clock : nullptr;
                 obliged = on == nullptr || r->collective->instance <= front.clock->target(*on);
                 if (!obliged) return;
             }
@@ -632,7 +632,7 @@ int engine_rebuild(char* error, size_t size) noexcept {
         if (r->what == What::collective && r->comm != nullptr && r->comm->clock != nullptr) {
             bool begun =
                 r->state == State::active || (r->state == State::complete && (r->flags & kTold) == 0);
-            auto* on = static_cast<clock::Comm*>(r->comm->clock);
+            auto* on = r->comm->clock;
             if (begun && r->collective->instance > front.clock->target(*on)) {
                 collectives.push_back(r);
                 return;

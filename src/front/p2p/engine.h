@@ -26,7 +26,6 @@ struct Engine {
     MessageQueue queue;
     volatile uint32_t armed;  // the fence after setting `slow` is done: pulling is allowed
     volatile uint32_t take;   // all ranks are frozen: messages may be taken for good
-    uint64_t posts;           // order of posting receives
     Request* orphans;         // freed while active
     uint64_t self_comm;       // private duplicate of MPI_COMM_SELF for deliveries; 0 = not made yet
     uint64_t last_sweep;      // when all posted receives were last tested
@@ -39,7 +38,7 @@ inline bool pending_checkpoint() noexcept { return (front.slow & (kPending | kFr
 inline mpi::RealDatatype real_byte() noexcept { return to_real(mpi::FM_BYTE); }
 // A receive's place in the order of posting, in which a restart posts it again.
 inline void note_posted(Request* r) noexcept {
-    r->posted = front.threads != 0 ? __atomic_add_fetch(&engine.posts, 1, __ATOMIC_RELAXED) : ++engine.posts;
+    r->posted = front.threads != 0 ? __atomic_add_fetch(&request_pool.posts, 1, __ATOMIC_RELAXED) : ++request_pool.posts;
 }
 
 inline mpi::RealRequest* real_request(Request* r) noexcept {
@@ -53,7 +52,7 @@ inline void count_received(clock::Slot& slot, int32_t world) noexcept {
 // What the collective clock calls a message; any, when the communicator is not counted (yet).
 inline clock::Labels label_of(const CommObject* comm, int tag) noexcept {
     if (tag == mpi::FM_ANY_TAG || comm->clock == nullptr) return clock::kAnyLabel;
-    return clock::label_of(static_cast<const clock::Comm*>(comm->clock)->uid, tag);
+    return clock::label_of(comm->clock->uid, tag);
 }
 // The rest of counting a message, for programs that need more than its number.
 void count_watched(clock::Slot& slot, int32_t world, const CommObject* comm, int tag, Request* r) noexcept;

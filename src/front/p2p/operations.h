@@ -11,28 +11,6 @@
 
 namespace fermata::front {
 
-// Makes it one that says what to send or receive. `r` comes from the pool; what is not set here is as it was
-// there.
-__attribute__((always_inline)) inline void fill(Request* r, What what, const void* buf, Count count,
-                                                TypeObject* type, int peer, int32_t world, int tag,
-                                                CommObject* comm) noexcept {
-    r->world = world;
-    r->buf = const_cast<void*>(buf);
-    r->count = count;
-    r->type = type;
-    r->comm = comm;
-    r->peer = peer;
-    r->tag = tag;
-    r->collective = nullptr;
-    r->error = 0;
-    word_of(r) = head_word(what, State::active);
-    r->bare = type != nullptr && type->predefined && comm->predefined;
-    if (__builtin_expect(!r->bare, 0)) {
-        if (type != nullptr && !type->predefined) ref(type);
-        if (!comm->predefined) ref(comm);
-    }
-}
-
 // A request that says what to send or receive. Unknown types and communicators were refused or are left null,
 // so that the real library names the error.
 __attribute__((always_inline)) inline Request* describe(What what, const void* buf, Count count,
@@ -86,15 +64,6 @@ __attribute__((noinline)) inline int immediate_from_start(const char* function, 
     return call.finish(comm, immediate(call, what, kStandard, buf, count, type, peer, tag, comm, request));
 }
 
-// The library refused it.
-__attribute__((noinline, cold)) inline int refused(split::ThreadRecord* record, Request* r, int rc) noexcept {
-    record->half = split::Half::upper;
-    if (r->what == What::send) uncount_sent(slot_of(record), r);
-    Call call(record->waiting_in, record);
-    const Comm comm = static_cast<Comm>(r->comm->handle);
-    return call.finish(comm, or_release(r, rc));
-}
-
 // The whole of MPI_Isend and MPI_Irecv as long as all goes well.
 template <What what, typename Direct, typename Lower, typename Buffer>
 __attribute__((always_inline)) inline int immediate_in_short(const char* function,
@@ -112,16 +81,13 @@ __attribute__((always_inline)) inline int immediate_in_short(const char* functio
         call.give_up();
         return immediate_from_start(function, what, buf, count, type, peer, tag, comm, request);
     }
-    request_pool.first = r->next;
-    const int32_t world = what == What::send ? call.count_sent_to(c, peer) : c->world_of(peer);
-    fill(r, what, buf, count, t, peer, world, tag, c);
-    if (what == What::recv) r->posted = ++engine.posts;
+    call.take<what>(r, buf, count, t, peer, tag, c);
     int rc =
         are_plain_numbers(count, peer, tag)
             ? call.direct(front.direct.*direct, buf, static_cast<int>(count), real_of(t), peer, tag,
                           real_of(c), real_request(r))
             : call.lower(front.table->*lower, buf, count, real_of(t), peer, tag, real_of(c), real_request(r));
-    if (__builtin_expect(rc != 0, 0)) return refused(call.record(), r, rc);
+    if (__builtin_expect(rc != 0, 0)) return ShortMessage::begin_refused(call.record(), r, rc);
     *request = handle_of(r);
     return call.end();
 }

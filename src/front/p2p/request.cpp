@@ -57,6 +57,7 @@ void strip_request(Request* r) noexcept {
     if (r->comm != nullptr && !r->comm->predefined) comm_unref(r->comm);
     r->what = What::none;
     r->collective = nullptr;
+    r->bare = true;
 }
 
 mpi::Request request_completed() noexcept {

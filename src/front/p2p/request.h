@@ -92,16 +92,17 @@ struct Request : Object, RequestHead {
     int32_t error = 0;
     uint32_t serial = 0;      // names a synchronous send in its receipt
     Request* next = nullptr;  // pool or orphans
-    // A send or receive of a predefined type on a predefined communicator: it holds no reference.
-    bool bare = false;
+    bool bare = true;         // it holds no reference: a message of a predefined type on a predefined communicator
 };
 static_assert(sizeof(Request) == 144);
 
 inline mpi::Request handle_of(const Request* r) { return static_cast<mpi::Request>(r->handle); }
 
+// A request in it has `real` 0, no error, is bare, and nothing hangs on it.
 struct RequestPool {
     SpinLock lock;  // taken only when several threads of the application call MPI at once
     Request* first;
+    uint64_t posts;  // order of posting receives
 };
 extern RequestPool request_pool;
 void grow_pool() noexcept;
@@ -134,15 +135,31 @@ __attribute__((always_inline)) inline Request* take_request() noexcept {
 // A request of the pool with its fixed fields reset: state active, no flags.
 __attribute__((always_inline)) inline Request* new_request(What what) noexcept {
     Request* r = take_request();
-    r->real = 0;
     r->bare = false;
     r->world = -1;
     r->type = nullptr;
     r->comm = nullptr;
-    r->collective = nullptr;
-    r->error = 0;
     word_of(r) = head_word(what, State::active);
     return r;
+}
+
+// Makes it, from the pool, one that says what to send or receive.
+__attribute__((always_inline)) inline void fill(Request* r, What what, const void* buf, mpi::Count count,
+                                                TypeObject* type, int peer, int32_t world, int tag,
+                                                CommObject* comm) noexcept {
+    r->world = world;
+    r->buf = const_cast<void*>(buf);
+    r->count = count;
+    r->type = type;
+    r->comm = comm;
+    r->peer = peer;
+    r->tag = tag;
+    word_of(r) = head_word(what, State::active);
+    if (__builtin_expect(type == nullptr || !type->predefined || !comm->predefined, 0)) {
+        r->bare = false;
+        if (type != nullptr && !type->predefined) ref(type);
+        if (!comm->predefined) ref(comm);
+    }
 }
 
 // Drops what hangs on it.
@@ -150,8 +167,9 @@ void strip_request(Request* r) noexcept;
 // Drops references, frees what hangs on it, back to the pool.
 __attribute__((always_inline)) inline void release_request(Request* r) noexcept {
     if (__builtin_expect(!r->bare || r->collective != nullptr, 0)) strip_request(r);
-    PoolGuard guard(request_pool.lock);
     r->real = 0;
+    r->error = 0;
+    PoolGuard guard(request_pool.lock);
     r->state = State::free;
     r->next = request_pool.first;
     request_pool.first = r;

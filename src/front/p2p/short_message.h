@@ -5,6 +5,9 @@
 //     if (<arguments will not do>) return call.give_up(), send_from_start(...);
 //     rc = call.direct(front.direct.Send, ...);
 //     return call.end(rc, comm);
+//
+// The entries of the ABIs (front/abi/short_message.h) end in the static functions here when the library says an
+// error: with its code `rc` from the lower half, with a class `error` from the upper one.
 #pragma once
 
 #include "front/core/short_entry.h"
@@ -39,6 +42,47 @@ class ShortMessage : public ShortEntry {
         return world;
     }
 
+    // Makes `r`, the pool's first, a request for this message.
+    template <What what>
+    __attribute__((always_inline)) void take(Request* r, const void* buf, mpi::Count count, TypeObject* type,
+                                             int peer, int tag, CommObject* comm) const {
+        request_pool.first = r->next;
+        const int32_t world = what == What::send ? count_sent_to(comm, peer) : comm->world_of(peer);
+        fill(r, what, buf, count, type, peer, world, tag, comm);
+        if (what == What::recv) r->posted = ++request_pool.posts;
+    }
+    // A function of the library's own, in the lower half until up(): its code.
+    template <typename... P, typename... A>
+    __attribute__((always_inline)) int below(int (*function)(P...), A... args) const {
+        cross_down();
+        return function(args...);
+    }
+    __attribute__((always_inline)) void up() const { cross_up(); }
+    // Waits for the end of a request of the library's, by a test of its own: 0, the class of its error, or -1
+    // when a checkpoint is on its way first. `status` is of the library's own.
+    using TestFunction = int (*)(mpi::RealRequest*, int*, void*);
+    __attribute__((always_inline)) int wait(TestFunction test, mpi::RealRequest* request,
+                                            void* status) const {
+        int done;
+        int rc = below(test, request, &done, status);
+        if (__builtin_expect(rc != 0, 0) || __builtin_expect(done == 0, 0)) {
+            rc = wait_on(rc, request, status);
+            up();
+            return rc;
+        }
+        up();
+        return 0;
+    }
+    // The library has ended the message of this request: counts it, and gives the request back.
+    __attribute__((always_inline)) void ended(Request* r) const {
+        if (r->what == What::recv) slot().received_from(r->world);
+        if (__builtin_expect(!r->bare, 0)) strip(record(), r);
+        r->real = 0;
+        r->state = State::free;
+        r->next = request_pool.first;
+        request_pool.first = r;
+    }
+
     // From here on in the upper half, though still inside MPI: LOWER() may be used.
     __attribute__((always_inline)) void rise() const noexcept {
         asm volatile("" ::: "memory");
@@ -51,7 +95,35 @@ class ShortMessage : public ShortEntry {
         return result(rc, comm);
     }
 
+    // The library refused it.
+    __attribute__((noinline, cold)) static int send_failed(split::ThreadRecord* record, const CommObject* comm,
+                                                           int tag, int rc) noexcept;
+    __attribute__((noinline, cold)) static int begin_failed(split::ThreadRecord* record, Request* r,
+                                                            int rc) noexcept;
+    __attribute__((noinline, cold)) static int begin_refused(split::ThreadRecord* record, Request* r,
+                                                             int error) noexcept;
+    __attribute__((noinline, cold)) static int receive_failed(split::ThreadRecord* record,
+                                                              const CommObject* comm, int rc) noexcept;
+    __attribute__((noinline, cold)) static int receive_ended(split::ThreadRecord* record,
+                                                             const CommObject* comm, int error) noexcept;
+    // MPI_Recv, whose receive the library has begun: a checkpoint is on its way.
+    __attribute__((noinline, cold)) static int receive_goes_on(split::ThreadRecord* record, void* buf,
+                                                               mpi::Count count, mpi::Datatype type,
+                                                               int source, int tag, CommObject* comm,
+                                                               mpi::RealRequest open,
+                                                               mpi::Status* status) noexcept;
+    // The library has ended this one with an error: left complete for a Call. The entry goes on.
+    __attribute__((noinline, cold)) static void test_failed(split::ThreadRecord* record, Request* r,
+                                                            const mpi::Status& status, int rc) noexcept;
+    __attribute__((noinline, cold)) static void wait_failed(split::ThreadRecord* record, Request* r,
+                                                            const mpi::Status& status, int error) noexcept;
+
   private:
+    // Of an entry that goes on in another function.
+    explicit ShortMessage(split::ThreadRecord* record) noexcept : ShortEntry(record), entered_(true) {}
+    // In the lower half.
+    __attribute__((noinline)) static int wait_on(int rc, mpi::RealRequest* request, void* status) noexcept;
+    __attribute__((noinline)) static void strip(split::ThreadRecord* record, Request* r) noexcept;
     static const volatile uint64_t& slow_and_watch() noexcept {
         static_assert(offsetof(Front, watch) == offsetof(Front, slow) + sizeof(uint32_t));
         return reinterpret_cast<const volatile uint64_t&>(front.slow);

@@ -126,7 +126,7 @@ void refuse_in_2pc(const char* name) noexcept;
 // Counts the instance of a described collective (may park here, if it cannot be issued again) and issues it.
 // A persistent one begins so, too.
 __attribute__((always_inline)) inline int start_collective(split::ThreadRecord* record, Request* r) noexcept {
-    auto* on = static_cast<clock::Comm*>(r->comm->clock);
+    auto* on = r->comm->clock;
     if (__builtin_expect(on != nullptr, 1)) {
         uint32_t mode = record->mode;
         r->collective->instance = front.clock->start(*on, slot_of(record), r->collective->reissuable);

@@ -14,7 +14,7 @@ namespace fermata::front {
 // unknown handle, the real library reports the error.
 inline clock::Comm* clock_of(mpi::File fh) noexcept {
     FileObject* file = find(fh);
-    return file != nullptr && file->comm != nullptr ? static_cast<clock::Comm*>(file->comm->clock) : nullptr;
+    return file != nullptr && file->comm != nullptr ? file->comm->clock : nullptr;
 }
 
 }  // namespace fermata::front

@@ -13,6 +13,15 @@
 
 namespace fermata::lower {
 
+#if !defined(OPEN_MPI)
+// MPICH 4.0.2 turns its engine in every MPI_Test, also of a request that is done (484 instructions); in
+// MPI_Testany only when nothing is done (290, and 549).
+int test_another(MPI_Request* req, int* done, MPI_Status* status) {
+    int index;
+    return MPI_Testany(1, req, &index, done, status);
+}
+#endif
+
 namespace {
 
 // Waiting politely. With a core per rank nothing is as fast as testing again; without one, the peer we wait
@@ -44,10 +53,7 @@ __attribute__((always_inline)) inline int spin(MPI_Request* req, MPI_Status* sta
     Patience patience;
     int rc;
 #if !defined(OPEN_MPI)
-    // MPICH 4.0.2 turns its engine in every MPI_Test, also of a request that is done (484 instructions); in
-    // MPI_Testany only when nothing is done (290, and 549).
-    int index;
-    if (turned && ((rc = MPI_Testany(1, req, &index, done, status)) != MPI_SUCCESS || *done != 0)) {
+    if (turned && ((rc = test_another(req, done, status)) != MPI_SUCCESS || *done != 0)) {
         *done = 1;
         return rc;
     }
@@ -379,6 +385,13 @@ int b_WaitOneSpin(mpi::RealRequest* req, Status* status, const volatile uint32_t
     *req = {};
     put_status(status, st, 0);
     return 0;
+}
+
+int b_WaitInPlace(mpi::RealRequest* req, void* status, const volatile uint32_t* stop) {
+    int finished = 0;
+    const int rc = spin(reinterpret_cast<MPI_Request*>(req), static_cast<MPI_Status*>(status), stop, &finished);
+    if (finished == 0) return -1;
+    return rc == MPI_SUCCESS ? 0 : error_class(rc);
 }
 
 int b_WaitAnySpin(int n, mpi::RealRequest* reqs, int* index, Status* status, const volatile uint32_t* stop,

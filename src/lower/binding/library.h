@@ -66,6 +66,13 @@ MPI_Comm empty_world();
 // MPI_Comm_dup of MPI_COMM_WORLD, collective, at the start. A code of the library's.
 int world_again(MPI_Comm* made);
 
+// MPI_Test right after a test of another request: the library's engine has just been turned.
+#if defined(OPEN_MPI)
+inline constexpr auto& test_another = MPI_Test;
+#else
+int test_another(MPI_Request* req, int* done, MPI_Status* status);
+#endif
+
 // Errors. The slow halves live in support.cpp.
 int error_class(int rc);  // library code -> standard class
 inline int done(int rc) { return __builtin_expect(rc == MPI_SUCCESS, 1) ? 0 : error_class(rc); }

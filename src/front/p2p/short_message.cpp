@@ -1,0 +1,63 @@
+#include "front/p2p/operations.h"
+
+namespace fermata::front {
+
+int ShortMessage::wait_on(int rc, RealRequest* request, void* status) noexcept {
+    if (rc != 0) return class_of(rc);
+    return front.table->WaitInPlace(request, status, &front.attention);
+}
+
+void ShortMessage::strip(split::ThreadRecord* record, Request* r) noexcept {
+    record->half = split::Half::upper;
+    strip_request(r);
+    record->half = split::Half::lower;
+}
+
+int ShortMessage::send_failed(split::ThreadRecord* record, const CommObject* comm, int tag, int rc) noexcept {
+    ShortMessage call(record);
+    rc = class_of(rc);
+    call.up();
+    uncount_sent(call.slot(), record->waiting_for, comm, tag);
+    return call.end(rc, comm);
+}
+
+int ShortMessage::begin_failed(split::ThreadRecord* record, Request* r, int rc) noexcept {
+    rc = class_of(rc);
+    ShortMessage(record).up();
+    return begin_refused(record, r, rc);
+}
+
+int ShortMessage::begin_refused(split::ThreadRecord* record, Request* r, int error) noexcept {
+    record->half = split::Half::upper;
+    if (r->what == What::send) uncount_sent(slot_of(record), r);
+    Call call(record->waiting_in, record);
+    const Comm comm = static_cast<Comm>(r->comm->handle);
+    return call.finish(comm, or_release(r, error));
+}
+
+int ShortMessage::receive_failed(split::ThreadRecord* record, const CommObject* comm, int rc) noexcept {
+    rc = class_of(rc);
+    ShortMessage(record).up();
+    return receive_ended(record, comm, rc);
+}
+
+int ShortMessage::receive_ended(split::ThreadRecord* record, const CommObject* comm, int error) noexcept {
+    ShortMessage call(record);
+    // A refused argument is no message; a truncated one is.
+    if (error == FM_ERR_TRUNCATE) count_received(call.slot(), record->waiting_for);
+    return call.end(error, comm);
+}
+
+void ShortMessage::test_failed(split::ThreadRecord* record, Request* r, const Status& status, int rc) noexcept {
+    rc = class_of(rc);
+    ShortMessage(record).up();
+    wait_failed(record, r, status, rc);
+}
+void ShortMessage::wait_failed(split::ThreadRecord* record, Request* r, const Status& status,
+                               int error) noexcept {
+    ShortMessage call(record);
+    call.rise();
+    note_complete(r, status, error, call.slot());
+}
+
+}  // namespace fermata::front
