@@ -17,6 +17,8 @@ enum { ONCE, STYLES }; /* once, or once for each style of calling (recorder.py) 
     CASE(probes, STYLES)                 \
     CASE(requests, STYLES)               \
     CASE(many_requests, ONCE)            \
+    CASE(bad_ends, STYLES)               \
+    CASE(held_objects, STYLES)           \
     CASE(persistent_p2p, STYLES)         \
     CASE(buffered, STYLES)               \
     CASE(generalized, ONCE)              \

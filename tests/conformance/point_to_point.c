@@ -125,6 +125,85 @@ void case_requests(void) {
     MPI_Irecv(in[0], 1, MPI_INT, size + 3, TAG, WORLD, &receive);
 }
 
+/* Messages to oneself, one of them longer than what receives it. */
+static void begin_three(int in[3][N], const int* out, MPI_Request* all, MPI_Comm comm) {
+    for (int i = 0; i < 3; ++i) PMPI_Irecv(in[i], i == 1 ? 1 : N, MPI_INT, 0, TAG + i, comm, &all[i]);
+    for (int i = 0; i < 3; ++i) PMPI_Isend(out, N, MPI_INT, 0, TAG + i, comm, &all[3 + i]);
+}
+void case_bad_ends(void) {
+    int out[N], in[3][N] = {{0}}, flag = 0;
+    MPI_Status statuses[6], status;
+    MPI_Request all[6], one;
+    fill(out, N, 600);
+    memset(statuses, 0, sizeof statuses);
+    begin_three(in, out, all, MPI_COMM_SELF), MPI_Waitall(6, all, statuses);
+    PMPI_Waitall(6, all, MPI_STATUSES_IGNORE); /* a library may have left some */
+    SHOW(in[2]);
+    begin_three(in, out, all, MPI_COMM_SELF), MPI_Waitall(6, all, MPI_STATUSES_IGNORE);
+    PMPI_Waitall(6, all, MPI_STATUSES_IGNORE);
+    SHOW(in[2]);
+    begin_three(in, out, all, MPI_COMM_SELF);
+    MPI_Wait(&all[1], &status), MPI_Wait(&all[0], &status);
+    all[1] = all[0] = MPI_REQUEST_NULL; /* among others */
+    MPI_Waitall(6, all, MPI_STATUSES_IGNORE);
+    begin_three(in, out, all, MPI_COMM_SELF);
+    UNTIL(flag, MPI_Test(&all[0], &flag, &status));
+    MPI_Test(&all[1], &flag, &status); /* it came before that one */
+    all[1] = MPI_REQUEST_NULL;
+    PMPI_Waitall(6, all, MPI_STATUSES_IGNORE);
+    PMPI_Isend(out, N, MPI_INT, 0, TAG, MPI_COMM_SELF, &one);
+    MPI_Recv(in[0], 1, MPI_INT, 0, TAG, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    PMPI_Wait(&one, MPI_STATUS_IGNORE);
+    /* Nothing began. */
+    one = MPI_REQUEST_NULL;
+    MPI_Isend(out, N, MPI_INT, 1, TAG, MPI_COMM_SELF, &one);
+    MPI_Wait(&one, &status);
+    MPI_Irecv(out, N, MPI_INT, 1, TAG, MPI_COMM_SELF, &one);
+    MPI_Wait(&one, &status);
+}
+
+/* Type and communicator live as long as messages need them. */
+void case_held_objects(void) {
+    int out[2 * N], in[3][2 * N] = {{0}}, flag = 0;
+    MPI_Status statuses[4];
+    MPI_Request all[4];
+    MPI_Comm comm;
+    MPI_Datatype pairs;
+    fill(out, 2 * N, 700);
+    for (int turn = 0; turn < 2; ++turn) {
+        MPI_Comm_dup(MPI_COMM_SELF, &comm);
+        MPI_Type_vector(N, 1, 2, MPI_INT, &pairs);
+        MPI_Type_commit(&pairs);
+        MPI_Irecv(in[0], 1, pairs, 0, TAG, comm, &all[0]);
+        MPI_Irecv(in[1], N, MPI_INT, MPI_ANY_SOURCE, TAG + 1, comm, &all[1]);
+        MPI_Isend(out, 1, pairs, 0, TAG, comm, &all[2]);
+        MPI_Isend(out, N, MPI_INT, 0, TAG + 1, comm, &all[3]);
+        MPI_Type_free(&pairs);
+        MPI_Comm_free(&comm);
+        if (turn == 0) {
+            MPI_Waitall(4, all, statuses);
+        } else {
+            MPI_Wait(&all[0], &statuses[0]);
+            UNTIL(flag, MPI_Test(&all[1], &flag, &statuses[1]));
+            MPI_Waitall(2, all + 2, MPI_STATUSES_IGNORE);
+        }
+        SHOW(in[0]);
+        SHOW(in[1]);
+    }
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Type_contiguous(N, MPI_INT, &pairs);
+    MPI_Type_commit(&pairs);
+    MPI_Irecv(in[2], 1, pairs, 0, TAG, comm, &all[0]);
+    MPI_Send(out, 1, pairs, 0, TAG, comm);
+    MPI_Wait(&all[0], statuses);
+    PMPI_Isend(out, 1, pairs, 0, TAG, comm, &all[0]);
+    MPI_Recv(in[2], 1, pairs, 0, TAG, comm, statuses);
+    PMPI_Wait(&all[0], MPI_STATUS_IGNORE);
+    SHOW(in[2]);
+    MPI_Type_free(&pairs);
+    MPI_Comm_free(&comm);
+}
+
 void case_many_requests(void) {
     int out[3] = {rank, rank + 10, rank + 20}, in[3] = {0}, index = -1, indices[6], done = 0, flag = 0;
     MPI_Request requests[6];

@@ -11,7 +11,7 @@ from fmgen import table
 
 # Libraries of one family have one status and one MPI_STATUS_IGNORE: what the ABI of the application has, the library may have.
 FAMILY = """
-// Who has one status and one MPI_STATUS_IGNORE.
+// Who has the same status, MPI_STATUS_IGNORE and other values with a meaning of their own.
 enum class Family : uint32_t { none, openmpi, mpich };
 """
 MORE = """    int (*Test)(RealRequest* request, int* flag, void* status);

@@ -44,7 +44,8 @@ struct Predefined {
 // Address of the symbol of a predefined handle; generated, indexed by the internal value.
 extern "C" __attribute__((visibility("hidden"))) void* const fermata_openmpi_handles[1024];
 
-// The address of a symbol: neither negative nor in the first page, where what a program leaves unset mostly is.
+// The address of a symbol: neither negative nor in the first page, where what a program leaves unset mostly
+// is.
 inline bool is_symbol(A_Word handle) { return __builtin_expect(static_cast<intptr_t>(handle) >= 4096, 1); }
 inline uint32_t in_word(A_Word handle) {
     if (is_symbol(handle)) return reinterpret_cast<const Predefined*>(handle)->word;

@@ -1,7 +1,8 @@
-// The point-to-point entries that programs call most, each as one function from the application to the library: the
-// short forms of front/p2p/short_message.h on objects found by the ABI's own handles. Included once, by the generated
-// point-to-point source of an ABI, whose X_translated is the usual way: for special ranks, tags and requests, handles
-// that were not met before, statuses of another library, a checkpoint on its way.
+// The point-to-point entries that programs call most, each as one function from the application to the
+// library: the short forms of front/p2p/short_message.h on objects found by the ABI's own handles. Included
+// once, by the generated point-to-point source of an ABI, whose X_translated is the usual way: for special
+// ranks, tags and requests, handles that were not met before, statuses of another library, a checkpoint on
+// its way.
 #pragma once
 
 #include "front/abi/objects.h"
@@ -24,97 +25,73 @@ __attribute__((always_inline)) inline CommObject* comm_of(A_Comm handle) {
 __attribute__((always_inline)) inline TypeObject* type_of(A_Datatype handle) {
     return static_cast<TypeObject*>(object_of<Kind::datatype>(handle));
 }
-inline void meet_both(A_Comm comm, A_Datatype datatype) {
+// The usual way, which knows the handles from now on.
+template <auto usual, typename Buffer, typename... Last>
+__attribute__((noinline, cold)) int meet_both(Buffer* buf, int count, A_Datatype datatype, int peer, int tag,
+                                              A_Comm comm, Last... last) {
     meet<Kind::comm>(comm);
     meet<Kind::datatype>(datatype);
+    return usual(buf, count, datatype, peer, tag, comm, last...);
 }
 
-FERMATA_COLD int Send_unknown(const void* buf, int count, A_Datatype datatype, int dest, int tag, A_Comm comm) {
-    meet_both(comm, datatype);
-    return Send_translated(buf, count, datatype, dest, tag, comm);
-}
 FRONT_API int PMPI_Send(const void* buf, int count, A_Datatype datatype, int dest, int tag, A_Comm comm) {
-    if (!front::are_plain_numbers(count, dest, tag)) return Send_translated(buf, count, datatype, dest, tag, comm);
+    if (!front::are_plain_numbers(count, dest, tag))
+        return Send_translated(buf, count, datatype, dest, tag, comm);
     CommObject* const on = comm_of(comm);
-    if (__builtin_expect(on == nullptr, 0)) return Send_unknown(buf, count, datatype, dest, tag, comm);
-    TypeObject* const of = type_of(datatype);
-    if (__builtin_expect(of == nullptr, 0)) return Send_unknown(buf, count, datatype, dest, tag, comm);
+    TypeObject* const of = on != nullptr ? type_of(datatype) : nullptr;
+    if (__builtin_expect(of == nullptr, 0))
+        return meet_both<Send_translated>(buf, count, datatype, dest, tag, comm);
     ShortMessage call("MPI_Send", ShortMessage::kSlowAndWatch);
     if (!call) return Send_translated(buf, count, datatype, dest, tag, comm);
     call.record()->waiting_for = call.count_sent_to(on, dest);
     call.record()->mode = front::kSending;
     int rc = call.below(front.direct.Send, buf, count, real_of(of), dest, tag, real_of(on));
-    if (__builtin_expect(rc != 0, 0)) return out_errclass(ShortMessage::send_failed(call.record(), on, tag, rc));
+    if (__builtin_expect(rc != 0, 0))
+        return out_errclass(ShortMessage::send_failed(call.record(), on, tag, rc));
     call.up();
     return call.end();
 }
 
-FERMATA_COLD int Isend_unknown(const void* buf, int count, A_Datatype datatype, int peer, int tag, A_Comm comm,
-                               A_Request* request) {
-    meet_both(comm, datatype);
-    return Isend_translated(buf, count, datatype, peer, tag, comm, request);
-}
-FRONT_API int PMPI_Isend(const void* buf, int count, A_Datatype datatype, int peer, int tag, A_Comm comm,
-                         A_Request* request) {
+// MPI_Isend and MPI_Irecv.
+template <What what, auto usual, auto direct, typename Buffer>
+__attribute__((always_inline)) inline int immediate(const char* function, Buffer* buf, int count,
+                                                    A_Datatype datatype, int peer, int tag, A_Comm comm,
+                                                    A_Request* request) {
     if (!front::are_plain_numbers(count, peer, tag) || __builtin_expect(request == nullptr, 0))
-        return Isend_translated(buf, count, datatype, peer, tag, comm, request);
+        return usual(buf, count, datatype, peer, tag, comm, request);
     CommObject* const on = comm_of(comm);
-    if (__builtin_expect(on == nullptr, 0)) return Isend_unknown(buf, count, datatype, peer, tag, comm, request);
-    TypeObject* const of = type_of(datatype);
-    if (__builtin_expect(of == nullptr, 0)) return Isend_unknown(buf, count, datatype, peer, tag, comm, request);
-    ShortMessage call("MPI_Isend", ShortMessage::kSlowAndWatch);
-    if (!call) return Isend_translated(buf, count, datatype, peer, tag, comm, request);
+    TypeObject* const of = on != nullptr ? type_of(datatype) : nullptr;
+    if (__builtin_expect(of == nullptr, 0))
+        return meet_both<usual>(buf, count, datatype, peer, tag, comm, request);
+    ShortMessage call(function, ShortMessage::kSlowAndWatch);
+    if (!call) return usual(buf, count, datatype, peer, tag, comm, request);
     front::Request* const r = front::request_pool.first;
     if (__builtin_expect(r == nullptr, 0)) {
         call.give_up();
-        return Isend_translated(buf, count, datatype, peer, tag, comm, request);
+        return usual(buf, count, datatype, peer, tag, comm, request);
     }
-    call.take<What::send>(r, buf, count, of, peer, tag, on);
-    int rc = call.below(front.direct.Isend, buf, count, real_of(of), peer, tag, real_of(on),
+    call.take<what>(r, buf, count, of, peer, tag, on);
+    int rc = call.below(front.direct.*direct, buf, count, real_of(of), peer, tag, real_of(on),
                         front::real_request(r));
     if (__builtin_expect(rc != 0, 0)) return out_errclass(ShortMessage::begin_failed(call.record(), r, rc));
     call.up();
     *request = dynamic_handle(r);
     return call.end();
 }
-
-FERMATA_COLD int Irecv_unknown(void* buf, int count, A_Datatype datatype, int peer, int tag, A_Comm comm,
-                               A_Request* request) {
-    meet_both(comm, datatype);
-    return Irecv_translated(buf, count, datatype, peer, tag, comm, request);
-}
-FRONT_API int PMPI_Irecv(void* buf, int count, A_Datatype datatype, int peer, int tag, A_Comm comm,
+FRONT_API int PMPI_Isend(const void* buf, int count, A_Datatype datatype, int dest, int tag, A_Comm comm,
                          A_Request* request) {
-    if (!front::are_plain_numbers(count, peer, tag) || __builtin_expect(request == nullptr, 0))
-        return Irecv_translated(buf, count, datatype, peer, tag, comm, request);
-    CommObject* const on = comm_of(comm);
-    if (__builtin_expect(on == nullptr, 0)) return Irecv_unknown(buf, count, datatype, peer, tag, comm, request);
-    TypeObject* const of = type_of(datatype);
-    if (__builtin_expect(of == nullptr, 0)) return Irecv_unknown(buf, count, datatype, peer, tag, comm, request);
-    ShortMessage call("MPI_Irecv", ShortMessage::kSlowAndWatch);
-    if (!call) return Irecv_translated(buf, count, datatype, peer, tag, comm, request);
-    front::Request* const r = front::request_pool.first;
-    if (__builtin_expect(r == nullptr, 0)) {
-        call.give_up();
-        return Irecv_translated(buf, count, datatype, peer, tag, comm, request);
-    }
-    call.take<What::recv>(r, buf, count, of, peer, tag, on);
-    int rc = call.below(front.direct.Irecv, buf, count, real_of(of), peer, tag, real_of(on),
-                        front::real_request(r));
-    if (__builtin_expect(rc != 0, 0)) return out_errclass(ShortMessage::begin_failed(call.record(), r, rc));
-    call.up();
-    *request = dynamic_handle(r);
-    return call.end();
+    return immediate<What::send, Isend_translated, &mpi::Direct::Isend>("MPI_Isend", buf, count, datatype,
+                                                                        dest, tag, comm, request);
+}
+FRONT_API int PMPI_Irecv(void* buf, int count, A_Datatype datatype, int source, int tag, A_Comm comm,
+                         A_Request* request) {
+    return immediate<What::recv, Irecv_translated, &mpi::Direct::Irecv>("MPI_Irecv", buf, count, datatype,
+                                                                        source, tag, comm, request);
 }
 
-FERMATA_COLD int Recv_unknown(void* buf, int count, A_Datatype datatype, int source, int tag, A_Comm comm,
-                              A_Status* status) {
-    meet_both(comm, datatype);
-    return Recv_translated(buf, count, datatype, source, tag, comm, status);
-}
 // The library has begun it and says an error, or a checkpoint is on its way (-1).
-FERMATA_COLD int recv_unfinished(split::ThreadRecord* record, CommObject* on, const TypeObject* of, void* buf, int count, int source,
-                                 int tag, RealRequest open, A_Status* status, int rc) {
+FERMATA_COLD int recv_unfinished(split::ThreadRecord* record, CommObject* on, const TypeObject* of, void* buf,
+                                 int count, int source, int tag, RealRequest open, A_Status* status, int rc) {
     if (rc > 0) return out_errclass(ShortMessage::receive_ended(record, on, rc));
     Status status_t{};
     rc = ShortMessage::receive_goes_on(record, buf, count, static_cast<Datatype>(of->handle), source, tag, on,
@@ -124,23 +101,24 @@ FERMATA_COLD int recv_unfinished(split::ThreadRecord* record, CommObject* on, co
 }
 FRONT_API int PMPI_Recv(void* buf, int count, A_Datatype datatype, int source, int tag, A_Comm comm,
                         A_Status* status) {
-    if (!front::are_plain_numbers(count, source, tag) || __builtin_expect(front.direct.family != kFamily, 0))
+    if (!front::are_plain_numbers(count, source, tag))
         return Recv_translated(buf, count, datatype, source, tag, comm, status);
     CommObject* const on = comm_of(comm);
-    if (__builtin_expect(on == nullptr, 0)) return Recv_unknown(buf, count, datatype, source, tag, comm, status);
-    TypeObject* const of = type_of(datatype);
-    if (__builtin_expect(of == nullptr, 0)) return Recv_unknown(buf, count, datatype, source, tag, comm, status);
+    TypeObject* const of = on != nullptr ? type_of(datatype) : nullptr;
+    if (__builtin_expect(of == nullptr, 0))
+        return meet_both<Recv_translated>(buf, count, datatype, source, tag, comm, status);
     ShortMessage call("MPI_Recv", ShortMessage::kSlow);
     if (!call) return Recv_translated(buf, count, datatype, source, tag, comm, status);
     const int32_t world = on->world_of(source);
-    if (__builtin_expect(world < 0, 0)) {
+    if (__builtin_expect(world < 0, 0) || !front::library_is_of(kFamily)) {
         call.give_up();
         return Recv_translated(buf, count, datatype, source, tag, comm, status);
     }
     call.record()->waiting_for = world;
     RealRequest open{};
     int rc = call.below(front.direct.Irecv, buf, count, real_of(of), source, tag, real_of(on), &open);
-    if (__builtin_expect(rc != 0, 0)) return out_errclass(ShortMessage::receive_failed(call.record(), on, rc));
+    if (__builtin_expect(rc != 0, 0))
+        return out_errclass(ShortMessage::receive_failed(call.record(), on, rc));
     rc = call.wait(front.direct.Test, &open, status);
     if (__builtin_expect(rc != 0, 0))
         return recv_unfinished(call.record(), on, of, buf, count, source, tag, open, status, rc);
@@ -148,9 +126,10 @@ FRONT_API int PMPI_Recv(void* buf, int count, A_Datatype datatype, int source, i
     return call.end();
 }
 
-// A request for a message that can be waited for in place: with the statuses of the library and one branch at its end.
-// Null for all others.
-__attribute__((always_inline)) inline front::Request* message_of(const front::HandleTable& requests, A_Request handle) noexcept {
+// A request for a message that can be waited for in place: with the statuses of the library and one branch at
+// its end. Null for all others.
+__attribute__((always_inline)) inline front::Request* message_of(const front::HandleTable& requests,
+                                                                 A_Request handle) noexcept {
     auto* const r = static_cast<front::Request*>(request_of(requests, handle));
     if (__builtin_expect(r == nullptr || r->real == 0, 0)) return nullptr;
     const uint32_t head = front::word_of(r);
@@ -163,8 +142,9 @@ FERMATA_COLD Status status_of_failed(const A_Status* status) {
     return status_t;
 }
 // False: what is left to do is the usual way's.
-__attribute__((always_inline)) inline bool end_message(const ShortMessage& call, ShortMessage::TestFunction test,
-                                                       front::Request* r, A_Status* status) {
+__attribute__((always_inline)) inline bool end_message(const ShortMessage& call,
+                                                       ShortMessage::TestFunction test, front::Request* r,
+                                                       A_Status* status) {
     const int rc = call.wait(test, front::real_request(r), status);
     if (__builtin_expect(rc != 0, 0)) {
         if (rc > 0) ShortMessage::wait_failed(call.record(), r, status_of_failed(status), rc);
@@ -175,12 +155,11 @@ __attribute__((always_inline)) inline bool end_message(const ShortMessage& call,
 }
 
 FRONT_API int PMPI_Wait(A_Request* request, A_Status* status) {
-    if (__builtin_expect(request == nullptr, 0) || __builtin_expect(front.direct.family != kFamily, 0))
-        return Wait_translated(request, status);
+    if (__builtin_expect(request == nullptr, 0)) return Wait_translated(request, status);
     ShortMessage call("MPI_Wait", ShortMessage::kSlowAndWatch);
     if (!call) return Wait_translated(request, status);
     front::Request* const r = message_of(front::table_of(Kind::request), *request);
-    if (__builtin_expect(r == nullptr, 0)) {
+    if (__builtin_expect(r == nullptr, 0) || !front::library_is_of(kFamily)) {
         call.give_up();
         return Wait_translated(request, status);
     }
@@ -206,9 +185,13 @@ template <bool ignored>
 __attribute__((always_inline)) inline int waitall(int count, A_Request* requests, A_Status* statuses) {
     ShortMessage call("MPI_Waitall", ShortMessage::kSlowAndWatch);
     if (!call) return waitall_rest(count, 0, requests, statuses);
+    if (!front::library_is_of(kFamily)) {
+        call.give_up();
+        return waitall_rest(count, 0, requests, statuses);
+    }
     ShortMessage::TestFunction test = front.direct.Test;
     A_Request *next = requests, *const end = requests + count;
-    do {
+    for (;;) {
         front::Request* const r = message_of(front::table_of(Kind::request), *next);
         if (__builtin_expect(r != nullptr, 1)) {
             if (!end_message(call, test, r, ignored ? kStatusIgnore : statuses++)) break;
@@ -217,9 +200,9 @@ __attribute__((always_inline)) inline int waitall(int count, A_Request* requests
         } else if (!ignored || *next != out_Request(FM_REQUEST_NULL)) {
             break;
         }
-    } while (++next != end);
+        if (++next == end) return call.end();
+    }
     call.end();
-    if (__builtin_expect(next == end, 1)) return 0;
     const auto ended = static_cast<int>(next - (end - count));
     return waitall_rest(count, ended, end - count, ignored ? kStatusIgnore : statuses - ended);
 }
@@ -227,21 +210,19 @@ FERMATA_COLD int waitall_with_statuses(int count, A_Request* requests, A_Status*
     return waitall<false>(count, requests, statuses);
 }
 FRONT_API int PMPI_Waitall(int count, A_Request* requests, A_Status* statuses) {
-    if (__builtin_expect(count <= 0 || requests == nullptr, 0) ||
-        __builtin_expect(front.direct.family != kFamily, 0))
+    if (__builtin_expect(count <= 0 || requests == nullptr, 0))
         return waitall_rest(count, 0, requests, statuses);
     if (statuses != kStatusIgnore) return waitall_with_statuses(count, requests, statuses);
     return waitall<true>(count, requests, statuses);
 }
 
 FRONT_API int PMPI_Test(A_Request* request, int* flag, A_Status* status) {
-    if (__builtin_expect(request == nullptr || flag == nullptr, 0) ||
-        __builtin_expect(front.direct.family != kFamily, 0))
+    if (__builtin_expect(request == nullptr || flag == nullptr, 0))
         return Test_translated(request, flag, status);
     ShortMessage call("MPI_Test", ShortMessage::kSlowAndWatch);
     if (!call) return Test_translated(request, flag, status);
     front::Request* const r = message_of(front::table_of(Kind::request), *request);
-    if (__builtin_expect(r == nullptr, 0)) {
+    if (__builtin_expect(r == nullptr, 0) || !front::library_is_of(kFamily)) {
         call.give_up();
         return Test_translated(request, flag, status);
     }

@@ -14,9 +14,7 @@ __attribute__((always_inline)) inline front::Object* request_of(const front::Han
                                                                 A_Request handle) noexcept {
     return front::find_dynamic(requests, in_word(handle), Kind::request);
 }
-inline A_Request dynamic_handle(const front::Object* object) noexcept {
-    return object->handle;
-}
+inline A_Request dynamic_handle(const front::Object* object) noexcept { return object->handle; }
 template <Kind kind>
 inline void meet(A_Word) noexcept {}
 

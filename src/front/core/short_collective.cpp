@@ -4,10 +4,7 @@ namespace fermata::front {
 
 // The first half of the other constructor has counted the call and says "in the library".
 ShortCollective::ShortCollective(Held, CommObject* comm) noexcept
-    : ShortEntry(split::this_thread()),
-      comm_(comm),
-      clock_(comm->short_clock),
-      way_(Way::free) {
+    : ShortEntry(split::this_thread()), comm_(comm), clock_(comm->short_clock), way_(Way::free) {
     if (clock_ == &no_short_clock) {
         give_up();
         way_ = Way::from_start;

@@ -21,9 +21,15 @@ inline int as_it_is(int rc) { return rc; }
 class ShortCollective : public ShortEntry {
   public:
     __attribute__((always_inline)) ShortCollective(const char* function, CommObject* comm) noexcept
+        : ShortCollective(function, comm, [] { return false; }) {}
+    // `refused`: says of the arguments, once a restart cannot change that, that the library may not have them
+    // as they are.
+    template <typename Refused>
+    __attribute__((always_inline))
+    ShortCollective(const char* function, CommObject* comm, Refused refused) noexcept
         : ShortEntry(split::calling_thread()), comm_(comm) {
         if (!enter(function, kCaptive)) return;
-        if (__builtin_expect(comm_ != nullptr, 1)) {
+        if (__builtin_expect(comm_ != nullptr, 1) && !refused()) {
             clock_ = comm_->short_clock;
             clock::RankClock::mark_entered(*clock_, record()->index);
             way_ = is_pending(*clock_) ? Way::held : Way::free;
@@ -36,7 +42,7 @@ class ShortCollective : public ShortEntry {
     enum Held { kHeld };
     ShortCollective(Held, CommObject* comm) noexcept;
 
-    // No such communicator, the thread's first call, or one inside another.
+    // No such communicator, arguments that are refused, the thread's first call, or one inside another.
     bool is_from_start() const { return __builtin_expect(way_ == Way::from_start, 0); }
     // A checkpoint is on its way, or the communicator has no clock for this.
     bool is_held() const { return __builtin_expect(way_ == Way::held, 0); }

@@ -88,6 +88,12 @@ class ShortEntry {
     split::ThreadRecord* record_;
 };
 
+// Has the library the statuses, MPI_STATUS_IGNORE and all values with a meaning of their own of this family?
+// To be asked within an entry: a restart changes it.
+__attribute__((always_inline)) inline bool library_is_of(mpi::Family family) noexcept {
+    return __builtin_expect(front.direct.family == family, 1);
+}
+
 // May the library's own function have these arguments as they are? What has a meaning of its own may not: a
 // special rank, a count beyond int, MPI_IN_PLACE, a null handle.
 template <typename... Number>

@@ -28,12 +28,12 @@ struct Topology {
 
 struct CommObject : Object {
     constexpr CommObject() : Object(Kind::comm) {}
-    uint64_t uid = 0;             // the same at all members, never used twice in a job; order of rebuild
+    uint64_t uid = 0;              // the same at all members, never used twice in a job; order of rebuild
     clock::Comm* clock = nullptr;  // the collective clock's state
     clock::Comm* short_clock = &no_short_clock;  // the same, for the short forms
-    int32_t rank = 0;             // this process in the (local) group
-    int32_t size = 0;             // of the (local) group
-    int32_t remote_size = 0;      // of the remote group, 0 for intra-communicators
+    int32_t rank = 0;                            // this process in the (local) group
+    int32_t size = 0;                            // of the (local) group
+    int32_t remote_size = 0;                     // of the remote group, 0 for intra-communicators
     bool inter = false;
     bool freed = false;      // the application freed it; lives on for requests that are still open
     bool stranger = false;   // has members outside this job's world: see connected.h

@@ -80,8 +80,7 @@ __attribute__((always_inline)) inline bool may_tell_now(Request* const* items, i
     for (int i = 0; i < count; i++) {
         const Request* r = items[i];
         if (r->what != What::collective || r->comm->clock == nullptr) continue;
-        if (!front.clock->tell_now(*r->comm->clock, r->collective->instance))
-            return false;
+        if (!front.clock->tell_now(*r->comm->clock, r->collective->instance)) return false;
     }
     return true;
 }

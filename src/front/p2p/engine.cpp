@@ -412,8 +412,7 @@ void Waiter::say_needs(const Needs& needs, clock::Slot& slot) noexcept {
             else
                 any = true;
         } else if (r->what == What::collective && r->comm != nullptr && r->comm->clock != nullptr) {
-            front.clock->need_collective(slot, *r->comm->clock,
-                                         r->collective->instance);
+            front.clock->need_collective(slot, *r->comm->clock, r->collective->instance);
         }
     };
     for (int i = 0; i < needs.request_count; i++) {
@@ -515,8 +514,7 @@ void poll_failed(Call& call, Request* const* requests, int count) noexcept {
     if (others || !collectives) return front.clock->need_anything(slot, slot.poll_site);
     for (int i = 0; i < count; i++)
         if (!ignored(requests[i]))
-            front.clock->need_collective(slot, *requests[i]->comm->clock,
-                                         requests[i]->collective->instance);
+            front.clock->need_collective(slot, *requests[i]->comm->clock, requests[i]->collective->instance);
 }
 
 void wait_complete(Call& call, Request* r, Request* const* all, int count) noexcept {

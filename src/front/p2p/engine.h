@@ -38,7 +38,8 @@ inline bool pending_checkpoint() noexcept { return (front.slow & (kPending | kFr
 inline mpi::RealDatatype real_byte() noexcept { return to_real(mpi::FM_BYTE); }
 // A receive's place in the order of posting, in which a restart posts it again.
 inline void note_posted(Request* r) noexcept {
-    r->posted = front.threads != 0 ? __atomic_add_fetch(&request_pool.posts, 1, __ATOMIC_RELAXED) : ++request_pool.posts;
+    r->posted = front.threads != 0 ? __atomic_add_fetch(&request_pool.posts, 1, __ATOMIC_RELAXED)
+                                   : ++request_pool.posts;
 }
 
 inline mpi::RealRequest* real_request(Request* r) noexcept {

@@ -134,8 +134,9 @@ __attribute__((noinline)) int iprobe_from_start(int source, int tag, Comm comm, 
 
 }  // namespace
 
-int ShortMessage::receive_goes_on(split::ThreadRecord* record, void* buf, Count count, Datatype type, int source,
-                                  int tag, CommObject* comm, RealRequest open, Status* status) noexcept {
+int ShortMessage::receive_goes_on(split::ThreadRecord* record, void* buf, Count count, Datatype type,
+                                  int source, int tag, CommObject* comm, RealRequest open,
+                                  Status* status) noexcept {
     ShortMessage(record).rise();
     Call call("MPI_Recv", record);
     return call.finish(static_cast<Comm>(comm->handle),
@@ -160,7 +161,8 @@ int fm_Recv(void* buf, Count count, Datatype datatype, int source, int tag, Comm
     int rc = call.lower(front.table->RecvSpin, buf, count, to_real(datatype), source, tag, real_of(c),
                         &front.attention, &open, out);
     if (__builtin_expect(rc < 0, 0))
-        return ShortMessage::receive_goes_on(call.record(), buf, count, datatype, source, tag, c, open, status);
+        return ShortMessage::receive_goes_on(call.record(), buf, count, datatype, source, tag, c, open,
+                                             status);
     // A refused argument is no message; a truncated one is.
     if (__builtin_expect(rc == 0 || rc == FM_ERR_TRUNCATE, 1))
         count_received(call.slot(), world >= 0 ? world : c->world_of(out->source));

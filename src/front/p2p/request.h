@@ -92,7 +92,7 @@ struct Request : Object, RequestHead {
     int32_t error = 0;
     uint32_t serial = 0;      // names a synchronous send in its receipt
     Request* next = nullptr;  // pool or orphans
-    bool bare = true;         // it holds no reference: a message of a predefined type on a predefined communicator
+    bool bare = true;  // it holds no reference: a message of a predefined type on a predefined communicator
 };
 static_assert(sizeof(Request) == 144);
 

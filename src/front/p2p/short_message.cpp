@@ -48,7 +48,8 @@ int ShortMessage::receive_ended(split::ThreadRecord* record, const CommObject* c
     return call.end(error, comm);
 }
 
-void ShortMessage::test_failed(split::ThreadRecord* record, Request* r, const Status& status, int rc) noexcept {
+void ShortMessage::test_failed(split::ThreadRecord* record, Request* r, const Status& status,
+                               int rc) noexcept {
     rc = class_of(rc);
     ShortMessage(record).up();
     wait_failed(record, r, status, rc);

@@ -6,8 +6,8 @@
 //     rc = call.direct(front.direct.Send, ...);
 //     return call.end(rc, comm);
 //
-// The entries of the ABIs (front/abi/short_message.h) end in the static functions here when the library says an
-// error: with its code `rc` from the lower half, with a class `error` from the upper one.
+// The entries of the ABIs (front/abi/short_message.h) end in the static functions here when the library says
+// an error: with its code `rc` from the lower half, with a class `error` from the upper one.
 #pragma once
 
 #include "front/core/short_entry.h"
@@ -47,9 +47,9 @@ class ShortMessage : public ShortEntry {
     __attribute__((always_inline)) void take(Request* r, const void* buf, mpi::Count count, TypeObject* type,
                                              int peer, int tag, CommObject* comm) const {
         request_pool.first = r->next;
+        if (what == What::recv) r->posted = ++request_pool.posts;
         const int32_t world = what == What::send ? count_sent_to(comm, peer) : comm->world_of(peer);
         fill(r, what, buf, count, type, peer, world, tag, comm);
-        if (what == What::recv) r->posted = ++request_pool.posts;
     }
     // A function of the library's own, in the lower half until up(): its code.
     template <typename... P, typename... A>
@@ -96,8 +96,8 @@ class ShortMessage : public ShortEntry {
     }
 
     // The library refused it.
-    __attribute__((noinline, cold)) static int send_failed(split::ThreadRecord* record, const CommObject* comm,
-                                                           int tag, int rc) noexcept;
+    __attribute__((noinline, cold)) static int send_failed(split::ThreadRecord* record,
+                                                           const CommObject* comm, int tag, int rc) noexcept;
     __attribute__((noinline, cold)) static int begin_failed(split::ThreadRecord* record, Request* r,
                                                             int rc) noexcept;
     __attribute__((noinline, cold)) static int begin_refused(split::ThreadRecord* record, Request* r,

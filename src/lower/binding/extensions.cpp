@@ -389,7 +389,8 @@ int b_WaitOneSpin(mpi::RealRequest* req, Status* status, const volatile uint32_t
 
 int b_WaitInPlace(mpi::RealRequest* req, void* status, const volatile uint32_t* stop) {
     int finished = 0;
-    const int rc = spin(reinterpret_cast<MPI_Request*>(req), static_cast<MPI_Status*>(status), stop, &finished);
+    const int rc =
+        spin(reinterpret_cast<MPI_Request*>(req), static_cast<MPI_Status*>(status), stop, &finished);
     if (finished == 0) return -1;
     return rc == MPI_SUCCESS ? 0 : error_class(rc);
 }

@@ -20,8 +20,8 @@ int ShortMessage::send_failed(split::ThreadRecord*, const CommObject*, int, int 
 int ShortMessage::begin_failed(split::ThreadRecord*, Request*, int rc) noexcept { return rc; }
 int ShortMessage::receive_failed(split::ThreadRecord*, const CommObject*, int rc) noexcept { return rc; }
 int ShortMessage::receive_ended(split::ThreadRecord*, const CommObject*, int error) noexcept { return error; }
-int ShortMessage::receive_goes_on(split::ThreadRecord*, void*, mpi::Count, mpi::Datatype, int, int, CommObject*,
-                                  mpi::RealRequest, mpi::Status*) noexcept {
+int ShortMessage::receive_goes_on(split::ThreadRecord*, void*, mpi::Count, mpi::Datatype, int, int,
+                                  CommObject*, mpi::RealRequest, mpi::Status*) noexcept {
     return 0;
 }
 void ShortMessage::test_failed(split::ThreadRecord*, Request*, const mpi::Status&, int) noexcept {}
