@@ -13,12 +13,12 @@ enum { ONCE, STYLES }; /* once, or once for each style of calling (recorder.py) 
 
 #define CASES(CASE)                      \
     CASE(environment, ONCE)              \
+    CASE(bad_ends, STYLES)               \
+    CASE(held_objects, STYLES)           \
     CASE(sends, STYLES)                  \
     CASE(probes, STYLES)                 \
     CASE(requests, STYLES)               \
     CASE(many_requests, ONCE)            \
-    CASE(bad_ends, STYLES)               \
-    CASE(held_objects, STYLES)           \
     CASE(persistent_p2p, STYLES)         \
     CASE(buffered, STYLES)               \
     CASE(generalized, ONCE)              \

@@ -194,7 +194,7 @@ __attribute__((always_inline)) inline int waitall(int count, A_Request* requests
     for (;;) {
         front::Request* const r = message_of(front::table_of(Kind::request), *next);
         if (__builtin_expect(r != nullptr, 1)) {
-            if (!end_message(call, test, r, ignored ? kStatusIgnore : statuses++)) break;
+            if (!end_message(call, test, r, ignored ? kStatusIgnore : statuses + (next - requests))) break;
             *next = out_Request(FM_REQUEST_NULL);
             test = front.direct.TestAnother;
         } else if (!ignored || *next != out_Request(FM_REQUEST_NULL)) {
@@ -203,8 +203,7 @@ __attribute__((always_inline)) inline int waitall(int count, A_Request* requests
         if (++next == end) return call.end();
     }
     call.end();
-    const auto ended = static_cast<int>(next - (end - count));
-    return waitall_rest(count, ended, end - count, ignored ? kStatusIgnore : statuses - ended);
+    return waitall_rest(count, static_cast<int>(next - requests), requests, statuses);
 }
 FERMATA_COLD int waitall_with_statuses(int count, A_Request* requests, A_Status* statuses) {
     return waitall<false>(count, requests, statuses);

@@ -4,6 +4,19 @@
 #include "front/p2p/short_message.h"
 
 namespace fermata::front {
+namespace {
+
+// As front/posix/nobody.h: the short forms look for a thread's record through GS, and find one that is
+// nobody's.
+const bool nobody = [] {
+    static split::ThreadRecord record{};
+    static char control_block[64];
+    split::record_at(reinterpret_cast<uint64_t>(control_block)) = &record;
+    split::write_gs(reinterpret_cast<uint64_t>(control_block));
+    return true;
+}();
+
+}  // namespace
 
 constinit Object no_object(Kind::none);
 constinit Registry registry;
