@@ -89,10 +89,15 @@ FRONT_API int PMPI_Irecv(void* buf, int count, A_Datatype datatype, int source, 
                                                                         source, tag, comm, request);
 }
 
+// Can the library write there? Where NULL is not MPI_STATUS_IGNORE, it is an error.
+__attribute__((always_inline)) inline bool is_place(const A_Status* status) {
+    return kStatusIgnore == nullptr || __builtin_expect(status != nullptr, 1);
+}
+
 // The library has begun it and says an error, or a checkpoint is on its way (-1).
 FERMATA_COLD int recv_unfinished(split::ThreadRecord* record, CommObject* on, const TypeObject* of, void* buf,
                                  int count, int source, int tag, RealRequest open, A_Status* status, int rc) {
-    if (rc > 0) return out_errclass(ShortMessage::receive_ended(record, on, rc));
+    if (rc > 0) return out_errclass(ShortMessage::receive_ended(record, on, source, rc));
     Status status_t{};
     rc = ShortMessage::receive_goes_on(record, buf, count, static_cast<Datatype>(of->handle), source, tag, on,
                                        open, status == kStatusIgnore ? nullptr : &status_t);
@@ -101,7 +106,7 @@ FERMATA_COLD int recv_unfinished(split::ThreadRecord* record, CommObject* on, co
 }
 FRONT_API int PMPI_Recv(void* buf, int count, A_Datatype datatype, int source, int tag, A_Comm comm,
                         A_Status* status) {
-    if (!front::are_plain_numbers(count, source, tag))
+    if (!front::are_plain_numbers(count, source, tag) || !is_place(status))
         return Recv_translated(buf, count, datatype, source, tag, comm, status);
     CommObject* const on = comm_of(comm);
     TypeObject* const of = on != nullptr ? type_of(datatype) : nullptr;
@@ -114,12 +119,11 @@ FRONT_API int PMPI_Recv(void* buf, int count, A_Datatype datatype, int source, i
         call.give_up();
         return Recv_translated(buf, count, datatype, source, tag, comm, status);
     }
-    call.record()->waiting_for = world;
     RealRequest open{};
     int rc = call.below(front.direct.Irecv, buf, count, real_of(of), source, tag, real_of(on), &open);
     if (__builtin_expect(rc != 0, 0))
-        return out_errclass(ShortMessage::receive_failed(call.record(), on, rc));
-    rc = call.wait(front.direct.Test, &open, status);
+        return out_errclass(ShortMessage::receive_failed(call.record(), on, source, rc));
+    rc = call.wait(front.direct.Test, &open, status, [&] { return world; });
     if (__builtin_expect(rc != 0, 0))
         return recv_unfinished(call.record(), on, of, buf, count, source, tag, open, status, rc);
     call.slot().received_from(world);
@@ -145,7 +149,7 @@ FERMATA_COLD Status status_of_failed(const A_Status* status) {
 __attribute__((always_inline)) inline bool end_message(const ShortMessage& call,
                                                        ShortMessage::TestFunction test, front::Request* r,
                                                        A_Status* status) {
-    const int rc = call.wait(test, front::real_request(r), status);
+    const int rc = call.wait(test, front::real_request(r), status, [&] { return r->world; });
     if (__builtin_expect(rc != 0, 0)) {
         if (rc > 0) ShortMessage::wait_failed(call.record(), r, status_of_failed(status), rc);
         return false;
@@ -155,7 +159,7 @@ __attribute__((always_inline)) inline bool end_message(const ShortMessage& call,
 }
 
 FRONT_API int PMPI_Wait(A_Request* request, A_Status* status) {
-    if (__builtin_expect(request == nullptr, 0)) return Wait_translated(request, status);
+    if (__builtin_expect(request == nullptr, 0) || !is_place(status)) return Wait_translated(request, status);
     ShortMessage call("MPI_Wait", ShortMessage::kSlowAndWatch);
     if (!call) return Wait_translated(request, status);
     front::Request* const r = message_of(front::table_of(Kind::request), *request);
@@ -163,7 +167,6 @@ FRONT_API int PMPI_Wait(A_Request* request, A_Status* status) {
         call.give_up();
         return Wait_translated(request, status);
     }
-    call.record()->waiting_for = r->world;
     if (__builtin_expect(!end_message(call, front.direct.Test, r, status), 0)) {
         call.end();
         return Wait_translated(request, status);
@@ -206,6 +209,7 @@ __attribute__((always_inline)) inline int waitall(int count, A_Request* requests
     return waitall_rest(count, static_cast<int>(next - requests), requests, statuses);
 }
 FERMATA_COLD int waitall_with_statuses(int count, A_Request* requests, A_Status* statuses) {
+    if (!is_place(statuses)) return waitall_rest(count, 0, requests, statuses);
     return waitall<false>(count, requests, statuses);
 }
 FRONT_API int PMPI_Waitall(int count, A_Request* requests, A_Status* statuses) {
@@ -216,7 +220,7 @@ FRONT_API int PMPI_Waitall(int count, A_Request* requests, A_Status* statuses) {
 }
 
 FRONT_API int PMPI_Test(A_Request* request, int* flag, A_Status* status) {
-    if (__builtin_expect(request == nullptr || flag == nullptr, 0))
+    if (__builtin_expect(request == nullptr || flag == nullptr, 0) || !is_place(status))
         return Test_translated(request, flag, status);
     ShortMessage call("MPI_Test", ShortMessage::kSlowAndWatch);
     if (!call) return Test_translated(request, flag, status);

@@ -35,16 +35,18 @@ int ShortMessage::begin_refused(split::ThreadRecord* record, Request* r, int err
     return call.finish(comm, or_release(r, error));
 }
 
-int ShortMessage::receive_failed(split::ThreadRecord* record, const CommObject* comm, int rc) noexcept {
+int ShortMessage::receive_failed(split::ThreadRecord* record, const CommObject* comm, int source,
+                                 int rc) noexcept {
     rc = class_of(rc);
     ShortMessage(record).up();
-    return receive_ended(record, comm, rc);
+    return receive_ended(record, comm, source, rc);
 }
 
-int ShortMessage::receive_ended(split::ThreadRecord* record, const CommObject* comm, int error) noexcept {
+int ShortMessage::receive_ended(split::ThreadRecord* record, const CommObject* comm, int source,
+                                int error) noexcept {
     ShortMessage call(record);
     // A refused argument is no message; a truncated one is.
-    if (error == FM_ERR_TRUNCATE) count_received(call.slot(), record->waiting_for);
+    if (error == FM_ERR_TRUNCATE) count_received(call.slot(), comm->world_of(source));
     return call.end(error, comm);
 }
 

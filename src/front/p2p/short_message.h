@@ -59,13 +59,15 @@ class ShortMessage : public ShortEntry {
     }
     __attribute__((always_inline)) void up() const { cross_up(); }
     // Waits for the end of a request of the library's, by a test of its own: 0, the class of its error, or -1
-    // when a checkpoint is on its way first. `status` is of the library's own.
+    // when a checkpoint is on its way first. `status` is of the library's own; `world` says whom it needs.
     using TestFunction = int (*)(mpi::RealRequest*, int*, void*);
-    __attribute__((always_inline)) int wait(TestFunction test, mpi::RealRequest* request,
-                                            void* status) const {
+    template <typename World>
+    __attribute__((always_inline)) int wait(TestFunction test, mpi::RealRequest* request, void* status,
+                                            World world) const {
         int done;
         int rc = below(test, request, &done, status);
         if (__builtin_expect(rc != 0, 0) || __builtin_expect(done == 0, 0)) {
+            record()->waiting_for = world();
             rc = wait_on(rc, request, status);
             up();
             return rc;
@@ -103,9 +105,11 @@ class ShortMessage : public ShortEntry {
     __attribute__((noinline, cold)) static int begin_refused(split::ThreadRecord* record, Request* r,
                                                              int error) noexcept;
     __attribute__((noinline, cold)) static int receive_failed(split::ThreadRecord* record,
-                                                              const CommObject* comm, int rc) noexcept;
+                                                              const CommObject* comm, int source,
+                                                              int rc) noexcept;
     __attribute__((noinline, cold)) static int receive_ended(split::ThreadRecord* record,
-                                                             const CommObject* comm, int error) noexcept;
+                                                             const CommObject* comm, int source,
+                                                             int error) noexcept;
     // MPI_Recv, whose receive the library has begun: a checkpoint is on its way.
     __attribute__((noinline, cold)) static int receive_goes_on(split::ThreadRecord* record, void* buf,
                                                                mpi::Count count, mpi::Datatype type,

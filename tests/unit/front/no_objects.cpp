@@ -31,8 +31,10 @@ int ShortMessage::wait_on(int rc, mpi::RealRequest*, void*) noexcept { return rc
 void ShortMessage::strip(split::ThreadRecord*, Request*) noexcept {}
 int ShortMessage::send_failed(split::ThreadRecord*, const CommObject*, int, int rc) noexcept { return rc; }
 int ShortMessage::begin_failed(split::ThreadRecord*, Request*, int rc) noexcept { return rc; }
-int ShortMessage::receive_failed(split::ThreadRecord*, const CommObject*, int rc) noexcept { return rc; }
-int ShortMessage::receive_ended(split::ThreadRecord*, const CommObject*, int error) noexcept { return error; }
+int ShortMessage::receive_failed(split::ThreadRecord*, const CommObject*, int, int rc) noexcept { return rc; }
+int ShortMessage::receive_ended(split::ThreadRecord*, const CommObject*, int, int error) noexcept {
+    return error;
+}
 int ShortMessage::receive_goes_on(split::ThreadRecord*, void*, mpi::Count, mpi::Datatype, int, int,
                                   CommObject*, mpi::RealRequest, mpi::Status*) noexcept {
     return 0;
