@@ -403,6 +403,7 @@ def table_source(library, probe):
             for f in direct.functions()]
     out.append("            .Test = as_declared<decltype(mpi::Direct::Test)>(MPI_Test),\n"
                "            .TestAnother = as_declared<decltype(mpi::Direct::TestAnother)>(test_another),\n"
+               "            .ended_send = &ended_send,\n"
                f"            .family = mpi::Family::{library},\n")
     out.append("        },\n    };\n    return table;\n}\n"
                f'const char* binding_name() {{ return "{library}"; }}\n\n}}  // namespace fermata::lower\n')

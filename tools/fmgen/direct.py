@@ -17,6 +17,9 @@ enum class Family : uint32_t { none, openmpi, mpich };
 MORE = """    int (*Test)(RealRequest* request, int* flag, void* status);
     // Right after a test of another request: the library's engine has been turned.
     int (*TestAnother)(RealRequest* request, int* flag, void* status);
+    // What Isend gives for a message that is on its way for good, if that is always one and the same request which nobody
+    // has to free; else 0.
+    const uint64_t* ended_send;
     Family family;
 """
 

@@ -145,6 +145,10 @@ FERMATA_COLD Status status_of_failed(const A_Status* status) {
     if (status != kStatusIgnore) in_status(&status_t, status);
     return status_t;
 }
+// Has the library nothing to say or do at its end? (Real requests are not 0.)
+__attribute__((always_inline)) inline bool has_ended(const front::Request* r) {
+    return r->real == front.ended_send;
+}
 // False: what is left to do is the usual way's.
 __attribute__((always_inline)) inline bool end_message(const ShortMessage& call,
                                                        ShortMessage::TestFunction test, front::Request* r,
@@ -167,7 +171,9 @@ FRONT_API int PMPI_Wait(A_Request* request, A_Status* status) {
         call.give_up();
         return Wait_translated(request, status);
     }
-    if (__builtin_expect(!end_message(call, front.direct.Test, r, status), 0)) {
+    if (status == kStatusIgnore && has_ended(r)) {
+        call.ended(r);
+    } else if (__builtin_expect(!end_message(call, front.direct.Test, r, status), 0)) {
         call.end();
         return Wait_translated(request, status);
     }
@@ -197,9 +203,14 @@ __attribute__((always_inline)) inline int waitall(int count, A_Request* requests
     for (;;) {
         front::Request* const r = message_of(front::table_of(Kind::request), *next);
         if (__builtin_expect(r != nullptr, 1)) {
-            if (!end_message(call, test, r, ignored ? kStatusIgnore : statuses + (next - requests))) break;
+            if (ignored && has_ended(r)) {
+                call.ended(r);
+            } else {
+                if (!end_message(call, test, r, ignored ? kStatusIgnore : statuses + (next - requests)))
+                    break;
+                test = front.direct.TestAnother;
+            }
             *next = out_Request(FM_REQUEST_NULL);
-            test = front.direct.TestAnother;
         } else if (!ignored || *next != out_Request(FM_REQUEST_NULL)) {
             break;
         }

@@ -103,6 +103,7 @@ int service_before_save() noexcept {
 void use_bridge() noexcept {
     front.table = bridge()->mpi;
     front.direct = front.table->direct;
+    front.ended_send = *front.direct.ended_send;
     front.world_rank = bridge()->world_rank;
     front.world_size = bridge()->world_size;
     front.library_level = bridge()->thread_level;

@@ -48,6 +48,7 @@ struct Front {
     uint64_t restarts;      // changes at every restart: whoever cached a real handle compares
     uint64_t main_fs;       // thread pointer of the thread that called MPI_Init
     mpi::Direct direct;     // == bridge->mpi->direct, a load nearer
+    uint64_t ended_send;    // == *direct.ended_send
 };
 
 extern Front front;

@@ -73,6 +73,8 @@ inline constexpr auto& test_another = MPI_Test;
 int test_another(MPI_Request* req, int* done, MPI_Status* status);
 #endif
 
+extern uint64_t ended_send;  // see mpi::Direct
+
 // Errors. The slow halves live in support.cpp.
 int error_class(int rc);  // library code -> standard class
 inline int done(int rc) { return __builtin_expect(rc == MPI_SUCCESS, 1) ? 0 : error_class(rc); }
