@@ -10,6 +10,7 @@ For each ABI:
 What has no rule here is written by hand in src/front/abi/special.cpp (SPECIAL below).
 """
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -52,8 +53,9 @@ SPECIAL = {
     "MPI_Abi_get_version": "of the standard ABI", "MPI_Abi_get_info": "of the front",
     "MPI_Abi_get_fortran_info": "of the front", "MPI_Abi_get_fortran_booleans": "of the front",
 }
-# Written once for all ABIs, over the usual way, in src/front/abi/short_message.h.
-SHORT_MESSAGES = {"MPI_" + short for short in ("Send", "Recv", "Isend", "Irecv", "Wait", "Waitall", "Test")}
+# Written once for all ABIs, over the usual way.
+SHORT_MESSAGE_H = Path(__file__).resolve().parents[2] / "src" / "front" / "abi" / "short_message.h"
+SHORT_MESSAGES = {"MPI_" + x for x in re.findall(r"^FRONT_API int PMPI_(\w+)\(", SHORT_MESSAGE_H.read_text(), re.M)}
 # Functions after whose success the result needs another look: name of a helper in special.h.
 AFTER = {
     "MPI_Comm_get_attr": "after_get_attr(comm_keyval, attribute_val, flag);",

@@ -41,10 +41,9 @@ FRONT_API int PMPI_Send(const void* buf, int count, A_Datatype datatype, int des
     TypeObject* const of = on != nullptr ? type_of(datatype) : nullptr;
     if (__builtin_expect(of == nullptr, 0))
         return meet_both<Send_translated>(buf, count, datatype, dest, tag, comm);
-    ShortMessage call("MPI_Send", ShortMessage::kSlowAndWatch);
+    ShortMessage call("MPI_Send", ShortMessage::kSlowAndWatch, front::kSending);
     if (!call) return Send_translated(buf, count, datatype, dest, tag, comm);
     call.record()->waiting_for = call.count_sent_to(on, dest);
-    call.record()->mode = front::kSending;
     int rc = call.below(front.direct.Send, buf, count, real_of(of), dest, tag, real_of(on));
     if (__builtin_expect(rc != 0, 0))
         return out_errclass(ShortMessage::send_failed(call.record(), on, tag, rc));

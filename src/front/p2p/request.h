@@ -124,11 +124,21 @@ class PoolGuard {
     SpinLock* lock_;
 };
 
+// `r`, the pool's first, is in use.
+__attribute__((always_inline)) inline void take_first(Request* r) noexcept { request_pool.first = r->next; }
+// `r`, stripped and without an error, is the pool's first.
+__attribute__((always_inline)) inline void put_back(Request* r) noexcept {
+    r->real = 0;
+    r->state = State::free;
+    r->next = request_pool.first;
+    request_pool.first = r;
+}
+
 __attribute__((always_inline)) inline Request* take_request() noexcept {
     PoolGuard guard(request_pool.lock);
     if (__builtin_expect(request_pool.first == nullptr, 0)) grow_pool();
     Request* r = request_pool.first;
-    request_pool.first = r->next;
+    take_first(r);
     return r;
 }
 
@@ -167,12 +177,9 @@ void strip_request(Request* r) noexcept;
 // Drops references, frees what hangs on it, back to the pool.
 __attribute__((always_inline)) inline void release_request(Request* r) noexcept {
     if (__builtin_expect(!r->bare || r->collective != nullptr, 0)) strip_request(r);
-    r->real = 0;
     r->error = 0;
     PoolGuard guard(request_pool.lock);
-    r->state = State::free;
-    r->next = request_pool.first;
-    request_pool.first = r;
+    put_back(r);
 }
 
 // The live request of a handle; null for null handles, freed ones and garbage.

@@ -66,7 +66,7 @@ int persistent(What what, SendMode mode, const void* buf, Count count, Datatype 
 extern "C" {
 
 int fm_Send(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
-    ShortMessage call("MPI_Send", ShortMessage::kSlowAndWatch);
+    ShortMessage call("MPI_Send", ShortMessage::kSlowAndWatch, kSending);
     if (!call) return send_from_start("MPI_Send", buf, count, datatype, dest, tag, comm);
     CommObject* const c = find(comm);
     const RealDatatype type = to_real(datatype);
@@ -74,14 +74,12 @@ int fm_Send(const void* buf, Count count, Datatype datatype, int dest, int tag, 
         call.give_up();
         return send_from_start("MPI_Send", buf, count, datatype, dest, tag, comm);
     }
-    split::ThreadRecord* record = call.record();
-    record->waiting_for = call.count_sent_to(c, dest);
-    record->mode = kSending;
+    const int32_t world = call.count_sent_to(c, dest);
+    call.record()->waiting_for = world;
     int rc = are_plain_numbers(count, dest, tag)
                  ? call.direct(front.direct.Send, buf, static_cast<int>(count), type, dest, tag, real_of(c))
                  : call.lower(front.table->Send, buf, count, type, dest, tag, real_of(c));
-    record->mode = kFast;
-    if (__builtin_expect(rc != 0, 0)) uncount_sent(call.slot(), record->waiting_for, c, tag);
+    if (__builtin_expect(rc != 0, 0)) uncount_sent(call.slot(), world, c, tag);
     return call.end(rc, c);
 }
 int fm_Ssend(const void* buf, Count count, Datatype datatype, int dest, int tag, Comm comm) {
