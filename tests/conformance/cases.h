@@ -15,6 +15,9 @@ enum { ONCE, STYLES }; /* once, or once for each style of calling (recorder.py) 
     CASE(environment, ONCE)              \
     CASE(bad_ends, STYLES)               \
     CASE(held_objects, STYLES)           \
+    CASE(exchanges, ONCE)                \
+    CASE(one_of_many, STYLES)            \
+    CASE(started_again, STYLES)          \
     CASE(sends, STYLES)                  \
     CASE(probes, STYLES)                 \
     CASE(requests, STYLES)               \

@@ -204,6 +204,187 @@ void case_held_objects(void) {
     MPI_Comm_free(&comm);
 }
 
+/* Before anybody sends synchronously: with short forms (src/front/abi/short_message.h). Once: MPICH 4.0.2's
+ * MPI_Isendrecv, in some of the styles, gives wrong statuses and does not bear MPI_PROC_NULL. */
+void case_exchanges(void) {
+    int out[N], in[N] = {0}, flag = 0;
+    MPI_Status status;
+    MPI_Request request;
+    fill(out, N, 800);
+    for (int turn = 0; turn < 3; ++turn) {
+        MPI_Sendrecv(out, N - turn, MPI_INT, right, TAG + turn, in, N, MPI_INT, left, TAG + turn, WORLD,
+                     &status);
+        SHOW(in);
+    }
+    MPI_Sendrecv(out, 2, MPI_INT, right, TAG, in, 8, MPI_BYTE, left, TAG, WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out, 0, MPI_INT, right, TAG, in, 0, MPI_INT, left, MPI_ANY_TAG, WORLD, &status);
+    MPI_Sendrecv(out, 1, MPI_INT, MPI_PROC_NULL, TAG, in, 1, MPI_INT, MPI_PROC_NULL, TAG, WORLD, &status);
+    MPI_Sendrecv(out, 1, MPI_INT, 0, TAG, in, N, MPI_INT, MPI_ANY_SOURCE, TAG, MPI_COMM_SELF, &status);
+    /* more than the libraries send at once, in both directions */
+    enum { LARGE = 50000 };
+    static int large[2][LARGE];
+    for (int i = 0; i < LARGE; ++i) large[0][i] = rank + i;
+    MPI_Sendrecv(large[0], LARGE, MPI_INT, right, TAG, large[1], LARGE, MPI_INT, left, TAG, WORLD, &status);
+    int wrong = 0;
+    for (int i = 0; i < LARGE; ++i) wrong += large[1][i] != left + i;
+    SHOW1(wrong);
+    /* truncated, and what comes after it */
+    MPI_Sendrecv(out, N, MPI_INT, 0, TAG, in, 1, MPI_INT, 0, TAG, MPI_COMM_SELF, &status);
+    MPI_Sendrecv(out, N, MPI_INT, 0, TAG, in, 1, MPI_INT, 0, TAG, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out + 1, 2, MPI_INT, 0, TAG, in, N, MPI_INT, 0, TAG, MPI_COMM_SELF, &status);
+    SHOW(in);
+    /* refused: the message that is there is nobody's yet */
+    PMPI_Isend(out, 1, MPI_INT, 0, TAG, MPI_COMM_SELF, &request);
+    MPI_Sendrecv(out, 1, MPI_INT, 1, TAG, in, 1, MPI_INT, 0, TAG, MPI_COMM_SELF, &status);
+    MPI_Sendrecv(out, -1, MPI_INT, 0, TAG, in, 1, MPI_INT, 0, TAG, MPI_COMM_SELF, &status);
+    MPI_Sendrecv(out, 1, MPI_INT, 0, TAG, in, 1, MPI_INT, 2, TAG, MPI_COMM_SELF, &status);
+    MPI_Probe(0, TAG, MPI_COMM_SELF, &status);
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, &status);
+    MPI_Recv(in, N, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &status);
+    SHOW(in);
+    PMPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Iprobe(0, TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+    MPI_Iprobe(1, TAG, MPI_COMM_SELF, &flag, &status);
+    MPI_Probe(1, TAG, MPI_COMM_SELF, &status);
+    MPI_Probe(MPI_PROC_NULL, TAG, MPI_COMM_SELF, &status);
+    /* from anybody, and too long */
+    for (int turn = 0; turn < 2; ++turn) {
+        PMPI_Isend(out, N, MPI_INT, 0, TAG, MPI_COMM_SELF, &request);
+        MPI_Recv(in, 1, MPI_INT, MPI_ANY_SOURCE, TAG, MPI_COMM_SELF, turn == 0 ? &status : MPI_STATUS_IGNORE);
+        PMPI_Wait(&request, MPI_STATUS_IGNORE);
+        PMPI_Isend(out, N, MPI_INT, 0, TAG, MPI_COMM_SELF, &request);
+        MPI_Recv(in, N, MPI_INT, MPI_ANY_SOURCE, TAG, MPI_COMM_SELF, turn == 0 ? &status : MPI_STATUS_IGNORE);
+        PMPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Recv(in, -1, MPI_INT, MPI_ANY_SOURCE, TAG, MPI_COMM_SELF, &status);
+    MPI_Recv(in, 1, MPI_INT, 0, -9, MPI_COMM_SELF, &status);
+    MPI_Recv(in, 1, MPI_INT, 0, TAG, MPI_COMM_NULL, &status);
+}
+
+void case_one_of_many(void) {
+    int out[N], in[3][N] = {{0}}, index = -1, flag = 0;
+    MPI_Status status;
+    MPI_Request all[6];
+    fill(out, N, 850);
+    for (int turn = 0; turn < 2; ++turn) {
+        MPI_Status* const said = turn == 0 ? &status : MPI_STATUS_IGNORE;
+        for (int i = 0; i < 6; ++i) all[i] = MPI_REQUEST_NULL;
+        MPI_Waitany(6, all, &index, said);
+        MPI_Testany(6, all, &index, &flag, said);
+        PMPI_Irecv(in[0], N, MPI_INT, 0, TAG, MPI_COMM_SELF, &all[1]);
+        PMPI_Irecv(in[1], N, MPI_INT, 0, TAG + 1, MPI_COMM_SELF, &all[4]);
+        MPI_Testany(6, all, &index, &flag, said);
+        PMPI_Isend(out, N, MPI_INT, 0, TAG + 1, MPI_COMM_SELF, &all[5]);
+        PMPI_Wait(&all[5], MPI_STATUS_IGNORE);
+        MPI_Waitany(6, all, &index, said);
+        SHOW(in[1]);
+        PMPI_Isend(out + 1, N - 1, MPI_INT, 0, TAG, MPI_COMM_SELF, &all[3]);
+        PMPI_Wait(&all[3], MPI_STATUS_IGNORE);
+        UNTIL(flag, MPI_Testany(6, all, &index, &flag, said));
+        SHOW(in[0]);
+        /* a wildcard, one that is too short */
+        PMPI_Irecv(in[2], N, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &all[0]);
+        PMPI_Isend(out, N, MPI_INT, 0, TAG, MPI_COMM_SELF, &all[2]);
+        PMPI_Wait(&all[2], MPI_STATUS_IGNORE);
+        MPI_Waitany(6, all, &index, said);
+        PMPI_Irecv(in[2], 1, MPI_INT, 0, TAG, MPI_COMM_SELF, &all[1]);
+        PMPI_Isend(out, N, MPI_INT, 0, TAG, MPI_COMM_SELF, &all[5]);
+        PMPI_Wait(&all[5], MPI_STATUS_IGNORE);
+        if (turn == 0)
+            MPI_Waitany(6, all, &index, said);
+        else
+            UNTIL(flag, MPI_Testany(6, all, &index, &flag, said));
+    }
+    /* every one of a crowd, in whatever order */
+    enum { MANY = 100 };
+    MPI_Request crowd[MANY];
+    int got[MANY / 2], ended[MANY] = {0}, wrong = 0;
+    for (int count = MANY; count >= MANY / 2; count -= MANY / 2) {
+        for (int i = 0; i < count / 2; ++i) {
+            PMPI_Irecv(&got[i], 1, MPI_INT, left, i, WORLD, &crowd[2 * i]);
+            PMPI_Isend(&out[i % N], 1, MPI_INT, right, i, WORLD, &crowd[2 * i + 1]);
+        }
+        for (int i = 0; i < count; ++i) {
+            const size_t here = rec_at();
+            MPI_Waitany(count, crowd, &index, i % 2 ? &status : MPI_STATUS_IGNORE);
+            rec_rewind(here);
+            ended[index]++;
+            wrong += crowd[index] != MPI_REQUEST_NULL;
+        }
+        for (int i = 0; i < count / 2; ++i) wrong += got[i] != 850 + 10 * left + i % N;
+    }
+    for (int i = 0; i < MANY; ++i) wrong += ended[i] != (i < MANY / 2 ? 2 : 1);
+    SHOW1(wrong);
+}
+
+void case_started_again(void) {
+    int out[N], in[N] = {0}, index = -1, flag = 0, wrong = 0;
+    MPI_Request pair[2], request;
+    MPI_Status statuses[2], status;
+    MPI_Comm comm;
+    MPI_Datatype pairs;
+    PMPI_Recv_init(in, N, MPI_INT, left, TAG, WORLD, &pair[0]);
+    PMPI_Send_init(out, N, MPI_INT, right, TAG, WORLD, &pair[1]);
+    for (int turn = 0; turn < 100; ++turn) {
+        fill(out, N, 1000 * turn);
+        PMPI_Startall(2, pair);
+        switch (turn % 4) {
+            case 0:
+                PMPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
+                break;
+            case 1:
+                PMPI_Waitall(2, pair, statuses);
+                wrong += statuses[0].MPI_SOURCE != left || statuses[0].MPI_TAG != TAG;
+                break;
+            case 2:
+                PMPI_Wait(&pair[1], MPI_STATUS_IGNORE);
+                PMPI_Wait(&pair[0], &status);
+                wrong += status.MPI_SOURCE != left;
+                break;
+            default:
+                PMPI_Waitany(2, pair, &index, &status);
+                PMPI_Waitany(2, pair, &index, &status);
+        }
+        wrong += in[N - 1] != 1000 * turn + 10 * left + N - 1;
+        wrong += pair[0] == MPI_REQUEST_NULL || pair[1] == MPI_REQUEST_NULL;
+    }
+    SHOW1(wrong);
+    MPI_Wait(&pair[0], &status); /* inactive */
+    MPI_Waitany(2, pair, &index, &status);
+    MPI_Testany(2, pair, &index, &flag, &status);
+    MPI_Start(&pair[0]);
+    MPI_Request_free(&pair[1]);
+    PMPI_Barrier(WORLD);
+    PMPI_Isend(out, 1, MPI_INT, right, TAG, WORLD, &request);
+    UNTIL(flag, MPI_Test(&pair[0], &flag, &status));
+    PMPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&pair[0]);
+    /* freed objects live on; what is too long fails, and can be started again */
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Type_vector(2, 1, 2, MPI_INT, &pairs);
+    MPI_Type_commit(&pairs);
+    MPI_Recv_init(in, 1, pairs, 0, TAG, comm, &pair[0]);
+    MPI_Send_init(out, 1, pairs, 0, TAG, comm, &pair[1]);
+    MPI_Type_free(&pairs);
+    for (int turn = 0; turn < 3; ++turn) {
+        fill(in, N, 0);
+        MPI_Startall(2, pair);
+        MPI_Waitall(2, pair, statuses);
+        SHOW(in);
+    }
+    MPI_Request_free(&pair[1]);
+    for (int turn = 0; turn < 3; ++turn) {
+        MPI_Start(&pair[0]);
+        PMPI_Isend(out, N, MPI_INT, 0, TAG, comm, &request);
+        MPI_Wait(&pair[0], turn == 1 ? MPI_STATUS_IGNORE : &status);
+        PMPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&pair[0]);
+    MPI_Comm_free(&comm);
+    request = MPI_REQUEST_NULL;
+    MPI_Start(&request);
+}
+
 void case_many_requests(void) {
     int out[3] = {rank, rank + 10, rank + 20}, in[3] = {0}, index = -1, indices[6], done = 0, flag = 0;
     MPI_Request requests[6];

@@ -401,7 +401,8 @@ def table_source(library, probe):
     out.append("        .direct = {\n")
     out += [f"            .{f.short} = as_declared<decltype(mpi::Direct::{f.short})>(MPI_{f.short}),\n"
             for f in direct.functions()]
-    out.append("            .Test = as_declared<decltype(mpi::Direct::Test)>(MPI_Test),\n"
+    out.append("            .Iprobe = as_declared<decltype(mpi::Direct::Iprobe)>(MPI_Iprobe),\n"
+               "            .Test = as_declared<decltype(mpi::Direct::Test)>(MPI_Test),\n"
                "            .TestAnother = as_declared<decltype(mpi::Direct::TestAnother)>(test_another),\n"
                "            .ended_send = &ended_send,\n"
                f"            .family = mpi::Family::{library},\n")

@@ -14,7 +14,8 @@ FAMILY = """
 // Who has the same status, MPI_STATUS_IGNORE and other values with a meaning of their own.
 enum class Family : uint32_t { none, openmpi, mpich };
 """
-MORE = """    int (*Test)(RealRequest* request, int* flag, void* status);
+MORE = """    int (*Iprobe)(int source, int tag, RealComm comm, int* flag, void* status);
+    int (*Test)(RealRequest* request, int* flag, void* status);
     // Right after a test of another request: the library's engine has been turned.
     int (*TestAnother)(RealRequest* request, int* flag, void* status);
     // What Isend gives for a message that is on its way for good, if that is always one and the same request which nobody

@@ -67,6 +67,8 @@ EXTENSIONS = (
     _e("WaitAnySpin", "int n, RealRequest* reqs, int* index, Status* status, const volatile uint32_t* stop, "
        "int* done",
        "Waitany that gives up on *stop; index is the standard's UNDEFINED when all are null"),
+    _e("WaitAnyInPlace", "int n, RealRequest* reqs, int* index, void* status, const volatile uint32_t* stop",
+       "Testany until one is done or *stop: then -1, else its error; with a status, or MPI_STATUS_IGNORE, of the library's own"),
     _e("ProbeSpin", "int source, int tag, RealComm comm, const volatile uint32_t* stop, Status* status, int* found",
        "Probe that gives up on *stop"),
     _e("MprobeSpin", "int source, int tag, RealComm comm, const volatile uint32_t* stop, RealMessage* message, "

@@ -54,8 +54,9 @@ SPECIAL = {
     "MPI_Abi_get_fortran_info": "of the front", "MPI_Abi_get_fortran_booleans": "of the front",
 }
 # Written once for all ABIs, over the usual way.
-SHORT_MESSAGE_H = Path(__file__).resolve().parents[2] / "src" / "front" / "abi" / "short_message.h"
-SHORT_MESSAGES = {"MPI_" + x for x in re.findall(r"^FRONT_API int PMPI_(\w+)\(", SHORT_MESSAGE_H.read_text(), re.M)}
+ABI_SOURCES = Path(__file__).resolve().parents[2] / "src" / "front" / "abi"
+SHORT_MESSAGES = {"MPI_" + x for header in ("short_message.h", "short_wait.h")
+                  for x in re.findall(r"^FRONT_API int PMPI_(\w+)\(", (ABI_SOURCES / header).read_text(), re.M)}
 # Functions after whose success the result needs another look: name of a helper in special.h.
 AFTER = {
     "MPI_Comm_get_attr": "after_get_attr(comm_keyval, attribute_val, flag);",
@@ -104,6 +105,7 @@ def values_header(abi):
 
 namespace fermata::abi {{
 
+inline constexpr int kAnySource = {abi_value(table.constant("MPI_ANY_SOURCE"), abi)};
 """]
     for cls, natural in CLASSES.items():
         if abi == "standard":
@@ -624,7 +626,7 @@ def part_source(abi, chapters):
     for f in functions:
         out.append(function_text(f, abi))
     if any(f.name in SHORT_MESSAGES for f in functions):
-        out.append(f'#include "front/abi/{abi}_objects.h"\n#include "front/abi/short_message.h"\n')
+        out.append(f'#include "front/abi/{abi}_objects.h"\n#include "front/abi/short_wait.h"\n')
     return "".join(out)
 
 

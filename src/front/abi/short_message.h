@@ -1,11 +1,13 @@
 // The point-to-point entries that programs call most, each as one function from the application to the
 // library: the short forms of front/p2p/short_message.h on objects found by the ABI's own handles. Included
-// once, by the generated point-to-point source of an ABI, whose X_translated is the usual way: for special
-// ranks, tags and requests, handles that were not met before, statuses of another library, a checkpoint on
-// its way.
+// once, with short_wait.h, by the generated point-to-point source of an ABI, whose X_translated is the usual
+// way: for special ranks, tags and requests, handles that were not met before, statuses of another library, a
+// checkpoint on its way.
 #pragma once
 
 #include "front/abi/objects.h"
+#include "front/p2p/engine.h"
+#include "front/p2p/exchange.h"
 #include "front/p2p/short_message.h"
 
 namespace fermata::abi {
@@ -98,15 +100,32 @@ FERMATA_COLD int recv_unfinished(split::ThreadRecord* record, CommObject* on, co
                                  int count, int source, int tag, RealRequest open, A_Status* status, int rc) {
     if (rc > 0) return out_errclass(ShortMessage::receive_ended(record, on, source, rc));
     Status status_t{};
-    rc = ShortMessage::receive_goes_on(record, buf, count, static_cast<Datatype>(of->handle), source, tag, on,
-                                       open, status == kStatusIgnore ? nullptr : &status_t);
+    rc = ShortMessage::receive_goes_on(record, buf, count, static_cast<Datatype>(of->handle), in_rank(source),
+                                       in_tag(tag), on, open, status == kStatusIgnore ? nullptr : &status_t);
     if (status != kStatusIgnore && (rc == FM_SUCCESS || rc == FM_ERR_TRUNCATE)) out_status(status, status_t);
     return out_errclass(rc);
 }
+// From whom, the status says.
+__attribute__((noinline)) inline int recv_from_any(split::ThreadRecord* record, CommObject* on,
+                                                   const TypeObject* of, void* buf, int count, int source,
+                                                   int tag, A_Status* status) {
+    ShortMessage call(record);
+    A_Status own;
+    A_Status* const said = status == kStatusIgnore ? &own : status;
+    RealRequest open{};
+    int rc = call.below(front.direct.Irecv, buf, count, real_of(of), source, tag, real_of(on), &open);
+    if (__builtin_expect(rc != 0, 0))
+        return out_errclass(ShortMessage::receive_failed(record, on, source, rc));
+    rc = call.wait(front.direct.Test, &open, said, [] { return -1; });
+    if (__builtin_expect(rc != 0, 0))
+        return recv_unfinished(record, on, of, buf, count, rc > 0 ? said->source : source, tag, open, status,
+                               rc);
+    front::count_received(call.slot(), on->world_of(said->source));
+    return call.end();
+}
 FRONT_API int PMPI_Recv(void* buf, int count, A_Datatype datatype, int source, int tag, A_Comm comm,
                         A_Status* status) {
-    if (!front::are_plain_numbers(count, source, tag) || !is_place(status))
-        return Recv_translated(buf, count, datatype, source, tag, comm, status);
+    if (!is_place(status)) return Recv_translated(buf, count, datatype, source, tag, comm, status);
     CommObject* const on = comm_of(comm);
     TypeObject* const of = on != nullptr ? type_of(datatype) : nullptr;
     if (__builtin_expect(of == nullptr, 0))
@@ -114,7 +133,13 @@ FRONT_API int PMPI_Recv(void* buf, int count, A_Datatype datatype, int source, i
     ShortMessage call("MPI_Recv", ShortMessage::kSlow);
     if (!call) return Recv_translated(buf, count, datatype, source, tag, comm, status);
     const int32_t world = on->world_of(source);
-    if (__builtin_expect(world < 0, 0) || !front::library_is_of(kFamily)) {
+    if (!front::library_is_of(kFamily)) {
+        call.give_up();
+        return Recv_translated(buf, count, datatype, source, tag, comm, status);
+    }
+    if (__builtin_expect(world < 0, 0)) {
+        if (source == kAnySource)
+            return recv_from_any(call.record(), on, of, buf, count, source, tag, status);
         call.give_up();
         return Recv_translated(buf, count, datatype, source, tag, comm, status);
     }
@@ -129,129 +154,174 @@ FRONT_API int PMPI_Recv(void* buf, int count, A_Datatype datatype, int source, i
     return call.end();
 }
 
-// A request for a message that can be waited for in place: with the statuses of the library and one branch at
-// its end. Null for all others.
-__attribute__((always_inline)) inline front::Request* message_of(const front::HandleTable& requests,
-                                                                 A_Request handle) noexcept {
-    auto* const r = static_cast<front::Request*>(request_of(requests, handle));
-    if (__builtin_expect(r == nullptr || r->real == 0, 0)) return nullptr;
-    const uint32_t head = front::word_of(r);
-    if (head == front::head_word(What::send, front::State::active)) return r;
-    return head == front::head_word(What::recv, front::State::active) && r->world >= 0 ? r : nullptr;
-}
 FERMATA_COLD Status status_of_failed(const A_Status* status) {
     Status status_t{};
     if (status != kStatusIgnore) in_status(&status_t, status);
     return status_t;
 }
-// Has the library nothing to say or do at its end? (Real requests are not 0.)
-__attribute__((always_inline)) inline bool has_ended(const front::Request* r) {
-    return r->real == front.ended_send;
-}
-// False: what is left to do is the usual way's.
-__attribute__((always_inline)) inline bool end_message(const ShortMessage& call,
-                                                       ShortMessage::TestFunction test, front::Request* r,
-                                                       A_Status* status) {
-    const int rc = call.wait(test, front::real_request(r), status, [&] { return r->world; });
-    if (__builtin_expect(rc != 0, 0)) {
-        if (rc > 0) ShortMessage::wait_failed(call.record(), r, status_of_failed(status), rc);
-        return false;
-    }
-    call.ended(r);
-    return true;
-}
+// Has the library nothing to say or do at the end of this request? (Real ones are not 0.)
+__attribute__((always_inline)) inline bool has_ended(uint64_t real) { return real == front.ended_send; }
 
-FRONT_API int PMPI_Wait(A_Request* request, A_Status* status) {
-    if (__builtin_expect(request == nullptr, 0) || !is_place(status)) return Wait_translated(request, status);
-    ShortMessage call("MPI_Wait", ShortMessage::kSlowAndWatch);
-    if (!call) return Wait_translated(request, status);
-    front::Request* const r = message_of(front::table_of(Kind::request), *request);
-    if (__builtin_expect(r == nullptr, 0) || !front::library_is_of(kFamily)) {
+// The library has begun both, and a checkpoint is on its way (-1), or the class of an error. `open`: the
+// receive and the send, 0 what has ended.
+FERMATA_COLD int exchange_unfinished(split::ThreadRecord* record, const front::Exchange& x,
+                                     const RealRequest* open, A_Status* status, int rc) {
+    Status status_t = status_of_failed(open[0] == RealRequest{} ? status : kStatusIgnore);
+    status_t.error = rc > 0 ? rc : 0;
+    rc = ShortMessage::exchange_goes_on(record, x, open, &status_t);
+    if (status != kStatusIgnore && (rc == FM_SUCCESS || rc == FM_ERR_TRUNCATE)) out_status(status, status_t);
+    return out_errclass(rc);
+}
+FRONT_API int PMPI_Sendrecv(const void* sendbuf, int sendcount, A_Datatype sendtype, int dest, int sendtag,
+                            void* recvbuf, int recvcount, A_Datatype recvtype, int source, int recvtag,
+                            A_Comm comm, A_Status* status) {
+    const auto usual = [&] {
+        return Sendrecv_translated(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                                   source, recvtag, comm, status);
+    };
+    if (!front::are_plain_numbers(sendcount, dest, sendtag, recvcount, source, recvtag) || !is_place(status))
+        return usual();
+    CommObject* const on = comm_of(comm);
+    TypeObject* const out = type_of(sendtype);
+    TypeObject* const in = type_of(recvtype);
+    if (__builtin_expect(on == nullptr || out == nullptr || in == nullptr, 0)) {
+        meet<Kind::comm>(comm);
+        meet<Kind::datatype>(sendtype);
+        meet<Kind::datatype>(recvtype);
+        return usual();
+    }
+    ShortMessage call("MPI_Sendrecv", ShortMessage::kSlowAndWatch);
+    if (!call) return usual();
+    const int32_t from = on->world_of(source);
+    if (__builtin_expect((from | on->world_of(dest)) < 0, 0) || !front::library_is_of(kFamily)) {
         call.give_up();
-        return Wait_translated(request, status);
+        return usual();
     }
-    if (status == kStatusIgnore && has_ended(r)) {
-        call.ended(r);
-    } else if (__builtin_expect(!end_message(call, front.direct.Test, r, status), 0)) {
-        call.end();
-        return Wait_translated(request, status);
+    const auto asked = [&] {
+        return front::Exchange{sendbuf, sendcount, static_cast<Datatype>(out->handle), dest,   sendtag,
+                               recvbuf, recvcount, static_cast<Datatype>(in->handle),  source, recvtag,
+                               on};
+    };
+    RealRequest open[2] = {};
+    int rc = call.below(front.direct.Irecv, recvbuf, recvcount, real_of(in), source, recvtag, real_of(on),
+                        &open[0]);
+    if (__builtin_expect(rc != 0, 0))
+        return out_errclass(ShortMessage::receive_failed(call.record(), on, source, rc));
+    const int32_t to = call.count_sent_to(on, dest);
+    rc = call.below(front.direct.Isend, sendbuf, sendcount, real_of(out), dest, sendtag, real_of(on),
+                    &open[1]);
+    if (__builtin_expect(rc != 0, 0))
+        return out_errclass(ShortMessage::exchange_refused(call.record(), asked(), open[0], rc));
+    if (has_ended(static_cast<uint64_t>(open[1]))) open[1] = {};
+    rc = call.wait(front.direct.Test, &open[0], status, [&] { return from; });
+    if (rc >= 0) open[0] = {};
+    if (rc == 0 && open[1] != RealRequest{}) {
+        rc = call.wait(front.direct.TestAnother, &open[1], kStatusIgnore, [&] { return to; });
+        // What a failed send says is what the call says; it has ended.
+        if (__builtin_expect(rc > 0, 0)) open[1] = {};
     }
-    *request = out_Request(FM_REQUEST_NULL);
+    if (__builtin_expect(rc != 0, 0)) return exchange_unfinished(call.record(), asked(), open, status, rc);
+    call.slot().received_from(from);
     return call.end();
 }
 
-// What the short form has left of an array, whose first `ended` have ended well.
-FERMATA_COLD int waitall_rest(int count, int ended, A_Request* requests, A_Status* statuses) {
-    const bool ignored = statuses == kStatusIgnore;
-    const int rc = Waitall_translated(count - ended, requests == nullptr ? nullptr : requests + ended,
-                                      ignored ? statuses : statuses + ended);
-    if (rc == out_errclass(FM_ERR_IN_STATUS) && !ignored)
-        for (int i = 0; i < ended; i++) statuses[i].error = 0;
-    return rc;
-}
-template <bool ignored>
-__attribute__((always_inline)) inline int waitall(int count, A_Request* requests, A_Status* statuses) {
-    ShortMessage call("MPI_Waitall", ShortMessage::kSlowAndWatch);
-    if (!call) return waitall_rest(count, 0, requests, statuses);
+// A probe leaves nothing behind: whatever it does not find is the usual way's.
+FRONT_API int PMPI_Iprobe(int source, int tag, A_Comm comm, int* flag, A_Status* status) {
+    CommObject* const on = comm_of(comm);
+    if (__builtin_expect(on == nullptr || flag == nullptr, 0) || !is_place(status)) {
+        meet<Kind::comm>(comm);
+        return Iprobe_translated(source, tag, comm, flag, status);
+    }
+    ShortMessage call("MPI_Iprobe", ShortMessage::kSlow);
+    if (!call) return Iprobe_translated(source, tag, comm, flag, status);
     if (!front::library_is_of(kFamily)) {
         call.give_up();
-        return waitall_rest(count, 0, requests, statuses);
+        return Iprobe_translated(source, tag, comm, flag, status);
     }
-    ShortMessage::TestFunction test = front.direct.Test;
-    A_Request *next = requests, *const end = requests + count;
-    for (;;) {
-        front::Request* const r = message_of(front::table_of(Kind::request), *next);
-        if (__builtin_expect(r != nullptr, 1)) {
-            if (ignored && has_ended(r)) {
-                call.ended(r);
-            } else {
-                if (!end_message(call, test, r, ignored ? kStatusIgnore : statuses + (next - requests)))
-                    break;
-                test = front.direct.TestAnother;
-            }
-            *next = out_Request(FM_REQUEST_NULL);
-        } else if (!ignored || *next != out_Request(FM_REQUEST_NULL)) {
-            break;
-        }
-        if (++next == end) return call.end();
-    }
-    call.end();
-    return waitall_rest(count, static_cast<int>(next - requests), requests, statuses);
-}
-FERMATA_COLD int waitall_with_statuses(int count, A_Request* requests, A_Status* statuses) {
-    if (!is_place(statuses)) return waitall_rest(count, 0, requests, statuses);
-    return waitall<false>(count, requests, statuses);
-}
-FRONT_API int PMPI_Waitall(int count, A_Request* requests, A_Status* statuses) {
-    if (__builtin_expect(count <= 0 || requests == nullptr, 0))
-        return waitall_rest(count, 0, requests, statuses);
-    if (statuses != kStatusIgnore) return waitall_with_statuses(count, requests, statuses);
-    return waitall<true>(count, requests, statuses);
-}
-
-FRONT_API int PMPI_Test(A_Request* request, int* flag, A_Status* status) {
-    if (__builtin_expect(request == nullptr || flag == nullptr, 0) || !is_place(status))
-        return Test_translated(request, flag, status);
-    ShortMessage call("MPI_Test", ShortMessage::kSlowAndWatch);
-    if (!call) return Test_translated(request, flag, status);
-    front::Request* const r = message_of(front::table_of(Kind::request), *request);
-    if (__builtin_expect(r == nullptr, 0) || !front::library_is_of(kFamily)) {
-        call.give_up();
-        return Test_translated(request, flag, status);
-    }
-    const int rc = call.below(front.direct.Test, front::real_request(r), flag, static_cast<void*>(status));
-    if (__builtin_expect(rc != 0, 0)) {
-        ShortMessage::test_failed(call.record(), r, status_of_failed(status), rc);
-        call.end();
-        return Test_translated(request, flag, status);
-    }
+    const int rc =
+        call.below(front.direct.Iprobe, source, tag, real_of(on), flag, static_cast<void*>(status));
+    if (__builtin_expect(rc != 0, 0)) return out_errclass(ShortMessage::probe_failed(call.record(), on, rc));
     call.up();
-    if (*flag == 0) return call.end();
-    call.ended(r);
-    *request = out_Request(FM_REQUEST_NULL);
     return call.end();
 }
+FRONT_API int PMPI_Probe(int source, int tag, A_Comm comm, A_Status* status) {
+    CommObject* const on = comm_of(comm);
+    if (__builtin_expect(on == nullptr, 0) || !is_place(status)) {
+        meet<Kind::comm>(comm);
+        return Probe_translated(source, tag, comm, status);
+    }
+    ShortMessage call("MPI_Probe", ShortMessage::kSlow);
+    if (!call) return Probe_translated(source, tag, comm, status);
+    int found = 0;
+    if (front::library_is_of(kFamily)) {
+        call.record()->waiting_for = on->world_of(source);
+        int rc = 0;
+        for (int turns = ShortMessage::kTurns; turns > 0 && found == 0 && front.attention == 0 && rc == 0;
+             --turns)
+            rc =
+                call.below(front.direct.Iprobe, source, tag, real_of(on), &found, static_cast<void*>(status));
+        if (__builtin_expect(rc != 0, 0))
+            return out_errclass(ShortMessage::probe_failed(call.record(), on, rc));
+        call.up();
+    }
+    if (__builtin_expect(found != 0, 1)) return call.end();
+    call.end();
+    return Probe_translated(source, tag, comm, status);
+}
 
-#undef FERMATA_COLD
+// The next message of a persistent request with nothing special about it.
+template <What what, auto direct>
+__attribute__((always_inline)) inline int begin_again(const ShortMessage& call, front::Request* r) {
+    call.take_again<what>(r);
+    return call.below(front.direct.*direct, r->buf, static_cast<int>(r->count), real_of(r->type), r->peer,
+                      r->tag, real_of(r->comm), front::real_request(r));
+}
+// False: it is the usual way's. `rc`: of the library.
+__attribute__((always_inline)) inline bool start_message(const ShortMessage& call, A_Request handle,
+                                                         front::Request** request, int* rc) {
+    auto* const r = static_cast<front::Request*>(request_of(front::table_of(Kind::request), handle));
+    if (__builtin_expect(r == nullptr, 0) || !front::are_plain_numbers(r->count, r->peer, r->tag))
+        return false;
+    const uint32_t head = front::word_of(r);
+    *request = r;
+    if (head == front::head_word(What::send, front::State::inactive, front::kPersistent))
+        *rc = begin_again<What::send, &mpi::Direct::Isend>(call, r);
+    else if (head == front::head_word(What::recv, front::State::inactive, front::kPersistent))
+        *rc = begin_again<What::recv, &mpi::Direct::Irecv>(call, r);
+    else
+        return false;
+    return true;
+}
+FRONT_API int PMPI_Start(A_Request* request) {
+    if (__builtin_expect(request == nullptr, 0)) return Start_translated(request);
+    ShortMessage call("MPI_Start", ShortMessage::kSlowAndWatch);
+    if (!call) return Start_translated(request);
+    front::Request* r;
+    int rc;
+    if (__builtin_expect(!start_message(call, *request, &r, &rc), 0)) {
+        call.give_up();
+        return Start_translated(request);
+    }
+    if (__builtin_expect(rc != 0, 0)) return out_errclass(ShortMessage::start_failed(call.record(), r, rc));
+    call.up();
+    return call.end();
+}
+FRONT_API int PMPI_Startall(int count, A_Request* requests) {
+    if (__builtin_expect(count <= 0 || requests == nullptr, 0)) return Startall_translated(count, requests);
+    ShortMessage call("MPI_Startall", ShortMessage::kSlowAndWatch);
+    if (!call) return Startall_translated(count, requests);
+    for (int i = 0; i < count; i++) {
+        front::Request* r;
+        int rc;
+        if (__builtin_expect(!start_message(call, requests[i], &r, &rc), 0)) {
+            call.end();
+            return Startall_translated(count - i, requests + i);
+        }
+        if (__builtin_expect(rc != 0, 0))
+            return out_errclass(ShortMessage::start_failed(call.record(), r, rc));
+        call.up();
+    }
+    return call.end();
+}
 
 }  // namespace fermata::abi

@@ -23,8 +23,7 @@ int init(What what, const void* buf, int partitions, Count count, Datatype type,
     if (find(type) == nullptr) return FM_ERR_TYPE;
     if (partitions <= 0 || count < 0) return FM_ERR_COUNT;
     Request* r = describe(what, buf, count * partitions, type, peer, tag, c);
-    r->flags = kPersistent;
-    r->state = State::inactive;
+    make_persistent(r);
     if (what == What::partitioned_send) r->partitions = fm_new<Partitions>(Partitions{partitions, 0});
     *request = handle_of(r);
     return 0;

@@ -63,9 +63,9 @@ struct alignas(4) RequestHead {
 static_assert(sizeof(RequestHead) == 4);
 using HeadWord = volatile uint32_t __attribute__((may_alias));
 inline HeadWord& word_of(RequestHead* head) noexcept { return *reinterpret_cast<HeadWord*>(head); }
-// A standard one without flags.
-constexpr uint32_t head_word(What what, State state) noexcept {
-    return static_cast<uint32_t>(what) | static_cast<uint32_t>(state) << 8;
+// A standard one.
+constexpr uint32_t head_word(What what, State state, uint8_t flags = 0) noexcept {
+    return static_cast<uint32_t>(what) | static_cast<uint32_t>(state) << 8 | uint32_t{flags} << 16;
 }
 
 struct Request : Object, RequestHead {
@@ -92,7 +92,8 @@ struct Request : Object, RequestHead {
     int32_t error = 0;
     uint32_t serial = 0;      // names a synchronous send in its receipt
     Request* next = nullptr;  // pool or orphans
-    bool bare = true;  // it holds no reference: a message of a predefined type on a predefined communicator
+    bool bare = true;  // a message of a predefined type on a predefined communicator, not persistent: it
+                       // holds no reference
 };
 static_assert(sizeof(Request) == 144);
 
@@ -170,6 +171,13 @@ __attribute__((always_inline)) inline void fill(Request* r, What what, const voi
         if (type != nullptr && !type->predefined) ref(type);
         if (!comm->predefined) ref(comm);
     }
+}
+
+// Started again and again, and freed by MPI_Request_free only.
+inline void make_persistent(Request* r) noexcept {
+    r->flags = kPersistent;
+    r->bare = false;
+    r->state = State::inactive;
 }
 
 // Drops what hangs on it.

@@ -55,8 +55,7 @@ int persistent(What what, SendMode mode, const void* buf, Count count, Datatype 
     if (tag < 0 && !(what == What::recv && tag == FM_ANY_TAG)) return FM_ERR_TAG;
     Request* r = describe(what, buf, count, type, peer, tag, c);
     r->mode = mode;
-    r->flags = kPersistent;
-    r->state = State::inactive;
+    make_persistent(r);
     *request = handle_of(r);
     return 0;
 }

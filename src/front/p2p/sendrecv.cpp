@@ -1,4 +1,5 @@
 // Sendrecv and its kin: a receive and a send that make progress together.
+#include "front/p2p/exchange.h"
 #include "front/p2p/operations.h"
 
 namespace fermata::front {
@@ -30,38 +31,45 @@ char* packed_copy(Call& call, const void* buf, Count count, Datatype type, CommO
     return nullptr;
 }
 
-// What is asked: a message out, and one in.
-struct Exchange {
-    const void* sendbuf;
-    Count sendcount;
-    Datatype sendtype;
-    int dest, sendtag;
-    void* recvbuf;
-    Count recvcount;
-    Datatype recvtype;
-    int source, recvtag;
-    CommObject* comm;
+Request* internal(Request* r) noexcept {
+    r->flags |= kInternal;
+    return r;
+}
+Request* receive_of(const Exchange& x) noexcept {
+    return internal(describe(What::recv, x.recvbuf, x.recvcount, x.recvtype, x.source, x.recvtag, x.comm));
+}
+Request* send_of(const Exchange& x) noexcept {
+    return internal(describe(What::send, x.sendbuf, x.sendcount, x.sendtype, x.dest, x.sendtag, x.comm));
+}
 
-    Request* receive() const noexcept {
-        return internal(describe(What::recv, recvbuf, recvcount, recvtype, source, recvtag, comm));
-    }
-    Request* send() const noexcept {
-        return internal(describe(What::send, sendbuf, sendcount, sendtype, dest, sendtag, comm));
-    }
+// What can be said of its arguments before anything is begun: an exchange that is refused takes no message.
+int refusal(const Exchange& x) noexcept {
+    const int peers = static_cast<int>(x.comm->peers().size());
+    const auto is_peer = [&](int rank) { return rank == FM_PROC_NULL || (rank >= 0 && rank < peers); };
+    if (x.sendcount < 0 || x.recvcount < 0) return FM_ERR_COUNT;
+    if (find(x.sendtype) == nullptr || find(x.recvtype) == nullptr) return FM_ERR_TYPE;
+    if (!is_peer(x.dest) || (x.source != FM_ANY_SOURCE && !is_peer(x.source))) return FM_ERR_RANK;
+    if (x.sendtag < 0 || (x.recvtag < 0 && x.recvtag != FM_ANY_TAG)) return FM_ERR_TAG;
+    return 0;
+}
 
-  private:
-    static Request* internal(Request* r) noexcept {
-        r->flags |= kInternal;
-        return r;
+// Takes back what the library was asked to receive: its partner was refused.
+void take_back(Call& call, Request* recv) noexcept {
+    if (recv->real != 0) {
+        SlowGuard guard(call.record());
+        LOWER(Cancel)(reinterpret_cast<RealRequest*>(&recv->real));
+        recv->flags |= kCancelled;
     }
-};
+    wait_complete(call, recv);
+    release_request(recv);
+}
 
 // Both as requests. `started`: what a fast path has already begun and not finished, null if nothing; null in
 // it is what it has finished, for the receive with the status in *status.
 int sendrecv_slowly(Call& call, const Exchange& x, const RealRequest* started, Status* status) noexcept {
     clock::Slot& slot = slot_of(call.record());
-    Request* recv = x.receive();
-    Request* send = x.send();
+    Request* recv = receive_of(x);
+    Request* send = send_of(x);
     if (started != nullptr) {
         note_posted(recv);
         recv->real = static_cast<uint64_t>(started[0]);
@@ -80,13 +88,7 @@ int sendrecv_slowly(Call& call, const Exchange& x, const RealRequest* started, S
         if (rc != 0) {
             send->real = 0;
             release_request(send);
-            if (recv->real != 0) {
-                SlowGuard guard(call.record());
-                LOWER(Cancel)(reinterpret_cast<RealRequest*>(&recv->real));
-                recv->flags |= kCancelled;
-            }
-            wait_complete(call, recv);
-            release_request(recv);
+            take_back(call, recv);
             return rc;
         }
     }
@@ -108,6 +110,7 @@ __attribute__((always_inline)) inline void count_finished(clock::Slot& slot, con
 }
 
 int sendrecv(Call& call, const Exchange& x, Status* status) noexcept {
+    if (int rc = refusal(x); rc != 0) return rc;
     Status own{};
     if (status == nullptr) status = &own;
     if (slow_path()) return sendrecv_slowly(call, x, nullptr, status);
@@ -134,22 +137,16 @@ __attribute__((noinline)) int sendrecv_from_start(Exchange x, Comm comm, Status*
     return call.finish(comm, sendrecv(call, x, status));
 }
 
-// The fast path gave up: a checkpoint is pending.
-__attribute__((noinline)) int sendrecv_goes_on(split::ThreadRecord* record, const Exchange& x,
-                                               const RealRequest* started, Status* status) noexcept {
-    Call call("MPI_Sendrecv", record);
-    return call.finish(static_cast<Comm>(x.comm->handle), sendrecv_slowly(call, x, started, status));
-}
-
 // A request of two parts.
 int isendrecv(Call& call, const Exchange& x, char* copy, mpi::Request* request) noexcept {
-    Request* recv = x.receive();
-    int rc = begin(call, recv);
+    int rc = refusal(x);
+    Request* recv = rc == 0 ? receive_of(x) : nullptr;
+    if (rc == 0) rc = begin(call, recv);
     if (rc != 0) {
         fm_free(copy);
         return rc;
     }
-    Request* send = x.send();
+    Request* send = send_of(x);
     rc = begin(call, send);
     if (rc != 0) {
         {
@@ -171,6 +168,28 @@ int isendrecv(Call& call, const Exchange& x, char* copy, mpi::Request* request) 
 
 }  // namespace
 
+int ShortMessage::exchange_goes_on(split::ThreadRecord* record, const Exchange& x, const RealRequest* started,
+                                   Status* status) noexcept {
+    ShortMessage(record).rise();
+    Call call("MPI_Sendrecv", record);
+    return call.finish(static_cast<Comm>(x.comm->handle), sendrecv_slowly(call, x, started, status));
+}
+
+int ShortMessage::exchange_refused(split::ThreadRecord* record, const Exchange& x, RealRequest receive,
+                                   int rc) noexcept {
+    rc = class_of(rc);
+    ShortMessage entry(record);
+    entry.up();
+    entry.rise();
+    uncount_sent(entry.slot(), x.comm->world_of(x.dest), x.comm, x.sendtag);
+    Call call("MPI_Sendrecv", record);
+    Request* recv = receive_of(x);
+    note_posted(recv);
+    recv->real = static_cast<uint64_t>(receive);
+    take_back(call, recv);
+    return call.finish(static_cast<Comm>(x.comm->handle), rc);
+}
+
 extern "C" {
 
 int fm_Sendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int dest, int sendtag, void* recvbuf,
@@ -182,7 +201,8 @@ int fm_Sendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int des
     };
     if (!call) return sendrecv_from_start(asked(nullptr), comm, status);
     CommObject* const c = find(comm);
-    if (__builtin_expect(c == nullptr, 0)) {
+    if (__builtin_expect(c == nullptr || c->world_of(dest) < 0, 0) ||
+        !are_plain_numbers(sendcount, recvcount, Count{sendtag})) {
         call.give_up();
         return sendrecv_from_start(asked(nullptr), comm, status);
     }
@@ -197,8 +217,7 @@ int fm_Sendrecv(const void* sendbuf, Count sendcount, Datatype sendtype, int des
                         recvbuf, recvcount, to_real(recvtype), source, recvtag, real_of(c), &front.attention,
                         started, out, &done);
     if (__builtin_expect(done == 0, 0)) {
-        call.rise();
-        return sendrecv_goes_on(call.record(), asked(c), started, out);
+        return ShortMessage::exchange_goes_on(call.record(), asked(c), started, out);
     }
     count_finished(call.slot(), c, rc, to, sendtag, from, out->source);
     return call.end(rc, c);

@@ -7,10 +7,16 @@ int ShortMessage::wait_on(int rc, RealRequest* request, void* status) noexcept {
     return front.table->WaitInPlace(request, status, &front.attention);
 }
 
-void ShortMessage::strip(split::ThreadRecord* record, Request* r) noexcept {
+bool ShortMessage::strip(split::ThreadRecord* record, Request* r) noexcept {
+    if ((r->flags & kPersistent) != 0) {
+        r->real = 0;
+        r->state = State::inactive;
+        return false;
+    }
     record->half = split::Half::upper;
     strip_request(r);
     record->half = split::Half::lower;
+    return true;
 }
 
 int ShortMessage::send_failed(split::ThreadRecord* record, const CommObject* comm, int tag, int rc) noexcept {
@@ -33,6 +39,23 @@ int ShortMessage::begin_refused(split::ThreadRecord* record, Request* r, int err
     Call call(record->waiting_in, record);
     const Comm comm = static_cast<Comm>(r->comm->handle);
     return call.finish(comm, or_release(r, error));
+}
+
+int ShortMessage::start_failed(split::ThreadRecord* record, Request* r, int rc) noexcept {
+    rc = class_of(rc);
+    ShortMessage call(record);
+    call.up();
+    if (r->what == What::send) uncount_sent(call.slot(), r);
+    r->real = 0;
+    r->state = State::inactive;
+    return call.end(rc, r->comm);
+}
+
+int ShortMessage::probe_failed(split::ThreadRecord* record, const CommObject* comm, int rc) noexcept {
+    rc = class_of(rc);
+    ShortMessage call(record);
+    call.up();
+    return call.end(rc, comm);
 }
 
 int ShortMessage::receive_failed(split::ThreadRecord* record, const CommObject* comm, int source,

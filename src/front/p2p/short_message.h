@@ -16,6 +16,8 @@
 
 namespace fermata::front {
 
+struct Exchange;
+
 class ShortMessage : public ShortEntry {
   public:
     // What has to be zero. Who counts a sent message, or takes a request without a lock, asks for `watch`
@@ -40,6 +42,15 @@ class ShortMessage : public ShortEntry {
         const int32_t world = comm->counted[peer];
         slot().sent_to(world);
         return world;
+    }
+    // Its next message, of a persistent request that is plain.
+    template <What what>
+    __attribute__((always_inline)) void take_again(Request* r) const {
+        if (what == What::recv)
+            r->posted = ++request_pool.posts;
+        else if (r->world >= 0)
+            slot().sent_to(r->world);
+        word_of(r) = head_word(what, State::active, kPersistent);
     }
 
     // Makes `r`, the pool's first, a request for this message.
@@ -80,11 +91,13 @@ class ShortMessage : public ShortEntry {
         up();
         return rc;
     }
-    // The library has ended the message of this request: counts it, and gives the request back.
-    __attribute__((always_inline)) void ended(Request* r) const {
+    // The library has ended the message of this request: counts it, and gives the request back. False: it is
+    // a persistent one, whose handle stays.
+    __attribute__((always_inline)) bool ended(Request* r) const {
         if (r->what == What::recv) slot().received_from(r->world);
-        if (__builtin_expect(!r->bare, 0)) strip(record(), r);
+        if (__builtin_expect(!r->bare, 0) && !strip(record(), r)) return false;
         put_back(r);
+        return true;
     }
 
     // From here on in the upper half, though still inside MPI: LOWER() may be used.
@@ -112,6 +125,20 @@ class ShortMessage : public ShortEntry {
     __attribute__((noinline, cold)) static int receive_ended(split::ThreadRecord* record,
                                                              const CommObject* comm, int source,
                                                              int error) noexcept;
+    __attribute__((noinline, cold)) static int start_failed(split::ThreadRecord* record, Request* r,
+                                                            int rc) noexcept;
+    __attribute__((noinline, cold)) static int probe_failed(split::ThreadRecord* record,
+                                                            const CommObject* comm, int rc) noexcept;
+    // MPI_Sendrecv, whose send was refused when its receive had been begun.
+    __attribute__((noinline, cold)) static int exchange_refused(split::ThreadRecord* record,
+                                                                const Exchange& x, mpi::RealRequest receive,
+                                                                int rc) noexcept;
+    // MPI_Sendrecv, whose receive (`started[0]`) and send the library has begun: a checkpoint is on its way,
+    // or one of them failed. 0 in `started` is what has ended, the receive with *status.
+    __attribute__((noinline, cold)) static int exchange_goes_on(split::ThreadRecord* record,
+                                                                const Exchange& x,
+                                                                const mpi::RealRequest* started,
+                                                                mpi::Status* status) noexcept;
     // MPI_Recv, whose receive the library has begun: a checkpoint is on its way.
     __attribute__((noinline, cold)) static int receive_goes_on(split::ThreadRecord* record, void* buf,
                                                                mpi::Count count, mpi::Datatype type,
@@ -124,12 +151,14 @@ class ShortMessage : public ShortEntry {
     __attribute__((noinline, cold)) static void wait_failed(split::ThreadRecord* record, Request* r,
                                                             const mpi::Status& status, int error) noexcept;
 
-  private:
     // Of an entry that goes on in another function.
     explicit ShortMessage(split::ThreadRecord* record) noexcept : ShortEntry(record), entered_(true) {}
+
+  private:
     // In the lower half.
     __attribute__((noinline)) static int wait_on(int rc, mpi::RealRequest* request, void* status) noexcept;
-    __attribute__((noinline)) static void strip(split::ThreadRecord* record, Request* r) noexcept;
+    // False: it is persistent, and inactive now.
+    __attribute__((noinline)) static bool strip(split::ThreadRecord* record, Request* r) noexcept;
     static const volatile uint64_t& slow_and_watch() noexcept {
         static_assert(offsetof(Front, watch) == offsetof(Front, slow) + sizeof(uint32_t));
         return reinterpret_cast<const volatile uint64_t&>(front.slow);

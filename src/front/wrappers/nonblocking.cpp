@@ -100,8 +100,7 @@ void refuse_in_2pc(const char* name) noexcept {
 
 int init_collective(CommObject* comm, CollectiveRecord* collective, mpi::Request* request) noexcept {
     Request* r = described(comm, collective);
-    r->flags = kPersistent;
-    r->state = State::inactive;
+    make_persistent(r);
     *request = handle_of(r);
     return 0;
 }

@@ -422,6 +422,22 @@ int b_WaitAnySpin(int n, mpi::RealRequest* reqs, int* index, Status* status, con
     }
 }
 
+int b_WaitAnyInPlace(int n, mpi::RealRequest* reqs, int* index, void* status, const volatile uint32_t* stop) {
+    Temp<MPI_Request, 64> requests(n);
+    if (requests.null()) return kErrNoMem;
+    for (int i = 0; i < n; ++i) requests[i] = lib(reqs[i]);
+    int finished = 0;
+    Patience patience;
+    for (;;) {
+        *index = -1;
+        const int rc = MPI_Testany(n, requests, index, &finished, static_cast<MPI_Status*>(status));
+        if (__builtin_expect(rc != MPI_SUCCESS, 0)) return error_class(rc);
+        if (finished != 0) return 0;
+        if (*stop != 0) return -1;
+        patience.again();
+    }
+}
+
 int b_ProbeSpin(int source, int tag, mpi::RealComm comm, const volatile uint32_t* stop, Status* status,
                 int* found) {
     MPI_Comm c = lib(comm);

@@ -28,7 +28,16 @@ int ShortEntry::fail(const split::ThreadRecord*, const CommObject*, int rc) noex
 int ShortCollective::failed(split::ThreadRecord*, clock::Comm&, int rc) noexcept { return rc; }
 int ShortCollective::leave_pending(split::ThreadRecord*, clock::Comm&) noexcept { return 0; }
 int ShortMessage::wait_on(int rc, mpi::RealRequest*, void*) noexcept { return rc; }
-void ShortMessage::strip(split::ThreadRecord*, Request*) noexcept {}
+bool ShortMessage::strip(split::ThreadRecord*, Request*) noexcept { return true; }
+int ShortMessage::start_failed(split::ThreadRecord*, Request*, int rc) noexcept { return rc; }
+int ShortMessage::probe_failed(split::ThreadRecord*, const CommObject*, int rc) noexcept { return rc; }
+int ShortMessage::exchange_refused(split::ThreadRecord*, const Exchange&, mpi::RealRequest, int rc) noexcept {
+    return rc;
+}
+int ShortMessage::exchange_goes_on(split::ThreadRecord*, const Exchange&, const mpi::RealRequest*,
+                                   mpi::Status*) noexcept {
+    return 0;
+}
 int ShortMessage::send_failed(split::ThreadRecord*, const CommObject*, int, int rc) noexcept { return rc; }
 int ShortMessage::begin_failed(split::ThreadRecord*, Request*, int rc) noexcept { return rc; }
 int ShortMessage::receive_failed(split::ThreadRecord*, const CommObject*, int, int rc) noexcept { return rc; }
