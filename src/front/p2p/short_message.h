@@ -46,10 +46,12 @@ class ShortMessage : public ShortEntry {
     // Its next message, of a persistent request that is plain.
     template <What what>
     __attribute__((always_inline)) void take_again(Request* r) const {
-        if (what == What::recv)
+        if (what == What::recv) {
             r->posted = ++request_pool.posts;
-        else if (r->world >= 0)
+            r->matched = nullptr;
+        } else if (r->world >= 0) {
             slot().sent_to(r->world);
+        }
         word_of(r) = head_word(what, State::active, kPersistent);
     }
 
