@@ -107,19 +107,19 @@ FERMATA_COLD int recv_unfinished(split::ThreadRecord* record, CommObject* on, co
 }
 // From whom, the status says.
 __attribute__((noinline)) inline int recv_from_any(split::ThreadRecord* record, CommObject* on,
-                                                   const TypeObject* of, void* buf, int count, int source,
-                                                   int tag, A_Status* status) {
+                                                   const TypeObject* of, void* buf, int count, int tag,
+                                                   A_Status* status) {
     ShortMessage call(record);
     A_Status own;
     A_Status* const said = status == kStatusIgnore ? &own : status;
     RealRequest open{};
-    int rc = call.below(front.direct.Irecv, buf, count, real_of(of), source, tag, real_of(on), &open);
+    int rc = call.below(front.direct.Irecv, buf, count, real_of(of), kAnySource, tag, real_of(on), &open);
     if (__builtin_expect(rc != 0, 0))
-        return out_errclass(ShortMessage::receive_failed(record, on, source, rc));
+        return out_errclass(ShortMessage::receive_failed(record, on, kAnySource, rc));
     rc = call.wait(front.direct.Test, &open, said, [] { return -1; });
     if (__builtin_expect(rc != 0, 0))
-        return recv_unfinished(record, on, of, buf, count, rc > 0 ? said->source : source, tag, open, status,
-                               rc);
+        return recv_unfinished(record, on, of, buf, count, rc > 0 ? said->source : kAnySource, tag, open,
+                               status, rc);
     front::count_received(call.slot(), on->world_of(said->source));
     return call.end();
 }
@@ -133,16 +133,11 @@ FRONT_API int PMPI_Recv(void* buf, int count, A_Datatype datatype, int source, i
     ShortMessage call("MPI_Recv", ShortMessage::kSlow);
     if (!call) return Recv_translated(buf, count, datatype, source, tag, comm, status);
     const int32_t world = on->world_of(source);
-    if (!front::library_is_of(kFamily)) {
+    if (__builtin_expect(world < 0 && source != kAnySource, 0) || !front::library_is_of(kFamily)) {
         call.give_up();
         return Recv_translated(buf, count, datatype, source, tag, comm, status);
     }
-    if (__builtin_expect(world < 0, 0)) {
-        if (source == kAnySource)
-            return recv_from_any(call.record(), on, of, buf, count, source, tag, status);
-        call.give_up();
-        return Recv_translated(buf, count, datatype, source, tag, comm, status);
-    }
+    if (__builtin_expect(world < 0, 0)) return recv_from_any(call.record(), on, of, buf, count, tag, status);
     RealRequest open{};
     int rc = call.below(front.direct.Irecv, buf, count, real_of(of), source, tag, real_of(on), &open);
     if (__builtin_expect(rc != 0, 0))

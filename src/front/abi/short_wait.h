@@ -125,7 +125,7 @@ FRONT_API int PMPI_Test(A_Request* request, int* flag, A_Status* status) {
 
 // One of many, by one call of the library: its number, -1 when none has ended (and `stop` says so), -2: it is
 // the usual way's.
-constexpr int kManyAtOnce = 64;
+constexpr int kManyAtOnce = 64;  // as many as the binding has room for without the heap
 __attribute__((always_inline)) inline int end_one(const ShortMessage& call, int count, A_Request* requests,
                                                   A_Status* status, const volatile uint32_t* stop) {
     RealRequest reals[kManyAtOnce];

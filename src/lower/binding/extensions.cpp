@@ -69,6 +69,21 @@ __attribute__((always_inline)) inline int spin(MPI_Request* req, MPI_Status* sta
     }
 }
 
+// The same with many: tests until one is done or *stop. *index is MPI_UNDEFINED when none is, or all are
+// null.
+inline int spin_any(int n, MPI_Request* requests, int* index, MPI_Status* status,
+                    const volatile uint32_t* stop, int* done) {
+    *index = MPI_UNDEFINED;
+    Patience patience;
+    for (;;) {
+        int rc = MPI_Testany(n, requests, index, done, status);
+        if (__builtin_expect(rc != MPI_SUCCESS, 0)) *done = 1;
+        if (*done != 0) return rc;
+        if (*stop != 0) return MPI_SUCCESS;
+        patience.again();
+    }
+}
+
 // MPICH 4.0.2 gives source 0 for MPI_Irecv from MPI_PROC_NULL; the standard says MPI_PROC_NULL
 // (MPI-4.0 3.11).
 inline void put_proc_null(Status* status, int error, int source) {
@@ -400,42 +415,27 @@ int b_WaitAnySpin(int n, mpi::RealRequest* reqs, int* index, Status* status, con
     Temp<MPI_Request, 64> requests(n);
     if (requests.null()) return kErrNoMem;
     for (int i = 0; i < n; ++i) requests[i] = lib(reqs[i]);
-    *index = MPI_UNDEFINED;
-    *finished = 0;
     MPI_Status st;
-    Patience patience;
-    for (;;) {
-        int rc = MPI_Testany(n, requests, index, finished, &st);
-        if (__builtin_expect(rc != MPI_SUCCESS, 0)) *finished = 1;
-        if (*finished != 0) {
-            int error = status_error(rc, st);
-            if (*index >= 0 && *index < n) {
-                put(&reqs[*index], requests[*index]);
-                put_status(status, st, error);
-            } else {
-                put_empty(status);
-            }
-            return error;
-        }
-        if (*stop != 0) return 0;
-        patience.again();
+    const int rc = spin_any(n, requests, index, &st, stop, finished);
+    if (*finished == 0) return 0;
+    const int error = status_error(rc, st);
+    if (*index >= 0 && *index < n) {
+        put(&reqs[*index], requests[*index]);
+        put_status(status, st, error);
+    } else {
+        put_empty(status);
     }
+    return error;
 }
 
 int b_WaitAnyInPlace(int n, mpi::RealRequest* reqs, int* index, void* status, const volatile uint32_t* stop) {
     Temp<MPI_Request, 64> requests(n);
     if (requests.null()) return kErrNoMem;
     for (int i = 0; i < n; ++i) requests[i] = lib(reqs[i]);
-    int finished = 0;
-    Patience patience;
-    for (;;) {
-        *index = -1;
-        const int rc = MPI_Testany(n, requests, index, &finished, static_cast<MPI_Status*>(status));
-        if (__builtin_expect(rc != MPI_SUCCESS, 0)) return error_class(rc);
-        if (finished != 0) return 0;
-        if (*stop != 0) return -1;
-        patience.again();
-    }
+    int finished;
+    const int rc = spin_any(n, requests, index, static_cast<MPI_Status*>(status), stop, &finished);
+    if (finished == 0) return -1;
+    return rc == MPI_SUCCESS ? 0 : error_class(rc);
 }
 
 int b_ProbeSpin(int source, int tag, mpi::RealComm comm, const volatile uint32_t* stop, Status* status,
