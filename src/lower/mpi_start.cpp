@@ -1,5 +1,6 @@
 #include "lower/mpi_start.h"
 
+#include <fmt/core.h>
 #include <mpi.h>
 #include <sched.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "lower/binding/binding.h"
 #include "lower/binding/library.h"
+#include "lower/binding/spent_receive.h"
 #include "lower/exit_handlers.h"
 #include "lower/node_ranks.h"
 
@@ -75,7 +77,14 @@ MpiFacts start_mpi(ThreadNeed need) {
 void finish_mpi() {
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (!finalized) MPI_Finalize();
+    if (!finalized) {
+        if (end_spent_receive() != MPI_SUCCESS) {
+            fmt::print(stderr, "fermata: {} says an error of a receive that it had said to have ended well\n",
+                       binding_name());
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+        MPI_Finalize();
+    }
     run_exit_handlers_of_mpi();
 }
 

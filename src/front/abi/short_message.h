@@ -95,6 +95,10 @@ __attribute__((always_inline)) inline bool is_place(const A_Status* status) {
     return kStatusIgnore == nullptr || __builtin_expect(status != nullptr, 1);
 }
 
+// For how many bytes is there room?
+__attribute__((always_inline)) inline uint64_t room_for(int64_t count, const TypeObject* type) {
+    return static_cast<uint64_t>(count) * static_cast<uint64_t>(type->size);
+}
 // The library has begun it and says an error, or a checkpoint is on its way (-1).
 FERMATA_COLD int recv_unfinished(split::ThreadRecord* record, CommObject* on, const TypeObject* of, void* buf,
                                  int count, int source, int tag, RealRequest open, A_Status* status, int rc) {
@@ -116,7 +120,9 @@ __attribute__((noinline)) inline int recv_from_any(split::ThreadRecord* record, 
     int rc = call.below(front.direct.Irecv, buf, count, real_of(of), kAnySource, tag, real_of(on), &open);
     if (__builtin_expect(rc != 0, 0))
         return out_errclass(ShortMessage::receive_failed(record, on, kAnySource, rc));
-    rc = call.wait(front.direct.Test, &open, said, [] { return -1; });
+    rc = call.wait_for_receive(
+        front.direct.Test, &open, said, said, [] { return -1; },
+        [&] { return is_whole(*said, room_for(count, of)); });
     if (__builtin_expect(rc != 0, 0))
         return recv_unfinished(record, on, of, buf, count, rc > 0 ? said->source : kAnySource, tag, open,
                                status, rc);
@@ -142,7 +148,11 @@ FRONT_API int PMPI_Recv(void* buf, int count, A_Datatype datatype, int source, i
     int rc = call.below(front.direct.Irecv, buf, count, real_of(of), source, tag, real_of(on), &open);
     if (__builtin_expect(rc != 0, 0))
         return out_errclass(ShortMessage::receive_failed(call.record(), on, source, rc));
-    rc = call.wait(front.direct.Test, &open, status, [&] { return world; });
+    A_Status own;
+    A_Status* const said = status == kStatusIgnore ? &own : status;
+    rc = call.wait_for_receive(
+        front.direct.Test, &open, status, said, [&] { return world; },
+        [&] { return is_whole(*said, room_for(count, of)); });
     if (__builtin_expect(rc != 0, 0))
         return recv_unfinished(call.record(), on, of, buf, count, source, tag, open, status, rc);
     call.slot().received_from(world);
@@ -208,7 +218,11 @@ FRONT_API int PMPI_Sendrecv(const void* sendbuf, int sendcount, A_Datatype sendt
     if (__builtin_expect(rc != 0, 0))
         return out_errclass(ShortMessage::exchange_refused(call.record(), asked(), open[0], rc));
     if (has_ended(static_cast<uint64_t>(open[1]))) open[1] = {};
-    rc = call.wait(front.direct.Test, &open[0], status, [&] { return from; });
+    A_Status own;
+    A_Status* const said = status == kStatusIgnore ? &own : status;
+    rc = call.wait_for_receive(
+        front.direct.Test, &open[0], status, said, [&] { return from; },
+        [&] { return is_whole(*said, room_for(recvcount, in)); });
     if (rc >= 0) open[0] = {};
     if (rc == 0 && open[1] != RealRequest{}) {
         rc = call.wait(front.direct.TestAnother, &open[1], kStatusIgnore, [&] { return to; });

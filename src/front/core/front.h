@@ -49,6 +49,8 @@ struct Front {
     uint64_t main_fs;       // thread pointer of the thread that called MPI_Init
     mpi::Direct direct;     // == bridge->mpi->direct, a load nearer
     uint64_t ended_send;    // == *direct.ended_send
+    // MPI_Request_get_status where it says all that a receive has to be asked; else null.
+    decltype(mpi::Direct::Request_get_status) look;
 };
 
 extern Front front;

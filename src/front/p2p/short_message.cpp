@@ -1,3 +1,4 @@
+#include "front/core/fatal.h"
 #include "front/p2p/operations.h"
 
 namespace fermata::front {
@@ -5,6 +6,12 @@ namespace fermata::front {
 int ShortMessage::wait_on(int rc, RealRequest* request, void* status) noexcept {
     if (rc != 0) return class_of(rc);
     return front.table->WaitInPlace(request, status, &front.attention);
+}
+
+void ShortMessage::end_spent_receive(split::ThreadRecord* record) noexcept {
+    if (front.direct.end_spent_receive() == 0) return;
+    record->half = split::Half::upper;
+    fatal_line("the MPI library says an error of a receive that it had said to have ended well");
 }
 
 bool ShortMessage::strip(split::ThreadRecord* record, Request* r) noexcept {

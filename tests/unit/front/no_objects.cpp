@@ -28,6 +28,7 @@ int ShortEntry::fail(const split::ThreadRecord*, const CommObject*, int rc) noex
 int ShortCollective::failed(split::ThreadRecord*, clock::Comm&, int rc) noexcept { return rc; }
 int ShortCollective::leave_pending(split::ThreadRecord*, clock::Comm&) noexcept { return 0; }
 int ShortMessage::wait_on(int rc, mpi::RealRequest*, void*) noexcept { return rc; }
+void ShortMessage::end_spent_receive(split::ThreadRecord*) noexcept {}
 bool ShortMessage::strip(split::ThreadRecord*, Request*) noexcept { return true; }
 int ShortMessage::start_failed(split::ThreadRecord*, Request*, int rc) noexcept { return rc; }
 int ShortMessage::probe_failed(split::ThreadRecord*, const CommObject*, int rc) noexcept { return rc; }
