@@ -14,6 +14,7 @@ enum { ONCE, STYLES }; /* once, or once for each style of calling (recorder.py) 
 #define CASES(CASE)                      \
     CASE(environment, ONCE)              \
     CASE(bad_ends, STYLES)               \
+    CASE(too_long, ONCE)                 \
     CASE(held_objects, STYLES)           \
     CASE(exchanges, ONCE)                \
     CASE(one_of_many, STYLES)            \

@@ -162,6 +162,23 @@ void case_bad_ends(void) {
     MPI_Wait(&one, &status);
 }
 
+/* Messages that come while they are waited for, every second one longer than what receives it. */
+void case_too_long(void) {
+    int out[N], in[N] = {0};
+    MPI_Status status;
+    fill(out, N, 800);
+    for (int turn = 0; rank < 2 && turn < 40; ++turn) {
+        const int room = turn % 2 == 0 ? 1 : N, other = 1 - rank;
+        if (rank == 0) PMPI_Send(out, N, MPI_INT, other, TAG, WORLD);
+        if (turn % 4 < 2)
+            MPI_Recv(in, room, MPI_INT, other, TAG, WORLD, MPI_STATUS_IGNORE);
+        else
+            MPI_Recv(in, room, MPI_INT, turn % 8 < 4 ? other : MPI_ANY_SOURCE, TAG, WORLD, &status);
+        if (rank == 1) PMPI_Send(out, N, MPI_INT, other, TAG, WORLD);
+    }
+    SHOW(in);
+}
+
 /* Type and communicator live as long as messages need them. */
 void case_held_objects(void) {
     int out[2 * N], in[3][2 * N] = {{0}}, flag = 0;
