@@ -390,7 +390,7 @@ def part(functions, probe):
 
 def table_source(library, probe):
     out = [HEAD, '#include "binding_functions.h"\n#include "lower/binding/binding.h"\n'
-                 '#include "lower/binding/library.h"\n#include "lower/binding/spent_receive.h"\n\n'
+                 '#include "lower/binding/library.h"\n#include "lower/binding/look.h"\n#include "lower/binding/spent_receive.h"\n\n'
                  "namespace fermata::lower {\n\n"
                  "namespace {\n// One signature for both libraries' functions: see tools/fmgen/direct.py.\n"
                  "template <typename Declared, typename Function>\nDeclared as_declared(Function* function) {\n"
@@ -403,11 +403,9 @@ def table_source(library, probe):
             for f in direct.functions()]
     out.append("            .Iprobe = as_declared<decltype(mpi::Direct::Iprobe)>(MPI_Iprobe),\n"
                "            .Test = as_declared<decltype(mpi::Direct::Test)>(MPI_Test),\n"
-               "            .Request_get_status = as_declared<decltype(mpi::Direct::Request_get_status)>(\n"
-               "                MPI_Request_get_status),\n"
+               "            .look_at_receive = &look_at_receive,\n"
                "            .end_spent_receive = end_spent_receive,\n"
                "            .spent_receive = &spent_receive,\n"
-               "            .sees_truncation = &sees_truncation,\n"
                "            .TestAnother = as_declared<decltype(mpi::Direct::TestAnother)>(test_another),\n"
                "            .ended_send = &ended_send,\n"
                f"            .family = mpi::Family::{library},\n")

@@ -16,11 +16,11 @@ enum class Family : uint32_t { none, openmpi, mpich };
 """
 MORE = """    int (*Iprobe)(int source, int tag, RealComm comm, int* flag, void* status);
     int (*Test)(RealRequest* request, int* flag, void* status);
-    // See lower/binding/spent_receive.h; when nothing is said of a truncated message, *sees_truncation is false.
-    int (*Request_get_status)(RealRequest request, int* flag, void* status);
+    // See lower/binding/look.h and spent_receive.h.
+    using Look = int (*)(RealRequest request, void* status, uint64_t room, const volatile uint32_t* stop);
+    const Look* look_at_receive;
     int (*end_spent_receive)();
     RealRequest* spent_receive;
-    const bool* sees_truncation;
     // Right after a test of another request: the library's engine has been turned.
     int (*TestAnother)(RealRequest* request, int* flag, void* status);
     // What Isend gives for a message that is on its way for good, if that is always one and the same request which nobody

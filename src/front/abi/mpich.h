@@ -89,9 +89,6 @@ inline const int* in_weights(const int* p) {
     return p;
 }
 inline int* in_weights(int* p) { return const_cast<int*>(in_weights(static_cast<const int*>(p))); }
-
-// Does MPI_Request_get_status say that the whole message is there? (Truncation by its code.)
-inline bool is_whole(const A_Status&, uint64_t) { return true; }
 inline void in_status(Status* to, const A_Status* from) {
     to->source = in_rank(from->source);
     to->tag = in_tag(from->tag);

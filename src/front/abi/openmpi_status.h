@@ -4,8 +4,6 @@
 
 namespace fermata::abi {
 
-// Does MPI_Request_get_status say that the whole message is there? (Truncation only by the count.)
-inline bool is_whole(const A_Status& status, uint64_t room) { return status.count <= room; }
 inline void in_status(Status* to, const A_Status* from) {
     to->source = in_rank(from->source);
     to->tag = in_tag(from->tag);

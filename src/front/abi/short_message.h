@@ -120,9 +120,7 @@ __attribute__((noinline)) inline int recv_from_any(split::ThreadRecord* record, 
     int rc = call.below(front.direct.Irecv, buf, count, real_of(of), kAnySource, tag, real_of(on), &open);
     if (__builtin_expect(rc != 0, 0))
         return out_errclass(ShortMessage::receive_failed(record, on, kAnySource, rc));
-    rc = call.wait_for_receive(
-        front.direct.Test, &open, said, said, [] { return -1; },
-        [&] { return is_whole(*said, room_for(count, of)); });
+    rc = call.wait_for_receive(front.direct.Test, &open, said, room_for(count, of), [] { return -1; });
     if (__builtin_expect(rc != 0, 0))
         return recv_unfinished(record, on, of, buf, count, rc > 0 ? said->source : kAnySource, tag, open,
                                status, rc);
@@ -148,11 +146,7 @@ FRONT_API int PMPI_Recv(void* buf, int count, A_Datatype datatype, int source, i
     int rc = call.below(front.direct.Irecv, buf, count, real_of(of), source, tag, real_of(on), &open);
     if (__builtin_expect(rc != 0, 0))
         return out_errclass(ShortMessage::receive_failed(call.record(), on, source, rc));
-    A_Status own;
-    A_Status* const said = status == kStatusIgnore ? &own : status;
-    rc = call.wait_for_receive(
-        front.direct.Test, &open, status, said, [&] { return world; },
-        [&] { return is_whole(*said, room_for(count, of)); });
+    rc = call.wait_for_receive(front.direct.Test, &open, status, room_for(count, of), [&] { return world; });
     if (__builtin_expect(rc != 0, 0))
         return recv_unfinished(call.record(), on, of, buf, count, source, tag, open, status, rc);
     call.slot().received_from(world);
@@ -218,11 +212,8 @@ FRONT_API int PMPI_Sendrecv(const void* sendbuf, int sendcount, A_Datatype sendt
     if (__builtin_expect(rc != 0, 0))
         return out_errclass(ShortMessage::exchange_refused(call.record(), asked(), open[0], rc));
     if (has_ended(static_cast<uint64_t>(open[1]))) open[1] = {};
-    A_Status own;
-    A_Status* const said = status == kStatusIgnore ? &own : status;
-    rc = call.wait_for_receive(
-        front.direct.Test, &open[0], status, said, [&] { return from; },
-        [&] { return is_whole(*said, room_for(recvcount, in)); });
+    rc = call.wait_for_receive(front.direct.Test, &open[0], status, room_for(recvcount, in),
+                               [&] { return from; });
     if (rc >= 0) open[0] = {};
     if (rc == 0 && open[1] != RealRequest{}) {
         rc = call.wait(front.direct.TestAnother, &open[1], kStatusIgnore, [&] { return to; });

@@ -52,8 +52,6 @@ inline int* in_weights(int* p) { return p; }
 
 namespace fermata::abi {
 
-// Not known of any library of this family.
-inline bool is_whole(const A_Status&, uint64_t) { return false; }
 inline void in_status(Status* to, const A_Status* from) { memcpy(static_cast<void*>(to), from, sizeof *to); }
 inline void out_status(A_Status* to, const Status& from) {
     if (from.source == FM_ANY_SOURCE) to->error = 0;  // the empty status is whole (MPI-4.0 3.7.3)

@@ -104,7 +104,7 @@ void use_bridge() noexcept {
     front.table = bridge()->mpi;
     front.direct = front.table->direct;
     front.ended_send = *front.direct.ended_send;
-    front.look = *front.direct.sees_truncation ? front.direct.Request_get_status : nullptr;
+    front.look = *front.direct.look_at_receive;
     front.world_rank = bridge()->world_rank;
     front.world_size = bridge()->world_size;
     front.library_level = bridge()->thread_level;

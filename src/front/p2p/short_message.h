@@ -87,34 +87,26 @@ class ShortMessage : public ShortEntry {
         up();
         return rc;
     }
-    // The same for a receive that nobody else waits for, whose end may be told before the library frees it.
-    // Its status is in *seen then, which need not be `status`; `whole` says whether it is that of a message
-    // that the buffer had room for.
-    template <typename World, typename Whole>
+    // The same for a receive with room for so many bytes that nobody else waits for: its end may be told
+    // before the library frees it.
+    template <typename World>
     __attribute__((always_inline)) int wait_for_receive(TestFunction test, mpi::RealRequest* request,
-                                                        void* status, void* seen, World world,
-                                                        Whole whole) const {
-        int done;
-        int rc = below(test, request, &done, status);
-        if (__builtin_expect(rc != 0, 0) || __builtin_expect(done == 0, 0)) {
-            record()->waiting_for = world();
-            if (rc == 0 && front.look != nullptr && front.watch == 0) {
-                if (*front.direct.spent_receive != mpi::RealRequest{}) end_spent_receive(record());
-                for (int turns = kTurns; turns > 0 && front.attention == 0; --turns) {
-                    rc = front.look(*request, &done, seen);
-                    if (__builtin_expect(rc != 0, 0)) break;
-                    if (done == 0) continue;
-                    if (__builtin_expect(!whole(), 0)) break;
-                    *front.direct.spent_receive = *request;
-                    up();
-                    return 0;
-                }
-                // What the library says of it otherwise, it says to its test.
-                if (done != 0 || rc != 0) rc = front.direct.Test(request, &done, status);
-                if (done == 0 || rc != 0) rc = wait_on(rc, request, status);
-            } else {
-                rc = test_again(rc, &done, request, status);
-            }
+                                                        void* status, uint64_t room, World world) const {
+        if (__builtin_expect(front.look == nullptr, 0) || __builtin_expect(front.watch != 0, 0))
+            return wait(test, request, status, world);
+        cross_down();
+        record()->waiting_for = world();
+        mpi::RealRequest* const spent = front.direct.spent_receive;
+        if (*spent != mpi::RealRequest{}) end_spent_receive(record());
+        int rc = front.look(*request, status, room, &front.attention);
+        if (__builtin_expect(rc > 0, 1)) {
+            *spent = *request;
+            rc = 0;
+        } else {
+            // What the library says of it otherwise, it says to its test.
+            int done = 0;
+            if (rc < 0) rc = test(request, &done, status);
+            if (done == 0 || rc != 0) rc = wait_on(rc, request, status);
         }
         up();
         return rc;

@@ -73,8 +73,7 @@ inline constexpr auto& test_another = MPI_Test;
 int test_another(MPI_Request* req, int* done, MPI_Status* status);
 #endif
 
-extern uint64_t ended_send;   // see mpi::Direct
-extern bool sees_truncation;  // likewise
+extern uint64_t ended_send;  // see mpi::Direct
 
 // Errors. The slow halves live in support.cpp.
 int error_class(int rc);  // library code -> standard class

@@ -5,7 +5,7 @@
 #include "lower/binding/binding.h"
 #include "lower/binding/constants.h"
 #include "lower/binding/library.h"
-#include "lower/binding/spent_receive.h"
+#include "lower/binding/look.h"
 #include "lower/binding/topology.h"
 
 namespace fermata::lower {
@@ -187,7 +187,6 @@ int world_again(MPI_Comm* made) {
 }
 
 uint64_t ended_send;
-bool sees_truncation;
 
 namespace {
 
@@ -218,7 +217,7 @@ int binding_ready() {
     errors_return_comm(MPI_COMM_WORLD);
     errors_return_comm(MPI_COMM_SELF);
     ended_send = find_ended_send();
-    sees_truncation = sees_truncation_early();
+    find_look();
     return done(world_again(&nobody_sends));
 }
 
