@@ -29,11 +29,8 @@ MORE = """    int (*Iprobe)(int source, int tag, RealComm comm, int* flag, void*
     Family family;
 """
 
-POINT_TO_POINT = ("Send", "Isend", "Irecv")
-
-
 def is_direct(f):
-    if f.short in POINT_TO_POINT:
+    if f.direct:
         return True
     params = table.fm_params(f)
     return (f.wrapper == "collective" and not f.name.endswith("_c") and "_init" not in f.name and f.short[0] != "I"

@@ -38,7 +38,7 @@ def mpi1(f):
 
 
 def attribute_mpi1(f):
-    return f.name in ("MPI_Attr_put", "MPI_Attr_get", "MPI_Keyval_create")
+    return f.alias != "" and table.function(f.alias).language
 
 
 def wanted(f, abi):
@@ -169,8 +169,8 @@ class Outer:
 
 
 def inner(f):
-    """F_X: the C front's body with INTEGER handles. Those of front_c.SPECIAL are in fortran.h."""
-    if f.name in front_c.SPECIAL:
+    """F_X: the C front's body with INTEGER handles. Those written by hand are in fortran.h."""
+    if f.by_hand:
         return ""
     target = table.function(f.internal) if f.wrapper != "abi" else None
     if target is None:
@@ -182,7 +182,7 @@ def inner(f):
         if f.name in front_c.AFTER and "get_contents" in f.name:
             b.after.append(front_c.AFTER[f.name])
         language = "AttrLanguage::fortran_int" if attribute_mpi1(f) else "AttrLanguage::fortran_aint"
-        body = b.text(target.fm, [language for _ in table.EXTRA_PARAMS.get(target.name, ())])
+        body = b.text(target.fm, [language] if target.language else [])
     return f"static inline {front_c.declaration(f, 'F_')} {{\n{body}\n}}\n"
 
 

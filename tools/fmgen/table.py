@@ -60,25 +60,6 @@ ADAPTERS = {
     "MPI_Datarep_extent_function": "DatarepExtentAdapter",
 }
 
-# Parameters that the internal function has beyond the C one: attributes are stored by one language and may be
-# read by another (MPI-4.0 19.3.7).
-EXTRA_PARAMS = {
-    f"MPI_{k}_{v}": (("AttrLanguage", "language"),)
-    for k in ("Comm", "Type", "Win") for v in ("create_keyval", "set_attr", "get_attr")
-}
-
-# Not in the lower half's table: kept wholly in the upper half, or done by extensions (extensions.py).
-_UPPER_CHAPTERS = ("attributes/naming", "errhandling", "sessions", "removed(MPI-1)")
-_UPPER_ROOMS = ("init", "local")
-_UPPER_WORDS = ("Grequest", "buffer", "Buffer", "Bsend", "Ibsend", "Status_", "Register_datarep", "Errhandler")
-_UPPER_NAMES = {
-    "MPI_Get_count", "MPI_Get_elements", "MPI_Test_cancelled", "MPI_Info_create_env", "MPI_Get_hw_resource_info",
-    "MPI_Type_get_contents", "MPI_Type_get_contents_c", "MPI_Type_get_envelope", "MPI_Type_get_envelope_c",
-    "MPI_Type_match_size", "MPI_Comm_get_parent", "MPI_T_init_thread", "MPI_T_finalize", "MPI_T_category_get_num_events",
-    "MPI_T_category_get_events",
-}
-_TABLE_ANYWAY = {"MPI_Abort", "MPI_Alloc_mem", "MPI_Free_mem", "MPI_Wtime", "MPI_Wtick"}
-
 
 @dataclass(frozen=True)
 class Param:
@@ -122,6 +103,11 @@ class Function:
     alias: str = ""  # another MPI function with the same meaning
     large: str = ""  # "merged", "split" or "" (no large-count variant)
     libraries: tuple = field(default=())  # which of mpich 4.0.2, openmpi 4.1.4 export it
+    # Has struct Table an entry? Else it is kept wholly in the upper half, or done by extensions (extensions.py).
+    table: bool = False
+    direct: bool = False  # called in the library itself, without a binding between: see direct.py
+    language: bool = False  # attributes are stored by one language and may be read by another (MPI-4.0 19.3.7)
+    by_hand: str = ""  # why the fronts' entry is not generated
 
     @property
     def short(self):
@@ -166,7 +152,8 @@ def functions():
         params = tuple(Param(p["name"], p["c"], p["kind"], p["dir"], p.get("len", ""), p.get("root_only", False))
                        for p in r["params"])
         out.append(Function(r["name"], params, r.get("ret", "int"), r["chapter"], r["wrapper"], r.get("alias", ""),
-                            r.get("large", ""), tuple(r["in"])))
+                            r.get("large", ""), tuple(r["in"]), r.get("table", False), r.get("direct", False),
+                            r.get("language", False), r.get("by_hand", "")))
     return tuple(out)
 
 
@@ -189,21 +176,10 @@ def internals():
     return tuple(f for f in functions() if not f.alias and f.wrapper not in ABI_ONLY_ROOMS)
 
 
-def in_table(f):
-    """Does the lower half's table have an entry for this internal function?"""
-    if f.name in _TABLE_ANYWAY:
-        return True
-    if f.wrapper in _UPPER_ROOMS or f.chapter in _UPPER_CHAPTERS or f.name in _UPPER_NAMES:
-        return False
-    if any(word in f.name for word in _UPPER_WORDS):
-        return False
-    return not any(p.callback and not f.name == "MPI_Op_create" for p in f.params)
-
-
 @lru_cache(maxsize=None)
 def table_functions():
     """Functions with an entry in struct Table; the binding implements exactly these (and the extensions)."""
-    return tuple(f for f in internals() if in_table(f))
+    return tuple(f for f in internals() if f.table)
 
 
 @lru_cache(maxsize=None)
@@ -294,7 +270,8 @@ def fm_params(f):
             out.append((ADAPTERS[p.callback], p.name + "_adapter", None))
         else:
             out.append((_cxx(p, real=False), p.name, p))
-    out += [(t, n, None) for t, n in EXTRA_PARAMS.get(f.name, ())]
+    if f.language:
+        out.append(("AttrLanguage", "language", None))
     return out
 
 
