@@ -36,8 +36,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/lock.h"
 #include "clock/arena.h"
-#include "clock/lock.h"
 #include "clock/messages.h"
 #include "clock/policy.h"
 #include "clock/types.h"
@@ -56,7 +56,7 @@ struct Environment {
     // Let the MPI library make progress (an Iprobe will do). Application threads only.
     void (*progress)(void* self);
     // Offer a stop point, then sleep until *bell != seen or `us` microseconds have passed (futex_nap in
-    // clock/lock.h does the second half). Application threads only. A restart may happen inside.
+    // base/lock.h does the second half). Application threads only. A restart may happen inside.
     void (*nap)(void* self, std::atomic<uint32_t>* bell, uint32_t seen, uint32_t us);
     // Wake the agent: it should look at outbox() and call poll() soon. Any context.
     void (*poke)(void* self);

@@ -5,61 +5,156 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "base/sys.h"
 #include "image/image.h"
 
 namespace fermata::image {
+namespace {
 
-bool PagePlacer::open(int file) noexcept {
-    struct statfs s {};
-    if (failed(sys(SYS_fstatfs, file, &s)) || s.f_type != TMPFS_MAGIC) return false;
-    // What any user may: faults are never answered here, since nobody touches the mapping.
+constexpr int kCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; glibc 2.36 has no name for it
+
+// With less a file is not worth the while.
+constexpr uint64_t kLeast = FileWindow::kSize;
+// Of a huge page. Usually a third of a millisecond, 12 where a virtual machine's host has to find the memory
+// first, as for small pages; more only where the kernel moves others again and again to make room.
+constexpr uint64_t kPatience_ns = 50'000'000;
+
+uint64_t own_time_ns() noexcept {
+    timespec t{};
+    sys(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+// What any user may: faults are never answered here, since nobody touches a mapping that is watched.
+int watcher() noexcept {
     long faults = sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
-    if (failed(faults)) return false;
+    if (failed(faults)) return -1;
     uffdio_api api{UFFD_API, 0, 0};
-    if (failed(sys(SYS_ioctl, faults, UFFDIO_API, &api))) {
-        sys(SYS_close, faults);
-        return false;
-    }
+    if (!failed(sys(SYS_ioctl, faults, UFFDIO_API, &api))) return static_cast<int>(faults);
+    sys(SYS_close, faults);
+    return -1;
+}
+
+}  // namespace
+
+bool MemoryFile::is_one(int file) noexcept {
+    struct statfs s {};
+    return !failed(sys(SYS_fstatfs, file, &s)) && s.f_type == TMPFS_MAGIC;
+}
+
+bool MemoryFile::open(int file, bool shared, uint64_t begin, uint64_t end) noexcept {
+    if (!is_one(file)) return false;
     file_ = file;
-    faults_ = static_cast<int>(faults);
+    begin_ = begin;
+    end_ = end;
+    huge_limit_ = end / FileWindow::kHuge * FileWindow::kHuge;
+    huge_end_ = begin;
+    length_ = 0;
+    huge_ = begin % FileWindow::kHuge == 0 && huge_limit_ >= begin + kLeast && make_long(shared);
+    if (shared) faults_ = watcher();
+    if (!huge_ && faults_ < 0) close();
+    return file_ >= 0;
+}
+
+// A mapping has no pages behind the end of a file.
+bool MemoryFile::make_long(bool shared) noexcept {
+    struct stat st {};
+    if (failed(sys(SYS_fstat, file_, &st))) return false;
+    if (static_cast<uint64_t>(st.st_size) >= huge_limit_) return true;
+    rlimit limit{};  // whose signal would come for a file that need not become so long
+    if (shared || failed(sys(SYS_prlimit64, 0, RLIMIT_FSIZE, nullptr, &limit)) ||
+        limit.rlim_cur < huge_limit_ || failed(sys(SYS_ftruncate, file_, huge_limit_)))
+        return false;
+    length_ = huge_limit_;
     return true;
 }
 
-void PagePlacer::close() noexcept {
+void MemoryFile::close() noexcept {
     if (faults_ >= 0) sys(SYS_close, faults_);
-    faults_ = -1;
+    file_ = faults_ = -1;
 }
 
-bool FileWindow::look_at(const PagePlacer& placer, uint64_t begin) noexcept {
+// Window by window, each before anything is written there: the kernel need not copy, nor wait for anybody.
+void MemoryFile::prepare(FileWindow& window, uint64_t end) noexcept {
+    end = std::min(end, huge_limit_);
+    if (!huge_ || huge_end_ >= end) return;
+    lock_.lock();
+    while (huge_ && huge_end_ < end) {
+        uint64_t begin = huge_end_, size = std::min(FileWindow::kSize, huge_limit_ - begin);
+        if (window.look_at(*this, begin) && window.make_huge(size))
+            huge_end_ = begin + size;
+        else
+            huge_ = false;
+    }
+    lock_.unlock();
+}
+
+bool FileWindow::look_at(const MemoryFile& file, uint64_t begin) noexcept {
+    if (begin_ == begin) return true;
     leave();
-    // Over what was there: no other thread can get the place meanwhile.
-    if (failed(sys(SYS_mmap, memory_, kSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, placer.file_,
-                   begin)))
+    // Over what was there: no other thread can get the place meanwhile. Not further than our part: the kernel
+    // makes no huge pages where anybody watches for missing ones.
+    uint64_t size = std::min(kSize, file.end_ - begin);
+    if (failed(
+            sys(SYS_mmap, memory_, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.file_, begin)))
         return false;
-    uffdio_register all{{reinterpret_cast<uint64_t>(memory_), kSize}, UFFDIO_REGISTER_MODE_MISSING, 0};
     begin_ = begin;
-    if (!failed(sys(SYS_ioctl, placer.faults_, UFFDIO_REGISTER, &all)) &&
-        (all.ioctls & (1ull << _UFFDIO_COPY)))
-        return true;
-    leave();
-    return false;
+    end_ = begin + size;
+    return true;
 }
 
-bool FileWindow::put(const PagePlacer& placer, const char* data, uint64_t size, uint64_t at) noexcept {
-    if (!placer || (size | at) % kPage) return false;
+// One page each must be there (and is made, or left as it is); the kernel adds zeros.
+bool FileWindow::make_huge(uint64_t size) noexcept {
+    uint64_t before = own_time_ns();
+    for (uint64_t at = 0; at < size; at += kHuge)
+        if (failed(sys(SYS_madvise, memory_ + at, kPage, MADV_POPULATE_WRITE))) return false;
+    long result = -EAGAIN;
+    for (int i = 0; i < 3 && result == -EAGAIN; ++i)  // a page that was just being looked at
+        result = sys(SYS_madvise, memory_, size, kCollapse);
+    return !failed(result) && own_time_ns() - before <= size / kHuge * kPatience_ns;
+}
+
+bool FileWindow::watch(const MemoryFile& file) noexcept {
+    if (watched_) return true;
+    if (file.faults_ < 0) return false;
+    uffdio_register all{
+        {reinterpret_cast<uint64_t>(memory_), end_ - begin_}, UFFDIO_REGISTER_MODE_MISSING, 0};
+    watched_ =
+        !failed(sys(SYS_ioctl, file.faults_, UFFDIO_REGISTER, &all)) && (all.ioctls & (1ull << _UFFDIO_COPY));
+    return watched_;
+}
+
+bool FileWindow::enter(MemoryFile& file, uint64_t begin) noexcept {
+    file.prepare(*this, begin + kSize);
+    huge_end_ = file.huge_end_.load();
+    return (huge_end_ > begin || file.faults_ >= 0) && look_at(file, begin);
+}
+
+bool FileWindow::put(MemoryFile& file, const char* data, uint64_t size, uint64_t at) noexcept {
+    if (!file || (size | at) % kPage || at < file.begin_ || at + size > file.end_) return false;
     while (size > 0) {
-        uint64_t begin = at / kSize * kSize, n = std::min(size, begin + kSize - at);
-        if (begin_ != begin && !look_at(placer, begin)) return false;
-        uffdio_copy copy{reinterpret_cast<uint64_t>(memory_) + (at - begin), reinterpret_cast<uint64_t>(data),
-                         n, UFFDIO_COPY_MODE_DONTWAKE, 0};
-        if (failed(sys(SYS_ioctl, placer.faults_, UFFDIO_COPY, &copy))) {
-            if (copy.copy <= 0) return false;
-            n = static_cast<uint64_t>(copy.copy);  // interrupted
+        uint64_t begin = at - (at - file.begin_) % kSize, n = std::min(size, begin + kSize - at);
+        if (begin_ != begin && !enter(file, begin)) return false;
+        char* to = memory_ + (at - begin);
+        if (at + n <= huge_end_) {
+            std::memcpy(to, data, n);
+        } else {
+            if (!watch(file)) return false;
+            uffdio_copy copy{reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(data), n,
+                             UFFDIO_COPY_MODE_DONTWAKE, 0};
+            if (failed(sys(SYS_ioctl, file.faults_, UFFDIO_COPY, &copy))) {
+                if (copy.copy <= 0) return false;
+                n = static_cast<uint64_t>(copy.copy);  // interrupted
+            }
         }
         data += n;
         at += n;
@@ -73,6 +168,7 @@ void FileWindow::leave() noexcept {
     sys(SYS_mmap, memory_, kSize, PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     begin_ = UINT64_MAX;
+    watched_ = false;
 }
 
 }  // namespace fermata::image

@@ -1,41 +1,67 @@
-// Writes into a file of tmpfs that others write to at the same time. There every pwrite has the inode for
-// itself; pages put in through a mapping (UFFDIO_COPY) have not, and cost no more. No malloc, no locks, no
-// exceptions.
+// Writes into a file of tmpfs, faster than pwrite: through a mapping into huge pages, or, where the kernel
+// has none to give and others write to the same file, by UFFDIO_COPY, which unlike pwrite does not have the
+// inode for itself. No malloc, no locks of libc, no exceptions.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
+
+#include "base/lock.h"
 
 namespace fermata::image {
 
-// Of one process; its windows name it.
-class PagePlacer {
+class FileWindow;
+
+// The part of it that one process writes. Its windows name it.
+class MemoryFile {
   public:
-    // Whether that is possible here.
-    bool open(int file) noexcept;
+    // Whether `file` is one.
+    static bool is_one(int file) noexcept;
+    // Ours is [begin, end), whole pages; nobody else maps what lies in the same 2 MiB. Makes a file that is
+    // not `shared` as long as that: cut it when all is written. False: pwrite is as good.
+    bool open(int file, bool shared, uint64_t begin, uint64_t end) noexcept;
     void close() noexcept;
-    explicit operator bool() const noexcept { return faults_ >= 0; }
+    explicit operator bool() const noexcept { return file_ >= 0; }
+    // How far the file now goes, or has pages, whatever was written to them.
+    uint64_t ahead() const noexcept { return std::max(length_, huge_end_.load()); }
 
   private:
     friend class FileWindow;
+    void prepare(FileWindow& window, uint64_t end) noexcept;
+    bool make_long(bool shared) noexcept;
+
     int file_ = -1, faults_ = -1;
+    uint64_t begin_ = 0, end_ = 0, huge_limit_ = 0, length_ = 0;
+    std::atomic<uint64_t> huge_end_{0};  // all huge from begin_ to here
+    std::atomic<bool> huge_{false};      // and it may go on
+    Lock lock_;                          // of whoever makes huge pages
 };
 
 // One thread's view of the file.
 class FileWindow {
   public:
-    static constexpr uint64_t kSize = 64 << 20;
-    // `at`: kSize bytes of address space that nothing else uses.
-    explicit FileWindow(char* at) noexcept : memory_(at) {}
-    // Whole pages to where the file has none; false: not, or not all of them, so write them in another way.
-    bool put(const PagePlacer& placer, const char* data, uint64_t size, uint64_t at) noexcept;
+    static constexpr uint64_t kHuge = 2 << 20;
+    static constexpr uint64_t kSize = 16 << 20;
+    static constexpr uint64_t kSpace = kSize + kHuge;
+    // `space`: kSpace bytes of addresses that nothing else uses.
+    explicit FileWindow(char* space) noexcept
+        : memory_(reinterpret_cast<char*>((reinterpret_cast<uint64_t>(space) + kHuge - 1) & ~(kHuge - 1))) {}
+    // Whole pages; false: not, or not all of them, so write them in another way.
+    bool put(MemoryFile& file, const char* data, uint64_t size, uint64_t at) noexcept;
     // No view of the file any more.
     void leave() noexcept;
 
   private:
-    bool look_at(const PagePlacer& placer, uint64_t begin) noexcept;
+    friend class MemoryFile;
+    bool enter(MemoryFile& file, uint64_t begin) noexcept;
+    bool look_at(const MemoryFile& file, uint64_t begin) noexcept;
+    bool watch(const MemoryFile& file) noexcept;
+    bool make_huge(uint64_t size) noexcept;
 
     char* memory_;
-    uint64_t begin_ = UINT64_MAX;  // in the file
+    uint64_t begin_ = UINT64_MAX, end_ = 0, huge_end_ = 0;  // in the file
+    bool watched_ = false;
 };
 
 }  // namespace fermata::image

@@ -286,7 +286,7 @@ void Worker::flush() noexcept {
 
 bool Worker::put(const char* data, uint64_t size, uint64_t at) noexcept {
     bool inside = at <= pump->room && size <= pump->room - at;
-    if (inside && window.put(pump->placer, data, size, pump->base + at)) return true;
+    if (inside && window.put(pump->memory, data, size, pump->base + at)) return true;
     return pump->put(data, size, at);
 }
 
@@ -405,7 +405,7 @@ void Pump::allocate() {
 
     size_t scratch = page_up(encode_scratch(codec, level, kGather));
     size_t apart = codec == Codec::none && !key ? 0 : kGather;
-    size_t window = shared ? FileWindow::kSize : 0;
+    size_t window = MemoryFile::is_one(fd) ? FileWindow::kSpace : 0;
     work_each = kWorkerSize + kStack + apart + kStagingSize + kLargestBlock + scratch + window;
     work = spare().take(work_each * threads, work_size);
     for (unsigned i = 0; i < threads; ++i) {
@@ -432,7 +432,7 @@ void Pump::run(uint32_t end) noexcept {
     sigset_t all, before;
     sigfillset(&all);
     sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
-    if (shared && !result->direct) placer.open(fd);
+    if (!result->direct) memory.open(fd, shared, base, base + room);
     unsigned started = 1;
     for (unsigned i = 1; i < helpers; ++i) {
         Worker* w = worker(i);
@@ -448,7 +448,8 @@ void Pump::run(uint32_t end) noexcept {
         while (uint32_t value = __atomic_load_n(&worker(i)->alive, __ATOMIC_ACQUIRE))
             sys(SYS_futex, &worker(i)->alive, FUTEX_WAIT, value, nullptr);
     for (unsigned i = 0; i < started; ++i) worker(i)->window.leave();
-    placer.close();
+    if (memory) result->reserved = std::max(result->reserved.load(), memory.ahead() - base);
+    memory.close();
     sys(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, 8);
 }
 
@@ -474,7 +475,10 @@ void Pump::reserve(uint64_t end) noexcept {
 
 void Pump::give_back(uint64_t end) noexcept {
     uint64_t from = page_up(end), to = result->reserved.load();
-    if (from < to)
+    if (from >= to) return;
+    if (!shared)
+        ::ftruncate(fd, static_cast<off_t>(end));
+    else
         ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(base + from),
                     static_cast<off_t>(to - from));
 }

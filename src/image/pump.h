@@ -29,7 +29,7 @@ struct PumpResult {
     std::atomic<uint64_t> content;   // bytes of the extents that were written here
     std::atomic<uint64_t> zeros;     // bytes of zero pages passed over
     std::atomic<int> direct;         // the file is open with O_DIRECT
-    std::atomic<uint64_t> reserved;  // blocks of a shared file up to here
+    std::atomic<uint64_t> reserved;  // the file may have room up to here that nobody needs
     std::atomic<int> mode;           // of the choice by measuring, see pump.cpp
     std::atomic<uint64_t> raw;       // bytes of memory that have been dealt with
     std::atomic<uint64_t> mode_since_ns, mode_since_raw, plain_speed;
@@ -47,7 +47,7 @@ struct Pump {
     // The part of the file that is ours; offsets below count from its beginning.
     uint64_t base = 0, room = UINT64_MAX;
     bool shared = false;  // the file has other parts, written by others meanwhile
-    PagePlacer placer;    // for such a file in memory, while run() runs
+    MemoryFile memory;    // the file, if it is one, while run() runs
     Codec codec = Codec::none;
     int level = 1;
     bool measure = false;
@@ -78,7 +78,7 @@ struct Pump {
     bool failed() const noexcept { return result->error.load(std::memory_order_relaxed) != 0; }
     // Writes at `at` of our part, whatever that takes; false after fail().
     bool put(const void* data, uint64_t size, uint64_t at) noexcept;
-    // Of a part of a shared file, whatever was reserved from `end` on; nobody is writing any more.
+    // Whatever was reserved from `end` on; nobody is writing any more.
     void give_back(uint64_t end) noexcept;
 
   private:

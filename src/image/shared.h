@@ -13,8 +13,8 @@ namespace fermata::image {
 
 // Inside the directory of its generation.
 inline constexpr const char* kSharedName = "ranks.img";
-// Parts begin at multiples of this: no two ranks write to the same stripe, page or block of any file system.
-inline constexpr uint64_t kPartAlignment = 1 << 20;
+// Parts begin at multiples of this: no two ranks write to the same stripe, block or (huge) page.
+inline constexpr uint64_t kPartAlignment = 2 << 20;
 
 class SharedFile {
   public:

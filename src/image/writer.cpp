@@ -258,6 +258,7 @@ void Writer::prepare() {
     pump_->threads = options_.threads ? options_.threads : default_threads(direct, options_.processors);
     pump_->allocate();
     pump_->result->direct = direct;
+    if (!shared_) pump_->room = room();
     if (pump_->key)
         sealed_index_ = std::make_unique<Pages>(largest_index(), "to encrypt the index of an image");
 }
@@ -336,7 +337,7 @@ void Writer::seal() noexcept {
     char page[kPage] = {};
     std::memcpy(page, &header, sizeof header);
     if (!pump_->put(page, sizeof page, 0)) return;
-    if (shared_) pump_->give_back(header.file_size);
+    pump_->give_back(header.file_size);
     if (options_.sync && ::fsync(fd) != 0) return pump_->fail(errno, "bring to storage", 0);
     r.file_size = header.file_size;
     r.header = header.checksum;

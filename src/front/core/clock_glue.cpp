@@ -30,7 +30,7 @@ void clock_progress(void*) {
 void clock_nap(void*, std::atomic<uint32_t>* bell, uint32_t seen, uint32_t us) {
     split::ThreadRecord* record = gate_thread();
     if (stop_here(record)) return;
-    clock::futex_nap(bell, seen, us);
+    futex_nap(bell, seen, us);
 }
 void clock_poke(void*) { bridge()->poke_agent(); }
 void clock_fence(void*) {

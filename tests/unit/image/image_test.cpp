@@ -463,6 +463,22 @@ TEST_F(ImageTest, AnUnfinishedImageIsRefused) {
     EXPECT_THROW(Writer(path_, {}), Error) << "an existing file is never overwritten";
 }
 
+// On tmpfs huge pages are made ahead of what is written: nothing of that stays, whatever was left out.
+TEST_F(ImageTest, InMemoryAFileHasWhatItNeeds) {
+    std::filesystem::remove_all(directory_);
+    make_directory("/dev/shm");
+    Memory memory(7);
+    for (const char* words : {"", "threads=3", "compress=shuffle-lz4 threads=2", "io=direct"}) {
+        Summary summary = write(memory, words);
+        EXPECT_EQ(std::filesystem::file_size(path_), summary.bytes) << words;
+        struct stat st {};
+        ASSERT_EQ(::stat(path_.c_str(), &st), 0);
+        EXPECT_LE(static_cast<uint64_t>(st.st_blocks) * 512, summary.bytes + kPage) << words;
+        EXPECT_EQ(std::memcmp(load(memory.size()).data(), memory.data(), memory.size()), 0) << words;
+        std::filesystem::remove(path_);
+    }
+}
+
 // Three ranks write into one file at once, in all ways; each reads back its own, and nobody's is touched by
 // another's.
 class OneFile : public ImageTest, public testing::WithParamInterface<const char*> {

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace fermata::clock {
+namespace fermata {
 
 struct Interval {
     int64_t seconds, nanoseconds;  // the kernel's timespec on 64-bit
@@ -69,4 +69,4 @@ class Locked {
     Lock& lock_;
 };
 
-}  // namespace fermata::clock
+}  // namespace fermata
