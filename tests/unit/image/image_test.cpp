@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -477,6 +479,62 @@ TEST_F(ImageTest, InMemoryAFileHasWhatItNeeds) {
         EXPECT_EQ(std::memcmp(load(memory.size()).data(), memory.data(), memory.size()), 0) << words;
         std::filesystem::remove(path_);
     }
+}
+
+// A file system in memory that is too small: a line that says so, no signal, and what fits is whole. In a
+// mount namespace of a child (root, or a user's own namespace).
+TEST_F(ImageTest, InMemoryThatIsFull) {
+    constexpr uint64_t kContent = 40 << 20;
+    std::vector<char> data(kContent);
+    std::mt19937_64 random(1);
+    for (uint64_t at = 0; at < kContent; at += 8) {
+        uint64_t noise = random();
+        std::memcpy(data.data() + at, &noise, 8);
+    }
+    auto* page = data.data() + (-reinterpret_cast<uint64_t>(data.data()) & (kPage - 1));
+    uint64_t size = kContent - kPage;
+    auto outcome = [&](uint64_t mib, const std::string& words) {
+        if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return 3;
+        if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            ::mount("none", directory_.c_str(), "tmpfs", 0, fmt::format("size={}m", mib).c_str()) != 0)
+            return 4;
+        WriteOptions how = options(words);
+        std::vector<uint64_t> begins = {0};
+        try {
+            std::optional<SharedFile> all;
+            if (how.shared) all.emplace(directory_);
+            Writer writer = how.shared ? Writer::in_shared(all->path(), {}, how) : Writer(path_, {}, how);
+            writer.run(kBase, page, size);
+            writer.prepare();
+            if (how.shared) {
+                begins = SharedFile::lay_out({writer.room()});
+                all->finish(0, 0, begins, begins[0] + writer.room());
+                writer.place(begins[0]);
+            }
+            writer.write_first();
+            writer.write_rest();
+            writer.conclude();
+        } catch (const Error& error) {
+            return std::string(error.what()).find("No space left on device") != std::string::npos ? 1 : 5;
+        }
+        std::vector<char> back(size);
+        Place place = how.shared ? Place{directory_ + "/" + kSharedName, begins[0]} : Place{path_, {}};
+        Reader(place).load([&](const Extent& e) { return back.data() + (e.address - kBase); });
+        return std::memcmp(back.data(), page, size) == 0 ? 0 : 6;
+    };
+    for (const char* words : {"", "threads=3", "layout=shared", "layout=shared threads=3"})
+        for (uint64_t mib : {4, 17, 25, 34, 39, 40, 41, 43, 60}) {
+            pid_t child = ::fork();
+            if (child == 0) ::_exit(outcome(mib, words));
+            int status = 0;
+            ::waitpid(child, &status, 0);
+            ASSERT_TRUE(WIFEXITED(status)) << words << " " << mib << ": signal " << WTERMSIG(status);
+            EXPECT_EQ(WEXITSTATUS(status), mib >= 43                  ? 0
+                                           : mib < 40                 ? 1
+                                           : WEXITSTATUS(status) == 0 ? 0
+                                                                      : 1)
+                << words << " " << mib;
+        }
 }
 
 // Three ranks write into one file at once, in all ways; each reads back its own, and nobody's is touched by
