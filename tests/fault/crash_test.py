@@ -4,7 +4,7 @@ committed generation must be whole and restart with the right result, nobody may
 is not there, and the last good one must be untouched.
 
     crash_test.py KIND[,KIND…]|all [--moments N] [--seed S] [--mpi openmpi|mpich|both]
-                                 [--layout files|shared|both] [--encrypt none|key|both]
+                                 [--layout files|shared|both] [--encrypt none|key|both] [--mib N]
 
 Kinds: rank, writer (a rank's forked child), root, node, everything (SIGKILL); eio, enospc, short (storage calls);
 compact (all of these to `fermata compact`, between two lives of a job); back (the node daemon, during a restart).
@@ -31,7 +31,7 @@ import harness
 from harness import BUILD, FERMATA, PROGRAMS, Failure, Job, Scratch, call, check
 
 RANKS = 2
-STEPS, MIB, PAUSE = 10000, 6, 2000
+STEPS, PAUSE = 10000, 2000
 FORKED = "forked threads=1 compress=zstd:9"
 KINDS = ("rank", "writer", "root", "node", "everything", "eio", "enospc", "short", "compact", "back")
 LAYOUTS = {"both": ("", " layout=shared"), "files": ("",), "shared": (" layout=shared",)}
@@ -63,12 +63,12 @@ def newest_of(generations):
 class Chain:
     """One directory of generations and the jobs that write to it, one after the other."""
 
-    def __init__(self, cwd, number, reference, mpi, layout, encrypt, rng):
+    def __init__(self, cwd, number, reference, mpi, mib, layout, encrypt, rng):
         self.cwd = cwd / f"chain{number}"
         self.cwd.mkdir()
         self.faults = self.cwd / "faults"
         self.reference, self.at = reference, {line: i for i, line in enumerate(reference)}
-        self.mpi, self.rng = mpi, rng
+        self.mpi, self.mib, self.rng = mpi, mib, rng
         self.options = rng.choice(("threads=2", FORKED, "incremental", "incremental " + FORKED))
         self.options += rng.choice(LAYOUTS[layout])
         self.keep = rng.choice((1, 2))
@@ -96,7 +96,7 @@ class Chain:
                 extra.append("--mapped")
             self.job = Job.restart(self.cwd, mpi=self.mpi, extra=extra, env=self.env)
         else:
-            program = [PROGRAMS / f"steady.{self.mpi}", STEPS, MIB]
+            program = [PROGRAMS / f"steady.{self.mpi}", STEPS, self.mib]
             self.job = Job.run(program, RANKS, self.cwd, mpi=self.mpi, extra=extra, env=self.env)
         self.seen = 0
         self.advance()
@@ -205,8 +205,8 @@ class Chain:
 
 
 class Matrix:
-    def __init__(self, reference, rng):
-        self.reference, self.rng = reference, rng
+    def __init__(self, reference, mib, rng):
+        self.reference, self.mib, self.rng = reference, mib, rng
         # Measured on the way; the first guess only has to be in the right region.
         self.took = {False: [0.15], True: [0.5]}
         self.outcomes = collections.Counter()
@@ -432,8 +432,8 @@ class Matrix:
                 if chain:
                     self.close(chain)
                 number += 1
-                chain = Chain(cwd, f"{kind}{number}", self.reference, mpis[number % len(mpis)], layout, encrypt,
-                              self.rng)
+                chain = Chain(cwd, f"{kind}{number}", self.reference, mpis[number % len(mpis)], self.mib, layout,
+                              encrypt, self.rng)
             try:
                 {"compact": self.compact, "back": self.back}.get(kind, lambda chain: self.one(chain, kind))(chain)
             except Failure as failure:
@@ -461,16 +461,17 @@ def main():
     parser.add_argument("--mpi", default="both")
     parser.add_argument("--layout", choices=LAYOUTS, default="both")
     parser.add_argument("--encrypt", choices=ENCRYPT, default="both")
+    parser.add_argument("--mib", type=int, default=6, help="of each rank; from 16 on tmpfs gets huge pages")
     options = parser.parse_args()
     kinds = KINDS if options.kinds == "all" else options.kinds.split(",")
     mpis = ["mpich", "openmpi"] if options.mpi == "both" else [options.mpi]
     print(f"seed {options.seed}", flush=True)
     status = 0
     with Scratch("crash") as cwd:
-        reference = harness.native([PROGRAMS / f"steady.{mpis[0]}", STEPS, MIB], RANKS, mpis[0], cwd)
+        reference = harness.native([PROGRAMS / f"steady.{mpis[0]}", STEPS, options.mib], RANKS, mpis[0], cwd)
         failed = []
         for kind in kinds:
-            matrix = Matrix(reference, random.Random(f"{options.seed} {kind}"))
+            matrix = Matrix(reference, options.mib, random.Random(f"{options.seed} {kind}"))
             start = time.monotonic()
 
             def all_moments():
