@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "image/image.h"
+#include "image/page_cache.h"
 #include "image/shared.h"
 
 using namespace fermata;
@@ -100,8 +101,8 @@ void forget(const std::string& path) {
 }
 
 // A virtual machine's host takes free memory back (virtio_balloon's page reporting, after two seconds), and
-// finding a page anew takes ten times its copy: what the page cache will need is asked of the host before the
-// clock runs.
+// finding a page anew takes ten times its copy: what a file in memory will need is asked of the host before
+// the clock runs.
 void warm(size_t size) {
     void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;
@@ -144,12 +145,13 @@ int main(int argc, char** argv) {
         return shared ? shared_directory + "/" + image::kSharedName
                       : fmt::format("{}/store-bench-{}.img", directory, rank);
     };
+    const bool in_memory = image::page_cache_is_better(open_file(directory, O_RDONLY).get());
     for (int round = 0; round < rounds; ++round) {
         for (size_t way = 0; way < ways.size(); ++way) {
             for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
             ::unlink(path(0, true).c_str());
             ::sync();
-            warm(size * static_cast<size_t>(ranks) * 3 / 2);
+            if (in_memory) warm(size * static_cast<size_t>(ranks) * 3 / 2);
             image::WriteOptions options = image::parse_write_options(ways[way]);
             options.processors =
                 std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
