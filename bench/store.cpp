@@ -107,7 +107,6 @@ void warm(size_t size) {
     void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;
     ::madvise(memory, size, MADV_HUGEPAGE);
-    ::madvise(memory, size, MADV_POPULATE_WRITE);
     for (size_t at = 0; at < size; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
     ::munmap(memory, size);
 }

@@ -6,6 +6,9 @@
 
 namespace fermata {
 
+inline constexpr uint64_t kHugePageSize = 2 << 20;
+inline constexpr int kCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; glibc 2.36 has no name for it
+
 // `page` is aligned to 8 and has 4096 bytes. No libc: also for a forked child and before any TLS.
 inline bool zero_page(const void* page) noexcept {
     auto* words = static_cast<const uint64_t*>(page);

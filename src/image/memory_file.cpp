@@ -20,8 +20,6 @@
 namespace fermata::image {
 namespace {
 
-constexpr int kCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; glibc 2.36 has no name for it
-
 // With less a file is not worth the while.
 constexpr uint64_t kLeast = FileWindow::kSize;
 // Of a huge page. Usually a third of a millisecond, 12 where a virtual machine's host has to find the memory
@@ -56,10 +54,9 @@ bool MemoryFile::open(int file, bool shared, uint64_t begin, uint64_t end) noexc
     file_ = file;
     begin_ = begin;
     end_ = end;
-    huge_limit_ = end / FileWindow::kHuge * FileWindow::kHuge;
-    huge_end_ = begin;
-    length_ = 0;
-    huge_ = begin % FileWindow::kHuge == 0 && huge_limit_ >= begin + kLeast && make_long(shared);
+    huge_limit_ = end / kHugePageSize * kHugePageSize;
+    huge_end_ = ahead_ = begin;
+    huge_ = begin % kHugePageSize == 0 && huge_limit_ >= begin + kLeast && make_long(shared);
     if (shared) faults_ = watcher();
     if (!huge_ && faults_ < 0) close();
     return file_ >= 0;
@@ -74,7 +71,7 @@ bool MemoryFile::make_long(bool shared) noexcept {
     if (shared || failed(sys(SYS_prlimit64, 0, RLIMIT_FSIZE, nullptr, &limit)) ||
         limit.rlim_cur < huge_limit_ || failed(sys(SYS_ftruncate, file_, huge_limit_)))
         return false;
-    length_ = huge_limit_;
+    ahead_ = huge_limit_;
     return true;
 }
 
@@ -90,6 +87,7 @@ void MemoryFile::prepare(FileWindow& window, uint64_t end) noexcept {
     lock_.lock();
     while (huge_ && huge_end_ < end) {
         uint64_t begin = huge_end_, size = std::min(FileWindow::kSize, huge_limit_ - begin);
+        ahead_ = std::max(ahead_, begin + size);  // a part of it may be made, even if not all is
         if (window.look_at(*this, begin) && window.make_huge(size))
             huge_end_ = begin + size;
         else
@@ -115,12 +113,12 @@ bool FileWindow::look_at(const MemoryFile& file, uint64_t begin) noexcept {
 // One page each must be there (and is made, or left as it is); the kernel adds zeros.
 bool FileWindow::make_huge(uint64_t size) noexcept {
     uint64_t before = own_time_ns();
-    for (uint64_t at = 0; at < size; at += kHuge)
+    for (uint64_t at = 0; at < size; at += kHugePageSize)
         if (failed(sys(SYS_madvise, memory_ + at, kPage, MADV_POPULATE_WRITE))) return false;
     long result = -EAGAIN;
     for (int i = 0; i < 3 && result == -EAGAIN; ++i)  // a page that was just being looked at
         result = sys(SYS_madvise, memory_, size, kCollapse);
-    return !failed(result) && own_time_ns() - before <= size / kHuge * kPatience_ns;
+    return !failed(result) && own_time_ns() - before <= size / kHugePageSize * kPatience_ns;
 }
 
 bool FileWindow::watch(const MemoryFile& file) noexcept {

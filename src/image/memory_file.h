@@ -3,11 +3,11 @@
 // inode for itself. No malloc, no locks of libc, no exceptions.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
 #include "base/lock.h"
+#include "base/page.h"
 
 namespace fermata::image {
 
@@ -23,8 +23,8 @@ class MemoryFile {
     bool open(int file, bool shared, uint64_t begin, uint64_t end) noexcept;
     void close() noexcept;
     explicit operator bool() const noexcept { return file_ >= 0; }
-    // How far the file now goes, or has pages, whatever was written to them.
-    uint64_t ahead() const noexcept { return std::max(length_, huge_end_.load()); }
+    // How far the file may now go, or have pages, whatever was written to them. Nobody writes any more.
+    uint64_t ahead() const noexcept { return ahead_; }
 
   private:
     friend class FileWindow;
@@ -32,7 +32,7 @@ class MemoryFile {
     bool make_long(bool shared) noexcept;
 
     int file_ = -1, faults_ = -1;
-    uint64_t begin_ = 0, end_ = 0, huge_limit_ = 0, length_ = 0;
+    uint64_t begin_ = 0, end_ = 0, huge_limit_ = 0, ahead_ = 0;
     std::atomic<uint64_t> huge_end_{0};  // all huge from begin_ to here
     std::atomic<bool> huge_{false};      // and it may go on
     Lock lock_;                          // of whoever makes huge pages
@@ -41,12 +41,12 @@ class MemoryFile {
 // One thread's view of the file.
 class FileWindow {
   public:
-    static constexpr uint64_t kHuge = 2 << 20;
     static constexpr uint64_t kSize = 16 << 20;
-    static constexpr uint64_t kSpace = kSize + kHuge;
+    static constexpr uint64_t kSpace = kSize + kHugePageSize;
     // `space`: kSpace bytes of addresses that nothing else uses.
     explicit FileWindow(char* space) noexcept
-        : memory_(reinterpret_cast<char*>((reinterpret_cast<uint64_t>(space) + kHuge - 1) & ~(kHuge - 1))) {}
+        : memory_(reinterpret_cast<char*>((reinterpret_cast<uint64_t>(space) + kHugePageSize - 1) &
+                                          ~(kHugePageSize - 1))) {}
     // Whole pages; false: not, or not all of them, so write them in another way.
     bool put(MemoryFile& file, const char* data, uint64_t size, uint64_t at) noexcept;
     // No view of the file any more.

@@ -26,6 +26,7 @@
 #include <shared_mutex>
 
 #include "base/error.h"
+#include "base/page.h"
 #include "image/orphans.h"
 #include "image/pages.h"
 #include "image/whereabouts.h"
@@ -458,12 +459,11 @@ Pager::Areas Pager::Work::huge_now() const {
 // Memory that is filled page by page gets none, and khugepaged takes minutes for a GiB. Linux 6.1; whoever
 // waits for us does not wait for this.
 void Pager::Work::make_huge(const Areas& areas) noexcept {
-    constexpr uint64_t kHuge = 2 << 20;
-    constexpr int kCollapse = 25;
     for (auto [begin, end] : areas)
-        for (uint64_t at = (begin + kHuge - 1) / kHuge * kHuge; at + kHuge <= end; at += kHuge) {
+        for (uint64_t at = (begin + kHugePageSize - 1) / kHugePageSize * kHugePageSize;
+             at + kHugePageSize <= end; at += kHugePageSize) {
             if (stop_ || wanted_ > 1) return;
-            ::madvise(reinterpret_cast<void*>(at), kHuge, kCollapse);
+            ::madvise(reinterpret_cast<void*>(at), kHugePageSize, kCollapse);
         }
 }
 

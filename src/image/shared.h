@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/page.h"
 #include "image/image.h"
 
 namespace fermata::image {
@@ -14,7 +15,7 @@ namespace fermata::image {
 // Inside the directory of its generation.
 inline constexpr const char* kSharedName = "ranks.img";
 // Parts begin at multiples of this: no two ranks write to the same stripe, block or (huge) page.
-inline constexpr uint64_t kPartAlignment = 2 << 20;
+inline constexpr uint64_t kPartAlignment = kHugePageSize;
 
 class SharedFile {
   public:

@@ -5,6 +5,7 @@
 // space is lost, memory is not): with 8192 extents that has not been seen.
 #include <cerrno>
 
+#include "base/page.h"
 #include "split/address/raw.h"
 #include "split/address/window.h"
 #include "split/alloc/lower_alloc.h"
@@ -13,7 +14,6 @@ namespace fermata::split {
 namespace {
 
 constexpr int kMaxExtents = 8192;
-constexpr uint64_t kHuge = 2ull << 20;
 constexpr uint64_t kSegment = 32ull << 20;  // mimalloc 2.0's segment: aligned at once it needs no trimming
 
 class Extents {
@@ -95,7 +95,7 @@ Range intersection(Range a, Range b) {
 }
 
 uint64_t take(uint64_t size) noexcept {
-    uint64_t align = size >= kSegment ? kSegment : size >= kHuge ? kHuge : kPage;
+    uint64_t align = size >= kSegment ? kSegment : size >= kHugePageSize ? kHugePageSize : kPage;
     lock.lock();
     uint64_t at = area.take(size, align);
     lock.unlock();

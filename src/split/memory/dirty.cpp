@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/page.h"
 #include "base/sys.h"
 #include "split/address/ranges.h"
 #include "split/fds/descriptors.h"
@@ -75,8 +76,7 @@ DirtyTracker::DirtyTracker() : faults_(fault_descriptor()) {
 bool DirtyTracker::fits(const MapEntry& map) const {
     if (map.kind != MapKind::anonymous || (map.flags & MAP_HUGETLB)) return false;
     if (split_) return true;
-    constexpr uint64_t kHuge = 2 << 20;
-    return !(map.advice & kHugePage) && !(huge_everywhere_ && map.range.size() >= kHuge);
+    return !(map.advice & kHugePage) && !(huge_everywhere_ && map.range.size() >= kHugePageSize);
 }
 
 void DirtyTracker::begin_round() {

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -514,13 +515,13 @@ TEST_F(ImageTest, InMemoryThatIsFull) {
             writer.write_first();
             writer.write_rest();
             writer.conclude();
+            std::vector<char> back(size);
+            Place place = how.shared ? Place{directory_ + "/" + kSharedName, begins[0]} : Place{path_, {}};
+            Reader(place).load([&](const Extent& e) { return back.data() + (e.address - kBase); });
+            return std::memcmp(back.data(), page, size) == 0 ? 0 : 6;
         } catch (const Error& error) {
             return std::string(error.what()).find("No space left on device") != std::string::npos ? 1 : 5;
         }
-        std::vector<char> back(size);
-        Place place = how.shared ? Place{directory_ + "/" + kSharedName, begins[0]} : Place{path_, {}};
-        Reader(place).load([&](const Extent& e) { return back.data() + (e.address - kBase); });
-        return std::memcmp(back.data(), page, size) == 0 ? 0 : 6;
     };
     for (const char* words : {"", "threads=3", "layout=shared", "layout=shared threads=3"})
         for (uint64_t mib : {4, 17, 25, 34, 39, 40, 41, 43, 60}) {
@@ -529,11 +530,10 @@ TEST_F(ImageTest, InMemoryThatIsFull) {
             int status = 0;
             ::waitpid(child, &status, 0);
             ASSERT_TRUE(WIFEXITED(status)) << words << " " << mib << ": signal " << WTERMSIG(status);
-            EXPECT_EQ(WEXITSTATUS(status), mib >= 43                  ? 0
-                                           : mib < 40                 ? 1
-                                           : WEXITSTATUS(status) == 0 ? 0
-                                                                      : 1)
-                << words << " " << mib;
+            // Around the content's size it depends on what the file itself needs.
+            std::set<int> right = mib < 40 ? std::set{1} : mib >= 43 ? std::set{0} : std::set{0, 1};
+            EXPECT_TRUE(right.count(WEXITSTATUS(status)))
+                << WEXITSTATUS(status) << ": " << words << " " << mib;
         }
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ struct Space {
     char* at = static_cast<char*>(::mmap(nullptr, FileWindow::kSpace, PROT_READ | PROT_WRITE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     ~Space() { ::munmap(at, FileWindow::kSpace); }
-    char* window() const { return at + (-reinterpret_cast<uint64_t>(at) & (FileWindow::kHuge - 1)); }
+    char* window() const { return at + (-reinterpret_cast<uint64_t>(at) & (kHugePageSize - 1)); }
 };
 
 uint64_t bytes_of(const Fd& file) {
@@ -79,8 +80,8 @@ TEST(MemoryFile, PagesComeWhereTheyShallAndNowhereElse) {
 
 // Two threads' windows into two parts of one file, each with a tail that has no huge page.
 TEST(MemoryFile, LargePartsAreOfHugePages) {
-    constexpr uint64_t kPart = 3 * FileWindow::kSize - FileWindow::kHuge, kTail = 5 * kPage,
-                       kUsed = kPart - FileWindow::kHuge + kTail;
+    constexpr uint64_t kPart = 3 * FileWindow::kSize - kHugePageSize, kTail = 5 * kPage,
+                       kUsed = kPart - kHugePageSize + kTail;
     Fd file = unnamed_file("/dev/shm", 2 * kPart);
     MemoryFile parts[2];
     Space spaces[2];
@@ -109,7 +110,7 @@ TEST(MemoryFile, LargePartsAreOfHugePages) {
     auto* seen = static_cast<char*>(
         ::mmap(spaces[0].window(), FileWindow::kSize, PROT_READ, MAP_SHARED | MAP_FIXED, file.get(), 0));
     volatile char sum = 0;
-    for (uint64_t at = 0; at < FileWindow::kSize; at += FileWindow::kHuge) sum = sum + seen[at];
+    for (uint64_t at = 0; at < FileWindow::kSize; at += kHugePageSize) sum = sum + seen[at];
     std::ifstream maps("/proc/self/smaps");
     std::string line, begin = fmt::format("{:x}-", reinterpret_cast<uint64_t>(seen));
     while (std::getline(maps, line) && !line.starts_with(begin)) {
@@ -119,9 +120,34 @@ TEST(MemoryFile, LargePartsAreOfHugePages) {
     EXPECT_NE(line.find(fmt::format(" {} kB", FileWindow::kSize >> 10)), std::string::npos) << line;
 }
 
+// Where the kernel makes none all is written one by one, and what was begun is known.
+TEST(MemoryFile, WithoutHugePages) {
+    constexpr uint64_t kSize = 2 * FileWindow::kSize, kStep = 256 << 10;
+    Fd file = unnamed_file("/dev/shm", kSize);
+    MemoryFile memory;
+    Space space;
+    FileWindow window(space.at);
+    std::vector<char> data = noise(kSize), back(kSize);
+    ASSERT_EQ(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+    ASSERT_TRUE(memory.open(file.get(), true, 0, kSize));
+    int refused = 0;
+    for (uint64_t at = 0; at < kSize; at += kStep) {
+        if (window.put(memory, data.data() + at, kStep, at)) continue;
+        ++refused;
+        EXPECT_EQ(pwrite(file.get(), data.data() + at, kStep, static_cast<off_t>(at)),
+                  static_cast<ssize_t>(kStep));
+    }
+    prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+    EXPECT_EQ(memory.ahead(), FileWindow::kSize) << "tried once";
+    EXPECT_EQ(refused, FileWindow::kSize / kHugePageSize) << "where the first page of each was made";
+    window.leave();
+    pread_all(file.get(), back.data(), kSize, 0, "file");
+    EXPECT_EQ(back, data);
+}
+
 // A file of one's own is made long enough, but not past the limit of a process, whose signal would come.
 TEST(MemoryFile, AnOwnFileIsMadeLong) {
-    constexpr uint64_t kSize = 3 * FileWindow::kSize - FileWindow::kHuge;
+    constexpr uint64_t kSize = 3 * FileWindow::kSize - kHugePageSize;
     Fd file = unnamed_file("/dev/shm", 0);
     MemoryFile memory;
     rlimit before{}, small{};
