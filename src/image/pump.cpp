@@ -25,11 +25,12 @@ namespace {
 
 // Runs of this size are blocks of their own; smaller ones are gathered first.
 constexpr uint64_t kStraight = 256 << 10;
-// Blocks that are gathered or compressed: small enough to stay in the cache between the steps.
+// Blocks that are gathered or compressed, at most.
 constexpr uint64_t kGather = 1 << 20;
 constexpr uint64_t kStaging = 4 << 20;
 // A step is copied first, by the kernel or (past the page cache) by us, and its checksum is made from the
-// processor's cache.
+// processor's cache. What is gathered for the page cache is a step, too: read, summed and written while it is
+// there it took 1.33 ms for 2.75 MB, in blocks of 1 MiB 1.51 (2 MiB of second-level cache).
 constexpr uint64_t kStep = 256 << 10;
 constexpr size_t kStack = 256 << 10;
 // Storage is asked to begin early, so that the final fsync finds little to do.
@@ -63,6 +64,7 @@ struct Worker {
     } waiting[kStaging / kPage + 1];
     char* apart;   // where to gather what is to be compressed or encrypted; null: in `staging`
     char* gather;  // where that is now
+    uint64_t gather_size;
     char* staging;
     char* through;  // what goes past the page cache: storage reads the same few pages again and again
     char* scratch;
@@ -76,6 +78,9 @@ struct Worker {
     void emit(const char* data, uint32_t length, const Fragment& whole) noexcept;
     bool pack(const char* data, const Fragment* parts, uint32_t count, Block& block) noexcept;
     void stage(const Block& block, const Fragment* parts, uint32_t count) noexcept;
+    // Of staging and gathering: copies into the page cache gain nothing from large writes, but from memory
+    // that is still in the processor's.
+    bool in_steps() const noexcept { return !apart && !pump->result->direct.load(std::memory_order_relaxed); }
     void make_room() noexcept;
     void flush() noexcept;
     bool put(const char* data, uint64_t size, uint64_t at) noexcept;
@@ -95,6 +100,8 @@ void Worker::loop() noexcept {
         if (i >= end) break;
         if (!r.next_piece.compare_exchange_weak(i, i + 1)) continue;
         const Piece& piece = pump->pieces[i];
+        if (i + 1 < end) ask_for_page(pump->pieces[i + 1].data);
+        if (i + kPagesAhead < end) ask_for_address(pump->pieces[i + kPagesAhead].data);
         uint64_t zeros = 0;
         // Runs of pages that are not zero.
         for (uint64_t from = 0; from < piece.length && !pump->failed();) {
@@ -163,12 +170,13 @@ void Worker::collect(const char* data, uint64_t address, uint64_t length) noexce
         if (!filled) {
             make_room();
             gather = apart ? apart : staging + page_up(staged);
+            gather_size = in_steps() ? kStep : kGather;
         }
-        auto n = static_cast<uint32_t>(std::min(length, kGather - filled));
+        auto n = static_cast<uint32_t>(std::min(length, gather_size - filled));
         std::memcpy(gather + filled, data, n);
         filled += n;
         fragment[fragments++] = {address, n};
-        if (filled == kGather) close_gathered();
+        if (filled == gather_size) close_gathered();
         data += n;
         address += n;
         length -= n;
@@ -213,9 +221,8 @@ void Worker::new_extents(uint32_t block, const Fragment* parts, uint32_t count) 
 
 // Of the staging buffer, for one more block of kGather bytes. Nothing is gathered in there.
 void Worker::make_room() noexcept {
-    // Copies into the page cache gain nothing from large writes, but from memory that is still in the cache.
-    uint64_t most = apart || pump->result->direct.load(std::memory_order_relaxed) ? kStaging : kGather;
-    if (staged && (page_up(staged) + kGather > most || pending == std::size(waiting))) flush();
+    if (staged && (in_steps() || page_up(staged) + kGather > kStaging || pending == std::size(waiting)))
+        flush();
 }
 
 void Worker::stage(const Block& block, const Fragment* parts, uint32_t count) noexcept {
@@ -377,11 +384,12 @@ Pump::~Pump() {
 void Pump::allocate() {
     uint64_t pages = 0;
     for (const Piece& piece : pieces) pages += piece.length / kPage;
-    // A straight block has kStraight bytes at least, a gathered one is full except each thread's last of each
-    // run().
+    // A straight block has kStraight bytes at least, a gathered one is full (kStep or kGather) except each
+    // thread's last of each run().
+    static_assert(kStraight <= kStep && kStep <= kGather);
     max_blocks =
         static_cast<uint32_t>(kept.blocks.size() + pages / (kStraight / kPage) + size_t{2} * threads + 2);
-    max_extents = kept.extents.size() + pages + pages / (kGather / kPage) + size_t{2} * threads + 2;
+    max_extents = kept.extents.size() + pages + pages / (kStep / kPage) + size_t{2} * threads + 2;
     auto place = [this](size_t size) {
         size_t at = arena_size;
         arena_size = page_up(arena_size + size);

@@ -19,6 +19,11 @@
 namespace fermata::image {
 namespace {
 
+// Images from this size on go past the page cache, where the storage can do that. A small one takes as long
+// either way, but new pages for the cache may have to be found by a virtual machine's host first: 20 ms
+// instead of 6 for four of 2.7 MiB.
+constexpr uint64_t kPastPageCache = 1 << 20;
+
 // Past the page cache the storage wants several requests at a time, however few processors there are. Into
 // the page cache it is processors that copy: more threads than those only hinder one another.
 unsigned default_threads(bool direct, unsigned processors) {
@@ -253,7 +258,7 @@ void Writer::prepare() {
     for (const Piece& piece : pump_->pieces) expected += piece.length;
     bool direct = options_.direct == WriteOptions::Direct::yes;
     if (options_.direct == WriteOptions::Direct::automatic)
-        direct = expected >= kLargestBlock && !page_cache_is_better(fd_.get());
+        direct = expected >= kPastPageCache && !page_cache_is_better(fd_.get());
     if (direct) direct = ::fcntl(fd_.get(), F_SETFL, O_DIRECT) == 0;
     pump_->threads = options_.threads ? options_.threads : default_threads(direct, options_.processors);
     pump_->allocate();

@@ -3,9 +3,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include <cinttypes>
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
@@ -36,21 +35,26 @@ std::string slurp(const char* path) {
 
 // "7f00-7f01 r-xp 00000000 fe:00 1234   /path": the kernel escapes newlines in names as \012.
 bool parse_header(const char* line, const char* end, Mapping& m) {
-    char* at;
-    m.range.begin = std::strtoull(line, &at, 16);
-    if (at == line || *at != '-') return false;
-    m.range.end = std::strtoull(at + 1, &at, 16);
-    if (*at != ' ' || end - at < 6) return false;
+    const char* at = line;
+    // (strtoull asks for the locale: half the time that hundreds of mappings take.)
+    auto number = [&](auto& value, int base = 16) {
+        auto [behind, error] = std::from_chars(at, end, value, base);
+        at = behind;
+        return error == std::errc{} && at < end;
+    };
+    auto skip = [&](char what) { return *at == what && ++at < end; };
+    if (!number(m.range.begin) || !skip('-') || !number(m.range.end) || *at != ' ' || end - at < 7)
+        return false;
     m.prot =
         (at[1] == 'r' ? PROT_READ : 0) | (at[2] == 'w' ? PROT_WRITE : 0) | (at[3] == 'x' ? PROT_EXEC : 0);
     m.shared = at[4] == 's';
-    m.offset = std::strtoull(at + 5, &at, 16);
-    m.device_major = uint32_t(std::strtoul(at, &at, 16));
-    if (*at != ':') return false;
-    m.device_minor = uint32_t(std::strtoul(at + 1, &at, 16));
-    m.inode = std::strtoull(at, &at, 10);
+    at += 6;
+    if (!number(m.offset) || !skip(' ') || !number(m.device_major) || !skip(':') || !number(m.device_minor) ||
+        !skip(' '))
+        return false;
+    at = std::from_chars(at, end, m.inode).ptr;
     while (at < end && *at == ' ') ++at;
-    m.name.assign(static_cast<const char*>(at), end);
+    m.name.assign(at, end);
     return true;
 }
 

@@ -183,11 +183,13 @@ std::string check(const std::vector<Mapping>& maps) {
         if (r.owner != Owner::filler) lower.push_back(r.range);
     std::sort(lower.begin(), lower.end(), [](Range a, Range b) { return a.begin < b.begin; });
 
-    for (const Mapping& m : maps) {
+    auto first = lower.begin();
+    for (const Mapping& m : maps) {  // in address order
         if (m.range.begin < space.begin || m.range.begin >= space.end || m.prot == 0) continue;
         uint64_t at = m.range.begin;
-        for (const Range& r : lower)
-            if (r.contains(at)) at = r.end;
+        while (first != lower.end() && first->end <= at) ++first;
+        for (auto r = first; r != lower.end() && r->begin <= at; ++r)
+            if (r->contains(at)) at = r->end;
         if (at >= m.range.end) continue;
         return fmt::format(
             "unknown memory above the window: {}: the program mapped it at a fixed address, where "

@@ -22,7 +22,7 @@ inline constexpr uint64_t kPageFollowed = 1 << 0, kPageWritten = 1 << 1, kPageOf
                           kPagePresent = 1 << 3, kPageSwapped = 1 << 4, kPageZero = 1 << 5;
 
 // `what` from its start to its end, in as many calls as that takes: each region once, in address order. False
-// when the kernel refuses. Lower memory is used.
+// when the kernel refuses.
 bool scan_pages(int pagemap, ScanArgument what, const std::function<void(const PageRegion&)>& each);
 
 }  // namespace fermata::split

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <memory>
 
 #include "base/error.h"
@@ -22,11 +23,10 @@ constexpr uint64_t kWordPresent = 1ull << 63, kWordSwapped = 1ull << 62, kWordFi
 }  // namespace
 
 bool scan_pages(int pagemap, ScanArgument what, const std::function<void(const PageRegion&)>& each) {
-    constexpr size_t kRegions = 1024;
-    auto regions = std::make_unique_for_overwrite<PageRegion[]>(kRegions);
+    PageRegion regions[512];  // as many as the kernel gathers at a time
     what.size = sizeof what;
-    what.vec = reinterpret_cast<uint64_t>(regions.get());
-    what.vec_len = kRegions;
+    what.vec = reinterpret_cast<uint64_t>(regions);
+    what.vec_len = std::size(regions);
     for (uint64_t end = what.end; what.start < end;) {
         what.walk_end = 0;
         long got = sys(SYS_ioctl, pagemap, kPagemapScan, &what);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/page.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
 
@@ -153,7 +154,11 @@ void MutexSearch::search(const std::vector<MutexArea>& areas) noexcept {
         search_page(page, owners_, tids.first->tid, tids.second->tid);
         searched += kPage;
     };
-    for (const MutexArea& area : areas) {
+    auto page_of = [&](size_t i) { return reinterpret_cast<const void*>(areas[i].range.begin); };
+    for (size_t i = 0; i < areas.size(); ++i) {
+        const MutexArea& area = areas[i];
+        if (i + 1 < areas.size()) ask_for_page(page_of(i + 1));
+        if (i + kPagesAhead < areas.size()) ask_for_address(page_of(i + kPagesAhead));
         uint64_t at = area.range.begin;
         if (area.resident)
             for (; at < area.range.end && searched < kMostSearched; at += kPage) look_into(at);
