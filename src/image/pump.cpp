@@ -103,6 +103,9 @@ void Worker::loop() noexcept {
         if (i + 1 < end) ask_for_page(pump->pieces[i + 1].data);
         if (i + kPagesAhead < end) ask_for_address(pump->pieces[i + kPagesAhead].data);
         uint64_t zeros = 0;
+        // Where processors are the limit, no more is looked at than is copied next: a look at one word of
+        // every page of 4 MiB first takes half as long as the copy after it.
+        const uint64_t most = in_steps() ? kStep : piece.length;
         // Runs of pages that are not zero.
         for (uint64_t from = 0; from < piece.length && !pump->failed();) {
             if (!piece.ground)
@@ -111,7 +114,7 @@ void Worker::loop() noexcept {
             if (piece.ground)
                 to = piece.length;
             else
-                while (to < piece.length && !zero_page(piece.data + to)) to += kPage;
+                while (to < piece.length && to - from < most && !zero_page(piece.data + to)) to += kPage;
             if (to - from >= kStraight)
                 straight(piece.data + from, piece.address + from, to - from);
             else if (to > from)

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "split/address/ranges.h"
 #include "split/address/raw.h"
 #include "split/alloc/lower_alloc.h"
 
@@ -183,14 +184,9 @@ std::string check(const std::vector<Mapping>& maps) {
         if (r.owner != Owner::filler) lower.push_back(r.range);
     std::sort(lower.begin(), lower.end(), [](Range a, Range b) { return a.begin < b.begin; });
 
-    auto first = lower.begin();
-    for (const Mapping& m : maps) {  // in address order
+    for (const Mapping& m : maps) {
         if (m.range.begin < space.begin || m.range.begin >= space.end || m.prot == 0) continue;
-        uint64_t at = m.range.begin;
-        while (first != lower.end() && first->end <= at) ++first;
-        for (auto r = first; r != lower.end() && r->begin <= at; ++r)
-            if (r->contains(at)) at = r->end;
-        if (at >= m.range.end) continue;
+        if (difference({m.range}, lower).empty()) continue;
         return fmt::format(
             "unknown memory above the window: {}: the program mapped it at a fixed address, where "
             "it cannot be saved; checkpoint refused",
