@@ -104,7 +104,7 @@ void Worker::loop() noexcept {
         if (i + kPagesAhead < end) ask_for_address(pump->pieces[i + kPagesAhead].data);
         uint64_t zeros = 0;
         // Where processors are the limit, no more is looked at than is copied next: a look at one word of
-        // every page of 4 MiB first takes half as long as the copy after it.
+        // every page of 4 MiB first takes nearly as long as the copy after it (docs/internals/images.md).
         const uint64_t most = in_steps() ? kStep : piece.length;
         // Runs of pages that are not zero.
         for (uint64_t from = 0; from < piece.length && !pump->failed();) {

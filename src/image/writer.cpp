@@ -21,7 +21,7 @@ namespace {
 
 // Images from this size on go past the page cache, where the storage can do that. A small one takes as long
 // either way, but new pages for the cache may have to be found by a virtual machine's host first: 20 ms
-// instead of 6 for four of 2.7 MiB.
+// instead of 6 for four of 2.7 MiB (docs/internals/images.md).
 constexpr uint64_t kPastPageCache = 1 << 20;
 
 // Past the page cache the storage wants several requests at a time, however few processors there are. Into

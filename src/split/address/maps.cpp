@@ -36,7 +36,7 @@ std::string slurp(const char* path) {
 // "7f00-7f01 r-xp 00000000 fe:00 1234   /path": the kernel escapes newlines in names as \012.
 bool parse_header(const char* line, const char* end, Mapping& m) {
     const char* at = line;
-    // (strtoull asks for the locale: half the time that hundreds of mappings take.)
+    // (strtoull asks for the locale each time.)
     auto number = [&](auto& value, int base = 16) {
         auto [behind, error] = std::from_chars(at, end, value, base);
         at = behind;
