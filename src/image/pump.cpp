@@ -62,9 +62,9 @@ struct Worker {
         uint32_t block;
         uint32_t at;
     } waiting[kStaging / kPage + 1];
-    char* apart;   // where to gather what is to be compressed or encrypted; null: in `staging`
-    char* gather;  // where that is now
-    uint64_t gather_size;
+    char* apart;           // where to gather what is to be compressed or encrypted; null: in `staging`
+    char* gather;          // where that is now
+    uint64_t gather_size;  // of this block
     char* staging;
     char* through;  // what goes past the page cache: storage reads the same few pages again and again
     char* scratch;
@@ -78,8 +78,8 @@ struct Worker {
     void emit(const char* data, uint32_t length, const Fragment& whole) noexcept;
     bool pack(const char* data, const Fragment* parts, uint32_t count, Block& block) noexcept;
     void stage(const Block& block, const Fragment* parts, uint32_t count) noexcept;
-    // Of staging and gathering: copies into the page cache gain nothing from large writes, but from memory
-    // that is still in the processor's.
+    // No block is larger than a step, nor more gathered or looked for zeros at a time: copies into the page
+    // cache gain nothing from large writes, but from memory that is still in the processor's.
     bool in_steps() const noexcept { return !apart && !pump->result->direct.load(std::memory_order_relaxed); }
     void make_room() noexcept;
     void flush() noexcept;
