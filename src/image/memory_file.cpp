@@ -1,5 +1,6 @@
 #include "image/memory_file.h"
 
+#include <emmintrin.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/userfaultfd.h>
@@ -40,6 +41,26 @@ int watcher() noexcept {
     if (!failed(sys(SYS_ioctl, faults, UFFDIO_API, &api))) return static_cast<int>(faults);
     sys(SYS_close, faults);
     return -1;
+}
+
+// Whole pages. Intel's processors read a line first that is only written; stores past their caches do not.
+// AMD's are faster without (docs/internals/images.md).
+void copy_pages(char* to, const char* from, uint64_t size) noexcept {
+    if (!__builtin_cpu_is("intel")) {
+        std::memcpy(to, from, size);
+        return;
+    }
+    for (uint64_t at = 0; at < size; at += 64) {
+        auto* source = reinterpret_cast<const __m128i*>(from + at);
+        auto* line = reinterpret_cast<__m128i*>(to + at);
+        __m128i a = _mm_loadu_si128(source), b = _mm_loadu_si128(source + 1), c = _mm_loadu_si128(source + 2),
+                d = _mm_loadu_si128(source + 3);
+        _mm_stream_si128(line, a);
+        _mm_stream_si128(line + 1, b);
+        _mm_stream_si128(line + 2, c);
+        _mm_stream_si128(line + 3, d);
+    }
+    _mm_sfence();
 }
 
 }  // namespace
@@ -144,7 +165,7 @@ bool FileWindow::put(MemoryFile& file, const char* data, uint64_t size, uint64_t
         if (begin_ != begin && !enter(file, begin)) return false;
         char* to = memory_ + (at - begin);
         if (at + n <= huge_end_) {
-            std::memcpy(to, data, n);
+            copy_pages(to, data, n);
         } else {
             if (!watch(file)) return false;
             uffdio_copy copy{reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(data), n,
