@@ -29,6 +29,7 @@ constexpr uint64_t kStep = 256 << 10;
 // What a thread reads in a row, at most: in turns, block by block, some runs took a third longer (probably
 // the kernel read ahead for two threads in one place).
 constexpr uint64_t kRow = 64 << 20;
+constexpr unsigned kMostThreads = 4;
 
 // Pages for what is about to be read there, all at once: one by one, as the copying meets them, they cost
 // more than the comparing. Where that is not possible (Linux before 5.14) they come one by one.
@@ -294,7 +295,12 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
             first.push_back(i);
             bytes += blocks_[targets[i].block].stored;
         }
-    if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 2u, 4u);
+    std::deque<UncachedFile> files;
+    for (const Fd& file : files_) files.emplace_back(file.get(), bytes >= uncached_from_);
+    // Past the page cache nobody reads ahead, so storage has to be asked for more at once.
+    const bool past = std::any_of(files.begin(), files.end(), [](auto& file) { return file.direct(); });
+    if (threads == 0)
+        threads = past ? kMostThreads : std::clamp(std::thread::hardware_concurrency(), 2u, kMostThreads);
     threads = static_cast<unsigned>(std::min<size_t>(threads, first.size()));
     // Four rows a thread, so that none waits long for the last one.
     uint64_t row = std::min(kRow, bytes / 4 / std::max(threads, 1u));
@@ -306,8 +312,6 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
     }
     rows.push_back(first.size());
     first.push_back(targets.size());
-    std::deque<UncachedFile> files;
-    for (const Fd& file : files_) files.emplace_back(file.get(), bytes >= uncached_from_);
 
     auto load_one = [&](size_t i, Scratch& scratch) {
         const Target& one = targets[first[i]];
