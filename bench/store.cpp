@@ -16,9 +16,11 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -45,8 +47,34 @@ struct Shared {
     std::atomic<uint64_t> begin, end;
 };
 
-// Runs `body` in `ranks` forked processes at once; seconds.
-double together(int ranks, const std::function<void(int)>& body) {
+// A virtual machine's host takes free memory back (virtio_balloon's page reporting, two seconds after some
+// became free: all that is free then), and finding a page anew takes ten times its copy. What a file in
+// memory will need is asked of the host before the clock runs, held until nothing is left to report, and
+// given back when the clock begins.
+class Warm {
+  public:
+    explicit Warm(size_t size) : size_(size) {
+        void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) return;
+        memory_ = static_cast<char*>(memory);
+        ::madvise(memory_, size, MADV_HUGEPAGE);
+        ::madvise(memory_, size, MADV_DONTFORK);
+        for (size_t at = 0; at < size; at += 4096) static_cast<volatile char*>(memory_)[at] = 1;
+        ::sleep(3);
+    }
+    Warm(const Warm&) = delete;
+    Warm& operator=(const Warm&) = delete;
+    ~Warm() {
+        if (memory_) ::munmap(memory_, size_);
+    }
+
+  private:
+    size_t size_;
+    char* memory_ = nullptr;
+};
+
+// Runs `body` in `ranks` forked processes at once, with the memory of `warm` to take; seconds.
+double together(int ranks, std::unique_ptr<Warm> warm, const std::function<void(int)>& body) {
     auto* s = static_cast<Shared*>(
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     std::vector<pid_t> children;
@@ -67,6 +95,7 @@ double together(int ranks, const std::function<void(int)>& body) {
         children.push_back(pid);
     }
     while (s->ready < ranks) ::usleep(100);
+    warm.reset();
     uint64_t begin = monotonic_ns();
     s->go = 1;
     bool good = true;
@@ -98,17 +127,6 @@ void plain_read(const std::string& path, char* to, size_t size) {
 void forget(const std::string& path) {
     Fd fd = open_file(path, O_RDONLY);
     ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
-}
-
-// A virtual machine's host takes free memory back (virtio_balloon's page reporting, after two seconds), and
-// finding a page anew takes ten times its copy: what a file in memory will need is asked of the host before
-// the clock runs.
-void warm(size_t size) {
-    void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return;
-    ::madvise(memory, size, MADV_HUGEPAGE);
-    for (size_t at = 0; at < size; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
-    ::munmap(memory, size);
 }
 
 }  // namespace
@@ -150,7 +168,6 @@ int main(int argc, char** argv) {
             for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
             ::unlink(path(0, true).c_str());
             ::sync();
-            if (in_memory) warm(size * static_cast<size_t>(ranks) * 3 / 2);
             image::WriteOptions options = image::parse_write_options(ways[way]);
             options.processors =
                 std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
@@ -170,7 +187,9 @@ int main(int argc, char** argv) {
                     image::SharedFile::lay_out(std::vector<uint64_t>(static_cast<size_t>(ranks), one.room()));
                 file.finish(0, 0, begins, begins.back() + one.room());
             }
-            wrote[way].push_back(together(ranks, [&](int rank) {
+            auto warm =
+                in_memory ? std::make_unique<Warm>(size * static_cast<size_t>(ranks) * 3 / 2) : nullptr;
+            wrote[way].push_back(together(ranks, std::move(warm), [&](int rank) {
                 const char* mine = data + size * static_cast<size_t>(rank);
                 if (way == 0) return plain_write(path(rank), mine, size);
                 options.key = key();
@@ -191,7 +210,7 @@ int main(int argc, char** argv) {
                 bytes[way] += static_cast<uint64_t>(st.st_blocks) * 512;
                 forget(path(rank, shared));
             }
-            read[way].push_back(together(ranks, [&](int rank) {
+            read[way].push_back(together(ranks, nullptr, [&](int rank) {
                 auto* to = static_cast<char*>(
                     ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
                 if (way == 0) return plain_read(path(rank), to, size);
