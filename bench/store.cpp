@@ -164,7 +164,9 @@ int main(int argc, char** argv) {
     };
     const bool in_memory = image::page_cache_is_better(open_file(directory, O_RDONLY).get());
     for (int round = 0; round < rounds; ++round) {
-        for (size_t way = 0; way < ways.size(); ++way) {
+        for (size_t turn = 0; turn < ways.size(); ++turn) {
+            // Who comes after whom changes: small pages leave memory in pieces for the next one's huge pages.
+            const size_t way = (turn + static_cast<size_t>(round)) % ways.size();
             for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
             ::unlink(path(0, true).c_str());
             ::sync();
