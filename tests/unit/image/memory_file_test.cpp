@@ -109,7 +109,7 @@ TEST(MemoryFile, LargePartsAreOfHugePages) {
     // What the kernel says of its pages: 2 MiB each.
     auto* seen = static_cast<char*>(
         ::mmap(spaces[0].window(), FileWindow::kSize, PROT_READ, MAP_SHARED | MAP_FIXED, file.get(), 0));
-    volatile char sum = 0;
+    volatile int sum = 0;
     for (uint64_t at = 0; at < FileWindow::kSize; at += kHugePageSize) sum = sum + seen[at];
     std::ifstream maps("/proc/self/smaps");
     std::string line, begin = fmt::format("{:x}-", reinterpret_cast<uint64_t>(seen));
