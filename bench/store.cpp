@@ -16,11 +16,10 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -73,8 +72,10 @@ class Warm {
     char* memory_ = nullptr;
 };
 
-// Runs `body` in `ranks` forked processes at once, with the memory of `warm` to take; seconds.
-double together(int ranks, std::unique_ptr<Warm> warm, const std::function<void(int)>& body) {
+// Runs `body` in `ranks` forked processes at once, with so many bytes of memory warm; seconds.
+double together(int ranks, size_t wanted, const std::function<void(int)>& body) {
+    std::optional<Warm> warm;
+    if (wanted) warm.emplace(wanted);
     auto* s = static_cast<Shared*>(
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     std::vector<pid_t> children;
@@ -189,9 +190,9 @@ int main(int argc, char** argv) {
                     image::SharedFile::lay_out(std::vector<uint64_t>(static_cast<size_t>(ranks), one.room()));
                 file.finish(0, 0, begins, begins.back() + one.room());
             }
-            auto warm =
-                in_memory ? std::make_unique<Warm>(size * static_cast<size_t>(ranks) * 3 / 2) : nullptr;
-            wrote[way].push_back(together(ranks, std::move(warm), [&](int rank) {
+            // Half as much again as the files: the kernel need not take just this memory.
+            const size_t wanted = in_memory ? size * static_cast<size_t>(ranks) * 3 / 2 : 0;
+            wrote[way].push_back(together(ranks, wanted, [&](int rank) {
                 const char* mine = data + size * static_cast<size_t>(rank);
                 if (way == 0) return plain_write(path(rank), mine, size);
                 options.key = key();
@@ -212,7 +213,7 @@ int main(int argc, char** argv) {
                 bytes[way] += static_cast<uint64_t>(st.st_blocks) * 512;
                 forget(path(rank, shared));
             }
-            read[way].push_back(together(ranks, nullptr, [&](int rank) {
+            read[way].push_back(together(ranks, 0, [&](int rank) {
                 auto* to = static_cast<char*>(
                     ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
                 if (way == 0) return plain_read(path(rank), to, size);

@@ -29,6 +29,8 @@ constexpr uint64_t kStep = 256 << 10;
 // What a thread reads in a row, at most: in turns, block by block, some runs took a third longer (probably
 // the kernel read ahead for two threads in one place).
 constexpr uint64_t kRow = 64 << 20;
+// Of 2 GiB a rank, two ranks on two processors, four threads each took a tenth less than two
+// (docs/performance.md).
 constexpr unsigned kMostThreads = 4;
 
 // Pages for what is about to be read there, all at once: one by one, as the copying meets them, they cost
@@ -300,7 +302,7 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
     // Past the page cache nobody reads ahead, so storage has to be asked for more at once.
     const bool past = std::any_of(files.begin(), files.end(), [](auto& file) { return file.direct(); });
     if (threads == 0)
-        threads = past ? kMostThreads : std::clamp(std::thread::hardware_concurrency(), 2u, kMostThreads);
+        threads = std::clamp(std::thread::hardware_concurrency(), past ? kMostThreads : 2u, kMostThreads);
     threads = static_cast<unsigned>(std::min<size_t>(threads, first.size()));
     // Four rows a thread, so that none waits long for the last one.
     uint64_t row = std::min(kRow, bytes / 4 / std::max(threads, 1u));
