@@ -15,8 +15,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -46,36 +47,69 @@ struct Shared {
     std::atomic<uint64_t> begin, end;
 };
 
+size_t free_memory() {
+    std::ifstream in("/proc/meminfo");
+    std::string word;
+    while (in >> word)
+        if (size_t kib; word == "MemFree:" && in >> kib) return kib << 10;
+    return 0;
+}
+
 // A virtual machine's host takes free memory back (virtio_balloon's page reporting, two seconds after some
-// became free: all that is free then), and finding a page anew takes ten times its copy. What a file in
-// memory will need is asked of the host before the clock runs, held until nothing is left to report, and
-// given back when the clock begins.
+// became free), and finding a page anew takes fifteen times its copy; which free page the kernel hands out is
+// not ours to say. So all of it is asked of the host before the clock runs and held, but for what the clocked
+// part will need, given back as the clock begins. (A pass that was under way then may still take some.)
 class Warm {
   public:
-    explicit Warm(size_t size) : size_(size) {
-        void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) return;
-        memory_ = static_cast<char*>(memory);
-        ::madvise(memory_, size, MADV_HUGEPAGE);
-        ::madvise(memory_, size, MADV_DONTFORK);
-        for (size_t at = 0; at < size; at += 4096) static_cast<volatile char*>(memory_)[at] = 1;
-        ::sleep(3);
-    }
+    Warm() = default;
     Warm(const Warm&) = delete;
     Warm& operator=(const Warm&) = delete;
-    ~Warm() {
-        if (memory_) ::munmap(memory_, size_);
+    ~Warm() { give(held_.size() * kPiece); }
+
+    // What is free; what must stay free is taken only after the host took it, for the next `give`.
+    void take() {
+        take_down_to(2 * kLeft);
+        ::sleep(3);
+        take_down_to(kLeft);
+    }
+
+    void give(size_t bytes) {
+        for (size_t given = 0; given < bytes && !held_.empty(); given += kPiece) {
+            ::munmap(held_.back(), kPiece);
+            held_.pop_back();
+        }
     }
 
   private:
-    size_t size_;
-    char* memory_ = nullptr;
+    static constexpr size_t kPiece = 32 << 20;
+    static constexpr size_t kLeft = 256 << 20;  // less, and the kernel takes programs' texts out of memory
+
+    void take_down_to(size_t left) {
+        while (free_memory() > left + kPiece) {
+            void* memory =
+                ::mmap(nullptr, kPiece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if (memory == MAP_FAILED) fail("no memory to hold");
+            ::madvise(memory, kPiece, MADV_HUGEPAGE);
+            ::madvise(memory, kPiece, MADV_DONTFORK);
+            for (size_t at = 0; at < kPiece; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
+            held_.push_back(memory);
+        }
+    }
+
+    std::vector<void*> held_;
 };
 
-// Runs `body` in `ranks` forked processes at once, with so many bytes of memory warm; seconds.
-double together(int ranks, size_t wanted, const std::function<void(int)>& body) {
-    std::optional<Warm> warm;
-    if (wanted) warm.emplace(wanted);
+// All memory of a machine of one's own is there.
+bool is_virtual_machine() {
+    std::ifstream in("/proc/cpuinfo");
+    std::string word;
+    while (in >> word)
+        if (word == "hypervisor") return true;
+    return false;
+}
+
+// Runs `body` in `ranks` forked processes at once, `first` before the clock; seconds.
+double together(int ranks, const std::function<void()>& first, const std::function<void(int)>& body) {
     auto* s = static_cast<Shared*>(
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     std::vector<pid_t> children;
@@ -96,7 +130,7 @@ double together(int ranks, size_t wanted, const std::function<void(int)>& body) 
         children.push_back(pid);
     }
     while (s->ready < ranks) ::usleep(100);
-    warm.reset();
+    first();
     uint64_t begin = monotonic_ns();
     s->go = 1;
     bool good = true;
@@ -164,6 +198,10 @@ int main(int argc, char** argv) {
                       : fmt::format("{}/store-bench-{}.img", directory, rank);
     };
     const bool in_memory = image::page_cache_is_better(open_file(directory, O_RDONLY).get());
+    const auto warm = in_memory && is_virtual_machine() ? std::make_unique<Warm>() : nullptr;
+    const auto give = [&] {
+        if (warm) warm->give(size * static_cast<size_t>(ranks) * 5 / 4);
+    };
     for (int round = 0; round < rounds; ++round) {
         for (size_t turn = 0; turn < ways.size(); ++turn) {
             // Who comes after whom changes: small pages leave memory in pieces for the next one's huge pages.
@@ -190,9 +228,8 @@ int main(int argc, char** argv) {
                     image::SharedFile::lay_out(std::vector<uint64_t>(static_cast<size_t>(ranks), one.room()));
                 file.finish(0, 0, begins, begins.back() + one.room());
             }
-            // Half as much again as the files: the kernel need not take just this memory.
-            const size_t wanted = in_memory ? size * static_cast<size_t>(ranks) * 3 / 2 : 0;
-            wrote[way].push_back(together(ranks, wanted, [&](int rank) {
+            if (warm) warm->take();
+            wrote[way].push_back(together(ranks, give, [&](int rank) {
                 const char* mine = data + size * static_cast<size_t>(rank);
                 if (way == 0) return plain_write(path(rank), mine, size);
                 options.key = key();
@@ -213,7 +250,7 @@ int main(int argc, char** argv) {
                 bytes[way] += static_cast<uint64_t>(st.st_blocks) * 512;
                 forget(path(rank, shared));
             }
-            read[way].push_back(together(ranks, 0, [&](int rank) {
+            read[way].push_back(together(ranks, give, [&](int rank) {
                 auto* to = static_cast<char*>(
                     ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
                 if (way == 0) return plain_read(path(rank), to, size);
