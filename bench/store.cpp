@@ -66,7 +66,8 @@ class Warm {
     Warm& operator=(const Warm&) = delete;
     ~Warm() { give(held_.size() * kPiece); }
 
-    // What is free; what must stay free is taken only after the host took it, for the next `give`.
+    // All but what the kernel needs. The pause: until the host has taken back what was left to it, the last
+    // of which is then asked for again.
     void take() {
         take_down_to(2 * kLeft);
         ::sleep(3);
