@@ -21,6 +21,7 @@
 #include "job/run_dir.h"
 #include "split/loader/mpi_imports.h"
 #include "split/loader/program.h"
+#include "split/memory/soft_dirty.h"
 #include "split/memory/write_protect.h"
 
 namespace fs = std::filesystem;
@@ -40,18 +41,26 @@ struct Finding {
 // AT_HWCAP2 bit 1 on x86-64: wrfsbase may be used by programs.
 constexpr unsigned long kFsgsbase = 2;
 
+Finding how_pages_are_followed() {
+    std::string why, why_no_bits;
+    const char* how = nullptr;
+    if (Fd(split::open_write_protection(why)))
+        how = "asynchronous write protection";
+    else if (split::open_soft_dirty(why_no_bits).faults)
+        how = "soft-dirty bits";
+    return {"incremental", how != nullptr, false,
+            how ? fmt::format("pages are followed by {} (incremental=hashes compares checksums)", how)
+                : fmt::format("all memory is compared with the checksums of the last image: {}; {}", why,
+                              why_no_bits)};
+}
+
 std::vector<Finding> look_around() {
     std::vector<Finding> all;
+    std::string why;
     utsname system{};
     ::uname(&system);
     all.push_back({"kernel", true, false, fmt::format("{} {}", system.sysname, system.release)});
-    std::string why;
-    Fd protection(split::open_write_protection(why));
-    all.push_back(
-        {"incremental", static_cast<bool>(protection), false,
-         protection
-             ? "pages are followed by asynchronous write protection (incremental=hashes compares checksums)"
-             : "all memory is compared with the checksums of the last image: " + why});
+    all.push_back(how_pages_are_followed());
     Fd faults(image::open_faults(why));
     all.push_back({"mapped restart", static_cast<bool>(faults), false,
                    faults ? "memory can be read when it is touched" : "images are read first: " + why});

@@ -196,7 +196,7 @@ Follow prepare_to_follow(Incremental& state, const std::string& options, std::ve
     std::string why = split::writes_unseen();
     if (why.empty() && !state.tracker) {
         try {
-            state.tracker = std::make_unique<split::DirtyTracker>();
+            state.tracker = std::make_unique<split::DirtyTracker>(split::best_page_marks());
         } catch (const Error& error) {
             why = error.what();
         }

@@ -107,14 +107,13 @@ class Readable {
 };
 
 // `seen`: what the tracker has just found out.
-std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scanner,
-                              DirtyTracker::Seen* seen) {
+std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scanner, SeenPages* seen) {
     bool file = m.inode != 0;
     if (kind == MapKind::shared_file) return {};
     if (kind == MapKind::anonymous && (!file || !(m.prot & PROT_READ))) {
         // The holes that ld.so leaves between segments are file mappings without access: nothing of the file
         // is ever read there, but what was changed and then protected (RELRO's neighbours) is kept.
-        if (!seen) return scanner.touched(m.range, file);
+        if (!seen) return scanner.touched(m.range, file, (m.prot & PROT_READ) != 0);
         return std::move(file ? seen->own : seen->touched);
     }
     Readable readable(m);
@@ -179,7 +178,7 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
             uint64_t& size = object_size[e.object];
             size = std::max(size, m.offset + m.range.size());
         }
-        std::optional<DirtyTracker::Seen> seen;
+        std::optional<SeenPages> seen;
         if (tracker) {
             if (!all.not_in_a_copy(e)) seen = tracker->look(e);
             all.unchanged.push_back(seen ? std::move(seen->unchanged) : std::vector<Range>{});
@@ -187,6 +186,7 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
         e.runs = content_of(m, e.kind, scanner, seen ? &*seen : nullptr);
         table.maps.push_back(std::move(e));
     }
+    if (tracker) tracker->end_round();
     for (MapEntry& e : table.maps)
         if (e.kind == MapKind::shared_memory) e.object_size = object_size[e.object];
     return all;

@@ -1,55 +1,47 @@
-// Which pages the program has written since a moment: PAGEMAP_SCAN with asynchronous write protection through
-// userfaultfd (Linux 6.7).
+// Which pages the program has written since a moment.
 //
 // The answer errs on one side only: what is not positively known to be unchanged is changed. New mappings,
-// pages of memory that the kernel does not let us protect, and everything before the first look() is changed.
+// pages of memory that the kernel does not let us follow, and everything before the first look() is changed.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
 #include "split/memory/memory.h"
+#include "split/memory/page_marks.h"
 
 namespace fermata::split {
 
 class DirtyTracker {
   public:
-    // Throws fermata::Error with the reason when this kernel cannot.
-    DirtyTracker();
+    explicit DirtyTracker(std::unique_ptr<PageMarks> marks);
     DirtyTracker(const DirtyTracker&) = delete;
     DirtyTracker& operator=(const DirtyTracker&) = delete;
 
-    struct Seen {
-        std::vector<Range> touched;    // as PageScanner::touched says
-        std::vector<Range> own;        // of these, what is not (or no longer) a file's
-        std::vector<Range> unchanged;  // of those touched, what has not been written since the last look
-    };
-    // All upper threads stand still. In one step for each page: what is written after it is seen by the next
-    // look. Nothing when this map cannot be followed.
-    std::optional<Seen> look(const MapEntry& map);
-    // Before a round of looks at all mappings: what none of the last round saw is forgotten.
+    // All upper threads stand still from the beginning of a round to its end, and nobody writes to their
+    // memory. What none of the last round looked at is forgotten.
     void begin_round();
+    void end_round() { marks_->end_round(); }
+    // Nothing when this map cannot be followed. Once more after the round: what was written since.
+    std::optional<SeenPages> look(const MapEntry& map);
 
-    // Huge pages are split by the first write to a protected one, so memory that has any is left alone unless
-    // asked.
+    // Where the marks split huge pages, memory that has any is left alone unless asked.
     void split_huge_pages(bool yes) { split_ = yes; }
 
   private:
     bool fits(const MapEntry& map) const;
-    bool followed(Range range);
-    bool scan(Range range, bool file, Seen& seen);
 
     // A file mapping's pages that were not the file's when it was last looked at.
     struct Own {
         Range map;
         std::vector<Range> pages;
     };
+    std::unique_ptr<PageMarks> marks_;
     std::map<uint64_t, Own> own_before_, own_now_;
-    Fd faults_, pages_;
-    bool split_ = false, huge_everywhere_ = false;
+    bool split_ = false, huge_everywhere_;
 };
 
 // "" or what this process has open that writes to memory past its page tables (RDMA adapters, XPMEM): with

@@ -1,4 +1,5 @@
-// PAGEMAP_SCAN: include/uapi/linux/fs.h of Linux 6.7; Debian 12's headers are older.
+// /proc/self/pagemap: Documentation/admin-guide/mm/pagemap.rst; PAGEMAP_SCAN: include/uapi/linux/fs.h of
+// Linux 6.7 (Debian 12's headers are older).
 #pragma once
 
 #include <sys/ioctl.h>
@@ -6,7 +7,25 @@
 #include <cstdint>
 #include <functional>
 
+#include "split/address/range.h"
+
 namespace fermata::split {
+
+// Throws fermata::Error.
+int open_pagemap();
+
+// One word per page. "Exclusive": mapped by nobody else, and not the zero page.
+inline constexpr uint64_t kWordPresent = 1ull << 63, kWordSwapped = 1ull << 62, kWordFile = 1ull << 61,
+                          kWordExclusive = 1ull << 56, kWordSoftDirty = 1ull << 55;
+
+// Each page of `range` and its word, in address order. Throws fermata::Error.
+void for_each_page_word(int pagemap, Range range,
+                        const std::function<void(uint64_t at, uint64_t word)>& each);
+
+// The zero page, or one that others have mapped, too.
+inline bool may_be_zero_page(uint64_t word) {
+    return (word & (kWordPresent | kWordFile | kWordExclusive)) == kWordPresent;
+}
 
 struct PageRegion {
     uint64_t start, end, categories;

@@ -2,12 +2,6 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <iterator>
-#include <memory>
-
 #include "base/error.h"
 #include "base/page.h"
 #include "split/address/ranges.h"
@@ -15,48 +9,15 @@
 #include "split/memory/pagemap.h"
 
 namespace fermata::split {
-namespace {
 
-// One word per page of /proc/self/pagemap (Documentation/admin-guide/mm/pagemap.rst).
-constexpr uint64_t kWordPresent = 1ull << 63, kWordSwapped = 1ull << 62, kWordFile = 1ull << 61;
+PageScanner::PageScanner() : fd_(open_pagemap()) {}
 
-}  // namespace
-
-bool scan_pages(int pagemap, ScanArgument what, const std::function<void(const PageRegion&)>& each) {
-    PageRegion regions[512];  // as many as the kernel gathers at a time
-    what.size = sizeof what;
-    what.vec = reinterpret_cast<uint64_t>(regions);
-    what.vec_len = std::size(regions);
-    for (uint64_t end = what.end; what.start < end;) {
-        what.walk_end = 0;
-        long got = sys(SYS_ioctl, pagemap, kPagemapScan, &what);
-        if (failed(got)) return false;
-        for (size_t i = 0; i < static_cast<size_t>(got); ++i) each(regions[i]);
-        // `walk_end` is where the kernel last had to empty its own list of 512 regions, if it has come to the
-        // end after that: then it lies before what has been told, and going on from there would tell it
-        // twice.
-        uint64_t next = what.walk_end;
-        if (got > 0) next = std::max(next, regions[static_cast<size_t>(got) - 1].end);
-        if (next <= what.start) return false;
-        what.start = next;
-    }
-    return true;
-}
-
-PageScanner::PageScanner() {
-    long fd = sys(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (failed(fd)) fail("cannot open /proc/self/pagemap: {}", std::strerror(int(-fd)));
-    fd_ = int(fd);
-}
-
-PageScanner::~PageScanner() { sys(SYS_close, fd_); }
-
-std::vector<Range> PageScanner::touched(Range range, bool changed_only) {
+std::vector<Range> PageScanner::touched(Range range, bool changed_only, bool readable) {
     std::vector<Range> runs;
     if (has_scan_ && scan(range, changed_only, runs)) return runs;
     has_scan_ = false;
     runs.clear();
-    read_pagemap(range, changed_only, runs);
+    read_pagemap(range, changed_only, readable, runs);
     return runs;
 }
 
@@ -68,24 +29,17 @@ bool PageScanner::scan(Range range, bool changed_only, std::vector<Range>& runs)
     a.category_inverted = a.category_mask;
     a.category_anyof_mask = kPagePresent | kPageSwapped;
     a.return_mask = kPagePresent;
-    return scan_pages(fd_, a, [&](const PageRegion& region) { append(runs, {region.start, region.end}); });
+    return scan_pages(fd_.get(), a, [&](const PageRegion& region) {
+        append(runs, {region.start, region.end});
+    });
 }
 
-void PageScanner::read_pagemap(Range range, bool changed_only, std::vector<Range>& runs) {
-    constexpr size_t kWords = 32768;
-    auto words = std::make_unique<uint64_t[]>(kWords);
-    for (uint64_t at = range.begin; at < range.end;) {
-        size_t want = std::min<uint64_t>(kWords, (range.end - at) / kPage);
-        long got = sys(SYS_pread64, fd_, words.get(), want * 8, at / kPage * 8);
-        if (failed(got) || got < 8)
-            fail("cannot read /proc/self/pagemap: {}", std::strerror(failed(got) ? int(-got) : EIO));
-        for (long i = 0; i < got / 8; ++i, at += kPage) {
-            uint64_t word = words[size_t(i)];
-            if (!(word & (kWordPresent | kWordSwapped))) continue;
-            if (changed_only && (word & kWordFile)) continue;
-            append(runs, {at, at + kPage});
-        }
-    }
+void PageScanner::read_pagemap(Range range, bool changed_only, bool readable, std::vector<Range>& runs) {
+    for_each_page_word(fd_.get(), range, [&](uint64_t at, uint64_t word) {
+        if (!(word & (kWordPresent | kWordSwapped)) || (changed_only && (word & kWordFile))) return;
+        if (may_be_zero_page(word) && readable && zero_page(reinterpret_cast<const void*>(at))) return;
+        append(runs, {at, at + kPage});
+    });
 }
 
 Range readable_part(Range range) {

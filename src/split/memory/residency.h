@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/fd.h"
 #include "split/address/maps.h"
 
 namespace fermata::split {
@@ -10,19 +11,17 @@ namespace fermata::split {
 class PageScanner {
   public:
     PageScanner();
-    ~PageScanner();
-    PageScanner(const PageScanner&) = delete;
-    PageScanner& operator=(const PageScanner&) = delete;
 
     // Pages of private memory that were ever written (present or swapped out, not the zero page). For private
     // file mappings `changed_only` leaves out pages that are still the file's.
-    std::vector<Range> touched(Range range, bool changed_only);
+    // (Before Linux 6.7 also zero pages that cannot be read.)
+    std::vector<Range> touched(Range range, bool changed_only, bool readable = true);
 
   private:
     bool scan(Range range, bool changed_only, std::vector<Range>& runs);
-    void read_pagemap(Range range, bool changed_only, std::vector<Range>& runs);
+    void read_pagemap(Range range, bool changed_only, bool readable, std::vector<Range>& runs);
 
-    int fd_ = -1;
+    Fd fd_;
     bool has_scan_ = true;  // ioctl PAGEMAP_SCAN, since Linux 6.7
 };
 

@@ -53,6 +53,7 @@ TEST(PageScanner, EveryTouchedPageOnce) {
         for (size_t step : {2, 3}) {
             void* memory = mmap(nullptr, pages * kPage, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            madvise(memory, pages * kPage, MADV_NOHUGEPAGE);
             auto* at = static_cast<char*>(memory);
             auto begin = reinterpret_cast<uint64_t>(memory);
             std::vector<Range> touched;
