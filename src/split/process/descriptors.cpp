@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -240,11 +241,36 @@ Json capture_timerfd(const Entry& entry) {
             {"interval", {left.it_interval.tv_sec, left.it_interval.tv_nsec}}};
 }
 
+// Does a read take one from this eventfd's `count`, rather than all? Asked of the descriptor itself: the
+// count is as before when this returns, but for children that take some of it meanwhile.
+bool tried_to_be_semaphore(int fd, uint64_t count) {
+    auto add = [&](uint64_t more) { raw::call(SYS_write, fd, raw::word(&more), sizeof more); };
+    auto take = [&] {
+        uint64_t got = 0;
+        iovec into{&got, sizeof got};
+        raw::call(SYS_preadv2, fd, raw::word(&into), 1, -1, 0, RWF_NOWAIT);
+        return got;
+    };
+    uint64_t more = count < 2 ? 2 : 0;
+    if (more != 0) add(more);
+    uint64_t got = take();
+    bool semaphore = got == 1;
+    if (semaphore && more != 0)
+        take();
+    else if (semaphore)
+        add(1);
+    else if (got > more)
+        add(got - more);
+    return semaphore;
+}
+
 Json capture_eventfd(const Entry& entry) {
+    uint64_t count = std::strtoull(field(entry.info, "eventfd-count").c_str(), nullptr, 16);
     std::string semaphore = field(entry.info, "eventfd-semaphore");
+    // (Linux 6.1 does not say.)
     return {{"kind", "eventfd"},
-            {"count", std::strtoull(field(entry.info, "eventfd-count").c_str(), nullptr, 16)},
-            {"semaphore", !semaphore.empty() && semaphore != "0"}};
+            {"count", count},
+            {"semaphore", semaphore.empty() ? tried_to_be_semaphore(entry.fd, count) : semaphore != "0"}};
 }
 
 // A shared mapping, as /proc/self/maps has it.
