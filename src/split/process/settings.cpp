@@ -1,6 +1,7 @@
 // Directory, umask, limits, personality and the switches of prctl: what the application changed since it
 // started. What it did not change is the new node's.
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -57,6 +58,18 @@ Settings current_settings() {
 constexpr int kMembarrier = 324;
 constexpr int kGetRegistrations = 1 << 9;  // Linux 6.3
 
+// As a mask of the commands that register.
+long membarrier_registrations() {
+    if (long known = raw::call(kMembarrier, kGetRegistrations); known >= 0) return known;
+    // Private barriers fail without theirs. Whether this process gets global ones cannot be seen: better it
+    // does.
+    long found = MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
+    for (long barrier : {MEMBARRIER_CMD_PRIVATE_EXPEDITED, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE,
+                         MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ})
+        if (raw::call(kMembarrier, barrier) == 0) found |= barrier << 1;
+    return found;
+}
+
 // Children would stay behind.
 void warn_of_children(Lines& warnings) {
     for (int tid : threads::present_threads()) {
@@ -108,8 +121,7 @@ Json capture_settings(Lines& warnings) {
     for (size_t i = 0; i < std::size(kSwitches); ++i)
         if (settings.value[i] != g_inherited.value[i]) switches[kSwitches[i].name] = settings.value[i];
     state["switches"] = switches;
-    long registrations = raw::call(kMembarrier, kGetRegistrations);
-    state["membarrier"] = registrations > 0 ? registrations : 0;
+    state["membarrier"] = membarrier_registrations();
     warn_of_children(warnings);
     return state;
 }
