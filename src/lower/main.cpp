@@ -27,6 +27,7 @@
 #include "split/process/state.h"
 #include "split/thread_pointer/redirect.h"
 #include "split/threads/donors.h"
+#include "split/threads/lazy_binding.h"
 #include "split/threads/records.h"
 #include "split/threads/restart.h"
 #include "split/threads/signals.h"
@@ -130,6 +131,8 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     the_bridge()->protocol = ::strdup(config.protocol.c_str());
     set_upper(image.upper);
     image.upper->bridge = the_bridge();
+    if (std::string why = threads::fit_lazy_binding_to_cpu(image.linkers); !why.empty())
+        fail("{}: {}: restart on a node like the first", config.restore, why);
     if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", config.restore, why);
 
     Agent& agent = Agent::start(

@@ -67,6 +67,11 @@ class Places {
     size_t next_ = 0;
 };
 
+// ld-linux-x86-64.so.2, and ld-2.31.so behind that name in older systems.
+bool is_dynamic_linker(const std::string& path) {
+    return path.substr(path.rfind('/') + 1).starts_with("ld-");
+}
+
 // Null, with a warning, when this process may not watch faults.
 std::unique_ptr<image::Pager> page_later(const image::Place& place, const image::Key* key,
                                          const split::MemoryTable& table, int rank,
@@ -431,6 +436,9 @@ LoadedImage load_image(const std::string& directory, int rank, int size, bool ma
     if (!loaded.pager)
         reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
     split::finish_memory(table);
+    for (const split::MapEntry& map : table.maps)
+        if ((map.prot & PROT_EXEC) && (map.prot & PROT_READ) && is_dynamic_linker(map.name))
+            loaded.linkers.push_back(map.range);
     if (std::string why =
             split::threads::adopt_table(reinterpret_cast<split::threads::ThreadTable*>(anchors.threads));
         !why.empty())

@@ -85,6 +85,7 @@ struct LoadedImage {
     split::UpperServices* upper = nullptr;
     std::string process_state;
     std::vector<std::string> warnings;
+    std::vector<split::Range> linkers;    // code of the program's dynamic linker
     std::unique_ptr<image::Pager> pager;  // memory that comes later; null = all is there
 };
 

@@ -18,6 +18,7 @@
 #include "agent_fixture.h"
 #include "split/address/maps.h"
 #include "split/threads/interrupted.h"
+#include "split/threads/lazy_binding.h"
 #include "split/threads/mutexes.h"
 #include "split/threads/rseq.h"
 #include "split/threads/xstate.h"
@@ -380,6 +381,44 @@ TEST_F(Threads, FramesOfAnotherCpuAreFittedOrRefused) {
     *reinterpret_cast<uint64_t*>(area + 464 + 8) = 0xe7;
     *reinterpret_cast<uint64_t*>(area + 512) = 0x27;
     EXPECT_NE(fit_frame(&frame, was, now).find("AVX-512"), std::string::npos);
+}
+
+TEST_F(Threads, LazyBindingGetsRoomForTheRegistersOfAnotherCpu) {
+    XstateLayout small = {}, large = {};
+    small.features = 7;
+    large.features = 0xe7;
+    small.component[2] = large.component[2] = {576, 256};
+    large.component[5] = {1088, 64};
+    large.component[6] = {1152, 512};
+    large.component[7] = {1664, 1024};
+    EXPECT_EQ(larger_register_area(small, large), 2752u);
+    EXPECT_EQ(larger_register_area(large, small), 0u);
+    EXPECT_EQ(larger_register_area(large, large), 0u);
+
+    std::vector<LazyBinding> bindings;
+    for (const Mapping& map : read_maps())
+        if ((map.prot & PROT_EXEC) && map.name.find("/ld-linux") != std::string::npos)
+            bindings = lazy_bindings(map.range);
+    ASSERT_GE(bindings.size(), 2u);  // one for xsave, one for xsavec
+    for (const LazyBinding& binding : bindings) {
+        EXPECT_EQ(binding.size_at, bindings[0].size_at);
+        EXPECT_FALSE(binding.taken.empty());
+    }
+    auto* size = reinterpret_cast<volatile uint64_t*>(bindings[0].size_at);
+    uint64_t before = *size;
+    ASSERT_GE(before, 640u);
+    EXPECT_EQ(enlarge_register_area(bindings[0], before - 64), "");
+    EXPECT_EQ(*size, before);
+    EXPECT_EQ(enlarge_register_area(bindings[0], before + 4096), "");
+    EXPECT_EQ(*size, before + 4096);
+    for (const Mapping& map : read_maps())
+        if (map.range.contains(bindings[0].size_at)) {
+            EXPECT_EQ(map.prot, PROT_READ);
+        }
+    LazyBinding wrong = {{}, reinterpret_cast<uint64_t>(&before)};
+    before = 100;
+    EXPECT_NE(enlarge_register_area(wrong, 4096), "");
+    EXPECT_EQ(before, 100u);
 }
 
 // The whole way: stop, "save" (fork copies the memory, not the threads), and restart in the child: its only
