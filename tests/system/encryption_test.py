@@ -95,7 +95,7 @@ def life(cwd, layout):
         job.wait_until(lambda: len(job.lines()) >= 3, "lines")
         job.checkpoint("--stop")
         job.end()
-        check("read before the program goes on" not in job.errors(), job.errors())
+        harness.check_mapped(job)
     nothing_in_files(cwd / "ckpt", digits)
     no_key_in_images(cwd / "ckpt" / "gen-000003", 2, cwd / "key", digits)
 

@@ -60,6 +60,13 @@ def call(*arguments, timeout=PATIENCE, cwd=None, env=None, on=()):
         raise Failure(f"{' '.join(words)} did not end in {timeout} s; stderr: {error.stderr}") from error
 
 
+def check_mapped(job):
+    """Memory is read when it is touched, or, where this kernel cannot do that, a warning says so."""
+    said = call("doctor", "--json")
+    can = next(one["ok"] for one in json.loads(said.stdout) if one["what"] == "mapped restart")
+    check(("read before the program goes on" in job.errors()) != can, job.errors())
+
+
 def native(program, ranks, mpi, cwd, env=None, stdin=subprocess.DEVNULL):
     """The undisturbed run: its standard output as lines."""
     words = [f"mpiexec.{mpi}", "-n", str(ranks)]

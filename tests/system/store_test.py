@@ -253,7 +253,7 @@ def mapped(cwd):
         job.checkpoint()
         job.wait_until(lambda: len(job.lines()) >= 3, "lines")
         job.checkpoint()
-        check("read before the program goes on" not in job.errors(), job.errors())
+        harness.check_mapped(job)
         job.kill_ranks()
     check(call("verify", "--ckpt-dir", "ckpt", cwd=cwd).returncode == 0, "verify")
     with Job.restart(cwd, extra=["--mapped"]) as job:
