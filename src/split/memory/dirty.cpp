@@ -1,8 +1,6 @@
 #include "split/memory/dirty.h"
 
-#include <dirent.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "base/page.h"
 #include "base/sys.h"
 #include "split/address/ranges.h"
+#include "split/fds/links.h"
 
 namespace fermata::split {
 namespace {
@@ -24,22 +23,12 @@ std::string read_line(const char* path) {
 
 // Devices that write to memory without the processor's page tables: their writes would be missed.
 std::string device_that_writes() {
-    std::string found;
-    DIR* descriptors = ::opendir("/proc/self/fd");
-    if (!descriptors) return {};
-    while (dirent* entry = ::readdir(descriptors)) {
-        char name[256];
-        std::string link = std::string("/proc/self/fd/") + entry->d_name;
-        ssize_t n = ::readlink(link.c_str(), name, sizeof name);
-        if (n <= 0) continue;
-        std::string target(name, static_cast<size_t>(n));
-        // (io_uring: with registered buffers)
+    // (io_uring: with registered buffers)
+    for (const DescriptorLink& link : descriptor_links())
         for (const char* device : {"/dev/infiniband/", "/dev/hfi1", "/dev/cxi", "/dev/xpmem", "/dev/knem",
                                    "/dev/efa", "anon_inode:[io_uring]"})
-            if (target.starts_with(device)) found = target;
-    }
-    ::closedir(descriptors);
-    return found;
+            if (link.target.starts_with(device)) return link.target;
+    return {};
 }
 
 }  // namespace

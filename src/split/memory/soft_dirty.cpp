@@ -15,51 +15,49 @@
 namespace fermata::split {
 namespace {
 
-// Two mappings of two pages each. Raw calls: they are no memory of whoever tracks mmap.
+// Two mappings of two pages each.
 class Trial {
   public:
-    Trial() : at_(map(0)), other_(map(0)) {}
+    Trial() : at_(map()), other_(map()) {}
     ~Trial() {
-        for (uint64_t at : {at_, other_}) sys(SYS_munmap, at, 2 * kPage);
+        ::munmap(at_, 2 * kPage);
+        ::munmap(other_, 2 * kPage);
     }
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;
 
     // "" or what these bits get wrong.
     std::string of(const SoftDirtyBits& bits) {
-        if (failed(static_cast<long>(at_)) || failed(static_cast<long>(other_))) return "no memory";
+        if (at_ == MAP_FAILED || other_ == MAP_FAILED) return "no memory";
+        auto at = reinterpret_cast<uint64_t>(at_), other = reinterpret_cast<uint64_t>(other_);
+        auto dirty = [&] { return (bits.word(at) & kWordSoftDirty) != 0; };
         write(at_), write(other_);
-        if (!bits.clear() || dirty(bits, at_) || !(bits.word(at_) & kWordPresent))
+        if (!bits.clear() || dirty() || !(bits.word(at) & kWordPresent))
             return "no soft-dirty bits in this kernel";
         write(at_);
-        if (!dirty(bits, at_)) return "no soft-dirty bits in this kernel";
+        if (!dirty()) return "no soft-dirty bits in this kernel";
         // Linux 5.14 to 5.19 let a page be written again without a bit.
         bits.clear();
-        sys(SYS_mprotect, at_, 2 * kPage, PROT_READ);
-        sys(SYS_mprotect, at_, 2 * kPage, PROT_READ | PROT_WRITE);
+        ::mprotect(at_, 2 * kPage, PROT_READ);
+        ::mprotect(at_, 2 * kPage, PROT_READ | PROT_WRITE);
         write(at_);
-        if (!dirty(bits, at_)) return "this kernel's soft-dirty bits miss writes after mprotect";
-        Range all{at_, at_ + 2 * kPage};
+        if (!dirty()) return "this kernel's soft-dirty bits miss writes after mprotect";
+        Range all{at, at + 2 * kPage};
         if (bits.registered(all) || !bits.enter(all) || !bits.registered(all) || !bits.enter(all))
             return "no write protection through userfaultfd (Linux 5.7 has it)";
-        long moved = sys(SYS_mremap, at_, 2 * kPage, 2 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, other_);
-        if (failed(moved)) return "mremap fails";
-        at_ = map(0);
-        return bits.registered({other_, other_ + 2 * kPage}) ? "this kernel does not tell of moved memory"
-                                                             : "";
+        // Raw: the lower half's mremap may copy.
+        if (failed(sys(SYS_mremap, at, 2 * kPage, 2 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, other)))
+            return "mremap fails";
+        return bits.registered({other, other + 2 * kPage}) ? "this kernel does not tell of moved memory" : "";
     }
 
   private:
-    static uint64_t map(uint64_t at) {
-        return static_cast<uint64_t>(
-            sys(SYS_mmap, at, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    static void* map() {
+        return ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
-    static void write(uint64_t at) { *reinterpret_cast<volatile char*>(at) = 1; }
-    static bool dirty(const SoftDirtyBits& bits, uint64_t at) {
-        return (bits.word(at) & kWordSoftDirty) != 0;
-    }
+    static void write(void* at) { *static_cast<volatile char*>(at) = 1; }
 
-    uint64_t at_, other_;
+    void *at_, *other_;
 };
 
 }  // namespace

@@ -5,12 +5,14 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "base/page.h"
 #include "base/sys.h"
 #include "split/address/ranges.h"
 #include "split/fds/descriptors.h"
+#include "split/fds/links.h"
 #include "split/memory/page_marks.h"
 #include "split/memory/pagemap.h"
 #include "split/memory/soft_dirty.h"
@@ -21,9 +23,9 @@ namespace {
 class SoftDirtyPages : public PageMarks {
   public:
     SoftDirtyPages();
-    ~SoftDirtyPages() override { sys(SYS_munmap, canary_, kPage); }
+    ~SoftDirtyPages() override { ::munmap(canary_, kPage); }
     bool keeps_huge_pages() const override { return true; }
-    void begin_round() override { told_ = told_ && (bits_.word(canary_) & kWordSoftDirty); }
+    void begin_round() override;
     void end_round() override;
     std::optional<SeenPages> look(Range map, int protection, bool file) override;
 
@@ -31,8 +33,9 @@ class SoftDirtyPages : public PageMarks {
     SoftDirtyBits bits_;
     // A page that is written whenever we have cleared the bits. Without its own somebody else has cleared
     // them.
-    uint64_t canary_;
-    bool told_ = false;  // do the bits tell what was written since our last round?
+    void* canary_;
+    bool told_ = false;   // do the bits tell what was written since our last round?
+    bool alone_ = false;  // nobody else's registrations look like ours
 };
 
 SoftDirtyPages::SoftDirtyPages() {
@@ -41,20 +44,29 @@ SoftDirtyPages::SoftDirtyPages() {
     if (!bits_.faults) fail("{}", why);
     for (Fd* fd : {&bits_.pagemap, &bits_.clear_refs, &bits_.faults})
         *fd = Fd(raise_descriptor(fd->release()));
-    long page = sys(SYS_mmap, 0, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (failed(page)) fail("no memory: {}", std::strerror(static_cast<int>(-page)));
-    canary_ = static_cast<uint64_t>(page);
+    // Small pages: the bit of a huge one would be its neighbours', too.
+    canary_ = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (canary_ == MAP_FAILED) fail("no memory: {}", std::strerror(errno));
+    ::madvise(canary_, kPage, MADV_NOHUGEPAGE);
+}
+
+void SoftDirtyPages::begin_round() {
+    told_ = told_ && (bits_.word(reinterpret_cast<uint64_t>(canary_)) & kWordSoftDirty);
+    std::vector<DescriptorLink> all = descriptor_links();
+    alone_ = std::none_of(all.begin(), all.end(), [&](const DescriptorLink& one) {
+        return one.target == "anon_inode:[userfaultfd]" && one.fd != bits_.faults.get();
+    });
 }
 
 void SoftDirtyPages::end_round() {
     told_ = bits_.clear();
-    *reinterpret_cast<volatile char*>(canary_) = 1;
+    *static_cast<volatile char*>(canary_) = 1;
 }
 
 std::optional<SeenPages> SoftDirtyPages::look(Range map, int protection, bool file) {
     // (Registration for write protection is for memory without a file here; Linux 6.7, which takes others,
     // has better.)
-    if (file) return {};
+    if (file || !alone_) return {};
     bool before = bits_.registered(map);
     if (!before && !bits_.enter(map)) return {};
     SeenPages seen;

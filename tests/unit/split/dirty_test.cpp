@@ -3,7 +3,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -217,6 +220,24 @@ TEST_P(Dirty, WhatSomebodyElseHasClearedIsNotTrusted) {
     close(fd);
     EXPECT_EQ(pages_of(look(at, 8).unchanged, at).count(1), 0u);
     EXPECT_EQ(pages_of(look(at, 8).unchanged, at).size(), 8u);
+}
+
+// The program's own watch: soft-dirty bits cannot tell its registrations from ours.
+TEST_P(Dirty, BesideAnotherWatchNothingIsUnchangedByMistake) {
+    int other = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
+    ASSERT_GE(other, 0);
+    uffdio_api api{UFFD_API, 0, 0};
+    ASSERT_EQ(ioctl(other, UFFDIO_API, &api), 0);
+    char* at = map(8);
+    memset(at, 1, 8 * kPage);
+    uffdio_register all{{reinterpret_cast<uint64_t>(at), 8 * kPage}, UFFDIO_REGISTER_MODE_WP, 0};
+    if (ioctl(other, UFFDIO_REGISTER, &all) == 0) {
+        EXPECT_FALSE(look_if_any(at, 8));
+        EXPECT_FALSE(look_if_any(at, 8));
+    }
+    close(other);
+    look(at, 8);
+    EXPECT_EQ(look(at, 8).unchanged.size(), 1u);
 }
 
 TEST_P(Dirty, HugePagesStayWhole) {

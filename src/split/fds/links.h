@@ -1,0 +1,16 @@
+// What this process has open, of both halves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fermata::split {
+
+struct DescriptorLink {
+    int fd;
+    std::string target;  // as readlink says it: a path, "anon_inode:[userfaultfd]", …
+};
+// Empty when /proc cannot be read.
+std::vector<DescriptorLink> descriptor_links();
+
+}  // namespace fermata::split
