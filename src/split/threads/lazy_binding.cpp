@@ -79,12 +79,14 @@ std::string enlarge_register_area(const LazyBinding& binding, uint64_t size) {
     });
     auto* place = reinterpret_cast<uint64_t*>(binding.size_at);
     if (map == maps.end() || *place > kLargest || (*place != 0 && *place < kBefore + kLegacyAndHeader))
-        return "the dynamic linker's area for registers is not understood";
+        return "this CPU has more registers than the first, and where the dynamic linker saves them is not "
+               "understood";
     // (0: it uses fxsave.)
     if (*place == 0 || *place >= size) return {};
     uint64_t page = page_down(binding.size_at), length = page_up(binding.size_at + sizeof size) - page;
     if (sys(SYS_mprotect, page, length, PROT_READ | PROT_WRITE) != 0)
-        return "the dynamic linker's memory cannot be written to";
+        return "this CPU has more registers than the first, and the dynamic linker's memory cannot be "
+               "written to";
     *place = size;
     sys(SYS_mprotect, page, length, map->prot);
     return {};
@@ -107,7 +109,9 @@ std::string fit_lazy_binding_to_cpu(const std::vector<Range>& linkers) {
                            "this CPU";
             }
         }
-    return found ? "" : "the dynamic linker's area for registers is not found";
+    return found ? ""
+                 : "this CPU has more registers than the first, and where the dynamic linker saves them is "
+                   "not found";
 }
 
 }  // namespace fermata::split::threads
