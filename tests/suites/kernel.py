@@ -15,6 +15,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -212,6 +213,7 @@ def main():
     options, words = parser.parse_known_args()
     where = options.where / "kernel"
     where.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the machine ends with us
     try:
         if options.what == "build":
             build(where)
