@@ -60,10 +60,14 @@ def call(*arguments, timeout=PATIENCE, cwd=None, env=None, on=()):
         raise Failure(f"{' '.join(words)} did not end in {timeout} s; stderr: {error.stderr}") from error
 
 
+def doctor(what):
+    """What `fermata doctor` has found out about one thing."""
+    return next(one for one in json.loads(call("doctor", "--json").stdout) if one["what"] == what)
+
+
 def check_mapped(job):
     """Memory is read when it is touched, or, where this kernel cannot do that, a warning says so."""
-    said = call("doctor", "--json")
-    can = next(one["ok"] for one in json.loads(said.stdout) if one["what"] == "mapped restart")
+    can = doctor("mapped restart")["ok"]
     check(("read before the program goes on" in job.errors()) != can, job.errors())
 
 
