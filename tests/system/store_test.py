@@ -293,9 +293,9 @@ def shared(cwd):
     check([path.name for path in sorted(last.glob("ra*"))] == ["ranks.img"], f"{sorted(last.iterdir())}")
     listed = json.loads(call("list", "--json", "--ckpt-dir", "ckpt", cwd=cwd).stdout)
     check([(one["layout"], one["kind"]) for one in listed] == [("shared", "full"), ("shared", "delta")], f"{listed}")
-    # (Soft-dirty bits do not follow the data of libraries: most of what so small a program has.)
-    all_followed = "write protection" in harness.doctor("incremental")["found"]
-    check(listed[1]["bytes"] < listed[0]["bytes"] / (4 if all_followed else 1), f"{listed}")
+    # (By soft-dirty bits files' pages are not followed: the text of libraries, here 3.7 of 4.7 MB, is saved again.)
+    soft_dirty = "followed by soft-dirty bits" in harness.doctor("incremental")["found"]
+    check(listed[1]["bytes"] < listed[0]["bytes"] / (1 if soft_dirty else 4), f"{listed}")
     with Job.restart(cwd, mpi="mpich", extra=["--mapped", "--layout", "shared"]) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "lines")
         job.checkpoint("--stop")
