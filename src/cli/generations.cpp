@@ -13,6 +13,7 @@
 #include "cli/objects.h"
 #include "image/codec.h"
 #include "image/image.h"
+#include "image/save_options.h"
 #include "split/memory/memory.h"
 #include "store/store.h"
 
@@ -262,7 +263,7 @@ int compact(const CompactOptions& options) {
     store.lock(fmt::format("fermata compact, process {}", ::getpid()));
     store::GenerationInfo before = store.choose(options.store.generation, false);
     uint64_t bytes_before = before.bytes();
-    bool changed = store.compact(before.number, image::parse_write_options(options.save_options));
+    bool changed = store.compact(before.number, options.save_options.write);
     if (options.keep > 0) store.retain(options.keep);
     store::GenerationInfo after = store.choose(before.number, false);
     if (options.store.json)

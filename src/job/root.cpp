@@ -57,7 +57,7 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     tree_.on_lost = [this](int node, const NodeInfo& info) { lost_node(node, info); };
     control_.on_request = [this](int client, const ControlRequest& request) {
         if (request.verb == "checkpoint" && in_checkpoint_ &&
-            settings_.save_options.find("busy=refuse") != std::string::npos) {
+            settings_.save_options.refuse_busy) {
             control_.say(client,
                          dump({{"done", true},
                                {"ok", false},

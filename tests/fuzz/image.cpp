@@ -1,5 +1,6 @@
 // An image as the second of two generations: it may refer to blocks of the first, which is always the same.
 #include "image/image.h"
+#include "image/save_options.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ using image::kPage;
 constexpr uint64_t kBase = 0x10000000;
 
 image::WriteOptions options(const std::string& words, image::KeyPointer key) {
-    image::WriteOptions o = image::parse_write_options(words + " threads=1 io=buffered");
+    image::WriteOptions o = image::SaveOptions::parse(words + " threads=1 io=buffered").write;
     o.sync = false;
     o.key = std::move(key);
     return o;

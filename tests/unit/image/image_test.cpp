@@ -1,4 +1,5 @@
 #include "image/image.h"
+#include "image/save_options.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -77,7 +78,7 @@ class ImageTest : public testing::Test {
     void TearDown() override { std::filesystem::remove_all(directory_); }
 
     static WriteOptions options(const std::string& words) {
-        WriteOptions o = parse_write_options(words);
+        WriteOptions o = SaveOptions::parse(words).write;
         o.sync = false;
         return o;
     }

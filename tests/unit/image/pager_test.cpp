@@ -1,6 +1,7 @@
 // Demand paging in this process: what comes late is what an eager read gives, whatever the program does with
 // its memory meanwhile.
 #include "image/pager.h"
+#include "image/save_options.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -111,7 +112,7 @@ class PagerTest : public testing::Test {
     }
     std::string path() const { return directory_ + "/rank-000000.img"; }
     void write(const std::string& words = "") {
-        WriteOptions options = parse_write_options(words);
+        WriteOptions options = SaveOptions::parse(words).write;
         options.sync = false;
         Writer writer(path(), {}, options);
         writer.run(reinterpret_cast<uint64_t>(target_), content_.data(), kSize);
