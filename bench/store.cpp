@@ -26,8 +26,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "image/image.h"
-#include "image/save_options.h"
 #include "image/page_cache.h"
+#include "image/save_options.h"
 #include "image/shared.h"
 
 using namespace fermata;

@@ -53,7 +53,10 @@ size_t shown_character(const std::string& text, size_t at) {
     auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
     unsigned first = byte(at);
     if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
-    size_t length = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+    size_t length = first >= 0xc2 && first < 0xe0   ? 2
+                    : first >= 0xe0 && first < 0xf0 ? 3
+                    : first >= 0xf0 && first < 0xf5 ? 4
+                                                    : 0;
     if (length == 0) return 0;
     unsigned point = first & (0xffu >> (length + 1));
     for (size_t i = 1; i < length; ++i) {
@@ -61,8 +64,9 @@ size_t shown_character(const std::string& text, size_t at) {
         point = point << 6 | (byte(at + i) & 0x3f);
     }
     bool shortest = length == 2 || (length == 3 ? point >= 0x800 : point >= 0x10000 && point < 0x110000);
-    bool control = point < 0xa0;                                                     // C1
-    bool turns = (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);  // the reading direction
+    bool control = point < 0xa0;  // C1
+    bool turns = (point >= 0x202a && point <= 0x202e) ||
+                 (point >= 0x2066 && point <= 0x2069);  // the reading direction
     bool line = point == 0x2028 || point == 0x2029;
     bool surrogate = point >= 0xd800 && point < 0xe000;
     return shortest && !control && !turns && !line && !surrogate ? length : 0;
@@ -92,7 +96,7 @@ std::string shell_quoted(const std::string& word) {
 
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
     std::string best;
-    size_t least = 1 + std::max<size_t>(2, word.size() / 3);
+    size_t least = 1 + (word.size() < 4 ? 1 : word.size() < 9 ? 2 : word.size() / 3);
     for (const std::string& candidate : candidates) {
         // Levenshtein's distance, a row at a time.
         std::vector<size_t> row(candidate.size() + 1);
@@ -101,8 +105,8 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
             size_t diagonal = row[0];
             row[0] = i + 1;
             for (size_t k = 0; k < candidate.size(); ++k)
-                diagonal = std::exchange(row[k + 1], std::min({row[k] + 1, row[k + 1] + 1,
-                                                               diagonal + (word[i] != candidate[k])}));
+                diagonal = std::exchange(
+                    row[k + 1], std::min({row[k] + 1, row[k + 1] + 1, diagonal + (word[i] != candidate[k])}));
         }
         if (row.back() < least && row.back() < candidate.size()) least = row.back(), best = candidate;
     }

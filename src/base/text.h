@@ -12,8 +12,8 @@ double parse_duration(const std::string& text, const std::string& what);
 // 1536 -> "1.5 KiB"
 std::string human_size(uint64_t bytes);
 
-// Text of files and programs for a terminal: control characters and what is no UTF-8 as \x1b, so that nothing moves
-// the cursor or fakes a line.
+// Text of files and programs for a terminal: control characters and what is no UTF-8 as \x1b, so that nothing
+// moves the cursor or fakes a line.
 std::string visible(const std::string& text);
 // For a line that a shell shall take as it is.
 std::string shell_quoted(const std::string& word);

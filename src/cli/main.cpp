@@ -45,11 +45,12 @@ double parse_interval(const std::string& text) {
 
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
-    std::string ranks, interval, mtbf, walltime, start, timeout, generation, keep, layout, restarts, save_options;
+    std::string ranks, interval, mtbf, walltime, start, timeout, generation, keep, layout, restarts,
+        save_options;
 };
 
-// No machine has more cores, and a number that was meant otherwise is not tried: mpiexec takes 4 GB for a thousand
-// million ranks before it fails.
+// No machine has more cores, and a number that was meant otherwise is not tried: mpiexec takes 4 GB for a
+// thousand million ranks before it fails.
 constexpr int kMostRanks = 10'000'000;
 
 int parse_number(const std::string& text, const char* option, const char* what, int least, int most) {
@@ -137,7 +138,8 @@ int parse_and_run(const std::vector<std::string>& words) {
 
     CLI::App* restart = app.add_subcommand("restart", "continue a job from a checkpoint");
     add_submit_options(restart, submit, texts);
-    restart->add_option("--generation", texts.generation, "number of the generation, or latest")->type_name("K");
+    restart->add_option("--generation", texts.generation, "number of the generation, or latest")
+        ->type_name("K");
     restart->add_flag("--fallback", submit.fallback,
                       "if the newest generation is damaged take the one before");
 
@@ -176,16 +178,18 @@ int parse_and_run(const std::vector<std::string>& words) {
     CLI::App* verify = add_store("verify", "compare every byte of generations with their checksums");
     verify->add_option("--generation", texts.generation, "only this one")->type_name("K");
     CLI::App* inspect = add_store("inspect", "what a generation holds");
-    inspect->add_option("--generation", texts.generation, "number of the generation, or latest")->type_name("K");
+    inspect->add_option("--generation", texts.generation, "number of the generation, or latest")
+        ->type_name("K");
     inspect->add_flag("--regions", store.regions, "list the memory regions of every image");
 
     inspect->add_flag("--objects", store.objects,
                       "list what MPI holds: communicators, datatypes, requests, …");
 
     CLI::App* compact = add_store("compact", "make a generation that refers to earlier ones stand alone");
-    compact->add_option("--generation", texts.generation, "number of the generation, or latest")->type_name("K");
-    compact->add_option("--keep", texts.keep,
-                        "afterwards keep only so many complete generations (default: all)")
+    compact->add_option("--generation", texts.generation, "number of the generation, or latest")
+        ->type_name("K");
+    compact
+        ->add_option("--keep", texts.keep, "afterwards keep only so many complete generations (default: all)")
         ->type_name("N");
     compact->add_option("--save-options", texts.save_options, "how images are written: words, see below")
         ->type_name("WORDS");
@@ -200,11 +204,13 @@ int parse_and_run(const std::vector<std::string>& words) {
         return static_cast<int>(ExitCode::usage);
     }
     const std::string& verb = words[0];
-    if (verb == "--help" || verb == "-h" || (verb == "help" && words.size() == 1)) return show(cli::help_of(app));
+    if (verb == "--help" || verb == "-h" || (verb == "help" && words.size() == 1))
+        return show(cli::help_of(app));
     if (verb == "--version") return show(kVersion + std::string("\n"));
     if (verb.starts_with("-"))
-        throw Error(fmt::format("options come after the command: fermata run {} … (fermata help)", visible(verb)),
-                    ExitCode::usage);
+        throw Error(
+            fmt::format("options come after the command: fermata run {} … (fermata help)", visible(verb)),
+            ExitCode::usage);
     const std::string& name = verb == "help" ? words[1] : verb;
     CLI::App* sub = &cli::command_of(app, name);
     cli::Scanned scanned;
@@ -245,7 +251,8 @@ int parse_and_run(const std::vector<std::string>& words) {
     if (*verify) return cli::verify(store);
     if (*inspect) return cli::inspect(store);
     if (*compact)
-        return cli::compact({store, image::SaveOptions::parse(texts.save_options), texts.keep.empty() ? 0 : parse_keep(texts.keep)});
+        return cli::compact({store, image::SaveOptions::parse(texts.save_options),
+                             texts.keep.empty() ? 0 : parse_keep(texts.keep)});
     return cli::doctor(json);
 }
 

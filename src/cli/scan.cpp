@@ -16,27 +16,33 @@ template <typename... Args>
 
 std::string name_in(const std::string& word) { return word.substr(0, word.find('=')); }
 
-const CLI::Option* option_of(const CLI::App& sub, const std::string& name) { return sub.get_option_no_throw(name); }
+const CLI::Option* option_of(const CLI::App& sub, const std::string& name) {
+    return sub.get_option_no_throw(name);
+}
 
 [[noreturn]] void unknown_option(const CLI::App& sub, const std::string& word, bool has_mpiexec) {
     std::vector<std::string> names;
     for (const CLI::Option* option : sub.get_options())
-        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    std::string name = name_in(word);
-    std::string near = nearest(name.starts_with("--") ? name : "-" + name, names);
+        for (const std::string& name : option->get_lnames()) names.push_back(name);
+    std::string near = nearest(name_in(word).substr(word.starts_with("--") ? 2 : 1), names);
     wrong(sub, "{} is no option of `fermata {}`{}{}", visible(word), sub.get_name(),
-          near.empty() ? "" : fmt::format(", the nearest is {}", near),
-          has_mpiexec ? fmt::format("; if it is mpiexec's: --mpiexec-args={}", shell_quoted(visible(word))) : "");
+          near.empty() ? "" : fmt::format(", the nearest is --{}", near),
+          has_mpiexec ? fmt::format("; if it is mpiexec's: --mpiexec-args={}", shell_quoted(visible(word)))
+                      : "");
 }
 
 [[noreturn]] void unexpected_argument(const CLI::App& sub, const std::string& word) {
     if (sub.get_name() == "restart" && !word.starts_with("gen-"))
-        wrong(sub, "restart takes no '{}': program and arguments come from the generation, its directory is named with "
-              "--ckpt-dir", visible(word));
+        wrong(sub,
+              "restart takes no '{}': program and arguments come from the generation, its directory is named "
+              "with "
+              "--ckpt-dir",
+              visible(word));
     bool generation = word.starts_with("gen-") && option_of(sub, "--generation");
-    std::string advice = generation                           ? "a generation is named with --generation"
-                         : option_of(sub, "--ckpt-dir") != nullptr ? "a checkpoint directory is named with --ckpt-dir"
-                                                              : "it takes options only";
+    std::string advice = generation ? "a generation is named with --generation"
+                         : option_of(sub, "--ckpt-dir") != nullptr
+                             ? "a checkpoint directory is named with --ckpt-dir"
+                             : "it takes options only";
     wrong(sub, "'{}' was not expected: {}", visible(word), advice);
 }
 
@@ -49,7 +55,8 @@ Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
     for (size_t at = 0; at < words.size(); ++at) {
         std::string word = words[at];
         if (!word.starts_with("-") || word == "-" || word == "--") {
-            if (!takes_program) unexpected_argument(sub, word == "--" && at + 1 < words.size() ? words[at + 1] : word);
+            if (!takes_program)
+                unexpected_argument(sub, word == "--" && at + 1 < words.size() ? words[at + 1] : word);
             if (word == "--") ++at;
             found.command.assign(words.begin() + static_cast<ptrdiff_t>(at), words.end());
             break;

@@ -1,5 +1,5 @@
-// The words of one subcommand, sorted before CLI11 sees them: Fermata's options, mpiexec's, and the program with all
-// that follows it, which nobody may look into for options.
+// The words of one subcommand, sorted before CLI11 sees them: Fermata's options, mpiexec's, and the program
+// with all that follows it, which nobody may look into for options.
 #pragma once
 
 #include <CLI/CLI.hpp>

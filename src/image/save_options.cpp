@@ -71,8 +71,7 @@ bool take(SaveOptions& o, const std::string& word, bool of_the_wire) {
     if (name == "compress") return compress(o.write, value);
     if (name == "io")
         return chosen(o.write.direct, std::pair("direct", Direct::yes), std::pair("buffered", Direct::no));
-    if (name == "layout")
-        return chosen(o.write.shared, std::pair("files", false), std::pair("shared", true));
+    if (name == "layout") return chosen(o.write.shared, std::pair("files", false), std::pair("shared", true));
     if (name == "threads") return set(o.write.threads, number(value, 1u, kMostThreads));
     if (name == "base" && of_the_wire) return set(o.base, number(value, uint32_t{1}, UINT32_MAX));
     return false;

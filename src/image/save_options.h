@@ -1,5 +1,5 @@
-// The words of `--save-options`, understood once: by the command. What goes to the ranks is the canonical text
-// of what was understood, so that root and ranks cannot read the same words differently.
+// The words of `--save-options`, understood once: by the command. What goes to the ranks is the canonical
+// text of what was understood, so that root and ranks cannot read the same words differently.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,11 @@ struct SaveOptions {
     Incremental incremental = Incremental::no;
     unsigned chain = 8;  // generations an image may need, itself included
     WriteOptions write;  // what the words say of it: codec, level, measure, direct, threads, shared
-    uint32_t base = 0;   // never the user's: the newest committed generation, which an image may refer to; 0 = none
+    uint32_t base =
+        0;  // never the user's: the newest committed generation, which an image may refer to; 0 = none
 
-    // Blanks and commas separate words; the last of contradicting words counts. Throws Error (exit code 2) that
-    // names the word that is wrong and lists the right ones.
+    // Blanks and commas separate words; the last of contradicting words counts. Throws Error (exit code 2)
+    // that names the word that is wrong and lists the right ones.
     static SaveOptions parse(const std::string& words);
     // What to_text() has written. Throws Error.
     static SaveOptions from_text(const std::string& text);

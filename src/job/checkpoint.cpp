@@ -84,7 +84,8 @@ Outcome Root::checkpoint(const Request& request) {
         enter("commit");
         store_.commit(generation_, contents);
         committed_ = generation_.number;
-        for (auto& image : heard_.saved) now_.bytes += image.bytes;
+        generation_.manifest = std::move(contents);
+        now_.bytes = generation_.bytes();
         generation_ = {};
 
         enter("resume");
@@ -102,11 +103,10 @@ Outcome Root::checkpoint(const Request& request) {
         now_.ok = true;
         now_.seconds = now_s() - start;
         ++checkpoints_;
-        std::string times;
-        for (auto& [name, seconds] : now_.phases) times += fmt::format(" {} {:.3f} s,", name, seconds);
-        times.pop_back();
-        now_.line = fmt::format("generation {} in {}: {},{}", now_.generation, settings_.ckpt_dir,
-                                human_size(now_.bytes), times);
+        for (auto& [name, seconds] : now_.phases)
+            now_.detail += fmt::format("{}{} {:.3f} s", now_.detail.empty() ? "" : ", ", name, seconds);
+        now_.line = fmt::format("{} in {}: {} in {:.2f} s", now_.generation, settings_.ckpt_dir,
+                                human_size(now_.bytes), now_.seconds);
     } catch (const Abandoned& reason) {
         now_.code = reason.code;
         take_back(reason.why);

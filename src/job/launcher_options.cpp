@@ -18,9 +18,9 @@ struct Known {
     std::vector<Option> options;
 };
 
-// Open MPI 4.1's `mpiexec --help all` with what 5.0's has besides, MPICH 4.0's Hydra (utils/args, ui/mpich/utils.c).
-// Left out: what Fermata has itself (-n, -np, -v, -q), and what replaces the program or starts none (--app,
-// -configfile, --dvm, -info).
+// Open MPI 4.1's `mpiexec --help all` with what 5.0's has besides, MPICH 4.0's Hydra (utils/args,
+// ui/mpich/utils.c). Left out: what Fermata has itself (-n, -np, -v, -q), and what replaces the program or
+// starts none (--app, -configfile, --dvm, -info).
 const std::vector<Known>& all_known() {
     static const std::vector<Known> all = {
         {"openmpi",
@@ -150,7 +150,8 @@ const std::vector<Known>& all_known() {
 // "--wdir=D" -> "wdir"; empty when it is none. One letter has one dash.
 std::string name_in(const std::string& word) {
     size_t dashes = word.starts_with("--") ? 2 : word.starts_with("-") ? 1 : 0;
-    std::string name = word.substr(dashes, word.find('=') == std::string::npos ? word.npos : word.find('=') - dashes);
+    std::string name =
+        word.substr(dashes, word.find('=') == std::string::npos ? word.npos : word.find('=') - dashes);
     return dashes == 0 || (dashes == 2 && name.size() == 1) ? "" : name;
 }
 
@@ -183,10 +184,12 @@ void check_launcher_options(const std::string& mpi, const std::vector<std::strin
         if (option_of(*chosen, word)) continue;
         for (const Known& other : all_known())
             if (option_of(other, word))
-                throw Error(fmt::format("{} is an option of {}'s mpiexec, and this job runs under {}'s: leave it out, "
-                                        "or choose that library with --mpi {}",
-                                        word, other.people_say, chosen->people_say, other.mpi),
-                            ExitCode::usage);
+                throw Error(
+                    fmt::format(
+                        "{} is an option of {}'s mpiexec, and this job runs under {}'s: leave it out, "
+                        "or choose that library with --mpi {}",
+                        word, other.people_say, chosen->people_say, other.mpi),
+                    ExitCode::usage);
     }
 }
 

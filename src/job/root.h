@@ -64,7 +64,8 @@ struct Request {
 struct Outcome {
     bool ok = false;
     ExitCode code = ExitCode::failed;
-    std::string line;  // for people
+    std::string line;    // for people
+    std::string detail;  // how long each phase took, likewise
     std::string generation;
     uint64_t bytes = 0;
     double seconds = 0;                                  // request .. resume

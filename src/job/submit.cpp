@@ -207,8 +207,8 @@ store::GenerationInfo choose_generation(const store::Store& store, const SubmitO
 void announce(const store::GenerationInfo& from) {
     const store::Manifest& m = *from.manifest;
     say(fmt::format("restarting from {} of {}: {} ranks, {}, saved {}", store::generation_name(from.number),
-                    fs::path(from.directory).parent_path().string(), m.images.size(), human_size(from.bytes()),
-                    m.created));
+                    fs::path(from.directory).parent_path().string(), m.images.size(),
+                    human_size(from.bytes()), m.created));
 }
 
 // From the first moment on SIGTERM means what it means to a running job: the root takes it from here.
@@ -260,7 +260,8 @@ int run(const SubmitOptions& options) {
     what.options = options;
     what.key = image::Key::from_file_or_none(options.key_file);
     what.command = options.command;
-    split::ProgramCheck program = split::inspect_program(seen_by_ranks(options.command.at(0), options), find_places().front_dir);
+    split::ProgramCheck program =
+        split::inspect_program(seen_by_ranks(options.command.at(0), options), find_places().front_dir);
     if (!program.error.empty()) fail("{}", program.error);
     if (program.abi == split::MpiAbi::openmpi || program.abi == split::MpiAbi::mpich)
         what.preferred_mpi = split::name_of(program.abi);

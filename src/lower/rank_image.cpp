@@ -283,8 +283,8 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
         forked = why.empty();
     }
     bool follow = how_to_follow != Follow::no;
-    bool refer = follow && base != 0 && options.base == base &&
-                 generations_of(before.content) < options.chain;
+    bool refer =
+        follow && base != 0 && options.base == base && generations_of(before.content) < options.chain;
     // What of each mapping is as it was in the last image. The search for mutexes writes to the thread table:
     // that is asked about (again) after it.
     auto holds_threads = [&](const split::MapEntry& map) {

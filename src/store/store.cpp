@@ -30,6 +30,20 @@ std::optional<uint32_t> number_of(const std::string& name) {
     return number;
 }
 
+// What stands in the checkpoint directory.
+std::vector<fs::path> entries_of(const std::string& directory) {
+    std::vector<fs::path> all;
+    std::error_code error;
+    for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+        all.push_back(at->path());
+    if (error == std::errc::no_such_file_or_directory)
+        fail(
+            "checkpoint directory {} is not there any more: it was renamed or removed; give it its name back",
+            directory);
+    if (error) fail("checkpoint directory {} cannot be read: {}", directory, error.message());
+    return all;
+}
+
 }  // namespace
 
 std::string generation_name(uint32_t number) { return fmt::format("gen-{:06}", number); }
@@ -114,10 +128,10 @@ void Store::lock(const std::string& owner) {
 
 std::vector<GenerationInfo> Store::list() const {
     std::vector<GenerationInfo> all;
-    for (const auto& entry : fs::directory_iterator(directory_)) {
-        auto number = number_of(entry.path().filename().string());
+    for (const fs::path& entry : entries_of(directory_)) {
+        auto number = number_of(entry.filename().string());
         if (!number) continue;
-        GenerationInfo info{*number, entry.path().string(), {}, {}};
+        GenerationInfo info{*number, entry.string(), {}, {}};
         std::string path = info.directory + "/" + kManifest;
         std::error_code error;
         if (fs::exists(path, error)) {
@@ -184,8 +198,8 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
 
 GenerationInfo Store::begin() {
     uint32_t number = 1;
-    for (const auto& entry : fs::directory_iterator(directory_))
-        if (auto used = number_of(entry.path().filename().string())) number = std::max(number, *used + 1);
+    for (const fs::path& entry : entries_of(directory_))
+        if (auto used = number_of(entry.filename().string())) number = std::max(number, *used + 1);
     GenerationInfo info{number, directory_ + "/" + generation_name(number), {}, {}};
     if (::mkdir(info.directory.c_str(), 0700) != 0) fail_errno("cannot create {}", info.directory);
     sweep(number);
@@ -197,9 +211,9 @@ GenerationInfo Store::begin() {
 void Store::sweep(uint32_t below) const {
     for (const GenerationInfo& info : list())
         if (info.number < below && !info.manifest && info.damage.empty()) remove(info);
-    for (const auto& entry : fs::directory_iterator(directory_)) {
+    for (const fs::path& entry : entries_of(directory_)) {
         std::error_code ignored;
-        if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path(), ignored);
+        if (entry.filename().string().starts_with(kUnfinished)) fs::remove_all(entry, ignored);
     }
 }
 
@@ -227,7 +241,11 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
         std::error_code error;
         std::string path = pending.directory + "/" + image.file;
         uint64_t size = fs::file_size(path, error);
-        if (error || size != manifest.file_bytes(image)) fail("{} is missing or incomplete", path);
+        if (error)
+            fail("{} cannot be found any more ({}): was it removed by hand? {} is given up", path,
+                 error.message(), generation_name(pending.number));
+        if (size != manifest.file_bytes(image))
+            fail("{} is incomplete: {} bytes of {}", path, size, manifest.file_bytes(image));
     }
     if (manifest.layout() == Layout::shared) {
         // Ranks of other nodes have synced what they wrote, not the table that was written here.

@@ -1,6 +1,5 @@
 // An image as the second of two generations: it may refer to blocks of the first, which is always the same.
 #include "image/image.h"
-#include "image/save_options.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "base/error.h"
 #include "fuzz.h"
 #include "image/format.h"
+#include "image/save_options.h"
 
 namespace fermata::fuzz {
 namespace {

@@ -1,5 +1,4 @@
 #include "image/image.h"
-#include "image/save_options.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -25,6 +24,7 @@
 #include "image/compare.h"
 #include "image/page_cache.h"
 #include "image/pages.h"
+#include "image/save_options.h"
 #include "image/shared.h"
 
 namespace fermata::image {

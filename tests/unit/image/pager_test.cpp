@@ -1,7 +1,6 @@
 // Demand paging in this process: what comes late is what an eager read gives, whatever the program does with
 // its memory meanwhile.
 #include "image/pager.h"
-#include "image/save_options.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,6 +15,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "image/save_options.h"
 #include "image/whereabouts.h"
 
 namespace fermata::image {
