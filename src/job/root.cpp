@@ -272,9 +272,8 @@ void Root::signals() {
                 if (terms_++ > 0 || finalize_released_) {
                     if (!mpiexec_status_) ::kill(mpiexec_, SIGTERM);
                 } else if (!running_ && !settings_.restored.empty()) {
-                    say(fmt::format(
-                        "stopped before it went on from {}, from which `fermata restart` continues it",
-                        settings_.restored));
+                    say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
+                                    settings_.restored));
                     stopped_ = true;
                 } else {
                     requests_.push_back({"signal", true, settings_.limits.grace, -1});

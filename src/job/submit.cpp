@@ -243,7 +243,8 @@ int submit_and_restart(Submission what) {
         }
         say(fmt::format("the job ended with {}; going on in {:.0f} s", code, pause));
         if (int signal = signal_within(pause)) {
-            say(fmt::format("stopped before it went on from {}", store::generation_name(what.from->number)));
+            say(fmt::format("stopped before it went on from {}{}", store::generation_name(what.from->number),
+                            signal == SIGTERM ? ": `fermata restart` continues it" : ""));
             return signal == SIGTERM ? static_cast<int>(ExitCode::to_be_continued) : 128 + signal;
         }
         announce(*what.from);

@@ -81,7 +81,11 @@ void GenerationInfo::check_key(const image::Key* key) const {
 
 Store Store::for_reading(const std::string& directory, image::KeyPointer key) {
     std::error_code error;
-    if (!fs::is_directory(directory, error))
+    bool there = fs::is_directory(directory, error);
+    if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+        throw Error(fmt::format("checkpoint directory {} cannot be reached: {}", directory, error.message()),
+                    ExitCode::damaged);
+    if (!there)
         throw Error(fmt::format("no checkpoint directory {}; name the right one with --ckpt-dir", directory),
                     ExitCode::damaged);
     return {fs::absolute(directory).lexically_normal().string(), std::move(key)};
