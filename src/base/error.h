@@ -46,4 +46,7 @@ template <typename... Args>
     throw Error(fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code));
 }
 
+// What any exception says, as such a line: the library's own text names calls of the library.
+std::string line_of(const std::exception& error);
+
 }  // namespace fermata

@@ -1,10 +1,11 @@
-// Durations and sizes as people write and read them.
+// Durations, sizes and names as people write and read them.
 #pragma once
 
 #include <time.h>
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace fermata {
 
@@ -14,5 +15,14 @@ double parse_duration(const std::string& text, const std::string& what);
 std::string human_size(uint64_t bytes);
 // "2026-11-21 16:00:00", of this machine's time zone
 std::string local_time_text(time_t when);
+
+// Text of files and programs for a terminal: control characters and what is no UTF-8 as \x1b, so that nothing
+// moves the cursor or fakes a line.
+std::string visible(const std::string& text);
+// For a line that a shell shall take as it is.
+std::string shell_quoted(const std::string& word);
+
+// The candidate that `word` probably was meant to be; empty = none is near.
+std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace fermata

@@ -54,6 +54,30 @@ Finding how_pages_are_followed() {
                               why_no_bits)};
 }
 
+// Where Fermata and the MPI libraries keep what lives as long as a job: sockets, and memory that ranks share.
+std::vector<std::string> scratch_places() {
+    std::vector<std::string> places = {"/tmp"};
+    for (const char* variable : {"TMPDIR", "FERMATA_RUN_DIR"})
+        if (const char* given = std::getenv(variable); given && *given && fs::path(given) != places[0])
+            places.emplace_back(given);
+    places.emplace_back("/dev/shm");
+    return places;
+}
+
+// Open MPI wants some 4 MiB per rank there, and says little when it does not get them.
+constexpr uint64_t kNearlyFull = 64 << 20;
+
+Finding room_in(const std::string& place) {
+    std::error_code error;
+    fs::space_info space = fs::space(place, error);
+    if (error) return {place, false, false, fmt::format("cannot be looked at: {}", error.message())};
+    bool good = space.available >= kNearlyFull;
+    return {
+        place, good, false,
+        fmt::format("{} free{}", human_size(space.available),
+                    good ? "" : ": nearly full, and jobs keep sockets and shared memory there; make room")};
+}
+
 std::vector<Finding> look_around() {
     std::vector<Finding> all;
     std::string why;
@@ -95,6 +119,7 @@ std::vector<Finding> look_around() {
     } catch (const Error& error) {
         all.push_back({"run directory", false, true, error.what()});
     }
+    for (const std::string& place : scratch_places()) all.push_back(room_in(place));
     job::Places places = job::find_places();
     std::string noded = places.libexec + "/noded";
     all.push_back({"node daemon", ::access(noded.c_str(), X_OK) == 0, true, noded});
@@ -117,9 +142,12 @@ std::vector<Finding> look_around() {
         else
             library = split::mpi_library_of(launcher.lower, places.front_dir);
         if (!library.lacking.empty())
-            found +=
-                fmt::format("; has not {} of {} MPI functions: made from others or an MPI error (--json)",
-                            library.lacking.size(), library.known);
+            found += fmt::format(
+                "; {} of {} MPI functions are its own, Fermata makes the others or answers with an MPI error "
+                "(names: --json)",
+                library.known - library.lacking.size(), library.known);
+        if (launcher.usable() && !any)
+            found += "; --mpi auto takes it where a program's own library is not seen";
         any = any || launcher.usable();
         all.push_back({launcher.mpi, launcher.usable(), false, found, library.lacking});
     }
@@ -149,12 +177,20 @@ int doctor(bool as_json) {
 }
 
 namespace {
+
+// A script, a wrapper, Python: MPI comes with what it loads or starts.
 std::string said_of(const split::MpiImports& imports, const split::ProgramCheck& check) {
-    if (!imports.functions.empty())
-        return fmt::format("; imports {} MPI functions, all supported", imports.functions.size());
-    return check.prefix.empty() ? "; imports no MPI function by name"
-                                : "; a script, what it loads is not seen";
+    if (check.mpi_names.empty())
+        return fmt::format(
+            "no MPI is visible in {}: what it loads or starts later is not seen. If that uses MPI, it "
+            "runs on the library that `fermata doctor` names, or --mpi; check the MPI program itself",
+            check.prefix.empty() ? "it" : "this script or its interpreter");
+    std::string mpi = fmt::format("built for {} ({})", name_of(check.abi), fmt::join(check.mpi_names, ", "));
+    return mpi + (imports.functions.empty()
+                      ? "; imports no MPI function by name"
+                      : fmt::format("; imports {} MPI functions, all supported", imports.functions.size()));
 }
+
 }  // namespace
 
 int check_program(const std::string& program, bool as_json) {
@@ -179,9 +215,9 @@ int check_program(const std::string& program, bool as_json) {
             {"absent", imports.absent},     {"refused", imports.refused}};
         std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     } else if (verdict.empty()) {
-        std::printf("%s: %s, ABI %s (%s)%s\n", check.program.c_str(), check.binary.c_str(),
-                    name_of(check.abi), fmt::format("{}", fmt::join(check.mpi_names, ", ")).c_str(),
-                    said_of(imports, check).c_str());
+        fmt::print("{}{}: {}\n", visible(check.program),
+                   check.binary == check.program ? "" : fmt::format(" ({})", visible(check.binary)),
+                   visible(said_of(imports, check)));
     }
     if (!verdict.empty()) fail("{}", verdict);
     return 0;

@@ -251,6 +251,12 @@ void Folder::sync() const {
         fail_errno("cannot bring directory {} to storage", path());
 }
 
+bool Folder::is_at(const std::string& path) const {
+    struct stat named {};
+    return ::stat(path.c_str(), &named) == 0 && named.st_ino == open_->status.st_ino &&
+           named.st_dev == open_->status.st_dev;
+}
+
 bool Folder::is(const Folder& parent, const std::string& name) const {
     auto named = parent.look(name);
     return named && named->st_ino == open_->status.st_ino && named->st_dev == open_->status.st_dev;

@@ -82,6 +82,8 @@ class Folder {
     bool exchange(const std::string& one, const std::string& other) const noexcept;
     void sync() const;
 
+    // Is what this path leads to, links followed, still this directory?
+    bool is_at(const std::string& path) const;
     // Is the directory under `name` still this one?
     bool is(const Folder& parent, const std::string& name) const;
 

@@ -106,8 +106,7 @@ struct Summary {
     uint64_t written = 0;  // of them, bytes written into this file
 };
 
-// How to write. parse_write_options() takes the words of `--save-options` and passes over those it does not
-// know.
+// How to write; from the words of `--save-options` by way of save_options.h.
 struct WriteOptions {
     enum class Direct { automatic, yes, no };
     bool measure = false;  // choose between Codec::none and `codec` by measuring what is faster
@@ -121,7 +120,6 @@ struct WriteOptions {
     bool sync = true;                        // false only for tests and memory file systems
     KeyPointer key;                          // encrypts
 };
-WriteOptions parse_write_options(const std::string& words);
 
 // What was written, for the next, incremental, image.
 struct Content {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <thread>
@@ -46,44 +45,6 @@ std::string hex_of(const uint8_t* bytes, size_t size) {
 }
 
 std::string Checksum::hex() const { return hex_of(bytes.data(), bytes.size()); }
-
-WriteOptions parse_write_options(const std::string& words) {
-    WriteOptions options;
-    auto number = [](const std::string& text, auto& value) {
-        std::from_chars(text.data(), text.data() + text.size(), value);
-    };
-    for (size_t at = 0; at < words.size();) {
-        size_t end = std::min(words.find_first_of(" ,", at), words.size());
-        std::string word = words.substr(at, end - at);
-        at = end + 1;
-        size_t equals = word.find('=');
-        std::string name = word.substr(0, equals),
-                    value = equals == std::string::npos ? "" : word.substr(equals + 1);
-        if (name == "compress") {
-            size_t colon = value.find(':');
-            if (colon != std::string::npos) {
-                number(value.substr(colon + 1), options.level);
-                options.level = std::clamp(options.level, 1, 19);
-                value.resize(colon);
-            }
-            options.measure = value == "auto";
-            if (options.measure) options.codec = Codec::shuffle_lz4;
-            for (Codec codec :
-                 {Codec::none, Codec::lz4, Codec::zstd, Codec::shuffle_lz4, Codec::shuffle_zstd})
-                if (value == name_of(codec)) options.codec = codec;
-        } else if (name == "io") {
-            options.direct = value == "direct"     ? WriteOptions::Direct::yes
-                             : value == "buffered" ? WriteOptions::Direct::no
-                                                   : WriteOptions::Direct::automatic;
-        } else if (name == "layout") {
-            options.shared = value == "shared";
-        } else if (name == "threads") {
-            number(value, options.threads);
-            options.threads = std::min(options.threads, 64u);
-        }
-    }
-    return options;
-}
 
 Writer::Writer(const Place& place, Fd fd, bool shared, const Identity& identity, const WriteOptions& options)
     : folder_(place.folder),

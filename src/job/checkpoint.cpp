@@ -84,7 +84,8 @@ Outcome Root::checkpoint(const Request& request) {
         enter("commit");
         store_.commit(generation_, contents);
         committed_ = generation_.number;
-        for (auto& image : heard_.saved) now_.bytes += image.bytes;
+        generation_.manifest = std::move(contents);
+        now_.bytes = generation_.bytes();
         generation_ = {};
 
         enter("resume");
@@ -102,19 +103,18 @@ Outcome Root::checkpoint(const Request& request) {
         now_.ok = true;
         now_.seconds = now_s() - start;
         ++checkpoints_;
-        std::string times;
-        for (auto& [name, seconds] : now_.phases) times += fmt::format(" {} {:.3f} s,", name, seconds);
-        times.pop_back();
-        now_.line = fmt::format("generation {} in {}: {},{}", now_.generation, settings_.ckpt_dir,
-                                human_size(now_.bytes), times);
+        for (auto& [name, seconds] : now_.phases)
+            now_.detail += fmt::format("{}{} {:.3f} s", now_.detail.empty() ? "" : ", ", name, seconds);
+        now_.line = fmt::format("{} in {}: {} in {:.2f} s", now_.generation, settings_.ckpt_dir,
+                                human_size(now_.bytes), now_.seconds);
     } catch (const Abandoned& reason) {
         now_.code = reason.code;
         take_back(reason.why);
     } catch (const Error& error) {  // the store: no space, not writable, …
         now_.code = error.code();
         take_back(error.what());
-    } catch (const std::exception& error) {  // std::filesystem
-        take_back(error.what());
+    } catch (const std::exception& error) {
+        take_back(line_of(error));
     }
     in_checkpoint_ = false;
     clock_.reset();
@@ -147,18 +147,19 @@ void Root::drain(double end) {
 // When the job went on before all was written (with forked writers), else 0.
 double Root::save(const Request& request, double end) {
     auto all = static_cast<uint32_t>(size_);
-    std::string options = settings_.save_options;
+    image::SaveOptions options = settings_.save_options;
     double going_on = 0;
-    bool forked = !request.stop && options.find("forked") != std::string::npos;
-    if (request.stop && options.find("forked") != std::string::npos) options.erase(options.find("forked"), 6);
+    // Nobody goes on after the last one.
+    if (request.stop) options.forked = false;
+    const bool forked = options.forked;
     auto check = [&] {
         if (!heard_.save_error.empty()) throw Abandoned{heard_.save_error};
     };
     // What an image may refer to: a rank cannot know whether its last one was committed.
-    if (committed_ > 0) options += fmt::format(" base={}", committed_);
+    options.base = committed_;
     std::optional<image::SharedFile> shared;
-    if (image::parse_write_options(options).shared) shared.emplace(generation_.folder);
-    tree_.broadcast(wire::Save{epoch_, generation_.directory, now_.generation, options});
+    if (options.write.shared) shared.emplace(generation_.folder);
+    tree_.broadcast(wire::Save{epoch_, generation_.directory, now_.generation, options.to_text()});
     if (shared) {
         until([&] { return check(), heard_.sized.size() == all; }, end, "every rank to say its size");
         lay_out_shared_file(*shared);

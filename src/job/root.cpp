@@ -57,8 +57,7 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     tree_.on_message = [this](int node, const wire::Message& message) { from_node(node, message); };
     tree_.on_lost = [this](int node, const NodeInfo& info) { lost_node(node, info); };
     control_.on_request = [this](int client, const ControlRequest& request) {
-        if (request.verb == "checkpoint" && in_checkpoint_ &&
-            settings_.save_options.find("busy=refuse") != std::string::npos) {
+        if (request.verb == "checkpoint" && in_checkpoint_ && settings_.save_options.refuse_busy) {
             control_.say(client,
                          dump({{"done", true},
                                {"ok", false},
@@ -144,7 +143,11 @@ void Root::take_requests() {
         outcome = checkpoint(request);
     }
     answer(request, outcome);
-    if (outcome.ok && request.stop) stopped_ = true;
+    if (outcome.ok && request.stop) {
+        stopped_ = true;
+        say(fmt::format("checkpointed and stopped: `fermata restart --ckpt-dir {}` continues it{}",
+                        shell_quoted(settings_.ckpt_dir), settings_.key ? " (with its --encrypt-key)" : ""));
+    }
     if (!outcome.ok && request.origin == "signal" && request.stop && !mpiexec_status_)
         ::kill(mpiexec_, SIGTERM);  // asked to go: without a checkpoint, then
     plan_next();
@@ -161,6 +164,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
                            {"ok", outcome.ok},
                            {"code", static_cast<int>(outcome.ok ? ExitCode::ok : outcome.code)},
                            {"line", outcome.line},
+                           {"detail", outcome.detail},
                            {"job", settings_.job},
                            {"generation", outcome.generation},
                            {"directory", settings_.ckpt_dir},
@@ -174,7 +178,9 @@ void Root::answer(const Request& request, const Outcome& outcome) {
         // end of the job is nobody's failure; of a rank's death mpiexec tells.
         if (!outcome.ok && somebody_gone_.empty())
             say(fmt::format("checkpoint ({}): {}", request.origin, outcome.line));
-        else if (outcome.ok && (settings_.verbose || request.stop))
+        else if (outcome.ok && settings_.verbose)
+            say(fmt::format("{} ({})", outcome.line, outcome.detail));
+        else if (outcome.ok && request.stop)
             say(outcome.line);
     }
 }
@@ -279,7 +285,8 @@ void Root::signals() {
                 if (terms_++ > 0 || finalize_released_) {
                     if (!mpiexec_status_) ::kill(mpiexec_, SIGTERM);
                 } else if (!running_ && !settings_.restored.empty()) {
-                    say(fmt::format("stopped before it went on from {}", settings_.restored));
+                    say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
+                                    settings_.restored));
                     stopped_ = true;
                 } else {
                     requests_.push_back({"signal", true, settings_.limits.grace, -1});
@@ -515,6 +522,8 @@ std::string Root::status_json() {
                  {"state", state},
                  {"phase", phase_.empty() ? state : phase_},
                  {"size", size_},
+                 {"expected", settings_.expected_ranks},
+                 {"missing", running_ || finalize_released_ ? "" : who_is_missing()},
                  {"ranks", ranks},
                  {"nodes", nodes},
                  {"mpi", mpi_},
@@ -527,7 +536,8 @@ std::string Root::status_json() {
                  {"restored", settings_.restored},
                  {"trouble", somebody_gone_},
                  {"last", last},
-                 {"diagnosis", query_end_ ? diagnosis_ : ""}});
+                 {"diagnosis", query_end_ ? diagnosis_ : ""},
+                 {"diagnosed", query_end_ && query_nodes_ >= tree_.nodes().size()}});
 }
 
 void Root::give_status() {

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "clock/tree.h"
+#include "image/save_options.h"
 #include "image/shared.h"
 #include "job/control.h"
 #include "job/tree.h"
@@ -39,7 +40,7 @@ struct Settings {
     uint64_t job_number = 0;  // image::Identity::job: the same over restarts
     std::string ckpt_dir;     // absolute
     std::string protocol = "cc-d";
-    std::string save_options;
+    image::SaveOptions save_options;
     image::KeyPointer key;  // of the images; null = none
     std::vector<std::string> command;
     int expected_ranks = 0;  // 0 = whatever mpiexec starts
@@ -64,7 +65,8 @@ struct Request {
 struct Outcome {
     bool ok = false;
     ExitCode code = ExitCode::failed;
-    std::string line;  // for people
+    std::string line;    // for people
+    std::string detail;  // how long each phase took, likewise
     std::string generation;
     uint64_t bytes = 0;
     double seconds = 0;                                  // request .. resume

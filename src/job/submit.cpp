@@ -14,6 +14,7 @@
 #include "image/image.h"
 #include "job/input.h"
 #include "job/launch.h"
+#include "job/launcher_options.h"
 #include "job/library_at.h"
 #include "job/local_socket.h"
 #include "job/run_dir.h"
@@ -68,6 +69,20 @@ void check_limits() {
             space.rlim_cur / 1024);
 }
 
+// Those given among Fermata's own, then those of --mpiexec-args, for a shell.
+std::string all_launcher_words(const SubmitOptions& options) {
+    std::string words;
+    for (const std::string& word : options.launcher_options) words += shell_quoted(word) + " ";
+    return words + options.mpiexec_args;
+}
+
+// A path that is not absolute begins where mpiexec starts the ranks, which may be told to be elsewhere.
+std::string seen_by_ranks(const std::string& program, const SubmitOptions& options) {
+    std::string directory = working_directory_of(split_words(all_launcher_words(options)));
+    if (directory.empty() || program.find('/') == std::string::npos) return program;
+    return program[0] == '/' ? program : directory + "/" + program;
+}
+
 struct Ended {
     int code;
     bool asked_to;
@@ -79,7 +94,8 @@ Ended submit(const Submission& what) {
     Places places = find_places();
     LaunchPlan plan;
     plan.launcher = choose_launcher(options.mpi, what.preferred_mpi, places);
-    plan.mpiexec_args = options.mpiexec_args;
+    check_launcher_options(plan.launcher.mpi, options.launcher_options);
+    plan.mpiexec_args = all_launcher_words(options);
     plan.ranks = options.ranks;
     if (what.from)
         plan.ranks = static_cast<int>(what.from->manifest->images.size());
@@ -144,7 +160,7 @@ Ended submit(const Submission& what) {
         for (auto& [name, value] : reach_library(plan.launcher, dir.path())) plan.environment[name] = value;
     // Unless the launcher is told who shall get it.
     std::optional<InputFile> input;
-    if (!what.from && options.mpiexec_args.find("stdin") == std::string::npos) input = InputFile::behind(0);
+    if (!what.from && plan.mpiexec_args.find("stdin") == std::string::npos) input = InputFile::behind(0);
     if (input) {
         plan.environment["FERMATA_INPUT"] = input->encoded();
         plan.no_input = true;
@@ -270,7 +286,7 @@ void warn_of_others(const store::Store& store) {
 void announce(const store::GenerationInfo& from) {
     const store::Manifest& m = *from.manifest;
     say(fmt::format("restarting from {} of {}: {} ranks, {}, saved {}", store::generation_name(from.number),
-                    files::split_path(from.directory).first, m.images.size(), human_size(m.bytes()),
+                    files::split_path(from.directory).first, m.images.size(), human_size(from.bytes()),
                     m.created));
 }
 
@@ -303,7 +319,8 @@ int submit_and_restart(Submission what) {
         }
         say(fmt::format("the job ended with {}; going on in {:.0f} s", code, pause));
         if (int signal = signal_within(pause)) {
-            say(fmt::format("stopped before it went on from {}", store::generation_name(what.from->number)));
+            say(fmt::format("stopped before it went on from {}{}", store::generation_name(what.from->number),
+                            signal == SIGTERM ? ": `fermata restart` continues it" : ""));
             return signal == SIGTERM ? static_cast<int>(ExitCode::to_be_continued) : 128 + signal;
         }
         announce(*what.from);
@@ -417,7 +434,8 @@ int run(const SubmitOptions& options) {
                                  choose_generation(store, options, {earlier.job, options.fallback, false}));
         say_what_is_kept(store);
     }
-    split::ProgramCheck program = split::inspect_program(options.command.at(0), find_places().front_dir);
+    split::ProgramCheck program =
+        split::inspect_program(seen_by_ranks(options.command.at(0), options), find_places().front_dir);
     if (!program.error.empty()) fail("{}", program.error);
     if (program.abi == split::MpiAbi::openmpi || program.abi == split::MpiAbi::mpich)
         what.preferred_mpi = split::name_of(program.abi);

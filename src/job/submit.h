@@ -15,8 +15,9 @@ struct SubmitOptions {
     std::string ckpt_dir = "fermata-ckpt";
     std::string job;  // empty = <program>-<pid>
     std::string mpiexec_args;
+    std::vector<std::string> launcher_options;  // mpiexec's, given among Fermata's own
     std::string protocol = "cc-d";
-    std::string save_options;
+    image::SaveOptions save_options;
     std::string key_file;  // images are encrypted with it; empty = they are not
     double interval = 0;   // seconds; < 0 = auto
     double mtbf = 86400;

@@ -146,17 +146,6 @@ std::vector<split::threads::MutexArea> mutex_areas(const split::MemoryTable& tab
     return areas;
 }
 
-bool has_word(const std::string& words, const std::string& word) {
-    return (" " + words + " ").find(" " + word + " ") != std::string::npos;
-}
-
-// How many generations an image may need, itself included, before a full one is written.
-size_t generations_in_a_chain(const std::string& options) {
-    size_t at = (" " + options).find(" chain=");
-    return at == std::string::npos ? 8
-                                   : static_cast<size_t>(std::max(1, std::atoi(options.c_str() + at + 6)));
-}
-
 // What of these mappings is as the last image holds it.
 template <class Which>
 std::vector<split::Range> same_as_before(const split::MemoryTable& table, const image::Content& base,
@@ -183,10 +172,9 @@ enum class Follow {
 };
 
 // Makes the tracker where it is asked for and can be had; else says once why not.
-Follow prepare_to_follow(Incremental& state, const std::string& options, std::vector<std::string>& warnings) {
-    if (has_word(options, "incremental=hashes")) return Follow::content;
-    bool split_huge = has_word(options, "incremental=split");
-    if (!split_huge && !has_word(options, "incremental")) return Follow::no;
+Follow prepare_to_follow(Incremental& state, image::Incremental wanted, std::vector<std::string>& warnings) {
+    if (wanted == image::Incremental::no) return Follow::no;
+    if (wanted == image::Incremental::hashes) return Follow::content;
     std::string why = split::writes_unseen();
     if (why.empty() && !state.tracker) {
         try {
@@ -196,7 +184,7 @@ Follow prepare_to_follow(Incremental& state, const std::string& options, std::ve
         }
     }
     if (why.empty()) {
-        state.tracker->split_huge_pages(split_huge);
+        state.tracker->split_huge_pages(wanted == image::Incremental::split);
         return Follow::pages;
     }
     if (!std::exchange(state.told, true))
@@ -240,7 +228,7 @@ image::Summary PendingImage::conclude() {
 }
 
 CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
-                            const std::string& program, const std::string& options,
+                            const std::string& program, const image::SaveOptions& options,
                             const image::KeyPointer& key, Incremental& before) {
     CapturedImage saved;
     // Whatever becomes of this image: from now on pages count as written since this moment.
@@ -251,13 +239,13 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
 
     std::vector<char> objects(the_upper()->describe(nullptr, 0));
     the_upper()->describe(objects.data(), objects.size());
-    Follow how_to_follow = prepare_to_follow(before, options, saved.warnings);
+    Follow how_to_follow = prepare_to_follow(before, options.incremental, saved.warnings);
     // What is written from here on is seen by the next image.
     split::CollectedMemory memory =
         split::collect_memory(how_to_follow == Follow::pages ? before.tracker.get() : nullptr);
     saved.table = std::move(memory.table);
     const split::MemoryTable& table = saved.table;
-    image::WriteOptions how = image::parse_write_options(options);
+    image::WriteOptions how = options.write;
     how.key = key;
     if (how_to_follow == Follow::content) how.largest_block = kComparedBlock;
     how.processors = std::max(1u, std::thread::hardware_concurrency() / neighbours());
@@ -278,15 +266,15 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     writer.blob(kCpu, cpu.data(), cpu.size());
     writer.blob(kMpi, objects.data(), objects.size());
 
-    bool forked = has_word(options, "forked");
-    if (forked && !has_word(options, "trust-memory")) {
+    bool forked = options.forked;
+    if (forked && !options.trust_memory) {
         std::string why = too_little_memory(table.data_size(), neighbours());
         if (!why.empty()) saved.warnings.push_back(why);
         forked = why.empty();
     }
     bool follow = how_to_follow != Follow::no;
-    bool refer = follow && base != 0 && has_word(options, fmt::format("base={}", base)) &&
-                 generations_of(before.content) < generations_in_a_chain(options);
+    bool refer =
+        follow && base != 0 && options.base == base && generations_of(before.content) < options.chain;
     // What of each mapping is as it was in the last image. The search for mutexes writes to the thread table:
     // that is asked about (again) after it.
     auto holds_threads = [&](const split::MapEntry& map) {

@@ -8,6 +8,7 @@
 
 #include "image/image.h"
 #include "image/pager.h"
+#include "image/save_options.h"
 #include "lower/forked_writer.h"
 #include "split/bridge.h"
 #include "split/memory/dirty.h"
@@ -67,12 +68,12 @@ struct CapturedImage {
     std::vector<split::Range> covered;  // for Incremental, once the image is good; empty = not followed
 };
 
-// All upper threads are stopped, and stay so until write_image(). In `directory`, as the words of `options`
-// say (docs/usage.md). The directory is checked to be the one that the root made. `before` is used where the
-// words `incremental` and `base=GENERATION` (the newest that is committed) allow it, and is forgotten. Throws
+// All upper threads are stopped, and stay so until write_image(). In `directory`, as
+// `options` say; the directory is checked to be the one that the root made. `before` is used where they ask
+// for increments and `base`, the newest generation that is committed, allows it, and is forgotten. Throws
 // fermata::Error or split::Error.
 CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
-                            const std::string& program, const std::string& options,
+                            const std::string& program, const image::SaveOptions& options,
                             const image::KeyPointer& key, Incremental& before);
 
 // Writes it, or makes the child that does: then the program may go on when this returns. A shared one has got

@@ -247,6 +247,11 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
 }
 
 GenerationInfo Store::begin() {
+    // The ranks go by its name.
+    if (!folder_.is_at(directory_))
+        fail(
+            "checkpoint directory {} is not there any more: it was renamed or removed; give it its name back",
+            directory_);
     uint32_t number = 1;
     for (const GenerationInfo& info : list()) number = std::max(number, info.number + 1);
     for (;; ++number) {
@@ -301,10 +306,17 @@ void Store::check_space(uint64_t bytes) const {
 void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
     const files::Folder& folder = pending.folder;
     if (!folder.is(folder_, generation_name(pending.number)))
-        fail("{} was removed or exchanged while it was written", pending.directory);
-    for (const ImageEntry& image : manifest.images)
-        if (folder.size_of(image.file) != manifest.file_bytes(image))
-            fail("{} is missing or incomplete", folder.path_of(image.file));
+        fail("{} cannot be found any more: was it removed or exchanged by hand? {} is given up",
+             pending.directory, generation_name(pending.number));
+    for (const ImageEntry& image : manifest.images) {
+        auto size = folder.size_of(image.file);
+        if (!size)
+            fail("{} cannot be found any more: was it removed by hand? {} is given up",
+                 folder.path_of(image.file), generation_name(pending.number));
+        if (*size != manifest.file_bytes(image))
+            fail("{} is incomplete: {} bytes of {}", folder.path_of(image.file), *size,
+                 manifest.file_bytes(image));
+    }
     if (manifest.layout() == Layout::shared) {
         // Ranks of other nodes have synced what they wrote, not the table that was written here.
         const std::string& name = manifest.images.at(0).file;

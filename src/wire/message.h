@@ -93,7 +93,7 @@ struct Save {
     uint32_t epoch = 0;
     std::string directory;
     std::string generation;
-    std::string options;  // "forked compress=zstd:1 …", words the agent understands; unknown ones are ignored
+    std::string options;  // image::SaveOptions::to_text()
     template <class F>
     void each(F&& f) {
         f(epoch, directory, generation, options);

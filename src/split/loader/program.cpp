@@ -2,6 +2,8 @@
 
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -81,6 +83,25 @@ std::string why_not_runnable(const std::string& path) {
     if (!S_ISREG(s.st_mode)) return path + " is not a regular file";
     if (access(path.c_str(), X_OK) != 0) return path + " is not executable: chmod +x it";
     return "";
+}
+
+// What the kernel gives with the file, and Fermata's loader, which is no such file, would not have.
+std::string rights_lost(const std::string& path) {
+    struct stat s;
+    struct statvfs place;
+    if (stat(path.c_str(), &s) != 0) return "";
+    if (statvfs(path.c_str(), &place) == 0 && (place.f_flag & ST_NOSUID)) return "";
+    const char* which = nullptr;
+    if ((s.st_mode & S_ISUID) && s.st_uid != geteuid())
+        which = "setuid";
+    else if ((s.st_mode & S_ISGID) && (s.st_mode & S_IXGRP) && s.st_gid != getegid())
+        which = "setgid";
+    else if (geteuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0)
+        which = "a program with file capabilities";  // root has them anyway
+    if (!which) return "";
+    return path + " is " + which +
+           ", and the rights that come with it would be lost: run a copy without them (cp " +
+           "drops them), or under mpiexec without Fermata";
 }
 
 std::vector<std::string> words_of(const std::string& line) {
@@ -264,13 +285,16 @@ ProgramCheck inspect_program(const std::string& name, const std::string& front_d
         return check;
     }
     check.position_independent = file.header.e_type == ET_DYN;
-    if (file.interpreter.empty()) {
+    check.error = rights_lost(check.binary);
+    if (!check.error.empty()) return check;
+    if (file.interpreter.empty() && file.soname.starts_with("ld-linux"))
+        check.error = check.binary + " is the dynamic linker: name the program itself, without it";
+    else if (file.interpreter.empty())
         check.error =
             check.binary + (file.header.e_type == ET_DYN && !file.soname.empty()
                                 ? " is a library, not a program"
                                 : " is statically linked: its MPI cannot be replaced; link it dynamically");
-        return check;
-    }
+    if (!check.error.empty()) return check;
     check.loader = file.interpreter;
     if (!regular(check.loader)) {
         check.error =

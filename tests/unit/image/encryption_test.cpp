@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "image/format.h"
 #include "image/image.h"
+#include "image/save_options.h"
 #include "image/shared.h"
 
 namespace fermata::image {
@@ -50,7 +51,7 @@ class EncryptionTest : public testing::Test {
         return path;
     }
     WriteOptions options(const std::string& words, KeyPointer key) {
-        WriteOptions o = parse_write_options(words);
+        WriteOptions o = SaveOptions::parse(words).write;
         o.sync = false;
         o.key = std::move(key);
         return o;

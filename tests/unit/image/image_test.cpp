@@ -24,6 +24,7 @@
 #include "image/compare.h"
 #include "image/page_cache.h"
 #include "image/pages.h"
+#include "image/save_options.h"
 #include "image/shared.h"
 
 namespace fermata::image {
@@ -77,7 +78,7 @@ class ImageTest : public testing::Test {
     void TearDown() override { std::filesystem::remove_all(directory_); }
 
     static WriteOptions options(const std::string& words) {
-        WriteOptions o = parse_write_options(words);
+        WriteOptions o = SaveOptions::parse(words).write;
         o.sync = false;
         return o;
     }
