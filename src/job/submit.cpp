@@ -158,7 +158,7 @@ void check_images(const store::GenerationInfo& generation, bool mapped, const im
     generation.check_layout();
     for (const store::ImageEntry& entry : manifest.images) {
         image::Reader reader(generation.place(entry), key);
-        if (reader.summary().checksum.hex() != entry.checksum || reader.identity().job != manifest.job)
+        if (!generation.is_of(entry, reader))
             throw Error(fmt::format("{}/{} is not the image that the manifest names", generation.directory,
                                     entry.file),
                         ExitCode::damaged);

@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
 from harness import FERMATA, PROGRAMS, Job, check
-from users import SOON, User, Users, forge, one_line, root_user, tree
+from users import SOON, Users, forge, one_line, root_user, tree
 
 SHORT = [PROGRAMS / "mix.openmpi", "20", "1000"]
 WHENCE = [PROGRAMS / "whence.openmpi"]
@@ -231,6 +231,7 @@ def foreign_image(victim, _):
         manifest["images"][1]["checksum"], = forge("header", number / "rank-000001.img", field, value)
         forge("manifest", number / "manifest.json", text=json.dumps(manifest) + "\n")
         os.chown(number / "manifest.json", victim.uid, victim.gid)
+        print("  ", field, value, flush=True)
         one_line(victim.call("restart", "--ckpt-dir", "ckpt"), 6, "rank-000001.img")
         one_line(victim.call("verify", "--ckpt-dir", "ckpt", "--generation", "2"), 6, "rank-000001.img")
 
@@ -262,7 +263,7 @@ def lock_link(victim, attacker):
 # ---- row 5: whose generation
 
 def foreign_generation(victim, attacker):
-    """A generation of another user's is a program of another user's."""
+    """A generation of another user's is a program of another user's: passed over, or refused when it is named."""
     shared = victim.home / "ckpt"
     own = generations(victim)
     shared.chmod(0o777)
@@ -280,14 +281,16 @@ def foreign_generation(victim, attacker):
         os.chown(path, attacker.uid, attacker.gid)
         path.chmod(0o755 if path.is_dir() else 0o644)
     before = tree(new)
-    for words in ((), ("--generation", "2"), ("--mapped",)):
+    # Passed over, which is said.
+    for words in ((), ("--mapped",), ("--fallback",), ("--allow-owner", str(attacker.uid + 7))):
+        said = goes_on(victim, own, extra=words)
+        check(str(attacker.uid) in said and "--allow-owner" in said and "gen-000002" in said, said)
+    for words in (("--generation", "2"), ("--generation", "2", "--mapped"),
+                  ("--generation", "2", "--allow-owner", str(attacker.uid + 7))):
         one_line(victim.call("restart", "--ckpt-dir", "ckpt", *words), 6, attacker.uid, "--allow-owner", "gen-000002")
-    one_line(victim.call("restart", "--ckpt-dir", "ckpt", "--allow-owner", str(attacker.uid + 7)), 6, attacker.uid)
     one_line(victim.call("restart", "--ckpt-dir", "ckpt", "--allow-owner", "no-such-user"), 2, "no-such-user")
-    goes_on(victim, own, generation="1")
     said = goes_on(victim, planted, extra=["--allow-owner", attacker.uid])
     check(str(attacker.uid) in said, f"it does not say whose it is: {said}")
-    goes_on(victim, own, extra=["--fallback"])
     # Neither removed, nor in the way.
     with running(victim, extra=["--keep", "1"]) as job:
         for _ in range(2):
