@@ -220,7 +220,7 @@ int main(int argc, char** argv) {
             };
             std::vector<uint64_t> begins;
             if (shared) {
-                image::SharedFile file(shared_directory);
+                image::SharedFile file(files::Folder::at(shared_directory));
                 options.key = key();
                 image::Writer one = image::Writer::in_shared(file.path(), {}, options);
                 one.run(0x10000000, data, size);

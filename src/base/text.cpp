@@ -45,4 +45,12 @@ std::string human_size(uint64_t bytes) {
     return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+std::string local_time_text(time_t when) {
+    struct tm local {};
+    ::localtime_r(&when, &local);
+    char text[32];
+    ::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
+    return text;
+}
+
 }  // namespace fermata

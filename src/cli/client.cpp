@@ -24,7 +24,11 @@ namespace {
 
 [[noreturn]] void no_job(const std::string& line) { throw Error(line, ExitCode::no_job); }
 
-Fd connect_to(const std::string& job) { return job::connect_local(job::run_base() + "/" + job, "control"); }
+Fd connect_to(const std::string& job) {
+    for (const std::string& base : job::run_bases())
+        if (Fd socket = job::connect_local(base + "/" + job, "control")) return socket;
+    return {};
+}
 
 // Sends the request and hands each line of the answer to `progress`; returns the last one.
 json ask(Fd socket, const std::string& job, const job::ControlRequest& request, double timeout,
@@ -57,10 +61,11 @@ json ask(Fd socket, const std::string& job, const job::ControlRequest& request, 
 
 std::vector<std::string> running_jobs() {
     std::vector<std::string> jobs;
-    std::string base = job::run_base();
-    std::error_code ignored;
-    for (const std::string& name : job::living(base))
-        if (fs::exists(base + "/" + name + "/control", ignored)) jobs.push_back(name);
+    for (const std::string& base : job::run_bases())
+        for (const std::string& name : job::living(base)) {
+            auto dir = files::Folder::find_at(base + "/" + name);
+            if (dir && dir->has("control")) jobs.push_back(name);  // not a node daemon's
+        }
     return jobs;
 }
 

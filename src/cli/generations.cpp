@@ -271,7 +271,8 @@ int inspect(const StoreOptions& options) {
 
 int compact(const CompactOptions& options) {
     store::Store store = open_store(options.store);
-    store.lock(fmt::format("fermata compact, process {}", ::getpid()));
+    store.lock(fmt::format("fermata compact, process {}", ::getpid()),
+               store.choose(options.store.generation, false).manifest->job);
     store::GenerationInfo before = store.choose(options.store.generation, false);
     uint64_t bytes_before = before.bytes();
     bool changed = store.compact(before.number, image::parse_write_options(options.save_options));

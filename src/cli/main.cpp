@@ -71,6 +71,8 @@ void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
     app->add_flag("--mapped", o.mapped,
                   "a restarted program goes on at once; its memory is read as it is touched");
     add_key(app, o.key_file);
+    app->add_option("--allow-owner", o.allow_owner,
+                    "also continue generations of this user: what they hold runs with your rights");
     app->add_option("--save-options", o.save_options, "words for the writer of images");
     app->add_option("--layout", t.layout, "a file per rank (files), or one for the whole job (shared)")
         ->check(CLI::IsMember({"files", "shared"}));
@@ -85,6 +87,7 @@ void finish_submit_options(job::SubmitOptions& o, const Texts& t) {
     if (!t.keep.empty()) o.keep = parse_keep(t.keep);
     if (!t.layout.empty()) o.save_options += " layout=" + t.layout;
     o.generation = parse_generation(t.generation);
+    o.latest = t.generation == "latest";
 }
 
 void add_job_choice(CLI::App* app, cli::JobChoice& which) {
@@ -104,6 +107,8 @@ int parse_and_run(int argc, char** argv) {
     bool check = false, json = false;
     CLI::App* run = app.add_subcommand("run", "run a program under mpiexec so that it can be checkpointed");
     add_submit_options(run, submit, texts);
+    run->add_flag("--continue", submit.continue_it,
+                  "continue the job of this command from its newest checkpoint, if there is one");
     run->add_flag("--check", check, "do not run: say what the program needs and whether it is there");
     run->add_flag("--json", json, "with --check");
     // Everything from the program's name on belongs to the program.

@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -45,8 +44,8 @@ struct Opened {
 
 // The file with its header, which has been compared.
 Opened open_image(const Place& place) {
-    const std::string& path = place.file;
-    Opened opened{open_file(path, O_RDONLY), {}, place.begin.value_or(0)};
+    const std::string path = place.path();
+    Opened opened{place.folder.read(place.name), {}, place.begin.value_or(0)};
     uint64_t begin = opened.begin;
     struct stat st {};
     if (::fstat(opened.fd.get(), &st) != 0) fail_errno("cannot stat {}", path);
@@ -144,8 +143,8 @@ class Reader::Scratch {
 
 Reader::~Reader() = default;
 
-Reader::Reader(Place place, const Key* key) : path_(std::move(place.file)) {
-    Opened opened = open_image({path_, place.begin});
+Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path_(place.path()) {
+    Opened opened = open_image(place);
     const Header& header = opened.header;
     keys_.push_back(key_of(path_, header, key));
     std::vector<std::byte> index = read_index(opened, path_);
@@ -205,13 +204,23 @@ Reader::Reader(Place place, const Key* key) : path_(std::move(place.file)) {
 
 void Reader::open_sources(const Key* key) {
     for (const Source& source : sources_) {
-        size_t slash = path_.rfind('/');
-        std::string directory = slash == std::string::npos ? "." : path_.substr(0, slash);
+        // Beside the generation that this image is of, wherever that lies now.
+        files::Folder other;
+        try {
+            other = source.generation == identity_.generation && source.kind == SourceKind::text
+                        ? folder_
+                        : folder_.beside(fmt::format("gen-{:06}", source.generation));
+        } catch (const Error& why) {
+            fail("{} refers to generation {}: {}", path_, source.generation, why.what());
+        }
         if (source.kind == SourceKind::text) {
-            std::string name =
-                fmt::format("{}/../gen-{:06}/{}", directory, source.generation, text_name(source.checksum));
-            Fd text(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-            if (!text) fail_errno("{} refers to {}, which cannot be opened", path_, name);
+            std::string name = other.path_of(text_name(source.checksum));
+            Fd text;
+            try {
+                text = other.read(text_name(source.checksum));
+            } catch (const Error& why) {
+                fail("{} refers to {}, which cannot be opened: {}", path_, name, why.what());
+            }
             struct stat st {};
             if (::fstat(text.get(), &st) != 0) fail_errno("cannot stat {}", name);
             if (static_cast<uint64_t>(st.st_size) != source.bytes)
@@ -223,20 +232,19 @@ void Reader::open_sources(const Key* key) {
             keys_.push_back(key ? FileKey::of_text(*key, source.checksum) : FileKey{});
             continue;
         }
-        std::string other = fmt::format("{}/../gen-{:06}", directory, source.generation);
-        Place place{other + "/" + image_name(identity_.rank), {}};
+        Place place(other, image_name(identity_.rank));
         if (source.kind == SourceKind::part) {
             place = place_of(other, identity_.rank);
-            if (!place.begin) fail("{} refers to {}/{}, which is not there", path_, other, kSharedName);
+            if (!place.begin) fail("{} refers to {}, which is not there", path_, other.path_of(kSharedName));
         } else if (source.kind != SourceKind::image) {
             fail("{} is damaged: an unknown kind of source", path_);
         }
         Opened opened = open_image(place);
         if (opened.header.checksum != source.checksum || opened.header.file_size != source.bytes)
-            fail("{} refers to another {} than the one that is there", path_, place.file);
-        keys_.push_back(key_of(place.file, opened.header, key));
+            fail("{} refers to another {} than the one that is there", path_, place.path());
+        keys_.push_back(key_of(place.path(), opened.header, key));
         files_.push_back(std::move(opened.fd));
-        names_.push_back(std::move(place.file));
+        names_.push_back(place.path());
         begins_.push_back(opened.begin);
     }
 }

@@ -85,8 +85,9 @@ WriteOptions parse_write_options(const std::string& words) {
     return options;
 }
 
-Writer::Writer(std::string path, Fd fd, bool shared, const Identity& identity, const WriteOptions& options)
-    : path_(std::move(path)),
+Writer::Writer(const Place& place, Fd fd, bool shared, const Identity& identity, const WriteOptions& options)
+    : folder_(place.folder),
+      path_(place.path()),
       shared_(shared),
       identity_(identity),
       options_(options),
@@ -116,12 +117,11 @@ Writer::Writer(std::string path, Fd fd, bool shared, const Identity& identity, c
     }
 }
 
-Writer::Writer(std::string path, const Identity& identity, const WriteOptions& options)
-    : Writer(path, open_file(path, O_RDWR | O_CREAT | O_EXCL, 0600), false, identity, options) {}
+Writer::Writer(const Place& place, const Identity& identity, const WriteOptions& options)
+    : Writer(place, place.folder.create(place.name), false, identity, options) {}
 
-Writer Writer::in_shared(std::string path, const Identity& identity, const WriteOptions& options) {
-    Fd fd = open_file(path, O_RDWR);
-    return {std::move(path), std::move(fd), true, identity, options};
+Writer Writer::in_shared(const Place& file, const Identity& identity, const WriteOptions& options) {
+    return {file, file.folder.write(file.name), true, identity, options};
 }
 
 Writer::Writer(Writer&&) noexcept = default;
@@ -204,9 +204,8 @@ void Writer::share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
     if (source.bytes == 0) return;
     source.checksum = secret_name ? secret_name->name() : checksum_of(name.out.data(), name.out.size());
     kept.sources.push_back(source);
-    std::string path = path_.substr(0, path_.rfind('/') + 1) + text_name(source.checksum);
-    Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file && errno != EEXIST) fail_errno("cannot create {}", path);
+    std::string path = folder_.path_of(text_name(source.checksum));
+    Fd file = folder_.try_create(text_name(source.checksum)).value_or(Fd());
     // It is there: if whoever writes it fails, so does the generation. The tags are this image's own.
     if (!file && !options_.key) return;
     FileKey key;

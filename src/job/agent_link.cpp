@@ -98,13 +98,15 @@ AgentConfig AgentConfig::from_environment() {
     AgentConfig c;
     c.job = env("FERMATA_JOB");
     c.job_id = env("FERMATA_JOB_ID");
-    c.run_dir = env("FERMATA_RUN_DIR");
+    c.run_dir = env("FERMATA_RUN_BASE");
     c.root = env("FERMATA_ROOT");
     c.key = env("FERMATA_KEY");
     c.noded = env("FERMATA_NODED");
     c.ckpt_dir = env("FERMATA_CKPT_DIR");
     c.restore = env("FERMATA_RESTORE");
     c.generation = env("FERMATA_GENERATION");
+    c.seal = env("FERMATA_SEAL");
+    c.allow_owner = env("FERMATA_ALLOW_OWNER");
     c.protocol = env("FERMATA_PROTOCOL");
     c.front_dir = env("FERMATA_FRONT_DIR");
     c.input = env("FERMATA_INPUT");
@@ -123,10 +125,10 @@ AgentConfig AgentConfig::from_environment() {
 
 void AgentConfig::forget_environment() {
     for (const char* name :
-         {"FERMATA_JOB", "FERMATA_JOB_ID", "FERMATA_RUN_DIR", "FERMATA_ROOT", "FERMATA_KEY", "FERMATA_NODED",
-          "FERMATA_CKPT_DIR", "FERMATA_RESTORE", "FERMATA_GENERATION", "FERMATA_PROTOCOL",
-          "FERMATA_FRONT_DIR", "FERMATA_INPUT", "FERMATA_NODE", "FERMATA_MAPPED", "FERMATA_IMAGE_KEY",
-          "FERMATA_IMAGE_KEY_ID", "FERMATA_RESTARTS"})
+         {"FERMATA_JOB", "FERMATA_JOB_ID", "FERMATA_RUN_BASE", "FERMATA_SEAL", "FERMATA_ALLOW_OWNER",
+          "FERMATA_ROOT", "FERMATA_KEY", "FERMATA_NODED", "FERMATA_CKPT_DIR", "FERMATA_RESTORE",
+          "FERMATA_GENERATION", "FERMATA_PROTOCOL", "FERMATA_FRONT_DIR", "FERMATA_INPUT", "FERMATA_NODE",
+          "FERMATA_MAPPED", "FERMATA_IMAGE_KEY", "FERMATA_IMAGE_KEY_ID", "FERMATA_RESTARTS"})
         ::unsetenv(name);
 }
 

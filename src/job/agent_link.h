@@ -28,7 +28,7 @@ struct AgentConfig {
     std::string job;  // FERMATA_JOB: the job's name
     std::string
         job_id;  // FERMATA_JOB_ID: 32 hex digits: the job's number (the same over restarts), then random ones
-    std::string run_dir;   // FERMATA_RUN_DIR: the base of all run directories, same path on every node
+    std::string run_dir;   // FERMATA_RUN_BASE: the base of all run directories, same path on every node
     std::string root;      // FERMATA_ROOT: "addr:port,addr:port" of the root
     std::string key;       // FERMATA_KEY: hex, only for the node daemon
     std::string noded;     // FERMATA_NODED: path of the node daemon's program
@@ -36,12 +36,15 @@ struct AgentConfig {
     std::string
         restore;  // FERMATA_RESTORE: absolute directory of the generation to restart; empty = first start
     std::string generation;  // FERMATA_GENERATION: its name, "gen-000003"
-    std::string protocol;    // FERMATA_PROTOCOL: "cc-d"
-    std::string node;        // FERMATA_NODE or the host's name: tests give several "nodes" to one machine
-    std::string front_dir;   // FERMATA_FRONT_DIR: folder of the fronts
-    bool mapped = false;     // FERMATA_MAPPED: the program goes on before its memory is read
-    std::string input;       // FERMATA_INPUT: the file that is standard input (input.h), for rank 0; or empty
-    std::string image_key;   // FERMATA_IMAGE_KEY: file of the key that images are encrypted with; or empty
+    std::string seal;        // FERMATA_SEAL: of its manifest, as the root has read it (store::open_chosen)
+    std::string
+        allow_owner;        // FERMATA_ALLOW_OWNER: number of one more user whose generation may run; or empty
+    std::string protocol;   // FERMATA_PROTOCOL: "cc-d"
+    std::string node;       // FERMATA_NODE or the host's name: tests give several "nodes" to one machine
+    std::string front_dir;  // FERMATA_FRONT_DIR: folder of the fronts
+    bool mapped = false;    // FERMATA_MAPPED: the program goes on before its memory is read
+    std::string input;      // FERMATA_INPUT: the file that is standard input (input.h), for rank 0; or empty
+    std::string image_key;  // FERMATA_IMAGE_KEY: file of the key that images are encrypted with; or empty
     std::string image_key_id;  // FERMATA_IMAGE_KEY_ID: of the key that `fermata run` has read, as hex
     uint32_t restarts = 0;     // FERMATA_RESTARTS: how many restarts lie behind this process
 

@@ -157,7 +157,7 @@ double Root::save(const Request& request, double end) {
     // What an image may refer to: a rank cannot know whether its last one was committed.
     if (committed_ > 0) options += fmt::format(" base={}", committed_);
     std::optional<image::SharedFile> shared;
-    if (image::parse_write_options(options).shared) shared.emplace(generation_.directory);
+    if (image::parse_write_options(options).shared) shared.emplace(generation_.folder);
     tree_.broadcast(wire::Save{epoch_, generation_.directory, now_.generation, options});
     if (shared) {
         until([&] { return check(), heard_.sized.size() == all; }, end, "every rank to say its size");
@@ -205,12 +205,7 @@ store::Manifest Root::manifest() const {
     m.job = settings_.job_number;
     m.job_name = settings_.job;
     m.generation = generation_.number;
-    time_t now = ::time(nullptr);
-    struct tm local;
-    ::localtime_r(&now, &local);
-    char text[32];
-    ::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
-    m.created = text;
+    m.created = local_time_text(::time(nullptr));
     m.mpi = mpi_;
     m.command = settings_.command;
     if (settings_.key) m.key_id = settings_.key->id();

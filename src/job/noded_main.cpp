@@ -25,7 +25,8 @@ void serve(Ready ready) {
     if (config.job_id.empty()) fail("noded is started by the ranks of a job, not by hand");
     start_log("node " + config.node);
     ::unsetenv("FERMATA_KEY");
-    std::string base = run_base();
+    const std::string& base = config.run_dir;
+    ensure_run_base(base);
     Fd listener;
     // The directory appears complete: locked, listening, and with a root behind it.
     std::string node_dir = config.node_dir();

@@ -46,13 +46,14 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     // The job before may have been killed a moment ago: its lock goes with its last process.
     for (int64_t end = now_ms() + 1000;;) {
         try {
-            store_.lock(settings_.job);
+            store_.lock(settings_.job, settings_.job_number);
             break;
         } catch (const Error&) {
             if (now_ms() > end) throw;
             ::usleep(20000);
         }
     }
+    if (!settings_.restored.empty()) store_.forget_end(settings_.job_number);
     tree_.on_message = [this](int node, const wire::Message& message) { from_node(node, message); };
     tree_.on_lost = [this](int node, const NodeInfo& info) { lost_node(node, info); };
     control_.on_request = [this](int client, const ControlRequest& request) {
@@ -108,7 +109,19 @@ int Root::watch(pid_t mpiexec) {
         constexpr std::string_view kOurs = "fermata: ";
         say(fatal_->line.starts_with(kOurs) ? fatal_->line.substr(kOurs.size()) : fatal_->line);
     }
+    note_end();
     return exit_code();
+}
+
+// So that nobody repeats what came after the last checkpoint.
+void Root::note_end() {
+    if (exit_code() != 0 || (!settings_.note_end && committed_ == 0 && settings_.restored.empty())) return;
+    try {
+        store_.note_end(
+            {settings_.job_number, settings_.job, settings_.command, local_time_text(::time(nullptr))});
+    } catch (const std::exception& error) {
+        say(fmt::format("the job has ended, which could not be noted: {}", error.what()));
+    }
 }
 
 void Root::take_requests() {

@@ -49,6 +49,7 @@ struct Settings {
     double walltime = 0;     // seconds this job may last; 0 = no limit
     unsigned keep = 0;       // generations; 0 = all
     bool verbose = false;
+    bool note_end = false;  // exit code 0 is noted in the directory also when no generation was made
     Limits limits;
 };
 
@@ -96,6 +97,7 @@ class Root {
     void end_mpiexec();
     void clear_up();
     int exit_code() const;
+    void note_end();
     bool everybody_is_here() const;
     std::string who_is_missing() const;
     void watch_start();

@@ -27,8 +27,11 @@ struct SubmitOptions {
     Limits limits;
     std::vector<std::string> command;    // run
     std::optional<uint32_t> generation;  // restart; none = newest
+    bool latest = false;                 // restart: the newest by name, also of a job that has ended
     bool fallback = false;               // restart
     bool mapped = false;                 // restarts
+    bool continue_it = false;            // run: continue this command's job if the directory holds one
+    std::string allow_owner;             // name or number of one more user whose generations may run here
 };
 
 // Both stay in the foreground and return the exit code. Throw Error before anything was started.

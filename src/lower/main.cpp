@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "files/owners.h"
 #include "job/input.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
@@ -124,7 +125,8 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 [[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
                                  Link& link) {
     make_bridge(facts, "", config.restarts);
-    LoadedImage image = load_image(config.restore, facts.rank, facts.size, config.mapped, key.get());
+    LoadedImage image =
+        load_image(config.restore, config.seal, facts.rank, facts.size, config.mapped, key.get());
     for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     threads::install_stop_handler();
     make_bridge(facts, image.program, config.restarts);
@@ -186,6 +188,7 @@ int run(int argc, char** argv) {
     if (std::string why = threads::unsupported_machine(); !why.empty()) fail("{}", why);
     Options options = parse(argc, argv);
     bool restart = !config.restore.empty();
+    if (!config.allow_owner.empty()) files::allow_owner(files::user_from(config.allow_owner));
     if (options.program.empty() && !restart) fail("no program to run");
     job::AgentLink::ensure_daemon(config);
     split::begin_descriptors();
@@ -200,8 +203,8 @@ int run(int argc, char** argv) {
         no_key = error.what();
     }
     uint64_t mask = threads::block_signals_for_init();
-    MpiFacts facts =
-        bring_up_mpi(thread_need(restart ? program_of_image(config.restore, key.get()) : options.program));
+    MpiFacts facts = bring_up_mpi(
+        thread_need(restart ? program_of_image(config.restore, config.seal, key.get()) : options.program));
     try {
         if (!no_key.empty()) fail("{}", no_key);
         split::partition();

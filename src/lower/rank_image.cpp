@@ -112,17 +112,6 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
     }
 }
 
-// Whoever may write to the directory may have put another image of this rank there, one that the same key
-// once sealed.
-void check_manifest(const std::string& directory, const image::Reader& reader, const image::Key& key) {
-    std::string path = directory + "/" + store::kManifest;
-    store::Manifest manifest = store::parse_manifest(read_file(path), path, &key);
-    image::check_key(path, manifest.key_id, &key);
-    if (manifest.generation != reader.identity().generation ||
-        manifest.images.at(reader.identity().rank).checksum != reader.summary().checksum.hex())
-        fail("{} is not the image that the manifest names", reader.file_of({}));
-}
-
 bool by_address(const split::Range& a, const split::Range& b) { return a.begin < b.begin; }
 
 std::vector<std::pair<uint64_t, uint64_t>> as_pairs(const std::vector<split::Range>& ranges) {
@@ -219,29 +208,29 @@ Follow prepare_to_follow(Incremental& state, const std::string& options, std::ve
 
 split::process::Limits process_limits() { return {split::lower_descriptor_base()}; }
 
-PendingImage::PendingImage(const std::string& directory, const image::Identity& identity,
+PendingImage::PendingImage(const files::Folder& folder, const image::Identity& identity,
                            const image::WriteOptions& how)
-    : path_(directory + "/" + (how.shared ? image::kSharedName : image::image_name(identity.rank))),
+    : place_(folder, how.shared ? image::kSharedName : image::image_name(identity.rank)),
       shared_(how.shared),
-      writer_(shared_ ? image::Writer::in_shared(path_, identity, how)
-                      : image::Writer(path_, identity, how)) {}
+      writer_(shared_ ? image::Writer::in_shared(place_, identity, how)
+                      : image::Writer(place_, identity, how)) {}
 
 PendingImage::~PendingImage() {
     child_.kill();
-    if (!good_ && !shared_) ::unlink(path_.c_str());
+    if (!good_ && !shared_) place_.folder.remove_file(place_.name);
 }
 
 bool PendingImage::done() {
     if (child_.descriptor() < 0) return true;
     std::string why;
     if (!child_.ended(why)) return false;
-    if (!why.empty()) fail("{}: {}", why, path_);
+    if (!why.empty()) fail("{}: {}", why, place_.path());
     return true;
 }
 
 void PendingImage::watch_memory() const {
     if (memory_is_short())
-        fail("memory runs short while a copy of this rank is kept for {}; given up", path_);
+        fail("memory runs short while a copy of this rank is kept for {}; given up", place_.path());
 }
 
 image::Summary PendingImage::conclude() {
@@ -272,7 +261,8 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     how.key = key;
     if (how_to_follow == Follow::content) how.largest_block = kComparedBlock;
     how.processors = std::max(1u, std::thread::hardware_concurrency() / neighbours());
-    saved.image = std::make_unique<PendingImage>(directory, identity, how);
+    saved.image = std::make_unique<PendingImage>(
+        store::open_pending(directory, identity.job, identity.generation), identity, how);
     image::Writer& writer = saved.image->writer();
     std::string encoded = split::encode(table);
     writer.blob(kMemory, encoded.data(), encoded.size());
@@ -391,25 +381,34 @@ void write_image(CapturedImage& captured) {
     split::restore_protection(captured.table);
 }
 
-std::string program_of_image(const std::string& directory, const image::Key* key) {
+std::string program_of_image(const std::string& directory, const std::string& seal, const image::Key* key) {
     try {
-        return text_of(image::Reader(image::place_of(directory, 0), key).blob(kProgram));
+        store::GenerationInfo chosen = store::open_chosen(directory, seal, key);
+        return text_of(image::Reader(chosen.place(chosen.manifest->images.at(0)), key).blob(kProgram));
     } catch (const std::exception&) {
         return {};
     }
 }
 
-LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped, const image::Key* key) {
-    image::Place place = image::place_of(directory, static_cast<uint32_t>(rank));
-    const std::string& path = place.file;
+LoadedImage load_image(const std::string& directory, const std::string& seal, int rank, int size, bool mapped,
+                       const image::Key* key) {
+    store::GenerationInfo chosen = store::open_chosen(directory, seal, key);
+    const auto& images = chosen.manifest->images;
+    if (images.size() != static_cast<size_t>(size))
+        fail("{} has {} ranks, and {} were started", directory, images.size(), size);
+    const store::ImageEntry& entry = images.at(static_cast<size_t>(rank));
+    image::Place place = chosen.place(entry);
+    const std::string path = place.path();
     image::Reader reader(place, key);
+    if (reader.summary().checksum.hex() != entry.checksum || reader.identity().job != chosen.manifest->job ||
+        reader.identity().generation != chosen.number)
+        fail("{} is not the image that the manifest names", path);
     LoadedImage loaded;
     loaded.identity = reader.identity();
     if (loaded.identity.rank != static_cast<uint32_t>(rank) ||
         loaded.identity.ranks != static_cast<uint32_t>(size))
         fail("{} is of rank {} of {}, not of rank {} of {}", path, loaded.identity.rank,
              loaded.identity.ranks, rank, size);
-    if (key) check_manifest(directory, reader, *key);
     const auto& anchor_bytes = reader.blob(kAnchors);
     Anchors anchors;
     if (anchor_bytes.size() != sizeof anchors) fail("{} is damaged: its parts", path);

@@ -24,7 +24,7 @@ split::process::Limits process_limits();
 // removed unless conclude() said that it is good.
 class PendingImage {
   public:
-    PendingImage(const std::string& directory, const image::Identity& identity,
+    PendingImage(const files::Folder& folder, const image::Identity& identity,
                  const image::WriteOptions& how);
     ~PendingImage();
 
@@ -40,7 +40,7 @@ class PendingImage {
     image::Summary conclude();  // throws what went wrong
 
   private:
-    std::string path_;
+    image::Place place_;
     bool shared_;
     image::Writer writer_;
     ForkedWriter child_;
@@ -68,8 +68,9 @@ struct CapturedImage {
 };
 
 // All upper threads are stopped, and stay so until write_image(). In `directory`, as the words of `options`
-// say (docs/usage.md). `before` is used where the words `incremental` and `base=GENERATION` (the newest that
-// is committed) allow it, and is forgotten. Throws fermata::Error or split::Error.
+// say (docs/usage.md). The directory is checked to be the one that the root made. `before` is used where the
+// words `incremental` and `base=GENERATION` (the newest that is committed) allow it, and is forgotten. Throws
+// fermata::Error or split::Error.
 CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
                             const std::string& program, const std::string& options,
                             const image::KeyPointer& key, Incremental& before);
@@ -89,11 +90,13 @@ struct LoadedImage {
     std::unique_ptr<image::Pager> pager;  // memory that comes later; null = all is there
 };
 
-// The program an image is of; empty when it cannot be read (load_image will say why).
-std::string program_of_image(const std::string& directory, const image::Key* key);
+// The program a generation is of; empty when it cannot be read (load_image will say why).
+std::string program_of_image(const std::string& directory, const std::string& seal, const image::Key* key);
 
 // Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
-// expected or damaged. `mapped`: private memory comes when it is touched, where this process may do that.
-LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped, const image::Key* key);
+// expected or damaged: `seal` is of the manifest that the root has chosen, the manifest names the image, and
+// the image its blocks. `mapped`: private memory comes when it is touched, where this process may do that.
+LoadedImage load_image(const std::string& directory, const std::string& seal, int rank, int size, bool mapped,
+                       const image::Key* key);
 
 }  // namespace fermata::lower

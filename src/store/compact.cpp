@@ -2,22 +2,19 @@
 // then takes the place of the old one in a single step of the file system: whoever looks finds the one or the
 // other.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <optional>
 
 #include "base/error.h"
 #include "image/pages.h"
 #include "image/shared.h"
+#include "store/remove.h"
 #include "store/store.h"
 
 namespace fermata::store {
-namespace fs = std::filesystem;
 namespace {
 
 bool is_text(const image::Reader& reader, uint32_t source) {
@@ -40,16 +37,27 @@ Text text_of(const image::Reader& reader, uint32_t number) {
     return text;
 }
 
+void copy_file(const files::Folder& from, const std::string& name, const files::Folder& to) {
+    Fd in = from.read(name), out = to.create(name);
+    char buffer[1 << 16];
+    for (;;) {
+        ssize_t n = ::read(in.get(), buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) fail_errno("cannot read {}", from.path_of(name));
+        if (n == 0) break;
+        write_all(out.get(), buffer, static_cast<size_t>(n), to.path_of(name));
+    }
+    sync_file(out.get(), to.path_of(name));
+}
+
 // Its files are the same under the new name, where the file system can do that.
-void take_text(const std::string& store, const image::Reader& reader, const std::string& to) {
+void take_text(const files::Folder& old, const image::Reader& reader, const files::Folder& to) {
     for (const image::Source& source : reader.sources()) {
-        if (source.kind != image::SourceKind::text) continue;
+        if (source.kind != image::SourceKind::text || to.has(image::text_name(source.checksum))) continue;
         std::string name = image::text_name(source.checksum);
-        std::string from = store + "/" + generation_name(source.generation) + "/" + name,
-                    copy = to + "/" + name;
-        if (::link(from.c_str(), copy.c_str()) == 0 || errno == EEXIST) continue;
-        fs::copy_file(from, copy);
-        sync_file(open_file(copy, O_RDONLY).get(), copy);
+        files::Folder from = old.beside(generation_name(source.generation));
+        if (::linkat(from.descriptor(), name.c_str(), to.descriptor(), name.c_str(), 0) != 0)
+            copy_file(from, name, to);
     }
 }
 
@@ -100,10 +108,13 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
     }
     check_space(bytes + bytes / 100);
 
-    std::string place = directory_ + "/" + kUnfinished + generation_name(number);
-    std::error_code ignored;
-    fs::remove_all(place, ignored);
-    if (::mkdir(place.c_str(), 0700) != 0) fail_errno("cannot create {}", place);
+    std::string name = kUnfinished + generation_name(number);
+    if (auto left = folder_.find(name); left && read_marker(*left))  // by a crash
+        remove_generation(folder_, name, *left);
+    auto made = folder_.make(name);
+    if (!made) fail("{} is in the way, and Fermata did not make it", folder_.path_of(name));
+    const files::Folder& place = *made;
+    write_marker(place, {old.manifest->job, number});
     try {
         Manifest manifest = *old.manifest;
         manifest.needs.clear();
@@ -117,8 +128,8 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
                 throw Error(
                     fmt::format("{}/{} is not the image that the manifest names", old.directory, entry.file),
                     ExitCode::damaged);
-            take_text(directory_, reader, place);
-            std::string to = place + "/" + entry.file;
+            take_text(old.folder, reader, place);
+            image::Place to(place, entry.file);
             image::Summary summary;
             if (shared) {
                 begins.push_back(image::SharedFile::aligned(end));
@@ -138,18 +149,18 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
             shared->sync();
             manifest.shared_bytes = end;
         }
-        replace_file(place + "/" + kManifest, to_text(manifest, key_.get()));
-        if (::renameat2(AT_FDCWD, place.c_str(), AT_FDCWD, old.directory.c_str(), RENAME_EXCHANGE) != 0)
+        place.replace(kManifest, to_text(manifest, key_.get()));
+        if (!folder_.exchange(name, generation_name(number)))
             fail_errno(
                 "cannot put the compacted {} in its place (the file system must know how to exchange two "
                 "names)",
                 generation_name(number));
     } catch (...) {
-        fs::remove_all(place, ignored);
+        remove_generation(folder_, name, place);
         throw;
     }
-    sync_directory(directory_);
-    fs::remove_all(place, ignored);  // now the old one
+    folder_.sync();
+    remove_generation(folder_, name, old.folder);  // it has the other name now
     return true;
 }
 

@@ -252,7 +252,7 @@ TEST_F(EncryptionTest, TextHasOneNameUnderOneKeyWhoeverWritesIt) {
 }
 
 TEST_F(EncryptionTest, AForkedChildAndAFileOfAllRanks) {
-    SharedFile shared(directory_);
+    SharedFile shared(files::Folder::at(directory_));
     path_ = shared.path();
     Writer writer = Writer::in_shared(path_, {11, 3, 0, 1}, options("compress=shuffle-lz4", key_));
     writer.blob("process", kWord.data(), kWord.size());
@@ -275,7 +275,7 @@ TEST_F(EncryptionTest, AForkedChildAndAFileOfAllRanks) {
     ::waitpid(child, &status, 0);
     writer.conclude();
     EXPECT_FALSE(has(read_file(path_), kWord.substr(0, 8)));
-    Reader reader(place_of(directory_, 0), key_.get());
+    Reader reader(place_of(files::Folder::at(directory_), 0), key_.get());
     EXPECT_EQ(load(reader), was);
 }
 

@@ -225,7 +225,7 @@ TEST_F(ImageTest, AFilePastThePageCacheIsReadToItsEndAndNoFurther) {
     std::string content(5 * kPage + 100, ' ');
     std::mt19937_64 random(3);
     for (char& c : content) c = static_cast<char>(random());
-    replace_file(path_, content);
+    std::ofstream(path_) << content;
     forget();
     Fd fd = open_file(path_, O_RDONLY);
     Pages to(8 * kPage, "to compare");
@@ -537,7 +537,7 @@ TEST_F(ImageTest, InMemoryThatIsFull) {
         std::vector<uint64_t> begins = {0};
         try {
             std::optional<SharedFile> all;
-            if (how.shared) all.emplace(directory_);
+            if (how.shared) all.emplace(files::Folder::at(directory_));
             Writer writer = how.shared ? Writer::in_shared(all->path(), {}, how) : Writer(path_, {}, how);
             writer.run(kBase, page, size);
             writer.prepare();
@@ -550,7 +550,7 @@ TEST_F(ImageTest, InMemoryThatIsFull) {
             writer.write_rest();
             writer.conclude();
             std::vector<char> back(size);
-            Place place = how.shared ? Place{directory_ + "/" + kSharedName, begins[0]} : Place{path_, {}};
+            Place place = how.shared ? Place{directory_ + "/" + kSharedName, begins[0]} : Place(path_);
             Reader(place).load([&](const Extent& e) { return back.data() + (e.address - kBase); });
             return std::memcmp(back.data(), page, size) == 0 ? 0 : 6;
         } catch (const Error& error) {
@@ -582,7 +582,7 @@ TEST_P(OneFile, ForAllRanks) {
     const char* ways[] = {"", "compress=shuffle-lz4 io=direct", "compress=zstd threads=2 io=buffered"};
     std::vector<std::unique_ptr<Memory>> memory;
     std::vector<Writer> writers;
-    SharedFile file(directory_);
+    SharedFile file(files::Folder::at(directory_));
     std::vector<uint64_t> lengths;
     for (uint32_t rank = 0; rank < 3; ++rank) {
         memory.push_back(std::make_unique<Memory>(rank));
@@ -613,7 +613,7 @@ TEST_P(OneFile, ForAllRanks) {
         << "room that was reserved and not needed is kept";
     for (uint32_t rank = 0; rank < 3; ++rank) {
         EXPECT_LE(summaries[rank].bytes, lengths[rank]);
-        Place place = place_of(directory_, rank);
+        Place place = place_of(files::Folder::at(directory_), rank);
         Reader reader(place);
         EXPECT_EQ(reader.identity(), (Identity{11, 3, rank, 3}));
         EXPECT_EQ(reader.summary().checksum, summaries[rank].checksum);
@@ -621,11 +621,11 @@ TEST_P(OneFile, ForAllRanks) {
         reader.load([&](const Extent& e) { return back.data() + (e.address - kBase); });
         EXPECT_EQ(std::memcmp(back.data(), memory[rank]->data(), back.size()), 0) << rank;
     }
-    EXPECT_THROW(place_of(directory_, 3), Error);
+    EXPECT_THROW(place_of(files::Folder::at(directory_), 3), Error);
 
     // Damage is named by its offset in the file, and is nobody else's.
     path_ = file.path();
-    const Reader second(place_of(directory_, 1));
+    const Reader second(place_of(files::Folder::at(directory_), 1));
     uint64_t at = second.offset_of(second.blocks()[0]);
     EXPECT_GT(at, begins[1]);
     flip(at);
@@ -637,10 +637,10 @@ TEST_P(OneFile, ForAllRanks) {
         EXPECT_NE(std::string(error.what()).find(fmt::format("offset {}", at)), std::string::npos)
             << error.what();
     }
-    Reader(place_of(directory_, 0)).verify();
-    Reader(place_of(directory_, 2)).verify();
+    Reader(place_of(files::Folder::at(directory_), 0)).verify();
+    Reader(place_of(files::Folder::at(directory_), 2)).verify();
     std::filesystem::resize_file(path_, table.bytes - 1);
-    EXPECT_THROW(place_of(directory_, 0), Error);
+    EXPECT_THROW(place_of(files::Folder::at(directory_), 0), Error);
     flip(20);
     EXPECT_THROW(SharedFile::read(path_), Error);
 }
@@ -656,7 +656,7 @@ TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
         uint64_t written = generation == 1 ? memory.size() : (7 - generation) * kPage;
         bool shared = generation % 2 == 0;
         std::optional<SharedFile> file;
-        if (shared) file.emplace(place);
+        if (shared) file.emplace(files::Folder::at(place));
         Identity who{11, generation, 0, 1};
         Writer writer = shared ? Writer::in_shared(file->path(), who, options("compress=lz4"))
                                : Writer(place + "/rank-000000.img", who, options(""));
@@ -673,17 +673,19 @@ TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
         writer.conclude();
         newest = writer.content();
         std::vector<char> back(memory.size(), 0);
-        Reader(place_of(place, 0)).load([&](const Extent& e) { return back.data() + (e.address - kBase); });
+        Reader(place_of(files::Folder::at(place), 0)).load([&](const Extent& e) {
+            return back.data() + (e.address - kBase);
+        });
         ASSERT_EQ(std::memcmp(back.data(), memory.data(), memory.size()), 0) << generation;
     }
     std::filesystem::remove(directory_ + "/gen-000002/ranks.img");
-    EXPECT_THROW(Reader(place_of(directory_ + "/gen-000004", 0)), Error);
+    EXPECT_THROW(Reader(place_of(files::Folder::at(directory_ + "/gen-000004"), 0)), Error);
 }
 
 // A rank that would leave its part fails, and the one behind it keeps what it has.
 TEST_F(ImageTest, NobodyWritesOutsideHisPart) {
     Memory memory(9);
-    SharedFile file(directory_);
+    SharedFile file(files::Folder::at(directory_));
     Writer writer = Writer::in_shared(file.path(), {11, 3, 0, 1}, options("io=buffered"));
     writer.run(kBase, memory.data(), memory.size());
     writer.prepare();

@@ -98,7 +98,7 @@ class Place:
     def nothing_left(self):
         """Run directory empty; no process of this place, in the process table either."""
         def left():
-            return [p.name for p in self.run_dir.iterdir()] + self.processes()
+            return [p.name for p in (self.run_dir / f"fermata-{os.geteuid()}").iterdir()] + self.processes()
         try:
             self.until(lambda: not left(), "")
         except AssertionError:
@@ -470,7 +470,7 @@ def restore_error(p):
     job = p.job("-n", 2)
     good(p.call("checkpoint"))
     p.end(job, 0)
-    done = p.call("restart", FAKE_RESTORE_ERROR="1")
+    done = p.call("restart", "--generation", "latest", FAKE_RESTORE_ERROR="1")
     refused(done, "rank 1: no memory")
     p.nothing_left()
 
@@ -499,12 +499,13 @@ def damaged_generations(p):
     data = bytearray(image.read_bytes())
     data[-20] ^= 1
     image.write_bytes(data)
-    refused(p.call("restart"), "rank-000001.img")
+    refused(p.call("restart"), "ended with exit code 0", code=7)
+    refused(p.call("restart", "--generation", "latest"), "rank-000001.img")
     refused(p.call("verify"), "rank-000001.img", code=6)
-    out, err = p.end(p.job("--restart", "--fallback"), 0)
+    out, err = p.end(p.job("--restart", "--generation", "latest", "--fallback"), 0)
     assert out == "finished, count 1\n" and "restarting from gen-000001" in err, (out, err)
     image.unlink()
-    refused(p.call("restart"), "rank-000001.img")
+    refused(p.call("restart", "--generation", "latest"), "rank-000001.img")
     refused(p.call("restart", "--generation", 9), "gen-000009")
     refused(p.call("restart", "--generation", 1, "-n", 3), "2", code=2)
 
