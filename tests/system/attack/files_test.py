@@ -668,20 +668,26 @@ def own_gen_directories(victim, _):
 
 
 def what_dead_jobs_left(victim, _):
-    """… while what a killed job left of a checkpoint goes with the next one."""
+    """… while what a killed job left of a checkpoint goes with its next one; another job's stays."""
     with running(victim, extra=["--save-options", "threads=1 compress=zstd:19"]) as job:
+        job.checkpoint()
         client = victim.start([str(FERMATA), "checkpoint", "--job", job.name])
-        job.wait_until(lambda: list((victim.home / "ckpt").glob("gen-000001/*")), "a generation in the making")
+        job.wait_until(lambda: list((victim.home / "ckpt").glob("gen-000002/*")), "a generation in the making")
         job.process.kill()
         job.end()
         client.wait(harness.PATIENCE)
-    if (victim.home / "ckpt" / "gen-000001" / "manifest.json").exists():
+    if (victim.home / "ckpt" / "gen-000002" / "manifest.json").exists():
         return "it was committed before"
     time.sleep(0.5)
-    with running(victim) as job:
+    before = tree(victim.home / "ckpt" / "gen-000001")
+    with running(victim) as other:
+        check(whole(other) == "gen-000003", "the number of one that may still be written to")
+    with victim.restart(generation="1") as job:
+        job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
         whole(job)
-    left = sorted(path.name for path in (victim.home / "ckpt").iterdir())
-    check("gen-000001" not in left, f"left: {left}")
+    left = sorted(path.name for path in (victim.home / "ckpt").glob("gen-*"))
+    check(left == ["gen-000001", "gen-000003", "gen-000004"], f"left: {left}")
+    unchanged(victim.home / "ckpt" / "gen-000001", before)
     return None
 
 
