@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/cbor.h"
 #include "base/error.h"
 #include "split/threads/records.h"
 
@@ -62,6 +63,8 @@ json files_of(const json& descriptors) {
 
 json contents_of(const image::Reader& reader) {
     const auto& bytes = reader.blob("process");
+    if (const char* fault = cbor_fault(bytes.data(), bytes.size()))
+        fail("{} is damaged: its process state: {}", reader.file_of({}), fault);
     try {
         json state = json::from_cbor(reinterpret_cast<const uint8_t*>(bytes.data()),
                                      reinterpret_cast<const uint8_t*>(bytes.data()) + bytes.size());

@@ -74,6 +74,48 @@ Opened open_image(const Place& place) {
     return opened;
 }
 
+// What a sparse file may claim beyond what it holds. Ours have no holes; copies may have some.
+constexpr uint64_t kMostHoles = 64 << 20;
+
+uint64_t holes(int fd, uint64_t begin, uint64_t end) {
+    uint64_t sum = 0;
+    while (begin < end) {
+        off_t data = ::lseek(fd, static_cast<off_t>(begin), SEEK_DATA);
+        if (data < 0) return errno == ENXIO ? sum + (end - begin) : 0;  // else nobody knows
+        auto to = std::min(static_cast<uint64_t>(data), end);
+        sum += to - begin;
+        off_t hole = ::lseek(fd, static_cast<off_t>(to), SEEK_HOLE);
+        if (hole < 0) break;
+        begin = std::max(static_cast<uint64_t>(hole), to);
+    }
+    return sum;
+}
+
+// Compared before there is memory for it: a damaged file, or a small one that claims to be large, costs none.
+std::vector<std::byte> read_index(const Opened& opened, const std::string& path) {
+    const uint64_t at = opened.begin + opened.header.index_offset, size = opened.header.index_size;
+    const int fd = opened.fd.get();
+    if (holes(fd, at, at + size) > std::max(kMostHoles, size / 2))
+        fail("{}: its index of {} bytes is mostly holes; a copy without them (cp --sparse=never) would do",
+             path, size);
+    std::vector<std::byte> piece(std::min<uint64_t>(size, 1 << 20));
+    Hash hash;
+    for (uint64_t done = 0, n; done < size; done += n) {
+        n = std::min<uint64_t>(piece.size(), size - done);
+        pread_all(fd, piece.data(), n, at + done, path);
+        hash.add(piece.data(), n);
+    }
+    if (opened.header.index_checksum != hash.sum())
+        fail("{} is damaged: index checksum at offset {}", path, at);
+    if (size <= piece.size()) return piece;
+    std::vector<std::byte> index(size);
+    pread_all(fd, index.data(), size, at, path);
+    // It may have been exchanged meanwhile.
+    if (opened.header.index_checksum != Hash::of(index.data(), size))
+        fail("{} is damaged: index checksum at offset {}", path, at);
+    return index;
+}
+
 FileKey key_of(const std::string& path, const Header& header, const Key* key) {
     if (header.cipher > Cipher::xchacha20_poly1305)
         fail("{} is encrypted in a way that this Fermata does not know", path);
@@ -105,14 +147,11 @@ Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path
     Opened opened = open_image(place);
     const Header& header = opened.header;
     keys_.push_back(key_of(path_, header, key));
-    std::vector<std::byte> index(header.index_size);
-    uint64_t index_at = opened.begin + header.index_offset;
-    pread_all(opened.fd.get(), index.data(), index.size(), index_at, path_);
-    if (header.index_checksum != checksum_of(index.data(), index.size()))
-        fail("{} is damaged: index checksum at offset {}", path_, index_at);
+    std::vector<std::byte> index = read_index(opened, path_);
     if (keys_[0] && !keys_[0].open_index(index.data(), index.size(), header.index_tag, &header,
                                          offsetof(Header, index_tag)))
-        fail("{} is damaged: its header or index is not what was encrypted, at offset {}", path_, index_at);
+        fail("{} is damaged: its header or index is not what was encrypted, at offset {}", path_,
+             opened.begin + header.index_offset);
     identity_ = {header.job, header.generation, header.rank, header.ranks};
     summary_ = {header.file_size, header.checksum, 0, header.index_offset - kPage};
     files_.push_back(std::move(opened.fd));

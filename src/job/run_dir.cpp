@@ -168,8 +168,8 @@ std::string run_base() {
     Folder parent = Folder::at(parent_path);
     for (int number = 0; number <= kOtherBases; ++number) {
         std::string name = base_name(number);
-        if (!parent.has(name) && parent.make(name)) return parent.path_of(name);
-        if (!serves(parent.find(name))) continue;
+        bool made = !parent.has(name) && parent.make(name);
+        if (!made && !serves(parent.find(name))) continue;
         if (number > 0)
             say(fmt::format("{} is not a directory of yours with mode 0700: {} is used instead",
                             parent.path_of(base_name(0)), parent.path_of(name)));

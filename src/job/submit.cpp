@@ -172,17 +172,19 @@ Ended submit(const Submission& what) {
 
 // The checks that read images: every header, and all data while that is quick and not to be read later. What
 // they miss the ranks find.
-void check_images(const store::GenerationInfo& generation, bool mapped, const image::Key* key) {
+void check_images(const store::GenerationInfo& generation, bool mapped, const image::Key* key) try {
     const store::Manifest& manifest = *generation.manifest;
     generation.check_layout();
     for (const store::ImageEntry& entry : manifest.images) {
         image::Reader reader(generation.place(entry), key);
-        if (reader.summary().checksum.hex() != entry.checksum || reader.identity().job != manifest.job)
-            throw Error(fmt::format("{}/{} is not the image that the manifest names", generation.directory,
-                                    entry.file),
-                        ExitCode::damaged);
+        if (!generation.is_of(entry, reader))
+            fail("{}/{} is not the image that the manifest names", generation.directory, entry.file);
         if (!mapped && manifest.bytes() <= kVerifyAtMost) reader.verify();
     }
+} catch (const image::KeyError&) {
+    throw;
+} catch (const Error& error) {
+    throw Error(error.what(), ExitCode::damaged);
 }
 
 // Which of a directory's generations may be continued when none is named.

@@ -77,6 +77,12 @@ image::Place GenerationInfo::place(const ImageEntry& entry) const {
     return place;
 }
 
+bool GenerationInfo::is_of(const ImageEntry& entry, const image::Reader& image) const {
+    const image::Identity who{manifest->job, number, entry.rank,
+                              static_cast<uint32_t>(manifest->images.size())};
+    return image.summary().checksum.hex() == entry.checksum && image.identity() == who;
+}
+
 uint64_t GenerationInfo::bytes() const {
     uint64_t sum = manifest->bytes();
     for (const std::string& name : folder.names())

@@ -74,6 +74,8 @@ struct GenerationInfo {
     // Of the manifest's text. A rank that is given this continues no other generation.
     image::Checksum seal;
     image::Place place(const ImageEntry& entry) const;
+    // Is this the image that the manifest means: its bytes, and of whom it says that it is?
+    bool is_of(const ImageEntry& entry, const image::Reader& image) const;
     // Of its images and of the text that they have in common. A complete one's.
     uint64_t bytes() const;
     // Throws when a file of all images does not say what the manifest says: ranks believe the file.

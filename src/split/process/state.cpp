@@ -4,14 +4,23 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <stdexcept>
 
+#include "base/cbor.h"
 #include "split/process/parts.h"
 #include "split/threads/raw.h"
 
 namespace fermata::split::process {
 namespace {
+
 constexpr int kVersion = 1;
+
+Json parse(std::string_view bytes) {
+    if (const char* fault = cbor_fault(bytes.data(), bytes.size())) throw std::runtime_error(fault);
+    return Json::from_cbor(bytes);
 }
+
+}  // namespace
 
 std::string read_proc(const std::string& path) {
     std::string text;
@@ -63,7 +72,7 @@ Restored restore(std::string_view bytes, const Limits& limits) {
     raw::set_signal_mask(raw::kAllSignals);
     note_inherited();
     try {
-        Json state = Json::from_cbor(bytes);
+        Json state = parse(bytes);
         if (state.at("version") != kVersion)
             throw Refused{"the image's process state has version " + state.at("version").dump() +
                           ", this is Fermata for version " + std::to_string(kVersion)};
@@ -82,7 +91,7 @@ Restored restore(std::string_view bytes, const Limits& limits) {
 Restored restore_timers(std::string_view bytes) {
     Restored restored;
     try {
-        restore_all_timers(Json::from_cbor(bytes).at("timers"), restored.warnings);
+        restore_all_timers(parse(bytes).at("timers"), restored.warnings);
     } catch (const std::exception& error) {
         restored.error = std::string("the image's process state is damaged: ") + error.what();
     }

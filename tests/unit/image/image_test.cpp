@@ -22,6 +22,8 @@
 #include "base/error.h"
 #include "image/codec.h"
 #include "image/compare.h"
+#include "image/format.h"
+#include "image/hash.h"
 #include "image/page_cache.h"
 #include "image/pages.h"
 #include "image/save_options.h"
@@ -465,6 +467,38 @@ TEST_F(ImageTest, AnUnfinishedImageIsRefused) {
     }
     EXPECT_NE(refusal(), "");
     EXPECT_THROW(Writer(path_, {}), Error) << "an existing file is never overwritten";
+}
+
+// One page of header that claims an index of a GiB, which is a hole: neither memory nor time for it, whether
+// its checksum is right or not.
+TEST_F(ImageTest, AHoleForAnIndexIsRefusedBeforeThereIsMemoryForIt) {
+    constexpr uint64_t kClaimed = 1 << 30;
+    std::vector<char> zeros(1 << 20);
+    Hash hash;
+    for (uint64_t i = 0; i < kClaimed; i += zeros.size()) hash.add(zeros.data(), zeros.size());
+    for (bool right : {true, false}) {
+        Header header{};
+        std::memcpy(header.magic, kMagic, sizeof kMagic);
+        header.version = kFormatVersion;
+        header.page = kPage;
+        header.ranks = 1;
+        header.index_offset = kPage;
+        header.index_size = kClaimed;
+        header.file_size = kPage + kClaimed;
+        if (right) header.index_checksum = hash.sum();
+        header.checksum = checksum_of(&header, offsetof(Header, checksum));
+        {
+            Fd fd = open_file(path_, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+            write_all(fd.get(), &header, sizeof header, path_);
+            ASSERT_EQ(::ftruncate(fd.get(), static_cast<off_t>(header.file_size)), 0);
+        }
+        struct rusage before, after;
+        ::getrusage(RUSAGE_SELF, &before);
+        std::string said = refusal();
+        ::getrusage(RUSAGE_SELF, &after);
+        EXPECT_NE(said.find("mostly holes"), std::string::npos) << said;
+        EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 << 10) << "KiB";
+    }
 }
 
 // On tmpfs huge pages are made ahead of what is written: nothing of that stays, whatever was left out.

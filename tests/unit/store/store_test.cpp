@@ -141,6 +141,23 @@ TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
     }
 }
 
+// Deep enough to end the stack of whoever calls himself for each level.
+TEST_F(StoreTest, ANestedManifestIsRefused) {
+    Store store = Store::for_writing(directory_);
+    commit_one(store);
+    std::string text = to_text(*store.choose({}, false).manifest);
+    const std::string deep = std::string(1 << 18, '[') + std::string(1 << 18, ']');
+    for (const char* value : {"\"files\"", "\"openmpi\"", "\"rank-000001.img\"", "1", "[]"})
+        for (const std::string& nested : {deep, deep.substr(0, 1 << 18)}) {
+            std::string body = text.substr(0, text.rfind("xxh3-128 "));
+            size_t at = body.find(std::string(": ") + value);
+            ASSERT_NE(at, std::string::npos) << value;
+            body.replace(at + 2, std::strlen(value), nested);
+            body += "xxh3-128 " + image::checksum_of(body.data(), body.size()).hex() + "\n";
+            EXPECT_THROW(parse_manifest(body, "m"), Error) << value;
+        }
+}
+
 TEST_F(StoreTest, RetentionKeepsTheNewest) {
     Store store = of_job(0x1234, directory_);
     for (int i = 0; i < 4; ++i) commit_one(store);

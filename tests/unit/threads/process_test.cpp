@@ -25,6 +25,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/cbor.h"
 #include "split/process/state.h"
 #include "split/threads/records.h"
 
@@ -439,6 +440,42 @@ TEST_F(Process, ADamagedStateIsRefused) {
         CHECK(restored.error.find("damaged") != std::string::npos);
         CHECK(restore("", {}).error.find("damaged") != std::string::npos);
     });
+}
+
+// Each of these ended a rank by SIGSEGV, or would have asked for memory that the bytes do not hold.
+TEST_F(Process, AStateThatIsNestedOrLiesIsRefused) {
+    const std::string many = "\x9b\x0f\xff\xff\xff\xff\xff\xff\xff";
+    for (std::string bytes : {"\x81", "\xa1\x61x", "\x9f", "\xbf\x61x", "\x7f", "\x5f", "\xc1"}) {
+        std::string nested;
+        for (int i = 0; i < 1000000; ++i) nested += bytes;
+        child([&] {
+            CHECK(restore(nested, {}).error.find("damaged") != std::string::npos);
+            CHECK(restore(nested + '\0', {}).error.find("damaged") != std::string::npos);
+            CHECK(restore_timers(nested + '\0').error.find("damaged") != std::string::npos);
+        });
+    }
+    child([&] {
+        CHECK(restore(many, {}).error.find("damaged") != std::string::npos);
+        CHECK(restore("\xa1\x61x" + many, {}).error.find("damaged") != std::string::npos);
+    });
+}
+
+TEST_F(Process, WhatOursWritePassesAndNoPartOfIt) {
+    child([&] {
+        std::string state = capture({}).state;
+        CHECK(fermata::cbor_fault(state.data(), state.size()) == nullptr);
+        for (size_t size = 0; size < state.size(); ++size)
+            CHECK(fermata::cbor_fault(state.data(), size) != nullptr);
+        state += '\0';
+        CHECK(fermata::cbor_fault(state.data(), state.size()) != nullptr);
+    });
+    // As deep as it may be, and one level more.
+    for (unsigned levels : {fermata::kDeepestCbor - 1, fermata::kDeepestCbor}) {
+        std::string nested(levels, '\x81');
+        nested += '\x01';
+        EXPECT_EQ(fermata::cbor_fault(nested.data(), nested.size()) == nullptr,
+                  levels < fermata::kDeepestCbor);
+    }
 }
 
 }  // namespace
