@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/process_limits.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "image/image.h"
@@ -77,6 +78,7 @@ struct Ended {
 Ended submit(const Submission& what) {
     const SubmitOptions& options = what.options;
     check_limits();
+    take_own_limits();
     Places places = find_places();
     LaunchPlan plan;
     plan.launcher = choose_launcher(options.mpi, what.preferred_mpi, places);
