@@ -7,6 +7,8 @@ Who is sent away comes again. Says `ready` once all have been there once, and `m
 standard input.
 """
 import os
+import pathlib
+import re
 import resource
 import select
 import socket
@@ -15,7 +17,8 @@ import sys
 import time
 
 KINDS = ("silent", "dripping", "halfway", "resetting")
-HELLO = b"FMTA" + struct.pack("<H", 4)
+SOURCE = (pathlib.Path(__file__).resolve().parents[3] / "src/wire/message.h").read_text()
+HELLO = b"FMTA" + struct.pack("<H", int(re.search(r"kWireVersion = (\d+)", SOURCE)[1]))
 RESET = struct.pack("ii", 1, 0)
 
 
