@@ -119,7 +119,8 @@ def flood(mpi, kind, connections=600, seconds=8):
             calm = statistics.median(status_seconds(job) for _ in range(5))
             answers, before, cpu, start = [], job.status()["checkpoints"], cpu_seconds(root), time.monotonic()
             with Flood(kind, port, connections) as strangers:
-                while time.monotonic() < start + seconds:
+                end = time.monotonic() + seconds
+                while time.monotonic() < end:
                     answers.append(status_seconds(job))
                     time.sleep(0.2)
                 after, lasted = job.status()["checkpoints"], time.monotonic() - start

@@ -94,7 +94,7 @@ class Strangers:
                 for one, kind in self.open.values():
                     if kind == "dripping":
                         self.drip(one, b"F")
-                drip = time.monotonic() + 0.5
+                drip = time.monotonic() + 1
             # Those that nobody lets in wait in the kernel: all that can be there are.
             if not said and self.turn >= self.wanted:
                 print("ready", flush=True)
