@@ -32,6 +32,8 @@ double parse_duration(const std::string& text, const std::string& what) {
     if (!any || *at)
         throw Error(fmt::format("{}: '{}' is not a duration (examples: 0.5s, 10m, 1h30m)", what, text),
                     ExitCode::usage);
+    if (total > kLongestDuration)
+        throw Error(fmt::format("{}: '{}' is longer than 100 years", what, text), ExitCode::usage);
     return total;
 }
 

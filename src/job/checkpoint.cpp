@@ -38,7 +38,7 @@ Outcome Root::checkpoint(const Request& request) {
         if (finalize_released_)
             throw Abandoned{"the job is in MPI_Finalize: it ends by itself", ExitCode::refused};
         until([&] { return running_; }, end, "the job to start");
-        auto all = static_cast<uint32_t>(size_);
+        auto all = static_cast<uint32_t>(roster_.size());
         generation_ = store_.begin();
         try {
             store_.check_space(last_bytes_ + last_bytes_ / 10);
@@ -124,7 +124,7 @@ Outcome Root::checkpoint(const Request& request) {
 
 // Rounds until what was sent was received, and nothing is open.
 void Root::drain(double end) {
-    auto all = static_cast<uint32_t>(size_);
+    auto all = static_cast<uint32_t>(roster_.size());
     for (uint32_t round = 1;; ++round) {
         heard_.round = round;
         heard_.drained = 0;
@@ -146,7 +146,7 @@ void Root::drain(double end) {
 
 // When the job went on before all was written (with forked writers), else 0.
 double Root::save(const Request& request, double end) {
-    auto all = static_cast<uint32_t>(size_);
+    auto all = static_cast<uint32_t>(roster_.size());
     image::SaveOptions options = settings_.save_options;
     double going_on = 0;
     // Nobody goes on after the last one.
@@ -294,7 +294,7 @@ void Root::take_back(const std::string& why) {
         phase_ = "resume";
         tree_.broadcast(wire::Cancel{epoch_, why});
         // The dead do not resume: it is enough that all who are left do.
-        auto left = [this] { return here_ - static_cast<int>(heard_.resumed); };
+        auto left = [this] { return roster_.here() - static_cast<int>(heard_.resumed); };
         auto some_stand = [&] { return left() > 0 && !mpiexec_status_ && !fatal_; };
         double end = now_s() + settings_.limits.resume;
         while (some_stand() && now_s() < end) {
@@ -302,8 +302,8 @@ void Root::take_back(const std::string& why) {
             serve(50);
         }
         if (some_stand())
-            now_.line +=
-                fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)", left(), here_);
+            now_.line += fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)", left(),
+                                     roster_.here());
         store_.abandon(generation_);
         phase_.clear();
     }

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/process_limits.h"
 #include "job/library_at.h"
 
 extern char** environ;
@@ -75,6 +76,7 @@ std::string output_of(const std::string& program, const char* argument) {
         ::dup2(null, 0);
         ::dup2(out.get(), 1);
         ::dup2(out.get(), 2);
+        give_back_limits();
         ::alarm(10);  // survives exec: a launcher that hangs ends
         ::execl(program.c_str(), program.c_str(), argument, nullptr);
         ::_exit(127);
@@ -279,6 +281,7 @@ pid_t start(const LaunchPlan& plan) {
         sigemptyset(&none);
         ::sigprocmask(SIG_SETMASK, &none, nullptr);
         ::signal(SIGPIPE, SIG_DFL);
+        give_back_limits();
         // A supervisor that is killed takes its job with it.
         ::prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (::getppid() != parent) ::_exit(1);

@@ -54,6 +54,8 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
         }
     }
     if (!settings_.restored.empty()) store_.forget_end(settings_.job_number);
+    // A daemon per rank, where many start one at once.
+    if (settings_.expected_ranks > 0) tree_.at_most(64 + 4 * static_cast<size_t>(settings_.expected_ranks));
     tree_.on_message = [this](int node, const wire::Message& message) { from_node(node, message); };
     tree_.on_lost = [this](int node, const NodeInfo& info) { lost_node(node, info); };
     control_.on_request = [this](int client, const ControlRequest& request) {
@@ -186,7 +188,8 @@ void Root::answer(const Request& request, const Outcome& outcome) {
 }
 
 void Root::release_finalize() {
-    if (finalize_released_ || size_ == 0 || finalized_ < static_cast<uint32_t>(size_)) return;
+    if (finalize_released_ || roster_.size() == 0 || finalized_ < static_cast<uint32_t>(roster_.size()))
+        return;
     finalize_released_ = true;
     next_due_ = 0;
     tree_.broadcast(wire::FinalizeReleased{});
@@ -254,6 +257,7 @@ int64_t Root::stop_due() const {
 void Root::serve(int timeout_ms) {
     if (next_due_ && !in_checkpoint_)
         timeout_ms = static_cast<int>(std::clamp<int64_t>(next_due_ - now_ms(), 0, timeout_ms));
+    timeout_ms = tree_.rest(timeout_ms);
     std::vector<pollfd> fds;
     fds.push_back({signals_.get(), POLLIN, 0});
     size_t control = fds.size();
@@ -261,9 +265,13 @@ void Root::serve(int timeout_ms) {
     size_t tree = fds.size();
     tree_.add_to(fds);
     if (::poll(fds.data(), fds.size(), timeout_ms) < 0) return;
-    tree_.serve(fds, tree);
-    control_.serve(fds, control);
     if (fds[0].revents) signals();
+    control_.serve(fds, control);
+    tree_.serve(fds, tree);
+    // After the ranks' last words.
+    int status;
+    if (child_ended_ && ::waitpid(mpiexec_, &status, WNOHANG) == mpiexec_) mpiexec_status_ = status;
+    child_ended_ = false;
     pump_clock();
     if (!status_clients_.empty() && (!query_end_ || query_done())) give_status();
 }
@@ -272,11 +280,9 @@ void Root::signals() {
     signalfd_siginfo info;
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
         switch (info.ssi_signo) {
-            case SIGCHLD: {
-                int status;
-                if (::waitpid(mpiexec_, &status, WNOHANG) == mpiexec_) mpiexec_status_ = status;
+            case SIGCHLD:
+                child_ended_ = true;
                 break;
-            }
             case SIGUSR1:
                 requests_.push_back({"signal", false, 0, -1});
                 break;
@@ -303,27 +309,21 @@ void Root::signals() {
 }
 
 void Root::joined(int node, const wire::Hello& hello) {
-    if (size_ == 0) {
-        size_ = hello.size;
-        mpi_ = hello.mpi;
-        mpi_version_ = hello.mpi_version;
-        if (size_ > 0) ranks_.resize(static_cast<size_t>(size_));
-        if (settings_.expected_ranks > 0 && !settings_.restored.empty() && size_ != settings_.expected_ranks)
-            fatal_ = wire::Fatal{fmt::format("error: generation {} has {} ranks, but mpiexec started {}",
-                                             settings_.restored, settings_.expected_ranks, size_),
-                                 static_cast<int>(ExitCode::failed)};
-    }
-    if (hello.size != size_ || hello.rank < 0 || hello.rank >= size_ ||
-        ranks_[static_cast<size_t>(hello.rank)].node >= 0) {
-        fatal_ = wire::Fatal{fmt::format("error: rank {} of {} on {} does not fit a job of {} ranks: does "
-                                         "the program match this mpiexec?",
-                                         hello.rank, hello.size, hello.host, size_),
-                             static_cast<int>(ExitCode::failed)};
+    bool first = roster_.size() == 0;
+    if (std::string why = roster_.join(node, hello); !why.empty()) {
+        fatal_ = wire::Fatal{"error: " + why, static_cast<int>(ExitCode::failed)};
         return;
     }
-    ranks_[static_cast<size_t>(hello.rank)] = {node, hello.pid};
-    ++tree_.nodes()[node].ranks;
-    ++here_;
+    if (first) {
+        mpi_ = hello.mpi;
+        mpi_version_ = hello.mpi_version;
+        if (settings_.expected_ranks > 0 && !settings_.restored.empty() &&
+            roster_.size() != settings_.expected_ranks)
+            fatal_ = wire::Fatal{fmt::format("error: generation {} has {} ranks, but mpiexec started {}",
+                                             settings_.restored, settings_.expected_ranks, roster_.size()),
+                                 static_cast<int>(ExitCode::failed)};
+    }
+    tree_.expect(node, ++tree_.nodes()[node].ranks);
     if (everybody_is_here() && settings_.restored.empty()) {
         running_ = true;
         plan_next();
@@ -332,30 +332,18 @@ void Root::joined(int node, const wire::Hello& hello) {
 
 bool Root::over() const { return mpiexec_status_ || stopped_ || fatal_ || cancelled_; }
 
-bool Root::everybody_is_here() const { return size_ > 0 && here_ == size_; }
+bool Root::everybody_is_here() const { return roster_.complete(); }
 
 // Why the job is not running yet, in one line.
 std::string Root::who_is_missing() const {
-    if (size_ == 0)
+    if (roster_.size() == 0)
         return settings_.expected_ranks > 0
                    ? fmt::format("none of {} ranks has reported", settings_.expected_ranks)
                    : "no rank has reported";
     if (everybody_is_here())
-        return fmt::format("{} of {} ranks have loaded their image", restored_ranks_, size_);
-    std::string list;
-    for (int r = 0; r < size_; ++r) {
-        if (ranks_[static_cast<size_t>(r)].node >= 0) continue;
-        int last = r;
-        while (last + 1 < size_ && ranks_[static_cast<size_t>(last) + 1].node < 0) ++last;
-        list += fmt::format("{}{}", list.empty() ? "" : ", ", r);
-        if (last > r) list += fmt::format("-{}", last);
-        if (list.size() > 200) {
-            list += ", …";
-            break;
-        }
-        r = last;
-    }
-    return fmt::format("{} of {} ranks have not reported: {}", size_ - here_, size_, list);
+        return fmt::format("{} of {} ranks have loaded their image", restored_ranks_, roster_.size());
+    return fmt::format("{} of {} ranks have not reported: {}", roster_.size() - roster_.here(),
+                       roster_.size(), roster_.missing(200));
 }
 
 // A start that takes long is spoken of, and one that takes too long is ended: nobody waits in silence.
@@ -390,10 +378,7 @@ void Root::from_node(int node, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Joined>(&message)) {
         for (const wire::Hello& hello : m->ranks) joined(node, hello);
     } else if (auto* m = std::get_if<wire::RankGone>(&message)) {
-        if (m->rank >= 0 && m->rank < size_ && ranks_[static_cast<size_t>(m->rank)].node == node) {
-            ranks_[static_cast<size_t>(m->rank)] = {};
-            --here_;
-        }
+        roster_.leave(node, m->rank);
         if (!m->clean && somebody_gone_.empty())
             somebody_gone_ = fmt::format("rank {} (pid {} on {}) is gone", m->rank, m->pid, m->host);
     } else if (auto* m = std::get_if<wire::Refuse>(&message)) {
@@ -439,7 +424,7 @@ void Root::from_node(int node, const wire::Message& message) {
             return;
         }
         restored_ranks_ += m->ranks;
-        if (size_ > 0 && restored_ranks_ == static_cast<uint32_t>(size_)) {
+        if (roster_.size() > 0 && restored_ranks_ == static_cast<uint32_t>(roster_.size())) {
             tree_.broadcast(wire::Go{});
             running_ = true;
             plan_next();
@@ -456,13 +441,7 @@ void Root::from_node(int node, const wire::Message& message) {
 }
 
 void Root::lost_node(int node, const NodeInfo& info) {
-    bool served = false;
-    for (RankInfo& rank : ranks_) {
-        if (rank.node != node) continue;
-        rank = {};
-        --here_;
-        served = true;
-    }
+    bool served = roster_.lose(node) > 0;
     // A rank that was with it cannot report any more, and one that comes now may find none and end, which
     // MPICH's Hydra does not notice before MPI_Init: the others would wait there.
     if (!info.spare && !running_ && !finalize_released_ && !over()) {
@@ -507,10 +486,10 @@ std::string Root::status_json() {
     json nodes = json::array();
     for (auto& [id, node] : tree_.nodes()) nodes.push_back({{"host", node.host}, {"ranks", node.ranks}});
     json ranks = json::array();
-    for (size_t r = 0; r < ranks_.size(); ++r) {
-        auto node = tree_.nodes().find(ranks_[r].node);
+    for (auto& [number, rank] : roster_.ranks()) {
+        auto node = tree_.nodes().find(rank.node);
         if (node != tree_.nodes().end())
-            ranks.push_back({{"rank", r}, {"pid", ranks_[r].pid}, {"host", node->second.host}});
+            ranks.push_back({{"rank", number}, {"pid", rank.pid}, {"host", node->second.host}});
     }
     json last;
     if (!last_.line.empty())
@@ -521,7 +500,7 @@ std::string Root::status_json() {
                  {"pid", ::getpid()},
                  {"state", state},
                  {"phase", phase_.empty() ? state : phase_},
-                 {"size", size_},
+                 {"size", roster_.size()},
                  {"expected", settings_.expected_ranks},
                  {"missing", running_ || finalize_released_ ? "" : who_is_missing()},
                  {"ranks", ranks},

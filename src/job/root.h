@@ -20,6 +20,7 @@
 #include "image/save_options.h"
 #include "image/shared.h"
 #include "job/control.h"
+#include "job/roster.h"
 #include "job/tree.h"
 #include "store/store.h"
 
@@ -140,10 +141,9 @@ class Root {
     // The job.
     pid_t mpiexec_ = -1;
     std::optional<int> mpiexec_status_;
-    int size_ = 0;  // 0: no rank has come yet
+    bool child_ended_ = false;  // mpiexec, or something it left
+    Roster roster_;
     std::string mpi_, mpi_version_;
-    std::vector<RankInfo> ranks_;
-    int here_ = 0;
     std::string somebody_gone_;  // first rank that left too early
     uint32_t restored_ranks_ = 0;
     bool running_ = false;  // all ranks are here and, after a restart, released

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/process_limits.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "files/folder.h"
@@ -91,6 +92,7 @@ struct Ended {
 Ended submit(const Submission& what) {
     const SubmitOptions& options = what.options;
     check_limits();
+    take_own_limits();
     Places places = find_places();
     LaunchPlan plan;
     plan.launcher = choose_launcher(options.mpi, what.preferred_mpi, places);

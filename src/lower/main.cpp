@@ -191,10 +191,11 @@ int run(int argc, char** argv) {
     if (!config.allow_owner.empty()) files::allow_owner(files::user_from(config.allow_owner));
     if (options.program.empty() && !restart) fail("no program to run");
     job::AgentLink::ensure_daemon(config);
+    config.forget_key();
     split::begin_descriptors();
     // Before MPI_Init, where a rank may stay for long: the daemon knows who is in there, and waits for them.
     Link link = std::make_unique<job::AgentLink>(config);
-    link->send(job::AgentLink::starting());
+    link->send(link->starting());
     image::KeyPointer key;
     std::string no_key;  // said once there is a rank to say it
     try {

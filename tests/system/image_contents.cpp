@@ -10,6 +10,7 @@
 int main(int argc, char** argv) {
     if (argc < 3) return 2;
     using namespace fermata::image;
+    namespace files = fermata::files;
     try {
         KeyPointer key = Key::from_file_or_none(argc > 3 ? argv[3] : "");
         Reader reader(place_of(files::Folder::at(argv[1]), static_cast<uint32_t>(std::atoi(argv[2]))),

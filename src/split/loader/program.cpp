@@ -256,9 +256,15 @@ ProgramCheck inspect_program(const std::string& name, const std::string& front_d
     check.program = search_path(name, environment, check.error);
     if (!check.error.empty()) return check;
     check.binary = check.program;
+    // What is wrong with an interpreter is said of its script.
+    auto refuse = [&](const std::string& why) {
+        check.error = check.prefix.empty()
+                          ? why
+                          : "the interpreter of script " + check.program + " does not serve: " + why;
+        return check;
+    };
     for (int depth = 0;; ++depth) {
-        check.error = why_not_runnable(check.binary);
-        if (!check.error.empty()) return check;
+        if (std::string why = why_not_runnable(check.binary); !why.empty()) return refuse(why);
         std::vector<std::string> command = script_command(check.binary, environment, check.error);
         if (!check.error.empty()) return check;
         if (command.empty()) break;
@@ -280,27 +286,20 @@ ProgramCheck inspect_program(const std::string& name, const std::string& front_d
     }
     ElfFile file;
     std::string why = file.read(check.binary);
-    if (!why.empty()) {
-        check.error = check.binary + " " + why;
-        return check;
-    }
+    if (!why.empty()) return refuse(check.binary + " " + why);
     check.position_independent = file.header.e_type == ET_DYN;
-    check.error = rights_lost(check.binary);
-    if (!check.error.empty()) return check;
+    if (std::string lost = rights_lost(check.binary); !lost.empty()) return refuse(lost);
     if (file.interpreter.empty() && file.soname.starts_with("ld-linux"))
-        check.error = check.binary + " is the dynamic linker: name the program itself, without it";
-    else if (file.interpreter.empty())
-        check.error =
-            check.binary + (file.header.e_type == ET_DYN && !file.soname.empty()
-                                ? " is a library, not a program"
-                                : " is statically linked: its MPI cannot be replaced; link it dynamically");
-    if (!check.error.empty()) return check;
+        return refuse(check.binary + " is the dynamic linker: name the program itself, without it");
+    if (file.interpreter.empty())
+        return refuse(check.binary +
+                      (file.header.e_type == ET_DYN && !file.soname.empty()
+                           ? " is a library, not a program"
+                           : " is statically linked: its MPI cannot be replaced; link it dynamically"));
     check.loader = file.interpreter;
-    if (!regular(check.loader)) {
-        check.error =
-            "the dynamic loader " + check.loader + " that " + check.binary + " asks for does not exist";
-        return check;
-    }
+    if (!regular(check.loader))
+        return refuse("the dynamic loader " + check.loader + " that " + check.binary +
+                      " asks for does not exist");
     LibrarySearch search(variable(environment, "LD_LIBRARY_PATH"));
     follow_libraries(file, front_dir, search, check);
     return check;

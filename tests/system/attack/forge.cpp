@@ -60,7 +60,7 @@ static void process(const char* path, const std::string& kind) {
     Summary summary;
     {
         Reader reader(Place{path, {}});
-        Writer writer(fresh, reader.identity(), parse_write_options(""));
+        Writer writer(fresh, reader.identity());
         for (const Blob& blob : reader.blobs())
             if (blob.name == "process")
                 writer.blob(blob.name, state.data(), state.size());
