@@ -37,6 +37,7 @@ constexpr uint64_t kUnlimitedStack = 16ull
                                      << 30;  // for `ulimit -s unlimited`: only touched pages cost memory
 constexpr uint64_t kLeastStack = 1ull << 20;
 constexpr uint64_t kGuard = 1ull << 20;  // like the kernel's stack_guard_gap
+constexpr const char* kWhich = "/libfermata-which.so";  // src/front/which
 constexpr unsigned kRseqSignature = 0x53053053;
 
 struct LoadedElf {
@@ -242,6 +243,11 @@ std::vector<std::string> command_line(const ProgramSpec& spec, const ProgramChec
                 access(path.c_str(), R_OK) == 0)
                 add(path);
         }
+    // A list with colons between; a bare name is found by --library-path.
+    if (std::string which = spec.front_dir + kWhich; !spec.front_dir.empty() && access(which.c_str(), R_OK) == 0) {
+        argv.push_back("--audit");
+        argv.push_back(which.find(':') == std::string::npos ? which : kWhich + 1);
+    }
     if (!preload.empty()) {
         argv.push_back("--preload");
         argv.push_back(preload);
