@@ -15,6 +15,7 @@
 #include "job/launch.h"
 #include "job/library_at.h"
 #include "job/local_socket.h"
+#include "job/program_place.h"
 #include "job/run_dir.h"
 #include "wire/auth.h"
 
@@ -30,6 +31,7 @@ constexpr uint64_t kVerifyAtMost = 256u << 20;  // bytes a restart reads twice f
 struct Submission {
     SubmitOptions options;
     std::vector<std::string> command;
+    std::string program_path;  // program_place.h
     std::string preferred_mpi;
     std::string ckpt_dir;  // absolute
     std::optional<store::GenerationInfo> from;
@@ -85,7 +87,7 @@ Ended submit(const Submission& what) {
     if (what.from)
         plan.ranks = static_cast<int>(what.from->manifest->images.size());
     else
-        plan.program = what.command;
+        plan.program = what.command, plan.program_path = what.program_path;
 
     std::string base = run_base();
     sweep(base);
@@ -244,8 +246,11 @@ int run(const SubmitOptions& options) {
     what.options = options;
     what.key = image::Key::from_file_or_none(options.key_file);
     what.command = options.command;
-    split::ProgramCheck program = split::inspect_program(options.command.at(0), find_places().front_dir);
+    ProgramPlace place =
+        find_program(options.command.at(0), split_words(options.mpiexec_args), find_places().front_dir);
+    const split::ProgramCheck& program = place.check;
     if (!program.error.empty()) fail("{}", program.error);
+    what.program_path = place.path;
     if (program.abi == split::MpiAbi::openmpi || program.abi == split::MpiAbi::mpich)
         what.preferred_mpi = split::name_of(program.abi);
     what.ckpt_dir = fs::absolute(options.ckpt_dir).lexically_normal().string();

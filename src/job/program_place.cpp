@@ -1,0 +1,60 @@
+// Open MPI 4.1.4 and MPICH 4.0.2 change to --wdir first: relative names and relative folders of PATH count
+// from there.
+#include "job/program_place.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+namespace fermata::job {
+namespace {
+
+bool is_option(const std::string& word, std::initializer_list<const char*> names) {
+    for (const char* name : names)
+        if (word == std::string("-") + name || word == std::string("--") + name) return true;
+    return false;
+}
+
+std::string directory_of(const std::vector<std::string>& words) {
+    for (size_t i = 0; i + 1 < words.size(); ++i)
+        if (is_option(words[i], {"wdir", "wd"})) return words[i + 1];
+    return "";
+}
+
+bool changes_path(const std::vector<std::string>& words) {
+    for (const std::string& word : words)
+        if (word == "PATH" || word.starts_with("PATH=") || is_option(word, {"path", "prefix"})) return true;
+    return false;
+}
+
+// The process in another directory, and back. `fermata run` has no second thread yet.
+class Visit {
+  public:
+    explicit Visit(const std::string& directory) {
+        if (directory.empty()) return;
+        home_ = Fd(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+        if (!home_ || ::chdir(directory.c_str()) != 0) fail_errno("cannot look for the program in {}", directory);
+    }
+    ~Visit() {
+        if (home_ && ::fchdir(home_.get()) != 0) ::_exit(1);  // everything relative would be wrong
+    }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+  private:
+    Fd home_;
+};
+
+}  // namespace
+
+ProgramPlace find_program(const std::string& name, const std::vector<std::string>& words,
+                          const std::string& front_dir) {
+    Visit visit(directory_of(words));
+    ProgramPlace place{split::inspect_program(name, front_dir), ""};
+    if (place.check.error.empty() && !changes_path(words)) place.path = place.check.program;
+    return place;
+}
+
+}  // namespace fermata::job
