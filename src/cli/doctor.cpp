@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -18,7 +20,9 @@
 #include "cli/commands.h"
 #include "image/pager.h"
 #include "job/launch.h"
+#include "job/program_place.h"
 #include "job/run_dir.h"
+#include "split/loader/library_search.h"
 #include "split/loader/mpi_imports.h"
 #include "split/loader/program.h"
 #include "split/memory/soft_dirty.h"
@@ -52,6 +56,27 @@ Finding how_pages_are_followed() {
             how ? fmt::format("pages are followed by {} (incremental=hashes compares checksums)", how)
                 : fmt::format("all memory is compared with the checksums of the last image: {}; {}", why,
                               why_no_bits)};
+}
+
+// Every soname that a front stands for, and what goes by that name on this machine.
+Finding which_mpi(const std::string& front_dir) {
+    std::string names;
+    split::LibrarySearch search(std::getenv("LD_LIBRARY_PATH") ? std::getenv("LD_LIBRARY_PATH") : "");
+    split::ElfFile nobody;
+    std::set<std::string> fronts;
+    std::error_code error;
+    for (fs::directory_iterator at(front_dir, error), end; !error && at != end; at.increment(error))
+        if (std::string name = at->path().filename().string(); name.starts_with("libmpi")) fronts.insert(name);
+    for (const std::string& name : fronts) {
+        std::string found = search.find(name, {&nobody});
+        names += fmt::format("{}{}{}", names.empty() ? "" : ", ", name, found.empty() ? "" : " (" + found + ")");
+    }
+    bool asked = ::access((front_dir + "/libfermata-which.so").c_str(), R_OK) == 0;
+    return {"which libmpi", asked, true,
+            asked ? fmt::format("a program that asks for a file whose soname is one of {} gets Fermata's: by name, path or "
+                                "link, DT_NEEDED, DT_RUNPATH, LD_LIBRARY_PATH, LD_PRELOAD or dlopen; other MPI libraries end it",
+                                names)
+                  : front_dir + "/libfermata-which.so is missing: programs that open MPI by path get the real one"};
 }
 
 std::vector<Finding> look_around() {
@@ -104,6 +129,7 @@ std::vector<Finding> look_around() {
         fronts += (fronts.empty() ? "" : " ") + at->path().filename().string();
     all.push_back({"fronts", !fronts.empty(), true,
                    fmt::format("{}: {}", places.front_dir, fronts.empty() ? "none" : fronts)});
+    all.push_back(which_mpi(places.front_dir));
     bool any = false;
     for (const job::Launcher& launcher : job::all_launchers(places)) {
         std::string found;
@@ -155,11 +181,19 @@ std::string said_of(const split::MpiImports& imports, const split::ProgramCheck&
     return check.prefix.empty() ? "; imports no MPI function by name"
                                 : "; a script, what it loads is not seen";
 }
+
+std::string said_of(const split::MpiAsked& one) {
+    return fmt::format("{} for {}: {}{}", one.asked, one.by,
+                       one.given.empty() ? "no front, the library itself" : one.given,
+                       one.found.empty() ? ", natively nothing is found"
+                       : one.found == one.given ? ""
+                                                : " instead of " + one.found);
+}
 }  // namespace
 
 int check_program(const std::string& program, bool as_json) {
     job::Places places = job::find_places();
-    split::ProgramCheck check = split::inspect_program(program, places.front_dir);
+    split::ProgramCheck check = job::find_program(program, {}, places.front_dir).check;
     std::string verdict = check.error;
     if (verdict.empty() && !check.missing.empty())
         verdict =
@@ -177,11 +211,16 @@ int check_program(const std::string& program, bool as_json) {
             {"binary", check.binary},       {"mpi", name_of(check.abi)}, {"mpi_libraries", check.mpi_names},
             {"libraries", check.libraries}, {"missing", check.missing},  {"functions", imports.functions},
             {"absent", imports.absent},     {"refused", imports.refused}};
+        j["which"] = json::array();
+        for (const split::MpiAsked& one : check.which)
+            j["which"].push_back({{"by", one.by}, {"asked", one.asked}, {"found", one.found}, {"given", one.given}});
         std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     } else if (verdict.empty()) {
         std::printf("%s: %s, ABI %s (%s)%s\n", check.program.c_str(), check.binary.c_str(),
                     name_of(check.abi), fmt::format("{}", fmt::join(check.mpi_names, ", ")).c_str(),
                     said_of(imports, check).c_str());
+        for (const split::MpiAsked& one : check.which) std::printf("  %s\n", said_of(one).c_str());
+        std::printf("  what it opens while it runs (dlopen by name, path or link) is answered in the same way\n");
     }
     if (!verdict.empty()) fail("{}", verdict);
     return 0;

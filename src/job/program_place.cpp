@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "split/loader/real_mpi.h"
 
 namespace fermata::job {
 namespace {
@@ -53,6 +54,12 @@ ProgramPlace find_program(const std::string& name, const std::vector<std::string
                           const std::string& front_dir) {
     Visit visit(directory_of(words));
     ProgramPlace place{split::inspect_program(name, front_dir), ""};
+    split::ElfFile binary;
+    if (std::string& error = place.check.error;
+        error.empty() && place.check.abi == split::MpiAbi::none && binary.read(place.check.binary).empty() &&
+        split::has_mpi_inside(binary))
+        error = fmt::format("{} has an MPI library linked into it, which cannot be replaced: link it with the shared one",
+                            place.check.binary);
     if (place.check.error.empty() && !changes_path(words)) place.path = place.check.program;
     return place;
 }

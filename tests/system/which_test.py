@@ -93,7 +93,7 @@ def needed_by_path(cwd, mpi):
     """DT_NEEDED is a path: what a linker writes for a library without a soname."""
     own = cwd / "libown.so"
     stub(own)
-    compiler("-D_GNU_SOURCE", pathlib.Path(__file__).resolve().parents[1] / "programs" / "which.c", "-Wl,--no-as-needed", own,
+    compiler(pathlib.Path(__file__).resolve().parents[1] / "programs" / "which.c", "-Wl,--no-as-needed", own,
              "-ldl", "-o", cwd / "linked")
     own.unlink()
     own.symlink_to(library(mpi))

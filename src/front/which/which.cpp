@@ -17,6 +17,7 @@
 #include "front/core/sys.h"
 #include "front/which/elf_view.h"
 #include "split/bridge.h"
+#include "split/loader/mpi_name.h"
 
 // ld.so's: where argc lies, and behind it arguments, environment and auxiliary vector.
 extern "C" void* __libc_stack_end;
@@ -164,14 +165,6 @@ bool has_slash(const char* name) noexcept {
     return false;
 }
 
-// libmpi.so.20, libmpich.so.10, libmpi_mt.so.4 …; not libmpitrampoline.so, which hands calls on.
-bool named_like_mpi(const char* soname) noexcept {
-    if (!begins(soname, "libmpi")) return false;
-    const char* rest = soname + 6;
-    if (begins(rest, "ch")) rest += 2;
-    return *rest == '.' || *rest == '_' || *rest == '-';
-}
-
 }  // namespace
 }  // namespace fermata::front::which
 
@@ -203,15 +196,13 @@ WHICH_API char* la_objsearch(const char* name, uintptr_t* cookie, unsigned flag)
 WHICH_API unsigned la_objopen(link_map* map, Lmid_t space, uintptr_t* cookie) {
     const char* soname = soname_in_memory(map->l_addr, map->l_ld);
     if (soname == nullptr) return 0;
-    if (same(soname, "libfermata-front.so")) {
-        if (space != LM_ID_BASE)
-            refuse(soname, ": the program opens MPI in a namespace of its own (dlmopen), where there can be no second one of it: open it "
-                           "with dlopen");
-        core = reinterpret_cast<fermata::split::UpperServices*>(symbol_in_memory(map->l_addr, map->l_ld, "fermata_upper"));
-        return 0;
-    }
-    if (named_like_mpi(soname) && front_called(soname) == nullptr &&
-        symbol_in_memory(map->l_addr, map->l_ld, "PMPI_Init") != 0)
+    auto has = [map](const char* name) { return symbol_in_memory(map->l_addr, map->l_ld, name); };
+    if (same(soname, "libfermata-front.so") && space == LM_ID_BASE)
+        core = reinterpret_cast<fermata::split::UpperServices*>(has("fermata_upper"));
+    if (!fermata::split::named_like_mpi(soname) || has(fermata::split::kOnlyInMpi) == 0) return 0;
+    if (space != LM_ID_BASE)  // of which la_objsearch does not always hear
+        refuse(map->l_name, ": the program opens MPI in a namespace of its own (dlmopen), where there is none: open it with dlopen");
+    if (has("fermata_abi_name") == 0)
         refuse(map->l_name,
                " is an MPI library that Fermata has no front for: build the program for Open MPI 4 or 5 (libmpi.so.40), MPICH's ABI "
                "(libmpi.so.12, libmpich.so.12) or the standard ABI (libmpi_abi.so.1)");
