@@ -66,17 +66,23 @@ Finding which_mpi(const std::string& front_dir) {
     std::set<std::string> fronts;
     std::error_code error;
     for (fs::directory_iterator at(front_dir, error), end; !error && at != end; at.increment(error))
-        if (std::string name = at->path().filename().string(); name.starts_with("libmpi")) fronts.insert(name);
+        if (std::string name = at->path().filename().string(); name.starts_with("libmpi"))
+            fronts.insert(name);
     for (const std::string& name : fronts) {
         std::string found = search.find(name, {&nobody});
-        names += fmt::format("{}{}{}", names.empty() ? "" : ", ", name, found.empty() ? "" : " (" + found + ")");
+        names +=
+            fmt::format("{}{}{}", names.empty() ? "" : ", ", name, found.empty() ? "" : " (" + found + ")");
     }
     bool asked = ::access((front_dir + "/libfermata-which.so").c_str(), R_OK) == 0;
-    return {"which libmpi", asked, true,
-            asked ? fmt::format("a program that asks for a file whose soname is one of {} gets Fermata's: by name, path or "
-                                "link, DT_NEEDED, DT_RUNPATH, LD_LIBRARY_PATH, LD_PRELOAD or dlopen; other MPI libraries end it",
-                                names)
-                  : front_dir + "/libfermata-which.so is missing: programs that open MPI by path get the real one"};
+    return {
+        "which libmpi", asked, true,
+        asked
+            ? fmt::format(
+                  "a program that asks for a file whose soname is one of {} gets Fermata's: by name, path or "
+                  "link, DT_NEEDED, DT_RUNPATH, LD_LIBRARY_PATH, LD_PRELOAD or dlopen; other MPI libraries "
+                  "end it",
+                  names)
+            : front_dir + "/libfermata-which.so is missing: programs that open MPI by path get the real one"};
 }
 
 std::vector<Finding> look_around() {
@@ -185,7 +191,7 @@ std::string said_of(const split::MpiImports& imports, const split::ProgramCheck&
 std::string said_of(const split::MpiAsked& one) {
     return fmt::format("{} for {}: {}{}", one.asked, one.by,
                        one.given.empty() ? "no front, the library itself" : one.given,
-                       one.found.empty() ? ", natively nothing is found"
+                       one.found.empty()        ? ", natively nothing is found"
                        : one.found == one.given ? ""
                                                 : " instead of " + one.found);
 }
@@ -213,14 +219,16 @@ int check_program(const std::string& program, bool as_json) {
             {"absent", imports.absent},     {"refused", imports.refused}};
         j["which"] = json::array();
         for (const split::MpiAsked& one : check.which)
-            j["which"].push_back({{"by", one.by}, {"asked", one.asked}, {"found", one.found}, {"given", one.given}});
+            j["which"].push_back(
+                {{"by", one.by}, {"asked", one.asked}, {"found", one.found}, {"given", one.given}});
         std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     } else if (verdict.empty()) {
         std::printf("%s: %s, ABI %s (%s)%s\n", check.program.c_str(), check.binary.c_str(),
                     name_of(check.abi), fmt::format("{}", fmt::join(check.mpi_names, ", ")).c_str(),
                     said_of(imports, check).c_str());
         for (const split::MpiAsked& one : check.which) std::printf("  %s\n", said_of(one).c_str());
-        std::printf("  what it opens while it runs (dlopen by name, path or link) is answered in the same way\n");
+        std::printf(
+            "  what it opens while it runs (dlopen by name, path or link) is answered in the same way\n");
     }
     if (!verdict.empty()) fail("{}", verdict);
     return 0;

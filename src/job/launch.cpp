@@ -271,8 +271,9 @@ pid_t start(const LaunchPlan& plan) {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    // Open MPI takes a launcher that is named by its path for --prefix: it would put folders of its own in front
-    // of the ranks' PATH and LD_LIBRARY_PATH. Hydra looks for its other half beside itself, by that path.
+    // Open MPI takes a launcher that is named by its path for --prefix: it would put folders of its own in
+    // front of the ranks' PATH and LD_LIBRARY_PATH. Hydra looks for its other half beside itself, by that
+    // path.
     std::string name = plan.launcher.mpiexec.substr(plan.launcher.mpiexec.rfind('/') + 1);
     if (plan.launcher.mpi == "openmpi") argv[0] = name.data();
     int failed[2];

@@ -36,7 +36,8 @@ class Visit {
     explicit Visit(const std::string& directory) {
         if (directory.empty()) return;
         home_ = Fd(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-        if (!home_ || ::chdir(directory.c_str()) != 0) fail_errno("cannot look for the program in {}", directory);
+        if (!home_ || ::chdir(directory.c_str()) != 0)
+            fail_errno("cannot look for the program in {}", directory);
     }
     ~Visit() {
         if (home_ && ::fchdir(home_.get()) != 0) ::_exit(1);  // everything relative would be wrong
@@ -55,11 +56,12 @@ ProgramPlace find_program(const std::string& name, const std::vector<std::string
     Visit visit(directory_of(words));
     ProgramPlace place{split::inspect_program(name, front_dir), ""};
     split::ElfFile binary;
-    if (std::string& error = place.check.error;
-        error.empty() && place.check.abi == split::MpiAbi::none && binary.read(place.check.binary).empty() &&
-        split::has_mpi_inside(binary))
-        error = fmt::format("{} has an MPI library linked into it, which cannot be replaced: link it with the shared one",
-                            place.check.binary);
+    if (std::string& error = place.check.error; error.empty() && place.check.abi == split::MpiAbi::none &&
+                                                binary.read(place.check.binary).empty() &&
+                                                split::has_mpi_inside(binary))
+        error = fmt::format(
+            "{} has an MPI library linked into it, which cannot be replaced: link it with the shared one",
+            place.check.binary);
     if (place.check.error.empty() && !changes_path(words)) place.path = place.check.program;
     return place;
 }

@@ -242,9 +242,10 @@ void Agent::begin(const wire::Begin& m) {
         link_->send(wire::Refuse{m.epoch, why});
     } else if (std::string library = mpi_above(); !library.empty()) {
         link_->send(wire::Refuse{
-            m.epoch, fmt::format("{} is in the program beside Fermata's MPI: what it knows cannot be saved; let "
-                                 "ld.so load it (dlopen), which gives Fermata's instead",
-                                 library)});
+            m.epoch,
+            fmt::format("{} is in the program beside Fermata's MPI: what it knows cannot be saved; let "
+                        "ld.so load it (dlopen), which gives Fermata's instead",
+                        library)});
     } else {
         stage_ = Stage::converge;
         epoch_ = m.epoch;

@@ -1,4 +1,5 @@
-// A real MPI library in the upper half: it talks to a world of its own, and an image of it cannot be continued.
+// A real MPI library in the upper half: it talks to a world of its own, and an image of it cannot be
+// continued.
 #pragma once
 
 #include <string>

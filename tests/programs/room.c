@@ -69,7 +69,8 @@ static void closing(int* argc, char*** argv) {
         close_all(way);
         DIR* all = opendir("/proc/self/fd");
         int open = 0;
-        for (struct dirent* one; (one = readdir(all));) open += one->d_name[0] != '.' && atoi(one->d_name) != dirfd(all);
+        for (struct dirent* one; (one = readdir(all));)
+            open += one->d_name[0] != '.' && atoi(one->d_name) != dirfd(all);
         _exit(open);
     }
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));

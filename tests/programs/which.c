@@ -1,4 +1,5 @@
-/* A program that is not linked with MPI and comes to it in another way; all ranks then add numbers, held in between.
+/* A program that is not linked with MPI and comes to it in another way; all ranks then add numbers, held in
+ * between.
  *
  *   which open NAME      dlopen
  *   which deep NAME      dlopen with RTLD_DEEPBIND

@@ -157,8 +157,8 @@ FRONT_API int PMPI_Info_create_env(int argc, char** argv, A_Info* info) {
 }
 ALIAS(int, Info_create_env, int, char**, A_Info*);
 
-// MPI-5.0's questions about the ABI. A library of its own ABI has no version of the standard's: MPICH 5 says -1 there, and
-// mpi4py's wheels go by it.
+// MPI-5.0's questions about the ABI. A library of its own ABI has no version of the standard's: MPICH 5 says
+// -1 there, and mpi4py's wheels go by it.
 FRONT_API int PMPI_Abi_get_version(int* major, int* minor) {
     constexpr bool standard = std::string_view(FERMATA_ABI_NAME) == "standard";
     *major = standard ? 1 : -1;

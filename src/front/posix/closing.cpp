@@ -1,5 +1,6 @@
-// Programs that close every descriptor there is, whether they know of it or not (close_range, closefrom, loops over numbers or
-// over /proc/self/fd): the lower half keeps its own. Natively there are none at those numbers, so the answer is EBADF.
+// Programs that close every descriptor there is, whether they know of it or not (close_range, closefrom,
+// loops over numbers or over /proc/self/fd): the lower half keeps its own. Natively there are none at those
+// numbers, so the answer is EBADF.
 #include <errno.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -11,7 +12,8 @@
 namespace fermata::front::posix {
 namespace {
 
-constexpr unsigned kUnshare = 2, kOnExec = 4;  // CLOSE_RANGE_UNSHARE, CLOSE_RANGE_CLOEXEC of linux/close_range.h
+constexpr unsigned kUnshare = 2,
+                   kOnExec = 4;  // CLOSE_RANGE_UNSHARE, CLOSE_RANGE_CLOEXEC of linux/close_range.h
 
 Next<int(int)> next_close{"close"};
 

@@ -1,9 +1,10 @@
 // libfermata-which.so: which libmpi the program gets, by whatever way it asks.
 //
-// ld.so loads this library as an auditor (rtld-audit(7)) and asks it about every file it is about to open for the upper
-// half: DT_NEEDED by name or by path, DT_RPATH and DT_RUNPATH, LD_LIBRARY_PATH, LD_PRELOAD, dlopen and dlmopen. A file
-// whose soname is a front's is answered with the front. An MPI library that no front stands for ends the job before
-// anything of it runs: the program would be alone in a world of its own, and a restart could not bring it back.
+// ld.so loads this library as an auditor (rtld-audit(7)) and asks it about every file it is about to open for
+// the upper half: DT_NEEDED by name or by path, DT_RPATH and DT_RUNPATH, LD_LIBRARY_PATH, LD_PRELOAD, dlopen
+// and dlmopen. A file whose soname is a front's is answered with the front. An MPI library that no front
+// stands for ends the job before anything of it runs: the program would be alone in a world of its own, and a
+// restart could not bring it back.
 //
 // It lives in a namespace of its own and has no libc: nothing else is loaded for it.
 #include <elf.h>
@@ -45,8 +46,8 @@ split::Bridge* lower_half() noexcept {
     if (core != nullptr && core->bridge != nullptr) return core->bridge;
     // The core has not started, so there was no restart either.
     auto* at = static_cast<uintptr_t*>(__libc_stack_end);
-    at += *at + 2;                // argc, argv, null
-    while (*at != 0) ++at;        // environment
+    at += *at + 2;                 // argc, argv, null
+    while (*at != 0) ++at;         // environment
     for (++at; *at != 0; at += 2)  // auxiliary vector
         if (*at == split::kAuxvBridge) return reinterpret_cast<split::Bridge*>(at[1]);
     return nullptr;
@@ -83,7 +84,8 @@ void find_own_directory() noexcept {
             uintptr_t bound[2] = {0, 0};
             for (uintptr_t& value : bound) {
                 for (; *text != 0 && *text != '-' && *text != ' '; ++text)
-                    value = value << 4 | static_cast<uintptr_t>(*text <= '9' ? *text - '0' : *text - 'a' + 10);
+                    value =
+                        value << 4 | static_cast<uintptr_t>(*text <= '9' ? *text - '0' : *text - 'a' + 10);
                 if (*text != 0) ++text;
             }
             if (here < bound[0] || here >= bound[1]) continue;
@@ -201,10 +203,13 @@ WHICH_API unsigned la_objopen(link_map* map, Lmid_t space, uintptr_t* cookie) {
         core = reinterpret_cast<fermata::split::UpperServices*>(has("fermata_upper"));
     if (!fermata::split::named_like_mpi(soname) || has(fermata::split::kOnlyInMpi) == 0) return 0;
     if (space != LM_ID_BASE)  // of which la_objsearch does not always hear
-        refuse(map->l_name, ": the program opens MPI in a namespace of its own (dlmopen), where there is none: open it with dlopen");
+        refuse(map->l_name,
+               ": the program opens MPI in a namespace of its own (dlmopen), where there is none: open it "
+               "with dlopen");
     if (has("fermata_abi_name") == 0)
         refuse(map->l_name,
-               " is an MPI library that Fermata has no front for: build the program for Open MPI 4 or 5 (libmpi.so.40), MPICH's ABI "
+               " is an MPI library that Fermata has no front for: build the program for Open MPI 4 or 5 "
+               "(libmpi.so.40), MPICH's ABI "
                "(libmpi.so.12, libmpich.so.12) or the standard ABI (libmpi_abi.so.1)");
     return 0;
 }

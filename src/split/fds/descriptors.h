@@ -18,8 +18,8 @@ void end_descriptors();
 int lower_descriptor_base();
 inline bool lower_descriptor(int fd) { return fd >= lower_descriptor_base(); }
 
-// Numbers that the lower half was seen to have, from lower_descriptor_base() on: bit 0 of word 0 is that one. A
-// number that it has closed again stays in. Valid after end_descriptors(), for the life of the process.
+// Numbers that the lower half was seen to have, from lower_descriptor_base() on: bit 0 of word 0 is that one.
+// A number that it has closed again stays in. Valid after end_descriptors(), for the life of the process.
 struct OwnedDescriptors {
     const uint64_t* words;
     int count;  // of bits

@@ -229,7 +229,8 @@ class Libraries {
     };
 
     // Is it a library that a front stands for? By the name that is asked for, or that of the file found.
-    bool is_mpi(const std::string& asked, const ElfFile& file, const std::string& path, const std::string& by) {
+    bool is_mpi(const std::string& asked, const ElfFile& file, const std::string& path,
+                const std::string& by) {
         const std::string& soname = abi_of(asked) != MpiAbi::none ? asked : file.soname;
         MpiAbi abi = abi_of(soname);
         if (abi == MpiAbi::none) return false;
