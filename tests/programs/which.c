@@ -4,6 +4,7 @@
  *   which open NAME      dlopen
  *   which deep NAME      dlopen with RTLD_DEEPBIND
  *   which space NAME     dlmopen, a namespace of its own
+ *   which late NAME      dlopen, not before the test says so
  *   which linked         whatever is there: what it was linked with after all, or LD_PRELOAD
  *   which map NAME FILE  dlopen of NAME; FILE is mapped to be executed, by nobody's loader */
 #define _GNU_SOURCE
@@ -33,6 +34,11 @@ static void* handle(const char* name, unsigned number) {
 int main(int argc, char** argv) {
     if (argc < 2) return 2;
     const char *way = argv[1], *name = argc > 2 ? argv[2] : NULL;
+    const char* hold = getenv("HOLD_FILE");
+    if (!strcmp(way, "late")) {
+        puts("READY 3"), fflush(stdout);
+        while (hold && access(hold, F_OK) != 0) usleep(3000);
+    }
     if (!strcmp(way, "linked"))
         library = RTLD_DEFAULT;
     else if (!strcmp(way, "space"))
@@ -56,14 +62,13 @@ int main(int argc, char** argv) {
     void* number = handle("ompi_mpi_int", 0x4c000405);
     void* sum = handle("ompi_mpi_op_sum", 0x58000003);
     void* least = handle("ompi_mpi_op_min", 0x58000002);
-    const char* hold = getenv("HOLD_FILE");
 
     init(&argc, &argv);
     int rank = -1, all = 0, go = hold == NULL;
     comm_rank(world, &rank);
     int mine = rank + 1;
     allreduce(&mine, &all, 1, number, sum, world);
-    if (rank == 0) printf("READY %d\n", all), fflush(stdout);
+    if (rank == 0 && strcmp(way, "late")) printf("READY %d\n", all), fflush(stdout);
     while (!go) {
         usleep(3000);
         int here = access(hold, F_OK) == 0;

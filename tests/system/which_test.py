@@ -56,6 +56,11 @@ def path(cwd, mpi):
     goes_on(cwd, mpi, [PROGRAMS / "which", "open", library(mpi)])
 
 
+def late(cwd, mpi):
+    """Only after the restart."""
+    goes_on(cwd, mpi, [PROGRAMS / "which", "late", library(mpi)])
+
+
 def plain(cwd, mpi):
     """libmpi.so, libmpich.so: links for the compiler."""
     goes_on(cwd, mpi, [PROGRAMS / "which", "open", PLAIN[mpi]])
@@ -181,7 +186,7 @@ def environment(cwd, mpi):
             check(job.output().splitlines() == native, f"{job.output()}, native {native}; {job.errors()}")
 
 
-CASES = {f.__name__: f for f in (path, plain, link, search_path, plugin, needed_by_path, preload, python, no_front, at_checkpoint,
+CASES = {f.__name__: f for f in (path, late, plain, link, search_path, plugin, needed_by_path, preload, python, no_front, at_checkpoint,
                                  environment)}
 
 
