@@ -258,7 +258,8 @@ std::vector<std::string> command_of(const LaunchPlan& plan) {
     words.push_back(plan.launcher.lower);
     if (!plan.program.empty()) {
         const std::string& place = plan.program_path;
-        if (!place.empty() && place != plan.program[0]) words.insert(words.end(), {"--argv0", plan.program[0]});
+        if (!place.empty() && place != plan.program[0])
+            words.insert(words.end(), {"--argv0", plan.program[0]});
         words.push_back("--");
         words.push_back(place.empty() ? plan.program[0] : place);
         words.insert(words.end(), plan.program.begin() + 1, plan.program.end());

@@ -3,6 +3,7 @@
 
     which_test.py CASE openmpi|mpich
 """
+import itertools
 import json
 import os
 import pathlib
@@ -147,8 +148,11 @@ def no_front(cwd, mpi):
     refused(cwd, mpi, [PROGRAMS / "which", "space", library(mpi)], "dlmopen")
     (cwd / "inside.c").write_text("int PMPI_Init(void) { return 0; }\nint main(void) { return PMPI_Init(); }\n")
     compiler(cwd / "inside.c", "-o", cwd / "inside")
-    for words in ((), ("--check",)):
-        done = harness.call("run", *words, "--mpi", mpi, "--", cwd / "inside", cwd=cwd)
+    # Stripped, what it says is left.
+    (cwd / "says.c").write_text('#include <stdio.h>\nint main(void) { puts("MPIR_CVAR_X"); puts("bad MPI_COMM_WORLD"); }\n')
+    compiler("-s", cwd / "says.c", "-o", cwd / "says")
+    for words, program in itertools.product(((), ("--check",)), ("inside", "says")):
+        done = harness.call("run", *words, "--mpi", mpi, "--", cwd / program, cwd=cwd)
         check(done.returncode == 1 and "linked into it" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr)
 
 
