@@ -263,7 +263,8 @@ std::vector<std::string> command_line(const ProgramSpec& spec, const ProgramChec
                 access(path.c_str(), R_OK) == 0)
                 add(path);
         }
-    // A list with colons between; a bare name is found by --library-path.
+    // Asked for every library, also those opened later (src/front/which). The option takes a list with colons
+    // between; a bare name is found by --library-path.
     if (std::string which = spec.front_dir + kWhich;
         !spec.front_dir.empty() && access(which.c_str(), R_OK) == 0) {
         argv.push_back("--audit");
