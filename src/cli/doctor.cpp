@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -18,7 +20,9 @@
 #include "cli/commands.h"
 #include "image/pager.h"
 #include "job/launch.h"
+#include "job/program_place.h"
 #include "job/run_dir.h"
+#include "split/loader/library_search.h"
 #include "split/loader/mpi_imports.h"
 #include "split/loader/program.h"
 #include "split/memory/soft_dirty.h"
@@ -78,6 +82,33 @@ Finding room_in(const std::string& place) {
                     good ? "" : ": nearly full, and jobs keep sockets and shared memory there; make room")};
 }
 
+// Every soname that a front stands for, and what goes by that name on this machine.
+Finding which_mpi(const std::string& front_dir) {
+    std::string names;
+    split::LibrarySearch search(std::getenv("LD_LIBRARY_PATH") ? std::getenv("LD_LIBRARY_PATH") : "");
+    split::ElfFile nobody;
+    std::set<std::string> fronts;
+    std::error_code error;
+    for (fs::directory_iterator at(front_dir, error), end; !error && at != end; at.increment(error))
+        if (std::string name = at->path().filename().string(); name.starts_with("libmpi"))
+            fronts.insert(name);
+    for (const std::string& name : fronts) {
+        std::string found = search.find(name, {&nobody});
+        names +=
+            fmt::format("{}{}{}", names.empty() ? "" : ", ", name, found.empty() ? "" : " (" + found + ")");
+    }
+    bool asked = ::access((front_dir + "/libfermata-which.so").c_str(), R_OK) == 0;
+    return {
+        "which libmpi", asked, true,
+        asked
+            ? fmt::format(
+                  "a program that asks for a file whose soname is one of {} gets Fermata's: by name, path or "
+                  "link, DT_NEEDED, DT_RUNPATH, LD_LIBRARY_PATH, LD_PRELOAD or dlopen; other MPI libraries "
+                  "end it",
+                  names)
+            : front_dir + "/libfermata-which.so is missing: programs that open MPI by path get the real one"};
+}
+
 std::vector<Finding> look_around() {
     std::vector<Finding> all;
     std::string why;
@@ -129,6 +160,7 @@ std::vector<Finding> look_around() {
         fronts += (fronts.empty() ? "" : " ") + at->path().filename().string();
     all.push_back({"fronts", !fronts.empty(), true,
                    fmt::format("{}: {}", places.front_dir, fronts.empty() ? "none" : fronts)});
+    all.push_back(which_mpi(places.front_dir));
     bool any = false;
     for (const job::Launcher& launcher : job::all_launchers(places)) {
         std::string found;
@@ -191,11 +223,18 @@ std::string said_of(const split::MpiImports& imports, const split::ProgramCheck&
                       : fmt::format("; imports {} MPI functions, all supported", imports.functions.size()));
 }
 
+std::string said_of(const split::MpiAsked& one) {
+    return fmt::format("{} for {}: {}{}", one.asked, one.by,
+                       one.given.empty() ? "no front, the library itself" : one.given,
+                       one.found.empty()        ? ", natively nothing is found"
+                       : one.found == one.given ? ""
+                                                : " instead of " + one.found);
+}
 }  // namespace
 
 int check_program(const std::string& program, bool as_json) {
     job::Places places = job::find_places();
-    split::ProgramCheck check = split::inspect_program(program, places.front_dir);
+    split::ProgramCheck check = job::find_program(program, {}, places.front_dir).check;
     std::string verdict = check.error;
     if (verdict.empty() && !check.missing.empty())
         verdict =
@@ -213,11 +252,18 @@ int check_program(const std::string& program, bool as_json) {
             {"binary", check.binary},       {"mpi", name_of(check.abi)}, {"mpi_libraries", check.mpi_names},
             {"libraries", check.libraries}, {"missing", check.missing},  {"functions", imports.functions},
             {"absent", imports.absent},     {"refused", imports.refused}};
+        j["which"] = json::array();
+        for (const split::MpiAsked& one : check.which)
+            j["which"].push_back(
+                {{"by", one.by}, {"asked", one.asked}, {"found", one.found}, {"given", one.given}});
         std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     } else if (verdict.empty()) {
         fmt::print("{}{}: {}\n", visible(check.program),
                    check.binary == check.program ? "" : fmt::format(" ({})", visible(check.binary)),
                    visible(said_of(imports, check)));
+        for (const split::MpiAsked& one : check.which) fmt::print("  {}\n", visible(said_of(one)));
+        fmt::print(
+            "  what it opens while it runs (dlopen by name, path or link) is answered in the same way\n");
     }
     if (!verdict.empty()) fail("{}", verdict);
     return 0;

@@ -313,9 +313,9 @@ int inspect(const StoreOptions& options) {
 
 int compact(const CompactOptions& options) {
     store::Store store = open_store(options.store);
-    store.lock(fmt::format("fermata compact, process {}", ::getpid()),
-               store.choose(options.store.generation, false).manifest->job);
+    store.lock(fmt::format("fermata compact, process {}", ::getpid()), 0);
     store::GenerationInfo before = store.choose(options.store.generation, false);
+    store.act_for(before.manifest->job);
     uint64_t bytes_before = before.bytes();
     bool changed = store.compact(before.number, options.save_options.write);
     if (options.keep > 0) store.retain(options.keep);

@@ -259,8 +259,12 @@ std::vector<std::string> command_of(const LaunchPlan& plan) {
         }
     words.push_back(plan.launcher.lower);
     if (!plan.program.empty()) {
+        const std::string& place = plan.program_path;
+        if (!place.empty() && place != plan.program[0])
+            words.insert(words.end(), {"--argv0", plan.program[0]});
         words.push_back("--");
-        words.insert(words.end(), plan.program.begin(), plan.program.end());
+        words.push_back(place.empty() ? plan.program[0] : place);
+        words.insert(words.end(), plan.program.begin() + 1, plan.program.end());
     }
     return words;
 }
@@ -270,6 +274,11 @@ pid_t start(const LaunchPlan& plan) {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
+    // Open MPI takes a launcher that is named by its path for --prefix: it would put folders of its own in
+    // front of the ranks' PATH and LD_LIBRARY_PATH. Hydra looks for its other half beside itself, by that
+    // path.
+    std::string name = plan.launcher.mpiexec.substr(plan.launcher.mpiexec.rfind('/') + 1);
+    if (plan.launcher.mpi == "openmpi") argv[0] = name.data();
     int failed[2];
     if (::pipe2(failed, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
     Fd in(failed[0]), out(failed[1]);
@@ -310,7 +319,7 @@ pid_t start(const LaunchPlan& plan) {
         // hwloc's x86 component moves itself to each CPU in turn, which can take a minute on a busy machine
         // (docs/internals/job.md); what it asks there, hwloc's Linux component knows.
         ::setenv("HWLOC_COMPONENTS", "-x86", 0);
-        ::execv(argv[0], argv.data());
+        ::execv(plan.launcher.mpiexec.c_str(), argv.data());
         int code = errno;
         [[maybe_unused]] ssize_t n = ::write(out.get(), &code, sizeof code);
         ::_exit(127);

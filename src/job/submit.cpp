@@ -18,6 +18,7 @@
 #include "job/launcher_options.h"
 #include "job/library_at.h"
 #include "job/local_socket.h"
+#include "job/program_place.h"
 #include "job/run_dir.h"
 #include "wire/auth.h"
 
@@ -31,6 +32,7 @@ constexpr uint64_t kVerifyAtMost = 256u << 20;  // bytes a restart reads twice f
 struct Submission {
     SubmitOptions options;
     std::vector<std::string> command;
+    std::string program_path;  // program_place.h
     std::string preferred_mpi;
     std::string ckpt_dir;  // absolute
     std::optional<store::GenerationInfo> from;
@@ -77,13 +79,6 @@ std::string all_launcher_words(const SubmitOptions& options) {
     return words + options.mpiexec_args;
 }
 
-// A path that is not absolute begins where mpiexec starts the ranks, which may be told to be elsewhere.
-std::string seen_by_ranks(const std::string& program, const SubmitOptions& options) {
-    std::string directory = working_directory_of(split_words(all_launcher_words(options)));
-    if (directory.empty() || program.find('/') == std::string::npos) return program;
-    return program[0] == '/' ? program : directory + "/" + program;
-}
-
 struct Ended {
     int code;
     bool asked_to;
@@ -102,7 +97,7 @@ Ended submit(const Submission& what) {
     if (what.from)
         plan.ranks = static_cast<int>(what.from->manifest->images.size());
     else
-        plan.program = what.command;
+        plan.program = what.command, plan.program_path = what.program_path;
 
     std::string base = run_base();
     sweep(base);
@@ -438,9 +433,11 @@ int run(const SubmitOptions& options) {
                                  choose_generation(store, options, {earlier.job, options.fallback, false}));
         say_what_is_kept(store);
     }
-    split::ProgramCheck program =
-        split::inspect_program(seen_by_ranks(options.command.at(0), options), find_places().front_dir);
+    ProgramPlace place = find_program(options.command.at(0), split_words(all_launcher_words(options)),
+                                      find_places().front_dir);
+    const split::ProgramCheck& program = place.check;
     if (!program.error.empty()) fail("{}", program.error);
+    what.program_path = place.path;
     if (program.abi == split::MpiAbi::openmpi || program.abi == split::MpiAbi::mpich)
         what.preferred_mpi = split::name_of(program.abi);
     what.job_number = random_number();

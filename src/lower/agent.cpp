@@ -16,6 +16,7 @@
 #include "base/naps.h"
 #include "image/shared.h"
 #include "lower/binding/binding.h"
+#include "lower/mpi_above.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
 #include "split/fds/descriptors.h"
@@ -239,6 +240,12 @@ void Agent::begin(const wire::Begin& m) {
         if (task_.pager) task_.pager->prefetch(kHurry);
     } else if (the_upper()->refuses(why, sizeof why)) {
         link_->send(wire::Refuse{m.epoch, why});
+    } else if (std::string library = mpi_above(); !library.empty()) {
+        link_->send(wire::Refuse{
+            m.epoch,
+            fmt::format("{} is in the program beside Fermata's MPI: what it knows cannot be saved; let "
+                        "ld.so load it (dlopen), which gives Fermata's instead",
+                        library)});
     } else {
         stage_ = Stage::converge;
         epoch_ = m.epoch;

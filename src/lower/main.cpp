@@ -1,8 +1,8 @@
 // The lower half: an ordinary MPI program, started by the site's mpiexec, that carries the application above
 // it.
 //
-//     lower-MPI -- PROGRAM ARGUMENTS…      first start
-//     FERMATA_RESTORE=… lower-MPI          restart
+//     lower-MPI [--argv0 NAME] -- PROGRAM ARGUMENTS…      first start
+//     FERMATA_RESTORE=… lower-MPI                         restart
 //
 // Both are one path: MPI starts, the address space is parted, and then the upper half comes either from a
 // program or from an image.
@@ -44,6 +44,7 @@ using Link = std::unique_ptr<job::AgentLink>;
 struct Options {
     std::string program;
     std::vector<std::string> arguments;
+    std::string argv0;      // what the program is told as its name; "" = PROGRAM
     std::string front_dir;  // beside the libexec folder: lib/fermata/fronts
 };
 
@@ -63,6 +64,7 @@ Options parse(int argc, char** argv) {
         ::free(real);
     }
     int at = 1;
+    if (at + 1 < argc && std::strcmp(argv[at], "--argv0") == 0) options.argv0 = argv[at + 1], at += 2;
     if (at < argc && std::strcmp(argv[at], "--") == 0) ++at;
     if (at < argc) options.program = argv[at++];
     for (; at < argc; ++at) options.arguments.emplace_back(argv[at]);
@@ -114,6 +116,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     split::ProgramSpec spec;
     spec.program = options.program;
     spec.arguments = options.arguments;
+    spec.argv0 = options.argv0;
     spec.front_dir = options.front_dir;
     spec.preload = {options.front_dir + "/libfermata-front.so"};
     spec.bridge = the_bridge();

@@ -80,7 +80,8 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
     image::Pager::Hooks hooks;
     bool everywhere = split::huge_pages_everywhere();
     for (const split::MapEntry& map : table.maps) {
-        if (map.kind != split::MapKind::anonymous || (map.flags & MAP_HUGETLB)) continue;
+        // A stack may grow past what is watched.
+        if (map.kind != split::MapKind::anonymous || (map.flags & (MAP_HUGETLB | MAP_GROWSDOWN))) continue;
         areas.emplace_back(map.range.begin, map.range.end);
         if ((map.advice & split::kHugePage) || (everywhere && !(map.advice & split::kNoHugePage)))
             hooks.huge.push_back(areas.back());

@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 7;
+inline constexpr uint32_t kBridgeVersion = 8;
 
 enum class Half : uint16_t { upper = 0, lower = 1 };
 
@@ -117,6 +117,13 @@ struct Bridge {
     // RealComm: a duplicate of MPI_COMM_WORLD on which nobody pulls, for what has to talk while it makes
     // communicators.
     uint64_t private_world;
+
+    // Which descriptors the program does not know of: in this process, not in its children, numbers from
+    // `first_lower` on whose bit in `lower_owned` is set (bit 0 is `first_lower`; null: none).
+    int32_t process;
+    int32_t first_lower;
+    int32_t lower_count;  // bits
+    const uint64_t* lower_owned;
 };
 
 struct DrainReport {

@@ -132,11 +132,12 @@ GenerationInfo open_chosen(const std::string& directory, const std::string& seal
 }
 
 Store Store::for_reading(const std::string& directory, image::KeyPointer key) {
-    auto folder = files::Folder::find_at(directory);
+    std::string absolute = files::absolute_path(directory);
+    auto folder = files::Folder::find_at(absolute);
     if (!folder)
         throw Error(fmt::format("no checkpoint directory {}; name the right one with --ckpt-dir", directory),
                     ExitCode::damaged);
-    return {std::move(*folder), files::absolute_path(directory), std::move(key)};
+    return {std::move(*folder), absolute, std::move(key)};
 }
 
 Store Store::for_writing(const std::string& directory, image::KeyPointer key) {

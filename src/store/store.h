@@ -112,6 +112,7 @@ class Store {
     // One running job per directory: throws when another holds it. Held until the Store is destroyed. What is
     // made, swept and retained from now on is `job`'s.
     void lock(const std::string& owner, uint64_t job);
+    void act_for(uint64_t job) { job_ = job; }
     // Others than its owner may put generations into the directory, or take them away.
     bool open_to_others() const { return folder_.open_to_others(); }
 

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "split/address/raw.h"
+#include "split/fds/links.h"
 
 namespace fermata::split {
 namespace {
@@ -33,6 +34,14 @@ SpinLock lock;
 int raised;  // nesting of RaisedLimit over all threads
 rlim_t application_limit;
 std::bitset<kMostForUpper> occupied;
+constexpr int kOwned = kWanted;
+uint64_t owned[kOwned / 64];
+
+void note_owned(int fd) noexcept {
+    const int at = fd - base;
+    if (at >= 0 && at < kOwned) __atomic_fetch_or(&owned[at / 64], 1ull << at % 64, __ATOMIC_RELAXED);
+}
+
 struct Channel {
     int fd;
     dev_t device;
@@ -132,6 +141,7 @@ void end_descriptors() {
     }
     occupied.reset();
     moving = true;
+    for (const DescriptorLink& link : descriptor_links()) note_owned(link.fd);
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = std::min<rlim_t>(application_limit, rlim_t(base));
@@ -151,12 +161,16 @@ bool launcher_channel(int fd) {
 int lower_descriptor_base() { return base; }
 
 int raise_descriptor(int fd) noexcept {
+    if (fd >= base) note_owned(fd);
     if (!moving || fd < 0 || fd >= base) return fd;
     RaisedLimit scope;
     long up = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, base);
     if (failed(up)) return fd;
     sys(SYS_close, fd);
+    note_owned(int(up));
     return int(up);
 }
+
+OwnedDescriptors lower_descriptors() { return {owned, kOwned}; }
 
 }  // namespace fermata::split

@@ -6,6 +6,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -201,38 +202,74 @@ MpiAbi abi_of(const std::string& name) {
     return MpiAbi::none;
 }
 
-// Breadth first, as ld.so loads.
-void follow_libraries(const ElfFile& program, const std::string& front_dir, LibrarySearch& search,
-                      ProgramCheck& check) {
+// Follows what a program needs, and notes every way to an MPI library.
+class Libraries {
+  public:
+    Libraries(const std::string& front_dir, LibrarySearch& search, ProgramCheck& check)
+        : front_dir_(front_dir), search_(search), check_(check) {}
+
+    // Breadth first, as ld.so loads.
+    void follow(const ElfFile& program) {
+        std::deque<Item> items;  // addresses stay
+        items.push_back({program, nullptr});
+        std::set<std::string> seen;
+        for (size_t i = 0; i < items.size(); ++i) {
+            std::vector<const ElfFile*> chain;
+            for (const Item* it = &items[i]; it; it = it->parent) chain.insert(chain.begin(), &it->file);
+            for (const std::string& name : std::vector<std::string>(items[i].file.needed)) {
+                if (!seen.insert(name).second) continue;
+                std::string path = search_.find(name, chain);
+                ElfFile file;
+                bool readable = !path.empty() && file.read(path).empty();
+                if (is_mpi(name, file, path, items[i].file.path)) continue;
+                if (!readable) {
+                    check_.missing.push_back(name);
+                    continue;
+                }
+                check_.libraries.push_back(path);
+                seen.insert(file.soname);
+                items.push_back({std::move(file), &items[i]});
+            }
+        }
+    }
+
+    void preloaded(const std::string& list, const ElfFile& program) {
+        for (size_t at = 0; at < list.size();) {
+            size_t end = std::min(list.find_first_of(" :", at), list.size());
+            std::string name = list.substr(at, end - at), path = search_.find(name, {&program});
+            at = end + 1;
+            ElfFile file;
+            if (!path.empty() && file.read(path).empty()) is_mpi(name, file, path, "LD_PRELOAD");
+        }
+    }
+
+  private:
     struct Item {
         ElfFile file;
         const Item* parent;
     };
-    std::deque<Item> items;  // addresses stay
-    items.push_back({program, nullptr});
-    std::set<std::string> seen;
-    for (size_t i = 0; i < items.size(); ++i) {
-        std::vector<const ElfFile*> chain;
-        for (const Item* it = &items[i]; it; it = it->parent) chain.insert(chain.begin(), &it->file);
-        for (const std::string& name : std::vector<std::string>(items[i].file.needed)) {
-            if (!seen.insert(name).second) continue;
-            if (MpiAbi abi = abi_of(name); abi != MpiAbi::none) {
-                check.mpi_names.push_back(name);
-                if (check.abi == MpiAbi::none) check.abi = abi;
-                if (front_dir.empty() || access((front_dir + "/" + name).c_str(), R_OK) == 0) continue;
-            }
-            std::string path = search.find(name, chain);
-            ElfFile file;
-            if (path.empty() || !file.read(path).empty()) {
-                check.missing.push_back(name);
-                continue;
-            }
-            check.libraries.push_back(path);
-            seen.insert(file.soname);
-            items.push_back({std::move(file), &items[i]});
+
+    // Is it a library that a front stands for? By the name that is asked for, or that of the file found.
+    bool is_mpi(const std::string& asked, const ElfFile& file, const std::string& path,
+                const std::string& by) {
+        const std::string& soname = abi_of(asked) != MpiAbi::none ? asked : file.soname;
+        MpiAbi abi = abi_of(soname);
+        if (abi == MpiAbi::none) return false;
+        std::string front = front_dir_ + "/" + soname;
+        bool given = front_dir_.empty() || access(front.c_str(), R_OK) == 0;
+        if (given || soname == asked) {  // companions without a front of their own are followed
+            if (check_.abi == MpiAbi::none) check_.abi = abi;
+            if (std::find(check_.mpi_names.begin(), check_.mpi_names.end(), soname) == check_.mpi_names.end())
+                check_.mpi_names.push_back(soname);
+            check_.which.push_back({by, asked, path, given && !front_dir_.empty() ? front : ""});
         }
+        return given;
     }
-}
+
+    const std::string& front_dir_;
+    LibrarySearch& search_;
+    ProgramCheck& check_;
+};
 
 }  // namespace
 
@@ -301,7 +338,9 @@ ProgramCheck inspect_program(const std::string& name, const std::string& front_d
         return refuse("the dynamic loader " + check.loader + " that " + check.binary +
                       " asks for does not exist");
     LibrarySearch search(variable(environment, "LD_LIBRARY_PATH"));
-    follow_libraries(file, front_dir, search, check);
+    Libraries libraries(front_dir, search, check);
+    libraries.preloaded(variable(environment, "LD_PRELOAD"), file);
+    libraries.follow(file);
     return check;
 }
 
