@@ -164,7 +164,8 @@ void print_process(const json& process) {
 void print_table(const std::vector<std::vector<std::string>>& lines, const std::vector<char>& sides) {
     std::vector<size_t> widths(sides.size());
     for (const auto& line : lines)
-        for (size_t i = 0; i < line.size() && i < widths.size(); ++i)
+        // A short line is a sentence from its second cell on, not a row.
+        for (size_t i = 0; i < line.size() && line.size() == sides.size(); ++i)
             widths[i] = std::max(widths[i], line[i].size());
     for (const auto& line : lines) {
         std::string text;

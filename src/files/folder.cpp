@@ -155,7 +155,7 @@ Fd Folder::lock_file(const std::string& name) const {
     if (::fstat(fd->get(), &status) != 0) fail_errno("cannot stat {}", path_of(name));
     if (!S_ISREG(status.st_mode) || status.st_nlink > 1)
         fail("{} is not a file that Fermata made: use another directory", path_of(name));
-    if (status.st_uid != ::geteuid() && status.st_uid != 0)
+    if (!believed(status.st_uid))
         fail("{} belongs to {}: use a directory of your own", path_of(name), name_of_user(status.st_uid));
     return std::move(*fd);
 }

@@ -60,7 +60,7 @@ class Folder {
     // One that is there: regular, and of somebody whom we believe.
     Fd read(const std::string& name) const;
     Fd write(const std::string& name) const;
-    // A lock file: there already or made, never truncated. Regular, ours or root's.
+    // A lock file: there already or made, never truncated. Regular, of somebody whom we believe.
     Fd lock_file(const std::string& name) const;
     // The whole text of a file of at most `most` bytes.
     std::string text(const std::string& name, uint64_t most = kMostText) const;
