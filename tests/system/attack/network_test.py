@@ -85,9 +85,9 @@ class Flood:
             one.wait()
 
 
-def steady(mpi, cwd, extra=()):
+def steady(mpi, cwd, extra=(), steps=STEPS):
     """A job of two ranks under the soft limit of a login, which ends when it is told to."""
-    return Job.run([PROGRAMS / f"steady.{mpi}", STEPS, 1], 2, cwd, mpi=mpi, extra=extra,
+    return Job.run([PROGRAMS / f"steady.{mpi}", steps, 1], 2, cwd, mpi=mpi, extra=extra,
                    env={**os.environ, "STEADY_PAUSE": "10000"}, on=["prlimit", f"--nofile={SOFT}:"])
 
 
@@ -111,9 +111,10 @@ def continues(lines, cwd, mpi, expected):
 
 def flood(mpi, kind, connections=600, seconds=8):
     connections, seconds = int(connections), float(seconds)
+    steps = int(100 * (seconds + 40))  # at most 100 in a second: it does not end by itself
     with Scratch("flood") as cwd:
-        expected = native([PROGRAMS / f"steady.{mpi}", STEPS, 1], 2, mpi, cwd)
-        with steady(mpi, cwd, ["--interval", "0.5s", "--keep", "all"]) as job:
+        expected = native([PROGRAMS / f"steady.{mpi}", steps, 1], 2, mpi, cwd)
+        with steady(mpi, cwd, ["--interval", "0.5s", "--keep", "all"], steps) as job:
             job.wait_until(lambda: len(job.lines()) > 3, "the first lines")
             root, port = job.status()["pid"], port_of(job)
             calm = statistics.median(status_seconds(job) for _ in range(5))
