@@ -10,7 +10,7 @@
 
 namespace fermata::split::process {
 namespace {
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 }
 
 std::string read_proc(const std::string& path) {
@@ -44,6 +44,7 @@ int own_descriptor_base(const Limits& limits) {
 void note_inherited() {
     keep_inherited_descriptors();
     note_settings();
+    note_attributes();
 }
 
 Captured capture(const Limits& limits) {
@@ -51,6 +52,7 @@ Captured capture(const Limits& limits) {
     Json state;
     state["version"] = kVersion;
     state["settings"] = capture_settings(captured.warnings);
+    state["attributes"] = capture_attributes(captured.warnings);
     state["descriptors"] = capture_descriptors(limits, captured.warnings);
     state["signals"] = capture_signals();
     state["timers"] = capture_timers(captured.warnings);
@@ -70,6 +72,7 @@ Restored restore(std::string_view bytes, const Limits& limits) {
         // Before the limits: descriptors may lie above a limit that was lowered later.
         restore_descriptors(state.at("descriptors"), limits, restored.warnings);
         restore_settings(state.at("settings"), restored.warnings);
+        restore_attributes(state.at("attributes"), restored.warnings);
         restore_signals(state.at("signals"));
     } catch (const Refused& refused) {
         restored.error = refused.line;
