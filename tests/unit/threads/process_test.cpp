@@ -87,6 +87,7 @@ class Process : public ::testing::Test {
         Restored timers = restore_timers(captured.state);
         CHECK(timers.error.empty());
         restored.warnings.insert(restored.warnings.end(), timers.warnings.begin(), timers.warnings.end());
+        for (auto& line : restored.warnings) std::fprintf(stderr, "%s\n", line.c_str());
         return restored.warnings;
     }
 
