@@ -45,6 +45,12 @@ void pread_all(int fd, void* data, size_t size, uint64_t offset, const std::stri
     }
 }
 
+std::string file_id(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return {};
+    return fmt::format("{}:{}", status.st_dev, status.st_ino);
+}
+
 std::string read_file(const std::string& path) {
     Fd fd = open_file(path, O_RDONLY);
     std::string content;

@@ -81,5 +81,7 @@ void note_settings();
 Json capture_attributes(Lines& warnings);
 void restore_attributes(const Json& state, Lines& warnings);
 void note_attributes();
+Json capture_cpu_times();
+void restore_cpu_times(const Json& state);
 
 }  // namespace fermata::split::process

@@ -56,6 +56,7 @@ Captured capture(const Limits& limits) {
     state["descriptors"] = capture_descriptors(limits, captured.warnings);
     state["signals"] = capture_signals();
     state["timers"] = capture_timers(captured.warnings);
+    state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, captured.state);
     return captured;
 }
@@ -85,7 +86,9 @@ Restored restore(std::string_view bytes, const Limits& limits) {
 Restored restore_timers(std::string_view bytes) {
     Restored restored;
     try {
-        restore_all_timers(Json::from_cbor(bytes).at("timers"), restored.warnings);
+        Json state = Json::from_cbor(bytes);
+        restore_cpu_times(state.at("cpu_times"));
+        restore_all_timers(state.at("timers"), restored.warnings);
     } catch (const std::exception& error) {
         restored.error = std::string("the image's process state is damaged: ") + error.what();
     }

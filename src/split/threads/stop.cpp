@@ -519,6 +519,9 @@ std::vector<std::string> describe_stopped_threads() {
         saved.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(record.tid));
         saved.pending = status_mask(task_file(record.tid, "status"), "SigPnd:") &
                         ~(raw::signal_bit(kStopSignal) | raw::signal_bit(kSetxid));
+        if ((saved.pending >> 31) != 0)
+            warnings.push_back("real-time signals wait for thread " + std::string(saved.name) +
+                               " alone: after a restart they come without their values, and each once");
         if (saved.policy == 6 /* SCHED_DEADLINE */) {
             warnings.push_back("thread " + std::string(saved.name) +
                                " has deadline scheduling: it comes back with the normal policy");
