@@ -1,6 +1,7 @@
-/* A process that owns one of everything and describes all its state, line by line ("name: value"), before a checkpoint,
- * after it, and after a restart: everything_test.py compares the descriptions. Descriptions ask the kernel, not the program:
- * what the program did not think of shows, too (every option of every socket, every line of fdinfo).
+/* A process that owns one of everything and describes all its state, line by line ("name: value"), before a
+ * checkpoint, after it, and after a restart: everything_test.py compares the descriptions. Descriptions ask
+ * the kernel, not the program: what the program did not think of shows, too (every option of every socket,
+ * every line of fdinfo).
  *
  * What needs rights or a kernel that this machine lacks is left out, and a line says so.
  */
@@ -47,7 +48,9 @@ static void say(const char* format, ...) {
     va_end(list);
     fputc('\n', out);
 }
-static void without(const char* what) { fprintf(stderr, "everything: without %s: %s\n", what, strerror(errno)); }
+static void without(const char* what) {
+    fprintf(stderr, "everything: without %s: %s\n", what, strerror(errno));
+}
 
 /* ---- what the process owns */
 
@@ -80,7 +83,8 @@ static void own_memory(void) {
     mprotect(at, 1 << 16, PROT_READ);
     keep("reserved beyond memory", 1UL << 38, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     at = keep("advised", 1 << 21, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    madvise(at, 1 << 21, MADV_DONTFORK), madvise(at, 1 << 21, MADV_DONTDUMP), madvise(at, 1 << 21, MADV_RANDOM);
+    madvise(at, 1 << 21, MADV_DONTFORK), madvise(at, 1 << 21, MADV_DONTDUMP),
+        madvise(at, 1 << 21, MADV_RANDOM);
     at = keep("locked", 1 << 14, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (mlock(at, 1 << 14)) without("mlock");
     at = keep("bound", 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -119,7 +123,7 @@ static void own_attributes(void) {
     sched_setscheduler(0, SCHED_BATCH, &none);
     cpu_set_t one;
     CPU_ZERO(&one);
-    CPU_SET(0, &one);
+    CPU_SET((unsigned)(rank_ % sysconf(_SC_NPROCESSORS_ONLN)), &one);
     sched_setaffinity(0, sizeof one, &one);
     stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
     sigaltstack(&stack, NULL);
@@ -134,7 +138,8 @@ static void own_attributes(void) {
     struct sigevent nothing = {.sigev_notify = SIGEV_NONE};
     struct itimerspec hour = {{60, 0}, {3600, 0}};
     timer_create(CLOCK_MONOTONIC, &nothing, &timer_), timer_settime(timer_, 0, &hour, NULL);
-    if (syscall(SYS_add_key, "user", "fermata-everything", "x", 1, -2 /* KEY_SPEC_PROCESS_KEYRING */) < 0) without("keyrings");
+    if (syscall(SYS_add_key, "user", "fermata-everything", "x", 1, -2 /* KEY_SPEC_PROCESS_KEYRING */) < 0)
+        without("keyrings");
 }
 
 static void* second_thread(void* nothing) {
@@ -147,18 +152,22 @@ static void* second_thread(void* nothing) {
     while (!second_done) {
         while (!second_asked && !second_done) usleep(2000);
         if (second_asked) {
+            second_tid = (int)syscall(SYS_gettid); /* another one after a restart */
             char name[17];
             unsigned long mask = 0;
             int mode = -1;
             prctl(PR_GET_NAME, name);
             syscall(SYS_get_mempolicy, &mode, &mask, 64, 0, 0);
-            say("second thread: %s, nice %d, ioprio %ld, slack %d, policy %d", name, getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid)),
-                syscall(SYS_ioprio_get, 1, 0), prctl(PR_GET_TIMERSLACK), mode);
+            say("second thread: %s, nice %d, ioprio %ld, slack %d, policy %d", name,
+                getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid)), syscall(SYS_ioprio_get, 1, 0),
+                prctl(PR_GET_TIMERSLACK), mode);
             second_asked = 0;
         }
     }
     return NULL;
 }
+
+static char inherited[256]; /* open when main began: the launcher's */
 
 static int name_of(char* text, const char* what) { return sprintf(text, "%s.%d", what, rank_); }
 
@@ -170,22 +179,26 @@ static int internet(int type, int reuse) {
     return fd;
 }
 static void set(int fd, int level, int name, int value) {
-    if (setsockopt(fd, level, name, &value, sizeof value)) fprintf(stderr, "everything: option %d of level %d: %s\n", name, level, strerror(errno));
+    if (setsockopt(fd, level, name, &value, sizeof value))
+        fprintf(stderr, "everything: option %d of level %d: %s\n", name, level, strerror(errno));
 }
 
 static void own_sockets(void) {
     struct timeval time = {2, 500000};
     struct linger linger = {1, 3};
     int udp = internet(SOCK_DGRAM, 0);
-    setsockopt(udp, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time), setsockopt(udp, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
-    set(udp, SOL_SOCKET, SO_RCVBUF, 50000), set(udp, SOL_SOCKET, SO_BROADCAST, 1), set(udp, SOL_SOCKET, SO_TIMESTAMPNS, 1);
+    setsockopt(udp, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time),
+        setsockopt(udp, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+    set(udp, SOL_SOCKET, SO_RCVBUF, 50000), set(udp, SOL_SOCKET, SO_BROADCAST, 1),
+        set(udp, SOL_SOCKET, SO_TIMESTAMPNS, 1);
     set(udp, IPPROTO_IP, IP_TOS, 0x10), set(udp, IPPROTO_IP, IP_TTL, 9), set(udp, IPPROTO_IP, IP_PKTINFO, 1);
     set(udp, IPPROTO_IP, IP_MULTICAST_LOOP, 0), set(udp, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
     struct sockaddr_in self;
     socklen_t size = sizeof self;
     getsockname(udp, (void*)&self, &size);
     sendto(udp, "waits", 5, 0, (void*)&self, size);
-    struct ip_mreqn group = {.imr_multiaddr.s_addr = inet_addr("239.7.7.7"), .imr_address.s_addr = htonl(INADDR_LOOPBACK)};
+    struct ip_mreqn group = {.imr_multiaddr.s_addr = inet_addr("239.7.7.7"),
+                             .imr_address.s_addr = htonl(INADDR_LOOPBACK)};
     int member = internet(SOCK_DGRAM, 1);
     if (setsockopt(member, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group)) without("multicast");
     int listener = internet(SOCK_STREAM, 0);
@@ -204,7 +217,8 @@ static void own_sockets(void) {
     if (six < 0)
         without("IPv6");
     else
-        set(six, IPPROTO_IPV6, IPV6_V6ONLY, 1), set(six, IPPROTO_IPV6, IPV6_TCLASS, 4), set(six, IPPROTO_IPV6, IPV6_UNICAST_HOPS, 5);
+        set(six, IPPROTO_IPV6, IPV6_V6ONLY, 1), set(six, IPPROTO_IPV6, IPV6_TCLASS, 4),
+            set(six, IPPROTO_IPV6, IPV6_UNICAST_HOPS, 5);
     int pair[2];
     socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair);
     write(pair[0], "unix", 4), shutdown(pair[0], SHUT_WR);
@@ -244,7 +258,8 @@ static void own_descriptors(void) {
     write(fd, "memory", 6), fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
     pipe2(pipes, O_NONBLOCK), fcntl(pipes[0], F_SETPIPE_SZ, 1 << 17), write(pipes[1], "piped", 5);
     open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), open(".", O_PATH);
-    open("/dev/zero", O_RDWR), open("/proc/self/stat", O_RDONLY), open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
+    open("/dev/zero", O_RDWR), open("/proc/self/stat", O_RDONLY),
+        open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
     char task[64];
     sprintf(task, "/proc/self/task/%d/comm", second_tid);
     open(task, O_RDWR);
@@ -284,7 +299,8 @@ static void read_text(const char* path, char* text, size_t size) {
 
 /* Words that are another process's after a restart: its number, inodes, times. */
 static void show_line(int fd, const char* line) {
-    static const char* const kOther[] = {"mnt_id:", "ino:", "eventfd-id:", "it_value:", "inotify", "fanotify", "NSpid:", "tty-index:"};
+    static const char* const kOther[] = {"mnt_id:", "ino:",     "eventfd-id:", "it_value:", "flags:",
+                                         "inotify", "fanotify", "NSpid:",      "tty-index:"};
     for (size_t i = 0; i < sizeof kOther / sizeof *kOther; ++i)
         if (!strncmp(line, kOther[i], strlen(kOther[i]))) return;
     int number;
@@ -305,9 +321,13 @@ static void show_line(int fd, const char* line) {
 static void show_options(int fd) {
     static const int kLevels[] = {SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP};
     /* The kernel's own: credentials of the peer, numbers, memory, cookies, sizes that follow the traffic. */
-    static const int kKernels[][2] = {{SOL_SOCKET, 4}, {SOL_SOCKET, 17}, {SOL_SOCKET, 49}, {SOL_SOCKET, 55}, {SOL_SOCKET, 56}, {SOL_SOCKET, 57},
-        {SOL_SOCKET, 59}, {SOL_SOCKET, 77}, {IPPROTO_TCP, 10}, {IPPROTO_TCP, 11}, {IPPROTO_TCP, 24}, {IPPROTO_TCP, 26}, {IPPROTO_TCP, 35},
-        {IPPROTO_TCP, 12} /* quick acknowledgements: the kernel changes it */};
+    static const int
+        kKernels[]
+                [2] = {
+                    {SOL_SOCKET, 4},   {SOL_SOCKET, 17},  {SOL_SOCKET, 49},  {SOL_SOCKET, 55},
+                    {SOL_SOCKET, 56},  {SOL_SOCKET, 57},  {SOL_SOCKET, 59},  {SOL_SOCKET, 77},
+                    {IPPROTO_TCP, 10}, {IPPROTO_TCP, 11}, {IPPROTO_TCP, 24}, {IPPROTO_TCP, 26},
+                    {IPPROTO_TCP, 35}, {IPPROTO_TCP, 12} /* quick acknowledgements: the kernel changes it */};
     int domain = 0, type = 0;
     socklen_t size = sizeof domain;
     getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size), getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size);
@@ -320,6 +340,8 @@ static void show_options(int fd) {
                 skip |= kKernels[i][0] == kLevels[level] && kKernels[i][1] == name;
             /* Multicast of a connection is what came with it. */
             if (type == SOCK_STREAM && kLevels[level] == IPPROTO_IP && (name == 33 || name == 34)) skip = 1;
+            if (kLevels[level] == IPPROTO_IP && name == 52)
+                skip = 1; /* of TCP it answers the port (Linux 6.18) */
             if (skip || getsockopt(fd, kLevels[level], name, value, &size) || size > sizeof value) continue;
             char text[2 * sizeof value + 1] = "";
             for (socklen_t i = 0; i < size; ++i) sprintf(text + 2 * i, "%02x", value[i]);
@@ -327,7 +349,8 @@ static void show_options(int fd) {
         }
     struct sockaddr_storage address = {0};
     size = sizeof address;
-    if (!getsockname(fd, (void*)&address, &size) && (domain == AF_UNIX || domain == AF_NETLINK || domain == AF_INET)) {
+    if (!getsockname(fd, (void*)&address, &size) &&
+        (domain == AF_UNIX || domain == AF_NETLINK || domain == AF_INET)) {
         unsigned long hash = 5381;
         for (socklen_t i = 0; i < size; ++i) hash = hash * 33 + ((unsigned char*)&address)[i];
         struct sockaddr_in peer;
@@ -344,28 +367,36 @@ static void show_options(int fd) {
 
 static void show_descriptor(int fd) {
     struct stat status;
-    if (fd == fileno(out) || fstat(fd, &status)) return;
+    if (fd == fileno(out) || inherited[fd] || fstat(fd, &status)) return;
     char path[64], link[4096] = "", info[4096];
     sprintf(path, "/proc/self/fd/%d", fd);
     ssize_t size = readlink(path, link, sizeof link - 1);
     link[size > 0 ? size : 0] = 0;
     if (size > 10 && !strncmp(link, "/proc/", 6) && atoi(link + 6) == getpid()) {
         char* task = strstr(link, "/task/");
-        if (task) sprintf(link, "own proc file of thread %s", atoi(task + 6) == second_tid ? "two" : "?");
-        else sprintf(link, "own proc file %s", strrchr(link, '/'));
+        if (task)
+            sprintf(link, "own proc file of thread %s", atoi(task + 6) == second_tid ? "two" : "?");
+        else
+            sprintf(link, "own proc file %s", strrchr(link, '/'));
     }
     if (strstr(link, ":[")) strstr(link, ":[")[0] = 0;
     if (strstr(link, "(deleted)") && strncmp(link, "/memfd:", 7)) strcpy(link, "a removed file");
-    say("fd %d is: type %o, mode %o, size %lld, links %d, %s", fd, status.st_mode & S_IFMT, status.st_mode & 07777,
-        S_ISREG(status.st_mode) ? (long long)status.st_size : 0, (int)status.st_nlink, link);
-    say("fd %d flags: %x %x", fd, fcntl(fd, F_GETFL), fcntl(fd, F_GETFD));
-    say("fd %d owner: %s, signal %d", fd, fcntl(fd, F_GETOWN) == getpid() ? "this" : "none", fcntl(fd, F_GETSIG));
-    say("fd %d seals, pipe, lease: %d %d %d", fd, fcntl(fd, F_GET_SEALS), fcntl(fd, F_GETPIPE_SZ), fcntl(fd, F_GETLEASE));
+    say("fd %d is: type %o, mode %o, size %lld, links %d, %s", fd, status.st_mode & S_IFMT,
+        status.st_mode & 07777, S_ISREG(status.st_mode) ? (long long)status.st_size : 0, (int)status.st_nlink,
+        link);
+    /* Without O_LARGEFILE, which every open() sets here. */
+    say("fd %d flags: %x %x", fd, fcntl(fd, F_GETFL) & ~0100000, fcntl(fd, F_GETFD));
+    say("fd %d owner: %s, signal %d", fd, fcntl(fd, F_GETOWN) == getpid() ? "this" : "none",
+        fcntl(fd, F_GETSIG));
+    say("fd %d seals, pipe, lease: %d %d %d", fd, fcntl(fd, F_GET_SEALS), fcntl(fd, F_GETPIPE_SZ),
+        fcntl(fd, F_GETLEASE));
     sprintf(path, "/proc/self/fdinfo/%d", fd);
     read_text(path, info, sizeof info);
     for (char* line = strtok(info, "\n"); line; line = strtok(NULL, "\n")) show_line(fd, line);
     struct itimerspec left;
-    if (!timerfd_gettime(fd, &left)) say("fd %d timer: %s, every %ld", fd, left.it_value.tv_sec > 3400 ? "runs" : "does not run", (long)left.it_interval.tv_sec);
+    if (!timerfd_gettime(fd, &left))
+        say("fd %d timer: %s, every %ld", fd, left.it_value.tv_sec > 3400 ? "runs" : "does not run",
+            (long)left.it_interval.tv_sec);
     if (S_ISSOCK(status.st_mode)) show_options(fd);
     if (S_ISREG(status.st_mode) && strncmp(link, "own", 3)) {
         char text[65] = "";
@@ -384,11 +415,14 @@ static void show_areas(void) {
         unsigned long begin = 0, end = 0, first, last;
         char access[5];
         while (fgets(line, sizeof line, maps)) {
-            if (sscanf(line, "%lx-%lx %4s", &first, &last, access) == 3) begin = first, end = last, strcpy(flags, access);
-            if (!strncmp(line, "VmFlags:", 8) && begin <= (unsigned long)area[i].at && (unsigned long)area[i].at < end) {
+            if (sscanf(line, "%lx-%lx %4s", &first, &last, access) == 3)
+                begin = first, end = last, strcpy(flags, access);
+            if (!strncmp(line, "VmFlags:", 8) && begin <= (unsigned long)area[i].at &&
+                (unsigned long)area[i].at < end) {
                 line[strcspn(line, "\n")] = 0;
                 /* Soft-dirty and "not counted" are the kernel's. */
-                for (char* at; (at = strstr(line, " sd")) || (at = strstr(line, " ac"));) memmove(at, at + 3, strlen(at + 3) + 1);
+                for (char* at; (at = strstr(line, " sd")) || (at = strstr(line, " ac"));)
+                    memmove(at, at + 3, strlen(at + 3) + 1);
                 say("memory %s flags: %s %s", area[i].name, flags, line + 8);
             }
         }
@@ -398,17 +432,41 @@ static void show_areas(void) {
 }
 
 static void show_process(void) {
-    static const char* const kKeys[] = {"Umask", "Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp",
-        "Seccomp_filters", "Speculation_Store_Bypass", "SpeculationIndirectBranch", "SigBlk", "SigIgn", "SigCgt", "SigPnd", "ShdPnd", "THP_enabled", "CoreDumping",
-        "Cpus_allowed", "Mems_allowed"};
-    static const int kGets[] = {PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_TIMING, PR_GET_SECCOMP, PR_GET_SECUREBITS, PR_GET_TIMERSLACK, PR_MCE_KILL_GET,
-        PR_GET_NO_NEW_PRIVS, PR_GET_THP_DISABLE, PR_GET_IO_FLUSHER, 66 /* PR_GET_MDWE */, 68 /* PR_GET_MEMORY_MERGE */};
+    static const char* const kKeys[] = {"Umask",
+                                        "Uid",
+                                        "Gid",
+                                        "Groups",
+                                        "CapInh",
+                                        "CapPrm",
+                                        "CapEff",
+                                        "CapBnd",
+                                        "CapAmb",
+                                        "NoNewPrivs",
+                                        "Seccomp",
+                                        "Seccomp_filters",
+                                        "Speculation_Store_Bypass",
+                                        "SpeculationIndirectBranch",
+                                        "SigBlk",
+                                        "SigIgn",
+                                        "SigCgt",
+                                        "SigPnd",
+                                        "ShdPnd",
+                                        "THP_enabled",
+                                        "CoreDumping",
+                                        "Cpus_allowed",
+                                        "Mems_allowed"};
+    static const int kGets[] = {PR_GET_DUMPABLE,   PR_GET_KEEPCAPS,      PR_GET_TIMING,
+                                PR_GET_SECCOMP,    PR_GET_SECUREBITS,    PR_GET_TIMERSLACK,
+                                PR_MCE_KILL_GET,   PR_GET_NO_NEW_PRIVS,  PR_GET_THP_DISABLE,
+                                PR_GET_IO_FLUSHER, 66 /* PR_GET_MDWE */, 68 /* PR_GET_MEMORY_MERGE */};
     char text[8192], name[17];
     read_text("/proc/self/status", text, sizeof text);
     for (char* line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         for (size_t i = 0; i < sizeof kKeys / sizeof *kKeys; ++i)
-            if (!strncmp(line, kKeys[i], strlen(kKeys[i])) && line[strlen(kKeys[i])] == ':') say("status %s", line);
-    for (size_t i = 0; i < sizeof kGets / sizeof *kGets; ++i) say("prctl %d: %d", kGets[i], prctl(kGets[i], 0, 0, 0, 0));
+            if (!strncmp(line, kKeys[i], strlen(kKeys[i])) && line[strlen(kKeys[i])] == ':')
+                say("status %s", line);
+    for (size_t i = 0; i < sizeof kGets / sizeof *kGets; ++i)
+        say("prctl %d: %d", kGets[i], prctl(kGets[i], 0, 0, 0, 0));
     int value = 0;
     prctl(PR_GET_PDEATHSIG, &value), say("prctl pdeathsig: %d", value);
     prctl(PR_GET_CHILD_SUBREAPER, &value), say("prctl subreaper: %d", value);
@@ -427,19 +485,23 @@ static void show_process(void) {
         say("signal %d: %lx %lx %lx", i, action.handler, action.flags, action.mask);
     }
     stack_t stack;
-    sigaltstack(NULL, &stack), say("stack for signals: %p %d %zu", stack.ss_sp, stack.ss_flags, stack.ss_size);
-    say("nice, ioprio, scheduler: %d %ld %d", getpriority(PRIO_PROCESS, 0), syscall(SYS_ioprio_get, 1, 0), sched_getscheduler(0));
+    sigaltstack(NULL, &stack),
+        say("stack for signals: %p %d %zu", stack.ss_sp, stack.ss_flags, stack.ss_size);
+    say("nice, ioprio, scheduler: %d %ld %d", getpriority(PRIO_PROCESS, 0), syscall(SYS_ioprio_get, 1, 0),
+        sched_getscheduler(0));
     unsigned long nodes = 0;
     int mode = -1;
     syscall(SYS_get_mempolicy, &mode, &nodes, 64, 0, 0), say("memory policy: %d %lx", mode, nodes);
-    static const char* const kFiles[] = {"coredump_filter", "oom_score_adj", "personality", "loginuid", "timerslack_ns", "setgroups", "autogroup"};
+    static const char* const kFiles[] = {"coredump_filter", "oom_score_adj", "personality", "loginuid",
+                                         "timerslack_ns",   "setgroups",     "autogroup"};
     for (size_t i = 0; i < sizeof kFiles / sizeof *kFiles; ++i) {
         char path[64];
         sprintf(path, "/proc/self/%s", kFiles[i]);
         read_text(path, text, sizeof text);
         if (strcmp(kFiles[i], "autogroup")) say("file %s: %.*s", kFiles[i], (int)strcspn(text, "\n"), text);
     }
-    static const char* const kLinks[] = {"cwd", "root", "exe", "ns/mnt", "ns/net", "ns/ipc", "ns/uts", "ns/pid", "ns/user", "ns/cgroup", "ns/time"};
+    static const char* const kLinks[] = {"cwd",    "root",   "exe",     "ns/mnt",    "ns/net", "ns/ipc",
+                                         "ns/uts", "ns/pid", "ns/user", "ns/cgroup", "ns/time"};
     for (size_t i = 0; i < sizeof kLinks / sizeof *kLinks; ++i) {
         char path[64];
         sprintf(path, "/proc/self/%s", kLinks[i]);
@@ -450,9 +512,13 @@ static void show_process(void) {
     size_t length = 0;
     syscall(SYS_get_robust_list, 0, &head, &length), say("robust list: %p %zu", head, length);
     struct itimerval often;
-    getitimer(ITIMER_VIRTUAL, &often), say("virtual timer: %s, every %ld", often.it_value.tv_sec > 10 ? "runs" : "does not run", (long)often.it_interval.tv_sec);
+    getitimer(ITIMER_VIRTUAL, &often),
+        say("virtual timer: %s, every %ld", often.it_value.tv_sec > 10 ? "runs" : "does not run",
+            (long)often.it_interval.tv_sec);
     struct itimerspec left;
-    timer_gettime(timer_, &left), say("timer: %s, every %ld", left.it_value.tv_sec > 3400 ? "runs" : "does not run", (long)left.it_interval.tv_sec);
+    timer_gettime(timer_, &left),
+        say("timer: %s, every %ld", left.it_value.tv_sec > 3400 ? "runs" : "does not run",
+            (long)left.it_interval.tv_sec);
     siginfo_t info;
     sigset_t waiting;
     sigpending(&waiting), say("pending: %d", sigismember(&waiting, SIGRTMIN + 3));
@@ -471,19 +537,42 @@ static double clock_value(int which) {
     struct rusage usage;
     struct tms used;
     switch (which) {
-        case 0: return (double)clock() / CLOCKS_PER_SEC;
-        case 1: getrusage(RUSAGE_SELF, &usage); return (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6;
-        case 2: getrusage(RUSAGE_SELF, &usage); return (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6;
-        case 3: times(&used); return (double)used.tms_utime;
-        case 4: clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); break;
-        case 5: clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now); break;
-        case 6: clock_gettime(CLOCK_MONOTONIC, &now); break;
-        case 7: clock_gettime(CLOCK_BOOTTIME, &now); break;
-        case 8: clock_gettime(CLOCK_REALTIME, &now); break;
-        case 9: return MPI_Wtime();
-        case 10: getrusage(RUSAGE_SELF, &usage); return (double)usage.ru_minflt;
-        case 11: getrusage(RUSAGE_THREAD, &usage); return (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6;
-        default: break;
+        case 0:
+            return (double)clock() / CLOCKS_PER_SEC;
+        case 1:
+            getrusage(RUSAGE_SELF, &usage);
+            return (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6;
+        case 2:
+            getrusage(RUSAGE_SELF, &usage);
+            return (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6;
+        case 3:
+            times(&used);
+            return (double)used.tms_utime;
+        case 4:
+            clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+            break;
+        case 5:
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+            break;
+        case 6:
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            break;
+        case 7:
+            clock_gettime(CLOCK_BOOTTIME, &now);
+            break;
+        case 8:
+            clock_gettime(CLOCK_REALTIME, &now);
+            break;
+        case 9:
+            return MPI_Wtime();
+        case 10:
+            getrusage(RUSAGE_SELF, &usage);
+            return (double)usage.ru_minflt;
+        case 11:
+            getrusage(RUSAGE_THREAD, &usage);
+            return (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6;
+        default:
+            break;
     }
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
@@ -494,12 +583,11 @@ static void describe(const char* when) {
     char name[64];
     sprintf(name, "%s.%d", when, rank_);
     out = fopen(name, "we");
+    second_asked = 1;
+    while (second_asked) usleep(1000);
     for (int fd = 3; fd < 256; ++fd) show_descriptor(fd);
     show_areas();
     show_process();
-    fflush(out);
-    second_asked = 1;
-    while (second_asked) usleep(1000);
     for (int i = 0; i < kClocks; ++i) {
         double now = clock_value(i);
         say("clock %d: %s", i, now + 1e-9 >= clocks[i] ? "goes on" : "went back");
@@ -516,6 +604,7 @@ static void wait_for(const char* name, const char* word) {
 
 int main(int argc, char** argv) {
     arguments = argv;
+    for (int fd = 0; fd < 256; ++fd) inherited[fd] = fcntl(fd, F_GETFD) != -1;
     sigset_t some;
     sigemptyset(&some), sigaddset(&some, SIGRTMIN + 3), sigaddset(&some, SIGURG);
     sigprocmask(SIG_BLOCK, &some, NULL); /* in every thread, those of the library, too */

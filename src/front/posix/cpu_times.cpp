@@ -1,4 +1,5 @@
-// getrusage and times show what earlier lives of the program have used, too; clock_gettime and clock do so by our vDSO.
+// getrusage and times show what earlier lives of the program have used, too; clock_gettime and clock do so by
+// our vDSO.
 #include <errno.h>
 #include <sys/resource.h>
 #include <sys/times.h>

@@ -68,9 +68,9 @@ std::string what_is_at(Range range) {
     return "nothing";
 }
 
-// The kernel refuses a writable mapping that is larger than the machine's memory, but not the same in parts (the
-// heuristic of vm.overcommit_memory=0 looks at one call). A program may have such a one: neighbours that grew
-// together, or a reservation that is no longer writable.
+// The kernel refuses a writable mapping that is larger than the machine's memory, but not the same in parts
+// (the heuristic of vm.overcommit_memory=0 looks at one call). A program may have such a one: neighbours that
+// grew together, or a reservation that is no longer writable.
 long map_in_parts(Range range, int prot, int flags) {
     constexpr uint64_t kPart = uint64_t{1} << 30;
     for (uint64_t at = range.begin; at < range.end; at += kPart) {
@@ -90,7 +90,8 @@ void map_one(const MapEntry& e, Objects& objects) {
     long rc;
     if (e.kind == MapKind::anonymous) {
         flags |= MAP_PRIVATE | MAP_ANONYMOUS;
-        // What nothing is read into never becomes writable: a reservation costs no memory, and is not counted.
+        // What nothing is read into never becomes writable: a reservation costs no memory, and is not
+        // counted.
         int prot = e.runs.empty() && !(e.prot & PROT_WRITE) ? e.prot & PROT_READ : PROT_READ | PROT_WRITE;
         rc = raw_mmap(e.range.begin, e.range.size(), prot, flags);
         if (rc == -ENOMEM && !(keep & MAP_HUGETLB)) rc = map_in_parts(e.range, prot, flags);

@@ -1,6 +1,6 @@
-// What the program has set about itself and its threads beside settings.cpp: CPUs, priorities, memory policies,
-// what the kernel shall do in need. Changed since the start: restored; identity, namespaces, keyrings, filters
-// for system calls and terminals: warned of by name.
+// What the program has set about itself and its threads beside settings.cpp: CPUs, priorities, memory
+// policies, what the kernel shall do in need. Changed since the start: restored; identity, namespaces,
+// keyrings, filters for system calls and terminals: warned of by name.
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -42,8 +42,15 @@ constexpr struct {
                  {"CapAmb", "ambient capabilities"},
                  {"Seccomp", "filter for system calls (seccomp)"},
                  {"Seccomp_filters", "filters for system calls (seccomp)"}};
-constexpr const char* kNamespaces[] = {"ns/mnt",  "ns/net", "ns/ipc", "ns/uts",  "ns/pid_for_children",
-                                       "ns/user", "ns/cgroup", "ns/time_for_children", "root"};
+constexpr const char* kNamespaces[] = {"ns/mnt",
+                                       "ns/net",
+                                       "ns/ipc",
+                                       "ns/uts",
+                                       "ns/pid_for_children",
+                                       "ns/user",
+                                       "ns/cgroup",
+                                       "ns/time_for_children",
+                                       "root"};
 
 struct Start {
     std::map<std::string, std::string> files, identity, links;
@@ -111,27 +118,29 @@ void warn_of_identity(Lines& warnings) {
     std::string status = read_proc("/proc/self/status");
     for (auto [key, what] : kIdentity)
         if (std::string now = field(status, key); now != g_start.identity[key])
-            warnings.push_back(fmt::format("the program has changed its {} ({} to {}): after a restart they are "
-                                           "those of the new start",
-                                           what, g_start.identity[key], now));
+            warnings.push_back(
+                fmt::format("the program has changed its {} ({} to {}): after a restart they are "
+                            "those of the new start",
+                            what, g_start.identity[key], now));
     for (const char* name : kNamespaces)
         if (std::string now = link_of(name); now != g_start.links[name])
-            warnings.push_back(fmt::format("the program has changed its {} ({} to {}): after a restart it is in "
-                                           "that of the new start",
-                                           std::strcmp(name, "root") == 0 ? "root directory" : "namespace",
-                                           g_start.links[name], now));
+            warnings.push_back(fmt::format(
+                "the program has changed its {} ({} to {}): after a restart it is in "
+                "that of the new start",
+                std::strcmp(name, "root") == 0 ? "root directory" : "namespace", g_start.links[name], now));
 }
 
 void warn_of_keyrings(Lines& warnings) {
     for_each_stopped([&](const ThreadRecord&, const SavedThread& saved) {
         if (saved.own.keyrings != 0)
-            warnings.push_back(fmt::format("thread {} has a keyring of its {}: its keys are not saved", saved.name,
-                                           saved.own.keyrings == 1 ? "own" : "process"));
+            warnings.push_back(fmt::format("thread {} has a keyring of its {}: its keys are not saved",
+                                           saved.name, saved.own.keyrings == 1 ? "own" : "process"));
         if (saved.own.session_keyring > 0 && g_start.session_keyring > 0 &&
             saved.own.session_keyring != g_start.session_keyring)
-            warnings.push_back(fmt::format("thread {} has joined another session keyring: after a restart it has "
-                                           "that of the new start",
-                                           saved.name));
+            warnings.push_back(
+                fmt::format("thread {} has joined another session keyring: after a restart it has "
+                            "that of the new start",
+                            saved.name));
     });
 }
 
@@ -143,9 +152,10 @@ void warn_of_terminals(Lines& warnings) {
         const termios& before = g_start.terminal[i];
         if (now.c_iflag != before.c_iflag || now.c_oflag != before.c_oflag || now.c_cflag != before.c_cflag ||
             now.c_lflag != before.c_lflag)
-            warnings.push_back(fmt::format("the settings of the terminal at descriptor {} were changed: after a "
-                                           "restart they are the new terminal's",
-                                           i));
+            warnings.push_back(
+                fmt::format("the settings of the terminal at descriptor {} were changed: after a "
+                            "restart they are the new terminal's",
+                            i));
     }
 }
 
@@ -164,10 +174,11 @@ void restore_priorities(Lines& warnings) {
                                            saved.policy, error_text(errno)));
         if (saved.nice != 0 && getpriority(PRIO_PROCESS, tid) != saved.nice &&
             setpriority(PRIO_PROCESS, tid, saved.nice) != 0)
-            warnings.push_back(
-                fmt::format("{}: nice {} is not allowed here: {}", name_of(saved), saved.nice, error_text(errno)));
+            warnings.push_back(fmt::format("{}: nice {} is not allowed here: {}", name_of(saved), saved.nice,
+                                           error_text(errno)));
         constexpr long kThread = 1;  // IOPRIO_WHO_PROCESS
-        if (saved.own.io_priority > 0 && raw::call(SYS_ioprio_get, kThread, record.tid) != saved.own.io_priority &&
+        if (saved.own.io_priority > 0 &&
+            raw::call(SYS_ioprio_get, kThread, record.tid) != saved.own.io_priority &&
             raw::call(SYS_ioprio_set, kThread, record.tid, saved.own.io_priority) != 0)
             warnings.push_back(fmt::format("{}: its I/O priority is not allowed here", name_of(saved)));
     });
@@ -182,8 +193,9 @@ void restore_main(Lines& warnings) {
     OwnAttributes now;
     threads::note_own_attributes(&now);
     if (wanted.memory_policy > 0 && now.memory_policy != wanted.memory_policy)
-        warnings.push_back("the policy for new memory (set_mempolicy) names NUMA nodes that this one has not: it is "
-                           "the default");
+        warnings.push_back(
+            "the policy for new memory (set_mempolicy) names NUMA nodes that this one has not: it is "
+            "the default");
     if (wanted.secure_bits >= 0 && now.secure_bits != wanted.secure_bits)
         warnings.push_back("the secure bits (PR_SET_SECUREBITS) cannot be set here");
 }
@@ -198,9 +210,10 @@ void restore_cpus(const Json& saved, Lines& warnings) {
         for (int cpu : one.at(1).get<std::vector<int>>())
             if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
         if (!same_start || sched_setaffinity(tid, sizeof set, &set) != 0 || cpus_of(tid) != one.at(1))
-            warnings.push_back(fmt::format("thread {} had bound itself to CPUs {}: here the launcher gives {}, and it "
-                                           "may use all of them",
-                                           one.at(0).get<int>(), one.at(1).dump(), list_of(g_start.cpus).dump()));
+            warnings.push_back(
+                fmt::format("thread {} had bound itself to CPUs {}: here the launcher gives {}, and it "
+                            "may use all of them",
+                            one.at(0).get<int>(), one.at(1).dump(), list_of(g_start.cpus).dump()));
     }
 }
 
@@ -227,8 +240,8 @@ Json capture_attributes(Lines& warnings) {
         if (Json cpus = cpus_of(record.tid); !cpus.is_null() && cpus != start)
             bound.push_back({saved.old_tid, cpus});
         if (saved.own.memory_policy == -1)
-            warnings.push_back(fmt::format("the memory policy of {} cannot be read: it comes back as the default",
-                                           name_of(saved)));
+            warnings.push_back(fmt::format(
+                "the memory policy of {} cannot be read: it comes back as the default", name_of(saved)));
     });
     state["cpus"] = {{"start", start}, {"threads", bound}};
     state["memory"] = memory_policies();
@@ -243,8 +256,8 @@ void restore_attributes(const Json& state, Lines& warnings) {
         std::ofstream(std::string("/proc/self/") + file)
             << (file == "coredump_filter" ? "0x" : "") << value.get<std::string>() << std::flush;
         if (word_of(file.c_str()) != value.get<std::string>())
-            warnings.push_back(fmt::format("/proc/self/{} cannot be {} here: it is {}", file, value.get<std::string>(),
-                                           word_of(file.c_str())));
+            warnings.push_back(fmt::format("/proc/self/{} cannot be {} here: it is {}", file,
+                                           value.get<std::string>(), word_of(file.c_str())));
     }
     restore_main(warnings);
     restore_priorities(warnings);
@@ -254,12 +267,13 @@ void restore_attributes(const Json& state, Lines& warnings) {
         nodes.resize(OwnAttributes::kNodeWords);
         constexpr long kMove = 2;  // MPOL_MF_MOVE
         auto begin = one.at(0).get<uint64_t>(), size = one.at(1).get<uint64_t>();
-        long error = raw::call(SYS_mbind, static_cast<long>(begin), static_cast<long>(size), one.at(2).get<int>(),
-                               raw::word(nodes.data()), kNodes, kMove);
+        long error = raw::call(SYS_mbind, static_cast<long>(begin), static_cast<long>(size),
+                               one.at(2).get<int>(), raw::word(nodes.data()), kNodes, kMove);
         if (error != 0)
-            warnings.push_back(fmt::format("{} KiB of memory at {:#x} were bound to NUMA nodes (mbind) that cannot be "
-                                           "asked for here: {}",
-                                           size >> 10, begin, error_text(static_cast<int>(-error))));
+            warnings.push_back(
+                fmt::format("{} KiB of memory at {:#x} were bound to NUMA nodes (mbind) that cannot be "
+                            "asked for here: {}",
+                            size >> 10, begin, error_text(static_cast<int>(-error))));
     }
 }
 

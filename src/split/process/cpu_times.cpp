@@ -1,10 +1,11 @@
 // CPU time used: clocks and counters go on where they stood, they do not begin anew with the new process.
 //
-// What they show beyond the kernel's lies in our vDSO (vdso/cpu_offsets.h); the front adds it to getrusage and times
-// (front/posix/cpu_times.cpp).
+// What they show beyond the kernel's lies in our vDSO (vdso/cpu_offsets.h); the front adds it to getrusage
+// and times (front/posix/cpu_times.cpp).
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "split/loader/mapped_elf.h"
 #include "split/process/parts.h"
 #include "split/threads/raw.h"
@@ -18,8 +19,10 @@ namespace {
 // Null without a split address space (unit tests).
 FermataCpuOffsets* offsets() {
     uint64_t image = vdso_image();
-    return image == 0 ? nullptr
-                      : reinterpret_cast<FermataCpuOffsets*>(symbol_in_memory(image, "fermata_vdso_cpu"));
+    if (image == 0) return nullptr;
+    uint64_t there = symbol_in_memory(image, "fermata_vdso_cpu");
+    if (there == 0) fail("the vDSO of Fermata lacks fermata_vdso_cpu");
+    return reinterpret_cast<FermataCpuOffsets*>(there);
 }
 
 int64_t clock_ns(int clock) {
@@ -55,7 +58,9 @@ Json capture_cpu_times() {
             if (now->thread[k].tid == tid) used += now->thread[k].ns;
         each.push_back({tid, used});
     }
-    return {{"process", clock_ns(CLOCK_PROCESS_CPUTIME_ID) + now->process}, {"values", values}, {"threads", each}};
+    return {{"process", clock_ns(CLOCK_PROCESS_CPUTIME_ID) + now->process},
+            {"values", values},
+            {"threads", each}};
 }
 
 void restore_cpu_times(const Json& state) {
@@ -68,7 +73,8 @@ void restore_cpu_times(const Json& state) {
         now->thread[now->threads++] = {tid, 0, one.at(1).get<int64_t>() - clock_ns(clock_of_thread(tid))};
     }
     std::vector<int64_t> values = kernel_values();
-    for (size_t i = 0; i < values.size(); ++i) now->value[i] = state.at("values").at(i).get<int64_t>() - values[i];
+    for (size_t i = 0; i < values.size(); ++i)
+        now->value[i] = state.at("values").at(i).get<int64_t>() - values[i];
     now->process = state.at("process").get<int64_t>() - clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     now->pid = raw::getpid();
 }

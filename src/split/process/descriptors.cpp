@@ -115,9 +115,12 @@ Json read_extents(int fd, off_t size) {
         while (got < bytes.size()) {
             ssize_t part = pread(fd, bytes.data() + got, bytes.size() - got, begin + static_cast<off_t>(got));
             if (part <= 0)
-                fail("only {} of {} bytes of a file without a name can be read ({}): checkpoint it again when nobody "
-                     "changes it",
-                     begin + static_cast<off_t>(got), size, part < 0 ? error_text(errno) : "it became shorter");
+                fail(
+                    "only {} of {} bytes of a file without a name can be read ({}): checkpoint it again when "
+                    "nobody "
+                    "changes it",
+                    begin + static_cast<off_t>(got), size,
+                    part < 0 ? error_text(errno) : "it became shorter");
             got += static_cast<size_t>(part);
         }
         extents.push_back({static_cast<int64_t>(begin), Json::binary(std::move(bytes))});
@@ -183,9 +186,11 @@ std::vector<uint8_t> pipe_content(int fd) {
         if (part <= 0) break;
     }
     if (got != bytes.size())
-        fail("{}: only {} of the {} bytes that wait in this pipe can be saved (fs.pipe-user-pages-soft?): checkpoint "
-             "again when less waits",
-             number(fd), got, waiting);
+        fail(
+            "{}: only {} of the {} bytes that wait in this pipe can be saved (fs.pipe-user-pages-soft?): "
+            "checkpoint "
+            "again when less waits",
+            number(fd), got, waiting);
     return bytes;
 }
 
@@ -241,7 +246,8 @@ Json capture_timerfd(const Entry& entry) {
     int clock = std::atoi(field(entry.info, "clockid").c_str());
     long flags = std::strtol(field(entry.info, "settime flags").c_str(), nullptr, 8);
     // A moment of the wall clock stays that moment; moments of other clocks are distances.
-    bool moment = (flags & TFD_TIMER_ABSTIME) != 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_ALARM) &&
+    bool moment = (flags & TFD_TIMER_ABSTIME) != 0 &&
+                  (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_ALARM) &&
                   (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0);
     if (moment) {
         timespec now;
@@ -285,12 +291,14 @@ void capture_owner(const Entry& entry, Json& one, Lines& warnings) {
     f_owner_ex owner = {};
     if (fcntl(entry.fd, F_GETOWN_EX, &owner) != 0 || owner.pid == 0) return;
     bool process = owner.type == F_OWNER_PID && owner.pid == raw::getpid();
-    bool thread = owner.type == F_OWNER_TID && !read_proc("/proc/self/task/" + std::to_string(owner.pid) + "/comm").empty();
+    bool thread = owner.type == F_OWNER_TID &&
+                  !read_proc("/proc/self/task/" + std::to_string(owner.pid) + "/comm").empty();
     if (process || thread) {
         one["owner_signal"] = fcntl(entry.fd, F_GETSIG);
         one["owner_thread"] = thread ? owner.pid : 0;
     } else {
-        warnings.push_back(number(entry.fd) + ": its owner (F_SETOWN) is another process or group: after a restart it "
+        warnings.push_back(number(entry.fd) +
+                           ": its owner (F_SETOWN) is another process or group: after a restart it "
                            "has none");
     }
 }
@@ -441,9 +449,11 @@ Json capture_one(const Entry& entry, Json& contents, Json& pipes, Lines& warning
         case S_IFCHR:
         case S_IFBLK:
             if (entry.link.starts_with("/dev/infiniband/"))
-                fail("{} is {}: the program itself talks to the adapter, and what it holds there cannot be saved; "
-                     "close it before a checkpoint",
-                     number(entry.fd), entry.link);
+                fail(
+                    "{} is {}: the program itself talks to the adapter, and what it holds there cannot be "
+                    "saved; "
+                    "close it before a checkpoint",
+                    number(entry.fd), entry.link);
             if (!everywhere(entry.link))
                 warnings.push_back(number(entry.fd) + ": device " + entry.link +
                                    " is opened again at a restart, its state is not saved");
@@ -703,7 +713,8 @@ class Rebuild {
             return static_cast<int>(raw::call(SYS_signalfd4, -1, raw::word(&mask), 8, extra));
         }
         if (kind == "epoll") return epoll_create1(EPOLL_CLOEXEC);
-        if (kind == "pidfd") return static_cast<int>(raw::call(SYS_pidfd_open, raw::getpid(), flags & O_NONBLOCK));
+        if (kind == "pidfd")
+            return static_cast<int>(raw::call(SYS_pidfd_open, raw::getpid(), flags & O_NONBLOCK));
         if (kind == "inotify") return inotify_init1(extra);
         if (kind == "socket") {
             size_t index = next_socket_++;
@@ -749,7 +760,13 @@ class Rebuild {
     int open_other(const Json& one, int flags) {
         std::string path = proc_path_here(one.at("path"), one.value("thread", 0));
         bool directory = one.at("kind") == "directory";
-        int fd = open(path.c_str(), reopen_flags(flags) | (directory ? O_DIRECTORY : 0));
+        int fd = open(path.c_str(), reopen_flags(flags));
+        struct stat now;
+        if (fd >= 0 && directory && (fstat(fd, &now) != 0 || !S_ISDIR(now.st_mode))) {
+            close(fd);
+            fd = -1;
+            errno = ENOTDIR;
+        }
         if (fd >= 0) return fd;
         warnings_.push_back(path + " (" + number(target_) + ") cannot be opened here: " + error_text(errno) +
                             (directory ? "" : ": it is /dev/null now"));
@@ -824,9 +841,10 @@ class Rebuild {
     void fill(int fd, const Json& content) {
         const auto& bytes = content.get_binary();
         if (!bytes.empty() && write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
-            throw Refused{number(target_) + ": not all of the " + std::to_string(bytes.size()) +
-                          " bytes that waited in the pipe could be put back (fs.pipe-user-pages-soft?): restart again "
-                          "with a higher limit"};
+            throw Refused{
+                number(target_) + ": not all of the " + std::to_string(bytes.size()) +
+                " bytes that waited in the pipe could be put back (fs.pipe-user-pages-soft?): restart again "
+                "with a higher limit"};
     }
     int open_pipe(const std::string& id, int flags) {
         auto [read_end, write_end] = pipe_ends(id);

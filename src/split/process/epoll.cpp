@@ -1,8 +1,8 @@
 // What epoll descriptors watch.
 //
-// The kernel's key of a watch is (open file, number at EPOLL_CTL_ADD). The number may have been closed since, or
-// mean something else by now, while a duplicate keeps the file open: kcmp tells which description a watch is of,
-// and at a restart the number means that description for the moment of the EPOLL_CTL_ADD.
+// The kernel's key of a watch is (open file, number at EPOLL_CTL_ADD). The number may have been closed since,
+// or mean something else by now, while a duplicate keeps the file open: kcmp tells which description a watch
+// is of, and at a restart the number means that description for the moment of the EPOLL_CTL_ADD.
 #include <fmt/format.h>
 #include <linux/kcmp.h>
 #include <sys/epoll.h>
@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kNobody = -1;
 
-// Is `fd` the file of the watch number `which` among those of `epoll` at number `watched`? -1: the kernel does not
-// say.
+// Is `fd` the file of the watch number `which` among those of `epoll` at number `watched`? -1: the kernel
+// does not say.
 int is_of(int fd, int epoll, int watched, uint32_t which) {
     kcmp_epoll_slot slot = {static_cast<uint32_t>(epoll), static_cast<uint32_t>(watched), which};
     long pid = raw::getpid();
@@ -32,24 +32,28 @@ int is_of(int fd, int epoll, int watched, uint32_t which) {
 }  // namespace
 
 // [[number, events, data, description], …]
-Json capture_epoll(int epoll, const std::string& info, const std::vector<OpenDescriptor>& open, Lines& warnings) {
+Json capture_epoll(int epoll, const std::string& info, const std::vector<OpenDescriptor>& open,
+                   Lines& warnings) {
     Json watched = Json::array();
     std::map<int, uint32_t> seen;
     for (size_t at = info.find("tfd:"); at != std::string::npos; at = info.find("tfd:", at + 1)) {
         int number = -1;
         unsigned events = 0;
         unsigned long long data = 0;
-        if (std::sscanf(info.c_str() + at, "tfd: %d events: %x data: %llx", &number, &events, &data) != 3) continue;
+        if (std::sscanf(info.c_str() + at, "tfd: %d events: %x data: %llx", &number, &events, &data) != 3)
+            continue;
         uint32_t which = seen[number]++;
         int of = kNobody;
         for (const OpenDescriptor& one : open)
-            if (one.fd == number && is_of(one.fd, epoll, number, which) != 0) of = static_cast<int>(one.description);
+            if (one.fd == number && is_of(one.fd, epoll, number, which) != 0)
+                of = static_cast<int>(one.description);
         for (size_t i = 0; of == kNobody && i < open.size(); ++i)
             if (is_of(open[i].fd, epoll, number, which) == 1) of = static_cast<int>(open[i].description);
         if (of == kNobody)
-            warnings.push_back(fmt::format("descriptor {}: epoll watches what was descriptor {} and is open in another "
-                                           "process only: not watched after a restart",
-                                           epoll, number));
+            warnings.push_back(
+                fmt::format("descriptor {}: epoll watches what was descriptor {} and is open in another "
+                            "process only: not watched after a restart",
+                            epoll, number));
         else
             watched.push_back({number, events, data, of});
     }

@@ -75,9 +75,10 @@ Json capture_groups(int fd, int domain, Lines& warnings) {
         char name[IF_NAMESIZE] = "";
         if_indextoname(group.interface, name);
         if (filter.gf_fmode != MCAST_EXCLUDE || filter.gf_numsrc != 0)
-            warnings.push_back(fmt::format("descriptor {}: which senders of a multicast group on {} are heard is not "
-                                           "saved: after a restart all are",
-                                           fd, name));
+            warnings.push_back(
+                fmt::format("descriptor {}: which senders of a multicast group on {} are heard is not "
+                            "saved: after a restart all are",
+                            fd, name));
         const auto* bytes = reinterpret_cast<const uint8_t*>(&group.address);
         joined.push_back({name, Json::binary(std::vector<uint8_t>(bytes, bytes + sizeof group.address))});
     }
@@ -92,8 +93,9 @@ void restore_groups(int fd, const Json& joined, const std::string& who, Lines& w
         request.gr_interface = if_nametoindex(name.c_str());
         std::memcpy(&request.gr_group, bytes.data(), std::min(bytes.size(), sizeof request.gr_group));
         if (setsockopt(fd, level_of(request.gr_group), MCAST_JOIN_GROUP, &request, sizeof request) != 0)
-            warnings.push_back(fmt::format("{}: the multicast group on interface {} cannot be joined here: {}", who,
-                                           name, error_text(errno)));
+            warnings.push_back(
+                fmt::format("{}: the multicast group on interface {} cannot be joined here: {}", who, name,
+                            error_text(errno)));
     }
 }
 

@@ -55,8 +55,8 @@ std::string proc_path_here(const std::string& path, int tid) {
 int open_as_owner(const std::string& path, int flags, mode_t saved_mode) {
     int fd = open(path.c_str(), flags);
     if (fd >= 0 || errno != EACCES) return fd;
-    // Opened when its permissions still allowed it (0444 at its creation): they allow it for a moment. What it had
-    // at the checkpoint comes back even if another rank is doing the same.
+    // Opened when its permissions still allowed it (0444 at its creation): they allow it for a moment. What
+    // it had at the checkpoint comes back even if another rank is doing the same.
     struct stat now;
     if (stat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode) || now.st_uid != geteuid()) {
         errno = EACCES;

@@ -42,9 +42,11 @@ struct OpenDescriptor {
     size_t description;
 };
 // What `epoll` watches, as `info` (its fdinfo) says, by descriptions.
-Json capture_epoll(int epoll, const std::string& info, const std::vector<OpenDescriptor>& open, Lines& warnings);
-// `made`: a descriptor of every description; `origin`: the description that a number has, -1 = it is free. Numbers
-// that mean another description than the watch are borrowed and closed: watches first, then the numbers.
+Json capture_epoll(int epoll, const std::string& info, const std::vector<OpenDescriptor>& open,
+                   Lines& warnings);
+// `made`: a descriptor of every description; `origin`: the description that a number has, -1 = it is free.
+// Numbers that mean another description than the watch are borrowed and closed: watches first, then the
+// numbers.
 using OriginOf = std::function<int(int)>;
 void watch_again(int epoll, const Json& watched, const std::vector<int>& made, const OriginOf& origin,
                  Lines& warnings);

@@ -1,17 +1,17 @@
 // Sockets: pairs within the process come back connected, with what waits in them; listening and unconnected
 // ones are made again; a connection to somebody else reads as closed by the peer.
 //
-// What waits in a pair comes back whole or the checkpoint is refused: descriptors in flight (SCM_RIGHTS) and bytes that
-// the sender's side still holds cannot be looked at. A TCP connection within the process comes back with other port
-// numbers.
+// What waits in a pair comes back whole or the checkpoint is refused: descriptors in flight (SCM_RIGHTS) and
+// bytes that the sender's side still holds cannot be looked at. A TCP connection within the process comes
+// back with other port numbers.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <linux/sockios.h>
 #include <linux/unix_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -72,10 +72,10 @@ std::string text_of(const Bytes& address) {
 
 // What only the kernel's socket diagnosis tells of a Unix socket.
 struct UnixFacts {
-    uint64_t peer = 0;          // inode of the other end, 0 = unknown
-    uint32_t waiting = 0;       // listening: connections that nobody has accepted
-    uint32_t backlog = 0;       // listening: what listen() was given
-    uint8_t shut = 0;           // 1: for reading, 2: for writing
+    uint64_t peer = 0;     // inode of the other end, 0 = unknown
+    uint32_t waiting = 0;  // listening: connections that nobody has accepted
+    uint32_t backlog = 0;  // listening: what listen() was given
+    uint8_t shut = 0;      // 1: for reading, 2: for writing
 };
 UnixFacts ask_unix(uint64_t inode) {
     UnixFacts facts;
@@ -122,7 +122,8 @@ UnixFacts ask_unix(uint64_t inode) {
     return facts;
 }
 
-// What waits to be read, message by message (one for streams), without taking it out. All of it, or a refusal.
+// What waits to be read, message by message (one for streams), without taking it out. All of it, or a
+// refusal.
 Json waiting_in(int fd, int type) {
     Json messages = Json::array();
     bool stream = type == SOCK_STREAM;
@@ -149,9 +150,11 @@ Json waiting_in(int fd, int type) {
     }
     size_t got = stream && !messages.empty() ? messages[0].get_binary().size() : 0;
     if (stream && got < static_cast<size_t>(waiting))
-        fail("descriptor {}: only {} of the {} bytes that wait in the socket can be saved: checkpoint again when less "
-             "waits",
-             fd, got, waiting);
+        fail(
+            "descriptor {}: only {} of the {} bytes that wait in the socket can be saved: checkpoint again "
+            "when less "
+            "waits",
+            fd, got, waiting);
     return messages;
 }
 
@@ -176,8 +179,8 @@ void put_back(int sender, const Json& messages, const std::string& who) {
             ssize_t sent =
                 send(sender, bytes.data() + done, bytes.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL);
             if (sent < 0)
-                throw Refused{who + ": not all that waited in the socket could be put back: " + error_text(errno) +
-                              ": raise net.core.wmem_max and restart again"};
+                throw Refused{who + ": not all that waited in the socket could be put back: " +
+                              error_text(errno) + ": raise net.core.wmem_max and restart again"};
             done += static_cast<size_t>(sent);
             if (done >= bytes.size()) break;
         }
@@ -221,9 +224,11 @@ bool tcp_pair(int domain, int ends[2]) {
 void refuse_descriptors_on_their_way(int fd) {
     std::string count = field(read_proc("/proc/self/fdinfo/" + std::to_string(fd)), "scm_fds");
     if (!count.empty() && count != "0")
-        fail("descriptor {}: {} descriptors that were sent to this socket (SCM_RIGHTS) and not received yet cannot be "
-             "saved: checkpoint again when they are",
-             fd, count);
+        fail(
+            "descriptor {}: {} descriptors that were sent to this socket (SCM_RIGHTS) and not received yet "
+            "cannot be "
+            "saved: checkpoint again when they are",
+            fd, count);
 }
 
 // Sent, and not yet in the queue of the other end, which is full.
@@ -233,9 +238,11 @@ void refuse_bytes_on_their_way(int fd) {
         if (ioctl(fd, SIOCOUTQ, &unsent) != 0 || unsent <= 0) return;
         usleep(5000);  // an acknowledgement may be on its way
     }
-    fail("descriptor {}: {} bytes sent by this socket to another of the process do not fit there until it is read: "
-         "checkpoint again then",
-         fd, unsent);
+    fail(
+        "descriptor {}: {} bytes sent by this socket to another of the process do not fit there until it is "
+        "read: "
+        "checkpoint again then",
+        fd, unsent);
 }
 
 // Which directions the program has shut down: 1 reading (not seen), 2 writing.
@@ -244,7 +251,8 @@ int tcp_shut(int fd) {
     socklen_t size = sizeof info;
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
     bool closing = info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_FIN_WAIT2 ||
-                   info.tcpi_state == TCP_CLOSING || info.tcpi_state == TCP_LAST_ACK || info.tcpi_state == TCP_TIME_WAIT;
+                   info.tcpi_state == TCP_CLOSING || info.tcpi_state == TCP_LAST_ACK ||
+                   info.tcpi_state == TCP_TIME_WAIT;
     return closing ? 2 : 0;
 }
 
@@ -253,6 +261,14 @@ void shut_again(int fd, const Json& saved) {
     int shut = saved.value("shut", 0);
     if ((shut & 1) != 0) shutdown(fd, SHUT_RD);
     if ((shut & 2) != 0) shutdown(fd, SHUT_WR);
+}
+
+// With the groups it listened to; its number is the new process's.
+void bind_netlink(int fd, const Bytes& local) {
+    sockaddr_nl address = {};
+    std::memcpy(&address, local.data(), std::min(local.size(), sizeof address));
+    address.nl_pid = 0;
+    bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
 }
 
 // The address may still be another's for a moment: a process of the old job that ends.
@@ -277,7 +293,8 @@ std::vector<Json> capture_sockets(const std::vector<SocketFd>& sockets, Lines& w
                       {"type", type},
                       {"protocol", option(one.fd, SOL_SOCKET, SO_PROTOCOL)}};
         local.push_back(address_of(one.fd, false));
-        remote.push_back(address_of(one.fd, true));
+        // Every netlink socket has a peer: the kernel.
+        remote.push_back(domain == AF_NETLINK ? Bytes{} : address_of(one.fd, true));
         value["local"] = Json::binary(local.back());
         value["remote"] = Json::binary(remote.back());
         value["listening"] = option(one.fd, SOL_SOCKET, SO_ACCEPTCONN) != 0;
@@ -334,10 +351,11 @@ std::vector<Json> capture_sockets(const std::vector<SocketFd>& sockets, Lines& w
         int domain = values[i]["domain"];
         if (values[i]["type"] == SOCK_DGRAM && !values[i].contains("waiting"))
             if (std::string what = lost_messages(sockets[i].fd); !what.empty())
-                warnings.push_back("descriptor " + std::to_string(sockets[i].fd) + ": " + what + " for " +
-                                   text_of(local[i]) +
-                                   " that the program has not received yet: after a restart they are gone, as the "
-                                   "network may lose them");
+                warnings.push_back(
+                    "descriptor " + std::to_string(sockets[i].fd) + ": " + what + " for " +
+                    text_of(local[i]) +
+                    " that the program has not received yet: after a restart they are gone, as the "
+                    "network may lose them");
         if (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6)
             warnings.push_back("descriptor " + std::to_string(sockets[i].fd) + ": a socket of family " +
                                std::to_string(domain) + " comes back without its state");
@@ -400,6 +418,8 @@ int restore_socket(const std::vector<const Json*>& all, size_t i, std::vector<in
         std::memcpy(&un, local.data(), std::min(local.size(), sizeof un));
         struct stat there;
         if (stat(un.sun_path, &there) == 0 && S_ISSOCK(there.st_mode)) unlink(un.sun_path);
+    } else if (domain == AF_NETLINK) {
+        return bind_netlink(fd, local), fd;
     } else if (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6) {
         bound = false;
     }

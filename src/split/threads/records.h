@@ -41,12 +41,12 @@ struct OwnAttributes {
 
 // What a thread has beside its registers and memory; filled while it is stopped, used at restart.
 struct SavedThread {
-    char name[16];        // /proc/self/task/T/comm
-    int32_t policy;       // sched_getscheduler; -1 = unknown
-    int32_t priority;     // sched_param
-    int32_t nice;         //
+    char name[16];     // /proc/self/task/T/comm
+    int32_t policy;    // sched_getscheduler; -1 = unknown
+    int32_t priority;  // sched_param
+    int32_t nice;      //
     int32_t pad;
-    uint64_t pending;     // signals directed at this thread and blocked (no siginfo)
+    uint64_t pending;  // signals directed at this thread and blocked (no siginfo)
     uint32_t rseq_length;
     uint32_t attached;           // had a TLS donor
     int32_t old_tid;             // when it was saved; record->tid is refreshed at restart

@@ -1,10 +1,12 @@
-/* CPU clocks of the upper half (image.S sends them here): the kernel's plus what earlier lives have used. Freestanding, no
-   relocations. A thread may be stopped anywhere in here and go on in another process: then it asks again. */
-#include "cpu_offsets.h"
-
+/* CPU clocks of the upper half (image.S sends them here): the kernel's plus what earlier lives have used.
+   Freestanding, no relocations. A thread may be stopped anywhere in here and go on in another process: then
+   it asks again. */
 #include <time.h>
 
-extern struct FermataCpuOffsets fermata_vdso_cpu __attribute__((visibility("hidden")));
+#include "cpu_offsets.h"
+
+/* Protected: exported, and reached without a relocation. */
+extern struct FermataCpuOffsets fermata_vdso_cpu __attribute__((visibility("protected")));
 
 static long call(long number, long a, long b) {
     long result;

@@ -1,12 +1,13 @@
-/* What the CPU clocks of a program show beyond those of its process: what earlier lives of it have used. Lies in our vDSO's
-   data (fermata_vdso_cpu), which the image saves; C, as the vDSO is. */
+/* What the CPU clocks of a program show beyond those of its process: what earlier lives of it have used. Lies
+   in our vDSO's data (fermata_vdso_cpu), which the image saves; C, as the vDSO is. */
 #ifndef FERMATA_SPLIT_VDSO_CPU_OFFSETS_H
 #define FERMATA_SPLIT_VDSO_CPU_OFFSETS_H
 
 #include <stdint.h>
 
 enum {
-    /* Clocks that only our vDSO has, so that code above needs no other way to these numbers: a timespec of value i. */
+    /* Clocks that only our vDSO has, so that code above needs no other way to these numbers: a timespec of
+       value i. */
     FERMATA_CPU_CLOCK = 0x464d00,
     FERMATA_CPU_THREAD = FERMATA_CPU_CLOCK + 0x80 /* of the calling thread, ns */
 };

@@ -68,6 +68,7 @@ fermata_vdso_table:
 
         // struct FermataCpuOffsets
         .globl  fermata_vdso_cpu
+        .protected fermata_vdso_cpu
         .type   fermata_vdso_cpu, @object
         .p2align 12
 fermata_vdso_cpu:
