@@ -3,16 +3,16 @@
 
 A program that owns one of everything (tests/programs/everything.c) describes all its state as the kernel tells it: before
 a checkpoint, after it, and after a restart. After the checkpoint nothing may differ; after the restart only what a warning
-of the checkpoint or of the restart has named. What is refused: one program each.
+of the checkpoint or of the restart has named. What is refused is tests/programs/refused.c.
 
-    everything_test.py state|refused openmpi|mpich
+    everything_test.py state|refused|below openmpi|mpich
 """
 import os
 import re
 import sys
 
 import harness
-from harness import PROGRAMS, Job, Scratch, call, check
+from harness import PROGRAMS, Job, Scratch, check
 
 # Lines that may differ after a restart, and the warning that must be there then; fd and its number are in both.
 NAMED = [
@@ -76,6 +76,55 @@ def state(mpi):
         return f"{len(before)} lines a rank"
 
 
+REFUSED = [("userfaultfd", r"descriptor \d+ is \[userfaultfd\]"),
+           ("descriptors-on-their-way", r"descriptor \d+: 1 descriptors that were sent to this socket \(SCM_RIGHTS\)"),
+           ("aio", r"asynchronous I/O \(io_setup\)"),
+           ("infiniband", r"descriptor \d+ is /dev/infiniband/fermata-test"),
+           ("removed-mpi-file", r"the MPI file .*/gone\.dat was removed")]
+
+
+def refused(mpi):
+    with Scratch("refused") as cwd:
+        with Job.run([PROGRAMS / f"refused.{mpi}"], 2, cwd, mpi=mpi) as job:
+            met = 0
+            for name, line in REFUSED:
+                job.wait_until(lambda: any(f"{word} {name}" in job.lines() for word in ("READY", "WITHOUT")), name)
+                if f"WITHOUT {name}" in job.lines():
+                    continue
+                done = job.ask("checkpoint", "--timeout", "60s")
+                check(done.returncode != 0 and re.search(line, done.stdout + done.stderr),
+                      f"{name}: {done.returncode}: {done.stdout}{done.stderr}")
+                met += 1
+                (cwd / f"go-{name}").touch()
+            job.wait_line("READY nothing")
+            job.checkpoint()
+            (cwd / "go-nothing").touch()
+            check("done" in job.finish(), job.output())
+        check(met >= 3, f"only {met} kinds here")
+        return f"{met} kinds"
+
+
+def below(mpi):
+    """What a library below opens before main is not the program's, and UCX's memory hooks are nobody's choice."""
+    with Scratch("below") as cwd:
+        hold = cwd / "go"
+        env = dict(os.environ, HOLD_FILE=str(hold), UCX_LOG_FILE=str(cwd / "ucx.log"), UCX_MEM_MMAP_HOOK_MODE="bistro")
+        with Job.run([PROGRAMS / f"mix.{mpi}"], 2, cwd, mpi=mpi, env=env) as job:
+            job.wait_line("READY")
+            job.checkpoint("--stop")
+            job.finish(expected=85)
+            check("UCX_MEM_MMAP_HOOK_MODE=bistro is not used" in job.errors(), job.errors())
+        log = cwd / "ucx.log"
+        opened = log.exists()
+        log.unlink(missing_ok=True)
+        hold.touch()
+        env.pop("UCX_LOG_FILE")
+        with Job.restart(cwd, mpi=mpi, env=env) as job:
+            job.finish()
+            check("ucx.log" not in job.errors(), job.errors())
+        return "UCX had its log open" if opened else "no UCX here"
+
+
 if __name__ == "__main__":
-    cases = {"state": state}
+    cases = {"state": state, "refused": refused, "below": below}
     sys.exit(harness.verdict(" ".join(sys.argv[1:]), lambda: cases[sys.argv[1]](*sys.argv[2:])))
