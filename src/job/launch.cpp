@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "job/library_at.h"
 
 extern char** environ;

@@ -1,5 +1,5 @@
-/* What no checkpoint can hold, one after the other: each is there until the file go-NAME exists, then it is given up. The job
- * goes on every time (everything_test.py refused). */
+/* What no checkpoint can hold, one after the other: each is there until the file go-NAME exists, then it is
+ * given up. The job goes on every time (everything_test.py refused). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -25,7 +25,8 @@ static void until(const char* name, int there) {
 static void send_descriptor(int to, int what) {
     char byte = 'x', control[CMSG_SPACE(sizeof what)] = {0};
     struct iovec one = {&byte, 1};
-    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct msghdr message = {
+        .msg_iov = &one, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     struct cmsghdr* header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET, header->cmsg_type = SCM_RIGHTS, header->cmsg_len = CMSG_LEN(sizeof what);
     memcpy(CMSG_DATA(header), &what, sizeof what);
@@ -62,7 +63,8 @@ int main(int argc, char** argv) {
     rmdir("/dev/infiniband"); /* stays when it is a real one */
 
     MPI_File file;
-    CHECK(MPI_File_open(MPI_COMM_WORLD, "gone.dat", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) == MPI_SUCCESS);
+    CHECK(MPI_File_open(MPI_COMM_WORLD, "gone.dat", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) ==
+          MPI_SUCCESS);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank_ == 0) unlink("gone.dat");
     MPI_Barrier(MPI_COMM_WORLD);

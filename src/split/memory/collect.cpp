@@ -106,9 +106,11 @@ MapKind kind_of(const Mapping& m, uint64_t& size) {
         return MapKind::anonymous;
     }
     if (m.name.starts_with("/[aio]"))
-        fail("the program has a context for asynchronous I/O (io_setup) at {:#x}: what is under way in it cannot be "
-             "saved; io_destroy it before a checkpoint",
-             m.range.begin);
+        fail(
+            "the program has a context for asynchronous I/O (io_setup) at {:#x}: what is under way in it "
+            "cannot be "
+            "saved; io_destroy it before a checkpoint",
+            m.range.begin);
     if (m.name.starts_with("anon_inode:"))
         fail("the program has {} mapped at {:#x}: such memory cannot be saved", m.name, m.range.begin);
     struct stat s {};

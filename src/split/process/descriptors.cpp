@@ -528,7 +528,8 @@ Json capture_descriptors(const Limits& limits, Lines& warnings) {
         if (fd == g_inherited[0] || fd == g_inherited[1] || fd == g_inherited[2]) continue;
         if (split::launcher_channel(fd)) continue;  // not the program's: neither saved nor missed
         Entry entry = look_at(fd);
-        // libibverbs gets these by ioctl, so they have low numbers; a program with its own is refused (capture_one).
+        // libibverbs gets these by ioctl, so they have low numbers; a program with its own is refused
+        // (capture_one).
         if (entry.link == "anon_inode:[infinibandevent]") continue;
         if (entry.fd >= 0) entries.push_back(std::move(entry));
     }
