@@ -107,9 +107,8 @@ def refused(mpi):
 def below(mpi):
     """What a library below opens before main is not the program's, and UCX's memory hooks are nobody's choice."""
     with Scratch("below") as cwd:
-        hold = cwd / "go"
-        env = dict(os.environ, HOLD_FILE=str(hold), UCX_LOG_FILE=str(cwd / "ucx.log"), UCX_MEM_MMAP_HOOK_MODE="bistro")
-        with Job.run([PROGRAMS / f"mix.{mpi}"], 2, cwd, mpi=mpi, env=env) as job:
+        env = dict(os.environ, UCX_LOG_FILE=str(cwd / "ucx.log"), UCX_MEM_MMAP_HOOK_MODE="bistro")
+        with Job.run([PROGRAMS / f"everything.{mpi}"], 2, cwd, mpi=mpi, env=env) as job:
             job.wait_line("READY")
             job.checkpoint("--stop")
             job.finish(expected=85)
@@ -117,10 +116,11 @@ def below(mpi):
         log = cwd / "ucx.log"
         opened = log.exists()
         log.unlink(missing_ok=True)
-        hold.touch()
+        (cwd / "go-resumed").touch()
+        (cwd / "go-restarted").touch()
         env.pop("UCX_LOG_FILE")
         with Job.restart(cwd, mpi=mpi, env=env) as job:
-            job.finish()
+            check("described" in job.finish(), job.output())
             check("ucx.log" not in job.errors(), job.errors())
         return "UCX had its log open" if opened else "no UCX here"
 
