@@ -5,7 +5,7 @@ A program that owns one of everything (tests/programs/everything.c) describes al
 a checkpoint, after it, and after a restart. After the checkpoint nothing may differ; after the restart only what a warning
 of the checkpoint or of the restart has named. What is refused is tests/programs/refused.c.
 
-    everything_test.py state|refused|below openmpi|mpich
+    everything_test.py state|refused|below|forking openmpi|mpich
 """
 import os
 import re
@@ -125,6 +125,23 @@ def below(mpi):
         return "UCX had its log open" if opened else "no UCX here"
 
 
+def forking(mpi):
+    """Memory that the library below keeps from children is not the program's wish; what the program keeps is."""
+    with Scratch("forking") as cwd:
+        hold = cwd / "go"
+        env = dict(os.environ, HOLD_FILE=str(hold))
+        with Job.run([PROGRAMS / f"forking.{mpi}"], 2, cwd, mpi=mpi,
+                     env=dict(env, LD_PRELOAD=str(PROGRAMS / f"libkeeping.{mpi}.so"))) as job:
+            job.wait_line("READY")
+            check("below: 1" in job.lines(), job.output())
+            job.checkpoint("--stop")
+            job.finish(expected=85)
+        hold.touch()
+        with Job.restart(cwd, mpi=mpi, env=env) as job:
+            lines = job.finish()
+            check("after: 1 0 0, child lives" in lines, f"{lines}")
+
+
 if __name__ == "__main__":
-    cases = {"state": state, "refused": refused, "below": below}
+    cases = {"state": state, "refused": refused, "below": below, "forking": forking}
     sys.exit(harness.verdict(" ".join(sys.argv[1:]), lambda: cases[sys.argv[1]](*sys.argv[2:])))
