@@ -1,5 +1,5 @@
-/* A window whose memory the library below keeps from children (keeping.c): after a restart on a library that does not, a
- * child has it again. What the program itself keeps from children stays so. */
+/* A window whose memory the library below keeps from children (keeping.c): after a restart on a library that
+ * does not, a child has it again. What the program itself keeps from children stays so. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -13,7 +13,8 @@ static int kept(const void* at) {
     FILE* maps = fopen("/proc/self/smaps", "re");
     while (fgets(line, sizeof line, maps)) {
         if (sscanf(line, "%lx-%lx ", &first, &last) == 2) begin = first, end = last;
-        if (!strncmp(line, "VmFlags:", 8) && begin <= (unsigned long)at && (unsigned long)at < end) found = strstr(line, " dc") != NULL;
+        if (!strncmp(line, "VmFlags:", 8) && begin <= (unsigned long)at && (unsigned long)at < end)
+            found = strstr(line, " dc") != NULL;
     }
     fclose(maps);
     return found;
@@ -27,7 +28,9 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char* both = mmap(NULL, 3 * kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(both, 5, 3 * kSize);
-    madvise(both, kSize, MADV_DONTFORK); /* neighbours: one mapping for the kernel once the library has marked the second */
+    madvise(
+        both, kSize,
+        MADV_DONTFORK); /* neighbours: one mapping for the kernel once the library has marked the second */
     MPI_Win_create(both + kSize, kSize, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     if (rank == 0) printf("below: %d\n", kept(both + kSize));
     hold();

@@ -1,5 +1,5 @@
-/* Preloaded, it is in both halves; in the lower one it does what libibverbs does to memory that is registered: it keeps it
- * from children. */
+/* Preloaded, it is in both halves; in the lower one it does what libibverbs does to memory that is
+ * registered: it keeps it from children. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdint.h>
