@@ -1,6 +1,7 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 
@@ -40,6 +41,12 @@ void pread_all(int fd, void* data, size_t size, uint64_t offset, const std::stri
         offset += static_cast<uint64_t>(n);
         size -= static_cast<size_t>(n);
     }
+}
+
+std::string file_id(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return {};
+    return fmt::format("{}:{}", status.st_dev, status.st_ino);
 }
 
 std::string read_file(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "job/channel.h"
@@ -93,9 +94,13 @@ std::string find_job(const JobChoice& which) {
     if (!which.ckpt_dir.empty()) {
         std::error_code error;
         fs::path wanted = fs::weakly_canonical(which.ckpt_dir, error);
+        std::string file = file_id(wanted.string());
         for (const std::string& job : jobs) {
             json status = status_of(job);
-            if (status.is_object() && fs::weakly_canonical(status.value("ckpt_dir", ""), error) == wanted)
+            if (!status.is_object()) continue;
+            // JSON does not hold every name (Latin-1).
+            if (fs::weakly_canonical(status.value("ckpt_dir", ""), error) == wanted ||
+                (!file.empty() && status.value("ckpt_dir_file", "") == file))
                 return job;
         }
         no_job(fmt::format("no running job writes to {}", wanted.string()));

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/process_limits.h"
 #include "job/library_at.h"
 
@@ -270,6 +271,11 @@ std::vector<std::string> command_of(const LaunchPlan& plan) {
 }
 
 pid_t start(const LaunchPlan& plan) {
+    if (const char* hooks = std::getenv("UCX_MEM_MMAP_HOOK_MODE"); hooks && std::string_view(hooks) != "none")
+        say(fmt::format(
+            "UCX_MEM_MMAP_HOOK_MODE={} is not used: the ranks get none (UCX's hooks do not see the program's "
+            "memory, and its messages would be wrong)",
+            hooks));
     std::vector<std::string> words = command_of(plan);
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
@@ -313,8 +319,10 @@ pid_t start(const LaunchPlan& plan) {
         if (::access("/sys/class/infiniband", F_OK) != 0) ::setenv("OMPI_MCA_osc", "^ucx", 0);
         // Open MPI 5's shared store wants an address that the upper half has.
         if (!plan.launcher.root.empty()) ::setenv("PMIX_MCA_gds", "hash", 0);
-        // UCX patches memory functions of the whole process, and reads these before main.
-        ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 0);
+        // UCX patches memory functions of the whole process, and reads these before main. With hooks its
+        // registration cache serves memory that the program has given back: wrong data. Not the user's to
+        // choose.
+        ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 1);
         ::setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
         // hwloc's x86 component moves itself to each CPU in turn, which can take a minute on a busy machine
         // (docs/internals/job.md); what it asks there, hwloc's Linux component knows.

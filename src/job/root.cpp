@@ -9,6 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -509,6 +510,7 @@ std::string Root::status_json() {
                  {"mpi_version", mpi_version_},
                  {"protocol", settings_.protocol},
                  {"ckpt_dir", settings_.ckpt_dir},
+                 {"ckpt_dir_file", file_id(settings_.ckpt_dir)},
                  {"command", settings_.command},
                  {"seconds", static_cast<double>(now_ms() - started_) / 1000},
                  {"checkpoints", checkpoints_},

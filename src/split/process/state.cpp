@@ -13,7 +13,7 @@
 namespace fermata::split::process {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 Json parse(std::string_view bytes) {
     if (const char* fault = cbor_fault(bytes.data(), bytes.size())) throw std::runtime_error(fault);
@@ -53,6 +53,7 @@ int own_descriptor_base(const Limits& limits) {
 void note_inherited() {
     keep_inherited_descriptors();
     note_settings();
+    note_attributes();
 }
 
 Captured capture(const Limits& limits) {
@@ -60,9 +61,11 @@ Captured capture(const Limits& limits) {
     Json state;
     state["version"] = kVersion;
     state["settings"] = capture_settings(captured.warnings);
+    state["attributes"] = capture_attributes(captured.warnings);
     state["descriptors"] = capture_descriptors(limits, captured.warnings);
     state["signals"] = capture_signals();
     state["timers"] = capture_timers(captured.warnings);
+    state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, captured.state);
     return captured;
 }
@@ -79,6 +82,7 @@ Restored restore(std::string_view bytes, const Limits& limits) {
         // Before the limits: descriptors may lie above a limit that was lowered later.
         restore_descriptors(state.at("descriptors"), limits, restored.warnings);
         restore_settings(state.at("settings"), restored.warnings);
+        restore_attributes(state.at("attributes"), restored.warnings);
         restore_signals(state.at("signals"));
     } catch (const Refused& refused) {
         restored.error = refused.line;
@@ -91,7 +95,9 @@ Restored restore(std::string_view bytes, const Limits& limits) {
 Restored restore_timers(std::string_view bytes) {
     Restored restored;
     try {
-        restore_all_timers(parse(bytes).at("timers"), restored.warnings);
+        Json state = parse(bytes);
+        restore_cpu_times(state.at("cpu_times"));
+        restore_all_timers(state.at("timers"), restored.warnings);
     } catch (const std::exception& error) {
         restored.error = std::string("the image's process state is damaged: ") + error.what();
     }

@@ -504,7 +504,7 @@ def high_numbers(victim, _):
     ckpt = victim.home / "ckpt"
     victim.shell("""cd ckpt; for n in 4294967294 4294967295 1000000000 0000001 +00002; do cp -r gen-000001 gen-$n; done
         mkdir gen-4294967296 gen-18446744073709551616""")
-    before = {path.name: tree(path) for path in ckpt.iterdir() if len(path.name) != 10}
+    before = {path.name: tree(path) for path in ckpt.glob("gen-*") if len(path.name) != 10}
     listed = json.loads(ends_soon(victim, 0, "list", "--json", "--ckpt-dir", "ckpt").stdout)
     check([one["generation"] for one in listed] == ["gen-000001"], f"{listed}")
     with running(victim, extra=["--keep", "1"]) as job:
@@ -639,14 +639,15 @@ def escapes(victim, _):
         forge("manifest", path, text=json.dumps(manifest) + "\n")
         os.chown(path, victim.uid, victim.gid)
         look(*([("restart",)] if key == "mpi" else []))
-    for change in (lambda m: m["phases"].update({name: 1.0}), lambda m: m["images"][1].update(file=name),
+    harmless = lambda m: m["phases"].update({name: 1.0})  # would be restarted
+    for change in (harmless, lambda m: m["images"][1].update(file=name),
                    lambda m: m["images"][1].update(checksum=name), lambda m: m.update({"generation": name}),
                    lambda m: m.update(encryption={"cipher": name, "key": name})):
         manifest = json.loads(good)
         change(manifest)
         forge("manifest", path, text=json.dumps(manifest) + "\n")
         os.chown(path, victim.uid, victim.gid)
-        look(("restart",))
+        look(*([] if change is harmless else [("restart",)]))
 
 
 def own_gen_directories(victim, _):

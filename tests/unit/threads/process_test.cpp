@@ -88,6 +88,7 @@ class Process : public ::testing::Test {
         Restored timers = restore_timers(captured.state);
         CHECK(timers.error.empty());
         restored.warnings.insert(restored.warnings.end(), timers.warnings.begin(), timers.warnings.end());
+        for (auto& line : restored.warnings) std::fprintf(stderr, "%s\n", line.c_str());
         return restored.warnings;
     }
 
@@ -259,6 +260,54 @@ TEST_F(Process, EventTimerSignalAndEpollDescriptors) {
         CHECK(epoll_wait(epoll, found, 4, 1000) == 1 && found[0].data.u64 == 2);
         CHECK(read(signals, &info, sizeof info) == sizeof info && info.ssi_signo == SIGUSR1);
         CHECK(inotify_add_watch(notify, "/tmp", IN_CREATE) > 0);
+    });
+}
+
+TEST_F(Process, ContentThatDoesNotFitIsRefused) {
+    child([&] {
+        int fd = open(path("gone").c_str(), O_CREAT | O_RDWR, 0600);
+        std::string text(100000, 'x');
+        CHECK(write(fd, text.data(), text.size()) == 100000 && unlink(path("gone").c_str()) == 0);
+        Captured captured = capture({});
+        close(fd);
+        signal(SIGXFSZ, SIG_IGN);
+        rlimit small = {5000, RLIM_INFINITY};
+        CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+        Restored restored = restore(captured.state, {});
+        CHECK(restored.error.find("the content of the removed file") != std::string::npos);
+        CHECK(restored.error.find("cannot be written") != std::string::npos);
+    });
+}
+
+TEST_F(Process, AFileThatMayNoLongerBeOpenedIsOpenedByItsOwner) {
+    child([&] {
+        std::string name = path("read-only");
+        CHECK(chmod(directory_.c_str(), 0777) == 0);
+        CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
+        note_inherited();
+        int fd = open(name.c_str(), O_CREAT | O_RDWR, 0444);
+        CHECK(fd >= 0 && write(fd, "before", 6) == 6);
+        CHECK(there_and_back().empty());
+        CHECK(write(fd, " after", 6) == 6);
+        struct stat now;
+        CHECK(stat(name.c_str(), &now) == 0 && (now.st_mode & 0777) == 0444 && now.st_size == 12);
+    });
+}
+
+TEST_F(Process, AWatchOfAClosedDuplicateStays) {
+    child([&] {
+        int event = eventfd(0, 0), again = dup(event), epoll = epoll_create1(0);
+        epoll_event one = {EPOLLIN, {}};
+        one.data.u64 = 77;
+        CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, again, &one) == 0 && close(again) == 0);
+        int other = open("/dev/null", O_RDONLY);  // has the number now
+        CHECK(other == again);
+        CHECK(there_and_back().empty());
+        uint64_t count = 1;
+        CHECK(write(event, &count, sizeof count) == sizeof count);
+        CHECK(epoll_wait(epoll, &one, 1, 1000) == 1 && one.data.u64 == 77);
+        char byte;
+        CHECK(read(other, &byte, 1) == 0);
     });
 }
 
