@@ -116,6 +116,7 @@ Outcome Root::checkpoint(const Request& request) {
     } catch (const std::exception& error) {  // std::filesystem
         take_back(error.what());
     }
+    now_.warnings = heard_.warnings.lines();
     in_checkpoint_ = false;
     clock_.reset();
     phase_ = "";

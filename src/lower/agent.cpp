@@ -370,7 +370,7 @@ void Agent::write(const wire::Placed* where) {
         writing_ = std::move(captured.image);
         covered_ = std::move(captured.covered);
         for (const std::string& line : captured.warnings)
-            link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
+            link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line), epoch_});
     } catch (const std::exception& error) {
         saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
     }

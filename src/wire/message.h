@@ -14,7 +14,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 3;
+inline constexpr uint16_t kWireVersion = 4;
 
 using Bytes = std::vector<std::byte>;
 
@@ -371,13 +371,14 @@ struct Diagnosis {
     }
 };
 
-// One line to the user.
+// One line to the user. `epoch`: of the checkpoint whose answer says it, too; 0 = none.
 struct Warning {
     static constexpr uint16_t kType = 74;
     std::string text;
+    uint32_t epoch = 0;
     template <class F>
     void each(F&& f) {
-        f(text);
+        f(text, epoch);
     }
 };
 
