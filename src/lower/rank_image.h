@@ -13,6 +13,7 @@
 #include "split/memory/dirty.h"
 #include "split/memory/memory.h"
 #include "split/process/state.h"
+#include "split/shared/registry.h"
 #include "split/threads/mutexes.h"
 
 namespace fermata::lower {
@@ -94,6 +95,8 @@ std::string program_of_image(const std::string& directory, const image::Key* key
 
 // Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
 // expected or damaged. `mapped`: private memory comes when it is touched, where this process may do that.
-LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped, const image::Key* key);
+// `peers`: the other ranks, for what this one shares with them.
+LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped, const image::Key* key,
+                       split::shared::Peers peers);
 
 }  // namespace fermata::lower

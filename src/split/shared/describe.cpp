@@ -1,0 +1,76 @@
+#include "split/shared/describe.h"
+
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "split/process/parts.h"
+#include "split/shared/segments.h"
+
+namespace fermata::split::shared {
+namespace {
+
+using nlohmann::json;
+
+json ranges_of(const std::vector<Range>& ranges) {
+    json list = json::array();
+    for (const Range& range : ranges) list.push_back({range.begin, range.end});
+    return list;
+}
+
+// What the roster knows; without one every object is this rank's own.
+json begin_of(const Key& key) {
+    json one = {{"key", to_text(key)}, {"kind", static_cast<uint32_t>(key.kind)}, {"ranks", json::array()}};
+    const Object* object = roster() ? roster()->find(key) : nullptr;
+    if (!object) return one;
+    one["ranks"] = object->ranks;
+    one["size"] = object->size;
+    one["covered"] = ranges_of(object->covered);
+    return one;
+}
+
+void add_mapped(const MapEntry& map, const Key& key, json& one, std::vector<std::string>& warnings) {
+    one["object"] = map.object;
+    one["name"] = map.name;
+    if (key.kind == Kind::segment) one.update(describe_segment(static_cast<int>(key.inode), warnings));
+    one["size"] = std::max(one.value("size", uint64_t{0}), map.object_size);
+    struct stat file;
+    bool named = map.kind == MapKind::shared_tmpfs && ::stat(map.name.c_str(), &file) == 0;
+    one["named"] = named;
+    if (!named) return;
+    one["mode"] = file.st_mode & 07777;
+    one["uid"] = file.st_uid;
+    one["device"] = key.device;
+    one["inode"] = key.inode;
+}
+
+}  // namespace
+
+std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& objects, int,
+                     std::vector<std::string>& warnings) {
+    std::map<Key, json> all;
+    for (const MapEntry& map : table.maps) {
+        auto key = objects.find(map.object);
+        if (key == objects.end() || all.contains(key->second)) continue;
+        if (map.kind != MapKind::shared_memory && map.kind != MapKind::shared_tmpfs) continue;
+        json one = begin_of(key->second);
+        add_mapped(map, key->second, one, warnings);
+        all.emplace(key->second, std::move(one));
+    }
+    if (roster())
+        for (const auto& [key, object] : roster()->objects()) {
+            bool met = key.kind == Kind::memory || key.kind == Kind::pipe;
+            if (!met || object.ranks.size() < 2 || all.contains(key)) continue;
+            json one = begin_of(key);
+            one["named"] = false;
+            one["name"] = key.kind == Kind::pipe ? "a pipe" : "a removed file";
+            all.emplace(key, std::move(one));
+        }
+    json list = json::array();
+    for (auto& [key, one] : all) list.push_back(std::move(one));
+    std::string bytes;
+    json::to_cbor(list, bytes);
+    return bytes;
+}
+
+}  // namespace fermata::split::shared
