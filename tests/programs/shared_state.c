@@ -1,11 +1,9 @@
-/* What ranks of one node share by other means than MPI: made, used, held, used again. Each case says lines that a run
- * without Fermata says, too.
+/* What ranks of one node share by other means than MPI: made, used, held, used again. Each case says lines
+ * that a run without Fermata says, too.
  *
  *     shared_state CASE DIRECTORY
  */
 #define _GNU_SOURCE
-#include "hold.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -19,6 +17,8 @@
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <time.h>
+
+#include "hold.h"
 
 static int rank, size;
 static const char* directory;
@@ -270,7 +270,8 @@ static void parts(void) {
     }
     fd = fd_of_rank_0(fd);
     int page = 4096, pages = 16, from = rank * 8 * page;
-    volatile int* m = must(mmap(NULL, (size_t)(pages * page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, from), "mmap");
+    volatile int* m =
+        must(mmap(NULL, (size_t)(pages * page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, from), "mmap");
     meet();
     if (rank != 0 || size == 1) close(fd);
     for (int i = 0; i < 8; ++i) m[i * 1024] = rank * 100 + i;

@@ -225,6 +225,8 @@ void restore_locks(int fd, const Json& saved, Lines& warnings) {
         int result;
         if (kind == "FLOCK") {
             result = flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB);
+        } else if (kind == "LEASE") {
+            result = fcntl(fd, F_SETLEASE, exclusive ? F_WRLCK : F_RDLCK);
         } else {
             struct flock range = {};
             range.l_type = exclusive ? F_WRLCK : F_RDLCK;
@@ -294,6 +296,11 @@ Json capture_eventfd(const Entry& entry) {
 }
 
 Json capture_regular(const Entry& entry, Json& contents, Lines& warnings) {
+    // Its messages are with what ranks share.
+    if (shared::is_queue(entry.fd))
+        return {{"kind", "queue"},
+                {"path", without_deleted(entry.link)},
+                {"object", shared::to_text(shared::key_of(shared::Kind::queue, entry.status))}};
     Json one = {{"kind", "file"}, {"path", entry.link}, {"size", static_cast<int64_t>(entry.status.st_size)}};
     if (entry.link.starts_with("/memfd:")) {
         one["kind"] = "memfd";
@@ -619,6 +626,10 @@ class Rebuild {
             return static_cast<int>(raw::call(SYS_signalfd4, -1, raw::word(&mask), 8, extra));
         }
         if (kind == "epoll") return epoll_create1(EPOLL_CLOEXEC);
+        if (kind == "queue") {
+            int fd = shared::descriptor_of(one.at("object").get<std::string>());
+            return fd < 0 ? placeholder() : open_again(fd, flags);
+        }
         if (kind == "inotify") return inotify_init1(extra);
         if (kind == "socket") {
             size_t index = next_socket_++;

@@ -2,10 +2,14 @@
 
 #include <sys/stat.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "split/process/parts.h"
+#include "split/shared/queues.h"
 #include "split/shared/segments.h"
+#include "split/shared/system_v.h"
 
 namespace fermata::split::shared {
 namespace {
@@ -46,7 +50,7 @@ void add_mapped(const MapEntry& map, const Key& key, json& one, std::vector<std:
 
 }  // namespace
 
-std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& objects, int,
+std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& objects, int limit,
                      std::vector<std::string>& warnings) {
     std::map<Key, json> all;
     for (const MapEntry& map : table.maps) {
@@ -57,6 +61,24 @@ std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& ob
         add_mapped(map, key->second, one, warnings);
         all.emplace(key->second, std::move(one));
     }
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
+        int fd = std::atoi(entry.path().filename().c_str());
+        struct stat file;
+        if (fd >= limit || !is_queue(fd) || ::fstat(fd, &file) != 0) continue;
+        Key key = key_of(Kind::queue, file);
+        if (all.contains(key)) continue;
+        json one = begin_of(key);
+        one.update(describe_queue(fd, !roster() || roster()->first(key), warnings));
+        all.emplace(key, std::move(one));
+    }
+    if (roster())
+        for (const auto& [key, object] : roster()->objects()) {
+            if (key.kind != Kind::semaphores && key.kind != Kind::messages) continue;
+            json one = begin_of(key);
+            one.update(describe_system_v(key, roster()->first(key), warnings));
+            all.emplace(key, std::move(one));
+        }
     if (roster())
         for (const auto& [key, object] : roster()->objects()) {
             bool met = key.kind == Kind::memory || key.kind == Kind::pipe;

@@ -19,6 +19,7 @@
 #include "split/fds/descriptors.h"
 #include "split/memory/memory.h"
 #include "split/process/parts.h"
+#include "split/shared/system_v.h"
 
 namespace fermata::split::shared {
 namespace {
@@ -145,6 +146,7 @@ std::vector<Use> find_uses(int limit) {
         int fd = std::atoi(entry.path().filename().c_str());
         if (fd < limit) add_descriptor(fd, uses);
     }
+    for (const Use& use : used_system_v()) uses.push_back(use);
     return uses;
 }
 

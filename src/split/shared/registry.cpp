@@ -19,7 +19,9 @@
 #include "split/address/raw.h"
 #include "split/fds/descriptors.h"
 #include "split/shared/objects.h"
+#include "split/shared/queues.h"
 #include "split/shared/segments.h"
+#include "split/shared/system_v.h"
 
 namespace fermata::split::shared {
 namespace {
@@ -53,8 +55,9 @@ std::string name_of(const json& saved) {
     std::string name = saved.value("name", "");
     constexpr std::string_view kDeleted = " (deleted)";
     if (name.ends_with(kDeleted)) name.resize(name.size() - kDeleted.size());
-    if (static_cast<Kind>(saved.at("kind").get<uint32_t>()) == Kind::segment)
-        return fmt::format("System V segment {}", saved.at("id").get<int>());
+    auto kind = static_cast<Kind>(saved.at("kind").get<uint32_t>());
+    if (kind == Kind::queue) return "message queue " + name;
+    if (kind == Kind::segment) return fmt::format("System V segment {}", saved.at("id").get<int>());
     if (name.starts_with("/dev/shm/fermata-window-")) return "an MPI shared window";
     if (name == "/dev/zero") return "shared anonymous memory";
     return name.starts_with("/memfd:") || name.starts_with("/") ? "shared memory " + name : name;
@@ -138,6 +141,10 @@ void make(Made& one, std::vector<std::string>& warnings) {
             if (begin < end && ::madvise(at + begin, end - begin, MADV_REMOVE) != 0)
                 std::memset(at + begin, 0, end - begin);
         }
+    } else if (one.kind == Kind::semaphores || one.kind == Kind::messages) {
+        make_system_v(one.kind, saved, warnings);
+    } else if (one.kind == Kind::queue) {
+        one.fd = high(make_queue(saved, warnings).release());
     } else if (one.kind == Kind::pipe) {
         int ends[2];
         if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot make a pipe again");
@@ -178,6 +185,7 @@ void take(Made& one, const std::string& offer) {
     ino_t inode = 0;
     std::istringstream words(offer);
     words >> pid >> fd >> other >> segment >> device >> inode;
+    if (one.kind == Kind::semaphores || one.kind == Kind::messages) return;
     if (one.kind == Kind::segment) {
         one.segment = attach_segment(segment);
         return;

@@ -34,7 +34,7 @@ void forget_objects();
 int descriptor_of(uint64_t object, bool writable);
 // Maps this part of a segment over what is there. 0 or -errno.
 long map_segment(const MapEntry& map);
-// For descriptors: by the text of a key; -1 = unknown.
+// For descriptors (memory, queues): by the text of a key; -1 = unknown.
 int descriptor_of(const std::string& key);
 // The two ends of a pipe; {-1, -1} = unknown.
 std::pair<int, int> pipe_of(const std::string& key);
