@@ -287,6 +287,23 @@ static void parts(void) {
     say("after: %d", m[3]);
 }
 
+/* 32 MiB that do not compress. */
+static void large(void) {
+    const size_t bytes = 32 << 20;
+    int fd = -1;
+    if (rank == 0) {
+        fd = must_fd(memfd_create("large", MFD_CLOEXEC), "memfd_create");
+        CHECK(ftruncate(fd, (off_t)bytes) == 0);
+    }
+    fd = fd_of_rank_0(fd);
+    unsigned long long* m = must(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), "mmap");
+    unsigned long long x = 88172645463325252ULL;
+    if (rank == 0)
+        for (size_t i = 0; i < bytes / 8; ++i) m[i] = x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+    meet();
+    hold();
+}
+
 /* ---- process-shared mutex, condition variable, semaphore */
 
 struct Together {
@@ -385,6 +402,7 @@ static void named_semaphore(void) {
     say("after: %d", value);
     meet();
     sem_t* again = sem_open(name, 0);
+    if (again == SEM_FAILED) perror(name);
     CHECK(again != SEM_FAILED);
     sem_getvalue(again, &value);
     say("opened again: %d", value);
@@ -431,6 +449,7 @@ static void queue(int keep) {
     meet();
     if (rank == 0) CHECK(mq_receive(q, text, sizeof text, &priority) == 5);
     say("then %s %u", rank == 0 ? text : "", rank == 0 ? priority : 0);
+    meet();
     struct mq_attr now;
     CHECK(mq_getattr(q, &now) == 0);
     say("%ld of %ld", now.mq_curmsgs, now.mq_maxmsg);
@@ -541,6 +560,8 @@ static void lease(void) {
     CHECK(fcntl(fd, F_SETLEASE, F_RDLCK) == 0);
     hold();
     say("lease %d", fcntl(fd, F_GETLEASE) == F_RDLCK);
+    meet();
+    say("given back %d", fcntl(fd, F_SETLEASE, F_UNLCK));
 }
 
 int main(int argc, char** argv) {
@@ -558,6 +579,7 @@ int main(int argc, char** argv) {
         {"file_linked", file_linked},
         {"file_removed", file_removed},
         {"parts", parts},
+        {"large", large},
         {"locks", locks},
         {"named_semaphore", named_semaphore},
         {"queue_named", queue_named},

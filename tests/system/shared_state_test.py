@@ -4,9 +4,10 @@ Fermata, of one that is checkpointed and goes on, of one that is stopped and res
 after it went on.
 
     shared_state_test.py CASE openmpi|mpich [RANKS]
-    shared_state_test.py apart|foreign openmpi|mpich
+    shared_state_test.py apart|foreign|once openmpi|mpich
 """
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def case(name, mpi, ranks="2"):
                     job.finish(expected=85)
                 else:
                     # Somewhere after the checkpoint: what it did since is to be undone.
-                    job.wait_until(lambda: len(job.lines()) > 1 + ranks, "a line after the checkpoint")
+                    job.wait_until(lambda: len(job.lines()) > ranks, "a line after the checkpoint")
                     job.kill_ranks()
             for other in (mpi,) if way == "killed" else ("mpich", "openmpi"):
                 with Job.restart(cwd, mpi=other, ckpt=way + "-ckpt", env=env) as job:
@@ -67,6 +68,92 @@ def case(name, mpi, ranks="2"):
         return "; ".join(warned)
 
 
+def held(cwd):
+    (cwd / "go").touch(exist_ok=True)
+    return dict(os.environ, HOLD_FILE=str(cwd / "go"))
+
+
+def stopped(name, mpi, cwd, env=None, **how):
+    """A job of two ranks, stopped while it holds."""
+    env = env or dict(os.environ, HOLD_FILE=str(cwd / "go"))
+    with Job.run(program(mpi, name, cwd, "held"), 2, cwd, mpi=mpi, env=env, **how) as job:
+        job.wait_line("READY")
+        job.checkpoint("--stop")
+        job.finish(expected=85)
+    return held(cwd)
+
+
+def refused(job, *words):
+    code = job.end(harness.PATIENCE)
+    check(code not in (0, 85), f"exit status {code}: {job.errors()}")
+    check(all(word in job.errors() for word in words), f"{words} in {job.errors()}")
+
+
+def apart(mpi):
+    """Ranks that share memory on two nodes: refused with their names; on one node, another one, they go on."""
+    import nodes_test
+    with Scratch("shared-apart") as cwd, nodes_test.Cluster(cwd) as cluster:
+        wanted = harness.native(program(mpi, "posix_unlinked", cwd, "native"), 2, mpi, cwd)
+        on = cluster.nodes[0].on
+        where = lambda nodes: ["--mpiexec-args", cluster.over(mpi, 2, nodes)]  # noqa: E731
+        env = stopped("posix_unlinked", mpi, cwd, on=on, extra=where((0,)))
+        with Job.restart(cwd, mpi=mpi, on=on, extra=where((0, 1)), env=env) as job:
+            refused(job, "shared memory /dev/shm/fermata-test-", "ranks 0 and 1", *nodes_test.NAMES)
+        with Job.restart(cwd, mpi=mpi, on=on, extra=where((1,)), env=env) as job:
+            same(job.finish(), wanted, "on the other node")
+
+
+def foreign(mpi):
+    """The name is another user's by the time of the restart: neither read nor written to."""
+    check(os.geteuid() == 0, "needs root, to be another user as well")
+    with Scratch("shared-foreign") as cwd:
+        wanted = harness.native(program(mpi, "posix_named", cwd, "native"), 2, mpi, cwd)
+        before = set(pathlib.Path("/dev/shm").iterdir())
+        env = stopped("posix_named", mpi, cwd)
+        (path,) = [one for one in pathlib.Path("/dev/shm").iterdir()
+                   if one not in before and one.name.startswith("fermata-test-")]
+        aside = cwd / "aside"
+        aside.write_bytes(path.read_bytes())
+        path.unlink()
+        for trap in (f"umask 0; head -c {1 << 20} /dev/zero > {path}", f"ln -s {aside} {path}",
+                     f"mkfifo -m 666 {path}"):
+            subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "sh", "-c", trap],
+                           check=True)
+            with Job.restart(cwd, mpi=mpi, env=env) as job:
+                refused(job, str(path), "65534", "remove it")
+            if path.is_file() and not path.is_symlink():
+                check(path.read_bytes() == bytes(1 << 20), "written to")
+            path.unlink()
+        path.write_bytes(bytes(1 << 20))  # our own, but open to others
+        path.chmod(0o666)
+        with Job.restart(cwd, mpi=mpi, env=env) as job:
+            refused(job, str(path), "666")
+        path.unlink()
+        with Job.restart(cwd, mpi=mpi, env=env) as job:
+            same(job.finish(), wanted, "made anew")
+        check(not path.exists(), "left behind")
+
+
+def once(mpi):
+    """What several ranks have in common is saved by one of them."""
+    with Scratch("shared-once") as cwd:
+        hold = dict(os.environ, HOLD_FILE=str(cwd / "go"))
+        sizes = []
+        for ranks in (1, 3):
+            with Job.run(program(mpi, "large", cwd, f"of-{ranks}"), ranks, cwd, mpi=mpi, ckpt=f"ckpt-{ranks}",
+                         env=hold) as job:
+                job.wait_line("READY")
+                sizes.append(job.checkpoint("--stop")["bytes"])
+                job.finish(expected=85)
+        check(sizes[1] - sizes[0] < 20 << 20, f"bytes {sizes}")
+        return f"1 rank {sizes[0] >> 20} MiB, 3 ranks {sizes[1] >> 20} MiB"
+
+
+def run(name, *rest):
+    others = {"apart": apart, "foreign": foreign, "once": once}
+    return others[name](*rest) if name in others else case(name, *rest)
+
+
 if __name__ == "__main__":
     words = sys.argv[1:]
-    sys.exit(harness.verdict(f"shared_state {words[0]}", lambda: case(*words)))
+    sys.exit(harness.verdict(f"shared_state {words[0]}", lambda: run(*words)))

@@ -90,8 +90,8 @@ MapKind kind_of(const Mapping& m, uint64_t& size, shared::Key& key) {
                  m.range.begin);
         size = uint64_t(s.st_size);
         // A read-only view cannot be filled at restart, so the file must be there, or somebody else fill it.
-        return shared::on_tmpfs(m.name) && (has_flag(m, " mw") || written_by_others(key))
-                   ? MapKind::shared_tmpfs
+        return shared::put_back(m.name, s) && (has_flag(m, " mw") || written_by_others(key))
+                   ? MapKind::shared_kept
                    : MapKind::shared_file;
     }
     return MapKind::shared_memory;
@@ -120,7 +120,7 @@ class Readable {
 std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scanner, SeenPages* seen,
                               const std::vector<Range>& saved_elsewhere) {
     bool file = m.inode != 0;
-    if (kind == MapKind::shared_file || (kind == MapKind::shared_tmpfs && !has_flag(m, " mw"))) return {};
+    if (kind == MapKind::shared_file || (kind == MapKind::shared_kept && !has_flag(m, " mw"))) return {};
     if (kind == MapKind::anonymous && (!file || !(m.prot & PROT_READ))) {
         // The holes that ld.so leaves between segments are file mappings without access: nothing of the file
         // is ever read there, but what was changed and then protected (RELRO's neighbours) is kept.
@@ -135,7 +135,9 @@ std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scann
     std::vector<Range> runs;
     if (part.empty()) return runs;
     for (const Range& own : difference({part}, saved_elsewhere)) {
-        std::vector<Range> found = nonzero(own);
+        // A file on a disk is overwritten, not emptied before: it is the user's.
+        bool all = kind == MapKind::shared_kept && !shared::on_tmpfs(m.name);
+        std::vector<Range> found = all ? std::vector<Range>{own} : nonzero(own);
         runs.insert(runs.end(), found.begin(), found.end());
     }
     return runs;
@@ -233,7 +235,7 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
             all.unchanged.push_back(seen ? std::move(seen->unchanged) : std::vector<Range>{});
         }
         std::vector<Range> elsewhere;
-        if (e.kind == MapKind::shared_memory || e.kind == MapKind::shared_tmpfs)
+        if (e.kind == MapKind::shared_memory || e.kind == MapKind::shared_kept)
             elsewhere = saved.elsewhere(m, key);
         e.runs = content_of(m, e.kind, scanner, seen ? &*seen : nullptr, elsewhere);
         table.maps.push_back(std::move(e));

@@ -38,8 +38,8 @@ enum class MapKind : uint32_t {
     shared_file = 1,  // MAP_SHARED of a file that has a name: opened again, content is the file's
     shared_memory =
         2,  // shared anonymous, memfd, SysV, deleted file: content from the image; `object` tells which
-    shared_tmpfs = 3,  // named file on tmpfs (/dev/shm) that this rank, or one that shares it, has mapped for
-                       // writing: made again when missing; content from the image
+    shared_kept = 3,  // named file that this rank, or one that shares it, has mapped for writing, on tmpfs
+                      // (made again when missing) or a disk of this node: content from the image
 };
 
 struct MapEntry {

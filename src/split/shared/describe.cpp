@@ -1,10 +1,12 @@
 #include "split/shared/describe.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "split/process/parts.h"
 #include "split/shared/queues.h"
@@ -39,13 +41,26 @@ void add_mapped(const MapEntry& map, const Key& key, json& one, std::vector<std:
     if (key.kind == Kind::segment) one.update(describe_segment(static_cast<int>(key.inode), warnings));
     one["size"] = std::max(one.value("size", uint64_t{0}), map.object_size);
     struct stat file;
-    bool named = map.kind == MapKind::shared_tmpfs && ::stat(map.name.c_str(), &file) == 0;
+    bool named = map.kind == MapKind::shared_kept && ::stat(map.name.c_str(), &file) == 0;
     one["named"] = named;
     if (!named) return;
     one["mode"] = file.st_mode & 07777;
     one["uid"] = file.st_uid;
     one["device"] = key.device;
     one["inode"] = key.inode;
+    one["tmpfs"] = on_tmpfs(map.name);
+}
+
+// What others see of a file that is mapped for writing, and is not put back.
+void warn_of_files(const MemoryTable& table, std::vector<std::string>& warnings) {
+    std::set<std::string> told;
+    for (const MapEntry& map : table.maps) {
+        if (map.kind != MapKind::shared_file || !map.writable_file || !told.insert(map.name).second) continue;
+        warnings.push_back(fmt::format(
+            "{} is mapped for writing and not in the generation (larger than 1 GiB, or on a file system of "
+            "several nodes): a restart finds in it what was written last",
+            map.name));
+    }
 }
 
 }  // namespace
@@ -53,10 +68,11 @@ void add_mapped(const MapEntry& map, const Key& key, json& one, std::vector<std:
 std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& objects, int limit,
                      std::vector<std::string>& warnings) {
     std::map<Key, json> all;
+    warn_of_files(table, warnings);
     for (const MapEntry& map : table.maps) {
         auto key = objects.find(map.object);
         if (key == objects.end() || all.contains(key->second)) continue;
-        if (map.kind != MapKind::shared_memory && map.kind != MapKind::shared_tmpfs) continue;
+        if (map.kind != MapKind::shared_memory && map.kind != MapKind::shared_kept) continue;
         json one = begin_of(key->second);
         add_mapped(map, key->second, one, warnings);
         all.emplace(key->second, std::move(one));
@@ -65,7 +81,13 @@ std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& ob
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
         int fd = std::atoi(entry.path().filename().c_str());
         struct stat file;
-        if (fd >= limit || !is_queue(fd) || ::fstat(fd, &file) != 0) continue;
+        if (fd >= limit || ::fstat(fd, &file) != 0) continue;
+        Key fifo = key_of(Kind::fifo, file);
+        if (S_ISFIFO(file.st_mode) && roster() && roster()->with_others(fifo)) {
+            all[fifo] = begin_of(fifo);  // opened by its name, but by all on one node
+            all[fifo]["name"] = "named pipe " + std::filesystem::read_symlink(entry.path(), ignored).string();
+        }
+        if (!is_queue(fd)) continue;
         Key key = key_of(Kind::queue, file);
         if (all.contains(key)) continue;
         json one = begin_of(key);
@@ -81,6 +103,11 @@ std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& ob
         }
     if (roster())
         for (const auto& [key, object] : roster()->objects()) {
+            if (key.kind == Kind::event && object.ranks.size() > 1)
+                warnings.push_back(fmt::format(
+                    "an eventfd is shared by {} ranks, {} the first of them: after a restart each "
+                    "has one of its own",
+                    object.ranks.size(), object.ranks.front()));
             bool met = key.kind == Kind::memory || key.kind == Kind::pipe;
             if (!met || object.ranks.size() < 2 || all.contains(key)) continue;
             json one = begin_of(key);

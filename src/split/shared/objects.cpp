@@ -43,7 +43,7 @@ void add_mapping(const Mapping& m, std::vector<Use>& uses) {
     struct stat file;
     bool named = m.name.starts_with("/") && ::stat(m.name.c_str(), &file) == 0 && file.st_ino == m.inode;
     if (named) {
-        if (!S_ISREG(file.st_mode) || !on_tmpfs(m.name)) return;  // its content is the file's
+        if (!put_back(m.name, file)) return;  // its content is the file's
         use.size = static_cast<uint64_t>(file.st_size);
         // A view of what others may write is not put back, but who has it belongs to them.
         if (!(use.flags & kWritable)) use.part = {};
@@ -76,6 +76,11 @@ void add_descriptor(int fd, std::vector<Use>& uses) {
     } else if (S_ISREG(file.st_mode) && is_queue(fd)) {
         use.key = key_of(Kind::queue, file);
         if ((flags & O_ACCMODE) != O_WRONLY) use.flags |= kReads;
+    } else if (link == "anon_inode:[eventfd]") {
+        std::string number =
+            process::field(process::read_proc("/proc/self/fdinfo/" + std::to_string(fd)), "eventfd-id");
+        if (number.empty()) return;  // before Linux 5.2
+        use.key = {Kind::event, this_kernel(), 0, std::strtoull(number.c_str(), nullptr, 10)};
     } else if (S_ISREG(file.st_mode) && !named) {
         use.key = key_of(Kind::memory, file);
         use.part = {0, static_cast<uint64_t>(file.st_size)};
@@ -119,6 +124,19 @@ uint64_t number_of(const Key& key) {
 bool on_tmpfs(const std::string& path) {
     struct statfs s;
     return ::statfs(path.c_str(), &s) == 0 && s.f_type == TMPFS_MAGIC;
+}
+
+bool put_back(const std::string& path, const struct stat& file) {
+    if (!S_ISREG(file.st_mode)) return false;
+    constexpr off_t kLargest = 1 << 30;
+    // Of what is in linux/magic.h; XFS and ZFS are not.
+    constexpr unsigned long kXfs = 0x58465342, kZfs = 0x2fc12fc1, kF2fs = 0xf2f52010;
+    struct statfs s;
+    if (::statfs(path.c_str(), &s) != 0) return false;
+    auto type = static_cast<unsigned long>(s.f_type);
+    bool local = type == EXT4_SUPER_MAGIC || type == kXfs || type == BTRFS_SUPER_MAGIC ||
+                 type == OVERLAYFS_SUPER_MAGIC || type == kF2fs || type == kZfs;
+    return type == TMPFS_MAGIC || (local && file.st_size <= kLargest);
 }
 
 bool is_queue(int descriptor) {

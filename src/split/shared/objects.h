@@ -26,6 +26,7 @@ enum class Kind : uint32_t {
     queue = 5,       // POSIX message queue
     semaphores = 6,  // System V
     messages = 7,    // System V
+    event = 8,       // eventfd: by the kernel's number of it
 };
 
 // One object of one running kernel.
@@ -64,6 +65,9 @@ uint64_t number_of(const Key& key);
 
 bool is_segment(const Mapping& mapping);
 bool on_tmpfs(const std::string& path);
+// May a named file that is mapped for writing be put back as it was? Not when it is large, or on a file
+// system that other nodes write to: they may see other pages than this one.
+bool put_back(const std::string& path, const struct stat& file);
 bool is_queue(int descriptor);
 
 // All of the upper half; `limit`: its descriptors are below. The program stands. Throws fermata::Error.

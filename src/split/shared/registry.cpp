@@ -74,44 +74,70 @@ void clear(int fd, const json& saved) {
     }
 }
 
-// With its old name: made anew, or the one that is there, when it is ours and nobody else's to write to.
-Fd open_named(const json& saved, std::vector<std::string>& warnings) {
-    std::string path = saved.at("name");
-    auto mode = saved.at("mode").get<mode_t>();
-    auto size = saved.at("size").get<off_t>();
-    Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (made) {
-        if (::ftruncate(made.get(), size) != 0)
-            fail_errno("cannot make {} again, which the program has mapped", path);
-        return made;
-    }
-    if (errno != EEXIST) fail_errno("cannot make {} again, which the program has mapped", path);
-    Fd fd(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    struct stat there {};
-    if (!fd && errno != ELOOP && errno != EACCES)
-        fail_errno("cannot open {}, which the program has mapped", path);
-    bool known = (fd ? ::fstat(fd.get(), &there) : ::lstat(path.c_str(), &there)) == 0;
-    bool same = known && there.st_dev == saved.at("device").get<dev_t>() &&
-                there.st_ino == saved.at("inode").get<ino_t>() &&
-                there.st_uid == saved.at("uid").get<uid_t>();
-    if (!fd || !known || !S_ISREG(there.st_mode) || (there.st_uid != ::geteuid() && !same))
+// May others put a file there? Then its owner has to be asked for.
+bool others_may_make(const std::string& path) {
+    struct stat directory {};
+    return ::stat(path.substr(0, std::max<size_t>(1, path.rfind('/'))).c_str(), &directory) != 0 ||
+           (directory.st_mode & 02) != 0;
+}
+
+// Nobody else's to read or to write to.
+void check_owner(const std::string& path, const struct stat& there, const json& saved, bool same) {
+    if (!S_ISREG(there.st_mode) || (there.st_uid != ::geteuid() && !same))
         fail(
             "{}, which the program had mapped, is now {} of user {}, who could read and change the program's "
             "memory by it: remove it and restart again",
             path, S_ISREG(there.st_mode) ? "a file" : "something else", there.st_uid);
-    if ((there.st_mode & 022 & ~mode) != 0)
+    auto mode = saved.at("mode").get<mode_t>();
+    if ((there.st_mode & 066 & ~mode) != 0)
         fail(
-            "{}, which the program had mapped, may be written to by others now (mode {:o}, at the checkpoint "
-            "{:o}): remove it and restart again",
+            "{}, which the program had mapped, is open to others now (mode {:o}, at the checkpoint {:o}): "
+            "remove it and restart again",
             path, there.st_mode & 07777, mode);
     if (there.st_nlink != 1 && !same)
         fail("{}, which the program had mapped, has other names now: remove it and restart again", path);
+}
+
+Fd make_named(const json& saved) {
+    std::string path = saved.at("name");
+    Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (made && ::ftruncate(made.get(), saved.at("size").get<off_t>()) != 0)
+        fail_errno("cannot make {} again, which the program has mapped", path);
+    if (!made && errno != EEXIST) fail_errno("cannot make {} again, which the program has mapped", path);
+    return made;
+}
+
+// With its old name: made anew (on tmpfs), or the one that is there.
+Fd open_named(const json& saved, std::vector<std::string>& warnings) {
+    std::string path = saved.at("name");
+    auto size = saved.at("size").get<off_t>();
+    bool tmpfs = saved.at("tmpfs").get<bool>();
+    if (tmpfs)
+        if (Fd made = make_named(saved)) return made;
+    bool careful = others_may_make(path);
+    Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | (careful ? O_NOFOLLOW : 0)));
+    int error = errno;
+    struct stat there {};
+    bool known = (fd ? ::fstat(fd.get(), &there) : ::lstat(path.c_str(), &there)) == 0;
+    bool same = known && there.st_dev == saved.at("device").get<dev_t>() &&
+                there.st_ino == saved.at("inode").get<ino_t>() &&
+                there.st_uid == saved.at("uid").get<uid_t>();
+    if (known && careful) check_owner(path, there, saved, same);
+    if (!fd) {
+        errno = error;
+        fail_errno("cannot open {}, which the program has mapped", path);
+    }
+    if (!tmpfs && there.st_size < size)
+        fail("{}, which the program has mapped, is shorter than at the checkpoint ({} < {} bytes)", path,
+             there.st_size, size);
     if (!same)
-        warnings.push_back(fmt::format(
-            "{} is another file than at the checkpoint: its content is the program's again", path));
+        warnings.push_back(
+            fmt::format("{} is another file than at the checkpoint: what the program had mapped of it is its "
+                        "content again",
+                        path));
     if (there.st_size < size && ::ftruncate(fd.get(), size) != 0)
         fail_errno("cannot make {} as long as before", path);
-    clear(fd.get(), saved);
+    if (tmpfs) clear(fd.get(), saved);
     return fd;
 }
 
@@ -141,6 +167,8 @@ void make(Made& one, std::vector<std::string>& warnings) {
             if (begin < end && ::madvise(at + begin, end - begin, MADV_REMOVE) != 0)
                 std::memset(at + begin, 0, end - begin);
         }
+    } else if (one.kind == Kind::fifo) {
+        return;
     } else if (one.kind == Kind::semaphores || one.kind == Kind::messages) {
         make_system_v(one.kind, saved, warnings);
     } else if (one.kind == Kind::queue) {
@@ -158,7 +186,9 @@ void make(Made& one, std::vector<std::string>& warnings) {
 
 // When everybody has opened it.
 void settle(const Made& one) {
-    if (one.fd && one.saved.value("named", false)) ::fchmod(one.fd.get(), one.saved.at("mode").get<mode_t>());
+    bool ours = one.kind == Kind::queue || one.saved.value("tmpfs", false);
+    if (one.fd && one.maker && ours && one.saved.value("named", false))
+        ::fchmod(one.fd.get(), one.saved.at("mode").get<mode_t>());
 }
 
 std::string offer_of(const Made& one) {
@@ -185,7 +215,7 @@ void take(Made& one, const std::string& offer) {
     ino_t inode = 0;
     std::istringstream words(offer);
     words >> pid >> fd >> other >> segment >> device >> inode;
-    if (one.kind == Kind::semaphores || one.kind == Kind::messages) return;
+    if (one.kind == Kind::semaphores || one.kind == Kind::messages || one.kind == Kind::fifo) return;
     if (one.kind == Kind::segment) {
         one.segment = attach_segment(segment);
         return;
