@@ -103,6 +103,7 @@ static void segment(int keep) {
         struct shmid_ds info;
         CHECK(shmctl(id, IPC_STAT, &info) == 0);
         say("attached: %d", (int)info.shm_nattch);
+        meet();
         volatile int* again = must(shmat(id, NULL, 0), "shmat again");
         say("again: %d", again[5]);
         CHECK(shmdt((void*)again) == 0);

@@ -60,19 +60,13 @@ uint32_t advice_of(const Mapping& m) {
     return advice;
 }
 
-bool deleted(const std::string& name) { return name.ends_with(" (deleted)"); }
-
-bool same_file(const Mapping& m, struct stat& s) {
-    return stat(m.name.c_str(), &s) == 0 && s.st_ino == m.inode;
-}
-
 // Does a rank that shares this file write to it by a mapping?
 bool written_by_others(const shared::Key& key) {
     const shared::Object* object = shared::roster() ? shared::roster()->find(key) : nullptr;
     return object && object->writable;
 }
 
-MapKind kind_of(const Mapping& m, uint64_t& size, shared::Key& key) {
+MapKind kind_of(const Mapping& m, uint64_t& size, shared::Key& key, std::string& name) {
     if (!m.shared) {
         if (m.name.starts_with("/dev/") && !m.name.starts_with("/dev/shm/") && m.name != "/dev/zero")
             fail("the program has device {} mapped at {:#x}: memory of devices cannot be saved", m.name,
@@ -83,14 +77,15 @@ MapKind kind_of(const Mapping& m, uint64_t& size, shared::Key& key) {
         fail("the program has {} mapped at {:#x}: such memory cannot be saved", m.name, m.range.begin);
     struct stat s {};
     key = shared::key_of(m, nullptr);
-    if (m.name.starts_with("/") && !deleted(m.name) && same_file(m, s)) {
+    if (std::string path = shared::path_of(m, s); !path.empty()) {
+        name = path;
         key = shared::key_of(m, &s);
         if (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode))
             fail("the program has device {} mapped at {:#x}: memory of devices cannot be saved", m.name,
                  m.range.begin);
         size = uint64_t(s.st_size);
         // A read-only view cannot be filled at restart, so the file must be there, or somebody else fill it.
-        return shared::put_back(m.name, s) && (has_flag(m, " mw") || written_by_others(key))
+        return shared::put_back(path, s) && (has_flag(m, " mw") || written_by_others(key))
                    ? MapKind::shared_kept
                    : MapKind::shared_file;
     }
@@ -136,7 +131,8 @@ std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scann
     if (part.empty()) return runs;
     for (const Range& own : difference({part}, saved_elsewhere)) {
         // A file on a disk is overwritten, not emptied before: it is the user's.
-        bool all = kind == MapKind::shared_kept && !shared::on_tmpfs(m.name);
+        bool all =
+            kind == MapKind::shared_kept && !m.name.ends_with(" (deleted)") && !shared::on_tmpfs(m.name);
         std::vector<Range> found = all ? std::vector<Range>{own} : nonzero(own);
         runs.insert(runs.end(), found.begin(), found.end());
     }
@@ -215,7 +211,7 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
         e.name = m.name;
         e.advice = advice_of(m);
         shared::Key key;
-        e.kind = kind_of(m, e.object_size, key);
+        e.kind = kind_of(m, e.object_size, key, e.name);
         if (has_flag(m, " nr")) e.flags |= MAP_NORESERVE;
         if (has_flag(m, " gd")) e.flags |= MAP_GROWSDOWN;
         if (has_flag(m, " ht")) e.flags |= MAP_HUGETLB;

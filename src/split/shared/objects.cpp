@@ -41,9 +41,10 @@ void add_mapping(const Mapping& m, std::vector<Use>& uses) {
     use.part = {m.offset, m.offset + m.range.size()};
     use.size = use.part.end;
     struct stat file;
-    bool named = m.name.starts_with("/") && ::stat(m.name.c_str(), &file) == 0 && file.st_ino == m.inode;
+    std::string path = path_of(m, file);
+    bool named = !path.empty();
     if (named) {
-        if (!put_back(m.name, file)) return;  // its content is the file's
+        if (!put_back(path, file)) return;  // its content is the file's
         use.size = static_cast<uint64_t>(file.st_size);
         // A view of what others may write is not put back, but who has it belongs to them.
         if (!(use.flags & kWritable)) use.part = {};
@@ -103,6 +104,21 @@ uint64_t this_kernel() {
 }
 
 uint64_t this_ipc() { return this_kernel() ^ hash_of(link_of("/proc/self/ns/ipc")); }
+
+std::string path_of(const Mapping& m, struct stat& file) {
+    constexpr std::string_view kDeleted = " (deleted)", kMemory = "/dev/shm/";
+    auto is = [&](const std::string& path) {
+        return ::stat(path.c_str(), &file) == 0 && file.st_ino == m.inode;
+    };
+    if (!m.name.starts_with("/") || is_segment(m)) return {};
+    if (!m.name.ends_with(kDeleted)) return is(m.name) ? m.name : std::string();
+    if (!m.name.starts_with(kMemory)) return {};
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(kMemory, ignored))
+        if (is(entry.path().string()) && file.st_dev == makedev(m.device_major, m.device_minor))
+            return entry.path().string();
+    return {};
+}
 
 bool is_segment(const Mapping& mapping) {
     return mapping.shared && mapping.name.starts_with("/SYSV") && mapping.name.ends_with(" (deleted)");

@@ -63,6 +63,9 @@ Key key_of(Kind kind, const struct stat& file);
 // For the memory table.
 uint64_t number_of(const Key& key);
 
+// The name that the mapped file has now, and its status; empty when it has none. (A file of sem_open lost the
+// name that it had when it was opened: it was made under another one.)
+std::string path_of(const Mapping& mapping, struct stat& file);
 bool is_segment(const Mapping& mapping);
 bool on_tmpfs(const std::string& path);
 // May a named file that is mapped for writing be put back as it was? Not when it is large, or on a file
