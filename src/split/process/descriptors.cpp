@@ -149,8 +149,16 @@ Json capture_content(const Entry& entry, Lines& warnings) {
                     {"mode", entry.status.st_mode & 07777},
                     {"modified", {entry.status.st_mtim.tv_sec, entry.status.st_mtim.tv_nsec}},
                     {"extents", Json::array()}};
+    const shared::Object* object = shared_object(key);
+    if (object) {
+        content["object"] = shared::to_text(key);
+        content["settles"] = object->opener == shared::roster()->rank();
+    }
     // Opened anew: the descriptor may be write-only, and its offset is not ours to move.
     int fd = open(("/proc/self/fd/" + std::to_string(entry.fd)).c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && object && object->covered.size() == 1 && object->covered[0].begin == 0 &&
+        object->covered[0].end >= static_cast<uint64_t>(entry.status.st_size))
+        return content;  // others save all of it
     if (fd < 0) {
         warnings.push_back(number(entry.fd) + ": the content of the removed file " + entry.link +
                            " cannot be read: it comes back empty");
@@ -159,11 +167,7 @@ Json capture_content(const Entry& entry, Lines& warnings) {
     // What is mapped is in the image's memory, and what lower ranks have is in theirs.
     auto size = static_cast<uint64_t>(entry.status.st_size);
     std::vector<Range> rest{{0, size}};
-    if (const shared::Object* object = shared_object(key)) {
-        content["object"] = shared::to_text(key);
-        content["settles"] = object->opener == shared::roster()->rank();
-        rest = difference(difference(rest, object->lower), object->mapped);
-    }
+    if (object) rest = difference(difference(rest, object->lower), object->mapped);
     for (const Range& part : rest)
         if (!part.empty())
             read_extents(fd, static_cast<off_t>(part.begin), static_cast<off_t>(part.end),
@@ -301,7 +305,10 @@ Json capture_regular(const Entry& entry, Json& contents, Lines& warnings) {
         return {{"kind", "queue"},
                 {"path", without_deleted(entry.link)},
                 {"object", shared::to_text(shared::key_of(shared::Kind::queue, entry.status))}};
-    Json one = {{"kind", "file"}, {"path", entry.link}, {"size", static_cast<int64_t>(entry.status.st_size)}};
+    Json one = {{"kind", "file"},
+                {"path", entry.link},
+                {"size", static_cast<int64_t>(entry.status.st_size)},
+                {"uid", entry.status.st_uid}};
     if (entry.link.starts_with("/memfd:")) {
         one["kind"] = "memfd";
         one["path"] = without_deleted(entry.link.substr(std::strlen("/memfd:")));
@@ -344,7 +351,10 @@ Json capture_fifo(const Entry& entry, Json& pipes, Lines&) {
     }
     if (is_writable(entry.flags)) pipe["write"] = true;
     Json one = {{"kind", named ? "fifo" : "pipe"}, {"pipe", id}};
-    if (named) one["path"] = entry.link;
+    if (named) {
+        one["path"] = entry.link;
+        one["uid"] = entry.status.st_uid;
+    }
     return one;
 }
 
@@ -646,6 +656,7 @@ class Rebuild {
         if (fd < 0)
             throw Refused{"file " + path + ", open at the checkpoint as " + number(target_) +
                           ", cannot be opened: " + error_text(errno) + ": put it back and restart again"};
+        check_owner(fd, one, path);
         struct stat now;
         if (fstat(fd, &now) == 0 && S_ISREG(now.st_mode)) {
             auto size = one.at("size").get<int64_t>();
@@ -657,6 +668,17 @@ class Rebuild {
                 cut(path, size, now.st_size - size);
         }
         return fd;
+    }
+
+    // Where everybody may put files, another one of that name may be a trap.
+    void check_owner(int fd, const Json& one, const std::string& path) {
+        struct stat now;
+        if (fstat(fd, &now) != 0 || now.st_uid == geteuid() || now.st_uid == one.at("uid").get<uid_t>() ||
+            !shared::others_may_make(path))
+            return;
+        throw Refused{path + " (" + number(target_) + ") belongs to user " + std::to_string(now.st_uid) +
+                      " now, at the checkpoint to " + std::to_string(one.at("uid").get<uid_t>()) +
+                      ": remove it, put the program's back and restart again"};
     }
 
     void cut(const std::string& path, int64_t size, int64_t more) {
@@ -782,6 +804,7 @@ class Rebuild {
         if (both < 0)
             throw Refused{"named pipe " + path + " (" + number(target_) + ") cannot be opened: " +
                           error_text(errno) + ": put it back (mkfifo) and restart again"};
+        check_owner(both, one, path);
         const Json& saved = state_.at("pipes").at(one.at("pipe").get<std::string>());
         if (is_readable(flags) && saved.contains("content") && filled_.insert(path).second)
             fill(both, saved.at("content"));

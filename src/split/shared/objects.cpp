@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/fd.h"
 #include "split/address/partition.h"
 #include "split/address/window.h"
 #include "split/fds/descriptors.h"
@@ -84,7 +85,8 @@ void add_descriptor(int fd, std::vector<Use>& uses) {
         use.key = {Kind::event, this_kernel(), 0, std::strtoull(number.c_str(), nullptr, 10)};
     } else if (S_ISREG(file.st_mode) && !named) {
         use.key = key_of(Kind::memory, file);
-        use.part = {0, static_cast<uint64_t>(file.st_size)};
+        if (Fd(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC)))
+            use.part = {0, static_cast<uint64_t>(file.st_size)};
         use.size = static_cast<uint64_t>(file.st_size);
     } else {
         return;
@@ -153,6 +155,12 @@ bool put_back(const std::string& path, const struct stat& file) {
     bool local = type == EXT4_SUPER_MAGIC || type == kXfs || type == BTRFS_SUPER_MAGIC ||
                  type == OVERLAYFS_SUPER_MAGIC || type == kF2fs || type == kZfs;
     return type == TMPFS_MAGIC || (local && file.st_size <= kLargest);
+}
+
+bool others_may_make(const std::string& path) {
+    struct stat directory;
+    return ::stat(path.substr(0, std::max<size_t>(1, path.rfind('/'))).c_str(), &directory) != 0 ||
+           (directory.st_mode & S_IWOTH) != 0;
 }
 
 bool is_queue(int descriptor) {

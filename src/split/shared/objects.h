@@ -71,6 +71,8 @@ bool on_tmpfs(const std::string& path);
 // May a named file that is mapped for writing be put back as it was? Not when it is large, or on a file
 // system that other nodes write to: they may see other pages than this one.
 bool put_back(const std::string& path, const struct stat& file);
+// May others put a file there (/tmp, /dev/shm)? Then its owner has to be asked for.
+bool others_may_make(const std::string& path);
 bool is_queue(int descriptor);
 
 // All of the upper half; `limit`: its descriptors are below. The program stands. Throws fermata::Error.

@@ -74,13 +74,6 @@ void clear(int fd, const json& saved) {
     }
 }
 
-// May others put a file there? Then its owner has to be asked for.
-bool others_may_make(const std::string& path) {
-    struct stat directory {};
-    return ::stat(path.substr(0, std::max<size_t>(1, path.rfind('/'))).c_str(), &directory) != 0 ||
-           (directory.st_mode & 02) != 0;
-}
-
 // Nobody else's to read or to write to.
 void check_owner(const std::string& path, const struct stat& there, const json& saved, bool same) {
     if (!S_ISREG(there.st_mode) || (there.st_uid != ::geteuid() && !same))
