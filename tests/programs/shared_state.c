@@ -112,6 +112,25 @@ static void segment(int keep) {
     meet();
     if (keep && rank == 0) CHECK(shmctl(id, IPC_RMID, NULL) == 0);
 }
+/* Between two uses nobody has it attached. */
+static void segment_detached(void) {
+    int id = -1;
+    if (rank == 0) id = shmget(IPC_PRIVATE, kBytes, IPC_CREAT | 0600);
+    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    volatile int* m = must(shmat(id, NULL, 0), "shmat");
+    turn(m, 1);
+    CHECK(shmdt((void*)m) == 0);
+    meet();
+    hold();
+    m = must(shmat(id, NULL, 0), "shmat");
+    meet();
+    look(m, "as held");
+    turn(m, 2);
+    look(m, "written again");
+    CHECK(shmdt((void*)m) == 0);
+    meet();
+    if (rank == 0) CHECK(shmctl(id, IPC_RMID, NULL) == 0);
+}
 static void segment_removed(void) { segment(0); }
 static void segment_kept(void) { segment(1); }
 
@@ -136,6 +155,29 @@ static void posix_named(void) {
     volatile int* m = map_fd(fd);
     close(fd);
     use_memory(m);
+    meet();
+    if (rank == 0) CHECK(shm_unlink(name) == 0);
+}
+
+/* Only a page is mapped, by rank 0; the rest is behind the descriptor. */
+static void posix_partly(void) {
+    char name[64];
+    int fd = open_posix(name, job_number());
+    volatile int* m = must(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 4096), "mmap");
+    if (rank != 0) munmap((void*)m, 4096);
+    if (rank == 0) m[1] = 4711;
+    int number = 30 + rank, got[3] = {0};
+    CHECK(pwrite(fd, &number, sizeof number, 100000 + 8 * rank) == sizeof number);
+    meet();
+    hold();
+    CHECK(pread(fd, got, sizeof *got, 4096 + 4) > 0 && pread(fd, got + 1, sizeof *got, 100000) > 0 &&
+          pread(fd, got + 2, sizeof *got, 100000 + 8 * (size - 1)) > 0);
+    say("held: %d %d %d", got[0], got[1], got[2]);
+    meet();
+    number = 50;
+    if (rank == size - 1) CHECK(pwrite(fd, &number, sizeof number, 4096 + 4) == sizeof number);
+    meet();
+    say("after: %d", rank == 0 ? m[1] : 0);
     meet();
     if (rank == 0) CHECK(shm_unlink(name) == 0);
 }
@@ -572,6 +614,8 @@ int main(int argc, char** argv) {
     } cases[] = {
         {"segment_removed", segment_removed},
         {"segment_kept", segment_kept},
+        {"segment_detached", segment_detached},
+        {"posix_partly", posix_partly},
         {"posix_named", posix_named},
         {"posix_unlinked", posix_unlinked},
         {"posix_readers", posix_readers},

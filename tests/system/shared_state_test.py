@@ -16,7 +16,7 @@ import harness
 from harness import PROGRAMS, Job, Scratch, check
 
 # By the case: System V objects that are left when a job is killed after its checkpoint.
-LEFT = {"segment_kept": "-m", "semaphores": "-s", "messages": "-q"}
+LEFT = {"segment_kept": "-m", "segment_detached": "-m", "semaphores": "-s", "messages": "-q"}
 
 
 def program(mpi, case, cwd, way):

@@ -1,5 +1,6 @@
 #include "split/shared/describe.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -8,7 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/fd.h"
+#include "split/address/ranges.h"
 #include "split/process/parts.h"
+#include "split/shared/extents.h"
 #include "split/shared/queues.h"
 #include "split/shared/segments.h"
 #include "split/shared/system_v.h"
@@ -35,20 +39,61 @@ json begin_of(const Key& key) {
     return one;
 }
 
+constexpr uint64_t kMostContent = 1 << 30;
+
+bool saved_here(const Key& key) { return !roster() || roster()->first(key); }
+
+// A file on tmpfs by its name; what no mapping covers is saved by the lowest rank.
+void add_named(const std::string& path, const Key& key, json& one, std::vector<std::string>& warnings) {
+    struct stat file;
+    one["named"] = ::stat(path.c_str(), &file) == 0;
+    if (!one["named"].get<bool>()) return;
+    one["name"] = path;
+    one["mode"] = file.st_mode & 07777;
+    one["uid"] = file.st_uid;
+    one["device"] = key.device;
+    one["inode"] = key.inode;
+    bool tmpfs = on_tmpfs(path);
+    one["tmpfs"] = tmpfs;
+    if (!tmpfs) return;
+    one["size"] = static_cast<uint64_t>(file.st_size);
+    if (!saved_here(key)) return;
+    const Object* object = roster() ? roster()->find(key) : nullptr;
+    auto size = static_cast<uint64_t>(file.st_size);
+    std::vector<Range> rest{{0, size}};
+    if (object) rest = difference(rest, object->covered);
+    std::erase_if(rest, [](const Range& part) { return part.empty(); });
+    if (rest.empty()) return;
+    Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    one["unsaved"] = !fd || static_cast<uint64_t>(file.st_blocks) * 512 > kMostContent;
+    if (one["unsaved"].get<bool>())
+        warnings.push_back(fmt::format("{}: what is not mapped of it is not saved ({})", path,
+                                       fd ? "more than 1 GiB" : "it cannot be read"));
+    else
+        one["content"] = read_extents(fd.get(), rest);
+}
+
+// A segment that no rank has attached.
+void add_content(const Key& key, json& one, std::vector<std::string>& warnings) {
+    int id = static_cast<int>(key.inode);
+    if (one.at("size").get<uint64_t>() > kMostContent) {
+        warnings.push_back(fmt::format(
+            "System V segment {} is attached by no rank and larger than 1 GiB: its content is not saved",
+            id));
+        return;
+    }
+    Segment segment = attach_segment(id);
+    one["content"] = copy_extents(segment.at, one.at("size").get<uint64_t>());
+    detach_segment(segment);
+}
+
 void add_mapped(const MapEntry& map, const Key& key, json& one, std::vector<std::string>& warnings) {
     one["object"] = map.object;
     one["name"] = map.name;
     if (key.kind == Kind::segment) one.update(describe_segment(static_cast<int>(key.inode), warnings));
     one["size"] = std::max(one.value("size", uint64_t{0}), map.object_size);
-    struct stat file;
-    bool named = map.kind == MapKind::shared_kept && ::stat(map.name.c_str(), &file) == 0;
-    one["named"] = named;
-    if (!named) return;
-    one["mode"] = file.st_mode & 07777;
-    one["uid"] = file.st_uid;
-    one["device"] = key.device;
-    one["inode"] = key.inode;
-    one["tmpfs"] = on_tmpfs(map.name);
+    one["named"] = false;
+    if (map.kind == MapKind::shared_kept) add_named(map.name, key, one, warnings);
 }
 
 // What others see of a file that is mapped for writing, and is not put back.
@@ -87,6 +132,14 @@ std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& ob
             all[fifo] = begin_of(fifo);  // opened by its name, but by all on one node
             all[fifo]["name"] = "named pipe " + std::filesystem::read_symlink(entry.path(), ignored).string();
         }
+        Key memory = key_of(Kind::memory, file);
+        std::string link = std::filesystem::read_symlink(entry.path(), ignored).string();
+        if (S_ISREG(file.st_mode) && !all.contains(memory) && link.starts_with("/dev/shm/") &&
+            on_tmpfs(link) && roster() && roster()->find(memory)) {
+            json one = begin_of(memory);
+            add_named(link, memory, one, warnings);
+            if (one["named"].get<bool>()) all.emplace(memory, std::move(one));
+        }
         if (!is_queue(fd)) continue;
         Key key = key_of(Kind::queue, file);
         if (all.contains(key)) continue;
@@ -96,6 +149,12 @@ std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& ob
     }
     if (roster())
         for (const auto& [key, object] : roster()->objects()) {
+            if (key.kind == Kind::segment && !all.contains(key)) {
+                json one = begin_of(key);
+                one.update(describe_segment(static_cast<int>(key.inode), warnings));
+                if (object.covered.empty() && saved_here(key)) add_content(key, one, warnings);
+                all.emplace(key, std::move(one));
+            }
             if (key.kind != Kind::semaphores && key.kind != Kind::messages) continue;
             json one = begin_of(key);
             one.update(describe_system_v(key, roster()->first(key), warnings));

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <set>
 
 #include "base/fd.h"
 #include "split/address/partition.h"
@@ -83,6 +84,9 @@ void add_descriptor(int fd, std::vector<Use>& uses) {
             process::field(process::read_proc("/proc/self/fdinfo/" + std::to_string(fd)), "eventfd-id");
         if (number.empty()) return;  // before Linux 5.2
         use.key = {Kind::event, this_kernel(), 0, std::strtoull(number.c_str(), nullptr, 10)};
+    } else if (S_ISREG(file.st_mode) && named && link.starts_with("/dev/shm/") && on_tmpfs(link)) {
+        use.key = key_of(Kind::memory, file);  // saved by its name
+        use.size = static_cast<uint64_t>(file.st_size);
     } else if (S_ISREG(file.st_mode) && !named) {
         use.key = key_of(Kind::memory, file);
         if (Fd(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC)))
@@ -188,7 +192,10 @@ std::vector<Use> find_uses(int limit) {
         int fd = std::atoi(entry.path().filename().c_str());
         if (fd < limit) add_descriptor(fd, uses);
     }
-    for (const Use& use : used_system_v()) uses.push_back(use);
+    std::set<int> not_ours;
+    for (const Mapping& m : maps)
+        if (is_segment(m) && !ours(m)) not_ours.insert(static_cast<int>(m.inode));
+    for (const Use& use : used_system_v(not_ours)) uses.push_back(use);
     return uses;
 }
 

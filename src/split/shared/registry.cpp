@@ -18,6 +18,7 @@
 #include "split/address/maps.h"
 #include "split/address/raw.h"
 #include "split/fds/descriptors.h"
+#include "split/shared/extents.h"
 #include "split/shared/objects.h"
 #include "split/shared/queues.h"
 #include "split/shared/segments.h"
@@ -67,11 +68,16 @@ Fd high(int fd) { return Fd(raise_descriptor(fd)); }
 
 // Content that the image has not is zero.
 void clear(int fd, const json& saved) {
-    for (const json& part : saved.value("covered", json::array())) {
+    auto size = saved.at("size").get<off_t>();
+    json parts = {{0, std::max<off_t>(1, size)}};
+    if (saved.value("unsaved", false)) parts = saved.value("covered", json::array());
+    int error = ::ftruncate(fd, size);
+    for (const json& part : parts) {
         auto begin = part.at(0).get<off_t>(), end = part.at(1).get<off_t>();
-        if (::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, end - begin) != 0)
-            fail_errno("cannot empty {} before its content is put back", name_of(saved));
+        if (begin < end && error == 0)
+            error = ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, end - begin);
     }
+    if (error != 0) fail_errno("cannot empty {} before its content is put back", name_of(saved));
 }
 
 // Nobody else's to read or to write to.
@@ -106,7 +112,10 @@ Fd open_named(const json& saved, std::vector<std::string>& warnings) {
     auto size = saved.at("size").get<off_t>();
     bool tmpfs = saved.at("tmpfs").get<bool>();
     if (tmpfs)
-        if (Fd made = make_named(saved)) return made;
+        if (Fd made = make_named(saved)) {
+            write_extents(made.get(), saved.value("content", json::array()));
+            return made;
+        }
     bool careful = others_may_make(path);
     Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | (careful ? O_NOFOLLOW : 0)));
     int error = errno;
@@ -128,9 +137,10 @@ Fd open_named(const json& saved, std::vector<std::string>& warnings) {
             fmt::format("{} is another file than at the checkpoint: what the program had mapped of it is its "
                         "content again",
                         path));
-    if (there.st_size < size && ::ftruncate(fd.get(), size) != 0)
-        fail_errno("cannot make {} as long as before", path);
-    if (tmpfs) clear(fd.get(), saved);
+    if (tmpfs) {
+        clear(fd.get(), saved);
+        write_extents(fd.get(), saved.value("content", json::array()));
+    }
     return fd;
 }
 
@@ -153,13 +163,11 @@ void make(Made& one, std::vector<std::string>& warnings) {
     const json& saved = one.saved;
     if (one.kind == Kind::segment) {
         one.segment = make_segment(saved, warnings);
-        char* at = static_cast<char*>(one.segment.at);
-        for (const json& part : saved.value("covered", json::array())) {
-            auto begin = part.at(0).get<uint64_t>();
-            auto end = std::min(page_up(saved.at("size").get<uint64_t>()), part.at(1).get<uint64_t>());
-            if (begin < end && ::madvise(at + begin, end - begin, MADV_REMOVE) != 0)
-                std::memset(at + begin, 0, end - begin);
-        }
+        // Whatever the image has not is zero.
+        auto size = saved.at("size").get<uint64_t>();
+        if (::madvise(one.segment.at, page_up(size), MADV_REMOVE) != 0) std::memset(one.segment.at, 0, size);
+        put_extents(one.segment.at, size, saved.value("content", json::array()));
+        note_system_v(Kind::segment, one.segment.id);
     } else if (one.kind == Kind::fifo) {
         return;
     } else if (one.kind == Kind::semaphores || one.kind == Kind::messages) {

@@ -4,6 +4,7 @@
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +21,9 @@ namespace {
 
 using nlohmann::json;
 
+#ifndef SHM_DEST
+constexpr int SHM_DEST = 01000;
+#endif
 #ifndef MSG_COPY
 constexpr int MSG_COPY = 040000;
 #endif
@@ -143,7 +147,7 @@ void remove(Kind kind, int id) {
 
 void note_system_v(Kind kind, int id) { known().insert({kind, id}); }
 
-std::vector<Use> used_system_v() {
+std::vector<Use> used_system_v(const std::set<int>& not_ours) {
     for (int id : numbers_in("sem")) {
         semid_ds status{};
         if (status_of(id, status) && used_by_us(id, status)) note_system_v(Kind::semaphores, id);
@@ -153,9 +157,25 @@ std::vector<Use> used_system_v() {
         if (status_of(id, status) && (status.msg_lspid == ::getpid() || status.msg_lrpid == ::getpid()))
             note_system_v(Kind::messages, id);
     }
+    for (int id : numbers_in("shm")) {
+        shmid_ds status{};
+        if (!not_ours.contains(id) && ::shmctl(id, IPC_STAT, &status) == 0 &&
+            (status.shm_cpid == ::getpid() || status.shm_lpid == ::getpid()))
+            note_system_v(Kind::segment, id);
+    }
     std::vector<Use> uses;
     std::erase_if(known(), [&](const auto& one) {
         auto [kind, id] = one;
+        shmid_ds segment{};
+        if (kind == Kind::segment) {
+            // A removed one belongs to those who have it attached.
+            if (::shmctl(id, IPC_STAT, &segment) != 0 || (segment.shm_perm.mode & SHM_DEST)) return true;
+            Use use;
+            use.key = {kind, this_ipc(), 0, static_cast<uint64_t>(id)};
+            use.size = segment.shm_segsz;
+            uses.push_back(use);
+            return false;
+        }
         semid_ds set{};
         msqid_ds queue{};
         if (kind == Kind::semaphores ? !status_of(id, set) : !status_of(id, queue)) return true;

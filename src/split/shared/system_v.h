@@ -1,8 +1,9 @@
-// System V semaphores and message queues. They belong to the node and to no process: what a rank used last is
-// taken for the job's.
+// System V objects belong to the node and to no process: what a rank made (segments) or used last is taken
+// for the job's. Segments have their own file (segments.h).
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,8 @@
 namespace fermata::split::shared {
 
 // Those of which the kernel says that this process used them last, and those of which it said so before.
-std::vector<Use> used_system_v();
+// `not_ours`: segments that the lower half has attached.
+std::vector<Use> used_system_v(const std::set<int>& not_ours);
 // What is made here belongs to this rank.
 void note_system_v(Kind kind, int id);
 
