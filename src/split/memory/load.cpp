@@ -48,8 +48,9 @@ class Objects {
         }
         int access = e.writable_file ? O_RDWR : O_RDONLY;
         Fd fd(::open(e.name.c_str(), access | O_CLOEXEC));
-        if (!fd && errno == ENOENT && e.kind == MapKind::shared_kept) {
-            fd = Fd(::open(e.name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+        if (!fd && errno == ENOENT && e.kind == MapKind::shared_kept &&
+            shared::on_tmpfs(e.name.substr(0, e.name.rfind('/')))) {
+            fd = Fd(::open(e.name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
             if (fd && ftruncate(fd.get(), off_t(e.object_size)) != 0)
                 fail_errno("cannot make {} again, which the program has mapped", e.name);
         }
@@ -104,7 +105,8 @@ void map_one(const MapEntry& e, Objects& objects) {
     }
     // A file that is still there may hold something where the image has nothing, that is, zeros.
     // (The registry has emptied those it knows.)
-    if (e.kind == MapKind::shared_kept && shared::descriptor_of(e.object, true) < 0)
+    if (e.kind == MapKind::shared_kept && shared::descriptor_of(e.object, true) < 0 &&
+        shared::on_tmpfs(e.name))
         sys(SYS_madvise, e.range.begin, e.range.size(), MADV_REMOVE);
     if (e.advice & kHugePage) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_HUGEPAGE);
     if (e.advice & kNoHugePage) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_NOHUGEPAGE);

@@ -29,7 +29,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Made {
+struct Made {  // NOLINT(bugprone-exception-escape): json's move says noexcept and checks itself
     json saved;
     Kind kind = Kind::memory;
     Fd fd, other;  // of a pipe: to read, to write
