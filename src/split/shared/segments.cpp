@@ -113,6 +113,7 @@ Segment attach_segment(int id) {
     if (failed(at))
         fail("cannot attach System V segment {}, which another rank has made again: {}", id,
              std::strerror(static_cast<int>(-at)));
+    give_segment_to_program(id);
     return {id, reinterpret_cast<void*>(at)};
 }
 

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "split/alloc/shared_segments.h"
 #include "split/process/parts.h"
 #include "split/shared/segments.h"
 
@@ -159,7 +160,7 @@ std::vector<Use> used_system_v(const std::set<int>& not_ours) {
     }
     for (int id : numbers_in("shm")) {
         shmid_ds status{};
-        if (!not_ours.contains(id) && ::shmctl(id, IPC_STAT, &status) == 0 &&
+        if (!not_ours.contains(id) && !lower_segment(id) && ::shmctl(id, IPC_STAT, &status) == 0 &&
             (status.shm_cpid == ::getpid() || status.shm_lpid == ::getpid()))
             note_system_v(Kind::segment, id);
     }
