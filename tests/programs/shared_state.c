@@ -10,12 +10,14 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdarg.h>
+#include <sys/eventfd.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "hold.h"
@@ -595,6 +597,22 @@ static void messages(void) {
     if (rank == 0) CHECK(msgctl(id, IPC_RMID, NULL) == 0);
 }
 
+/* Of rank 0, in all ranks: what is warned of. */
+static void event(void) {
+    int fd = rank == 0 ? must_fd(eventfd(3, 0), "eventfd") : -1;
+    int from[2] = {getpid(), fd};
+    MPI_Bcast(from, 2, MPI_INT, 0, MPI_COMM_WORLD);
+    if (rank != 0) {
+        int process = must_fd((int)syscall(SYS_pidfd_open, from[0], 0), "pidfd_open");
+        fd = must_fd((int)syscall(SYS_pidfd_getfd, process, from[1], 0), "pidfd_getfd");
+        close(process);
+    }
+    meet();
+    hold();
+    unsigned long long more = 1;
+    say("written %zd", write(fd, &more, sizeof more));
+}
+
 static void lease(void) {
     char path[4096];
     sprintf(path, "%s/leased.%d", directory, rank);
@@ -633,6 +651,7 @@ int main(int argc, char** argv) {
         {"pipe_without_name", pipe_without_name},
         {"semaphores", semaphores},
         {"messages", messages},
+        {"event", event},
         {"lease", lease},
     };
     MPI_Init(&argc, &argv);

@@ -4,7 +4,7 @@ Fermata, of one that is checkpointed and goes on, of one that is stopped and res
 after it went on.
 
     shared_state_test.py CASE openmpi|mpich [RANKS]
-    shared_state_test.py apart|foreign|once openmpi|mpich
+    shared_state_test.py apart|foreign|once|told openmpi|mpich
 """
 import os
 import pathlib
@@ -152,8 +152,26 @@ def once(mpi):
         return f"1 rank {sizes[0] >> 20} MiB, 3 ranks {sizes[1] >> 20} MiB"
 
 
+def told(mpi):
+    """What does not come back is said in the answer of the checkpoint, once for all ranks."""
+    with Scratch("shared-told") as cwd:
+        hold = dict(os.environ, HOLD_FILE=str(cwd / "go"))
+        wanted = harness.native(program(mpi, "event", cwd, "native"), 2, mpi, cwd)
+        with Job.run(program(mpi, "event", cwd, "held"), 2, cwd, mpi=mpi, env=hold) as job:
+            job.wait_line("READY")
+            (line,) = job.checkpoint()["warnings"]
+            check(line.startswith("ranks 0-1: an eventfd is shared by 2 ranks"), line)
+            said = job.ask("checkpoint", "--stop")
+            check(said.returncode == 0 and said.stderr == f"fermata: warning: {line}\n", said.stderr)
+            check("an eventfd is shared" not in said.stdout, said.stdout)
+            job.finish(expected=85)
+        (cwd / "go").touch()
+        with Job.restart(cwd, mpi=mpi, env=hold) as job:
+            same(job.finish(), wanted, "restarted")
+
+
 def run(name, *rest):
-    others = {"apart": apart, "foreign": foreign, "once": once}
+    others = {"apart": apart, "foreign": foreign, "once": once, "told": told}
     return others[name](*rest) if name in others else case(name, *rest)
 
 
