@@ -411,6 +411,7 @@ static void locks(void) {
     }
     meet();
     say("held: turn %d count %d", t->turn, t->count);
+    meet();
     turns(t, 40);
     say("after: turn %d count %d", t->turn, t->count);
     meet();
