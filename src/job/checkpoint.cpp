@@ -116,6 +116,7 @@ Outcome Root::checkpoint(const Request& request) {
     } catch (const std::exception& error) {
         take_back(line_of(error));
     }
+    now_.warnings = heard_.warnings.lines();
     in_checkpoint_ = false;
     clock_.reset();
     phase_ = "";

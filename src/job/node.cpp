@@ -218,7 +218,7 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Again>(&message)) {
         root_.send(wire::Again{m->epoch, fmt::format("rank {}: {}", agent.rank, clipped(m->why))});
     } else if (auto* m = std::get_if<wire::Warning>(&message)) {
-        root_.send(wire::Warning{clipped(m->text)});
+        root_.send(wire::Warning{clipped(m->text), m->epoch});
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         root_.send(wire::Fatal{clipped(m->line), m->code});
     } else {

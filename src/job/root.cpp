@@ -174,6 +174,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
                            {"bytes", outcome.bytes},
                            {"seconds", outcome.seconds},
                            {"phases", phases},
+                           {"warnings", outcome.warnings},
                            {"diagnosis", outcome.diagnosis}}));
         control_.finish(request.client);
     } else if (!mpiexec_status_ || outcome.ok) {
@@ -436,6 +437,7 @@ void Root::from_node(int node, const wire::Message& message) {
         ++query_nodes_;
     } else if (auto* m = std::get_if<wire::Warning>(&message)) {
         say(m->text);
+        if (m->epoch != 0 && current(m->epoch)) heard_.warnings.add(m->text);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         if (!fatal_) fatal_ = *m;
     }

@@ -22,6 +22,7 @@
 #include "job/control.h"
 #include "job/roster.h"
 #include "job/tree.h"
+#include "job/warnings.h"
 #include "store/store.h"
 
 namespace fermata::job {
@@ -73,6 +74,7 @@ struct Outcome {
     double seconds = 0;                                  // request .. resume
     std::vector<std::pair<std::string, double>> phases;  // seconds, in order
     std::string diagnosis;
+    std::vector<std::string> warnings;  // of the ranks: what the generation does not hold
 };
 
 class Root {
@@ -181,6 +183,7 @@ class Root {
         uint64_t sent = 0, received = 0, open = 0;
         uint64_t suspend_us = 0;
         std::string save_error;
+        Warnings warnings;
         std::vector<wire::Saved> saved;
         std::vector<wire::Sized> sized;
         uint64_t shared_bytes = 0;     // of the file of all images, when there is one

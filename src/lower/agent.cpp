@@ -334,7 +334,13 @@ void Agent::met() {
     meeting_.reset();
     if (everybody && !cancelled_) return capture();
     // Some are in it and need this rank, whatever it has heard meanwhile.
-    if (everybody) the_upper()->before_save();
+    if (everybody) {
+        try {
+            prepare_save();
+        } catch (const std::exception&) {  // nothing is saved
+        }
+        forget_roster();
+    }
     save_.reset();
     // Else it will: who says no has lost its daemon, and the root with it.
     if (!cancelled_) return;
@@ -346,6 +352,19 @@ void Agent::met() {
         resume(epoch);
 }
 
+// What ranks do together before each saves. An error class of files and windows.
+int Agent::prepare_save() {
+    int code = the_upper()->before_save();
+    roster_ = exchange_uses(the_bridge()->private_world, task_.facts.rank, task_.facts.size);
+    split::shared::set_roster(roster_.get());
+    return code;
+}
+
+void Agent::forget_roster() {
+    split::shared::set_roster(nullptr);
+    roster_.reset();
+}
+
 void Agent::capture() {
     wire::Save m = std::move(*save_);
     save_.reset();
@@ -353,11 +372,13 @@ void Agent::capture() {
         image::Identity identity{task_.job, generation_number(m.generation),
                                  static_cast<uint32_t>(task_.facts.rank),
                                  static_cast<uint32_t>(task_.facts.size)};
-        if (int code = the_upper()->before_save())
+        if (int code = prepare_save())
             fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
                  code);
         captured_ = capture_image(m.directory, identity, task_.program, how_, task_.key, newest_);
+        forget_roster();
     } catch (const std::exception& error) {
+        forget_roster();
         saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
         return finish_save();
     }
@@ -378,7 +399,7 @@ void Agent::write(const wire::Placed* where) {
         writing_ = std::move(captured.image);
         covered_ = std::move(captured.covered);
         for (const std::string& line : captured.warnings)
-            link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
+            link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line), epoch_});
     } catch (const std::exception& error) {
         saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
     }

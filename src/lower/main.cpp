@@ -20,6 +20,7 @@
 #include "lower/binding/binding.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
+#include "lower/shared_ranks.h"
 #include "lower/thread_need.h"
 #include "split/address/partition.h"
 #include "split/alloc/lower_alloc.h"
@@ -128,8 +129,8 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 [[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
                                  Link& link) {
     make_bridge(facts, "", config.restarts);
-    LoadedImage image =
-        load_image(config.restore, config.seal, facts.rank, facts.size, config.mapped, key.get());
+    LoadedImage image = load_image(config.restore, config.seal, facts.rank, facts.size, config.mapped,
+                                   key.get(), peers(facts.private_world, facts.rank, config.node));
     for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     threads::install_stop_handler();
     make_bridge(facts, image.program, config.restarts);
@@ -153,6 +154,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
         task.error = restored.error;
         for (const std::string& line : restored.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     }
+    split::shared::forget_objects();
     for (const std::string& line : made.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     agent.finish_restart(std::move(task));
     threads::continue_main();

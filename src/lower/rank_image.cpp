@@ -25,6 +25,7 @@
 #include "split/fds/descriptors.h"
 #include "split/memory/memory.h"
 #include "split/process/state.h"
+#include "split/shared/describe.h"
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
@@ -35,7 +36,7 @@ namespace {
 
 // Names of the image's blobs.
 constexpr const char *kMemory = "memory", *kProcess = "process", *kAnchors = "anchors", *kProgram = "program",
-                     *kMaps = "maps", *kCpu = "cpu", *kMpi = "mpi";
+                     *kMaps = "maps", *kCpu = "cpu", *kMpi = "mpi", *kShared = "shared";
 
 // Addresses in upper memory from which everything else is found.
 struct Anchors {
@@ -266,6 +267,9 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     const std::string& cpu = cpu_instructions();
     writer.blob(kCpu, cpu.data(), cpu.size());
     writer.blob(kMpi, objects.data(), objects.size());
+    std::string shared =
+        split::shared::describe(table, memory.objects, process_limits().descriptors, saved.warnings);
+    writer.blob(kShared, shared.data(), shared.size());
 
     bool forked = options.forked;
     if (forked && !options.trust_memory) {
@@ -380,7 +384,7 @@ std::string program_of_image(const std::string& directory, const std::string& se
 }
 
 LoadedImage load_image(const std::string& directory, const std::string& seal, int rank, int size, bool mapped,
-                       const image::Key* key) {
+                       const image::Key* key, split::shared::Peers peers) {
     store::GenerationInfo chosen = store::open_chosen(directory, seal, key);
     const auto& images = chosen.manifest->images;
     if (images.size() != static_cast<size_t>(size))
@@ -416,6 +420,7 @@ LoadedImage load_image(const std::string& directory, const std::string& seal, in
 
     const auto& memory = reader.blob(kMemory);
     split::MemoryTable table = split::decode({reinterpret_cast<const char*>(memory.data()), memory.size()});
+    split::shared::make_objects(text_of(reader.blob(kShared)), std::move(peers), loaded.warnings);
     split::map_memory(table);
     remember_text(reader);
     Places places(table, path);
@@ -423,6 +428,7 @@ LoadedImage load_image(const std::string& directory, const std::string& seal, in
     if (mapped) loaded.pager = page_later(place, key, table, rank, loaded.warnings);
     if (!loaded.pager)
         reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
+    split::shared::meet_over_content();
     split::finish_memory(table);
     for (const split::MapEntry& map : table.maps)
         if ((map.prot & PROT_EXEC) && (map.prot & PROT_READ) && is_dynamic_linker(map.name))

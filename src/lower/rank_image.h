@@ -14,6 +14,7 @@
 #include "split/memory/dirty.h"
 #include "split/memory/memory.h"
 #include "split/process/state.h"
+#include "split/shared/registry.h"
 #include "split/threads/mutexes.h"
 
 namespace fermata::lower {
@@ -97,7 +98,8 @@ std::string program_of_image(const std::string& directory, const std::string& se
 // Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
 // expected or damaged: `seal` is of the manifest that the root has chosen, the manifest names the image, and
 // the image its blocks. `mapped`: private memory comes when it is touched, where this process may do that.
+// `peers`: the other ranks, for what this one shares with them.
 LoadedImage load_image(const std::string& directory, const std::string& seal, int rank, int size, bool mapped,
-                       const image::Key* key);
+                       const image::Key* key, split::shared::Peers peers);
 
 }  // namespace fermata::lower

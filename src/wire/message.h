@@ -372,13 +372,14 @@ struct Diagnosis {
     }
 };
 
-// One line to the user.
+// One line to the user. `epoch`: of the checkpoint whose answer says it, too; 0 = none.
 struct Warning {
     static constexpr uint16_t kType = 74;
     std::string text;
+    uint32_t epoch = 0;
     template <class F>
     void each(F&& f) {
-        f(text);
+        f(text, epoch);
     }
 };
 

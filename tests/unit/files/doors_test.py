@@ -58,6 +58,7 @@ ALLOWED = {
     "split/memory/pagemap.cpp": KERNEL,
     "split/memory/soft_dirty.cpp": KERNEL,
     "split/process/": ITS_OWN,
+    "split/shared/": "objects that ranks of the program share, by O_EXCL and O_NOFOLLOW, owners compared; files of the kernel's",
     "split/thread_pointer/mapped_object.cpp": PROGRAM,
     "split/threads/": KERNEL,
     "store/compact.cpp": "linkat between two folders' descriptors",
