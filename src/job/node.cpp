@@ -96,6 +96,10 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         agent.called = m->rank;
         return;
     }
+    if (auto* m = std::get_if<wire::InStarter>(&message)) {
+        root_.send(*m);
+        return;
+    }
     if (auto* hello = std::get_if<wire::Hello>(&message)) {
         if (hello->job_id != config_.job_id || hello->rank < 0 || agent.rank >= 0) {
             spdlog::warn("a stranger at the agents' socket: pid {}", agent.pid);

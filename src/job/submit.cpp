@@ -193,6 +193,10 @@ void announce(const store::GenerationInfo& from) {
     say(fmt::format("restarting from {} of {}: {} ranks, {}, saved {}", store::generation_name(from.number),
                     fs::path(from.directory).parent_path().string(), m.images.size(), human_size(m.bytes()),
                     m.created));
+    if (!m.starter.empty())
+        say(fmt::format(
+            "{} started the program and is not there any more: what it does after the program is not run",
+            m.starter));
 }
 
 // From the first moment on SIGTERM means what it means to a running job: the root takes it from here.

@@ -19,6 +19,7 @@
 #include "lower/binding/binding.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
+#include "lower/starter.h"
 #include "lower/thread_need.h"
 #include "split/address/partition.h"
 #include "split/alloc/lower_alloc.h"
@@ -43,6 +44,7 @@ using Link = std::unique_ptr<job::AgentLink>;
 struct Options {
     std::string program;
     std::vector<std::string> arguments;
+    std::string argv0;      // as a starter gave it; empty: the program
     std::string front_dir;  // beside the libexec folder: lib/fermata/fronts
 };
 
@@ -62,6 +64,10 @@ Options parse(int argc, char** argv) {
         ::free(real);
     }
     int at = 1;
+    if (at + 1 < argc && std::strcmp(argv[at], "--argv0") == 0) {
+        options.argv0 = argv[at + 1];
+        at += 2;
+    }
     if (at < argc && std::strcmp(argv[at], "--") == 0) ++at;
     if (at < argc) options.program = argv[at++];
     for (; at < argc; ++at) options.arguments.emplace_back(argv[at]);
@@ -113,6 +119,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     split::ProgramSpec spec;
     spec.program = options.program;
     spec.arguments = options.arguments;
+    spec.argv0 = options.argv0;
     spec.front_dir = options.front_dir;
     spec.preload = {options.front_dir + "/libfermata-front.so"};
     spec.bridge = the_bridge();
@@ -173,7 +180,29 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     ::_exit(1);
 }
 
+// Returns when the program uses MPI itself.
+void run_natively_if_starter(int argc, char** argv) {
+    job::AgentConfig config = job::AgentConfig::from_environment();
+    if (config.job_id.empty() || !config.restore.empty() || comes_from_starter()) return;
+    Options options = parse(argc, argv);
+    if (options.program.empty()) return;
+    split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
+    if (!check.error.empty() || !split::is_starter(check)) return;
+    std::string directory = own_directory();
+    std::string lower = fmt::format("{}/lower-{}", directory, binding_name());
+    run_starter({options.program, options.arguments, std::move(check), lower, directory}, config);
+}
+
+// A rank that has run its MPI program, and is to run another one.
+[[noreturn]] void refuse_second(const job::AgentConfig& config, const std::string& why) {
+    job::AgentLink link(config);
+    link.send(wire::InStarter{job::AgentLink::starting().rank, ::getpid(), "", why});
+    ::sleep(20);  // the root ends us; this is for the case that it is gone
+    ::_exit(1);
+}
+
 int run(int argc, char** argv) {
+    run_natively_if_starter(argc, argv);
     split::ensure_layout(argv);
     split::prepare_lower();
     split::thread_pointer::redirect();
@@ -186,6 +215,9 @@ int run(int argc, char** argv) {
     if (std::string why = threads::unsupported_machine(); !why.empty()) fail("{}", why);
     Options options = parse(argc, argv);
     bool restart = !config.restore.empty();
+    if (comes_from_starter())
+        if (std::string why = take_over_from_starter(options.program, config); !why.empty())
+            refuse_second(config, why);
     if (options.program.empty() && !restart) fail("no program to run");
     job::AgentLink::ensure_daemon(config);
     split::begin_descriptors();

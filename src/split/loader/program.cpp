@@ -11,8 +11,10 @@
 #include <fstream>
 #include <set>
 
+#include "split/loader/dynamic_symbols.h"
 #include "split/loader/elf_file.h"
 #include "split/loader/library_search.h"
+#include "split/loader/starters.h"
 
 extern char** environ;
 
@@ -180,6 +182,11 @@ MpiAbi abi_of(const std::string& name) {
     return MpiAbi::none;
 }
 
+bool is_loader_or_libc(const std::string& path) {
+    std::string name = last_part(path.c_str());
+    return name == "libc.so.6" || name == "libselinux.so.1" || name.starts_with("ld-linux");
+}
+
 // Breadth first, as ld.so loads.
 void follow_libraries(const ElfFile& program, const std::string& front_dir, LibrarySearch& search,
                       ProgramCheck& check) {
@@ -227,6 +234,23 @@ const char* name_of(MpiAbi abi) {
             return "standard";
     }
     return "?";
+}
+
+bool is_starter(const ProgramCheck& check) {
+    if (check.abi != MpiAbi::none) return false;
+    std::string said = variable(nullptr, "FERMATA_START");
+    if (said == "native" || said == "split") return said == "native";
+    if (is_starter_by_name(check.binary.c_str()) || is_starter_by_name(check.program.c_str())) return true;
+    std::vector<std::string> files{check.binary};
+    for (const std::string& library : check.libraries)
+        if (!is_loader_or_libc(library)) files.push_back(library);
+    for (const std::string& path : files) {
+        ElfFile file;
+        if (!file.read(path).empty()) return false;
+        for (const DynamicSymbol& symbol : dynamic_symbols(file))
+            if (!symbol.defined && (symbol.name == "dlopen" || symbol.name == "dlmopen")) return false;
+    }
+    return true;
 }
 
 ProgramCheck inspect_program(const std::string& name, const std::string& front_dir,
