@@ -19,6 +19,7 @@
 #include "image/pager.h"
 #include "job/launch.h"
 #include "job/run_dir.h"
+#include "split/loader/behind.h"
 #include "split/loader/mpi_imports.h"
 #include "split/loader/program.h"
 #include "split/memory/soft_dirty.h"
@@ -157,10 +158,20 @@ std::string said_of(const split::MpiImports& imports, const split::ProgramCheck&
 }
 }  // namespace
 
-int check_program(const std::string& program, bool as_json) {
+int check_program(const std::vector<std::string>& command, bool as_json) {
     job::Places places = job::find_places();
+    std::string program = command.at(0), starter;
     split::ProgramCheck check = split::inspect_program(program, places.front_dir);
     std::string verdict = check.error;
+    if (verdict.empty()) verdict = split::why_no_starter(check);
+    if (verdict.empty() && split::is_starter(check)) {
+        starter = check.program;
+        auto behind = split::program_behind(command, check, places.front_dir);
+        if (behind) {
+            check = std::move(*behind);
+            program = check.program;
+        }
+    }
     if (verdict.empty() && !check.missing.empty())
         verdict =
             fmt::format("{} needs libraries that are not there: {}", program, fmt::join(check.missing, ", "));
@@ -172,13 +183,19 @@ int check_program(const std::string& program, bool as_json) {
         verdict = fmt::format("{} calls what Fermata answers with MPI_ERR_UNSUPPORTED_OPERATION: {}", program,
                               fmt::join(imports.refused, ", "));
     if (as_json) {
-        json j = {
-            {"ok", verdict.empty()},        {"error", verdict},          {"program", check.program},
-            {"binary", check.binary},       {"mpi", name_of(check.abi)}, {"mpi_libraries", check.mpi_names},
-            {"libraries", check.libraries}, {"missing", check.missing},  {"functions", imports.functions},
-            {"absent", imports.absent},     {"refused", imports.refused}};
+        json j = {{"ok", verdict.empty()},     {"error", verdict},
+                  {"program", check.program},  {"binary", check.binary},
+                  {"mpi", name_of(check.abi)}, {"mpi_libraries", check.mpi_names},
+                  {"starter", starter},        {"libraries", check.libraries},
+                  {"missing", check.missing},  {"functions", imports.functions},
+                  {"absent", imports.absent},  {"refused", imports.refused}};
         std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     } else if (verdict.empty()) {
+        if (!starter.empty() && check.abi == split::MpiAbi::none)
+            std::printf("%s: runs natively until it starts an MPI program; which one is not seen before\n",
+                        starter.c_str());
+        else if (!starter.empty())
+            std::printf("%s starts, as far as its words tell:\n", starter.c_str());
         std::printf("%s: %s, ABI %s (%s)%s\n", check.program.c_str(), check.binary.c_str(),
                     name_of(check.abi), fmt::format("{}", fmt::join(check.mpi_names, ", ")).c_str(),
                     said_of(imports, check).c_str());

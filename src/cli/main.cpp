@@ -197,7 +197,7 @@ int parse_and_run(int argc, char** argv) {
     if (!command.empty()) submit.command = command;
 
     if (*run) {
-        if (check) return cli::check_program(submit.command.at(0), json);
+        if (check) return cli::check_program(submit.command, json);
         finish_submit_options(submit, texts);
         return job::run(submit);
     }

@@ -16,6 +16,7 @@
 #include "job/library_at.h"
 #include "job/local_socket.h"
 #include "job/run_dir.h"
+#include "split/loader/behind.h"
 #include "wire/auth.h"
 
 namespace fs = std::filesystem;
@@ -137,6 +138,7 @@ Ended submit(const Submission& what) {
         {"FERMATA_IMAGE_KEY_ID", what.key ? what.key->id().hex() : ""},
         {"FERMATA_RESTARTS", std::to_string(what.restarts)},
     };
+    if (const char* said = std::getenv("FERMATA_START")) plan.environment["FERMATA_START"] = said;
     if (!plan.launcher.root.empty())
         for (auto& [name, value] : reach_library(plan.launcher, dir.path())) plan.environment[name] = value;
     // Unless the launcher is told who shall get it.
@@ -252,6 +254,10 @@ int run(const SubmitOptions& options) {
     if (!program.error.empty()) fail("{}", program.error);
     if (program.abi == split::MpiAbi::openmpi || program.abi == split::MpiAbi::mpich)
         what.preferred_mpi = split::name_of(program.abi);
+    if (std::string why = split::why_no_starter(program); !why.empty()) fail("{}", why);
+    if (split::is_starter(program))
+        if (auto behind = split::program_behind(options.command, program, find_places().front_dir))
+            if (behind->abi != split::MpiAbi::standard) what.preferred_mpi = split::name_of(behind->abi);
     what.ckpt_dir = fs::absolute(options.ckpt_dir).lexically_normal().string();
     what.job_number = random_number();
     return submit_and_restart(std::move(what));

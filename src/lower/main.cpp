@@ -24,6 +24,7 @@
 #include "split/address/partition.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/fds/descriptors.h"
+#include "split/loader/command_line.h"
 #include "split/loader/loader.h"
 #include "split/process/state.h"
 #include "split/thread_pointer/redirect.h"
@@ -124,6 +125,8 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     spec.preload = {options.front_dir + "/libfermata-front.so"};
     spec.bridge = the_bridge();
     split::StartedProgram started = split::load_program(spec);
+    note_command_line(started.command_line, started.command_line_end);
+    split::show_command_line(started.command_line, started.command_line_end);
     threads::unblock_for_upper(mask);
     split::enter_program(started);
 }
@@ -138,6 +141,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     the_bridge()->protocol = ::strdup(config.protocol.c_str());
     set_upper(image.upper);
     image.upper->bridge = the_bridge();
+    split::show_command_line(image.upper->command_line, image.upper->command_line_end);
     if (std::string why = threads::fit_lazy_binding_to_cpu(image.linkers); !why.empty())
         fail("{}: {}: restart on a node like the first", config.restore, why);
     if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", config.restore, why);

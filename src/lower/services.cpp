@@ -11,6 +11,7 @@
 #include "fermata_table.h"
 #include "lower/binding/binding.h"
 #include "lower/mpi_start.h"
+#include "lower/starter.h"
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
@@ -20,7 +21,8 @@ namespace {
 
 split::Bridge bridge;
 std::atomic<split::UpperServices*> upper;
-char program_path[4096];
+char program_path[4096], guard_path[4096];
+const char *command_line, *command_line_end;
 volatile uint32_t finalize_released;
 
 // One line for the agent. A second one waits until the first is taken; both are rare.
@@ -86,6 +88,8 @@ void arrive_finalize() noexcept {
 }
 
 void register_upper(split::UpperServices* services) noexcept {
+    services->command_line = command_line;
+    services->command_line_end = command_line_end;
     set_upper(services);
     split::threads::table()->nobody = services->nobody;
     split::threads::poke_agent();  // a checkpoint may be waiting for it
@@ -115,8 +119,14 @@ split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, ui
     bridge.private_world = facts.private_world;
     bridge.program = program_path;
     bridge.mpi_library = binding_name();
+    bridge.guard_library = guard_library(guard_path, sizeof guard_path);
     bridge.os_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     return &bridge;
+}
+
+void note_command_line(const char* begin, const char* end) {
+    command_line = begin;
+    command_line_end = end;
 }
 
 split::Bridge* the_bridge() { return &bridge; }

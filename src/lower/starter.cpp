@@ -84,6 +84,16 @@ void run_starter(const StarterStart& start, const job::AgentConfig& config) {
     fail_errno("cannot execute {}", start.check.program);
 }
 
+const char* guard_library(char* path, size_t size) {
+    ssize_t n = ::readlink("/proc/self/exe", path, size - std::strlen(kName) - 2);
+    if (n <= 0) return nullptr;
+    path[n] = 0;
+    char* slash = std::strrchr(path, '/');
+    if (slash == nullptr) return nullptr;
+    std::strcpy(slash + 1, kName);
+    return std::strpbrk(path, " :") == nullptr && ::access(path, R_OK) == 0 ? path : nullptr;
+}
+
 bool comes_from_starter() { return std::getenv(split::kStarterVariable) != nullptr; }
 
 std::string take_over_from_starter(const std::string& program, const job::AgentConfig& config) {

@@ -22,6 +22,10 @@ struct StarterStart {
 // Replaces this process by the starter. Throws Error when it cannot be executed.
 [[noreturn]] void run_starter(const StarterStart& start, const job::AgentConfig& config);
 
+// The same library beside this lower half, for programs that the application starts; null when LD_PRELOAD
+// cannot name it.
+const char* guard_library(char* path, size_t size);
+
 // Was this lower half started by a starter?
 bool comes_from_starter();
 // Then: the program's own environment is put back, and the rank is claimed for `program`. "" or why this rank

@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 7;
+inline constexpr uint32_t kBridgeVersion = 8;
 
 enum class Half : uint16_t { upper = 0, lower = 1 };
 
@@ -117,6 +117,8 @@ struct Bridge {
     // RealComm: a duplicate of MPI_COMM_WORLD on which nobody pulls, for what has to talk while it makes
     // communicators.
     uint64_t private_world;
+    // Preloaded into programs that the application starts (lower string); null: it cannot be.
+    const char* guard_library;
 };
 
 struct DrainReport {
@@ -169,6 +171,9 @@ struct UpperServices {
     // All objects of MPI of this rank, all threads stopped: split/mpi_objects.h. How many bytes they are;
     // written only where `capacity` holds them all.
     size_t (*describe)(void* records, size_t capacity) noexcept;
+    // Where the application's command line stands, as one string behind the other (upper memory): what
+    // /proc/self/cmdline shows.
+    const char *command_line, *command_line_end;
 };
 
 }  // namespace fermata::split

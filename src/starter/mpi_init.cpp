@@ -19,11 +19,11 @@ void check() {
     if (mode == Mode::outside && !launcher_is_known(environ)) return;
     char line[512];
     if (mode == Mode::outside)
-        snprintf(line, sizeof line,
-                 "starts MPI, but it is a child of %s, which has this rank's place in MPI already: start it "
-                 "directly, or "
-                 "with FERMATA_START=native (docs/instead-of-mpirun.md)",
-                 remembered(split::kOutsideOf));
+        snprintf(
+            line, sizeof line,
+            "starts MPI, but %s started it, which has this rank's place in MPI: start %s directly, or with "
+            "FERMATA_START=native (docs/instead-of-mpirun.md)",
+            remembered(split::kOutsideOf), program_invocation_short_name);
     else
         snprintf(line, sizeof line,
                  "starts MPI, which it has loaded while it ran: where a script starts such a program it "

@@ -236,6 +236,22 @@ const char* name_of(MpiAbi abi) {
     return "?";
 }
 
+std::string why_no_starter(const ProgramCheck& check) {
+    if (check.abi != MpiAbi::none) return "";
+    for (const std::string& path : {check.binary, check.program})
+        if (const Elsewhere* elsewhere = starts_elsewhere(path.c_str()))
+            return check.program + " " + elsewhere->why;
+    struct stat s {};
+    bool other_user = stat(check.binary.c_str(), &s) == 0 &&
+                      (((s.st_mode & S_ISUID) != 0 && s.st_uid != geteuid()) ||
+                       ((s.st_mode & S_ISGID) != 0 && s.st_gid != getegid() && geteuid() != 0));
+    if (other_user)
+        return check.program +
+               " runs as another user (set-user-ID), and what it starts would be without Fermata: "
+               "start the MPI program directly";
+    return "";
+}
+
 bool is_starter(const ProgramCheck& check) {
     if (check.abi != MpiAbi::none) return false;
     std::string said = variable(nullptr, "FERMATA_START");
