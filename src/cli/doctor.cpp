@@ -196,6 +196,7 @@ int check_program(const std::vector<std::string>& command, bool as_json) {
                         starter.c_str());
         else if (!starter.empty())
             std::printf("%s starts, as far as its words tell:\n", starter.c_str());
+        if (!starter.empty() && check.abi == split::MpiAbi::none) return 0;
         std::printf("%s: %s, ABI %s (%s)%s\n", check.program.c_str(), check.binary.c_str(),
                     name_of(check.abi), fmt::format("{}", fmt::join(check.mpi_names, ", ")).c_str(),
                     said_of(imports, check).c_str());

@@ -119,6 +119,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, ui
     bridge.private_world = facts.private_world;
     bridge.program = program_path;
     bridge.mpi_library = binding_name();
+    bridge.process = ::getpid();
     bridge.guard_library = guard_library(guard_path, sizeof guard_path);
     bridge.os_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     return &bridge;

@@ -119,6 +119,7 @@ struct Bridge {
     uint64_t private_world;
     // Preloaded into programs that the application starts (lower string); null: it cannot be.
     const char* guard_library;
+    int32_t process;  // the rank's: a fork has another
 };
 
 struct DrainReport {

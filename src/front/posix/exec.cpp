@@ -4,14 +4,18 @@
 // (src/starter/mpi_init.cpp).
 #include <alloca.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "front/core/call.h"
+#include "front/core/line.h"
 #include "front/posix/executable.h"
 #include "front/posix/next.h"
 #include "split/loader/starters.h"
@@ -104,21 +108,58 @@ class GuardedEnviron {
     size_t size_ = 0;
 };
 
+// Where execvp would find it; as it is when it has a slash; "" = nowhere.
+const char* find(const char* name, char (&found)[PATH_MAX]) {
+    if (strchr(name, '/') != nullptr) return access(name, X_OK) == 0 ? name : "";
+    const char* path = getenv("PATH");
+    for (const char* at = path != nullptr ? path : "/bin:/usr/bin";; ++at) {
+        size_t length = strcspn(at, ":");
+        if (length + strlen(name) + 3 < sizeof found) {
+            snprintf(found, sizeof found, "%.*s%s%s", static_cast<int>(length), at, length != 0 ? "/" : "",
+                     name);
+            if (access(found, X_OK) == 0) return found;
+        }
+        at += length;
+        if (*at == 0) return "";
+    }
+}
+
+// The rank's own process is about to become another program. The library below has begun, and its launcher
+// ends the job when the process that it knows goes away (MPICH's does so without a word).
+void check_leaving(const char* name) {
+    if (bridge() == nullptr || bridge()->process != getpid() || front.life == Life::finalized ||
+        name == nullptr)
+        return;
+    char found[PATH_MAX], text[1024];
+    const char* program = find(name, found);
+    struct stat st;
+    if (*program == 0 || stat(program, &st) != 0 || !S_ISREG(st.st_mode)) return;  // it will fail
+    Line line(text, sizeof text);
+    line << "error: " << bridge()->program << " replaces itself by " << program
+         << ", and the rank's place in MPI would be lost: start that program directly, or both with "
+            "FERMATA_START=native (docs/instead-of-mpirun.md)";
+    bridge()->fatal(text, 1);
+}
+
 }  // namespace
 }  // namespace fermata::front::posix
 
 using namespace fermata::front::posix;
 
 FERMATA_INTERPOSE int execve(const char* path, char* const argv[], char* const environment[]) noexcept {
+    check_leaving(path);
     return next_execve(instead_of(path), argv, FERMATA_GUARDED(environment));
 }
 FERMATA_INTERPOSE int execv(const char* path, char* const argv[]) noexcept {
+    check_leaving(path);
     return next_execve(instead_of(path), argv, FERMATA_GUARDED(environ));
 }
 FERMATA_INTERPOSE int execvpe(const char* name, char* const argv[], char* const environment[]) noexcept {
+    check_leaving(name);
     return next_execvpe(instead_of(name), argv, FERMATA_GUARDED(environment));
 }
 FERMATA_INTERPOSE int execvp(const char* name, char* const argv[]) noexcept {
+    check_leaving(name);
     return next_execvpe(instead_of(name), argv, FERMATA_GUARDED(environ));
 }
 FERMATA_INTERPOSE int fexecve(int fd, char* const argv[], char* const environment[]) noexcept {
@@ -138,6 +179,7 @@ FERMATA_INTERPOSE int fexecve(int fd, char* const argv[], char* const environmen
         char* const* environment = get_environment;                                 \
         va_end(again);                                                              \
         va_end(list);                                                               \
+        check_leaving(path);                                                        \
         return next(instead_of(path), argv, FERMATA_GUARDED(environment));          \
     }
 FERMATA_EXECL(execl, environ, next_execve)

@@ -34,14 +34,14 @@ inline constexpr Elsewhere kElsewhere[] = {
     {"mpirun.mpich", "starts ranks of its own: put `fermata run` in its place", true},
     {"mpiexec.hydra", "starts ranks of its own: put `fermata run` in its place", true},
     {"srun", "starts ranks of its own: put `fermata run` in its place", true},
-    {"ssh", "starts the program on another machine"},
-    {"rsh", "starts the program on another machine"},
-    {"docker", "starts the program in a container, without Fermata"},
-    {"podman", "starts the program in a container, without Fermata"},
-    {"apptainer", "starts the program in a container, without Fermata"},
-    {"singularity", "starts the program in a container, without Fermata"},
-    {"starter", "starts the program in a container, without Fermata"},  // Apptainer's own
-    {"systemd-run", "starts the program outside of the job"},
+    {"ssh", "starts the program on another machine, where Fermata cannot follow"},
+    {"rsh", "starts the program on another machine, where Fermata cannot follow"},
+    {"docker", "starts the program in a container, where Fermata cannot follow"},
+    {"podman", "starts the program in a container, where Fermata cannot follow"},
+    {"apptainer", "starts the program in a container, where Fermata cannot follow"},
+    {"singularity", "starts the program in a container, where Fermata cannot follow"},
+    {"starter", "starts the program in a container, where Fermata cannot follow"},  // Apptainer's own
+    {"systemd-run", "starts the program outside of the job, where Fermata cannot follow"},
 };
 
 constexpr bool same_name(const char* a, const char* b) {
