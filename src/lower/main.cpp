@@ -199,6 +199,7 @@ void run_natively_if_starter(int argc, char** argv) {
 
 // A rank that has run its MPI program, and is to run another one.
 [[noreturn]] void refuse_second(const job::AgentConfig& config, const std::string& why) {
+    tell_starter_of_end();
     job::AgentLink link(config);
     link.send(wire::InStarter{job::AgentLink::starting().rank, ::getpid(), "", why});
     ::sleep(20);  // the root ends us; this is for the case that it is gone

@@ -84,6 +84,12 @@ void run_starter(const StarterStart& start, const job::AgentConfig& config) {
     fail_errno("cannot execute {}", start.check.program);
 }
 
+void tell_starter_of_end() {
+    if (!comes_from_starter()) return;
+    std::string path = value(split::kStarterDirectory) + "/" + split::kLeaving;
+    Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+}
+
 const char* guard_library(char* path, size_t size) {
     ssize_t n = ::readlink("/proc/self/exe", path, size - std::strlen(kName) - 2);
     if (n <= 0) return nullptr;

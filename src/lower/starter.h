@@ -22,6 +22,9 @@ struct StarterStart {
 // Replaces this process by the starter. Throws Error when it cannot be executed.
 [[noreturn]] void run_starter(const StarterStart& start, const job::AgentConfig& config);
 
+// The launcher's SIGTERM, which follows, is no failure of the starter.
+void tell_starter_of_end();
+
 // The same library beside this lower half, for programs that the application starts; null when LD_PRELOAD
 // cannot name it.
 const char* guard_library(char* path, size_t size);

@@ -33,8 +33,9 @@ const char* own_program() {
 // Of a program that was started natively, with libraries that may load MPI later.
 bool goes_into_the_split(const char* program, char** argv) {
     if (split::is_starter_by_name(program) || split::is_starter_by_name(program_path)) return false;
-    if (const char* said = remembered("FERMATA_START"); *said != 0) return strcmp(said, "split") == 0;
-    if (!dlopen_is_imported()) return false;
+    const char* said = remembered("FERMATA_START");
+    if (strcmp(said, "native") == 0 || !dlopen_is_imported()) return false;
+    if (strcmp(said, "split") == 0) return true;
     // In the place of the process that mpiexec made nothing comes after it. Others are often helpers, which
     // must not take the rank's place.
     return atoi(remembered(split::kStarterProcess)) == getpid() || mentions_mpi(argv);
@@ -56,6 +57,7 @@ __attribute__((constructor)) void start(int, char** argv, char** environment) {
         if (mode == Mode::starter && (in_place || elsewhere->ranks)) refuse(program, elsewhere->why);
         return forget_environment(environ);
     }
+    if (mode == Mode::starter && atoi(remembered(split::kStarterProcess)) == getpid()) end_quietly();
     if (mode == Mode::starter && (mpi_is_loaded() || goes_into_the_split(program, argv))) {
         become_rank(program, argv, environment);
         refuse(program, "cannot execute Fermata's lower half");

@@ -40,6 +40,8 @@ bool file_needs_mpi(const char* path);  // the file names a library of MPI as ne
 // executed.
 int become_rank(const char* program, char* const* argv, char* const* environment);
 bool launcher_is_known(char* const* environment);
+// In the process that mpiexec made: SIGTERM ends it with an exit code when the job is being stopped.
+void end_quietly();
 // One line for the whole node, then the end of this process.
 [[noreturn]] void refuse(const char* program, const char* why);
 

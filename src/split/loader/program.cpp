@@ -254,9 +254,9 @@ std::string why_no_starter(const ProgramCheck& check) {
 
 bool is_starter(const ProgramCheck& check) {
     if (check.abi != MpiAbi::none) return false;
+    if (is_starter_by_name(check.binary.c_str()) || is_starter_by_name(check.program.c_str())) return true;
     std::string said = variable(nullptr, "FERMATA_START");
     if (said == "native" || said == "split") return said == "native";
-    if (is_starter_by_name(check.binary.c_str()) || is_starter_by_name(check.program.c_str())) return true;
     std::vector<std::string> files{check.binary};
     for (const std::string& library : check.libraries)
         if (!is_loader_or_libc(library)) files.push_back(library);

@@ -92,6 +92,8 @@ inline constexpr const char* kStarterDirectory = "FERMATA_STARTER_DIR";    // th
 // LD_LIBRARY_PATH: to a starter the lower half's own, to the lower half the program's.
 inline constexpr const char* kLibraryPath = "FERMATA_STARTER_LIBRARY_PATH";
 inline constexpr const char* kLauncherProcess = "FERMATA_LAUNCHER_PID";  // parent of kStarterProcess
+// A file in kStarterDirectory: SIGTERM comes because the job ends, and on purpose.
+inline constexpr const char* kLeaving = "leaving";
 inline constexpr const char* kOutsideOf = "FERMATA_OUTSIDE";  // a child of this program, which is a rank
 
 }  // namespace fermata::split
