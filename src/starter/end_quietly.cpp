@@ -16,12 +16,16 @@ namespace {
 
 char mark[PATH_MAX];  // "" in every other process
 
-void leave_if_stopped() {
-    if (mark[0] != 0 && access(mark, F_OK) == 0) _exit(128 + SIGTERM);
+// The launcher's signal may be faster than the word that the job stops.
+void wait_and_leave_if_stopped() {
+    for (int i = 0; mark[0] != 0 && i < 50; ++i) {
+        if (access(mark, F_OK) == 0) _exit(128 + SIGTERM);
+        usleep(10000);
+    }
 }
 
 void terminated(int number) {
-    leave_if_stopped();
+    wait_and_leave_if_stopped();
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -41,6 +45,6 @@ void end_quietly() {
 
 // bash has a handler of its own, which sends the signal to itself in the end.
 extern "C" __attribute__((visibility("default"))) int kill(pid_t pid, int number) noexcept {
-    if (number == SIGTERM && pid == getpid()) fermata::starter::leave_if_stopped();
+    if (number == SIGTERM && pid == getpid()) fermata::starter::wait_and_leave_if_stopped();
     return static_cast<int>(syscall(SYS_kill, pid, number));
 }
