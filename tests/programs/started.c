@@ -39,10 +39,11 @@ static void say(int rank, const char* when, int argc, char** argv) {
         if (!line[i]) line[i] = ' ';
     char words[4096] = "", text[16384]; /* one write: others write to the same pipe */
     for (int i = 0; i < argc; ++i)
-        snprintf(words + strlen(words), sizeof words - strlen(words), " %s", i ? argv[i] : last_part(argv[0]));
-    int length = snprintf(text, sizeof text,
-                          "%s: rank %d, of the launcher %s, tag %s, argv%s, cmdline %s, exe %s, helper %d\n", when, rank,
-                          given ? given : "?", tag ? tag : "-", words, last_part(line), last_part(exe), helper());
+        snprintf(words + strlen(words), sizeof words - strlen(words), " %s",
+                 i ? argv[i] : last_part(argv[0]));
+    int length = snprintf(
+        text, sizeof text, "%s: rank %d, of the launcher %s, tag %s, argv%s, cmdline %s, exe %s, helper %d\n",
+        when, rank, given ? given : "?", tag ? tag : "-", words, last_part(line), last_part(exe), helper());
     if (write(1, text, (size_t)length) != length) perror("write");
 }
 

@@ -67,7 +67,7 @@ def forms(place):
         (["sh", "goes_on.sh", program, few], after, {}),
         (["./no_shebang", program, few], tagged, {}),
         (["./preloads.sh", program, few], reference, {}),
-        (["nice", "nohup", "setsid", "stdbuf", "-oL", "taskset", "-c", "0", "timeout", "60", program, few], reference, {}),
+        (["nice", "setsid", "stdbuf", "-oL", "taskset", "-c", "0", "timeout", "60", program, few], reference, {}),
         (["sh", "-c", f"{words} | cat"], reference, {}),
         (["bash", "-c", f"time {words}"], reference, {}),
         (["bash", "-c", f"(exec -a {program.name} {words}) & wait $!"], reference, {}),
