@@ -144,6 +144,10 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         if (introduce(agent, m->job_id)) agent.called = m->rank;
         return;
     }
+    if (auto* m = std::get_if<wire::InStarter>(&message)) {
+        root_.send(*m);
+        return;
+    }
     if (auto* hello = std::get_if<wire::Hello>(&message)) {
         if (!introduce(agent, hello->job_id)) return;
         if (hello->rank < 0 || agent.rank >= 0) {

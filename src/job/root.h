@@ -105,6 +105,7 @@ class Root {
     void note_end();
     bool everybody_is_here() const;
     std::string who_is_missing() const;
+    std::string who_is_in_a_starter() const;
     void watch_start();
     double next_interval() const;
     void plan_next();
@@ -146,7 +147,14 @@ class Root {
     bool child_ended_ = false;  // mpiexec, or something it left
     Roster roster_;
     std::string mpi_, mpi_version_;
-    std::string somebody_gone_;  // first rank that left too early
+    struct Starter {
+        int pid;
+        std::string program;
+    };
+    std::map<int, Starter> starters_;  // of ranks that have not started their MPI program yet
+    std::string waiting_starter_;      // one that waits for the program: it may go on after that
+    int64_t starters_since_ = 0;       // ms; when the newest change of starters_ was
+    std::string somebody_gone_;        // first rank that left too early
     uint32_t restored_ranks_ = 0;
     bool running_ = false;  // all ranks are here and, after a restart, released
     uint32_t finalized_ = 0;

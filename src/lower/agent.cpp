@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/cpus.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/naps.h"
@@ -19,7 +20,9 @@
 #include "lower/mpi_above.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
+#include "lower/starter.h"
 #include "split/fds/descriptors.h"
+#include "split/loader/starters.h"
 #include "split/memory/memory.h"
 #include "split/process/state.h"
 #include "split/threads/donors.h"
@@ -76,7 +79,8 @@ Agent& Agent::start(AgentTask task, std::unique_ptr<job::AgentLink> link) {
 
 void Agent::run() {
     threads::enter_agent();
-    use_processors_of(::getppid());  // the threads that write images get this, too
+    use_processors_of(
+        number_from({split::kLauncherProcess}, ::getppid()));  // the threads that write images get this, too
     sem_post(&ready);
     wire::Hello hello = link_->hello(task_.facts.rank, task_.facts.size, task_.facts.library.c_str(),
                                      task_.facts.version.c_str());
@@ -456,6 +460,7 @@ void Agent::resume(uint32_t epoch) {
 void Agent::leave(const wire::Leave& m) {
     if (m.epoch != epoch_ || stage_ != Stage::save) return;
     leaves_ = true;
+    tell_starter_of_end();
     struct sigaction end {};
     end.sa_handler = [](int) { ::_exit(128 + SIGTERM); };
     ::sigaction(SIGTERM, &end, nullptr);

@@ -245,4 +245,6 @@ fermata::split::UpperServices fermata_upper = {
     .refuses = service_refuses,
     .diagnosis = service_diagnosis,
     .describe = describe_objects,
+    .command_line = nullptr,
+    .command_line_end = nullptr,
 };
