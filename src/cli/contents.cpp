@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "split/threads/records.h"
+#include "store/store.h"
 
 using nlohmann::json;
 
@@ -58,19 +61,51 @@ json files_of(const json& descriptors) {
     return list;
 }
 
-}  // namespace
+// Of the program's files, what a restart puts back; older images have none.
+json kept_of(const json& state) { return state.contains("files") ? state.at("files") : json::array(); }
 
-json contents_of(const image::Reader& reader) {
+template <class Use>
+auto with_state(const image::Reader& reader, Use use) {
     const auto& bytes = reader.blob("process");
     try {
         json state = json::from_cbor(reinterpret_cast<const uint8_t*>(bytes.data()),
                                      reinterpret_cast<const uint8_t*>(bytes.data()) + bytes.size());
-        return {{"threads", threads_of(reader)},
-                {"files", files_of(state.at("descriptors"))},
-                {"directory", state.at("settings").at("cwd")}};
+        return use(state);
     } catch (const json::exception& error) {
         fail("{} is damaged: its process state: {}", reader.file_of({}), error.what());
     }
+}
+
+}  // namespace
+
+json contents_of(const image::Reader& reader) {
+    return with_state(reader, [&](const json& state) -> json {
+        return {{"threads", threads_of(reader)},
+                {"files", files_of(state.at("descriptors"))},
+                {"kept", kept_of(state)},
+                {"directory", state.at("settings").at("cwd")}};
+    });
+}
+
+void check_kept_files(const image::Reader& reader, const std::string& directory) {
+    with_state(reader, [&](const json& state) {
+        for (const json& entry : kept_of(state)) {
+            if (entry.at("how") != "copy") continue;
+            std::string path =
+                directory + "/" + store::kFilesFolder + "/" + entry.at("name").get<std::string>();
+            auto size = entry.at("size").get<uint64_t>();
+            std::error_code error;
+            uint64_t found = std::filesystem::file_size(path, error);
+            std::string what =
+                fmt::format("{}, which {} was at the checkpoint,", path, entry.at("path").get<std::string>());
+            if (error) fail("{} is missing", what);
+            if (found != size) fail("{} has {} bytes instead of {}", what, found, size);
+            std::string sum = entry.at("sum");
+            if (sum.empty()) continue;  // a large one, whose blocks it shares
+            std::string bytes = read_file(path);
+            if (image::checksum_of(bytes.data(), bytes.size()).hex() != sum) fail("{} is damaged", what);
+        }
+    });
 }
 
 }  // namespace fermata::cli

@@ -96,6 +96,9 @@ std::string damage_of(const store::GenerationInfo& info, const image::Key* key) 
                     return fmt::format("{}/{} refers to generation {}, of which the manifest says nothing",
                                        info.directory, entry.file, source.generation);
             reader.verify();
+            bool has_process = std::any_of(reader.blobs().begin(), reader.blobs().end(),
+                                           [](const image::Blob& blob) { return blob.name == "process"; });
+            if (has_process) check_kept_files(reader, info.directory);
         } catch (const Error& error) {
             return error.what();
         }
@@ -135,6 +138,12 @@ void print_process(const json& process) {
         std::printf(" %d %s%s", thread["tid"].get<int>(), thread["name"].get<std::string>().c_str(),
                     thread["called_mpi"].get<bool>() ? " (MPI)" : "");
     std::printf("\n");
+    if (size_t kept = process["kept"].size()) {
+        uint64_t bytes = 0;
+        for (const json& file : process["kept"])
+            if (file["how"] == "copy") bytes += file["size"].get<uint64_t>();
+        std::printf("    keeps %zu of the program's files: %s\n", kept, human_size(bytes).c_str());
+    }
     for (const json& file : process["files"])
         std::printf("    descriptor %4d  %-9s  %s\n", file["number"].get<int>(),
                     file["kind"].get<std::string>().c_str(), file.value("path", "").c_str());

@@ -62,6 +62,11 @@ void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
     app->add_option("--start-timeout", t.start, "give up when not all ranks run after T (default 10m)");
     app->add_option("--keep", t.keep,
                     "complete generations to keep, or all (default: 3 with --interval, else all)");
+    app->add_option(
+           "--files", o.files,
+           "files that the program writes: kept with a checkpoint and put back at a restart (auto), or "
+           "not (off)")
+        ->check(CLI::IsMember({"auto", "off"}));
     app->add_option("--protocol", o.protocol, "how the safe state is found: cc-d, cc, 2pc")
         ->check(CLI::IsMember({"cc-d", "cc", "2pc"}));
     app->add_option("--mpiexec-args", o.mpiexec_args, "more arguments for mpiexec, as one string");

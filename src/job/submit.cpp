@@ -132,6 +132,7 @@ Ended submit(const Submission& what) {
         {"FERMATA_GENERATION", settings.restored},
         {"FERMATA_PROTOCOL", options.protocol},
         {"FERMATA_FRONT_DIR", places.front_dir},
+        {"FERMATA_FILES", options.files},
         {"FERMATA_MAPPED", options.mapped ? "1" : "0"},
         {"FERMATA_IMAGE_KEY", what.key ? fs::absolute(options.key_file).lexically_normal().string() : ""},
         {"FERMATA_IMAGE_KEY_ID", what.key ? what.key->id().hex() : ""},

@@ -17,8 +17,9 @@ struct SubmitOptions {
     std::string mpiexec_args;
     std::string protocol = "cc-d";
     std::string save_options;
-    std::string key_file;  // images are encrypted with it; empty = they are not
-    double interval = 0;   // seconds; < 0 = auto
+    std::string files = "auto";  // the program's: kept and put back (auto), or not (off)
+    std::string key_file;        // images are encrypted with it; empty = they are not
+    double interval = 0;         // seconds; < 0 = auto
     double mtbf = 86400;
     double walltime = 0;
     std::optional<unsigned> keep;

@@ -348,7 +348,8 @@ void Agent::capture() {
         if (int code = the_upper()->before_save())
             fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
                  code);
-        captured_ = capture_image(m.directory, identity, task_.program, m.options, task_.key, newest_);
+        captured_ = capture_image(m.directory, identity, task_.program, m.options, task_.key,
+                                  task_.config.files, newest_);
     } catch (const std::exception& error) {
         saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
         return finish_save();

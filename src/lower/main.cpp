@@ -17,6 +17,7 @@
 #include "job/input.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
+#include "lower/meeting.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
 #include "lower/thread_need.h"
@@ -121,9 +122,24 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     split::enter_program(started);
 }
 
+// No rank goes on before all files are as they were: others may have them open.
+void put_back_files(const job::AgentConfig& config, const MpiFacts& facts, const image::Key* key) {
+    split::process::PutBack mine =
+        put_files_back(config.restore, config.generation, facts.rank, config.files, key);
+    for (const std::string& line : mine.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
+    int files = sum_of_all(facts.private_world, mine.files);
+    if (files > 0 && facts.rank == 0)
+        say(
+            fmt::format("{} of the program's files {} as at {} again; what {} held since is kept beside {} "
+                        "(*.after-{}, *.end-after-{})",
+                        files, files == 1 ? "is" : "are", config.generation, files == 1 ? "it" : "they",
+                        files == 1 ? "it" : "them", config.generation, config.generation));
+}
+
 [[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
                                  Link& link) {
     make_bridge(facts, "", config.restarts);
+    put_back_files(config, facts, key.get());
     LoadedImage image = load_image(config.restore, facts.rank, facts.size, config.mapped, key.get());
     for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     threads::install_stop_handler();

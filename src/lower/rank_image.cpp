@@ -252,12 +252,18 @@ image::Summary PendingImage::conclude() {
 
 CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
                             const std::string& program, const std::string& options,
-                            const image::KeyPointer& key, Incremental& before) {
+                            const image::KeyPointer& key, bool files, Incremental& before) {
     CapturedImage saved;
     // Whatever becomes of this image: from now on pages count as written since this moment.
     uint32_t base = std::exchange(before.generation, 0);
     saved.warnings = split::threads::describe_stopped_threads();
-    split::process::Captured process = split::process::capture(process_limits());
+    split::process::Keep keep{directory, files && !key, the_upper()->noted_files};
+    if (static bool told = false; files && key && !std::exchange(told, true))
+        saved.warnings.push_back(
+            "files that the program writes are not kept with encrypted checkpoints: after a restart they "
+            "hold "
+            "what was written later");
+    split::process::Captured process = split::process::capture(process_limits(), keep);
     saved.warnings.insert(saved.warnings.end(), process.warnings.begin(), process.warnings.end());
 
     std::vector<char> objects(the_upper()->describe(nullptr, 0));
@@ -397,6 +403,15 @@ std::string program_of_image(const std::string& directory, const image::Key* key
     } catch (const std::exception&) {
         return {};
     }
+}
+
+split::process::PutBack put_files_back(const std::string& directory, const std::string& generation, int rank,
+                                       bool all, const image::Key* key) {
+    image::Reader reader(image::place_of(directory, static_cast<uint32_t>(rank)), key);
+    if (reader.identity().rank != static_cast<uint32_t>(rank)) return {};  // load_image says it
+    auto result = split::process::put_files_back(text_of(reader.blob(kProcess)), directory, generation, all);
+    if (!result.error.empty()) fail("{}", result.error);
+    return result;
 }
 
 LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped, const image::Key* key) {

@@ -68,11 +68,12 @@ struct CapturedImage {
 };
 
 // All upper threads are stopped, and stay so until write_image(). In `directory`, as the words of `options`
-// say (docs/usage.md). `before` is used where the words `incremental` and `base=GENERATION` (the newest that
-// is committed) allow it, and is forgotten. Throws fermata::Error or split::Error.
+// say (docs/usage.md). `files`: of the program, to be kept. `before` is used where the words `incremental`
+// and `base=GENERATION` (the newest that is committed) allow it, and is forgotten. Throws fermata::Error or
+// split::Error.
 CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
                             const std::string& program, const std::string& options,
-                            const image::KeyPointer& key, Incremental& before);
+                            const image::KeyPointer& key, bool files, Incremental& before);
 
 // Writes it, or makes the child that does: then the program may go on when this returns. A shared one has got
 // its place before. Throws likewise.
@@ -88,6 +89,11 @@ struct LoadedImage {
     std::vector<split::Range> linkers;    // code of the program's dynamic linker
     std::unique_ptr<image::Pager> pager;  // memory that comes later; null = all is there
 };
+
+// Puts the files of the program back as they were, before load_image() maps some of them; `all` or only what
+// was appended to. Throws when one cannot be.
+split::process::PutBack put_files_back(const std::string& directory, const std::string& generation, int rank,
+                                       bool all, const image::Key* key);
 
 // The program an image is of; empty when it cannot be read (load_image will say why).
 std::string program_of_image(const std::string& directory, const image::Key* key);

@@ -16,7 +16,9 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 7;
+inline constexpr uint32_t kBridgeVersion = 8;
+
+struct NotedFiles;  // noted_files.h
 
 enum class Half : uint16_t { upper = 0, lower = 1 };
 
@@ -169,6 +171,8 @@ struct UpperServices {
     // All objects of MPI of this rank, all threads stopped: split/mpi_objects.h. How many bytes they are;
     // written only where `capacity` holds them all.
     size_t (*describe)(void* records, size_t capacity) noexcept;
+    // Upper memory; null: the program has opened nothing for writing.
+    NotedFiles* noted_files;
 };
 
 }  // namespace fermata::split

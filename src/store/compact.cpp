@@ -53,6 +53,20 @@ void take_text(const std::string& store, const image::Reader& reader, const std:
     }
 }
 
+// The program's files are the same under the new name, too.
+void take_files(const std::string& from, const std::string& to) {
+    std::string folder = from + "/" + kFilesFolder, other = to + "/" + kFilesFolder;
+    if (!fs::exists(folder)) return;
+    if (::mkdir(other.c_str(), 0700) != 0) fail_errno("cannot create {}", other);
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        std::string copy = other + "/" + entry.path().filename().string();
+        if (::link(entry.path().c_str(), copy.c_str()) == 0) continue;
+        fs::copy_file(entry.path(), copy);
+        sync_file(open_file(copy, O_RDONLY).get(), copy);
+    }
+    sync_directory(other);
+}
+
 // Reads and compares all of `from`, writes it to `to`, but for the text, which has files of its own.
 image::Summary copy_whole(const image::Reader& from, image::Writer writer,
                           const std::function<void(image::Writer&)>& place) {
@@ -138,6 +152,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
             shared->sync();
             manifest.shared_bytes = end;
         }
+        take_files(old.directory, place);
         replace_file(place + "/" + kManifest, to_text(manifest, key_.get()));
         if (::renameat2(AT_FDCWD, place.c_str(), AT_FDCWD, old.directory.c_str(), RENAME_EXCHANGE) != 0)
             fail_errno(

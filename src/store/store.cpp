@@ -46,6 +46,8 @@ uint64_t GenerationInfo::bytes() const {
     for (const auto& entry : fs::directory_iterator(directory, error))
         if (image::is_text_name(entry.path().filename().string()))
             if (uint64_t size = entry.file_size(error); !error) sum += size;
+    for (const auto& entry : fs::directory_iterator(directory + "/" + kFilesFolder, error))
+        if (uint64_t size = entry.file_size(error); !error) sum += size;
     return sum;
 }
 

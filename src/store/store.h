@@ -18,6 +18,8 @@ namespace fermata::store {
 inline constexpr int kManifestVersion = 4;
 inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption
 inline constexpr const char* kManifest = "manifest.json";
+// In the directory of a generation: copies of files of the program (split/process/files.h).
+inline constexpr const char* kFilesFolder = "files";
 // Before the name of a generation: its directory while it is being compacted.
 inline constexpr const char* kUnfinished = ".compact-";
 
@@ -62,7 +64,7 @@ struct GenerationInfo {
     std::optional<Manifest> manifest;  // none: incomplete or damaged
     std::string damage;                // why there is none; empty for one that was never committed
     image::Place place(const ImageEntry& entry) const;
-    // Of its images and of the text that they have in common. A complete one's.
+    // Of its images, of the text that they have in common, and of the program's files. A complete one's.
     uint64_t bytes() const;
     // Throws when a file of all images does not say what the manifest says: ranks believe the file.
     void check_layout() const;

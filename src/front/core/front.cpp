@@ -245,4 +245,5 @@ fermata::split::UpperServices fermata_upper = {
     .refuses = service_refuses,
     .diagnosis = service_diagnosis,
     .describe = describe_objects,
+    .noted_files = nullptr,
 };

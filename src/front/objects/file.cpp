@@ -7,6 +7,7 @@
 #include "front/objects/api.h"
 #include "front/objects/connected.h"
 #include "front/objects/internal.h"
+#include "front/posix/noted.h"
 
 namespace fermata::front {
 namespace {
@@ -27,12 +28,17 @@ void unlink_file(FileObject* file) {
     if (file->next != nullptr) file->next->previous = file->previous;
 }
 
-// The path from the root: at restart the working directory of the lower half is not the application's. A
-// driver prefix of ROMIO ("ufs:", "nfs:") stays in front.
-Text absolute(const char* path) {
+const char* without_driver(const char* path) {
     const char* name = path;
     for (const char* at = path; *at != 0 && *at != '/'; at++)
         if (*at == ':' && at - path >= 2) name = at + 1;  // one letter is no driver
+    return name;
+}
+
+// The path from the root: at restart the working directory of the lower half is not the application's. A
+// driver prefix of ROMIO ("ufs:", "nfs:") stays in front.
+Text absolute(const char* path) {
+    const char* name = without_driver(path);
     Text result(path, static_cast<size_t>(name - path));
     if (*name != '/') {
         char here[4096];
@@ -178,6 +184,8 @@ int fm_File_open(Comm comm, const char* filename, int amode, Info info, File* fh
         release(file);
         return call.finish(FM_FILE_NULL, rc);
     }
+    if ((amode & FM_MODE_RDONLY) == 0)
+        posix::note_file(AT_FDCWD, without_driver(file->path.c_str()), split::kNotedWritten);
     file->errhandler = file_null_errhandler;
     errhandler_ref(file->errhandler);
     *fh = File{give_handle(file)};

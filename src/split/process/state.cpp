@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "base/error.h"
+#include "split/process/files.h"
 #include "split/process/parts.h"
 #include "split/threads/raw.h"
 
@@ -46,12 +48,17 @@ void note_inherited() {
     note_settings();
 }
 
-Captured capture(const Limits& limits) {
+Captured capture(const Limits& limits, const Keep& keep) {
     Captured captured;
     Json state;
     state["version"] = kVersion;
     state["settings"] = capture_settings(captured.warnings);
     state["descriptors"] = capture_descriptors(limits, captured.warnings);
+    try {
+        state["files"] = capture_files(keep, state["descriptors"], captured.warnings);
+    } catch (const Refused& refused) {
+        fail("{}", refused.line);
+    }
     state["signals"] = capture_signals();
     state["timers"] = capture_timers(captured.warnings);
     Json::to_cbor(state, captured.state);

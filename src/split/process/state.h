@@ -12,6 +12,10 @@
 #include <string_view>
 #include <vector>
 
+namespace fermata::split {
+struct NotedFiles;
+}
+
 namespace fermata::split::process {
 
 struct Limits {
@@ -22,11 +26,29 @@ struct Limits {
 // (0, 1, 2, limits, personality), so that capture can tell what the application changed.
 void note_inherited();
 
+// Files that the program writes (files.h).
+struct Keep {
+    std::string directory;  // of the generation, for copies; empty: nothing is kept
+    bool all = true;        // false: only the sizes of those that are open for appending
+    const NotedFiles* noted = nullptr;
+};
+
 struct Captured {
     std::string state;                  // CBOR
     std::vector<std::string> warnings;  // one line each
 };
-Captured capture(const Limits& limits);
+// Throws fermata::Error when the storage fails.
+Captured capture(const Limits& limits, const Keep& keep = {});
+
+// Files as they were, before anything of the program is back: by the rank that has them in its care.
+struct PutBack {
+    std::string error;  // empty, or one line: what, where, what to do
+    std::vector<std::string> warnings;
+    int files = 0;  // put back, cut or moved aside
+};
+// `directory` and `generation` (its name): of the image. `all`: else only what is open for appending is cut.
+PutBack put_files_back(std::string_view state, const std::string& directory, const std::string& generation,
+                       bool all);
 
 struct Restored {
     std::string error;                  // empty = all is back; else one line: what, where, what to do
