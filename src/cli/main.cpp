@@ -39,6 +39,22 @@ double parse_interval(const std::string& text) {
     return seconds;
 }
 
+// "/old=/new", without slashes at the end.
+std::string parse_move(const std::string& text) {
+    size_t equals = text.find('=');
+    std::string old = text.substr(0, equals),
+                now = equals == std::string::npos ? "" : text.substr(equals + 1);
+    for (std::string* path : {&old, &now})
+        while (path->size() > 1 && path->back() == '/') path->pop_back();
+    if (!old.starts_with("/") || old == "/" || !now.starts_with("/") || now == "/" ||
+        (old + now).find_first_of("=:") != std::string::npos)
+        throw Error(
+            fmt::format("--map takes /OLD=/NEW, two folders from the root without ':' or '=', not '{}'",
+                        text),
+            ExitCode::usage);
+    return old + "=" + now;
+}
+
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
     std::string interval, mtbf, walltime, start, timeout, generation, keep, layout;
@@ -90,6 +106,7 @@ void finish_submit_options(job::SubmitOptions& o, const Texts& t) {
     if (!t.keep.empty()) o.keep = parse_keep(t.keep);
     if (!t.layout.empty()) o.save_options += " layout=" + t.layout;
     o.generation = parse_generation(t.generation);
+    for (std::string& move : o.moved) move = parse_move(move);
 }
 
 void add_job_choice(CLI::App* app, cli::JobChoice& which) {
@@ -121,6 +138,11 @@ int parse_and_run(int argc, char** argv) {
     CLI::App* restart = app.add_subcommand("restart", "continue a job from a checkpoint");
     add_submit_options(restart, submit, texts);
     restart->add_option("--generation", texts.generation, "number of the generation, or latest");
+    restart
+        ->add_option("--map", submit.moved,
+                     "OLD=NEW: a folder of the program's that is elsewhere now; may be given several times")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->expected(1);
     restart->add_flag("--fallback", submit.fallback,
                       "if the newest generation is damaged take the one before");
 

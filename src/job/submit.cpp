@@ -69,6 +69,12 @@ void check_limits() {
             space.rlim_cur / 1024);
 }
 
+std::string moves_of(const SubmitOptions& options) {
+    std::string text;
+    for (const std::string& move : options.moved) text += (text.empty() ? "" : ":") + move;
+    return text;
+}
+
 struct Ended {
     int code;
     bool asked_to;
@@ -133,6 +139,7 @@ Ended submit(const Submission& what) {
         {"FERMATA_PROTOCOL", options.protocol},
         {"FERMATA_FRONT_DIR", places.front_dir},
         {"FERMATA_FILES", options.files},
+        {"FERMATA_MOVED", moves_of(options)},
         {"FERMATA_MAPPED", options.mapped ? "1" : "0"},
         {"FERMATA_IMAGE_KEY", what.key ? fs::absolute(options.key_file).lexically_normal().string() : ""},
         {"FERMATA_IMAGE_KEY_ID", what.key ? what.key->id().hex() : ""},

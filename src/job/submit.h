@@ -30,6 +30,7 @@ struct SubmitOptions {
     std::optional<uint32_t> generation;  // restart; none = newest
     bool fallback = false;               // restart
     bool mapped = false;                 // restarts
+    std::vector<std::string> moved;      // restart: "/old=/new", folders that are elsewhere now
 };
 
 // Both stay in the foreground and return the exit code. Throw Error before anything was started.

@@ -123,10 +123,12 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 }
 
 // No rank goes on before all files are as they were: others may have them open.
-void put_back_files(const job::AgentConfig& config, const MpiFacts& facts, const image::Key* key) {
+void put_back_files(const job::AgentConfig& config, const MpiFacts& facts,
+                    const split::process::PathMap& moved, const image::Key* key) {
     split::process::PutBack mine =
-        put_files_back(config.restore, config.generation, facts.rank, config.files, key);
+        put_files_back(config.restore, config.generation, facts.rank, config.files, moved, key);
     for (const std::string& line : mine.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
+    if (!mine.error.empty()) fail("{}", mine.error);
     int files = sum_of_all(facts.private_world, mine.files);
     if (files > 0 && facts.rank == 0)
         say(
@@ -139,8 +141,10 @@ void put_back_files(const job::AgentConfig& config, const MpiFacts& facts, const
 [[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
                                  Link& link) {
     make_bridge(facts, "", config.restarts);
-    put_back_files(config, facts, key.get());
-    LoadedImage image = load_image(config.restore, facts.rank, facts.size, config.mapped, key.get());
+    auto moved = split::process::PathMap::from_text(config.moved);
+    the_bridge()->moved = ::strdup(config.moved.c_str());  // for the life of the process
+    put_back_files(config, facts, moved, key.get());
+    LoadedImage image = load_image(config.restore, facts.rank, facts.size, config.mapped, moved, key.get());
     for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     threads::install_stop_handler();
     make_bridge(facts, image.program, config.restarts);
@@ -216,8 +220,11 @@ int run(int argc, char** argv) {
         no_key = error.what();
     }
     uint64_t mask = threads::block_signals_for_init();
-    MpiFacts facts =
-        bring_up_mpi(thread_need(restart ? program_of_image(config.restore, key.get()) : options.program));
+    std::string program = options.program;
+    if (restart)
+        program =
+            split::process::PathMap::from_text(config.moved)(program_of_image(config.restore, key.get()));
+    MpiFacts facts = bring_up_mpi(thread_need(program));
     try {
         if (!no_key.empty()) fail("{}", no_key);
         split::partition();

@@ -24,6 +24,7 @@
 #include "split/address/window.h"
 #include "split/fds/descriptors.h"
 #include "split/memory/memory.h"
+#include "split/process/places.h"
 #include "split/process/state.h"
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
@@ -406,15 +407,21 @@ std::string program_of_image(const std::string& directory, const image::Key* key
 }
 
 split::process::PutBack put_files_back(const std::string& directory, const std::string& generation, int rank,
-                                       bool all, const image::Key* key) {
+                                       bool all, const split::process::PathMap& moved,
+                                       const image::Key* key) {
     image::Reader reader(image::place_of(directory, static_cast<uint32_t>(rank)), key);
     if (reader.identity().rank != static_cast<uint32_t>(rank)) return {};  // load_image says it
-    auto result = split::process::put_files_back(text_of(reader.blob(kProcess)), directory, generation, all);
-    if (!result.error.empty()) fail("{}", result.error);
+    std::string state = moved.in_state(text_of(reader.blob(kProcess)));
+    std::vector<std::string> lines = {split::process::make_temporary_folder(state)};
+    if (rank == 0) lines.push_back(split::process::say_of_another_place(state, directory));
+    auto result = split::process::put_files_back(state, directory, generation, all);
+    for (const std::string& line : lines)
+        if (!line.empty()) result.warnings.push_back(line);
     return result;
 }
 
-LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped, const image::Key* key) {
+LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped,
+                       const split::process::PathMap& moved, const image::Key* key) {
     image::Place place = image::place_of(directory, static_cast<uint32_t>(rank));
     const std::string& path = place.file;
     image::Reader reader(place, key);
@@ -438,11 +445,14 @@ LoadedImage load_image(const std::string& directory, int rank, int size, bool ma
             "code by: "
             "restart on a node like that one, or with FERMATA_ANY_CPU=1 if it uses nothing of it",
             path, missing);
-    loaded.program = text_of(reader.blob(kProgram));
-    loaded.process_state = text_of(reader.blob(kProcess));
+    loaded.program = moved(text_of(reader.blob(kProgram)));
+    loaded.process_state = moved.in_state(text_of(reader.blob(kProcess)));
 
     const auto& memory = reader.blob(kMemory);
     split::MemoryTable table = split::decode({reinterpret_cast<const char*>(memory.data()), memory.size()});
+    for (split::MapEntry& map : table.maps)
+        if (map.kind == split::MapKind::shared_file || map.kind == split::MapKind::shared_tmpfs)
+            map.name = moved(map.name);
     split::map_memory(table);
     remember_text(reader);
     Places places(table, path);
@@ -459,6 +469,8 @@ LoadedImage load_image(const std::string& directory, int rank, int size, bool ma
         !why.empty())
         fail("{}: {}", path, why);
     loaded.upper = reinterpret_cast<split::UpperServices*>(anchors.upper);
+    // (Mapped images are read by now where they are touched.)
+    moved.in_noted(loaded.upper->noted_files);
     return loaded;
 }
 

@@ -12,6 +12,7 @@
 #include "split/bridge.h"
 #include "split/memory/dirty.h"
 #include "split/memory/memory.h"
+#include "split/process/path_map.h"
 #include "split/process/state.h"
 #include "split/threads/mutexes.h"
 
@@ -91,15 +92,17 @@ struct LoadedImage {
 };
 
 // Puts the files of the program back as they were, before load_image() maps some of them; `all` or only what
-// was appended to. Throws when one cannot be.
+// was appended to.
+// What it says of TMPDIR and of the place of the checkpoint is among the warnings.
 split::process::PutBack put_files_back(const std::string& directory, const std::string& generation, int rank,
-                                       bool all, const image::Key* key);
+                                       bool all, const split::process::PathMap& moved, const image::Key* key);
 
 // The program an image is of; empty when it cannot be read (load_image will say why).
 std::string program_of_image(const std::string& directory, const image::Key* key);
 
 // Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
 // expected or damaged. `mapped`: private memory comes when it is touched, where this process may do that.
-LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped, const image::Key* key);
+LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped,
+                       const split::process::PathMap& moved, const image::Key* key);
 
 }  // namespace fermata::lower

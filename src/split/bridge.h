@@ -119,6 +119,8 @@ struct Bridge {
     // RealComm: a duplicate of MPI_COMM_WORLD on which nobody pulls, for what has to talk while it makes
     // communicators.
     uint64_t private_world;
+    // Folders that were moved since the checkpoint, "/old=/new:…" (lower string), or empty.
+    const char* moved;
 };
 
 struct DrainReport {

@@ -32,4 +32,10 @@ struct NotedFiles {
     char text[kText];
 };
 
+inline uint64_t noted_hash(const char* path) noexcept {
+    uint64_t hash = 1469598103934665603u;
+    for (; *path != 0; ++path) hash = (hash ^ static_cast<unsigned char>(*path)) * 1099511628211u;
+    return hash;
+}
+
 }  // namespace fermata::split

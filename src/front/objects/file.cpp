@@ -51,6 +51,24 @@ Text absolute(const char* path) {
     return result += name;
 }
 
+// As split/process/path_map.h does it; there is no allocator for it in the agent's thread.
+void follow_move(Text& path) {
+    const size_t start = static_cast<size_t>(without_driver(path.c_str()) - path.c_str());
+    for (const char* at = bridge()->moved; *at != 0;) {
+        const char* end = at;
+        while (*end != 0 && *end != ':') end++;
+        const char* equals = at;
+        while (equals != end && *equals != '=') equals++;
+        const auto old = static_cast<size_t>(equals - at);
+        if (equals != end && path.compare(start, old, at, old) == 0 &&
+            (path.size() == start + old || path[start + old] == '/')) {
+            path.replace(start, old, equals + 1, static_cast<size_t>(end - equals - 1));
+            return;
+        }
+        at = *end != 0 ? end + 1 : end;
+    }
+}
+
 void set_view(FileObject* file, int64_t disp, TypeObject* etype, TypeObject* filetype, const char* datarep) {
     TypeObject *old_etype = file->etype, *old_filetype = file->filetype;
     type_ref(etype);
@@ -110,6 +128,7 @@ int file_make_real(FileObject* file) noexcept {
     // What the file holds now is what the application wrote: never create, truncate or insist on a new one.
     int amode = file->amode & ~(FM_MODE_CREATE | FM_MODE_EXCL);
     RealFile real{};
+    follow_move(file->path);
     if (int rc = open_real(file, amode, &real)) return rc;
     file->real = static_cast<uint64_t>(real);
     if (file->etype != nullptr) {

@@ -101,12 +101,6 @@ bool make_absolute(int directory, const char* path, char (&out)[PATH_MAX]) noexc
     return true;
 }
 
-uint64_t hash_of(const char* text) noexcept {
-    uint64_t hash = 1469598103934665603u;
-    for (; *text != 0; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;
-    return hash;
-}
-
 NotedFiles* table() noexcept { return __atomic_load_n(&fermata_upper.noted_files, __ATOMIC_ACQUIRE); }
 
 // Null when it is not there; `slot` is where it would be.
@@ -130,7 +124,7 @@ void add_how(NotedFile& one, uint32_t how) noexcept {
 // `full`: from the root.
 void note(const char* full, uint32_t how) noexcept {
     if (is_of_the_kernel(full)) return;
-    uint64_t hash = hash_of(full);
+    uint64_t hash = split::noted_hash(full);
     uint32_t slot = 0;
     NotedFiles* files = table();
     NotedFile* known = files != nullptr ? find(files, full, hash, slot) : nullptr;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "split/process/files.h"
 #include "split/process/parts.h"
+#include "split/process/places.h"
 #include "split/threads/raw.h"
 
 namespace fermata::split::process {
@@ -59,6 +60,8 @@ Captured capture(const Limits& limits, const Keep& keep) {
     } catch (const Refused& refused) {
         fail("{}", refused.line);
     }
+    state["tmpdir"] = temporary_folder();
+    state["generation_directory"] = keep.directory;
     state["signals"] = capture_signals();
     state["timers"] = capture_timers(captured.warnings);
     Json::to_cbor(state, captured.state);
