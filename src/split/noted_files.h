@@ -25,8 +25,10 @@ struct NotedFile {
 struct NotedFiles {
     static constexpr uint32_t kMost = 16384, kSlots = 4 * kMost, kText = 4 << 20;
     volatile uint32_t count;
-    volatile uint32_t missed;  // did not fit
-    uint32_t used;             // of `text`
+    volatile uint32_t missed;   // did not fit
+    volatile uint32_t changes;  // odd while entries move
+    uint32_t crowded;           // 1: most of the files are there, and stay
+    uint32_t used;              // of `text`
     NotedFile file[kMost];
     volatile uint32_t slot[kSlots];  // by hash: 1 + index in `file`, 0 = free
     char text[kText];

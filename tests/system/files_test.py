@@ -5,12 +5,13 @@
 
 killed: checkpointed three times at random moments of files.c, killed at one, continued on the other library; what the ranks wrote
 after the checkpoint is kept beside. off: the same with --files off finds what it should not (the program checks it).
-encrypted: said, not kept. damaged: a copy that was changed is found by verify, and refused at a restart.
+moved: copied and moved folders, with and without --map. tmpdir: the first one is gone. encrypted: said, not kept. damaged: a copy that was changed is found by verify, and refused at a restart.
 """
 import argparse
 import json
 import os
 import random
+import shutil
 import sys
 import time
 
@@ -160,7 +161,49 @@ def damaged(cwd, mpi, rng):
     check(contents(run.folder)["table.db"] == before["table.db"], "a file was touched")
 
 
-CASES = {"killed": killed, "off": off, "encrypted": encrypted, "damaged": damaged}
+def moved(cwd, mpi, rng):
+    due = reference(cwd, mpi)
+    old, copy, gone = place(cwd, "project"), cwd / "copy", cwd / "moved"
+    words = ["run", "-n", 2, "--mpi", mpi, "--", PROGRAMS / f"files.{mpi}", STEPS, PAUSE]
+    run = Run(cwd, mpi, rng)
+    with run.elsewhere(Job(words, old)) as job:
+        run.reach(job, rng.randrange(20, 100))
+        job.checkpoint("--stop")
+        job.finish(expected=85)
+    shutil.copytree(old, copy, symlinks=True)
+    with run.elsewhere(Job(["restart", "--map", f"{old}={copy}"], copy)) as job:
+        job.finish()
+        check("goes on in" not in job.errors(), job.errors())
+    check(contents(copy) == due, f"the copy: {sorted(contents(copy))}; {job.errors()}")
+    check(contents(old) != due, "the original was continued")
+    with run.elsewhere(Job(["restart"], copy)) as job:
+        job.finish()
+        check(f"goes on in {old}: --map {old}={copy} continues it here" in job.errors(), job.errors())
+    check(contents(old) == due, f"the original: {sorted(contents(old))}; {job.errors()}")
+    old.rename(gone)
+    with run.elsewhere(Job(["restart"], gone)) as job:
+        check(job.end() != 0 and f"--map {old}=" in job.errors(), job.errors())
+    check(not old.exists(), "something was made where the project had been")
+    with run.elsewhere(Job(["restart", "--map", f"{old}/={gone}/"], gone)) as job:
+        job.finish()
+    check(contents(gone) == due, f"the moved one: {sorted(contents(gone))}; {job.errors()}")
+
+
+def tmpdir(cwd, mpi, rng):
+    first = place(cwd, "tmp-first")
+    run = Run(cwd, mpi, rng)
+    with run.start(env=dict(os.environ, TMPDIR=str(first))) as job:
+        run.reach(job, rng.randrange(1, 50))
+        job.checkpoint("--stop")
+        job.finish(expected=85)
+    shutil.rmtree(first)
+    with run.restart(mpi) as job:
+        job.finish()
+        check(f"{first}, was gone: it is there again" in job.errors(), job.errors())
+    check(first.stat().st_mode & 0o777 == 0o700, f"{first.stat()}")
+
+
+CASES = {"moved": moved, "tmpdir": tmpdir, "killed": killed, "off": off, "encrypted": encrypted, "damaged": damaged}
 
 
 def main():

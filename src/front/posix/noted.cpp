@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "front/core/front.h"
@@ -121,14 +122,60 @@ void add_how(NotedFile& one, uint32_t how) noexcept {
     if (wanted != now) __atomic_store_n(&one.how, wanted, __ATOMIC_RELAXED);
 }
 
+// Makes room: what is not there any more (temporary files, mostly) is noted again should it come back. For
+// readers without the lock entries move.
+void drop_absent(NotedFiles* files) noexcept {
+    long text =
+        raw::call(SYS_mmap, 0, NotedFiles::kText, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (text < 0 && text > -4096) return;
+    auto* fresh = reinterpret_cast<char*>(text);
+    __atomic_fetch_add(&files->changes, 1, __ATOMIC_SEQ_CST);
+    memset(const_cast<uint32_t*>(files->slot), 0, sizeof files->slot);
+    uint32_t kept = 0, used = 0;
+    for (uint32_t i = 0; i < files->count; i++) {
+        NotedFile one = files->file[i];
+        const char* path = files->text + one.path;
+        struct stat there;
+        if (raw::call(SYS_newfstatat, AT_FDCWD, raw::word(path), raw::word(&there), AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        size_t length = strlen(path) + 1;
+        memcpy(fresh + used, path, length);
+        one.path = used;
+        used += static_cast<uint32_t>(length);
+        files->file[kept].hash = one.hash;
+        files->file[kept].path = one.path;
+        files->file[kept].how = one.how;
+        uint32_t slot = static_cast<uint32_t>(one.hash) % NotedFiles::kSlots;
+        while (files->slot[slot] != 0) slot = (slot + 1) % NotedFiles::kSlots;
+        files->slot[slot] = ++kept;
+    }
+    memcpy(files->text, fresh, used);
+    files->count = kept;
+    files->used = used;
+    if (kept > NotedFiles::kMost / 4 * 3 || used > NotedFiles::kText / 4 * 3) files->crowded = 1;
+    __atomic_fetch_add(&files->changes, 1, __ATOMIC_SEQ_CST);
+    raw::call(SYS_munmap, text, NotedFiles::kText);
+}
+
+bool has_room(const NotedFiles* files, uint32_t length) noexcept {
+    return files->count < NotedFiles::kMost && files->used + length < NotedFiles::kText;
+}
+
 // `full`: from the root.
 void note(const char* full, uint32_t how) noexcept {
     if (is_of_the_kernel(full)) return;
     uint64_t hash = split::noted_hash(full);
     uint32_t slot = 0;
     NotedFiles* files = table();
-    NotedFile* known = files != nullptr ? find(files, full, hash, slot) : nullptr;
-    if (known != nullptr) return add_how(*known, how);
+    NotedFile* known = nullptr;
+    if (files != nullptr) {
+        uint32_t changes = __atomic_load_n(&files->changes, __ATOMIC_ACQUIRE);
+        known = find(files, full, hash, slot);
+        if (known != nullptr) add_how(*known, how);
+        if (known != nullptr && (changes & 1) == 0 &&
+            changes == __atomic_load_n(&files->changes, __ATOMIC_SEQ_CST))
+            return;
+    }
     Locked locked;
     files = table();
     if (files == nullptr) {
@@ -142,7 +189,11 @@ void note(const char* full, uint32_t how) noexcept {
     known = find(files, full, hash, slot);  // others may have been faster
     if (known != nullptr) return add_how(*known, how);
     auto length = static_cast<uint32_t>(strlen(full)) + 1;
-    if (files->count == NotedFiles::kMost || files->used + length > NotedFiles::kText) {
+    if (!has_room(files, length) && files->crowded == 0) {
+        drop_absent(files);
+        find(files, full, hash, slot);
+    }
+    if (!has_room(files, length)) {
         if (how != split::kNotedTried) files->missed = files->missed + 1;
         return;
     }
