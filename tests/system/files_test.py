@@ -5,7 +5,8 @@
 
 killed: checkpointed three times at random moments of files.c, killed at one, continued on the other library; what the ranks wrote
 after the checkpoint is kept beside. off: the same with --files off finds what it should not (the program checks it).
-moved: copied and moved folders, with and without --map. tmpdir: the first one is gone. encrypted: said, not kept. damaged: a copy that was changed is found by verify, and refused at a restart.
+moved: copied and moved folders, with and without --map. tmpdir: the first one is gone. compacted: an increment that was made to
+stand alone. encrypted: said, not kept. damaged: a copy that was changed is found by verify, and refused at a restart.
 """
 import argparse
 import json
@@ -139,6 +140,24 @@ def encrypted(cwd, mpi, rng):
     check(not copies, f"plain copies beside encrypted images: {copies}")
 
 
+def compacted(cwd, mpi, rng):
+    due = reference(cwd, mpi)
+    run = Run(cwd, mpi, rng)
+    with run.start("--save-options", "incremental") as job:
+        for least in (1, 40):
+            run.reach(job, rng.randrange(least, least + 40))
+            job.checkpoint()
+        run.reach(job, rng.randrange(90, 140))
+        job.kill_ranks()
+    for words in (["compact", "--keep", "1"], ["verify"]):
+        done = call(*words, "--ckpt-dir", cwd / "ckpt")
+        check(done.returncode == 0, f"{words}: {done.stderr}")
+    check(not (cwd / "ckpt" / "gen-000001").exists(), "the first generation is still there")
+    with run.restart(OTHER[mpi]) as job:
+        job.finish()
+    check(contents(run.folder) == due, f"{sorted(contents(run.folder))}; {job.errors()}")
+
+
 def damaged(cwd, mpi, rng):
     run = Run(cwd, mpi, rng)
     with run.start() as job:
@@ -203,7 +222,7 @@ def tmpdir(cwd, mpi, rng):
     check(first.stat().st_mode & 0o777 == 0o700, f"{first.stat()}")
 
 
-CASES = {"moved": moved, "tmpdir": tmpdir, "killed": killed, "off": off, "encrypted": encrypted, "damaged": damaged}
+CASES = {"compacted": compacted, "moved": moved, "tmpdir": tmpdir, "killed": killed, "off": off, "encrypted": encrypted, "damaged": damaged}
 
 
 def main():
