@@ -132,10 +132,10 @@ void put_back_files(const job::AgentConfig& config, const MpiFacts& facts,
     int files = sum_of_all(facts.private_world, mine.files);
     if (files > 0 && facts.rank == 0)
         say(
-            fmt::format("{} of the program's files {} as at {} again; what {} held since is kept beside {} "
+            fmt::format("{} of the program's files {} as at {} again; newer versions are kept beside {} "
                         "(*.after-{}, *.end-after-{})",
-                        files, files == 1 ? "is" : "are", config.generation, files == 1 ? "it" : "they",
-                        files == 1 ? "it" : "them", config.generation, config.generation));
+                        files, files == 1 ? "is" : "are", config.generation, files == 1 ? "it" : "them",
+                        config.generation, config.generation));
 }
 
 [[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
