@@ -178,6 +178,31 @@ TEST_F(Process, OpenFilesAreAsTheyWereAndLocksSurviveTheLook) {
     });
 }
 
+TEST_F(Process, WhatIsTooLargeForACopyIsCutOrNamed) {
+    constexpr off_t kLarge = 65 << 20;
+    child([&] {
+        CHECK(mkdir(path("generation").c_str(), 0700) == 0);
+        int log = open(path("log").c_str(), O_RDWR | O_CREAT | O_APPEND, 0644);
+        int table = open(path("table").c_str(), O_RDWR | O_CREAT, 0644);
+        CHECK(ftruncate(log, kLarge) == 0 && ftruncate(table, kLarge) == 0);
+        Captured captured = capture({}, {path("generation"), true, nullptr});
+        bool shares_blocks = captured.warnings.empty();  // then both are copied after all
+        CHECK(shares_blocks || captured.warnings[0].find("table") != std::string::npos);
+        CHECK(write(log, "more", 4) == 4 && pwrite(table, "new", 3, 5 << 20) == 3);
+        PutBack back = put_files_back(captured.state, path("generation"), "gen-000001", true);
+        CHECK(back.error.empty() && back.warnings.size() == (shares_blocks ? 0 : 1));
+        struct stat status;
+        CHECK(stat(path("log").c_str(), &status) == 0 && status.st_size == kLarge);
+        CHECK(stat((path("log") + ".end-after-gen-000001").c_str(), &status) == 0 || shares_blocks);
+        if (shares_blocks) return;
+        // Not only appended to: its end is another one.
+        CHECK(ftruncate(log, kLarge - 1) == 0 && write(log, "xyz", 3) == 3);
+        back = put_files_back(captured.state, path("generation"), "gen-000001", true);
+        CHECK(back.error.empty() && back.files == 0 && back.warnings.size() == 2);
+        CHECK(stat(path("log").c_str(), &status) == 0 && status.st_size == kLarge + 2);
+    });
+}
+
 TEST_F(Process, AMissingFileIsAnErrorThatNamesIt) {
     child([&] {
         int fd = open(path("input").c_str(), O_RDWR | O_CREAT, 0644);
