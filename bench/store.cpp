@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "image/image.h"
 #include "image/page_cache.h"
+#include "image/save_options.h"
 #include "image/shared.h"
 
 using namespace fermata;
@@ -165,6 +166,13 @@ void forget(const std::string& path) {
     ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
 }
 
+// "plain" and "encrypted" are words of this program only.
+image::WriteOptions write_options(std::string words) {
+    for (const std::string own : {"plain", "encrypted"})
+        if (size_t at = words.find(own); at != std::string::npos) words.erase(at, own.size());
+    return image::SaveOptions::parse(words).write;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -210,7 +218,7 @@ int main(int argc, char** argv) {
             for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
             ::unlink(path(0, true).c_str());
             ::sync();
-            image::WriteOptions options = image::parse_write_options(ways[way]);
+            image::WriteOptions options = write_options(ways[way]);
             options.processors =
                 std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
             bool shared = way > 0 && options.shared;
@@ -220,7 +228,7 @@ int main(int argc, char** argv) {
             };
             std::vector<uint64_t> begins;
             if (shared) {
-                image::SharedFile file(shared_directory);
+                image::SharedFile file(files::Folder::at(shared_directory));
                 options.key = key();
                 image::Writer one = image::Writer::in_shared(file.path(), {}, options);
                 one.run(0x10000000, data, size);

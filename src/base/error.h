@@ -20,6 +20,7 @@ enum class ExitCode : int {
     timeout = 4,           // not committed in the time given; the job goes on
     no_job = 5,            // no such job, or more than one to choose from
     damaged = 6,           // a generation is incomplete or damaged
+    ended = 7,             // the job has ended with 0: nothing is left to be continued
     to_be_continued = 85,  // the job was checkpointed and stopped on request
 };
 
@@ -44,5 +45,8 @@ template <typename... Args>
     int code = errno;
     throw Error(fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code));
 }
+
+// What any exception says, as such a line: the library's own text names calls of the library.
+std::string line_of(const std::exception& error);
 
 }  // namespace fermata

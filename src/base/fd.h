@@ -44,11 +44,8 @@ Fd open_file(const std::string& path, int flags, mode_t mode = 0600);
 void write_all(int fd, const void* data, size_t size, const std::string& path);
 void pread_all(int fd, void* data, size_t size, uint64_t offset, const std::string& path);
 std::string read_file(const std::string& path);
+// "DEVICE:INODE" of what has this name on this node; empty when there is nothing.
+std::string file_id(const std::string& path);
 void sync_file(int fd, const std::string& path);
-void sync_directory(const std::string& path);
-// Writes beside the target, syncs, and renames over it: readers see the old or the new file, never half.
-void replace_file(const std::string& path, const std::string& content);
-// mkdir -p; new directories are 0700.
-void make_directories(const std::string& path);
 
 }  // namespace fermata

@@ -3,7 +3,10 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+
+#include "base/text.h"
 
 namespace fermata {
 
@@ -16,7 +19,13 @@ void start_log(const std::string& name) {
 }
 
 void say(const std::string& line) {
-    std::string text = "fermata: " + line + "\n";
+    // Names in it may come from files of others: nothing in them speaks to the terminal.
+    std::string text = "fermata: ";
+    for (size_t begin = 0; begin <= line.size();) {
+        size_t end = std::min(line.find('\n', begin), line.size());
+        text += visible(line.substr(begin, end - begin)) + "\n";
+        begin = end + 1;
+    }
     // One write, so that lines of several ranks do not mix.
     [[maybe_unused]] ssize_t n = ::write(2, text.data(), text.size());
 }

@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -31,6 +32,8 @@ double parse_duration(const std::string& text, const std::string& what) {
     if (!any || *at)
         throw Error(fmt::format("{}: '{}' is not a duration (examples: 0.5s, 10m, 1h30m)", what, text),
                     ExitCode::usage);
+    if (total > kLongestDuration)
+        throw Error(fmt::format("{}: '{}' is longer than 100 years", what, text), ExitCode::usage);
     return total;
 }
 
@@ -43,6 +46,81 @@ std::string human_size(uint64_t bytes) {
         ++unit;
     }
     return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string local_time_text(time_t when) {
+    struct tm local {};
+    ::localtime_r(&when, &local);
+    char text[32];
+    ::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
+    return text;
+}
+
+namespace {
+
+// Bytes of the UTF-8 character at `at` when it is one that may be shown; else 0.
+size_t shown_character(const std::string& text, size_t at) {
+    auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+    unsigned first = byte(at);
+    if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+    size_t length = first >= 0xc2 && first < 0xe0   ? 2
+                    : first >= 0xe0 && first < 0xf0 ? 3
+                    : first >= 0xf0 && first < 0xf5 ? 4
+                                                    : 0;
+    if (length == 0) return 0;
+    unsigned point = first & (0xffu >> (length + 1));
+    for (size_t i = 1; i < length; ++i) {
+        if ((byte(at + i) & 0xc0) != 0x80) return 0;
+        point = point << 6 | (byte(at + i) & 0x3f);
+    }
+    bool shortest = length == 2 || (length == 3 ? point >= 0x800 : point >= 0x10000 && point < 0x110000);
+    bool control = point < 0xa0;  // C1
+    bool turns = (point >= 0x202a && point <= 0x202e) ||
+                 (point >= 0x2066 && point <= 0x2069);  // the reading direction
+    bool line = point == 0x2028 || point == 0x2029;
+    bool surrogate = point >= 0xd800 && point < 0xe000;
+    return shortest && !control && !turns && !line && !surrogate ? length : 0;
+}
+
+}  // namespace
+
+std::string visible(const std::string& text) {
+    std::string shown;
+    for (size_t at = 0; at < text.size();) {
+        size_t length = shown_character(text, at);
+        if (length == 0)
+            shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at++]));
+        else
+            shown += text.substr(at, length), at += length;
+    }
+    return shown;
+}
+
+std::string shell_quoted(const std::string& word) {
+    auto plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("-_./:=+,@%^", c); };
+    if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+    std::string quoted = "'";
+    for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return quoted + "'";
+}
+
+std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
+    std::string best;
+    size_t least = 1 + (word.size() < 4 ? 1 : word.size() < 9 ? 2 : word.size() / 3);
+    for (const std::string& candidate : candidates) {
+        // Levenshtein's distance, a row at a time.
+        std::vector<size_t> row(candidate.size() + 1);
+        for (size_t i = 0; i < row.size(); ++i) row[i] = i;
+        for (size_t i = 0; i < word.size(); ++i) {
+            size_t diagonal = row[0];
+            row[0] = i + 1;
+            for (size_t k = 0; k < candidate.size(); ++k)
+                diagonal = std::exchange(
+                    row[k + 1], std::min({row[k] + 1, row[k + 1] + 1, diagonal + (word[i] != candidate[k])}));
+        }
+        if (row.back() < least && row.back() < candidate.size()) least = row.back(), best = candidate;
+    }
+    return best;
 }
 
 }  // namespace fermata

@@ -1,14 +1,31 @@
-// Durations and sizes as people write and read them.
+// Durations, sizes and names as people write and read them.
 #pragma once
+
+#include <time.h>
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace fermata {
 
-// "0.2s", "10m", "1h30m", "500ms", or plain seconds -> seconds; throws Error naming `what`.
+// Seconds: a hundred years, so that no sum or conversion of durations overflows.
+inline constexpr double kLongestDuration = 100 * 365.25 * 86400;
+// "0.2s", "10m", "1h30m", "500ms", or plain seconds -> seconds, 0 to kLongestDuration; throws Error naming
+// `what`.
 double parse_duration(const std::string& text, const std::string& what);
 // 1536 -> "1.5 KiB"
 std::string human_size(uint64_t bytes);
+// "2026-11-21 16:00:00", of this machine's time zone
+std::string local_time_text(time_t when);
+
+// Text of files and programs for a terminal: control characters and what is no UTF-8 as \x1b, so that nothing
+// moves the cursor or fakes a line.
+std::string visible(const std::string& text);
+// For a line that a shell shall take as it is.
+std::string shell_quoted(const std::string& word);
+
+// The candidate that `word` probably was meant to be; empty = none is near.
+std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace fermata

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "job/channel.h"
@@ -24,7 +25,11 @@ namespace {
 
 [[noreturn]] void no_job(const std::string& line) { throw Error(line, ExitCode::no_job); }
 
-Fd connect_to(const std::string& job) { return job::connect_local(job::run_base() + "/" + job, "control"); }
+Fd connect_to(const std::string& job) {
+    for (const std::string& base : job::run_bases())
+        if (Fd socket = job::connect_local(base + "/" + job, "control")) return socket;
+    return {};
+}
 
 // Sends the request and hands each line of the answer to `progress`; returns the last one.
 json ask(Fd socket, const std::string& job, const job::ControlRequest& request, double timeout,
@@ -57,10 +62,11 @@ json ask(Fd socket, const std::string& job, const job::ControlRequest& request, 
 
 std::vector<std::string> running_jobs() {
     std::vector<std::string> jobs;
-    std::string base = job::run_base();
-    std::error_code ignored;
-    for (const std::string& name : job::living(base))
-        if (fs::exists(base + "/" + name + "/control", ignored)) jobs.push_back(name);
+    for (const std::string& base : job::run_bases())
+        for (const std::string& name : job::living(base)) {
+            auto dir = files::Folder::find_at(base + "/" + name);
+            if (dir && dir->has("control")) jobs.push_back(name);  // not a node daemon's
+        }
     return jobs;
 }
 
@@ -88,9 +94,13 @@ std::string find_job(const JobChoice& which) {
     if (!which.ckpt_dir.empty()) {
         std::error_code error;
         fs::path wanted = fs::weakly_canonical(which.ckpt_dir, error);
+        std::string file = file_id(wanted.string());
         for (const std::string& job : jobs) {
             json status = status_of(job);
-            if (status.is_object() && fs::weakly_canonical(status.value("ckpt_dir", ""), error) == wanted)
+            if (!status.is_object()) continue;
+            // JSON does not hold every name (Latin-1).
+            if (fs::weakly_canonical(status.value("ckpt_dir", ""), error) == wanted ||
+                (!file.empty() && status.value("ckpt_dir_file", "") == file))
                 return job;
         }
         no_job(fmt::format("no running job writes to {}", wanted.string()));
@@ -113,32 +123,53 @@ void print_json(json j) {
     std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
 }
 
-void print_status(const json& s) {
-    auto text = [&](const char* name) { return s.value(name, std::string()); };
+// Where the ranks are, or who is missing.
+std::string places_of(const json& s) {
     std::string hosts;
-    for (const json& node : s["nodes"])
-        hosts += fmt::format("{}{} ({} ranks)", hosts.empty() ? "" : ", ", node.value("host", ""),
-                             node.value("ranks", 0));
-    std::printf("job %s: %s", text("job").c_str(), text("state").c_str());
-    if (text("phase") != text("state")) std::printf(", %s", text("phase").c_str());
-    std::printf("\n  command      ");
-    for (const json& word : s["command"]) std::printf("%s ", word.get<std::string>().c_str());
-    std::printf("\n  ranks        %d on %s\n  mpi          %s\n  checkpoints  %d in %s\n", s.value("size", 0),
-                hosts.empty() ? "no node yet" : hosts.c_str(), text("mpi_version").c_str(),
-                s.value("checkpoints", 0), text("ckpt_dir").c_str());
-    std::printf("  running for  %.0f s, supervisor pid %d\n", s.value("seconds", 0.0), s.value("pid", 0));
-    if (!text("restored").empty()) std::printf("  restarted    from %s\n", text("restored").c_str());
+    for (const json& node : s.at("nodes"))
+        if (node.value("ranks", 0) > 0)
+            hosts += fmt::format("{}{} ({} ranks)", hosts.empty() ? "" : ", ",
+                                 visible(node.value("host", "")), node.value("ranks", 0));
+    std::string line = s.value("size", 0) > 0 ? fmt::format("{} on {}", s.value("size", 0), hosts) : "";
+    std::string missing = s.value("missing", "");
+    if (!missing.empty()) line += (line.empty() ? "" : "; ") + missing;
+    return line.empty() ? "none" : line;
+}
+
+void print_status(const json& s, bool waits) {
+    auto text = [&](const char* name) { return visible(s.value(name, std::string())); };
+    fmt::print("job {}: {}", text("job"), text("state"));
+    if (text("phase") != text("state")) fmt::print(", {}", text("phase"));
+    std::string command;
+    for (const json& word : s.at("command"))
+        command += fmt::format("{}{}", command.empty() ? "" : " ", visible(word.get<std::string>()));
+    fmt::print("\n  command      {}\n  ranks        {}\n", command, places_of(s));
+    fmt::print("  mpi          {}\n",
+               text("mpi_version").empty() ? "not known before a rank has reported" : text("mpi_version"));
+    fmt::print("  checkpoints  {} in {}\n", s.value("checkpoints", 0), text("ckpt_dir"));
+    fmt::print("  running for  {:.0f} s, supervisor pid {}\n", s.value("seconds", 0.0), s.value("pid", 0));
+    if (!text("restored").empty()) fmt::print("  restarted    from {}\n", text("restored"));
     if (text("state") == "finishing") {
         std::string left;
-        for (const json& rank : s["ranks"])
+        for (const json& rank : s.at("ranks"))
             if (left.size() < 200)
                 left += fmt::format(" {} (pid {})", rank.value("rank", 0), rank.value("pid", 0));
-        std::printf("  after MPI_Finalize still there:%s\n",
-                    left.empty() ? " the launcher only" : left.c_str());
+        fmt::print("  after MPI_Finalize still there:{}\n", left.empty() ? " the launcher only" : left);
     }
-    if (!text("trouble").empty()) std::printf("  trouble      %s\n", text("trouble").c_str());
-    if (s["last"].is_object()) std::printf("  last         %s\n", s["last"].value("line", "").c_str());
-    if (!text("diagnosis").empty()) std::printf("%s", text("diagnosis").c_str());
+    if (!text("trouble").empty()) fmt::print("  trouble      {}\n", text("trouble"));
+    if (s.at("last").is_object()) fmt::print("  last         {}\n", visible(s["last"].value("line", "")));
+    if (!waits) return;
+    std::string diagnosis = s.value("diagnosis", "");
+    fmt::print("  waits\n");
+    for (size_t at = 0; at < diagnosis.size();) {
+        size_t end = std::min(diagnosis.find('\n', at), diagnosis.size());
+        fmt::print("    {}\n", visible(diagnosis.substr(at, end - at)));
+        at = end + 1;
+    }
+    if (diagnosis.empty())
+        fmt::print("    {}\n", s.at("nodes").empty()         ? "no rank has reported that could be asked"
+                               : !s.value("diagnosed", true) ? "the ranks did not answer in time"
+                                                             : "none: no rank stands in an MPI call");
 }
 
 }  // namespace
@@ -161,7 +192,9 @@ int checkpoint(const CheckpointOptions& options) {
     if (options.json) print_json(answer);
     std::string line = answer.value("line", "");
     if (code == 0) {
-        if (!options.json) std::printf("%s\n", line.c_str());
+        std::string detail = options.verbose ? answer.value("detail", "") : "";
+        if (!options.json)
+            fmt::print("{}{}\n", visible(line), detail.empty() ? "" : fmt::format(" ({})", visible(detail)));
     } else {
         // The first line says what; a diagnosis follows.
         std::fprintf(stderr, "fermata: error: %s\n", line.c_str());
@@ -184,7 +217,7 @@ int status(const StatusOptions& options) {
                 std::printf("no job is running\n");
             }
             if (!options.json)
-                for (const json& one : all) print_status(one);
+                for (const json& one : all) print_status(one, options.diagnosis);
             return 0;
         }
     }
@@ -194,7 +227,7 @@ int status(const StatusOptions& options) {
     if (options.json)
         print_json(answer);
     else
-        print_status(answer);
+        print_status(answer, options.diagnosis);
     return 0;
 }
 

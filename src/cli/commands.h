@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "image/save_options.h"
+
 namespace fermata::cli {
 
 // Which running job is meant: by name, by its checkpoint directory, or the only one.
@@ -14,7 +16,7 @@ struct JobChoice {
 
 struct CheckpointOptions {
     JobChoice which;
-    bool stop = false, json = false;
+    bool stop = false, json = false, verbose = false;
     double timeout = 0;
 };
 int checkpoint(const CheckpointOptions& options);
@@ -43,7 +45,7 @@ int inspect(const StoreOptions& options);
 
 struct CompactOptions {
     StoreOptions store;
-    std::string save_options;
+    image::SaveOptions save_options;
     unsigned keep = 0;  // afterwards; 0 = all
 };
 int compact(const CompactOptions& options);

@@ -10,6 +10,6 @@ namespace fermata::cli {
 nlohmann::json contents_of(const image::Reader& reader);
 
 // Compares what this generation keeps of the program's files with what the image says of them; throws Error.
-void check_kept_files(const image::Reader& reader, const std::string& directory);
+void check_kept_files(const image::Reader& reader, const files::Folder& generation);
 
 }  // namespace fermata::cli

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -18,7 +20,9 @@
 #include "cli/commands.h"
 #include "image/pager.h"
 #include "job/launch.h"
+#include "job/program_place.h"
 #include "job/run_dir.h"
+#include "split/loader/library_search.h"
 #include "split/loader/mpi_imports.h"
 #include "split/loader/program.h"
 #include "split/memory/soft_dirty.h"
@@ -52,6 +56,57 @@ Finding how_pages_are_followed() {
             how ? fmt::format("pages are followed by {} (incremental=hashes compares checksums)", how)
                 : fmt::format("all memory is compared with the checksums of the last image: {}; {}", why,
                               why_no_bits)};
+}
+
+// Where Fermata and the MPI libraries keep what lives as long as a job: sockets, and memory that ranks share.
+std::vector<std::string> scratch_places() {
+    std::vector<std::string> places = {"/tmp"};
+    for (const char* variable : {"TMPDIR", "FERMATA_RUN_DIR"})
+        if (const char* given = std::getenv(variable); given && *given && fs::path(given) != places[0])
+            places.emplace_back(given);
+    places.emplace_back("/dev/shm");
+    return places;
+}
+
+// Open MPI wants some 4 MiB per rank there, and says little when it does not get them.
+constexpr uint64_t kNearlyFull = 64 << 20;
+
+Finding room_in(const std::string& place) {
+    std::error_code error;
+    fs::space_info space = fs::space(place, error);
+    if (error) return {place, false, false, fmt::format("cannot be looked at: {}", error.message())};
+    bool good = space.available >= kNearlyFull;
+    return {
+        place, good, false,
+        fmt::format("{} free{}", human_size(space.available),
+                    good ? "" : ": nearly full, and jobs keep sockets and shared memory there; make room")};
+}
+
+// Every soname that a front stands for, and what goes by that name on this machine.
+Finding which_mpi(const std::string& front_dir) {
+    std::string names;
+    split::LibrarySearch search(std::getenv("LD_LIBRARY_PATH") ? std::getenv("LD_LIBRARY_PATH") : "");
+    split::ElfFile nobody;
+    std::set<std::string> fronts;
+    std::error_code error;
+    for (fs::directory_iterator at(front_dir, error), end; !error && at != end; at.increment(error))
+        if (std::string name = at->path().filename().string(); name.starts_with("libmpi"))
+            fronts.insert(name);
+    for (const std::string& name : fronts) {
+        std::string found = search.find(name, {&nobody});
+        names +=
+            fmt::format("{}{}{}", names.empty() ? "" : ", ", name, found.empty() ? "" : " (" + found + ")");
+    }
+    bool asked = ::access((front_dir + "/libfermata-which.so").c_str(), R_OK) == 0;
+    return {
+        "which libmpi", asked, true,
+        asked
+            ? fmt::format(
+                  "a program that asks for a file whose soname is one of {} gets Fermata's: by name, path or "
+                  "link, DT_NEEDED, DT_RUNPATH, LD_LIBRARY_PATH, LD_PRELOAD or dlopen; other MPI libraries "
+                  "end it",
+                  names)
+            : front_dir + "/libfermata-which.so is missing: programs that open MPI by path get the real one"};
 }
 
 std::vector<Finding> look_around() {
@@ -95,6 +150,7 @@ std::vector<Finding> look_around() {
     } catch (const Error& error) {
         all.push_back({"run directory", false, true, error.what()});
     }
+    for (const std::string& place : scratch_places()) all.push_back(room_in(place));
     job::Places places = job::find_places();
     std::string noded = places.libexec + "/noded";
     all.push_back({"node daemon", ::access(noded.c_str(), X_OK) == 0, true, noded});
@@ -104,6 +160,7 @@ std::vector<Finding> look_around() {
         fronts += (fronts.empty() ? "" : " ") + at->path().filename().string();
     all.push_back({"fronts", !fronts.empty(), true,
                    fmt::format("{}: {}", places.front_dir, fronts.empty() ? "none" : fronts)});
+    all.push_back(which_mpi(places.front_dir));
     bool any = false;
     for (const job::Launcher& launcher : job::all_launchers(places)) {
         std::string found;
@@ -117,9 +174,12 @@ std::vector<Finding> look_around() {
         else
             library = split::mpi_library_of(launcher.lower, places.front_dir);
         if (!library.lacking.empty())
-            found +=
-                fmt::format("; has not {} of {} MPI functions: made from others or an MPI error (--json)",
-                            library.lacking.size(), library.known);
+            found += fmt::format(
+                "; {} of {} MPI functions are its own, Fermata makes the others or answers with an MPI error "
+                "(names: --json)",
+                library.known - library.lacking.size(), library.known);
+        if (launcher.usable() && !any)
+            found += "; --mpi auto takes it where a program's own library is not seen";
         any = any || launcher.usable();
         all.push_back({launcher.mpi, launcher.usable(), false, found, library.lacking});
     }
@@ -149,17 +209,32 @@ int doctor(bool as_json) {
 }
 
 namespace {
+
+// A script, a wrapper, Python: MPI comes with what it loads or starts.
 std::string said_of(const split::MpiImports& imports, const split::ProgramCheck& check) {
-    if (!imports.functions.empty())
-        return fmt::format("; imports {} MPI functions, all supported", imports.functions.size());
-    return check.prefix.empty() ? "; imports no MPI function by name"
-                                : "; a script, what it loads is not seen";
+    if (check.mpi_names.empty())
+        return fmt::format(
+            "no MPI is visible in {}: what it loads or starts later is not seen. If that uses MPI, it "
+            "runs on the library that `fermata doctor` names, or --mpi; check the MPI program itself",
+            check.prefix.empty() ? "it" : "this script or its interpreter");
+    std::string mpi = fmt::format("built for {} ({})", name_of(check.abi), fmt::join(check.mpi_names, ", "));
+    return mpi + (imports.functions.empty()
+                      ? "; imports no MPI function by name"
+                      : fmt::format("; imports {} MPI functions, all supported", imports.functions.size()));
+}
+
+std::string said_of(const split::MpiAsked& one) {
+    return fmt::format("{} for {}: {}{}", one.asked, one.by,
+                       one.given.empty() ? "no front, the library itself" : one.given,
+                       one.found.empty()        ? ", natively nothing is found"
+                       : one.found == one.given ? ""
+                                                : " instead of " + one.found);
 }
 }  // namespace
 
 int check_program(const std::string& program, bool as_json) {
     job::Places places = job::find_places();
-    split::ProgramCheck check = split::inspect_program(program, places.front_dir);
+    split::ProgramCheck check = job::find_program(program, {}, places.front_dir).check;
     std::string verdict = check.error;
     if (verdict.empty() && !check.missing.empty())
         verdict =
@@ -177,11 +252,18 @@ int check_program(const std::string& program, bool as_json) {
             {"binary", check.binary},       {"mpi", name_of(check.abi)}, {"mpi_libraries", check.mpi_names},
             {"libraries", check.libraries}, {"missing", check.missing},  {"functions", imports.functions},
             {"absent", imports.absent},     {"refused", imports.refused}};
+        j["which"] = json::array();
+        for (const split::MpiAsked& one : check.which)
+            j["which"].push_back(
+                {{"by", one.by}, {"asked", one.asked}, {"found", one.found}, {"given", one.given}});
         std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     } else if (verdict.empty()) {
-        std::printf("%s: %s, ABI %s (%s)%s\n", check.program.c_str(), check.binary.c_str(),
-                    name_of(check.abi), fmt::format("{}", fmt::join(check.mpi_names, ", ")).c_str(),
-                    said_of(imports, check).c_str());
+        fmt::print("{}{}: {}\n", visible(check.program),
+                   check.binary == check.program ? "" : fmt::format(" ({})", visible(check.binary)),
+                   visible(said_of(imports, check)));
+        for (const split::MpiAsked& one : check.which) fmt::print("  {}\n", visible(said_of(one)));
+        fmt::print(
+            "  what it opens while it runs (dlopen by name, path or link) is answered in the same way\n");
     }
     if (!verdict.empty()) fail("{}", verdict);
     return 0;

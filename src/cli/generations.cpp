@@ -7,12 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/contents.h"
 #include "cli/objects.h"
+#include "files/owners.h"
 #include "image/codec.h"
 #include "image/image.h"
+#include "image/save_options.h"
 #include "split/memory/memory.h"
 #include "store/store.h"
 
@@ -58,6 +61,7 @@ json summary(const store::GenerationInfo& info) {
     j["state"] = "complete";
     j["created"] = m.created;
     j["job"] = m.job_name;
+    j["job_number"] = fmt::format("{:016x}", m.job);
     j["mpi"] = m.mpi;
     j["command"] = m.command;
     j["ranks"] = m.images.size();
@@ -73,37 +77,8 @@ json summary(const store::GenerationInfo& info) {
     return j;
 }
 
-std::string command_line(const store::Manifest& m) { return fmt::format("{}", fmt::join(m.command, " ")); }
-
-// Compares every byte; "" or what is wrong.
-std::string damage_of(const store::GenerationInfo& info, const image::Key* key) {
-    if (!info.manifest) return info.damage.empty() ? "it was never committed" : info.damage;
-    try {
-        info.check_layout();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    for (const store::ImageEntry& entry : info.manifest->images) {
-        try {
-            image::Reader reader(info.place(entry), key);
-            if (reader.summary().checksum.hex() != entry.checksum)
-                return fmt::format("{}/{} is not the image that the manifest names", info.directory,
-                                   entry.file);
-            const std::vector<uint32_t>& needs = info.manifest->needs;
-            for (const image::Source& source : reader.sources())
-                if (source.generation != info.number &&
-                    std::count(needs.begin(), needs.end(), source.generation) == 0)
-                    return fmt::format("{}/{} refers to generation {}, of which the manifest says nothing",
-                                       info.directory, entry.file, source.generation);
-            reader.verify();
-            bool has_process = std::any_of(reader.blobs().begin(), reader.blobs().end(),
-                                           [](const image::Blob& blob) { return blob.name == "process"; });
-            if (has_process) check_kept_files(reader, info.directory);
-        } catch (const Error& error) {
-            return error.what();
-        }
-    }
-    return {};
+std::string command_line(const store::Manifest& m) {
+    return visible(fmt::format("{}", fmt::join(m.command, " ")));
 }
 
 // The mappings of an image, with what of each is saved.
@@ -131,51 +106,129 @@ json regions_of(const image::Reader& reader) {
     return list;
 }
 
+std::string shown(const json& text) { return visible(text.get<std::string>()); }
+bool has(const image::Reader& reader, const char* name) {
+    return std::any_of(reader.blobs().begin(), reader.blobs().end(),
+                       [&](const image::Blob& blob) { return blob.name == name; });
+}
+
+// What a restart would refuse although each byte is as it was written. (The job's own tests have ranks that
+// save no process.)
+void check_parts(const image::Reader& reader) {
+    if (has(reader, "process")) contents_of(reader);
+    if (has(reader, "memory")) regions_of(reader);
+}
+
+// Compares every byte; "" or what is wrong.
+std::string damage_of(const store::GenerationInfo& info, const image::Key* key) {
+    if (!info.manifest) return info.damage.empty() ? "it was never committed" : info.damage;
+    try {
+        info.check_layout();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    for (const store::ImageEntry& entry : info.manifest->images) {
+        try {
+            image::Reader reader(info.place(entry), key);
+            if (!info.is_of(entry, reader))
+                return fmt::format("{}/{} is not the image that the manifest names", info.directory,
+                                   entry.file);
+            const std::vector<uint32_t>& needs = info.manifest->needs;
+            for (const image::Source& source : reader.sources())
+                if (source.generation != info.number &&
+                    std::count(needs.begin(), needs.end(), source.generation) == 0)
+                    return fmt::format("{}/{} refers to generation {}, of which the manifest says nothing",
+                                       info.directory, entry.file, source.generation);
+            check_parts(reader);
+            reader.verify();
+            if (has(reader, "process")) check_kept_files(reader, info.folder);
+        } catch (const Error& error) {
+            return error.what();
+        }
+    }
+    return {};
+}
+
 void print_process(const json& process) {
-    std::printf("    in %s; %zu threads:", process["directory"].get<std::string>().c_str(),
-                process["threads"].size());
+    fmt::print("    in {}; {} thread{}:", shown(process["directory"]), process["threads"].size(),
+               process["threads"].size() == 1 ? "" : "s");
     for (const json& thread : process["threads"])
-        std::printf(" %d %s%s", thread["tid"].get<int>(), thread["name"].get<std::string>().c_str(),
-                    thread["called_mpi"].get<bool>() ? " (MPI)" : "");
-    std::printf("\n");
+        fmt::print(" {} {}{}", thread["tid"].get<int>(), shown(thread["name"]),
+                   thread["called_mpi"].get<bool>() ? " (MPI)" : "");
+    fmt::print("\n");
     if (size_t kept = process["kept"].size()) {
         uint64_t bytes = 0;
         for (const json& file : process["kept"])
             if (file["how"] == "copy") bytes += file["size"].get<uint64_t>();
-        std::printf("    keeps %zu of the program's files: %s\n", kept, human_size(bytes).c_str());
+        fmt::print("    keeps {} of the program's files: {}\n", kept, human_size(bytes));
     }
     for (const json& file : process["files"])
-        std::printf("    descriptor %4d  %-9s  %s\n", file["number"].get<int>(),
-                    file["kind"].get<std::string>().c_str(), file.value("path", "").c_str());
+        fmt::print("    descriptor {:>4}  {:<9}  {}\n", file["number"].get<int>(), shown(file["kind"]),
+                   visible(file.value("path", "")));
+}
+
+// Lines of a table, each column as wide as its longest cell; the last one is free.
+void print_table(const std::vector<std::vector<std::string>>& lines, const std::vector<char>& sides) {
+    std::vector<size_t> widths(sides.size());
+    for (const auto& line : lines)
+        // A short line is a sentence from its second cell on, not a row.
+        for (size_t i = 0; i < line.size() && line.size() == sides.size(); ++i)
+            widths[i] = std::max(widths[i], line[i].size());
+    for (const auto& line : lines) {
+        std::string text;
+        for (size_t i = 0; i < line.size(); ++i) {
+            std::string room(widths[i] - std::min(widths[i], line[i].size()), ' ');
+            bool last = i + 1 == line.size();
+            text += sides[i] == '>' ? room + line[i] : line[i] + (last ? "" : room);
+            if (!last) text += "  ";
+        }
+        fmt::print("{}\n", text);
+    }
+}
+
+// "full, encrypted, one file"
+std::string words_of(const store::Manifest& m) {
+    std::string words = kind_of(m);
+    if (m.key_id) words += ", encrypted";
+    if (m.layout() == store::Layout::shared) words += ", shared file";
+    if (m.level != "files") words += ", " + visible(m.level);
+    return words;
 }
 
 }  // namespace
 
 int list(const StoreOptions& options) {
+    files::believe_everybody();  // nothing of what is read runs
     store::Store store = open_store(options);
     json all = json::array();
+    std::vector<std::vector<std::string>> lines = {
+        {"generation", "committed", "age", "job", "ranks", "size", "kind", "took", "mpi", "command"}};
     for (const store::GenerationInfo& info : store.list()) {
         if (options.json) {
             all.push_back(summary(info));
         } else if (info.manifest) {
             const store::Manifest& m = *info.manifest;
-            std::string how = m.layout() == store::Layout::shared ? "shared" : "";
-            if (m.key_id) how += how.empty() ? "encrypted" : " encrypted";
-            std::printf("%s  %s  %6s old  %zu ranks  %10s  %-5s  %s %-6s  %.3f s  %-7s  %s\n",
-                        store::generation_name(info.number).c_str(), m.created.c_str(),
-                        age_text(age_of(info)).c_str(), m.images.size(), human_size(info.bytes()).c_str(),
-                        kind_of(m), m.level.c_str(), how.c_str(), m.seconds(), m.mpi.c_str(),
-                        command_line(m).c_str());
+            lines.push_back({store::generation_name(info.number), visible(m.created), age_text(age_of(info)),
+                             visible(m.job_name), std::to_string(m.images.size()), human_size(info.bytes()),
+                             words_of(m), fmt::format("{:.2f} s", m.seconds()), visible(m.mpi),
+                             command_line(m)});
         } else {
-            std::printf("%s  %s\n", store::generation_name(info.number).c_str(),
-                        info.damage.empty() ? "incomplete" : ("damaged: " + info.damage).c_str());
+            lines.push_back({store::generation_name(info.number), info.damage.empty()
+                                                                      ? "incomplete: never committed"
+                                                                      : "damaged: " + visible(info.damage)});
         }
     }
-    if (options.json) print(all);
+    if (options.json)
+        print(all);
+    else if (lines.size() == 1)
+        fmt::print("no generation in {}\n", visible(store.directory()));
+    else
+        print_table(lines, {'<', '<', '>', '<', '>', '>', '<', '>', '<', '<'});
     return 0;
 }
 
 int verify(const StoreOptions& options) {
+    files::believe_everybody();
     store::Store store = open_store(options);
     json all = json::array();
     bool good = true, any = false;
@@ -191,9 +244,9 @@ int verify(const StoreOptions& options) {
         if (options.json)
             all.push_back({{"generation", name}, {"ok", damage.empty()}, {"damage", damage}});
         else if (damage.empty())
-            std::printf("%s  right, %s\n", name.c_str(), human_size(info.bytes()).c_str());
+            fmt::print("{}  intact, {}\n", name, human_size(info.bytes()));
         else
-            std::fprintf(stderr, "fermata: error: %s: %s\n", name.c_str(), damage.c_str());
+            say(fmt::format("error: {}: {}", name, visible(damage)));
     }
     if (!any)
         throw Error(fmt::format("no generation{} in {}",
@@ -205,6 +258,7 @@ int verify(const StoreOptions& options) {
 }
 
 int inspect(const StoreOptions& options) {
+    files::believe_everybody();
     store::Store store = open_store(options);
     store::GenerationInfo info = store.choose(options.generation, true);
     const store::Manifest& m = *info.manifest;
@@ -224,8 +278,7 @@ int inspect(const StoreOptions& options) {
                       {"content", reader.summary().content},
                       {"written", reader.summary().written}};
         for (const image::Blob& blob : reader.blobs()) image["blobs"][blob.name] = blob.bytes.size();
-        // (The job's own tests have ranks that save no process.)
-        if (image["blobs"].contains("process")) image["process"] = contents_of(reader);
+        if (has(reader, "process")) image["process"] = contents_of(reader);
         if (json objects = objects_of(reader); !objects.is_null()) image["mpi"] = std::move(objects);
         if (options.regions) image["region_list"] = regions_of(reader);
         j["images"].push_back(std::move(image));
@@ -234,44 +287,45 @@ int inspect(const StoreOptions& options) {
         print(j);
         return 0;
     }
-    std::printf("%s  %s  job %s\n  command  %s\n  mpi      %s\n  size     %s in %zu images\n",
-                store::generation_name(info.number).c_str(), m.created.c_str(), m.job_name.c_str(),
-                command_line(m).c_str(), m.mpi.c_str(), human_size(m.bytes()).c_str(), m.images.size());
-    std::printf("  phases  ");
-    for (auto& [name, seconds] : m.phases) std::printf(" %s %.3f s", name.c_str(), seconds);
-    std::printf("\n");
+    fmt::print("{}  {}  job {}\n  command  {}\n  mpi      {}\n", store::generation_name(info.number),
+               visible(m.created), visible(m.job_name), command_line(m), visible(m.mpi));
+    uint64_t text = info.bytes() - m.bytes();
+    fmt::print("  size     {}: {} image{}, {}{}\n", human_size(info.bytes()), m.images.size(),
+               m.images.size() == 1 ? "" : "s", human_size(m.bytes()),
+               text ? fmt::format(", and code that ranks have in common, {}", human_size(text)) : "");
+    fmt::print("  phases  ");
+    for (auto& [name, seconds] : m.phases) fmt::print(" {} {:.3f} s", visible(name), seconds);
+    fmt::print("\n");
     for (const json& image : j["images"]) {
         std::string blocks;
         for (auto& [codec, count] : image["blocks"].items())
             blocks += fmt::format("{}{} {}", blocks.empty() ? "" : ", ", count.get<size_t>(), codec);
-        std::printf("  rank %6d  %10s  %s of memory in %zu extents; blocks: %s\n", image["rank"].get<int>(),
-                    human_size(image["bytes"].get<uint64_t>()).c_str(),
-                    human_size(image["content"].get<uint64_t>()).c_str(), image["extents"].get<size_t>(),
-                    blocks.c_str());
+        fmt::print("  rank {:>6}  {:>10}  {} of memory in {} extents; blocks: {}\n", image["rank"].get<int>(),
+                   human_size(image["bytes"].get<uint64_t>()), human_size(image["content"].get<uint64_t>()),
+                   image["extents"].get<size_t>(), blocks);
         if (image.contains("process")) print_process(image["process"]);
         if (image.contains("mpi")) {
-            std::printf("    MPI: %s\n", numbers_line(image["mpi"]).c_str());
+            fmt::print("    MPI: {}\n", numbers_line(image["mpi"]));
             if (options.objects)
                 for (const json& object : image["mpi"]["list"])
-                    std::printf("    %s\n", object_line(object).c_str());
+                    fmt::print("    {}\n", visible(object_line(object)));
         }
         if (options.regions)
             for (const json& r : image["region_list"])
-                std::printf("    %-29s %s %-13s %10s of %10s  %s\n", r["range"].get<std::string>().c_str(),
-                            r["access"].get<std::string>().c_str(), r["kind"].get<std::string>().c_str(),
-                            human_size(r["saved"].get<uint64_t>()).c_str(),
-                            human_size(r["size"].get<uint64_t>()).c_str(),
-                            r["name"].get<std::string>().c_str());
+                fmt::print("    {:<29} {} {:<13} {:>10} of {:>10}  {}\n", shown(r["range"]),
+                           shown(r["access"]), shown(r["kind"]), human_size(r["saved"].get<uint64_t>()),
+                           human_size(r["size"].get<uint64_t>()), shown(r["name"]));
     }
     return 0;
 }
 
 int compact(const CompactOptions& options) {
     store::Store store = open_store(options.store);
-    store.lock(fmt::format("fermata compact, process {}", ::getpid()));
+    store.lock(fmt::format("fermata compact, process {}", ::getpid()), 0);
     store::GenerationInfo before = store.choose(options.store.generation, false);
+    store.act_for(before.manifest->job);
     uint64_t bytes_before = before.bytes();
-    bool changed = store.compact(before.number, image::parse_write_options(options.save_options));
+    bool changed = store.compact(before.number, options.save_options.write);
     if (options.keep > 0) store.retain(options.keep);
     store::GenerationInfo after = store.choose(before.number, false);
     if (options.store.json)

@@ -6,11 +6,15 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/scan.h"
 #include "job/submit.h"
 
 namespace {
 
 using namespace fermata;
+
+constexpr const char* kVersion = "fermata 0.1.0";
 
 std::optional<uint32_t> parse_generation(const std::string& text) {
     if (text.empty() || text == "latest") return std::nullopt;
@@ -50,97 +54,121 @@ std::string parse_move(const std::string& text) {
         (old + now).find_first_of("=:") != std::string::npos)
         throw Error(
             fmt::format("--map takes /OLD=/NEW, two folders from the root without ':' or '=', not '{}'",
-                        text),
+                        visible(text)),
             ExitCode::usage);
     return old + "=" + now;
 }
 
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
-    std::string interval, mtbf, walltime, start, timeout, generation, keep, layout;
+    std::string ranks, interval, mtbf, walltime, start, timeout, generation, keep, layout, restarts,
+        save_options;
 };
+
+// No machine has more cores, and a number that was meant otherwise is not tried: mpiexec takes 4 GB for a
+// thousand million ranks before it fails.
+constexpr int kMostRanks = 10'000'000;
+
+int parse_number(const std::string& text, const char* option, const char* what, int least, int most) {
+    int number = 0;
+    auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || at != text.data() + text.size() || number < least || number > most)
+        throw Error(fmt::format("{} takes {}, {} to {}, not '{}'", option, what, least, most, visible(text)),
+                    ExitCode::usage);
+    return number;
+}
 
 void add_key(CLI::App* app, std::string& file) {
     app->add_option("--encrypt-key", file, "images are encrypted: the file of the key")
+        ->type_name("FILE")
         ->envname("FERMATA_ENCRYPT_KEY");
 }
 
 void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
-    app->add_option("-n,--np", o.ranks, "number of ranks")->check(CLI::PositiveNumber);
-    app->add_option(
-        "--mpi", o.mpi,
-        "MPI library below: openmpi, mpich, the path of one, or auto: the one the program was built for");
-    app->add_option("--ckpt-dir", o.ckpt_dir, "checkpoint directory")->capture_default_str();
-    app->add_option("--job", o.job, "name of the job (default PROG-PID)");
-    app->add_option("--interval", t.interval, "checkpoint every T (0.2s, 10m), or auto: Young/Daly");
-    app->add_option("--mtbf", t.mtbf, "mean time between failures, for --interval auto (default 24h)");
-    app->add_option("--walltime", t.walltime, "checkpoint and stop (exit code 85) before T has passed");
-    app->add_option("--start-timeout", t.start, "give up when not all ranks run after T (default 10m)");
-    app->add_option("--keep", t.keep,
-                    "complete generations to keep, or all (default: 3 with --interval, else all)");
-    app->add_option(
-           "--files", o.files,
-           "files that the program writes: kept with a checkpoint and put back at a restart (auto), or "
-           "not (off)")
+    auto add = [&](const char* names, std::string& text, const char* type, const char* help) {
+        return app->add_option(names, text, help)->type_name(type);
+    };
+    add("-n,--np", t.ranks, "N", "number of ranks (default: mpiexec's; a restart: the generation's)");
+    add("--mpi", o.mpi, "NAME|PATH",
+        "MPI library below: openmpi, mpich, the path of one, or auto (default): the program's own");
+    add("--ckpt-dir", o.ckpt_dir, "DIR", "checkpoint directory (default fermata-ckpt)");
+    add("--job", o.job, "NAME", "name of the job (default PROG-PID)");
+    add("--interval", t.interval, "T",
+        "a checkpoint every T (0.2s, 10m), or auto: by the measured cost and --mtbf");
+    add("--mtbf", t.mtbf, "T", "mean time between failures, for --interval auto (default 24h)");
+    add("--walltime", t.walltime, "T", "checkpoint and stop (exit code 85) before T has passed");
+    add("--start-timeout", t.start, "T", "give up when not all ranks run after T (default 10m; 0s: never)");
+    add("--keep", t.keep, "K", "complete generations to keep, or all (default: 3 with --interval, else all)");
+    add("--files", o.files, "auto|off",
+        "files that the program writes: kept with a checkpoint and put back at a restart (auto), or not")
         ->check(CLI::IsMember({"auto", "off"}));
-    app->add_option("--protocol", o.protocol, "how the safe state is found: cc-d, cc, 2pc")
+    add("--protocol", o.protocol, "NAME",
+        "cc-d (default): a safe moment is found by counting collectives; cc, 2pc: older ways, to compare")
         ->check(CLI::IsMember({"cc-d", "cc", "2pc"}));
-    app->add_option("--mpiexec-args", o.mpiexec_args, "more arguments for mpiexec, as one string");
-    app->add_option("--max-restarts", o.max_restarts,
-                    "after a failure go on from the newest generation, at most N times")
-        ->check(CLI::NonNegativeNumber);
+    add("--mpiexec-args", o.mpiexec_args, "WORDS", "more arguments for mpiexec, as one string");
+    add("--max-restarts", t.restarts, "N",
+        "after a failure go on from the newest generation, at most N times (default 0)");
     app->add_flag("--mapped", o.mapped,
                   "a restarted program goes on at once; its memory is read as it is touched");
     add_key(app, o.key_file);
-    app->add_option("--save-options", o.save_options, "words for the writer of images");
-    app->add_option("--layout", t.layout, "a file per rank (files), or one for the whole job (shared)")
+    add("--allow-owner", o.allow_owner, "USER",
+        "also continue generations of this user: what they hold runs with your rights");
+    add("--save-options", t.save_options, "WORDS", "how images are written: words, see below");
+    add("--layout", t.layout, "files|shared", "a file per rank (default), or one for the whole job")
         ->check(CLI::IsMember({"files", "shared"}));
-    app->add_flag("-v,--verbose", o.verbose, "say every checkpoint on stderr");
+    app->add_flag("-v,--verbose", o.verbose, "say every checkpoint on stderr, with its phases");
 }
 
 void finish_submit_options(job::SubmitOptions& o, const Texts& t) {
+    if (!t.ranks.empty()) o.ranks = parse_number(t.ranks, "-n", "a number of ranks", 1, kMostRanks);
+    if (!t.restarts.empty())
+        o.max_restarts = parse_number(t.restarts, "--max-restarts", "a number", 0, 1'000'000);
     o.interval = parse_interval(t.interval);
     if (!t.walltime.empty()) o.walltime = parse_duration(t.walltime, "--walltime");
     if (!t.start.empty()) o.limits.start = parse_duration(t.start, "--start-timeout");
     if (!t.mtbf.empty()) o.mtbf = parse_duration(t.mtbf, "--mtbf");
     if (!t.keep.empty()) o.keep = parse_keep(t.keep);
-    if (!t.layout.empty()) o.save_options += " layout=" + t.layout;
+    o.save_options = image::SaveOptions::parse(t.save_options);
+    if (!t.layout.empty()) o.save_options.write.shared = t.layout == "shared";
     o.generation = parse_generation(t.generation);
     for (std::string& move : o.moved) move = parse_move(move);
+    o.latest = t.generation == "latest";
 }
 
 void add_job_choice(CLI::App* app, cli::JobChoice& which) {
-    app->add_option("--job", which.job, "name of the job");
-    app->add_option("--ckpt-dir", which.ckpt_dir, "the job that writes to this directory");
+    app->add_option("--job", which.job, "name of the job")->type_name("NAME");
+    app->add_option("--ckpt-dir", which.ckpt_dir, "the job that writes to this directory")->type_name("DIR");
 }
 
-int parse_and_run(int argc, char** argv) {
-    CLI::App app{"Fermata: checkpoints of unmodified MPI programs"};
-    app.require_subcommand(1);
+int show(const std::string& help) {
+    std::fputs(help.c_str(), stdout);
+    return 0;
+}
+
+int parse_and_run(const std::vector<std::string>& words) {
+    CLI::App app{"Fermata: checkpoints of unmodified MPI programs", "fermata"};
     // Scripts append options to those that are there: the last one counts.
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    app.set_version_flag("--version", "fermata 0.1.0");
+    app.set_version_flag("--version", kVersion);
 
     Texts texts;
     job::SubmitOptions submit;
     bool check = false, json = false;
     CLI::App* run = app.add_subcommand("run", "run a program under mpiexec so that it can be checkpointed");
     add_submit_options(run, submit, texts);
+    run->add_flag("--continue", submit.continue_it,
+                  "continue the job of this command from its newest checkpoint, if there is one");
     run->add_flag("--check", check, "do not run: say what the program needs and whether it is there");
-    run->add_flag("--json", json, "with --check");
-    // Everything from the program's name on belongs to the program.
-    run->add_option("command", submit.command, "program and its arguments")
-        ->required()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    run->positionals_at_end();
-    run->prefix_command(false);
+    run->add_flag("--json", json, "with --check: answer as JSON");
 
     CLI::App* restart = app.add_subcommand("restart", "continue a job from a checkpoint");
     add_submit_options(restart, submit, texts);
-    restart->add_option("--generation", texts.generation, "number of the generation, or latest");
+    restart->add_option("--generation", texts.generation, "number of the generation, or latest")
+        ->type_name("K");
     restart
         ->add_option("--map", submit.moved,
-                     "OLD=NEW: a folder of the program's that is elsewhere now; may be given several times")
+                     "a folder of the program's that is elsewhere now; may be given several times")
+        ->type_name("/OLD=/NEW")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->expected(1);
     restart->add_flag("--fallback", submit.fallback,
@@ -150,7 +178,9 @@ int parse_and_run(int argc, char** argv) {
     CLI::App* checkpoint = app.add_subcommand("checkpoint", "take a checkpoint of a running job");
     add_job_choice(checkpoint, ckpt.which);
     checkpoint->add_flag("--stop", ckpt.stop, "end the job afterwards (its run exits with 85)");
-    checkpoint->add_option("--timeout", texts.timeout, "give up after T; the job goes on (default 10m)");
+    checkpoint->add_option("--timeout", texts.timeout, "give up after T; the job goes on (default 10m)")
+        ->type_name("T");
+    checkpoint->add_flag("-v,--verbose", ckpt.verbose, "say how long each phase took");
     checkpoint->add_flag("--json", ckpt.json, "answer as JSON");
 
     cli::StatusOptions stat;
@@ -169,61 +199,70 @@ int parse_and_run(int argc, char** argv) {
     cli::StoreOptions store;
     auto add_store = [&](const char* name, const char* help) {
         CLI::App* sub = app.add_subcommand(name, help);
-        sub->add_option("--ckpt-dir", store.ckpt_dir, "checkpoint directory")->capture_default_str();
+        sub->add_option("--ckpt-dir", store.ckpt_dir, "checkpoint directory (default fermata-ckpt)")
+            ->type_name("DIR");
         sub->add_flag("--json", store.json, "answer as JSON");
         add_key(sub, store.key_file);
         return sub;
     };
     CLI::App* list = add_store("list", "generations in a checkpoint directory");
     CLI::App* verify = add_store("verify", "compare every byte of generations with their checksums");
-    verify->add_option("--generation", texts.generation, "only this one");
+    verify->add_option("--generation", texts.generation, "only this one")->type_name("K");
     CLI::App* inspect = add_store("inspect", "what a generation holds");
-    inspect->add_option("--generation", texts.generation, "number of the generation, or latest");
+    inspect->add_option("--generation", texts.generation, "number of the generation, or latest")
+        ->type_name("K");
     inspect->add_flag("--regions", store.regions, "list the memory regions of every image");
 
     inspect->add_flag("--objects", store.objects,
                       "list what MPI holds: communicators, datatypes, requests, …");
 
     CLI::App* compact = add_store("compact", "make a generation that refers to earlier ones stand alone");
-    compact->add_option("--generation", texts.generation, "number of the generation, or latest");
-    compact->add_option("--keep", texts.keep,
-                        "afterwards keep only so many complete generations (default: all)");
-    compact->add_option("--save-options", submit.save_options, "words for the writer of images");
+    compact->add_option("--generation", texts.generation, "number of the generation, or latest")
+        ->type_name("K");
+    compact
+        ->add_option("--keep", texts.keep, "afterwards keep only so many complete generations (default: all)")
+        ->type_name("N");
+    compact->add_option("--save-options", texts.save_options, "how images are written: words, see below")
+        ->type_name("WORDS");
 
     CLI::App* doctor = app.add_subcommand("doctor", "what this machine has of what Fermata needs");
     doctor->add_flag("--json", json, "answer as JSON");
 
-    // Everything from the program's name on is the program's: CLI11 would look for options among ARGS as
-    // well.
-    std::vector<std::string> words(argv + 1, argv + argc), command;
-    if (!words.empty() && words[0] == "run") {
-        auto at = words.begin() + 1;
-        for (; at != words.end() && *at != "--" && at->starts_with("-"); ++at) {
-            if (*at == "-np") *at = "--np";  // as mpiexec has it
-            CLI::Option* option = run->get_option_no_throw(at->substr(0, at->find('=')));
-            bool takes_next =
-                option && option->get_items_expected_min() > 0 && at->find('=') == std::string::npos;
-            if (takes_next && at + 1 != words.end()) ++at;
-        }
-        bool dashes = at != words.end() && *at == "--";
-        command.assign(dashes ? at + 1 : at, words.end());
-        words.erase(at, words.end());
-        bool help = std::find(words.begin(), words.end(), "--help") != words.end() ||
-                    std::find(words.begin(), words.end(), "-h") != words.end();
-        if (command.empty() && !help)
-            throw Error("nothing to run: fermata run -n 4 -- ./program arguments…", ExitCode::usage);
-        if (!command.empty()) words.push_back(command[0]);  // satisfies `required`
+    cli::describe(app);
+
+    if (words.empty()) {  // a mistake, and the help is what it asks for
+        std::fputs(cli::help_of(app).c_str(), stderr);
+        return static_cast<int>(ExitCode::usage);
     }
-    std::reverse(words.begin(), words.end());
+    const std::string& verb = words[0];
+    if (verb == "--help" || verb == "-h" || (verb == "help" && words.size() == 1))
+        return show(cli::help_of(app));
+    if (verb == "--version") return show(kVersion + std::string("\n"));
+    if (verb.starts_with("-"))
+        throw Error(
+            fmt::format("options come after the command: fermata run {} … (fermata help)", visible(verb)),
+            ExitCode::usage);
+    const std::string& name = verb == "help" ? words[1] : verb;
+    CLI::App* sub = &cli::command_of(app, name);
+    cli::Scanned scanned;
+    scanned.help = verb == "help";
+    if (!scanned.help) scanned = cli::scan(*sub, {words.begin() + 1, words.end()});
+    if (scanned.help) return show(cli::help_of(app, *sub));
+    if (sub == run && scanned.command.empty())
+        throw Error("nothing to run: fermata run -n 4 -- ./program arguments… (fermata run --help)",
+                    ExitCode::usage);
     try {
-        app.parse(words);
+        std::vector<std::string> own(scanned.own.rbegin(), scanned.own.rend());
+        own.push_back(name);
+        app.parse(own);
     } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-        throw Error(fmt::format("{} (see fermata --help)", error.what()), ExitCode::usage);
+        throw Error(fmt::format("{} (fermata {} --help)", visible(error.what()), name), ExitCode::usage);
     }
-    if (!command.empty()) submit.command = command;
+    submit.command = scanned.command;
+    submit.launcher_options = scanned.launcher;
 
     if (*run) {
+        if (json && !check) throw Error("--json goes with --check (fermata run --help)", ExitCode::usage);
         if (check) return cli::check_program(submit.command.at(0), json);
         finish_submit_options(submit, texts);
         return job::run(submit);
@@ -243,7 +282,8 @@ int parse_and_run(int argc, char** argv) {
     if (*verify) return cli::verify(store);
     if (*inspect) return cli::inspect(store);
     if (*compact)
-        return cli::compact({store, submit.save_options, texts.keep.empty() ? 0 : parse_keep(texts.keep)});
+        return cli::compact({store, image::SaveOptions::parse(texts.save_options),
+                             texts.keep.empty() ? 0 : parse_keep(texts.keep)});
     return cli::doctor(json);
 }
 
@@ -252,12 +292,12 @@ int parse_and_run(int argc, char** argv) {
 int main(int argc, char** argv) {
     fermata::start_log("root");
     try {
-        return parse_and_run(argc, argv);
+        return parse_and_run({argv + 1, argv + argc});
     } catch (const fermata::Error& error) {
         fermata::say(std::string("error: ") + error.what());
         return static_cast<int>(error.code());
     } catch (const std::exception& error) {
-        fermata::say(std::string("error: ") + error.what());
+        fermata::say("error: " + fermata::line_of(error));
         return static_cast<int>(fermata::ExitCode::failed);
     }
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "files/folder.h"
 #include "image/checksum.h"
 #include "image/cipher.h"
 #include "image/key.h"
@@ -33,8 +34,16 @@ std::string image_name(uint32_t rank);
 
 // Where an image is: a file of its own, or part of the one that holds those of all ranks (shared.h).
 struct Place {
-    std::string file;
+    files::Folder folder;           // of its generation
+    std::string name;               // of the file in there
     std::optional<uint64_t> begin;  // of the part
+
+    Place(files::Folder where, std::string file, std::optional<uint64_t> from = {})
+        : folder(std::move(where)), name(std::move(file)), begin(from) {}
+    // By the path of the file. Whoever has a folder uses that.
+    Place(const std::string& path, std::optional<uint64_t> from = {});
+    Place(const char* path) : Place(std::string(path)) {}
+    std::string path() const { return folder.path_of(name); }
 };
 
 // Whose image this is; a reader refuses another.
@@ -97,8 +106,7 @@ struct Summary {
     uint64_t written = 0;  // of them, bytes written into this file
 };
 
-// How to write. parse_write_options() takes the words of `--save-options` and passes over those it does not
-// know.
+// How to write; from the words of `--save-options` by way of save_options.h.
 struct WriteOptions {
     enum class Direct { automatic, yes, no };
     bool measure = false;  // choose between Codec::none and `codec` by measuring what is faster
@@ -112,7 +120,6 @@ struct WriteOptions {
     bool sync = true;                        // false only for tests and memory file systems
     KeyPointer key;                          // encrypts
 };
-WriteOptions parse_write_options(const std::string& words);
 
 // What was written, for the next, incremental, image.
 struct Content {
@@ -131,10 +138,10 @@ struct Pump;
 // well; the caller's generation is not committed before that.
 class Writer {
   public:
-    // Creates `path` (0600); throws if it exists.
-    Writer(std::string path, const Identity& identity, const WriteOptions& options = {});
+    // Creates the file (0600); throws if it exists.
+    Writer(const Place& place, const Identity& identity, const WriteOptions& options = {});
     // Into part of a file that exists; where in it is said later, by place().
-    static Writer in_shared(std::string path, const Identity& identity, const WriteOptions& options = {});
+    static Writer in_shared(const Place& file, const Identity& identity, const WriteOptions& options = {});
     ~Writer();
     Writer(Writer&&) noexcept;
 
@@ -175,8 +182,9 @@ class Writer {
     void add(uint64_t address, const void* data, uint64_t length, bool ground);
     void seal() noexcept;
     uint64_t largest_index() const;
-    Writer(std::string path, Fd fd, bool shared, const Identity& identity, const WriteOptions& options);
+    Writer(const Place& place, Fd fd, bool shared, const Identity& identity, const WriteOptions& options);
 
+    files::Folder folder_;
     std::string path_;
     bool shared_;
     Identity identity_;
@@ -195,8 +203,7 @@ class Writer {
 class Reader {
   public:
     // `key`: null for one that is not encrypted; throws KeyError when it does not fit.
-    explicit Reader(Place place, const Key* key = nullptr);
-    explicit Reader(std::string path, const Key* key = nullptr) : Reader(Place{std::move(path), {}}, key) {}
+    explicit Reader(const Place& place, const Key* key = nullptr);
     ~Reader();
 
     const Identity& identity() const { return identity_; }
@@ -232,6 +239,7 @@ class Reader {
     void fetch(const Block& block, void* destination, Scratch& scratch, UncachedFile& file, bool fresh) const;
     void check(const Block& block, const void* content) const;
 
+    files::Folder folder_;
     std::string path_;
     Identity identity_;
     Summary summary_;

@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -45,8 +44,8 @@ struct Opened {
 
 // The file with its header, which has been compared.
 Opened open_image(const Place& place) {
-    const std::string& path = place.file;
-    Opened opened{open_file(path, O_RDONLY), {}, place.begin.value_or(0)};
+    const std::string path = place.path();
+    Opened opened{place.folder.read(place.name), {}, place.begin.value_or(0)};
     uint64_t begin = opened.begin;
     struct stat st {};
     if (::fstat(opened.fd.get(), &st) != 0) fail_errno("cannot stat {}", path);
@@ -73,6 +72,48 @@ Opened open_image(const Place& place) {
         header.index_size != size - header.index_offset)
         fail("{} is damaged: its index would lie outside the file", path);
     return opened;
+}
+
+// What a sparse file may claim beyond what it holds. Ours have no holes; copies may have some.
+constexpr uint64_t kMostHoles = 64 << 20;
+
+uint64_t holes(int fd, uint64_t begin, uint64_t end) {
+    uint64_t sum = 0;
+    while (begin < end) {
+        off_t data = ::lseek(fd, static_cast<off_t>(begin), SEEK_DATA);
+        if (data < 0) return errno == ENXIO ? sum + (end - begin) : 0;  // else nobody knows
+        auto to = std::min(static_cast<uint64_t>(data), end);
+        sum += to - begin;
+        off_t hole = ::lseek(fd, static_cast<off_t>(to), SEEK_HOLE);
+        if (hole < 0) break;
+        begin = std::max(static_cast<uint64_t>(hole), to);
+    }
+    return sum;
+}
+
+// Compared before there is memory for it: a damaged file, or a small one that claims to be large, costs none.
+std::vector<std::byte> read_index(const Opened& opened, const std::string& path) {
+    const uint64_t at = opened.begin + opened.header.index_offset, size = opened.header.index_size;
+    const int fd = opened.fd.get();
+    if (holes(fd, at, at + size) > std::max(kMostHoles, size / 2))
+        fail("{}: its index of {} bytes is mostly holes; a copy without them (cp --sparse=never) would do",
+             path, size);
+    std::vector<std::byte> piece(std::min<uint64_t>(size, 1 << 20));
+    Hash hash;
+    for (uint64_t done = 0, n; done < size; done += n) {
+        n = std::min<uint64_t>(piece.size(), size - done);
+        pread_all(fd, piece.data(), n, at + done, path);
+        hash.add(piece.data(), n);
+    }
+    if (opened.header.index_checksum != hash.sum())
+        fail("{} is damaged: index checksum at offset {}", path, at);
+    if (size <= piece.size()) return piece;
+    std::vector<std::byte> index(size);
+    pread_all(fd, index.data(), size, at, path);
+    // It may have been exchanged meanwhile.
+    if (opened.header.index_checksum != Hash::of(index.data(), size))
+        fail("{} is damaged: index checksum at offset {}", path, at);
+    return index;
 }
 
 FileKey key_of(const std::string& path, const Header& header, const Key* key) {
@@ -102,18 +143,15 @@ class Reader::Scratch {
 
 Reader::~Reader() = default;
 
-Reader::Reader(Place place, const Key* key) : path_(std::move(place.file)) {
-    Opened opened = open_image({path_, place.begin});
+Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path_(place.path()) {
+    Opened opened = open_image(place);
     const Header& header = opened.header;
     keys_.push_back(key_of(path_, header, key));
-    std::vector<std::byte> index(header.index_size);
-    uint64_t index_at = opened.begin + header.index_offset;
-    pread_all(opened.fd.get(), index.data(), index.size(), index_at, path_);
-    if (header.index_checksum != checksum_of(index.data(), index.size()))
-        fail("{} is damaged: index checksum at offset {}", path_, index_at);
+    std::vector<std::byte> index = read_index(opened, path_);
     if (keys_[0] && !keys_[0].open_index(index.data(), index.size(), header.index_tag, &header,
                                          offsetof(Header, index_tag)))
-        fail("{} is damaged: its header or index is not what was encrypted, at offset {}", path_, index_at);
+        fail("{} is damaged: its header or index is not what was encrypted, at offset {}", path_,
+             opened.begin + header.index_offset);
     identity_ = {header.job, header.generation, header.rank, header.ranks};
     summary_ = {header.file_size, header.checksum, 0, header.index_offset - kPage};
     files_.push_back(std::move(opened.fd));
@@ -166,13 +204,23 @@ Reader::Reader(Place place, const Key* key) : path_(std::move(place.file)) {
 
 void Reader::open_sources(const Key* key) {
     for (const Source& source : sources_) {
-        size_t slash = path_.rfind('/');
-        std::string directory = slash == std::string::npos ? "." : path_.substr(0, slash);
+        // Beside the generation that this image is of, wherever that lies now.
+        files::Folder other;
+        try {
+            other = source.generation == identity_.generation && source.kind == SourceKind::text
+                        ? folder_
+                        : folder_.beside(fmt::format("gen-{:06}", source.generation));
+        } catch (const Error& why) {
+            fail("{} refers to generation {}: {}", path_, source.generation, why.what());
+        }
         if (source.kind == SourceKind::text) {
-            std::string name =
-                fmt::format("{}/../gen-{:06}/{}", directory, source.generation, text_name(source.checksum));
-            Fd text(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-            if (!text) fail_errno("{} refers to {}, which cannot be opened", path_, name);
+            std::string name = other.path_of(text_name(source.checksum));
+            Fd text;
+            try {
+                text = other.read(text_name(source.checksum));
+            } catch (const Error& why) {
+                fail("{} refers to {}, which cannot be opened: {}", path_, name, why.what());
+            }
             struct stat st {};
             if (::fstat(text.get(), &st) != 0) fail_errno("cannot stat {}", name);
             if (static_cast<uint64_t>(st.st_size) != source.bytes)
@@ -184,20 +232,19 @@ void Reader::open_sources(const Key* key) {
             keys_.push_back(key ? FileKey::of_text(*key, source.checksum) : FileKey{});
             continue;
         }
-        std::string other = fmt::format("{}/../gen-{:06}", directory, source.generation);
-        Place place{other + "/" + image_name(identity_.rank), {}};
+        Place place(other, image_name(identity_.rank));
         if (source.kind == SourceKind::part) {
             place = place_of(other, identity_.rank);
-            if (!place.begin) fail("{} refers to {}/{}, which is not there", path_, other, kSharedName);
+            if (!place.begin) fail("{} refers to {}, which is not there", path_, other.path_of(kSharedName));
         } else if (source.kind != SourceKind::image) {
             fail("{} is damaged: an unknown kind of source", path_);
         }
         Opened opened = open_image(place);
         if (opened.header.checksum != source.checksum || opened.header.file_size != source.bytes)
-            fail("{} refers to another {} than the one that is there", path_, place.file);
-        keys_.push_back(key_of(place.file, opened.header, key));
+            fail("{} refers to another {} than the one that is there", path_, place.path());
+        keys_.push_back(key_of(place.path(), opened.header, key));
         files_.push_back(std::move(opened.fd));
-        names_.push_back(std::move(place.file));
+        names_.push_back(place.path());
         begins_.push_back(opened.begin);
     }
 }

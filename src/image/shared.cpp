@@ -1,6 +1,5 @@
 #include "image/shared.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,8 +31,8 @@ uint64_t table_size(uint64_t ranks) {
 
 }  // namespace
 
-SharedFile::SharedFile(const std::string& directory)
-    : path_(directory + "/" + kSharedName), fd_(open_file(path_, O_RDWR | O_CREAT | O_EXCL, 0600)) {}
+SharedFile::SharedFile(const files::Folder& folder)
+    : path_(folder.path_of(kSharedName)), fd_(folder.create(kSharedName)) {}
 
 std::vector<uint64_t> SharedFile::lay_out(const std::vector<uint64_t>& lengths) {
     std::vector<uint64_t> begins;
@@ -67,8 +66,9 @@ void SharedFile::finish(uint64_t job, uint32_t generation, const std::vector<uin
 
 void SharedFile::sync() { sync_file(fd_.get(), path_); }
 
-SharedFile::Table SharedFile::read(const std::string& path) {
-    Fd fd = open_file(path, O_RDONLY);
+SharedFile::Table SharedFile::read(const Place& file) {
+    const std::string path = file.path();
+    Fd fd = file.folder.read(file.name);
     struct stat st {};
     if (::fstat(fd.get(), &st) != 0) fail_errno("cannot stat {}", path);
     auto size = static_cast<uint64_t>(st.st_size);
@@ -100,13 +100,20 @@ SharedFile::Table SharedFile::read(const std::string& path) {
     return table;
 }
 
-Place place_of(const std::string& directory, uint32_t rank) {
-    std::string shared = directory + "/" + kSharedName;
-    if (::access(shared.c_str(), F_OK) != 0) return {directory + "/" + image_name(rank), {}};
+Place::Place(const std::string& path, std::optional<uint64_t> from) : begin(from) {
+    auto [directory, file] = files::split_path(path);
+    folder = files::Folder::at(directory);
+    name = file;
+}
+
+Place place_of(const files::Folder& folder, uint32_t rank) {
+    if (!folder.has(kSharedName)) return {folder, image_name(rank)};
+    Place shared(folder, kSharedName);
     SharedFile::Table table = SharedFile::read(shared);
     if (rank >= table.begins.size())
-        fail("{} is of {} ranks: none has number {}", shared, table.begins.size(), rank);
-    return {shared, table.begins[rank]};
+        fail("{} is of {} ranks: none has number {}", shared.path(), table.begins.size(), rank);
+    shared.begin = table.begins[rank];
+    return shared;
 }
 
 }  // namespace fermata::image

@@ -26,8 +26,8 @@ class SharedFile {
         std::vector<uint64_t> begins;
     };
 
-    // Creates DIRECTORY/ranks.img (0600), empty; throws if it exists.
-    explicit SharedFile(const std::string& directory);
+    // Creates ranks.img (0600) in the folder of a generation, empty; throws if it exists.
+    explicit SharedFile(const files::Folder& folder);
 
     static uint64_t aligned(uint64_t at) {
         return (at + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
@@ -41,7 +41,7 @@ class SharedFile {
     void sync();
 
     // Throws when it is not one, damaged, or not as long as it says.
-    static Table read(const std::string& path);
+    static Table read(const Place& file);
 
   private:
     std::string path_;
@@ -49,6 +49,6 @@ class SharedFile {
 };
 
 // Of a rank's image in the directory of a generation, whatever its layout.
-Place place_of(const std::string& directory, uint32_t rank);
+Place place_of(const files::Folder& folder, uint32_t rank);
 
 }  // namespace fermata::image

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <thread>
@@ -47,46 +46,9 @@ std::string hex_of(const uint8_t* bytes, size_t size) {
 
 std::string Checksum::hex() const { return hex_of(bytes.data(), bytes.size()); }
 
-WriteOptions parse_write_options(const std::string& words) {
-    WriteOptions options;
-    auto number = [](const std::string& text, auto& value) {
-        std::from_chars(text.data(), text.data() + text.size(), value);
-    };
-    for (size_t at = 0; at < words.size();) {
-        size_t end = std::min(words.find_first_of(" ,", at), words.size());
-        std::string word = words.substr(at, end - at);
-        at = end + 1;
-        size_t equals = word.find('=');
-        std::string name = word.substr(0, equals),
-                    value = equals == std::string::npos ? "" : word.substr(equals + 1);
-        if (name == "compress") {
-            size_t colon = value.find(':');
-            if (colon != std::string::npos) {
-                number(value.substr(colon + 1), options.level);
-                options.level = std::clamp(options.level, 1, 19);
-                value.resize(colon);
-            }
-            options.measure = value == "auto";
-            if (options.measure) options.codec = Codec::shuffle_lz4;
-            for (Codec codec :
-                 {Codec::none, Codec::lz4, Codec::zstd, Codec::shuffle_lz4, Codec::shuffle_zstd})
-                if (value == name_of(codec)) options.codec = codec;
-        } else if (name == "io") {
-            options.direct = value == "direct"     ? WriteOptions::Direct::yes
-                             : value == "buffered" ? WriteOptions::Direct::no
-                                                   : WriteOptions::Direct::automatic;
-        } else if (name == "layout") {
-            options.shared = value == "shared";
-        } else if (name == "threads") {
-            number(value, options.threads);
-            options.threads = std::min(options.threads, 64u);
-        }
-    }
-    return options;
-}
-
-Writer::Writer(std::string path, Fd fd, bool shared, const Identity& identity, const WriteOptions& options)
-    : path_(std::move(path)),
+Writer::Writer(const Place& place, Fd fd, bool shared, const Identity& identity, const WriteOptions& options)
+    : folder_(place.folder),
+      path_(place.path()),
       shared_(shared),
       identity_(identity),
       options_(options),
@@ -116,12 +78,11 @@ Writer::Writer(std::string path, Fd fd, bool shared, const Identity& identity, c
     }
 }
 
-Writer::Writer(std::string path, const Identity& identity, const WriteOptions& options)
-    : Writer(path, open_file(path, O_RDWR | O_CREAT | O_EXCL, 0600), false, identity, options) {}
+Writer::Writer(const Place& place, const Identity& identity, const WriteOptions& options)
+    : Writer(place, place.folder.create(place.name), false, identity, options) {}
 
-Writer Writer::in_shared(std::string path, const Identity& identity, const WriteOptions& options) {
-    Fd fd = open_file(path, O_RDWR);
-    return {std::move(path), std::move(fd), true, identity, options};
+Writer Writer::in_shared(const Place& file, const Identity& identity, const WriteOptions& options) {
+    return {file, file.folder.write(file.name), true, identity, options};
 }
 
 Writer::Writer(Writer&&) noexcept = default;
@@ -204,9 +165,8 @@ void Writer::share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
     if (source.bytes == 0) return;
     source.checksum = secret_name ? secret_name->name() : checksum_of(name.out.data(), name.out.size());
     kept.sources.push_back(source);
-    std::string path = path_.substr(0, path_.rfind('/') + 1) + text_name(source.checksum);
-    Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file && errno != EEXIST) fail_errno("cannot create {}", path);
+    std::string path = folder_.path_of(text_name(source.checksum));
+    Fd file = folder_.try_create(text_name(source.checksum)).value_or(Fd());
     // It is there: if whoever writes it fails, so does the generation. The tags are this image's own.
     if (!file && !options_.key) return;
     FileKey key;

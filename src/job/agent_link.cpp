@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/cpus.h"
 #include "base/environment.h"
@@ -25,6 +26,19 @@ constexpr uint32_t kMaxAgentPayload = 16u << 20;
 std::string env(const char* name) {
     const char* value = std::getenv(name);
     return value ? value : "";
+}
+
+// Where the launcher has put it, which the kernel shows as /proc/PID/environ, nothing of it stays.
+std::string take_from_environment(const char* name) {
+    std::string taken;
+    size_t length = std::strlen(name);
+    for (char** one = environ; one && *one; ++one)
+        if (std::strncmp(*one, name, length) == 0 && (*one)[length] == '=') {
+            taken = *one + length + 1;
+            ::explicit_bzero(*one + length + 1, taken.size());
+        }
+    ::unsetenv(name);
+    return taken;
 }
 
 int64_t now_ms() {
@@ -70,6 +84,7 @@ void run_noded(const AgentConfig& config) {
         ::dup2(err[1], 2);
         ::syscall(SYS_close_range, 3u, ~0u, 0u);
         use_processors_of(launcher);
+        ::setenv("FERMATA_KEY", config.key.c_str(), 1);  // the daemon takes it out again
         const char* argv[] = {config.noded.c_str(), nullptr};
         ::execv(config.noded.c_str(), const_cast<char**>(argv));
         dprintf(2, "cannot run the node daemon %s: %s", config.noded.c_str(), strerror(errno));
@@ -98,13 +113,15 @@ AgentConfig AgentConfig::from_environment() {
     AgentConfig c;
     c.job = env("FERMATA_JOB");
     c.job_id = env("FERMATA_JOB_ID");
-    c.run_dir = env("FERMATA_RUN_DIR");
+    c.run_dir = env("FERMATA_RUN_BASE");
     c.root = env("FERMATA_ROOT");
-    c.key = env("FERMATA_KEY");
+    c.key = take_from_environment("FERMATA_KEY");
     c.noded = env("FERMATA_NODED");
     c.ckpt_dir = env("FERMATA_CKPT_DIR");
     c.restore = env("FERMATA_RESTORE");
     c.generation = env("FERMATA_GENERATION");
+    c.seal = env("FERMATA_SEAL");
+    c.allow_owner = env("FERMATA_ALLOW_OWNER");
     c.protocol = env("FERMATA_PROTOCOL");
     c.front_dir = env("FERMATA_FRONT_DIR");
     c.input = env("FERMATA_INPUT");
@@ -123,12 +140,18 @@ AgentConfig AgentConfig::from_environment() {
     return c;
 }
 
+void AgentConfig::forget_key() {
+    ::explicit_bzero(key.data(), key.size());
+    key.clear();
+}
+
 void AgentConfig::forget_environment() {
     for (const char* name :
-         {"FERMATA_JOB", "FERMATA_JOB_ID", "FERMATA_RUN_DIR", "FERMATA_ROOT", "FERMATA_KEY", "FERMATA_NODED",
-          "FERMATA_CKPT_DIR", "FERMATA_RESTORE", "FERMATA_GENERATION", "FERMATA_PROTOCOL",
-          "FERMATA_FRONT_DIR", "FERMATA_INPUT", "FERMATA_NODE", "FERMATA_MAPPED", "FERMATA_FILES",
-          "FERMATA_MOVED", "FERMATA_IMAGE_KEY", "FERMATA_IMAGE_KEY_ID", "FERMATA_RESTARTS"})
+         {"FERMATA_JOB",         "FERMATA_JOB_ID",     "FERMATA_RUN_BASE",     "FERMATA_SEAL",
+          "FERMATA_ALLOW_OWNER", "FERMATA_ROOT",       "FERMATA_NODED",        "FERMATA_CKPT_DIR",
+          "FERMATA_RESTORE",     "FERMATA_GENERATION", "FERMATA_PROTOCOL",     "FERMATA_FRONT_DIR",
+          "FERMATA_INPUT",       "FERMATA_NODE",       "FERMATA_MAPPED",       "FERMATA_FILES",
+          "FERMATA_MOVED",       "FERMATA_IMAGE_KEY",  "FERMATA_IMAGE_KEY_ID", "FERMATA_RESTARTS"})
         ::unsetenv(name);
 }
 
@@ -225,8 +248,9 @@ bool AgentLink::send(const wire::Message& message) {
     return !closed_;
 }
 
-wire::Starting AgentLink::starting() {
-    return {number_from({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, -1)};
+wire::Starting AgentLink::starting() const {
+    return {number_from({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, -1),
+            config_.job_id};
 }
 
 wire::Hello AgentLink::hello(int rank, int size, const char* mpi, const char* mpi_version) const {

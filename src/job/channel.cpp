@@ -37,7 +37,7 @@ void Channel::serve(short revents) {
 void Channel::read_some() {
     char buffer[65536];
     // Bounded, so that one loud peer cannot starve the others.
-    for (int turn = 0; turn < 64 && !closed_; ++turn) {
+    for (int turn = 0; turn < 16 && !closed_; ++turn) {
         ssize_t n = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (n > 0) {
             in_.feed(buffer, static_cast<size_t>(n));
@@ -55,7 +55,7 @@ void Channel::send(const wire::Message& message) {
     wire::Bytes frame = wire::encode(message, out_seal_.get());
     out_.insert(out_.end(), frame.begin(), frame.end());
     write_some();
-    if (out_.size() - written_ > (256u << 20)) closed_ = true;
+    if (out_.size() - written_ > (128u << 20)) closed_ = true;
 }
 
 void Channel::write_some() {

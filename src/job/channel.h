@@ -25,10 +25,12 @@ class Channel {
     short events() const;
     // Reads what has arrived and writes what is queued.
     void serve(short revents);
+    // Of messages that come in from now on.
+    void allow(uint32_t max_payload) { in_.allow(max_payload); }
     void feed(const std::string& bytes) { in_.feed(bytes.data(), bytes.size()); }
 
     std::optional<wire::Message> receive() { return in_.next(); }
-    // Never blocks; a peer that does not read 256 MiB is given up.
+    // Never blocks; a peer that does not read 128 MiB is given up.
     void send(const wire::Message& message);
     // Waits until all is written, at most `ms`.
     void flush(int ms);

@@ -38,7 +38,7 @@ Outcome Root::checkpoint(const Request& request) {
         if (finalize_released_)
             throw Abandoned{"the job is in MPI_Finalize: it ends by itself", ExitCode::refused};
         until([&] { return running_; }, end, "the job to start");
-        auto all = static_cast<uint32_t>(size_);
+        auto all = static_cast<uint32_t>(roster_.size());
         generation_ = store_.begin();
         try {
             store_.check_space(last_bytes_ + last_bytes_ / 10);
@@ -84,7 +84,8 @@ Outcome Root::checkpoint(const Request& request) {
         enter("commit");
         store_.commit(generation_, contents);
         committed_ = generation_.number;
-        for (auto& image : heard_.saved) now_.bytes += image.bytes;
+        generation_.manifest = std::move(contents);
+        now_.bytes = generation_.bytes();
         generation_ = {};
 
         enter("resume");
@@ -102,19 +103,18 @@ Outcome Root::checkpoint(const Request& request) {
         now_.ok = true;
         now_.seconds = now_s() - start;
         ++checkpoints_;
-        std::string times;
-        for (auto& [name, seconds] : now_.phases) times += fmt::format(" {} {:.3f} s,", name, seconds);
-        times.pop_back();
-        now_.line = fmt::format("generation {} in {}: {},{}", now_.generation, settings_.ckpt_dir,
-                                human_size(now_.bytes), times);
+        for (auto& [name, seconds] : now_.phases)
+            now_.detail += fmt::format("{}{} {:.3f} s", now_.detail.empty() ? "" : ", ", name, seconds);
+        now_.line = fmt::format("{} in {}: {} in {:.2f} s", now_.generation, settings_.ckpt_dir,
+                                human_size(now_.bytes), now_.seconds);
     } catch (const Abandoned& reason) {
         now_.code = reason.code;
         take_back(reason.why);
     } catch (const Error& error) {  // the store: no space, not writable, …
         now_.code = error.code();
         take_back(error.what());
-    } catch (const std::exception& error) {  // std::filesystem
-        take_back(error.what());
+    } catch (const std::exception& error) {
+        take_back(line_of(error));
     }
     in_checkpoint_ = false;
     clock_.reset();
@@ -124,7 +124,7 @@ Outcome Root::checkpoint(const Request& request) {
 
 // Rounds until what was sent was received, and nothing is open.
 void Root::drain(double end) {
-    auto all = static_cast<uint32_t>(size_);
+    auto all = static_cast<uint32_t>(roster_.size());
     for (uint32_t round = 1;; ++round) {
         heard_.round = round;
         heard_.drained = 0;
@@ -146,19 +146,20 @@ void Root::drain(double end) {
 
 // When the job went on before all was written (with forked writers), else 0.
 double Root::save(const Request& request, double end) {
-    auto all = static_cast<uint32_t>(size_);
-    std::string options = settings_.save_options;
+    auto all = static_cast<uint32_t>(roster_.size());
+    image::SaveOptions options = settings_.save_options;
     double going_on = 0;
-    bool forked = !request.stop && options.find("forked") != std::string::npos;
-    if (request.stop && options.find("forked") != std::string::npos) options.erase(options.find("forked"), 6);
+    // Nobody goes on after the last one.
+    if (request.stop) options.forked = false;
+    const bool forked = options.forked;
     auto check = [&] {
         if (!heard_.save_error.empty()) throw Abandoned{heard_.save_error};
     };
     // What an image may refer to: a rank cannot know whether its last one was committed.
-    if (committed_ > 0) options += fmt::format(" base={}", committed_);
+    options.base = committed_;
     std::optional<image::SharedFile> shared;
-    if (image::parse_write_options(options).shared) shared.emplace(generation_.directory);
-    tree_.broadcast(wire::Save{epoch_, generation_.directory, now_.generation, options});
+    if (options.write.shared) shared.emplace(generation_.folder);
+    tree_.broadcast(wire::Save{epoch_, generation_.directory, now_.generation, options.to_text()});
     if (shared) {
         until([&] { return check(), heard_.sized.size() == all; }, end, "every rank to say its size");
         lay_out_shared_file(*shared);
@@ -205,12 +206,7 @@ store::Manifest Root::manifest() const {
     m.job = settings_.job_number;
     m.job_name = settings_.job;
     m.generation = generation_.number;
-    time_t now = ::time(nullptr);
-    struct tm local;
-    ::localtime_r(&now, &local);
-    char text[32];
-    ::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
-    m.created = text;
+    m.created = local_time_text(::time(nullptr));
     m.mpi = mpi_;
     m.command = settings_.command;
     if (settings_.key) m.key_id = settings_.key->id();
@@ -298,7 +294,7 @@ void Root::take_back(const std::string& why) {
         phase_ = "resume";
         tree_.broadcast(wire::Cancel{epoch_, why});
         // The dead do not resume: it is enough that all who are left do.
-        auto left = [this] { return here_ - static_cast<int>(heard_.resumed); };
+        auto left = [this] { return roster_.here() - static_cast<int>(heard_.resumed); };
         auto some_stand = [&] { return left() > 0 && !mpiexec_status_ && !fatal_; };
         double end = now_s() + settings_.limits.resume;
         while (some_stand() && now_s() < end) {
@@ -306,8 +302,8 @@ void Root::take_back(const std::string& why) {
             serve(50);
         }
         if (some_stand())
-            now_.line +=
-                fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)", left(), here_);
+            now_.line += fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)", left(),
+                                     roster_.here());
         store_.abandon(generation_);
         phase_.clear();
     }

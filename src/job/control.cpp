@@ -3,13 +3,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+#include "job/channel.h"
 #include "job/local_socket.h"
 
 namespace fermata::job {
 
 using nlohmann::json;
+
+namespace {
+
+constexpr size_t kClients = 128;
+constexpr int kLetInAtOnce = 16;
+constexpr int64_t kSilentMs = 10000;  // then who has not asked, or does not read his answer, goes
+constexpr int64_t kNoFilesMs = 100;
+
+}  // namespace
 
 std::string to_json(const ControlRequest& request) {
     return json{{"verb", request.verb},
@@ -28,6 +40,7 @@ std::optional<ControlRequest> parse_request(const std::string& line) {
         request.verb = j.at("verb").get<std::string>();
         request.stop = j.value("stop", false);
         request.timeout = j.value("timeout", 0.0);
+        if (!(request.timeout >= 0 && request.timeout <= kLongestDuration)) return std::nullopt;
         request.checkpoint_only = j.value("checkpoint_only", false);
         request.diagnosis = j.value("diagnosis", false);
         return request;
@@ -37,7 +50,7 @@ std::optional<ControlRequest> parse_request(const std::string& line) {
 }
 
 void Control::add_to(std::vector<pollfd>& fds) {
-    fds.push_back({listener_.get(), POLLIN, 0});
+    fds.push_back({now_ms() < closed_til_ ? -1 : listener_.get(), POLLIN, 0});
     polled_.clear();
     for (auto& [id, client] : clients_) {
         polled_.push_back(id);
@@ -76,16 +89,38 @@ void Control::serve(const std::vector<pollfd>& fds, size_t first) {
                 finish(id);
                 break;
             }
+            found->second.asked = true;
             on_request(id, *request);
             if (clients_.find(id) == clients_.end()) break;
         }
     }
-    if (!fds[first].revents) return;
-    for (;;) {
+    int64_t now = now_ms();
+    std::erase_if(clients_, [&](const auto& one) {
+        return (!one.second.asked || one.second.last) && now - one.second.since > kSilentMs;
+    });
+    if (fds[first].revents) let_in();
+}
+
+void Control::let_in() {
+    for (int turn = 0; turn < kLetInAtOnce; ++turn) {
         Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (!fd) return;
-        if (peer_of(fd.get()).uid == ::geteuid() && clients_.size() < 1000)
-            clients_[next_++].socket = std::move(fd);
+        if (!fd) {
+            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+                closed_til_ = now_ms() + kNoFilesMs;  // EMFILE: it would be polled for nothing
+            return;
+        }
+        if (peer_of(fd.get()).uid != ::geteuid()) continue;
+        if (clients_.size() >= kClients) {
+            // Clients come in the order of their numbers: the one that has been silent for the longest time
+            // goes.
+            auto silent = std::find_if(clients_.begin(), clients_.end(),
+                                       [](const auto& one) { return !one.second.asked; });
+            if (silent == clients_.end()) continue;
+            clients_.erase(silent);
+        }
+        Client& client = clients_[next_++];
+        client.socket = std::move(fd);
+        client.since = now_ms();
     }
 }
 
@@ -117,6 +152,7 @@ void Control::finish(int client) {
     auto found = clients_.find(client);
     if (found == clients_.end()) return;
     found->second.last = true;
+    found->second.since = now_ms();
     if (found->second.out.empty()) clients_.erase(found);
 }
 

@@ -1,5 +1,6 @@
 // The control socket of a job: one JSON object per line, both ways. `fermata checkpoint`, `status` and
-// `cancel` talk to the root through it; only the same user can reach it.
+// `cancel` talk to the root through it; only the same user can reach it. Who connects and does not ask goes
+// soon.
 #pragma once
 
 #include <poll.h>
@@ -42,13 +43,17 @@ class Control {
     struct Client {
         Fd socket;
         std::string in, out;
-        bool last = false;  // hang up once everything is written
+        int64_t since = 0;
+        bool asked = false;  // anything: until then it may have to go
+        bool last = false;   // hang up once everything is written
     };
+    void let_in();
     void write_some(std::map<int, Client>::iterator client);
     Fd listener_;
     std::map<int, Client> clients_;
     std::vector<int> polled_;
     int next_ = 0;
+    int64_t closed_til_ = 0;  // ms: before that, nobody is let in
 };
 
 }  // namespace fermata::job

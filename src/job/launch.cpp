@@ -14,6 +14,8 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/log.h"
+#include "base/process_limits.h"
 #include "job/library_at.h"
 
 extern char** environ;
@@ -75,6 +77,7 @@ std::string output_of(const std::string& program, const char* argument) {
         ::dup2(null, 0);
         ::dup2(out.get(), 1);
         ::dup2(out.get(), 2);
+        give_back_limits();
         ::alarm(10);  // survives exec: a launcher that hangs ends
         ::execl(program.c_str(), program.c_str(), argument, nullptr);
         ::_exit(127);
@@ -257,17 +260,31 @@ std::vector<std::string> command_of(const LaunchPlan& plan) {
         }
     words.push_back(plan.launcher.lower);
     if (!plan.program.empty()) {
+        const std::string& place = plan.program_path;
+        if (!place.empty() && place != plan.program[0])
+            words.insert(words.end(), {"--argv0", plan.program[0]});
         words.push_back("--");
-        words.insert(words.end(), plan.program.begin(), plan.program.end());
+        words.push_back(place.empty() ? plan.program[0] : place);
+        words.insert(words.end(), plan.program.begin() + 1, plan.program.end());
     }
     return words;
 }
 
 pid_t start(const LaunchPlan& plan) {
+    if (const char* hooks = std::getenv("UCX_MEM_MMAP_HOOK_MODE"); hooks && std::string_view(hooks) != "none")
+        say(fmt::format(
+            "UCX_MEM_MMAP_HOOK_MODE={} is not used: the ranks get none (UCX's hooks do not see the program's "
+            "memory, and its messages would be wrong)",
+            hooks));
     std::vector<std::string> words = command_of(plan);
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
+    // Open MPI takes a launcher that is named by its path for --prefix: it would put folders of its own in
+    // front of the ranks' PATH and LD_LIBRARY_PATH. Hydra looks for its other half beside itself, by that
+    // path.
+    std::string name = plan.launcher.mpiexec.substr(plan.launcher.mpiexec.rfind('/') + 1);
+    if (plan.launcher.mpi == "openmpi") argv[0] = name.data();
     int failed[2];
     if (::pipe2(failed, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
     Fd in(failed[0]), out(failed[1]);
@@ -279,6 +296,7 @@ pid_t start(const LaunchPlan& plan) {
         sigemptyset(&none);
         ::sigprocmask(SIG_SETMASK, &none, nullptr);
         ::signal(SIGPIPE, SIG_DFL);
+        give_back_limits();
         // A supervisor that is killed takes its job with it.
         ::prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (::getppid() != parent) ::_exit(1);
@@ -301,13 +319,15 @@ pid_t start(const LaunchPlan& plan) {
         if (::access("/sys/class/infiniband", F_OK) != 0) ::setenv("OMPI_MCA_osc", "^ucx", 0);
         // Open MPI 5's shared store wants an address that the upper half has.
         if (!plan.launcher.root.empty()) ::setenv("PMIX_MCA_gds", "hash", 0);
-        // UCX patches memory functions of the whole process, and reads these before main.
-        ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 0);
+        // UCX patches memory functions of the whole process, and reads these before main. With hooks its
+        // registration cache serves memory that the program has given back: wrong data. Not the user's to
+        // choose.
+        ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 1);
         ::setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
         // hwloc's x86 component moves itself to each CPU in turn, which can take a minute on a busy machine
         // (docs/internals/job.md); what it asks there, hwloc's Linux component knows.
         ::setenv("HWLOC_COMPONENTS", "-x86", 0);
-        ::execv(argv[0], argv.data());
+        ::execv(plan.launcher.mpiexec.c_str(), argv.data());
         int code = errno;
         [[maybe_unused]] ssize_t n = ::write(out.get(), &code, sizeof code);
         ::_exit(127);

@@ -38,7 +38,8 @@ struct LaunchPlan {
     Launcher launcher;
     int ranks = 0;  // 0 = the launcher's default
     std::string mpiexec_args;
-    std::vector<std::string> program;                // with arguments; empty at a restart
+    std::vector<std::string> program;  // with arguments; empty at a restart
+    std::string program_path;          // where its first word was found; "" = ranks look for themselves
     std::map<std::string, std::string> environment;  // FERMATA_…, for every rank
     bool no_input = false;  // the launcher has none to hand on: rank 0 opens it itself
 };

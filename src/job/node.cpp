@@ -17,9 +17,20 @@ namespace fermata::job {
 namespace {
 
 constexpr uint32_t kMaxAgentPayload = 16u << 20;
-constexpr int kQueryMs = 5000;  // a rank that does not answer in this time is reported as silent
-constexpr int kGraceMs = 5000;  // after the root is gone, for mpiexec to end the ranks itself
+constexpr uint32_t kStrangerPayload = 16384;  // the first messages are short
+constexpr size_t kStrangers = 256;
+constexpr int64_t kStrangerMs = 10000;  // then he goes
+constexpr int64_t kLeastMs = 200;       // before that he does not, for others to come in
+constexpr int kLetInAtOnce = 64;
+constexpr int64_t kNoFilesMs = 100;
+constexpr size_t kMaxLine = 16384;  // of what the root hears from a rank
+constexpr int kQueryMs = 5000;      // a rank that does not answer in this time is reported as silent
+constexpr int kGraceMs = 5000;      // after the root is gone, for mpiexec to end the ranks itself
 constexpr size_t kMaxDiagnosis = 64 << 10;
+
+std::string clipped(const std::string& text) {
+    return text.size() <= kMaxLine ? text : text.substr(0, kMaxLine) + " …";
+}
 
 }  // namespace
 
@@ -43,14 +54,14 @@ void Node::run() {
         }
         if (root_lost_ && now - root_lost_ > kGraceMs) kill_ranks();
         // As long as the root lives, so does the job: ranks may come at any time (a slow MPI_Init).
-        if (agents_.empty() && (root_lost_ || killed_)) break;
+        if (nobody_here() && (root_lost_ || killed_)) break;
     }
     root_.flush(1000);
 }
 
 void Node::turn(int timeout_ms) {
     std::vector<pollfd> fds;
-    fds.push_back({listener_.get(), POLLIN, 0});
+    fds.push_back({now_ms() < closed_til_ ? -1 : listener_.get(), POLLIN, 0});
     fds.push_back({root_.closed() ? -1 : root_.fd(), root_.events(), 0});
     for (auto& agent : agents_) fds.push_back({agent->channel.fd(), agent->channel.events(), 0});
     if (::poll(fds.data(), fds.size(), timeout_ms) < 0) return;
@@ -62,8 +73,10 @@ void Node::turn(int timeout_ms) {
         agent.channel.serve(fds[i + 2].revents);
         while (auto message = agent.channel.receive()) from_agent(agent, *message);
     }
+    int64_t now = now_ms();
     for (size_t i = agents_.size(); i-- > 0;)
-        if (agents_[i]->channel.closed()) drop(i);
+        if (agents_[i]->channel.closed() || (!agents_[i]->ours && now - agents_[i]->since > kStrangerMs))
+            drop(i);
     if (fds[0].revents) accept_agents();
     if (!joined_.empty()) {
         root_.send(wire::Joined{std::move(joined_)});
@@ -74,16 +87,51 @@ void Node::turn(int timeout_ms) {
 }
 
 void Node::accept_agents() {
-    for (;;) {
+    for (int turn = 0; turn < kLetInAtOnce && make_room(); ++turn) {
         Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (!fd) return;
+        if (!fd) {
+            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+                closed_til_ = now_ms() + kNoFilesMs;  // EMFILE: it would be polled for nothing
+            return;
+        }
         Peer peer = peer_of(fd.get());
         if (peer.uid != ::geteuid()) continue;
-        auto agent = std::make_unique<Agent>(Channel(std::move(fd), kMaxAgentPayload));
+        auto agent = std::make_unique<Agent>(Channel(std::move(fd), kStrangerPayload));
         agent->pid = peer.pid;
-        if (peer.pid > 0) agent->process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+        agent->since = now_ms();
         agents_.push_back(std::move(agent));
     }
+}
+
+// Whether there is a place for one more stranger; the oldest goes, once he had time to say who he is.
+bool Node::make_room() {
+    auto stranger = [](const std::unique_ptr<Agent>& agent) { return !agent->ours; };
+    if (static_cast<size_t>(std::count_if(agents_.begin(), agents_.end(), stranger)) < kStrangers)
+        return true;
+    auto oldest = std::find_if(agents_.begin(), agents_.end(), stranger);  // they come in the order of time
+    if (now_ms() - (*oldest)->since < kLeastMs) {
+        closed_til_ = (*oldest)->since + kLeastMs;
+        return false;
+    }
+    agents_.erase(oldest);
+    return true;
+}
+
+bool Node::introduce(Agent& agent, const std::string& job_id) {
+    if (job_id != config_.job_id) {
+        spdlog::warn("a stranger at the agents' socket: pid {}", agent.pid);
+        ::shutdown(agent.channel.fd(), SHUT_RDWR);
+        return false;
+    }
+    if (agent.ours) return true;
+    agent.ours = true;
+    agent.channel.allow(kMaxAgentPayload);
+    if (agent.pid > 0) agent.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, agent.pid, 0)));
+    return true;
+}
+
+bool Node::nobody_here() const {
+    return std::none_of(agents_.begin(), agents_.end(), [](auto& agent) { return agent->ours; });
 }
 
 uint32_t Node::ranks() const {
@@ -93,12 +141,13 @@ uint32_t Node::ranks() const {
 
 void Node::from_agent(Agent& agent, const wire::Message& message) {
     if (auto* m = std::get_if<wire::Starting>(&message)) {
-        agent.called = m->rank;
+        if (introduce(agent, m->job_id)) agent.called = m->rank;
         return;
     }
     if (auto* hello = std::get_if<wire::Hello>(&message)) {
-        if (hello->job_id != config_.job_id || hello->rank < 0 || agent.rank >= 0) {
-            spdlog::warn("a stranger at the agents' socket: pid {}", agent.pid);
+        if (!introduce(agent, hello->job_id)) return;
+        if (hello->rank < 0 || agent.rank >= 0) {
+            spdlog::warn("pid {} says it is rank {}, and was {}", agent.pid, hello->rank, agent.rank);
             ::shutdown(agent.channel.fd(), SHUT_RDWR);
             return;
         }
@@ -134,9 +183,10 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Saved>(&message)) {
         if (!current(m->epoch)) return;
         tally_.saved.push_back(*m);
+        tally_.saved.back().error = clipped(m->error);
         // Bad news travels at once.
         if (!m->error.empty()) {
-            root_.send(wire::SavedList{m->epoch, {*m}});
+            root_.send(wire::SavedList{m->epoch, {tally_.saved.back()}});
             tally_.saved.clear();
         }
     } else if (auto* m = std::get_if<wire::Resumed>(&message)) {
@@ -146,7 +196,7 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         if (m->ok)
             ++tally_.restored;
         else
-            root_.send(wire::Restored{false, m->error, 0});
+            root_.send(wire::Restored{false, clipped(m->error), 0});
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         if (!query_end_ || agent.answered) return;
         agent.answered = true;
@@ -164,13 +214,13 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         ++finalized_;
         root_.send(wire::ArrivedFinalize{1});
     } else if (auto* m = std::get_if<wire::Refuse>(&message)) {
-        root_.send(wire::Refuse{m->epoch, fmt::format("rank {}: {}", agent.rank, m->why)});
+        root_.send(wire::Refuse{m->epoch, fmt::format("rank {}: {}", agent.rank, clipped(m->why))});
     } else if (auto* m = std::get_if<wire::Again>(&message)) {
-        root_.send(wire::Again{m->epoch, fmt::format("rank {}: {}", agent.rank, m->why)});
+        root_.send(wire::Again{m->epoch, fmt::format("rank {}: {}", agent.rank, clipped(m->why))});
     } else if (auto* m = std::get_if<wire::Warning>(&message)) {
-        root_.send(*m);
+        root_.send(wire::Warning{clipped(m->text)});
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
-        root_.send(*m);
+        root_.send(wire::Fatal{clipped(m->line), m->code});
     } else {
         spdlog::warn("rank {} sent {}, which is not for agents to send", agent.rank, wire::name_of(message));
     }
@@ -296,7 +346,7 @@ void Node::answer_query(bool late) {
                     ? "makes its MPI objects again, in a call of the library that waits for others"
                     : "does not answer",
                 agent->pid);
-        if (agent->rank < 0)
+        if (agent->rank < 0 && agent->ours)
             diagnosis_ += fmt::format("{} on {}: is in the library's MPI_Init, or loads its image (pid {})\n",
                                       agent->called >= 0 ? fmt::format("rank {}", agent->called) : "a rank",
                                       config_.node, agent->pid);

@@ -1,5 +1,8 @@
 // The node daemon: merges what the ranks of one node say, passes down what the root says, and ends what is
 // left of them when the job is over. One per job and node; single-threaded, one poll loop.
+//
+// Other processes of the same user can reach its socket. Who has not said the job's id is a stranger: there
+// are few places for those, for a short time, nobody waits for them, and none of them is killed.
 #pragma once
 
 #include <map>
@@ -24,9 +27,11 @@ class Node {
     struct Agent {
         explicit Agent(Channel c) : channel(std::move(c)) {}
         Channel channel;
-        int rank = -1;    // -1: has not said Hello yet
-        int called = -1;  // what the launcher calls it, until then
-        int child = -1;   // of the clock in this epoch
+        bool ours = false;  // has said the job's id
+        int64_t since = 0;  // ms
+        int rank = -1;      // -1: has not said Hello yet
+        int called = -1;    // what the launcher calls it, until then
+        int child = -1;     // of the clock in this epoch
         pid_t pid = 0;
         Fd process;               // pidfd: ends this process and no other that got its number
         bool rebuilding = false;  // restarted, and has not said Restored yet
@@ -43,6 +48,9 @@ class Node {
 
     void turn(int timeout_ms);
     void accept_agents();
+    bool make_room();
+    bool introduce(Agent& agent, const std::string& job_id);
+    bool nobody_here() const;
     void from_agent(Agent& agent, const wire::Message& message);
     void from_root(const wire::Message& message);
     void drop(size_t index);
@@ -69,6 +77,7 @@ class Node {
     std::string diagnosis_;
     uint32_t diagnosed_ = 0;
     int64_t root_lost_ = 0;
+    int64_t closed_til_ = 0;  // ms: before that, nobody is let in
 };
 
 }  // namespace fermata::job

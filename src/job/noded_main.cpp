@@ -8,8 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "base/log.h"
+#include "base/process_limits.h"
 #include "job/local_socket.h"
 #include "job/node.h"
 #include "job/root_address.h"
@@ -20,20 +23,22 @@ namespace {
 
 // In the daemon; `ready` is called when the foreground process may return.
 template <class Ready>
-void serve(Ready ready) {
-    AgentConfig config = AgentConfig::from_environment();
+void serve(AgentConfig config, Ready ready) {
     if (config.job_id.empty()) fail("noded is started by the ranks of a job, not by hand");
     start_log("node " + config.node);
-    ::unsetenv("FERMATA_KEY");
-    std::string base = run_base();
+    wire::Key key = wire::key_from_hex(config.key);
+    config.forget_key();
+    const std::string base = config.run_dir;
+    ensure_run_base(base);
     Fd listener;
     // The directory appears complete: locked, listening, and with a root behind it.
     std::string node_dir = config.node_dir();
     std::optional<Channel> root;
     RunDir dir = RunDir::create(base, node_dir.substr(node_dir.rfind('/') + 1), [&](const std::string& path) {
         listener = listen_local(path, "agents");
-        root = connect_to_root(config.root, wire::key_from_hex(config.key), 60000);
+        root = connect_to_root(config.root, key, 60000);
     });
+    ::explicit_bzero(key.data(), key.size());
     if (!dir) {  // somebody was faster
         if (root) {
             root->send(wire::Spare{});
@@ -50,11 +55,14 @@ void serve(Ready ready) {
 }  // namespace fermata::job
 
 int main() {
+    fermata::take_own_limits();
+    fermata::job::AgentConfig config = fermata::job::AgentConfig::from_environment();
     int ready[2];
     if (::pipe2(ready, O_CLOEXEC) != 0) return 1;
     pid_t pid = ::fork();
     if (pid < 0) return 1;
     if (pid > 0) {
+        config.forget_key();
         // The daemon writes a byte when it is ready, or ends.
         ::close(ready[1]);
         char c;
@@ -77,7 +85,7 @@ int main() {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     if (::chdir("/") != 0) return 1;
     try {
-        fermata::job::serve([&] {
+        fermata::job::serve(std::move(config), [&] {
             // The rank that started us waits for the end of its pipe, which is our stderr so far.
             const char* log = std::getenv("FERMATA_LOG") ? std::getenv("FERMATA_NODE_LOG") : nullptr;
             int out = ::open(log ? log : "/dev/null", O_WRONLY | O_CREAT | O_APPEND, 0600);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -46,18 +47,20 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     // The job before may have been killed a moment ago: its lock goes with its last process.
     for (int64_t end = now_ms() + 1000;;) {
         try {
-            store_.lock(settings_.job);
+            store_.lock(settings_.job, settings_.job_number);
             break;
         } catch (const Error&) {
             if (now_ms() > end) throw;
             ::usleep(20000);
         }
     }
+    if (!settings_.restored.empty()) store_.forget_end(settings_.job_number);
+    // A daemon per rank, where many start one at once.
+    if (settings_.expected_ranks > 0) tree_.at_most(64 + 4 * static_cast<size_t>(settings_.expected_ranks));
     tree_.on_message = [this](int node, const wire::Message& message) { from_node(node, message); };
     tree_.on_lost = [this](int node, const NodeInfo& info) { lost_node(node, info); };
     control_.on_request = [this](int client, const ControlRequest& request) {
-        if (request.verb == "checkpoint" && in_checkpoint_ &&
-            settings_.save_options.find("busy=refuse") != std::string::npos) {
+        if (request.verb == "checkpoint" && in_checkpoint_ && settings_.save_options.refuse_busy) {
             control_.say(client,
                          dump({{"done", true},
                                {"ok", false},
@@ -108,7 +111,19 @@ int Root::watch(pid_t mpiexec) {
         constexpr std::string_view kOurs = "fermata: ";
         say(fatal_->line.starts_with(kOurs) ? fatal_->line.substr(kOurs.size()) : fatal_->line);
     }
+    note_end();
     return exit_code();
+}
+
+// So that nobody repeats what came after the last checkpoint.
+void Root::note_end() {
+    if (exit_code() != 0 || (!settings_.note_end && committed_ == 0 && settings_.restored.empty())) return;
+    try {
+        store_.note_end(
+            {settings_.job_number, settings_.job, settings_.command, local_time_text(::time(nullptr))});
+    } catch (const std::exception& error) {
+        say(fmt::format("the job has ended, which could not be noted: {}", error.what()));
+    }
 }
 
 void Root::take_requests() {
@@ -131,7 +146,11 @@ void Root::take_requests() {
         outcome = checkpoint(request);
     }
     answer(request, outcome);
-    if (outcome.ok && request.stop) stopped_ = true;
+    if (outcome.ok && request.stop) {
+        stopped_ = true;
+        say(fmt::format("checkpointed and stopped: `fermata restart --ckpt-dir {}` continues it{}",
+                        shell_quoted(settings_.ckpt_dir), settings_.key ? " (with its --encrypt-key)" : ""));
+    }
     if (!outcome.ok && request.origin == "signal" && request.stop && !mpiexec_status_)
         ::kill(mpiexec_, SIGTERM);  // asked to go: without a checkpoint, then
     plan_next();
@@ -148,6 +167,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
                            {"ok", outcome.ok},
                            {"code", static_cast<int>(outcome.ok ? ExitCode::ok : outcome.code)},
                            {"line", outcome.line},
+                           {"detail", outcome.detail},
                            {"job", settings_.job},
                            {"generation", outcome.generation},
                            {"directory", settings_.ckpt_dir},
@@ -161,13 +181,16 @@ void Root::answer(const Request& request, const Outcome& outcome) {
         // end of the job is nobody's failure; of a rank's death mpiexec tells.
         if (!outcome.ok && somebody_gone_.empty())
             say(fmt::format("checkpoint ({}): {}", request.origin, outcome.line));
-        else if (outcome.ok && (settings_.verbose || request.stop))
+        else if (outcome.ok && settings_.verbose)
+            say(fmt::format("{} ({})", outcome.line, outcome.detail));
+        else if (outcome.ok && request.stop)
             say(outcome.line);
     }
 }
 
 void Root::release_finalize() {
-    if (finalize_released_ || size_ == 0 || finalized_ < static_cast<uint32_t>(size_)) return;
+    if (finalize_released_ || roster_.size() == 0 || finalized_ < static_cast<uint32_t>(roster_.size()))
+        return;
     finalize_released_ = true;
     next_due_ = 0;
     tree_.broadcast(wire::FinalizeReleased{});
@@ -235,6 +258,7 @@ int64_t Root::stop_due() const {
 void Root::serve(int timeout_ms) {
     if (next_due_ && !in_checkpoint_)
         timeout_ms = static_cast<int>(std::clamp<int64_t>(next_due_ - now_ms(), 0, timeout_ms));
+    timeout_ms = tree_.rest(timeout_ms);
     std::vector<pollfd> fds;
     fds.push_back({signals_.get(), POLLIN, 0});
     size_t control = fds.size();
@@ -242,9 +266,13 @@ void Root::serve(int timeout_ms) {
     size_t tree = fds.size();
     tree_.add_to(fds);
     if (::poll(fds.data(), fds.size(), timeout_ms) < 0) return;
-    tree_.serve(fds, tree);
-    control_.serve(fds, control);
     if (fds[0].revents) signals();
+    control_.serve(fds, control);
+    tree_.serve(fds, tree);
+    // After the ranks' last words.
+    int status;
+    if (child_ended_ && ::waitpid(mpiexec_, &status, WNOHANG) == mpiexec_) mpiexec_status_ = status;
+    child_ended_ = false;
     pump_clock();
     if (!status_clients_.empty() && (!query_end_ || query_done())) give_status();
 }
@@ -253,11 +281,9 @@ void Root::signals() {
     signalfd_siginfo info;
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
         switch (info.ssi_signo) {
-            case SIGCHLD: {
-                int status;
-                if (::waitpid(mpiexec_, &status, WNOHANG) == mpiexec_) mpiexec_status_ = status;
+            case SIGCHLD:
+                child_ended_ = true;
                 break;
-            }
             case SIGUSR1:
                 requests_.push_back({"signal", false, 0, -1});
                 break;
@@ -266,7 +292,8 @@ void Root::signals() {
                 if (terms_++ > 0 || finalize_released_) {
                     if (!mpiexec_status_) ::kill(mpiexec_, SIGTERM);
                 } else if (!running_ && !settings_.restored.empty()) {
-                    say(fmt::format("stopped before it went on from {}", settings_.restored));
+                    say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
+                                    settings_.restored));
                     stopped_ = true;
                 } else {
                     requests_.push_back({"signal", true, settings_.limits.grace, -1});
@@ -283,27 +310,21 @@ void Root::signals() {
 }
 
 void Root::joined(int node, const wire::Hello& hello) {
-    if (size_ == 0) {
-        size_ = hello.size;
-        mpi_ = hello.mpi;
-        mpi_version_ = hello.mpi_version;
-        if (size_ > 0) ranks_.resize(static_cast<size_t>(size_));
-        if (settings_.expected_ranks > 0 && !settings_.restored.empty() && size_ != settings_.expected_ranks)
-            fatal_ = wire::Fatal{fmt::format("error: generation {} has {} ranks, but mpiexec started {}",
-                                             settings_.restored, settings_.expected_ranks, size_),
-                                 static_cast<int>(ExitCode::failed)};
-    }
-    if (hello.size != size_ || hello.rank < 0 || hello.rank >= size_ ||
-        ranks_[static_cast<size_t>(hello.rank)].node >= 0) {
-        fatal_ = wire::Fatal{fmt::format("error: rank {} of {} on {} does not fit a job of {} ranks: does "
-                                         "the program match this mpiexec?",
-                                         hello.rank, hello.size, hello.host, size_),
-                             static_cast<int>(ExitCode::failed)};
+    bool first = roster_.size() == 0;
+    if (std::string why = roster_.join(node, hello); !why.empty()) {
+        fatal_ = wire::Fatal{"error: " + why, static_cast<int>(ExitCode::failed)};
         return;
     }
-    ranks_[static_cast<size_t>(hello.rank)] = {node, hello.pid};
-    ++tree_.nodes()[node].ranks;
-    ++here_;
+    if (first) {
+        mpi_ = hello.mpi;
+        mpi_version_ = hello.mpi_version;
+        if (settings_.expected_ranks > 0 && !settings_.restored.empty() &&
+            roster_.size() != settings_.expected_ranks)
+            fatal_ = wire::Fatal{fmt::format("error: generation {} has {} ranks, but mpiexec started {}",
+                                             settings_.restored, settings_.expected_ranks, roster_.size()),
+                                 static_cast<int>(ExitCode::failed)};
+    }
+    tree_.expect(node, ++tree_.nodes()[node].ranks);
     if (everybody_is_here() && settings_.restored.empty()) {
         running_ = true;
         plan_next();
@@ -312,30 +333,18 @@ void Root::joined(int node, const wire::Hello& hello) {
 
 bool Root::over() const { return mpiexec_status_ || stopped_ || fatal_ || cancelled_; }
 
-bool Root::everybody_is_here() const { return size_ > 0 && here_ == size_; }
+bool Root::everybody_is_here() const { return roster_.complete(); }
 
 // Why the job is not running yet, in one line.
 std::string Root::who_is_missing() const {
-    if (size_ == 0)
+    if (roster_.size() == 0)
         return settings_.expected_ranks > 0
                    ? fmt::format("none of {} ranks has reported", settings_.expected_ranks)
                    : "no rank has reported";
     if (everybody_is_here())
-        return fmt::format("{} of {} ranks have loaded their image", restored_ranks_, size_);
-    std::string list;
-    for (int r = 0; r < size_; ++r) {
-        if (ranks_[static_cast<size_t>(r)].node >= 0) continue;
-        int last = r;
-        while (last + 1 < size_ && ranks_[static_cast<size_t>(last) + 1].node < 0) ++last;
-        list += fmt::format("{}{}", list.empty() ? "" : ", ", r);
-        if (last > r) list += fmt::format("-{}", last);
-        if (list.size() > 200) {
-            list += ", …";
-            break;
-        }
-        r = last;
-    }
-    return fmt::format("{} of {} ranks have not reported: {}", size_ - here_, size_, list);
+        return fmt::format("{} of {} ranks have loaded their image", restored_ranks_, roster_.size());
+    return fmt::format("{} of {} ranks have not reported: {}", roster_.size() - roster_.here(),
+                       roster_.size(), roster_.missing(200));
 }
 
 // A start that takes long is spoken of, and one that takes too long is ended: nobody waits in silence.
@@ -370,10 +379,7 @@ void Root::from_node(int node, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Joined>(&message)) {
         for (const wire::Hello& hello : m->ranks) joined(node, hello);
     } else if (auto* m = std::get_if<wire::RankGone>(&message)) {
-        if (m->rank >= 0 && m->rank < size_ && ranks_[static_cast<size_t>(m->rank)].node == node) {
-            ranks_[static_cast<size_t>(m->rank)] = {};
-            --here_;
-        }
+        roster_.leave(node, m->rank);
         if (!m->clean && somebody_gone_.empty())
             somebody_gone_ = fmt::format("rank {} (pid {} on {}) is gone", m->rank, m->pid, m->host);
     } else if (auto* m = std::get_if<wire::Refuse>(&message)) {
@@ -419,7 +425,7 @@ void Root::from_node(int node, const wire::Message& message) {
             return;
         }
         restored_ranks_ += m->ranks;
-        if (size_ > 0 && restored_ranks_ == static_cast<uint32_t>(size_)) {
+        if (roster_.size() > 0 && restored_ranks_ == static_cast<uint32_t>(roster_.size())) {
             tree_.broadcast(wire::Go{});
             running_ = true;
             plan_next();
@@ -436,13 +442,7 @@ void Root::from_node(int node, const wire::Message& message) {
 }
 
 void Root::lost_node(int node, const NodeInfo& info) {
-    bool served = false;
-    for (RankInfo& rank : ranks_) {
-        if (rank.node != node) continue;
-        rank = {};
-        --here_;
-        served = true;
-    }
+    bool served = roster_.lose(node) > 0;
     // A rank that was with it cannot report any more, and one that comes now may find none and end, which
     // MPICH's Hydra does not notice before MPI_Init: the others would wait there.
     if (!info.spare && !running_ && !finalize_released_ && !over()) {
@@ -487,10 +487,10 @@ std::string Root::status_json() {
     json nodes = json::array();
     for (auto& [id, node] : tree_.nodes()) nodes.push_back({{"host", node.host}, {"ranks", node.ranks}});
     json ranks = json::array();
-    for (size_t r = 0; r < ranks_.size(); ++r) {
-        auto node = tree_.nodes().find(ranks_[r].node);
+    for (auto& [number, rank] : roster_.ranks()) {
+        auto node = tree_.nodes().find(rank.node);
         if (node != tree_.nodes().end())
-            ranks.push_back({{"rank", r}, {"pid", ranks_[r].pid}, {"host", node->second.host}});
+            ranks.push_back({{"rank", number}, {"pid", rank.pid}, {"host", node->second.host}});
     }
     json last;
     if (!last_.line.empty())
@@ -501,20 +501,24 @@ std::string Root::status_json() {
                  {"pid", ::getpid()},
                  {"state", state},
                  {"phase", phase_.empty() ? state : phase_},
-                 {"size", size_},
+                 {"size", roster_.size()},
+                 {"expected", settings_.expected_ranks},
+                 {"missing", running_ || finalize_released_ ? "" : who_is_missing()},
                  {"ranks", ranks},
                  {"nodes", nodes},
                  {"mpi", mpi_},
                  {"mpi_version", mpi_version_},
                  {"protocol", settings_.protocol},
                  {"ckpt_dir", settings_.ckpt_dir},
+                 {"ckpt_dir_file", file_id(settings_.ckpt_dir)},
                  {"command", settings_.command},
                  {"seconds", static_cast<double>(now_ms() - started_) / 1000},
                  {"checkpoints", checkpoints_},
                  {"restored", settings_.restored},
                  {"trouble", somebody_gone_},
                  {"last", last},
-                 {"diagnosis", query_end_ ? diagnosis_ : ""}});
+                 {"diagnosis", query_end_ ? diagnosis_ : ""},
+                 {"diagnosed", query_end_ && query_nodes_ >= tree_.nodes().size()}});
 }
 
 void Root::give_status() {

@@ -17,8 +17,10 @@
 
 #include "base/error.h"
 #include "clock/tree.h"
+#include "image/save_options.h"
 #include "image/shared.h"
 #include "job/control.h"
+#include "job/roster.h"
 #include "job/tree.h"
 #include "store/store.h"
 
@@ -39,7 +41,7 @@ struct Settings {
     uint64_t job_number = 0;  // image::Identity::job: the same over restarts
     std::string ckpt_dir;     // absolute
     std::string protocol = "cc-d";
-    std::string save_options;
+    image::SaveOptions save_options;
     image::KeyPointer key;  // of the images; null = none
     std::vector<std::string> command;
     int expected_ranks = 0;  // 0 = whatever mpiexec starts
@@ -49,6 +51,7 @@ struct Settings {
     double walltime = 0;     // seconds this job may last; 0 = no limit
     unsigned keep = 0;       // generations; 0 = all
     bool verbose = false;
+    bool note_end = false;  // exit code 0 is noted in the directory also when no generation was made
     Limits limits;
 };
 
@@ -63,7 +66,8 @@ struct Request {
 struct Outcome {
     bool ok = false;
     ExitCode code = ExitCode::failed;
-    std::string line;  // for people
+    std::string line;    // for people
+    std::string detail;  // how long each phase took, likewise
     std::string generation;
     uint64_t bytes = 0;
     double seconds = 0;                                  // request .. resume
@@ -96,6 +100,7 @@ class Root {
     void end_mpiexec();
     void clear_up();
     int exit_code() const;
+    void note_end();
     bool everybody_is_here() const;
     std::string who_is_missing() const;
     void watch_start();
@@ -136,10 +141,9 @@ class Root {
     // The job.
     pid_t mpiexec_ = -1;
     std::optional<int> mpiexec_status_;
-    int size_ = 0;  // 0: no rank has come yet
+    bool child_ended_ = false;  // mpiexec, or something it left
+    Roster roster_;
     std::string mpi_, mpi_version_;
-    std::vector<RankInfo> ranks_;
-    int here_ = 0;
     std::string somebody_gone_;  // first rank that left too early
     uint32_t restored_ranks_ = 0;
     bool running_ = false;  // all ranks are here and, after a restart, released

@@ -5,20 +5,22 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/log.h"
+#include "base/process_limits.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "files/folder.h"
+#include "files/owners.h"
 #include "image/image.h"
 #include "job/input.h"
 #include "job/launch.h"
+#include "job/launcher_options.h"
 #include "job/library_at.h"
 #include "job/local_socket.h"
+#include "job/program_place.h"
 #include "job/run_dir.h"
 #include "wire/auth.h"
-
-namespace fs = std::filesystem;
 
 namespace fermata::job {
 namespace {
@@ -30,6 +32,7 @@ constexpr uint64_t kVerifyAtMost = 256u << 20;  // bytes a restart reads twice f
 struct Submission {
     SubmitOptions options;
     std::vector<std::string> command;
+    std::string program_path;  // program_place.h
     std::string preferred_mpi;
     std::string ckpt_dir;  // absolute
     std::optional<store::GenerationInfo> from;
@@ -52,7 +55,7 @@ std::string job_name(const SubmitOptions& options, const std::vector<std::string
                         ExitCode::usage);
         return options.job;
     }
-    std::string base = command.empty() ? "job" : fs::path(command[0]).filename().string();
+    std::string base = command.empty() ? "job" : files::split_path(command[0]).second;
     std::string name;
     for (unsigned char c : base.substr(0, 60))
         name += std::isalnum(c) || c == '-' || c == '_' ? static_cast<char>(c) : '-';
@@ -75,6 +78,13 @@ std::string moves_of(const SubmitOptions& options) {
     return text;
 }
 
+// Those given among Fermata's own, then those of --mpiexec-args, for a shell.
+std::string all_launcher_words(const SubmitOptions& options) {
+    std::string words;
+    for (const std::string& word : options.launcher_options) words += shell_quoted(word) + " ";
+    return words + options.mpiexec_args;
+}
+
 struct Ended {
     int code;
     bool asked_to;
@@ -83,15 +93,17 @@ struct Ended {
 Ended submit(const Submission& what) {
     const SubmitOptions& options = what.options;
     check_limits();
+    take_own_limits();
     Places places = find_places();
     LaunchPlan plan;
     plan.launcher = choose_launcher(options.mpi, what.preferred_mpi, places);
-    plan.mpiexec_args = options.mpiexec_args;
+    check_launcher_options(plan.launcher.mpi, options.launcher_options);
+    plan.mpiexec_args = all_launcher_words(options);
     plan.ranks = options.ranks;
     if (what.from)
         plan.ranks = static_cast<int>(what.from->manifest->images.size());
     else
-        plan.program = what.command;
+        plan.program = what.command, plan.program_path = what.program_path;
 
     std::string base = run_base();
     sweep(base);
@@ -115,6 +127,7 @@ Ended submit(const Submission& what) {
     settings.keep = options.keep.value_or(options.interval != 0 ? 3 : 0);
     settings.verbose = options.verbose;
     settings.limits = options.limits;
+    settings.note_end = options.continue_it;
     // A slow file system is not a hang: 50 MB/s for all ranks together is little.
     if (what.from && settings.limits.start > 0)
         settings.limits.start += static_cast<double>(what.from->manifest->bytes()) / 50e6;
@@ -125,23 +138,26 @@ Ended submit(const Submission& what) {
         kNamePatienceMs);
     if (!dir) fail("a job called {} is running: give this one another name with --job", settings.job);
 
+    auto allowed = files::allowed_owner();
     Root root(settings, key, std::move(control));
     plan.environment = {
         {"FERMATA_JOB", settings.job},
         {"FERMATA_JOB_ID", settings.job_id},
-        {"FERMATA_RUN_DIR", base},
+        {"FERMATA_RUN_BASE", base},
         {"FERMATA_ROOT", root.address()},
         {"FERMATA_KEY", wire::to_hex(key)},
         {"FERMATA_NODED", places.libexec + "/noded"},
         {"FERMATA_CKPT_DIR", what.ckpt_dir},
         {"FERMATA_RESTORE", what.from ? what.from->directory : ""},
         {"FERMATA_GENERATION", settings.restored},
+        {"FERMATA_SEAL", what.from ? what.from->seal.hex() : ""},
+        {"FERMATA_ALLOW_OWNER", allowed ? std::to_string(*allowed) : ""},
         {"FERMATA_PROTOCOL", options.protocol},
         {"FERMATA_FRONT_DIR", places.front_dir},
         {"FERMATA_FILES", options.files},
         {"FERMATA_MOVED", moves_of(options)},
         {"FERMATA_MAPPED", options.mapped ? "1" : "0"},
-        {"FERMATA_IMAGE_KEY", what.key ? fs::absolute(options.key_file).lexically_normal().string() : ""},
+        {"FERMATA_IMAGE_KEY", what.key ? files::absolute_path(options.key_file) : ""},
         {"FERMATA_IMAGE_KEY_ID", what.key ? what.key->id().hex() : ""},
         {"FERMATA_RESTARTS", std::to_string(what.restarts)},
     };
@@ -149,7 +165,7 @@ Ended submit(const Submission& what) {
         for (auto& [name, value] : reach_library(plan.launcher, dir.path())) plan.environment[name] = value;
     // Unless the launcher is told who shall get it.
     std::optional<InputFile> input;
-    if (!what.from && options.mpiexec_args.find("stdin") == std::string::npos) input = InputFile::behind(0);
+    if (!what.from && plan.mpiexec_args.find("stdin") == std::string::npos) input = InputFile::behind(0);
     if (input) {
         plan.environment["FERMATA_INPUT"] = input->encoded();
         plan.no_input = true;
@@ -161,45 +177,123 @@ Ended submit(const Submission& what) {
 
 // The checks that read images: every header, and all data while that is quick and not to be read later. What
 // they miss the ranks find.
-void check_images(const store::GenerationInfo& generation, bool mapped, const image::Key* key) {
+void check_images(const store::GenerationInfo& generation, bool mapped, const image::Key* key) try {
     const store::Manifest& manifest = *generation.manifest;
     generation.check_layout();
     for (const store::ImageEntry& entry : manifest.images) {
         image::Reader reader(generation.place(entry), key);
-        if (reader.summary().checksum.hex() != entry.checksum || reader.identity().job != manifest.job)
-            throw Error(fmt::format("{}/{} is not the image that the manifest names", generation.directory,
-                                    entry.file),
-                        ExitCode::damaged);
+        if (!generation.is_of(entry, reader))
+            fail("{}/{} is not the image that the manifest names", generation.directory, entry.file);
         if (!mapped && manifest.bytes() <= kVerifyAtMost) reader.verify();
     }
+} catch (const image::KeyError&) {
+    throw;
+} catch (const Error& error) {
+    throw Error(error.what(), ExitCode::damaged);
+}
+
+// Which of a directory's generations may be continued when none is named.
+struct Candidates {
+    std::optional<uint64_t> job;  // only this one's
+    bool fallback = false;        // pass over damaged ones
+    bool ended_too = false;       // also of jobs that ended with 0
+};
+
+std::string command_line(const std::vector<std::string>& words) {
+    return fmt::format("{}", fmt::join(words, " "));
+}
+
+// Newest first; those of other users and of jobs that have ended are left out, with a line.
+std::vector<store::GenerationInfo> candidates(const store::Store& store, const Candidates& which) {
+    std::vector<store::GenerationInfo> left, all = store.list();
+    std::vector<store::JobEnd> ends = store.ends();
+    const store::JobEnd* ended = nullptr;
+    uint32_t last_of_ended = 0;
+    for (auto one = all.rbegin(); one != all.rend(); ++one) {
+        if (!one->manifest && one->damage.empty()) continue;  // never committed
+        if (which.job && one->job != which.job) continue;
+        if (!files::believed(one->folder.owner())) {
+            if (left.empty())
+                say(fmt::format("{} belongs to {} and is passed over; --allow-owner {} takes it",
+                                store::generation_name(one->number), files::name_of_user(one->folder.owner()),
+                                one->folder.owner()));
+            continue;
+        }
+        auto end = std::find_if(ends.begin(), ends.end(), [&](const auto& e) { return e.job == one->job; });
+        if (end != ends.end() && !which.ended_too) {
+            if (!ended) ended = &*end, last_of_ended = one->number;
+            continue;
+        }
+        left.push_back(std::move(*one));
+    }
+    if (left.empty() && ended)
+        throw Error(
+            fmt::format("job {} in {} has ended with exit code 0 ({}): nothing is left to be continued; "
+                        "--generation {} (or latest) goes back to its last checkpoint all the same",
+                        ended->name, store.directory(), ended->when, last_of_ended),
+            ExitCode::ended);
+    if (left.empty()) {
+        // The words for what is there instead.
+        (void)store.choose({}, false);
+        throw Error(fmt::format("no complete generation in {}", store.directory()), ExitCode::damaged);
+    }
+    if (ended && last_of_ended > left[0].number)
+        say(fmt::format(
+            "{} is the newest of a job that has not ended; newer ones are of {}, which ended with "
+            "exit code 0 ({})",
+            store::generation_name(left[0].number), ended->name, ended->when));
+    for (const store::GenerationInfo& one : left)
+        if (!which.job && one.manifest && left[0].manifest && one.job != left[0].job) {
+            say(
+                fmt::format("{} also holds {} of job {}, which has not ended: {}; --generation {} continues "
+                            "that one",
+                            store.directory(), store::generation_name(one.number), one.manifest->job_name,
+                            command_line(one.manifest->command), one.number));
+            break;
+        }
+    return left;
 }
 
 // The generation to restart from, with its images checked; older ones when `fallback` allows.
-store::GenerationInfo choose_generation(const store::Store& store, const SubmitOptions& options) {
-    if (options.generation || !options.fallback) {
+store::GenerationInfo choose_generation(const store::Store& store, const SubmitOptions& options,
+                                        const Candidates& which) {
+    auto checked = [&](const store::GenerationInfo& one) {
+        store.check(one);
+        check_images(one, options.mapped, store.key());
+        return one;
+    };
+    if (options.generation) {
         store::GenerationInfo chosen = store.choose(options.generation, false);
-        check_images(chosen, options.mapped, store.key());
-        return chosen;
+        chosen.folder.check_owner(chosen.directory);
+        return checked(chosen);
     }
-    std::vector<store::GenerationInfo> all = store.list();
-    for (auto one = all.rbegin(); one != all.rend(); ++one) {
-        if (!one->manifest && one->damage.empty()) continue;  // never committed
-        one->check_key(store.key());
+    for (const store::GenerationInfo& one : candidates(store, which)) {
         try {
-            store::GenerationInfo chosen = store.choose(one->number, false);
-            check_images(chosen, options.mapped, store.key());
-            return chosen;
+            return checked(one);
+        } catch (const image::KeyError&) {
+            throw;
         } catch (const Error& damage) {
+            if (!which.fallback)
+                throw Error(fmt::format("{}; --fallback takes the one before", damage.what()), damage.code());
             say(fmt::format("{}; trying the one before", damage.what()));
         }
     }
     throw Error(fmt::format("no complete generation in {}", store.directory()), ExitCode::damaged);
 }
 
+// Others may take generations away there, and put their own beside ours.
+void warn_of_others(const store::Store& store) {
+    if (store.open_to_others())
+        say(fmt::format(
+            "others may write to {}: they can remove generations or put older ones in their place; "
+            "chmod go-w, or --ckpt-dir names a directory of your own",
+            store.directory()));
+}
+
 void announce(const store::GenerationInfo& from) {
     const store::Manifest& m = *from.manifest;
     say(fmt::format("restarting from {} of {}: {} ranks, {}, saved {}", store::generation_name(from.number),
-                    fs::path(from.directory).parent_path().string(), m.images.size(), human_size(m.bytes()),
+                    files::split_path(from.directory).first, m.images.size(), human_size(from.bytes()),
                     m.created));
 }
 
@@ -224,18 +318,16 @@ int submit_and_restart(Submission what) {
             return code;
         store::Store store = store::Store::for_reading(what.ckpt_dir, what.key);
         try {
-            SubmitOptions newest;
-            newest.fallback = true;
-            what.from = choose_generation(store, newest);
-            // An older one in the same directory is another job's work.
-            if (what.from->manifest->job != what.job_number) fail("it has not made a checkpoint");
+            // An older one in the same directory may be another job's work.
+            what.from = choose_generation(store, {}, {what.job_number, true, false});
         } catch (const Error& error) {
             say(fmt::format("the job ended with {} and cannot be restarted: {}", code, error.what()));
             return code;
         }
         say(fmt::format("the job ended with {}; going on in {:.0f} s", code, pause));
         if (int signal = signal_within(pause)) {
-            say(fmt::format("stopped before it went on from {}", store::generation_name(what.from->number)));
+            say(fmt::format("stopped before it went on from {}{}", store::generation_name(what.from->number),
+                            signal == SIGTERM ? ": `fermata restart` continues it" : ""));
             return signal == SIGTERM ? static_cast<int>(ExitCode::to_be_continued) : 128 + signal;
         }
         announce(*what.from);
@@ -246,41 +338,131 @@ int submit_and_restart(Submission what) {
 
 }  // namespace
 
+namespace {
+
+// What `--continue` finds in the directory: the same command line is one chain of jobs.
+struct Earlier {
+    std::optional<uint64_t> job;  // that is to be continued
+    std::optional<store::JobEnd> ended;
+};
+
+Earlier look_for_earlier(const store::Store& store, const std::vector<std::string>& command) {
+    Earlier earlier;
+    std::string newest;  // time of the newest sign of a job with this command
+    std::vector<store::JobEnd> ends = store.ends();
+    auto has_ended = [&](std::optional<uint64_t> job) {
+        return std::any_of(ends.begin(), ends.end(), [&](const auto& end) { return end.job == job; });
+    };
+    std::vector<store::GenerationInfo> all = store.list();
+    const store::GenerationInfo* other = nullptr;
+    for (const store::GenerationInfo& one : all) {
+        if (!one.manifest || has_ended(one.job) || !files::believed(one.folder.owner())) continue;
+        if (one.manifest->command != command) {
+            other = &one;
+            continue;
+        }
+        earlier.job = one.job;
+        newest = std::max(newest, one.manifest->created);
+    }
+    for (const store::JobEnd& end : ends)
+        if (end.command == command && end.when >= newest) {
+            earlier.ended = end;
+            earlier.job.reset();
+            newest = end.when;
+        }
+    if (!earlier.job && !earlier.ended && other)
+        throw Error(
+            fmt::format("{} holds {} of another command, which has not ended: {}; name another directory "
+                        "with --ckpt-dir, or leave out --continue",
+                        store.directory(), store::generation_name(other->number),
+                        command_line(other->manifest->command)),
+            ExitCode::usage);
+    return earlier;
+}
+
+// Of jobs that somebody may still want to continue.
+void say_what_is_kept(const store::Store& store) {
+    std::vector<store::JobEnd> ends = store.ends();
+    std::vector<store::GenerationInfo> all = store.list();
+    for (auto one = all.rbegin(); one != all.rend(); ++one) {
+        if (!one->manifest ||
+            std::any_of(ends.begin(), ends.end(), [&](const auto& end) { return end.job == one->job; }))
+            continue;
+        say(fmt::format(
+            "{} holds {} of job {}, which has not ended: it is kept; `fermata restart --ckpt-dir {} "
+            "--generation {}` continues it",
+            store.directory(), store::generation_name(one->number), one->manifest->job_name,
+            store.directory(), one->number));
+        return;
+    }
+}
+
+int continue_from(Submission what, store::GenerationInfo from) {
+    what.from = std::move(from);
+    const store::Manifest& manifest = *what.from->manifest;
+    if (what.options.ranks > 0 && what.options.ranks != static_cast<int>(manifest.images.size()))
+        throw Error(fmt::format("{} in {} has {} ranks and cannot be continued with {}: leave out -n",
+                                store::generation_name(what.from->number), what.ckpt_dir,
+                                manifest.images.size(), what.options.ranks),
+                    ExitCode::usage);
+    what.command = manifest.command;
+    what.job_number = manifest.job;
+    what.preferred_mpi = manifest.mpi;
+    what.restarts = 1;
+    if (uid_t owner = what.from->folder.owner(); owner != ::geteuid())
+        say(fmt::format("{} was made by {}: {}", what.from->directory, files::name_of_user(owner),
+                        command_line(manifest.command)));
+    announce(*what.from);
+    return submit_and_restart(std::move(what));
+}
+
+}  // namespace
+
 int run(const SubmitOptions& options) {
     hold_sigterm();
+    if (!options.allow_owner.empty()) files::allow_owner(files::user_from(options.allow_owner));
     Submission what;
     what.options = options;
     what.key = image::Key::from_file_or_none(options.key_file);
     what.command = options.command;
-    split::ProgramCheck program = split::inspect_program(options.command.at(0), find_places().front_dir);
+    what.ckpt_dir = files::absolute_path(options.ckpt_dir);
+    if (files::Folder::find_at(what.ckpt_dir)) {
+        store::Store store = store::Store::for_reading(what.ckpt_dir, what.key);
+        warn_of_others(store);
+        Earlier earlier;
+        if (options.continue_it) earlier = look_for_earlier(store, what.command);
+        if (earlier.ended) {
+            say(fmt::format("job {} in {} has ended with exit code 0 ({}): nothing is left to be done",
+                            earlier.ended->name, store.directory(), earlier.ended->when));
+            return 0;
+        }
+        if (earlier.job)
+            return continue_from(std::move(what),
+                                 choose_generation(store, options, {earlier.job, options.fallback, false}));
+        say_what_is_kept(store);
+    }
+    ProgramPlace place = find_program(options.command.at(0), split_words(all_launcher_words(options)),
+                                      find_places().front_dir);
+    const split::ProgramCheck& program = place.check;
     if (!program.error.empty()) fail("{}", program.error);
+    what.program_path = place.path;
     if (program.abi == split::MpiAbi::openmpi || program.abi == split::MpiAbi::mpich)
         what.preferred_mpi = split::name_of(program.abi);
-    what.ckpt_dir = fs::absolute(options.ckpt_dir).lexically_normal().string();
     what.job_number = random_number();
     return submit_and_restart(std::move(what));
 }
 
 int restart(const SubmitOptions& options) {
     hold_sigterm();
+    if (!options.allow_owner.empty()) files::allow_owner(files::user_from(options.allow_owner));
     Submission what;
     what.options = options;
     what.key = image::Key::from_file_or_none(options.key_file);
     store::Store store = store::Store::for_reading(options.ckpt_dir, what.key);
     what.ckpt_dir = store.directory();
-    what.from = choose_generation(store, options);
-    const store::Manifest& manifest = *what.from->manifest;
-    if (options.ranks > 0 && options.ranks != static_cast<int>(manifest.images.size()))
-        throw Error(fmt::format("{} in {} has {} ranks and cannot be continued with {}: leave out -n",
-                                store::generation_name(what.from->number), what.ckpt_dir,
-                                manifest.images.size(), options.ranks),
-                    ExitCode::usage);
-    what.command = manifest.command;
-    what.job_number = manifest.job;
-    what.preferred_mpi = manifest.mpi;
-    what.restarts = 1;
-    announce(*what.from);
-    return submit_and_restart(std::move(what));
+    warn_of_others(store);
+    return continue_from(std::move(what),
+                         choose_generation(store, options, {{}, options.fallback, options.latest}));
 }
 
 }  // namespace fermata::job

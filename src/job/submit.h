@@ -15,8 +15,9 @@ struct SubmitOptions {
     std::string ckpt_dir = "fermata-ckpt";
     std::string job;  // empty = <program>-<pid>
     std::string mpiexec_args;
+    std::vector<std::string> launcher_options;  // mpiexec's, given among Fermata's own
     std::string protocol = "cc-d";
-    std::string save_options;
+    image::SaveOptions save_options;
     std::string files = "auto";  // the program's: kept and put back (auto), or not (off)
     std::string key_file;        // images are encrypted with it; empty = they are not
     double interval = 0;         // seconds; < 0 = auto
@@ -28,9 +29,12 @@ struct SubmitOptions {
     Limits limits;
     std::vector<std::string> command;    // run
     std::optional<uint32_t> generation;  // restart; none = newest
+    bool latest = false;                 // restart: the newest by name, also of a job that has ended
     bool fallback = false;               // restart
     bool mapped = false;                 // restarts
     std::vector<std::string> moved;      // restart: "/old=/new", folders that are elsewhere now
+    bool continue_it = false;            // run: continue this command's job if the directory holds one
+    std::string allow_owner;             // name or number of one more user whose generations may run here
 };
 
 // Both stay in the foreground and return the exit code. Throw Error before anything was started.

@@ -3,16 +3,17 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/log.h"
-#include "job/local_socket.h"
-#include "job/root_address.h"
 
 namespace fermata::job {
 namespace {
 
-constexpr int kGuestMs = 10000;  // for the handshake
-constexpr size_t kMaxGuests = 4096;
+constexpr int kBacklog = 4096;  // the kernel's limit, mostly
+// What a node may say at once: until it has said who it is, then of itself, and of each of its ranks.
+constexpr uint32_t kStrangerPayload = 4096, kNodePayload = 1u << 20, kRankPayload = 16384;
 
 // IPv6 socket that also takes IPv4; plain IPv4 where the kernel has no IPv6.
 Fd listen_tcp(uint16_t& port) {
@@ -27,7 +28,7 @@ Fd listen_tcp(uint16_t& port) {
             ::setsockopt(sock.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
         }
         if (::bind(sock.get(), reinterpret_cast<sockaddr*>(&where), size) != 0 ||
-            ::listen(sock.get(), 1024) != 0)
+            ::listen(sock.get(), kBacklog) != 0)
             continue;
         size = sizeof where;
         ::getsockname(sock.get(), reinterpret_cast<sockaddr*>(&where), &size);
@@ -40,21 +41,21 @@ Fd listen_tcp(uint16_t& port) {
 
 }  // namespace
 
-Tree::Tree(const wire::Key& key) : key_(key), listener_(listen_tcp(port_)) {}
+Tree::Tree(const wire::Key& key) : guests_(listen_tcp(port_), key) {
+    guests_.on_proof = [this](Fd socket, const wire::Handshake& shake) { admit(std::move(socket), shake); };
+}
 
 void Tree::add_to(std::vector<pollfd>& fds) {
-    fds.push_back({listener_.get(), POLLIN, 0});
-    polled_guests_ = guests_.size();
-    for (auto& guest : guests_) fds.push_back({guest->socket.get(), POLLIN, 0});
     polled_.clear();
     for (auto& [node, channel] : channels_) {
         polled_.push_back(node);
         fds.push_back({channel.fd(), channel.events(), 0});
     }
+    guests_.add_to(fds);
 }
 
 void Tree::serve(const std::vector<pollfd>& fds, size_t first) {
-    size_t at = first + 1 + polled_guests_;
+    size_t at = first;
     for (int node : polled_) {
         auto found = channels_.find(node);
         short revents = fds[at++].revents;
@@ -64,6 +65,7 @@ void Tree::serve(const std::vector<pollfd>& fds, size_t first) {
             if (auto* hello = std::get_if<wire::NodeHello>(&*message)) {
                 nodes_[node].host = hello->host;
                 nodes_[node].pid = hello->pid;
+                found->second.allow(kNodePayload);
             } else if (std::get_if<wire::Spare>(&*message)) {
                 nodes_[node].spare = true;
             } else {
@@ -78,44 +80,26 @@ void Tree::serve(const std::vector<pollfd>& fds, size_t first) {
         nodes_.erase(node);
         on_lost(node, info);
     }
-    for (size_t i = polled_guests_; i-- > 0;) {
-        bool stays = !fds[first + 1 + i].revents || serve_guest(*guests_[i]);
-        if (!stays || now_ms() - guests_[i]->since > kGuestMs)
-            guests_.erase(guests_.begin() + static_cast<ptrdiff_t>(i));
-    }
-    while (fds[first].revents) {
-        Fd sock(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (!sock) break;
-        if (guests_.size() >= kMaxGuests) continue;
-        tune_tcp(sock.get());
-        guests_.push_back(std::make_unique<Guest>(
-            Guest{std::move(sock), wire::Handshake(wire::Role::root, key_), now_ms()}));
-    }
+    guests_.serve(fds, at);
 }
 
-// False when the guest is to be forgotten: refused, or moved to the nodes.
-bool Tree::serve_guest(Guest& guest) {
-    char buffer[4096];
-    ssize_t n = ::recv(guest.socket.get(), buffer, sizeof buffer, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    if (n <= 0) return false;
-    std::string answer = guest.shake.feed(buffer, static_cast<size_t>(n));
-    if (guest.shake.failed()) {
-        spdlog::warn("a connection is refused: {}", guest.shake.error());
-        return false;
+void Tree::admit(Fd socket, const wire::Handshake& shake) {
+    if (channels_.size() >= most_nodes_) {
+        spdlog::warn("a node daemon too many: there are {}", channels_.size());
+        return;
     }
-    // Less than one packet into an empty socket buffer: never partial.
-    if (!answer.empty() && ::send(guest.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) !=
-                               static_cast<ssize_t>(answer.size()))
-        return false;
-    if (!guest.shake.done()) return true;
     int node = next_node_++;
-    Channel channel(std::move(guest.socket), wire::kMaxPayload, guest.shake.outgoing(),
-                    guest.shake.incoming());
-    channel.feed(guest.shake.rest());
+    Channel channel(std::move(socket), kStrangerPayload, shake.outgoing(), shake.incoming());
+    channel.feed(shake.rest());
     channels_.emplace(node, std::move(channel));
     nodes_[node] = {};
-    return false;
+}
+
+void Tree::expect(int node, size_t ranks) {
+    auto found = channels_.find(node);
+    uint64_t room = kNodePayload + uint64_t{ranks} * kRankPayload;
+    if (found != channels_.end())
+        found->second.allow(static_cast<uint32_t>(std::min<uint64_t>(room, wire::kMaxPayload)));
 }
 
 void Tree::broadcast(const wire::Message& message) {

@@ -3,23 +3,16 @@
 
 #include <poll.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "job/channel.h"
-#include "wire/auth.h"
+#include "job/guests.h"
 
 namespace fermata::job {
-
-// What the root knows of a rank.
-struct RankInfo {
-    int node = -1;  // key of Tree::nodes; -1: not there (yet, or no more)
-    int pid = 0;
-};
 
 struct NodeInfo {
     std::string host;
@@ -44,6 +37,12 @@ class Tree {
     // Adds what to poll, and serves it afterwards; `first` is the index of the first added entry.
     void add_to(std::vector<pollfd>& fds);
     void serve(const std::vector<pollfd>& fds, size_t first);
+    // ms that poll may take, at most `otherwise`.
+    int rest(int otherwise) const { return guests_.rest(otherwise); }
+    // A node with so many more ranks may say so much more at once.
+    void expect(int node, size_t ranks);
+    // More nodes than this are refused.
+    void at_most(size_t nodes) { most_nodes_ = nodes; }
 
     void broadcast(const wire::Message& message);
     void send(int node, const wire::Message& message);
@@ -53,22 +52,15 @@ class Tree {
     std::map<int, NodeInfo>& nodes() { return nodes_; }
 
   private:
-    struct Guest {  // not yet authenticated
-        Fd socket;
-        wire::Handshake shake;
-        int64_t since;
-    };
-    bool serve_guest(Guest& guest);
+    void admit(Fd socket, const wire::Handshake& shake);
 
-    wire::Key key_;
-    uint16_t port_ = 0;  // before listener_, which sets it
-    Fd listener_;
-    std::vector<std::unique_ptr<Guest>> guests_;
+    uint16_t port_ = 0;  // before guests_, whose listener sets it
+    Guests guests_;
     std::map<int, Channel> channels_;
     std::map<int, NodeInfo> nodes_;
     std::vector<int> polled_;  // node of each polled channel, in the order of add_to
-    size_t polled_guests_ = 0;
     int next_node_ = 0;
+    size_t most_nodes_ = SIZE_MAX;
 };
 
 }  // namespace fermata::job

@@ -16,6 +16,7 @@
 #include "base/naps.h"
 #include "image/shared.h"
 #include "lower/binding/binding.h"
+#include "lower/mpi_above.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
 #include "split/fds/descriptors.h"
@@ -239,6 +240,12 @@ void Agent::begin(const wire::Begin& m) {
         if (task_.pager) task_.pager->prefetch(kHurry);
     } else if (the_upper()->refuses(why, sizeof why)) {
         link_->send(wire::Refuse{m.epoch, why});
+    } else if (std::string library = mpi_above(); !library.empty()) {
+        link_->send(wire::Refuse{
+            m.epoch,
+            fmt::format("{} is in the program beside Fermata's MPI: what it knows cannot be saved; let "
+                        "ld.so load it (dlopen), which gives Fermata's instead",
+                        library)});
     } else {
         stage_ = Stage::converge;
         epoch_ = m.epoch;
@@ -306,12 +313,13 @@ void Agent::save(const wire::Save& m) {
     saved_ = {};
     saved_.epoch = m.epoch;
     saved_.rank = task_.facts.rank;
-    saved_.file = image::parse_write_options(m.options).shared
-                      ? image::kSharedName
-                      : image::image_name(static_cast<uint32_t>(task_.facts.rank));
     save_began_ = monotonic_ns();
-    forks_ = m.options.find("forked") != std::string::npos;
+    forks_ = false;
     try {
+        how_ = image::SaveOptions::from_text(m.options);
+        forks_ = how_.forked;
+        saved_.file = how_.write.shared ? image::kSharedName
+                                        : image::image_name(static_cast<uint32_t>(task_.facts.rank));
         meeting_ = std::make_unique<Meeting>(the_bridge()->private_world, true);
         save_ = m;
     } catch (const std::exception& error) {
@@ -348,8 +356,8 @@ void Agent::capture() {
         if (int code = the_upper()->before_save())
             fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
                  code);
-        captured_ = capture_image(m.directory, identity, task_.program, m.options, task_.key,
-                                  task_.config.files, newest_);
+        captured_ =
+            capture_image(m.directory, identity, task_.program, how_, task_.key, task_.config.files, newest_);
     } catch (const std::exception& error) {
         saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
         return finish_save();

@@ -83,6 +83,7 @@ class Agent {
     std::optional<uint32_t> cancelled_;
     std::optional<CapturedImage> captured_;  // waits for its place in the shared file
     uint64_t save_began_ = 0;
+    image::SaveOptions how_;                 // this checkpoint is written
     bool forks_ = false;                     // this checkpoint asked for children that write
     std::unique_ptr<PendingImage> writing_;  // of `saved_`
     wire::Saved saved_;

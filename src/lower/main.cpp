@@ -1,8 +1,8 @@
 // The lower half: an ordinary MPI program, started by the site's mpiexec, that carries the application above
 // it.
 //
-//     lower-MPI -- PROGRAM ARGUMENTS…      first start
-//     FERMATA_RESTORE=… lower-MPI          restart
+//     lower-MPI [--argv0 NAME] -- PROGRAM ARGUMENTS…      first start
+//     FERMATA_RESTORE=… lower-MPI                         restart
 //
 // Both are one path: MPI starts, the address space is parted, and then the upper half comes either from a
 // program or from an image.
@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "files/owners.h"
 #include "job/input.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
@@ -44,6 +45,7 @@ using Link = std::unique_ptr<job::AgentLink>;
 struct Options {
     std::string program;
     std::vector<std::string> arguments;
+    std::string argv0;      // what the program is told as its name; "" = PROGRAM
     std::string front_dir;  // beside the libexec folder: lib/fermata/fronts
 };
 
@@ -63,6 +65,7 @@ Options parse(int argc, char** argv) {
         ::free(real);
     }
     int at = 1;
+    if (at + 1 < argc && std::strcmp(argv[at], "--argv0") == 0) options.argv0 = argv[at + 1], at += 2;
     if (at < argc && std::strcmp(argv[at], "--") == 0) ++at;
     if (at < argc) options.program = argv[at++];
     for (; at < argc; ++at) options.arguments.emplace_back(argv[at]);
@@ -114,6 +117,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     split::ProgramSpec spec;
     spec.program = options.program;
     spec.arguments = options.arguments;
+    spec.argv0 = options.argv0;
     spec.front_dir = options.front_dir;
     spec.preload = {options.front_dir + "/libfermata-front.so"};
     spec.bridge = the_bridge();
@@ -126,7 +130,7 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
 void put_back_files(const job::AgentConfig& config, const MpiFacts& facts,
                     const split::process::PathMap& moved, const image::Key* key) {
     split::process::PutBack mine =
-        put_files_back(config.restore, config.generation, facts.rank, config.files, moved, key);
+        put_files_back(config.restore, config.seal, facts.rank, facts.size, config.files, moved, key);
     for (const std::string& line : mine.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     if (!mine.error.empty()) fail("{}", mine.error);
     int files = sum_of_all(facts.private_world, mine.files);
@@ -144,7 +148,8 @@ void put_back_files(const job::AgentConfig& config, const MpiFacts& facts,
     auto moved = split::process::PathMap::from_text(config.moved);
     the_bridge()->moved = ::strdup(config.moved.c_str());  // for the life of the process
     put_back_files(config, facts, moved, key.get());
-    LoadedImage image = load_image(config.restore, facts.rank, facts.size, config.mapped, moved, key.get());
+    LoadedImage image =
+        load_image(config.restore, config.seal, facts.rank, facts.size, config.mapped, moved, key.get());
     for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     threads::install_stop_handler();
     make_bridge(facts, image.program, config.restarts);
@@ -206,12 +211,14 @@ int run(int argc, char** argv) {
     if (std::string why = threads::unsupported_machine(); !why.empty()) fail("{}", why);
     Options options = parse(argc, argv);
     bool restart = !config.restore.empty();
+    if (!config.allow_owner.empty()) files::allow_owner(files::user_from(config.allow_owner));
     if (options.program.empty() && !restart) fail("no program to run");
     job::AgentLink::ensure_daemon(config);
+    config.forget_key();
     split::begin_descriptors();
     // Before MPI_Init, where a rank may stay for long: the daemon knows who is in there, and waits for them.
     Link link = std::make_unique<job::AgentLink>(config);
-    link->send(job::AgentLink::starting());
+    link->send(link->starting());
     image::KeyPointer key;
     std::string no_key;  // said once there is a rank to say it
     try {
@@ -222,8 +229,8 @@ int run(int argc, char** argv) {
     uint64_t mask = threads::block_signals_for_init();
     std::string program = options.program;
     if (restart)
-        program =
-            split::process::PathMap::from_text(config.moved)(program_of_image(config.restore, key.get()));
+        program = split::process::PathMap::from_text(config.moved)(
+            program_of_image(config.restore, config.seal, key.get()));
     MpiFacts facts = bring_up_mpi(thread_need(program));
     try {
         if (!no_key.empty()) fail("{}", no_key);

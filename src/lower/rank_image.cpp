@@ -81,7 +81,8 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
     image::Pager::Hooks hooks;
     bool everywhere = split::huge_pages_everywhere();
     for (const split::MapEntry& map : table.maps) {
-        if (map.kind != split::MapKind::anonymous || (map.flags & MAP_HUGETLB)) continue;
+        // A stack may grow past what is watched.
+        if (map.kind != split::MapKind::anonymous || (map.flags & (MAP_HUGETLB | MAP_GROWSDOWN))) continue;
         areas.emplace_back(map.range.begin, map.range.end);
         if ((map.advice & split::kHugePage) || (everywhere && !(map.advice & split::kNoHugePage)))
             hooks.huge.push_back(areas.back());
@@ -111,17 +112,6 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
         warnings.push_back(fmt::format("all memory is read before the program goes on: {}", why.what()));
         return {};
     }
-}
-
-// Whoever may write to the directory may have put another image of this rank there, one that the same key
-// once sealed.
-void check_manifest(const std::string& directory, const image::Reader& reader, const image::Key& key) {
-    std::string path = directory + "/" + store::kManifest;
-    store::Manifest manifest = store::parse_manifest(read_file(path), path, &key);
-    image::check_key(path, manifest.key_id, &key);
-    if (manifest.generation != reader.identity().generation ||
-        manifest.images.at(reader.identity().rank).checksum != reader.summary().checksum.hex())
-        fail("{} is not the image that the manifest names", reader.file_of({}));
 }
 
 bool by_address(const split::Range& a, const split::Range& b) { return a.begin < b.begin; }
@@ -158,17 +148,6 @@ std::vector<split::threads::MutexArea> mutex_areas(const split::MemoryTable& tab
     return areas;
 }
 
-bool has_word(const std::string& words, const std::string& word) {
-    return (" " + words + " ").find(" " + word + " ") != std::string::npos;
-}
-
-// How many generations an image may need, itself included, before a full one is written.
-size_t generations_in_a_chain(const std::string& options) {
-    size_t at = (" " + options).find(" chain=");
-    return at == std::string::npos ? 8
-                                   : static_cast<size_t>(std::max(1, std::atoi(options.c_str() + at + 6)));
-}
-
 // What of these mappings is as the last image holds it.
 template <class Which>
 std::vector<split::Range> same_as_before(const split::MemoryTable& table, const image::Content& base,
@@ -195,10 +174,9 @@ enum class Follow {
 };
 
 // Makes the tracker where it is asked for and can be had; else says once why not.
-Follow prepare_to_follow(Incremental& state, const std::string& options, std::vector<std::string>& warnings) {
-    if (has_word(options, "incremental=hashes")) return Follow::content;
-    bool split_huge = has_word(options, "incremental=split");
-    if (!split_huge && !has_word(options, "incremental")) return Follow::no;
+Follow prepare_to_follow(Incremental& state, image::Incremental wanted, std::vector<std::string>& warnings) {
+    if (wanted == image::Incremental::no) return Follow::no;
+    if (wanted == image::Incremental::hashes) return Follow::content;
     std::string why = split::writes_unseen();
     if (why.empty() && !state.tracker) {
         try {
@@ -208,7 +186,7 @@ Follow prepare_to_follow(Incremental& state, const std::string& options, std::ve
         }
     }
     if (why.empty()) {
-        state.tracker->split_huge_pages(split_huge);
+        state.tracker->split_huge_pages(wanted == image::Incremental::split);
         return Follow::pages;
     }
     if (!std::exchange(state.told, true))
@@ -216,49 +194,82 @@ Follow prepare_to_follow(Incremental& state, const std::string& options, std::ve
     return Follow::content;
 }
 
+// The image of this rank in the generation that the root has chosen: `seal` is of its manifest, which names
+// the image.
+struct ChosenImage {
+    ChosenImage(const std::string& directory, const std::string& seal, int rank, int size,
+                const image::Key* key)
+        : generation(store::open_chosen(directory, seal, key)),
+          place(generation.place(entry(rank, size))),
+          reader(place, key) {
+        const image::Identity& who = reader.identity();
+        if (reader.summary().checksum.hex() != entry(rank, size).checksum ||
+            who.job != generation.manifest->job || who.generation != generation.number)
+            fail("{} is not the image that the manifest names", place.path());
+        if (who.rank != static_cast<uint32_t>(rank) || who.ranks != static_cast<uint32_t>(size))
+            fail("{} is of rank {} of {}, not of rank {} of {}", place.path(), who.rank, who.ranks, rank,
+                 size);
+    }
+
+    store::GenerationInfo generation;
+    image::Place place;
+    image::Reader reader;
+
+  private:
+    const store::ImageEntry& entry(int rank, int size) const {
+        const auto& images = generation.manifest->images;
+        if (images.size() != static_cast<size_t>(size))
+            fail("{} has {} ranks, and {} were started", generation.directory, images.size(), size);
+        return images.at(static_cast<size_t>(rank));
+    }
+};
+
 }  // namespace
 
 split::process::Limits process_limits() { return {split::lower_descriptor_base()}; }
 
-PendingImage::PendingImage(const std::string& directory, const image::Identity& identity,
-                           const image::WriteOptions& how)
-    : path_(directory + "/" + (how.shared ? image::kSharedName : image::image_name(identity.rank))),
+PendingImage::PendingImage(const files::Folder& folder, const image::Identity& identity,
+                           const image::WriteOptions& how, split::process::Copies copies)
+    : place_(folder, how.shared ? image::kSharedName : image::image_name(identity.rank)),
       shared_(how.shared),
-      writer_(shared_ ? image::Writer::in_shared(path_, identity, how)
-                      : image::Writer(path_, identity, how)) {}
+      writer_(shared_ ? image::Writer::in_shared(place_, identity, how)
+                      : image::Writer(place_, identity, how)),
+      copies_(std::move(copies)) {}
 
 PendingImage::~PendingImage() {
     child_.kill();
-    if (!good_ && !shared_) ::unlink(path_.c_str());
+    if (!good_ && !shared_) place_.folder.remove_file(place_.name);
 }
 
 bool PendingImage::done() {
     if (child_.descriptor() < 0) return true;
     std::string why;
     if (!child_.ended(why)) return false;
-    if (!why.empty()) fail("{}: {}", why, path_);
+    if (!why.empty()) fail("{}: {}", why, place_.path());
     return true;
 }
 
 void PendingImage::watch_memory() const {
     if (memory_is_short())
-        fail("memory runs short while a copy of this rank is kept for {}; given up", path_);
+        fail("memory runs short while a copy of this rank is kept for {}; given up", place_.path());
 }
 
 image::Summary PendingImage::conclude() {
+    copies_.sync();
     image::Summary summary = writer_.conclude();
     good_ = true;
     return summary;
 }
 
 CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
-                            const std::string& program, const std::string& options,
+                            const std::string& program, const image::SaveOptions& options,
                             const image::KeyPointer& key, bool files, Incremental& before) {
     CapturedImage saved;
     // Whatever becomes of this image: from now on pages count as written since this moment.
     uint32_t base = std::exchange(before.generation, 0);
     saved.warnings = split::threads::describe_stopped_threads();
-    split::process::Keep keep{directory, files && !key, the_upper()->noted_files};
+    files::Folder generation = store::open_pending(directory, identity.job, identity.generation);
+    split::process::Keep keep{generation, files && !key, the_upper()->noted_files};
     if (static bool told = false; files && key && !std::exchange(told, true))
         saved.warnings.push_back(
             "files that the program writes are not kept with encrypted checkpoints: after a restart they "
@@ -269,17 +280,17 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
 
     std::vector<char> objects(the_upper()->describe(nullptr, 0));
     the_upper()->describe(objects.data(), objects.size());
-    Follow how_to_follow = prepare_to_follow(before, options, saved.warnings);
+    Follow how_to_follow = prepare_to_follow(before, options.incremental, saved.warnings);
     // What is written from here on is seen by the next image.
     split::CollectedMemory memory =
         split::collect_memory(how_to_follow == Follow::pages ? before.tracker.get() : nullptr);
     saved.table = std::move(memory.table);
     const split::MemoryTable& table = saved.table;
-    image::WriteOptions how = image::parse_write_options(options);
+    image::WriteOptions how = options.write;
     how.key = key;
     if (how_to_follow == Follow::content) how.largest_block = kComparedBlock;
     how.processors = std::max(1u, std::thread::hardware_concurrency() / neighbours());
-    saved.image = std::make_unique<PendingImage>(directory, identity, how);
+    saved.image = std::make_unique<PendingImage>(generation, identity, how, std::move(process.copies));
     image::Writer& writer = saved.image->writer();
     std::string encoded = split::encode(table);
     writer.blob(kMemory, encoded.data(), encoded.size());
@@ -295,15 +306,15 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     writer.blob(kCpu, cpu.data(), cpu.size());
     writer.blob(kMpi, objects.data(), objects.size());
 
-    bool forked = has_word(options, "forked");
-    if (forked && !has_word(options, "trust-memory")) {
+    bool forked = options.forked;
+    if (forked && !options.trust_memory) {
         std::string why = too_little_memory(table.data_size(), neighbours());
         if (!why.empty()) saved.warnings.push_back(why);
         forked = why.empty();
     }
     bool follow = how_to_follow != Follow::no;
-    bool refer = follow && base != 0 && has_word(options, fmt::format("base={}", base)) &&
-                 generations_of(before.content) < generations_in_a_chain(options);
+    bool refer =
+        follow && base != 0 && options.base == base && generations_of(before.content) < options.chain;
     // What of each mapping is as it was in the last image. The search for mutexes writes to the thread table:
     // that is asked about (again) after it.
     auto holds_threads = [&](const split::MapEntry& map) {
@@ -398,40 +409,37 @@ void write_image(CapturedImage& captured) {
     split::restore_protection(captured.table);
 }
 
-std::string program_of_image(const std::string& directory, const image::Key* key) {
+std::string program_of_image(const std::string& directory, const std::string& seal, const image::Key* key) {
     try {
-        return text_of(image::Reader(image::place_of(directory, 0), key).blob(kProgram));
+        store::GenerationInfo chosen = store::open_chosen(directory, seal, key);
+        return text_of(image::Reader(chosen.place(chosen.manifest->images.at(0)), key).blob(kProgram));
     } catch (const std::exception&) {
         return {};
     }
 }
 
-split::process::PutBack put_files_back(const std::string& directory, const std::string& generation, int rank,
-                                       bool all, const split::process::PathMap& moved,
+split::process::PutBack put_files_back(const std::string& directory, const std::string& seal, int rank,
+                                       int size, bool all, const split::process::PathMap& moved,
                                        const image::Key* key) {
-    image::Reader reader(image::place_of(directory, static_cast<uint32_t>(rank)), key);
-    if (reader.identity().rank != static_cast<uint32_t>(rank)) return {};  // load_image says it
-    std::string state = moved.in_state(text_of(reader.blob(kProcess)));
+    ChosenImage image(directory, seal, rank, size, key);
+    std::string state = moved.in_state(text_of(image.reader.blob(kProcess)));
     std::vector<std::string> lines = {split::process::make_temporary_folder(state)};
     if (rank == 0) lines.push_back(split::process::say_of_another_place(state, directory));
-    auto result = split::process::put_files_back(state, directory, generation, all);
+    auto result = split::process::put_files_back(state, image.generation.folder,
+                                                 store::generation_name(image.generation.number), all);
     for (const std::string& line : lines)
         if (!line.empty()) result.warnings.push_back(line);
     return result;
 }
 
-LoadedImage load_image(const std::string& directory, int rank, int size, bool mapped,
+LoadedImage load_image(const std::string& directory, const std::string& seal, int rank, int size, bool mapped,
                        const split::process::PathMap& moved, const image::Key* key) {
-    image::Place place = image::place_of(directory, static_cast<uint32_t>(rank));
-    const std::string& path = place.file;
-    image::Reader reader(place, key);
+    ChosenImage chosen(directory, seal, rank, size, key);
+    const image::Place& place = chosen.place;
+    const image::Reader& reader = chosen.reader;
+    const std::string path = place.path();
     LoadedImage loaded;
     loaded.identity = reader.identity();
-    if (loaded.identity.rank != static_cast<uint32_t>(rank) ||
-        loaded.identity.ranks != static_cast<uint32_t>(size))
-        fail("{} is of rank {} of {}, not of rank {} of {}", path, loaded.identity.rank,
-             loaded.identity.ranks, rank, size);
-    if (key) check_manifest(directory, reader, *key);
     const auto& anchor_bytes = reader.blob(kAnchors);
     Anchors anchors;
     if (anchor_bytes.size() != sizeof anchors) fail("{} is damaged: its parts", path);

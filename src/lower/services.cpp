@@ -11,6 +11,7 @@
 #include "fermata_table.h"
 #include "lower/binding/binding.h"
 #include "lower/mpi_start.h"
+#include "split/fds/descriptors.h"
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
@@ -116,6 +117,10 @@ split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, ui
     bridge.program = program_path;
     if (bridge.moved == nullptr) bridge.moved = "";
     bridge.mpi_library = binding_name();
+    bridge.process = ::getpid();
+    bridge.first_lower = split::lower_descriptor_base();
+    bridge.lower_count = split::lower_descriptors().count;
+    bridge.lower_owned = split::lower_descriptors().words;
     bridge.os_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     return &bridge;
 }

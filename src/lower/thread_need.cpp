@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -47,7 +48,10 @@ ThreadNeed thread_need(const std::string& program) {
     if (program.empty()) return ThreadNeed::many;
     split::ProgramCheck check = split::inspect_program(program);
     if (!check.error.empty()) return ThreadNeed::one;  // it will be refused anyway
-    if (check.abi == split::MpiAbi::none) return ThreadNeed::many;
+    // Whoever calls MPI then is not known.
+    if (std::all_of(check.which.begin(), check.which.end(),
+                    [](const split::MpiAsked& one) { return one.by == "LD_PRELOAD"; }))
+        return ThreadNeed::many;
     if (mentions_threads(check.binary)) return ThreadNeed::many;
     for (const std::string& library : check.libraries)
         if (!is_mpi_itself(library) && mentions_threads(library)) return ThreadNeed::many;

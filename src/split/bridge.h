@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 8;
+inline constexpr uint32_t kBridgeVersion = 9;
 
 struct NotedFiles;  // noted_files.h
 
@@ -121,6 +121,13 @@ struct Bridge {
     uint64_t private_world;
     // Folders that were moved since the checkpoint, "/old=/new:…" (lower string), or empty.
     const char* moved;
+
+    // Which descriptors the program does not know of: in this process, not in its children, numbers from
+    // `first_lower` on whose bit in `lower_owned` is set (bit 0 is `first_lower`; null: none).
+    int32_t process;
+    int32_t first_lower;
+    int32_t lower_count;  // bits
+    const uint64_t* lower_owned;
 };
 
 struct DrainReport {

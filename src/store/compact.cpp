@@ -2,22 +2,20 @@
 // then takes the place of the old one in a single step of the file system: whoever looks finds the one or the
 // other.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <optional>
 
 #include "base/error.h"
+#include "files/kept.h"
 #include "image/pages.h"
 #include "image/shared.h"
+#include "store/remove.h"
 #include "store/store.h"
 
 namespace fermata::store {
-namespace fs = std::filesystem;
 namespace {
 
 bool is_text(const image::Reader& reader, uint32_t source) {
@@ -40,31 +38,43 @@ Text text_of(const image::Reader& reader, uint32_t number) {
     return text;
 }
 
+void copy_file(const files::Folder& from, const std::string& name, const files::Folder& to) {
+    Fd in = from.read(name), out = to.create(name);
+    char buffer[1 << 16];
+    for (;;) {
+        ssize_t n = ::read(in.get(), buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) fail_errno("cannot read {}", from.path_of(name));
+        if (n == 0) break;
+        write_all(out.get(), buffer, static_cast<size_t>(n), to.path_of(name));
+    }
+    sync_file(out.get(), to.path_of(name));
+}
+
 // Its files are the same under the new name, where the file system can do that.
-void take_text(const std::string& store, const image::Reader& reader, const std::string& to) {
+void take_text(const files::Folder& old, const image::Reader& reader, const files::Folder& to) {
     for (const image::Source& source : reader.sources()) {
-        if (source.kind != image::SourceKind::text) continue;
+        if (source.kind != image::SourceKind::text || to.has(image::text_name(source.checksum))) continue;
         std::string name = image::text_name(source.checksum);
-        std::string from = store + "/" + generation_name(source.generation) + "/" + name,
-                    copy = to + "/" + name;
-        if (::link(from.c_str(), copy.c_str()) == 0 || errno == EEXIST) continue;
-        fs::copy_file(from, copy);
-        sync_file(open_file(copy, O_RDONLY).get(), copy);
+        files::Folder from = old.beside(generation_name(source.generation));
+        if (::linkat(from.descriptor(), name.c_str(), to.descriptor(), name.c_str(), 0) != 0)
+            copy_file(from, name, to);
     }
 }
 
 // The program's files are the same under the new name, too.
-void take_files(const std::string& from, const std::string& to) {
-    std::string folder = from + "/" + kFilesFolder, other = to + "/" + kFilesFolder;
-    if (!fs::exists(folder)) return;
-    if (::mkdir(other.c_str(), 0700) != 0) fail_errno("cannot create {}", other);
-    for (const auto& entry : fs::directory_iterator(folder)) {
-        std::string copy = other + "/" + entry.path().filename().string();
-        if (::link(entry.path().c_str(), copy.c_str()) == 0) continue;
-        fs::copy_file(entry.path(), copy);
-        sync_file(open_file(copy, O_RDONLY).get(), copy);
+void take_files(const files::Folder& old, const files::Folder& to) {
+    auto from = old.find(files::kKeptFolder);
+    if (!from) return;
+    from->check_owner(from->path());
+    auto made = to.make(files::kKeptFolder);
+    if (!made) fail("{} is in the way, and Fermata did not make it", to.path_of(files::kKeptFolder));
+    for (const std::string& name : from->names()) {
+        if (!files::is_kept_name(name)) continue;
+        if (::linkat(from->descriptor(), name.c_str(), made->descriptor(), name.c_str(), 0) != 0)
+            copy_file(*from, name, *made);
     }
-    sync_directory(other);
+    made->sync();
 }
 
 // Reads and compares all of `from`, writes it to `to`, but for the text, which has files of its own.
@@ -114,10 +124,13 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
     }
     check_space(bytes + bytes / 100);
 
-    std::string place = directory_ + "/" + kUnfinished + generation_name(number);
-    std::error_code ignored;
-    fs::remove_all(place, ignored);
-    if (::mkdir(place.c_str(), 0700) != 0) fail_errno("cannot create {}", place);
+    std::string name = kUnfinished + generation_name(number);
+    if (auto left = folder_.find(name); left && read_marker(*left))  // by a crash
+        remove_generation(folder_, name, *left);
+    auto made = folder_.make(name);
+    if (!made) fail("{} is in the way, and Fermata did not make it", folder_.path_of(name));
+    const files::Folder& place = *made;
+    write_marker(place, {old.manifest->job, number});
     try {
         Manifest manifest = *old.manifest;
         manifest.needs.clear();
@@ -131,8 +144,8 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
                 throw Error(
                     fmt::format("{}/{} is not the image that the manifest names", old.directory, entry.file),
                     ExitCode::damaged);
-            take_text(directory_, reader, place);
-            std::string to = place + "/" + entry.file;
+            take_text(old.folder, reader, place);
+            image::Place to(place, entry.file);
             image::Summary summary;
             if (shared) {
                 begins.push_back(image::SharedFile::aligned(end));
@@ -152,19 +165,19 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
             shared->sync();
             manifest.shared_bytes = end;
         }
-        take_files(old.directory, place);
-        replace_file(place + "/" + kManifest, to_text(manifest, key_.get()));
-        if (::renameat2(AT_FDCWD, place.c_str(), AT_FDCWD, old.directory.c_str(), RENAME_EXCHANGE) != 0)
+        take_files(old.folder, place);
+        place.replace(kManifest, to_text(manifest, key_.get()));
+        if (!folder_.exchange(name, generation_name(number)))
             fail_errno(
                 "cannot put the compacted {} in its place (the file system must know how to exchange two "
                 "names)",
                 generation_name(number));
     } catch (...) {
-        fs::remove_all(place, ignored);
+        remove_generation(folder_, name, place);
         throw;
     }
-    sync_directory(directory_);
-    fs::remove_all(place, ignored);  // now the old one
+    folder_.sync();
+    remove_generation(folder_, name, old.folder);  // it has the other name now
     return true;
 }
 

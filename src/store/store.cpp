@@ -2,23 +2,26 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <set>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/kept.h"
+#include "files/owners.h"
 #include "image/shared.h"
+#include "store/remove.h"
 
 namespace fermata::store {
-namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kPrefix = "gen-";
+constexpr const char* kLock = ".lock";
+constexpr uint64_t kMostLock = 4096;
 
 std::optional<uint32_t> number_of(const std::string& name) {
     if (!name.starts_with(kPrefix)) return {};
@@ -26,8 +29,43 @@ std::optional<uint32_t> number_of(const std::string& name) {
     const char* begin = name.data() + 4;
     const char* end = name.data() + name.size();
     auto [at, error] = std::from_chars(begin, end, number);
-    if (error != std::errc{} || at != end || number == 0 || generation_name(number) != name) return {};
+    if (error != std::errc{} || at != end || number == 0 || number > kLastGeneration ||
+        generation_name(number) != name)
+        return {};
     return number;
+}
+
+image::Checksum seal_of(const std::string& text) { return image::checksum_of(text.data(), text.size()); }
+
+// The generation in a folder; none when nothing says that Fermata made it.
+std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint32_t number,
+                                              const image::Key* key) {
+    GenerationInfo info;
+    info.number = number;
+    info.directory = folder.path();
+    info.folder = folder;
+    auto manifest = folder.look(kManifest);
+    auto marker = read_marker(folder);
+    if (marker && marker->generation == number) info.job = marker->job;
+    if (!manifest) {
+        if (!info.job) return {};
+        return info;
+    }
+    try {
+        folder.check_owner(folder.path());
+        std::string text = folder.text(kManifest, kMostManifest);
+        Manifest parsed = parse_manifest(text, folder.path_of(kManifest), key);
+        if (parsed.generation != number)
+            fail("{} is of generation {}", folder.path_of(kManifest), parsed.generation);
+        if (info.job && *info.job != parsed.job)
+            fail("{} is of another job than {}", folder.path_of(kManifest), folder.path_of(kMarker));
+        info.job = parsed.job;
+        info.seal = seal_of(text);
+        info.manifest = std::move(parsed);
+    } catch (const Error& damage) {
+        info.damage = damage.what();
+    }
+    return info;
 }
 
 }  // namespace
@@ -35,73 +73,104 @@ std::optional<uint32_t> number_of(const std::string& name) {
 std::string generation_name(uint32_t number) { return fmt::format("gen-{:06}", number); }
 
 image::Place GenerationInfo::place(const ImageEntry& entry) const {
-    image::Place place{directory + "/" + entry.file, {}};
+    image::Place place(folder, entry.file);
     if (manifest && manifest->layout() == Layout::shared) place.begin = entry.offset;
     return place;
 }
 
+bool GenerationInfo::is_of(const ImageEntry& entry, const image::Reader& image) const {
+    const image::Identity who{manifest->job, number, entry.rank,
+                              static_cast<uint32_t>(manifest->images.size())};
+    return image.summary().checksum.hex() == entry.checksum && image.identity() == who;
+}
+
 uint64_t GenerationInfo::bytes() const {
     uint64_t sum = manifest->bytes();
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(directory, error))
-        if (image::is_text_name(entry.path().filename().string()))
-            if (uint64_t size = entry.file_size(error); !error) sum += size;
-    for (const auto& entry : fs::directory_iterator(directory + "/" + kFilesFolder, error))
-        if (uint64_t size = entry.file_size(error); !error) sum += size;
+    for (const std::string& name : folder.names())
+        if (image::is_text_name(name)) sum += folder.size_of(name).value_or(0);
+    if (auto kept = folder.find(files::kKeptFolder))
+        for (const std::string& name : kept->names()) sum += kept->size_of(name).value_or(0);
     return sum;
 }
 
 void GenerationInfo::check_layout() const {
     if (!manifest || manifest->layout() != Layout::shared) return;
-    std::string path = directory + "/" + image::kSharedName;
-    image::SharedFile::Table table = image::SharedFile::read(path);
+    image::Place file(folder, image::kSharedName);
+    image::SharedFile::Table table = image::SharedFile::read(file);
     bool same = table.job == manifest->job && table.generation == manifest->generation &&
                 table.bytes == manifest->shared_bytes && table.begins.size() == manifest->images.size();
     for (const ImageEntry& entry : manifest->images)
         same = same && entry.file == image::kSharedName && table.begins[entry.rank] == entry.offset;
     if (!same)
-        throw Error(fmt::format("{} is not the file that the manifest names", path), ExitCode::damaged);
+        throw Error(fmt::format("{} is not the file that the manifest names", file.path()),
+                    ExitCode::damaged);
 }
 
 void GenerationInfo::check_key(const image::Key* key) const {
     if (manifest) image::check_key(directory, manifest->key_id, key);
 }
 
+files::Folder open_pending(const std::string& directory, uint64_t job, uint32_t number) {
+    auto [parent, name] = files::split_path(directory);
+    files::Folder folder = files::Folder::at(parent).below(name);
+    if (folder.owner() != ::geteuid() || read_marker(folder) != Marker{job, number})
+        fail("{} is not the directory that the job made for {}: somebody has exchanged it", directory,
+             generation_name(number));
+    return folder;
+}
+
+GenerationInfo open_chosen(const std::string& directory, const std::string& seal, const image::Key* key) {
+    auto [parent, name] = files::split_path(directory);
+    files::Folder folder = files::Folder::at(parent).below(name);
+    folder.check_owner(directory);
+    auto number = number_of(name);
+    auto info = number ? read_generation(folder, *number, key) : std::nullopt;
+    if (info && !info->damage.empty()) throw Error(info->damage, ExitCode::damaged);
+    if (!info || !info->manifest || info->seal.hex() != seal)
+        throw Error(
+            fmt::format("{} is not the generation that was chosen: it was exchanged since", directory),
+            ExitCode::damaged);
+    info->check_key(key);
+    return std::move(*info);
+}
+
 Store Store::for_reading(const std::string& directory, image::KeyPointer key) {
-    std::error_code error;
-    if (!fs::is_directory(directory, error))
+    std::string absolute = files::absolute_path(directory);
+    auto folder = files::Folder::find_at(absolute);
+    if (!folder)
         throw Error(fmt::format("no checkpoint directory {}; name the right one with --ckpt-dir", directory),
                     ExitCode::damaged);
-    return {fs::absolute(directory).lexically_normal().string(), std::move(key)};
+    return {std::move(*folder), absolute, std::move(key)};
 }
 
 Store Store::for_writing(const std::string& directory, image::KeyPointer key) {
-    make_directories(directory);
-    std::string absolute = fs::absolute(directory).lexically_normal().string();
+    files::make_path(directory);
+    std::string absolute = files::absolute_path(directory);
+    files::Folder folder = files::Folder::at(absolute);
     // Asking access(2) is not enough: root may, a read-only or full file system may not.
-    std::string probe = fmt::format("{}/.probe-{}", absolute, ::getpid());
+    std::string probe = fmt::format(".probe-{}", ::getpid());
     try {
-        Fd fd = open_file(probe, O_WRONLY | O_CREAT | O_EXCL, 0600);
-        write_all(fd.get(), "x", 1, probe);
+        Fd fd = folder.create(probe);
+        write_all(fd.get(), "x", 1, folder.path_of(probe));
     } catch (const Error&) {
         int code = errno;
-        ::unlink(probe.c_str());
+        folder.remove_file(probe);
         throw Error(
             fmt::format("checkpoint directory {} cannot be written ({}); choose another with --ckpt-dir",
                         absolute, std::strerror(code)));
     }
-    ::unlink(probe.c_str());
-    return {absolute, std::move(key)};
+    folder.remove_file(probe);
+    return {std::move(folder), absolute, std::move(key)};
 }
 
-void Store::lock(const std::string& owner) {
-    std::string path = directory_ + "/.lock";
-    Fd fd = open_file(path, O_RDWR | O_CREAT, 0600);
+void Store::lock(const std::string& owner, uint64_t job) {
+    std::string path = folder_.path_of(kLock);
+    Fd fd = folder_.lock_file(kLock);
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK) fail_errno("cannot lock {}", path);
         std::string other;
         try {
-            other = read_file(path);
+            other = folder_.text(kLock, kMostLock);
         } catch (const Error&) {
         }
         while (!other.empty() && other.back() == '\n') other.pop_back();
@@ -112,30 +181,52 @@ void Store::lock(const std::string& owner) {
     std::string line = owner + "\n";
     write_all(fd.get(), line.data(), line.size(), path);
     lock_ = std::move(fd);
+    job_ = job;
 }
 
 std::vector<GenerationInfo> Store::list() const {
     std::vector<GenerationInfo> all;
-    for (const auto& entry : fs::directory_iterator(directory_)) {
-        auto number = number_of(entry.path().filename().string());
+    for (const std::string& name : folder_.names()) {
+        auto number = number_of(name);
         if (!number) continue;
-        GenerationInfo info{*number, entry.path().string(), {}, {}};
-        std::string path = info.directory + "/" + kManifest;
-        std::error_code error;
-        if (fs::exists(path, error)) {
-            try {
-                Manifest manifest = parse_manifest(read_file(path), path, key_.get());
-                if (manifest.generation != info.number)
-                    fail("{} is of generation {}", path, manifest.generation);
-                info.manifest = std::move(manifest);
-            } catch (const Error& damage) {
-                info.damage = damage.what();
-            }
-        }
-        all.push_back(std::move(info));
+        auto folder = folder_.find(name);
+        if (!folder) continue;  // a link, a file, or gone meanwhile
+        if (auto info = read_generation(*folder, *number, key_.get())) all.push_back(std::move(*info));
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
     return all;
+}
+
+void Store::check(const GenerationInfo& info) const {
+    info.check_key(key_.get());
+    std::string damage = info.manifest ? "" : info.damage.empty() ? "it was never committed" : info.damage;
+    if (info.manifest) {
+        for (uint32_t number : info.manifest->needs) {
+            auto other = folder_.find(generation_name(number));
+            if (!other)
+                damage =
+                    fmt::format("{} is missing, which it needs", folder_.path_of(generation_name(number)));
+            for (const ImageEntry& image : info.manifest->images)
+                if (damage.empty() && !other->has(image::image_name(image.rank)) &&
+                    !other->has(image::kSharedName))
+                    damage = fmt::format("{} is missing, which it needs",
+                                         other->path_of(image::image_name(image.rank)));
+        }
+        for (const ImageEntry& image : info.manifest->images) {
+            if (!damage.empty()) break;
+            std::string path = info.folder.path_of(image.file);
+            auto size = info.folder.size_of(image.file);
+            uint64_t due = info.manifest->file_bytes(image);
+            if (!size)
+                damage = fmt::format("{} is missing", path);
+            else if (*size != due)
+                damage = fmt::format("{} has {} bytes instead of {}", path, *size, due);
+        }
+    }
+    if (!damage.empty())
+        throw Error(fmt::format("generation {} in {} cannot be used: {}", generation_name(info.number),
+                                directory_, damage),
+                    ExitCode::damaged);
 }
 
 GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) const {
@@ -143,38 +234,19 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
     std::string first_damage;
     for (auto info = all.rbegin(); info != all.rend(); ++info) {
         if (wanted && info->number != *wanted) continue;
-        std::string damage = info->damage;
-        info->check_key(key_.get());
-        if (info->manifest) {
-            for (const ImageEntry& image : info->manifest->images) {
-                std::string path = info->directory + "/" + image.file;
-                std::error_code error;
-                uint64_t size = fs::file_size(path, error);
-                uint64_t due = info->manifest->file_bytes(image);
-                if (error)
-                    damage = fmt::format("{} is missing", path);
-                else if (size != due)
-                    damage = fmt::format("{} has {} bytes instead of {}", path, size, due);
-                for (uint32_t number : info->manifest->needs) {
-                    std::string other = directory_ + "/" + generation_name(number) + "/";
-                    if (!fs::exists(other + image::image_name(image.rank), error) &&
-                        !fs::exists(other + image::kSharedName, error))
-                        damage = fmt::format("{}{} is missing, which it needs", other,
-                                             image::image_name(image.rank));
-                }
-                if (!damage.empty()) break;
-            }
-            if (damage.empty()) return *info;
-        } else if (damage.empty()) {
-            // Never committed: not a generation at all, unless it was asked for by number.
-            if (!wanted) continue;
-            damage = "it was never committed";
+        // Never committed: not a generation at all, unless it was asked for by number.
+        if (!wanted && !info->manifest && info->damage.empty()) continue;
+        try {
+            check(*info);
+            return *info;
+        } catch (const image::KeyError&) {
+            throw;
+        } catch (const Error& damage) {
+            if (wanted) throw;
+            if (!fallback)
+                throw Error(fmt::format("{}; --fallback takes the one before", damage.what()), damage.code());
+            if (first_damage.empty()) first_damage = damage.what();
         }
-        if (wanted || !fallback)
-            throw Error(fmt::format("generation {} in {} cannot be used: {}{}", generation_name(info->number),
-                                    directory_, damage, wanted ? "" : "; --fallback takes the one before"),
-                        ExitCode::damaged);
-        if (first_damage.empty()) first_damage = damage;
     }
     if (wanted)
         throw Error(fmt::format("no generation {} in {}", generation_name(*wanted), directory_),
@@ -185,39 +257,56 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
 }
 
 GenerationInfo Store::begin() {
+    // The ranks go by its name.
+    if (!folder_.is_at(directory_))
+        fail(
+            "checkpoint directory {} is not there any more: it was renamed or removed; give it its name back",
+            directory_);
     uint32_t number = 1;
-    for (const auto& entry : fs::directory_iterator(directory_))
-        if (auto used = number_of(entry.path().filename().string())) number = std::max(number, *used + 1);
-    GenerationInfo info{number, directory_ + "/" + generation_name(number), {}, {}};
-    if (::mkdir(info.directory.c_str(), 0700) != 0) fail_errno("cannot create {}", info.directory);
-    sweep(number);
-    return info;
+    for (const GenerationInfo& info : list()) number = std::max(number, info.number + 1);
+    for (;; ++number) {
+        if (number > kLastGeneration)
+            fail(
+                "{} holds {}: no number is left for another one; give this job another directory with "
+                "--ckpt-dir",
+                directory_, generation_name(kLastGeneration));
+        // What is not Fermata's may have the name: the program's own directories, somebody's link.
+        auto folder = folder_.make(generation_name(number));
+        if (!folder) continue;
+        GenerationInfo info;
+        info.number = number;
+        info.directory = directory_ + "/" + generation_name(number);
+        info.folder = std::move(*folder);
+        info.job = job_;
+        write_marker(info.folder, {job_, number});
+        sweep(number);
+        return info;
+    }
 }
 
-// What a killed job left must not take the space of the next generation. The new directory is there first, so
+// What a killed job left must not take the space of its next generation. The new directory is there first, so
 // that no number is used again while a late rank may still write to it.
 void Store::sweep(uint32_t below) const {
     for (const GenerationInfo& info : list())
         if (info.number < below && !info.manifest && info.damage.empty()) remove(info);
-    for (const auto& entry : fs::directory_iterator(directory_)) {
-        std::error_code ignored;
-        if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path(), ignored);
+    for (const std::string& name : folder_.names()) {
+        if (!name.starts_with(kUnfinished)) continue;
+        auto folder = folder_.find(name);
+        if (!folder) continue;
+        auto marker = read_marker(*folder);
+        if (marker && marker->job == job_) remove_generation(folder_, name, *folder);
     }
 }
 
-// False when its manifest could not be removed: then it is all still there.
-bool Store::remove(const GenerationInfo& info) {
-    std::error_code error;
-    // The manifest goes first: what is left of a half-removed generation is not one.
-    fs::remove(info.directory + "/" + kManifest, error);
-    if (error) return false;
-    fs::remove_all(info.directory, error);
-    return true;
+// False when it is not this job's, or could not be removed: then it is all still there.
+bool Store::remove(const GenerationInfo& info) const {
+    return info.job == job_ && remove_generation(folder_, generation_name(info.number), info.folder);
 }
 
 void Store::check_space(uint64_t bytes) const {
     struct statvfs vfs {};
-    if (::statvfs(directory_.c_str(), &vfs) != 0) fail_errno("cannot stat the file system of {}", directory_);
+    if (::fstatvfs(folder_.descriptor(), &vfs) != 0)
+        fail_errno("cannot stat the file system of {}", directory_);
     uint64_t available = static_cast<uint64_t>(vfs.f_bavail) * vfs.f_frsize;
     if (available < bytes)
         fail("not enough space for a checkpoint in {}: {} needed, {} free; the job goes on", directory_,
@@ -225,37 +314,44 @@ void Store::check_space(uint64_t bytes) const {
 }
 
 void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
+    const files::Folder& folder = pending.folder;
+    if (!folder.is(folder_, generation_name(pending.number)))
+        fail("{} cannot be found any more: was it removed or exchanged by hand? {} is given up",
+             pending.directory, generation_name(pending.number));
     for (const ImageEntry& image : manifest.images) {
-        std::error_code error;
-        std::string path = pending.directory + "/" + image.file;
-        uint64_t size = fs::file_size(path, error);
-        if (error || size != manifest.file_bytes(image)) fail("{} is missing or incomplete", path);
+        auto size = folder.size_of(image.file);
+        if (!size)
+            fail("{} cannot be found any more: was it removed by hand? {} is given up",
+                 folder.path_of(image.file), generation_name(pending.number));
+        if (*size != manifest.file_bytes(image))
+            fail("{} is incomplete: {} bytes of {}", folder.path_of(image.file), *size,
+                 manifest.file_bytes(image));
     }
     if (manifest.layout() == Layout::shared) {
         // Ranks of other nodes have synced what they wrote, not the table that was written here.
-        std::string path = pending.directory + "/" + manifest.images.at(0).file;
-        sync_file(open_file(path, O_RDONLY).get(), path);
+        const std::string& name = manifest.images.at(0).file;
+        sync_file(folder.read(name).get(), folder.path_of(name));
     }
     // All that the manifest stands for is on storage before it gets its name.
-    sync_directory(pending.directory);
-    sync_directory(directory_);
-    std::string path = pending.directory + "/" + kManifest;
+    folder.sync();
+    folder_.sync();
     try {
-        replace_file(path, to_text(manifest, key_.get()));
+        folder.replace(kManifest, to_text(manifest, key_.get()));
     } catch (const Error& error) {
         // It may have its name, and only the directory is not known to be on storage. Who is told of a
         // failure must not find a generation.
-        if (::unlink(path.c_str()) == 0 || errno == ENOENT) throw;
+        if (folder.remove_file(kManifest) || errno == ENOENT) throw;
         fail("{}; {} could not be taken back and may be there", error.what(),
              generation_name(pending.number));
     }
 }
 
 void Store::abandon(const GenerationInfo& pending) noexcept {
-    std::error_code ignored;
-    // Never a committed one, whatever the caller believes.
-    if (fs::exists(pending.directory + "/" + kManifest, ignored)) return;
-    fs::remove_all(pending.directory, ignored);
+    try {
+        // Never a committed one, whatever the caller believes.
+        if (pending.folder && !pending.folder.has(kManifest)) remove(pending);
+    } catch (const Error&) {
+    }
 }
 
 void Store::retain(unsigned keep) {
@@ -263,6 +359,7 @@ void Store::retain(unsigned keep) {
     unsigned complete = 0;
     std::set<uint32_t> needed;
     for (auto info = all.rbegin(); info != all.rend(); ++info) {
+        if (info->job != job_) continue;
         bool newest = info->manifest && ++complete <= keep;
         if (newest || needed.count(info->number)) {
             // Also what those need that are only kept for others: whatever has a manifest can be restarted.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "files/folder.h"
 #include "image/image.h"
 
 namespace fermata::store {
@@ -18,10 +19,15 @@ namespace fermata::store {
 inline constexpr int kManifestVersion = 4;
 inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption
 inline constexpr const char* kManifest = "manifest.json";
-// In the directory of a generation: copies of files of the program (split/process/files.h).
-inline constexpr const char* kFilesFolder = "files";
 // Before the name of a generation: its directory while it is being compacted.
 inline constexpr const char* kUnfinished = ".compact-";
+// In the directory of every generation, from its first moment on: whose it is. Only what has it is ever
+// removed.
+inline constexpr const char* kMarker = ".fermata";
+// A larger number is not a generation of ours.
+inline constexpr uint32_t kLastGeneration = 999'999'999;
+// A manifest of 10^6 ranks has some 150 MB.
+inline constexpr uint64_t kMostManifest = 256u << 20;
 
 // How the images lie in the directory of their generation: a file for each, or one for all.
 enum class Layout { files, shared };
@@ -61,9 +67,15 @@ struct Manifest {
 struct GenerationInfo {
     uint32_t number = 0;
     std::string directory;
+    files::Folder folder;         // the same, open
+    std::optional<uint64_t> job;  // that made it; none: it has no marker and no manifest that can be read
     std::optional<Manifest> manifest;  // none: incomplete or damaged
     std::string damage;                // why there is none; empty for one that was never committed
+    // Of the manifest's text. A rank that is given this continues no other generation.
+    image::Checksum seal;
     image::Place place(const ImageEntry& entry) const;
+    // Is this the image that the manifest means: its bytes, and of whom it says that it is?
+    bool is_of(const ImageEntry& entry, const image::Reader& image) const;
     // Of its images, of the text that they have in common, and of the program's files. A complete one's.
     uint64_t bytes() const;
     // Throws when a file of all images does not say what the manifest says: ranks believe the file.
@@ -74,6 +86,21 @@ struct GenerationInfo {
 
 std::string generation_name(uint32_t number);
 
+// A job that ended with exit code 0: nothing of it is left to be continued.
+struct JobEnd {
+    uint64_t job = 0;
+    std::string name;
+    std::vector<std::string> command;
+    std::string when;  // "2026-11-21 16:00:00"
+};
+
+// A generation in the making, as a rank finds it where the root says: throws unless it is this job's, of this
+// number, and of this user.
+files::Folder open_pending(const std::string& directory, uint64_t job, uint32_t number);
+// The generation that the root chose, and no other: its manifest has this seal. Throws with
+// ExitCode::damaged.
+GenerationInfo open_chosen(const std::string& directory, const std::string& seal, const image::Key* key);
+
 class Store {
   public:
     // Opens `directory`, for writing creating it (0700) and checking that it can be written. With a key the
@@ -82,16 +109,29 @@ class Store {
     static Store for_writing(const std::string& directory, image::KeyPointer key = nullptr);
     const image::Key* key() const { return key_.get(); }
 
-    // One running job per directory: throws when another holds it. Held until the Store is destroyed.
-    void lock(const std::string& owner);
+    // One running job per directory: throws when another holds it. Held until the Store is destroyed. What is
+    // made, swept and retained from now on is `job`'s.
+    void lock(const std::string& owner, uint64_t job);
+    void act_for(uint64_t job) { job_ = job; }
+    // Others than its owner may put generations into the directory, or take them away.
+    bool open_to_others() const { return folder_.open_to_others(); }
 
     const std::string& directory() const { return directory_; }
-    // All generations, oldest first; reads manifests, not images.
+    // All generations, oldest first; reads manifests, not images. Links and directories that are not
+    // Fermata's are none.
     std::vector<GenerationInfo> list() const;
     // The newest complete generation or number `wanted`; checks that every image of the manifest is there
     // with its size. A damaged newest one is an error unless `fallback` is allowed. Throws with
     // ExitCode::damaged, or image::KeyError.
     GenerationInfo choose(std::optional<uint32_t> wanted, bool fallback) const;
+    // The same for one that list() gave.
+    void check(const GenerationInfo& info) const;
+
+    // Jobs that ended with exit code 0, oldest first.
+    std::vector<JobEnd> ends() const;
+    void note_end(const JobEnd& end) const;
+    // It goes on all the same.
+    void forget_end(uint64_t job) const noexcept;
 
     // Makes the directory of the next generation: above every number in use, committed or not. Removes
     // uncommitted ones, which nobody can be writing any more: the caller holds the lock.
@@ -103,8 +143,8 @@ class Store {
     void commit(const GenerationInfo& pending, const Manifest& manifest);
     // Removes an uncommitted generation; never throws.
     void abandon(const GenerationInfo& pending) noexcept;
-    // Removes all but the newest `keep` complete generations and those that they need, and uncommitted ones
-    // older than the newest complete one.
+    // Removes all but the newest `keep` complete generations of this job and those that they need, and its
+    // uncommitted ones older than the newest complete one. Never anything of another job's.
     void retain(unsigned keep);
 
     // Makes a complete generation stand alone: false when it does so already. Everything is read and
@@ -114,13 +154,15 @@ class Store {
     bool compact(uint32_t number, const image::WriteOptions& options);
 
   private:
-    Store(std::string directory, image::KeyPointer key)
-        : directory_(std::move(directory)), key_(std::move(key)) {}
+    Store(files::Folder folder, std::string directory, image::KeyPointer key)
+        : folder_(std::move(folder)), directory_(std::move(directory)), key_(std::move(key)) {}
     void sweep(uint32_t below) const;
-    static bool remove(const GenerationInfo& info);
+    bool remove(const GenerationInfo& info) const;
+    files::Folder folder_;
     std::string directory_;
     image::KeyPointer key_;
     Fd lock_;
+    uint64_t job_ = 0;  // of whoever holds the lock
 };
 
 // The manifest as text, ending in a line with the checksum of all that stands before it, and one with the

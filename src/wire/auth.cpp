@@ -85,6 +85,8 @@ Handshake::Handshake(Role role, const Key& key) : role_(role), key_(key) {
     (role == Role::node ? node_ : root_) = mine_;
 }
 
+Handshake::~Handshake() { sodium_memzero(key_.data(), key_.size()); }
+
 std::string Handshake::proof(const char* label) const {
     std::string message = std::string(label) + text(node_) + text(root_);
     std::string mac(kProof, '\0');

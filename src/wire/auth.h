@@ -35,6 +35,9 @@ enum class Role { node, root };
 class Handshake {
   public:
     Handshake(Role role, const Key& key);
+    ~Handshake();  // the key does not stay behind
+    Handshake(const Handshake&) = default;
+    Handshake& operator=(const Handshake&) = default;
 
     // What to send first (node), or nothing (root).
     std::string hello();

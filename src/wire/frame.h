@@ -41,6 +41,8 @@ class Decoder {
     explicit Decoder(uint32_t max_payload = kMaxPayload, Seal* seal = nullptr)
         : max_payload_(max_payload), seal_(seal) {}
 
+    void allow(uint32_t max_payload) { max_payload_ = max_payload; }
+
     void feed(const void* data, size_t size);
     std::optional<Message> next();
     bool broken() const { return !error_.empty(); }

@@ -14,7 +14,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 3;
+inline constexpr uint16_t kWireVersion = 4;
 
 using Bytes = std::vector<std::byte>;
 
@@ -93,7 +93,7 @@ struct Save {
     uint32_t epoch = 0;
     std::string directory;
     std::string generation;
-    std::string options;  // "forked compress=zstd:1 …", words the agent understands; unknown ones are ignored
+    std::string options;  // image::SaveOptions::to_text()
     template <class F>
     void each(F&& f) {
         f(epoch, directory, generation, options);
@@ -195,17 +195,18 @@ struct Kill {
 // First message of a rank: it is about to enter the real library's MPI_Init, where it may stay.
 struct Starting {
     static constexpr uint16_t kType = 77;
-    int32_t rank = -1;  // as the launcher's environment has it; -1: it does not say
+    int32_t rank = -1;   // as the launcher's environment has it; -1: it does not say
+    std::string job_id;  // the job's random id from the environment: the proof that both belong together
     template <class F>
     void each(F&& f) {
-        f(rank);
+        f(rank, job_id);
     }
 };
 
 // The rank is out of MPI_Init, and its agent listens.
 struct Hello {
     static constexpr uint16_t kType = 64;
-    std::string job_id;  // the job's random id from the environment: the proof that both belong together
+    std::string job_id;  // as in Starting
     int32_t rank = -1;
     int32_t size = 0;
     int32_t pid = 0;

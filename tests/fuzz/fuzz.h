@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -46,11 +47,13 @@ struct Target {
 image::KeyPointer fuzz_key();
 
 extern const Target image, encrypted_image, shared_file, manifest, frames, handshake, clock_messages,
-    memory_table;
+    memory_table, duration, save_options, mpiexec_words, addresses, control_request, hellos, program,
+    process_state, mpi_objects;
 
 inline std::vector<const Target*> all_targets() {
-    return {&image,  &encrypted_image, &shared_file,    &manifest,
-            &frames, &handshake,       &clock_messages, &memory_table};
+    return {&image,           &encrypted_image, &shared_file, &manifest,      &frames,        &handshake,
+            &clock_messages,  &memory_table,    &duration,    &save_options,  &mpiexec_words, &addresses,
+            &control_request, &hellos,          &program,     &process_state, &mpi_objects};
 }
 
 }  // namespace fermata::fuzz

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "fuzz.h"
 #include "image/format.h"
+#include "image/save_options.h"
 
 namespace fermata::fuzz {
 namespace {
@@ -21,7 +22,7 @@ using image::kPage;
 constexpr uint64_t kBase = 0x10000000;
 
 image::WriteOptions options(const std::string& words, image::KeyPointer key) {
-    image::WriteOptions o = image::parse_write_options(words + " threads=1 io=buffered");
+    image::WriteOptions o = image::SaveOptions::parse(words + " threads=1 io=buffered").write;
     o.sync = false;
     o.key = std::move(key);
     return o;

@@ -80,7 +80,7 @@ void seal(Bytes& bytes) {
 
 std::vector<Bytes> seeds() {
     fs::remove(place().path());
-    image::SharedFile file(place().directory);
+    image::SharedFile file(files::Folder::at(place().directory));
     file.finish(0x1234567890abcdef, 7, {4096, 8192, 20480}, 24576);
     std::ifstream in(place().path(), std::ios::binary);
     return {Bytes{std::istreambuf_iterator<char>(in), {}}};

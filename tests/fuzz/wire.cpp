@@ -39,7 +39,7 @@ std::vector<Bytes> frame_seeds() {
                                            wire::Drain{7, 2},
                                            wire::Save{7, "/d/gen", "gen-000001", "forked"},
                                            wire::Resume{7},
-                                           wire::Starting{3},
+                                           wire::Starting{3, "id"},
                                            wire::Cancel{7, "a rank died"},
                                            wire::Query{},
                                            wire::Go{},

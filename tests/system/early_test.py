@@ -146,7 +146,7 @@ def sigterm(cwd):
         stands_in_init(job)
         job.process.send_signal(signal.SIGTERM)
         job.finish(expected=85)
-        check(job.errors().endswith("fermata: stopped before it went on from gen-000001\n"), job.errors())
+        check(job.errors().endswith("fermata: stopped before it went on from gen-000001: `fermata restart` continues it\n"), job.errors())
     both_continue(cwd, [] if before else want)
 
 

@@ -10,9 +10,11 @@
 int main(int argc, char** argv) {
     if (argc < 3) return 2;
     using namespace fermata::image;
+    namespace files = fermata::files;
     try {
         KeyPointer key = Key::from_file_or_none(argc > 3 ? argv[3] : "");
-        Reader reader(place_of(argv[1], static_cast<uint32_t>(std::atoi(argv[2]))), key.get());
+        Reader reader(place_of(files::Folder::at(argv[1]), static_cast<uint32_t>(std::atoi(argv[2]))),
+                      key.get());
         for (const Blob& blob : reader.blobs()) std::fwrite(blob.bytes.data(), 1, blob.bytes.size(), stdout);
         std::vector<char> content(kLargestBlock);
         for (const Block& block : reader.blocks()) {

@@ -74,7 +74,7 @@ def check_image(path):
         return  # encrypted
     table = memory_table(parts["memory"])
     process = []
-    for line in parts["maps"].decode(errors="replace").splitlines():
+    for line in parts["maps"].decode(errors="replace").split("\n")[:-1]:  # names may hold anything else
         span, access, *_ = line.split()
         begin, end = (int(word, 16) for word in span.split("-"))
         prot = sum(bit for bit, letter in ((1, "r"), (2, "w"), (4, "x")) if letter in access)

@@ -1,4 +1,5 @@
 // Functions of the C fronts that no rule of tools/fmgen/front_c.py covers. Compiled once per ABI.
+#include <string_view>
 #include <utility>
 
 #include FERMATA_ABI_HEADER
@@ -156,10 +157,12 @@ FRONT_API int PMPI_Info_create_env(int argc, char** argv, A_Info* info) {
 }
 ALIAS(int, Info_create_env, int, char**, A_Info*);
 
-// MPI-5.0's questions about the ABI.
+// MPI-5.0's questions about the ABI. A library of its own ABI has no version of the standard's: MPICH 5 says
+// -1 there, and mpi4py's wheels go by it.
 FRONT_API int PMPI_Abi_get_version(int* major, int* minor) {
-    *major = 1;
-    *minor = 0;
+    constexpr bool standard = std::string_view(FERMATA_ABI_NAME) == "standard";
+    *major = standard ? 1 : -1;
+    *minor = standard ? 0 : -1;
     return 0;
 }
 ALIAS(int, Abi_get_version, int*, int*);

@@ -162,6 +162,26 @@ int file_before_save(FileObject* file) noexcept {
     return FM_SUCCESS;
 }
 
+bool files_refuse(char* why, size_t size) noexcept {
+    SpinGuard guard(list_lock);
+    for (const FileObject* file = files; file != nullptr; file = file->next) {
+        // Others may leave the file to this one, and not even see it from their nodes.
+        if (file->comm == nullptr || file->comm->rank != 0) continue;
+        const char* path = file->path.c_str();
+        const char* slash = __builtin_strchr(path, '/');  // behind the driver's name
+        constexpr long kNotThere = -2;                    // -ENOENT
+        if (slash == nullptr || raw_syscall(SYS_access, reinterpret_cast<long>(slash), 0) != kNotThere)
+            continue;
+        __builtin_snprintf(
+            why, size,
+            "the MPI file %s was removed while it is open, a restart could not open it again: close it, or "
+            "use MPI_MODE_DELETE_ON_CLOSE",
+            path);
+        return true;
+    }
+    return false;
+}
+
 void note_shared_pointer(File fh) noexcept {
     if (FileObject* file = find(fh)) file->shared_used = true;
 }

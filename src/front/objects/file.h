@@ -42,6 +42,9 @@ inline FileObject* find_file(uint32_t handle) noexcept {
     return static_cast<FileObject*>(find_object(handle, Kind::file));
 }
 
+// Is one of them gone by its name? Then why no checkpoint can be taken. Any context.
+bool files_refuse(char* why, size_t size) noexcept;
+
 // Called by the wrappers that move the shared file pointer.
 void note_shared_pointer(mpi::File fh) noexcept;
 

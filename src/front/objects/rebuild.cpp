@@ -159,7 +159,9 @@ int objects_before_save() noexcept {
     return rc != FM_SUCCESS ? rc : file_rc;
 }
 
-int objects_refuse(char* why, size_t size) noexcept { return connected_refuse(why, size) ? 1 : 0; }
+int objects_refuse(char* why, size_t size) noexcept {
+    return connected_refuse(why, size) || files_refuse(why, size) ? 1 : 0;
+}
 
 const char* objects_give_up() noexcept {
     return connected_now() ? "the program became connected to processes outside of the job meanwhile"

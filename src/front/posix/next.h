@@ -2,8 +2,8 @@
 // (libc's).
 //
 // Interposed is only what would show the split to the application: signals (a handler must not run with the
-// lower half's thread pointer), waits that our stop signal would cut short, and the name of the executable.
-// Never malloc, mutexes, clocks or syscall().
+// lower half's thread pointer), waits that our stop signal would cut short, the name of the executable, and
+// the closing of descriptors that the application has not opened. Never malloc, mutexes, clocks or syscall().
 #pragma once
 
 #include <dlfcn.h>

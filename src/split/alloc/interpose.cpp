@@ -11,6 +11,7 @@
 
 #include "split/address/raw.h"
 #include "split/address/window.h"
+#include "split/alloc/lower_advice.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/alloc/shared_segments.h"
 #include "split/fds/descriptors.h"
@@ -40,6 +41,11 @@ EXPORT void* mremap(void* address, size_t old_size, size_t new_size, int flags, 
     void* target = flags & MREMAP_FIXED ? va_arg(list, void*) : nullptr;
     va_end(list);
     return reinterpret_cast<void*>(answer(lower_mremap(address, old_size, new_size, flags, target)));
+}
+// libibverbs keeps memory it registers, also the program's, from children: that is not the program's wish.
+EXPORT int madvise(void* address, size_t size, int advice) noexcept {
+    note_lower_advice(address, size, advice);
+    return int(answer(sys(SYS_madvise, address, size, advice)));
 }
 EXPORT void* shmat(int id, const void* address, int flags) noexcept {
     return reinterpret_cast<void*>(answer(lower_shmat(id, address, flags)));

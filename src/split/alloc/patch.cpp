@@ -144,11 +144,25 @@ int visit(dl_phdr_info* info, size_t, void*) {
     return 0;
 }
 
+// UCX reads its settings before main, when its library is loaded: this runs before any library's constructor.
+// With its hooks (bistro, reloc) its registration cache hands out memory that the upper half has given back.
+// In place: the environment is the kernel's still.
+void silence_ucx_hooks(int, char**, char** environment) {
+    static constexpr char kName[] = "UCX_MEM_MMAP_HOOK_MODE=", kNone[] = "none";
+    for (; *environment; ++environment) {
+        if (std::strncmp(*environment, kName, sizeof kName - 1) != 0) continue;
+        char* value = *environment + sizeof kName - 1;
+        if (std::strlen(value) >= sizeof kNone - 1) std::memcpy(value, kNone, sizeof kNone);
+    }
+}
+__attribute__((section(".preinit_array"),
+               used)) void (*const g_before_constructors)(int, char**, char**) = silence_ucx_hooks;
+
 void leave_memory_functions_alone() {
     // Open MPI's memory patcher overwrites the first instructions of munmap & co. It serves registration
-    // caches, which cannot see the upper half's unmapping anyway (design 3.11). UCX reads its settings before
-    // main: `fermata run` sets UCX_MEM_MMAP_HOOK_MODE=none (and UCX_WARN_UNUSED_ENV_VARS=n, for UCX 1.13
-    // warns when it needs no hooks).
+    // caches, which cannot see the upper half's unmapping anyway (design 3.11). `fermata run` sets
+    // UCX_MEM_MMAP_HOOK_MODE=none (and UCX_WARN_UNUSED_ENV_VARS=n, for UCX 1.13 warns when it needs no
+    // hooks).
     setenv("OMPI_MCA_memory", "^patcher", 0);
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "split/address/raw.h"
+#include "split/fds/links.h"
 
 namespace fermata::split {
 namespace {
@@ -26,19 +27,40 @@ constexpr rlim_t kMostForUpper = 16384;  // occupying them costs 2 ms
 constexpr rlim_t kFewestForLower = 1024;
 constexpr rlim_t kWanted = 65536;
 
-int base = 512;  // before begin_descriptors(): nothing is moved
-bool moving;
+int base = 512;
+// filling: begin_descriptors() keeps all low numbers busy, so that nothing has to be moved. Before main,
+// libraries of the lower half open files already (UCX its log): moved as afterwards, or they would count as
+// the program's.
+enum class Phase { before_main, filling, moving } phase;
 rlim_t raised_limit;  // soft limit while the lower half makes descriptors
 SpinLock lock;
 int raised;  // nesting of RaisedLimit over all threads
 rlim_t application_limit;
 std::bitset<kMostForUpper> occupied;
+constexpr int kOwned = kWanted;
+uint64_t owned[kOwned / 64];
+
+void note_owned(int fd) noexcept {
+    const int at = fd - base;
+    if (at >= 0 && at < kOwned) __atomic_fetch_or(&owned[at / 64], 1ull << at % 64, __ATOMIC_RELAXED);
+}
+
 struct Channel {
     int fd;
     dev_t device;
     ino_t inode;
 };
 std::vector<Channel> launcher_channels;
+
+// False: too few.
+bool choose_base(const rlimit& limit) noexcept {
+    raised_limit = std::min(limit.rlim_max, std::max(kWanted, limit.rlim_cur));
+    rlim_t room = raised_limit / 4 * 3;  // at least a quarter of the table for the lower half
+    if (room < 256) return false;
+    if (raised_limit > kFewestForLower * 2) room = std::max(room, raised_limit - kFewestForLower);
+    base = int(std::min({limit.rlim_cur, kMostForUpper, room}));
+    return true;
+}
 
 // While one exists the soft limit is high enough for the lower half.
 class RaisedLimit {
@@ -85,15 +107,12 @@ void begin_descriptors() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) fail_errno("cannot read the limit on open files");
     application_limit = limit.rlim_cur;
-    raised_limit = std::min(limit.rlim_max, std::max(kWanted, limit.rlim_cur));
-    rlim_t room = raised_limit / 4 * 3;  // at least a quarter of the table for the lower half
-    if (room < 256)
+    if (!choose_base(limit))
         fail(
             "the hard limit on open files is {}: MPI and the program need more; run `ulimit -Hn 1024` or "
             "higher",
             limit.rlim_max);
-    if (raised_limit > kFewestForLower * 2) room = std::max(room, raised_limit - kFewestForLower);
-    base = int(std::min({limit.rlim_cur, kMostForUpper, room}));
+    phase = Phase::filling;
     limit.rlim_cur = raised_limit;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         fail_errno("cannot raise the limit on open files to {}", raised_limit);
@@ -131,7 +150,8 @@ void end_descriptors() {
         for (int k = first; k < fd; ++k) sys(SYS_close, k);  // before Linux 5.9
     }
     occupied.reset();
-    moving = true;
+    phase = Phase::moving;
+    for (const DescriptorLink& link : descriptor_links()) note_owned(link.fd);
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = std::min<rlim_t>(application_limit, rlim_t(base));
@@ -151,12 +171,25 @@ bool launcher_channel(int fd) {
 int lower_descriptor_base() { return base; }
 
 int raise_descriptor(int fd) noexcept {
-    if (!moving || fd < 0 || fd >= base) return fd;
+    if (fd < 0) return fd;
+    if (phase == Phase::before_main) {
+        rlimit limit{};
+        sys(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
+        if (!choose_base(limit)) return fd;  // begin_descriptors() says it
+    }
+    if (fd >= base) {
+        note_owned(fd);
+        return fd;
+    }
+    if (phase == Phase::filling) return fd;
     RaisedLimit scope;
     long up = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, base);
     if (failed(up)) return fd;
     sys(SYS_close, fd);
+    note_owned(int(up));
     return int(up);
 }
+
+OwnedDescriptors lower_descriptors() { return {owned, kOwned}; }
 
 }  // namespace fermata::split

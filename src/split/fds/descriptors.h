@@ -1,12 +1,15 @@
 // File descriptors are partitioned by number: below lower_descriptor_base() they belong to the upper half.
 #pragma once
 
+#include <cstdint>
+
 namespace fermata::split {
 
 // Before MPI_Init: notes what was inherited, moves the launcher's own channel (PMI_FD) up, and occupies every
 // free low number, so that what MPI opens, by whatever path, comes at >= lower_descriptor_base(). Throws
 // fermata::Error.
 void begin_descriptors();
+// What libraries of the lower half open before main is moved up at once (raise_descriptor).
 // After MPI_Init: frees the low numbers again and gives the application its own RLIMIT_NOFILE back.
 // Afterwards the interposed open/socket/… of the lower half move their results up (fds/interpose.cpp).
 void end_descriptors();
@@ -15,6 +18,14 @@ void end_descriptors();
 // leaves no room above. Constant after begin_descriptors().
 int lower_descriptor_base();
 inline bool lower_descriptor(int fd) { return fd >= lower_descriptor_base(); }
+
+// Numbers that the lower half was seen to have, from lower_descriptor_base() on: bit 0 of word 0 is that one.
+// A number that it has closed again stays in. Valid after end_descriptors(), for the life of the process.
+struct OwnedDescriptors {
+    const uint64_t* words;
+    int count;  // of bits
+};
+OwnedDescriptors lower_descriptors();
 
 // Is this still the pipe or socket (not 0, 1, 2) that was open when the process started? Launchers leak them
 // into the ranks (Hydra: its own pipes and listening socket); the program cannot know what they are, and a

@@ -6,13 +6,15 @@
 #include "split/loader/elf_tables.h"
 
 namespace fermata::split {
-std::vector<DynamicSymbol> dynamic_symbols(const ElfFile& file) {
+namespace {
+
+std::vector<DynamicSymbol> symbols_of(const ElfFile& file, uint32_t table) {
     Fd fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd) return {};
     const std::vector<Elf64_Shdr> sections = sections_of(fd.get(), file.header);
     std::vector<DynamicSymbol> found;
     for (const Elf64_Shdr& section : sections) {
-        if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections.size()) continue;
+        if (section.sh_type != table || section.sh_link >= sections.size()) continue;
         const Elf64_Shdr& strings = sections[section.sh_link];
         auto text = read_table<char>(fd.get(), strings.sh_offset, strings.sh_size);
         if (text.empty() || text.back() != 0) continue;
@@ -24,5 +26,10 @@ std::vector<DynamicSymbol> dynamic_symbols(const ElfFile& file) {
     }
     return found;
 }
+
+}  // namespace
+
+std::vector<DynamicSymbol> dynamic_symbols(const ElfFile& file) { return symbols_of(file, SHT_DYNSYM); }
+std::vector<DynamicSymbol> all_symbols(const ElfFile& file) { return symbols_of(file, SHT_SYMTAB); }
 
 }  // namespace fermata::split

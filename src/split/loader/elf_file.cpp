@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "split/loader/elf_tables.h"
 
 namespace fermata::split {
 namespace {
@@ -65,7 +66,7 @@ std::string ElfFile::read(const std::string& file) {
         }
         if (p.p_type != PT_DYNAMIC) continue;
         dynamic = true;
-        if (p.p_filesz > kMost) return "is cut off";
+        if (p.p_filesz > kMost || !lies_inside(fd.get(), p.p_offset, p.p_filesz)) return "is cut off";
         std::vector<Elf64_Dyn> entries(p.p_filesz / sizeof(Elf64_Dyn));
         if (!read_at(fd.get(), entries.data(), entries.size() * sizeof(Elf64_Dyn), p.p_offset))
             return "is cut off";
@@ -76,6 +77,7 @@ std::string ElfFile::read(const std::string& file) {
             if (d.d_tag == DT_STRSZ) strings_size = d.d_un.d_val;
         }
         if (!strings_at || !strings_size || strings_size > kMost) continue;
+        if (!lies_inside(fd.get(), strings_at, strings_size)) return "is cut off";
         std::string strings(strings_size, '\0');
         if (!read_at(fd.get(), strings.data(), strings_size, strings_at)) return "is cut off";
         auto text = [&](uint64_t at) {

@@ -1,7 +1,8 @@
-// Tables of an ELF64 file on disk. What cannot be read is empty.
+// Tables of an ELF64 file on disk. What cannot be read is empty; no memory is taken because a length says so.
 #pragma once
 
 #include <elf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -9,10 +10,18 @@
 
 namespace fermata::split {
 
+// Whether the file has these bytes.
+inline bool lies_inside(int fd, uint64_t offset, uint64_t bytes) {
+    struct stat file {};
+    if (::fstat(fd, &file) != 0) return false;
+    auto size = static_cast<uint64_t>(file.st_size);
+    return offset <= size && bytes <= size - offset;
+}
+
 template <class T>
 std::vector<T> read_table(int fd, uint64_t offset, uint64_t bytes) {
     constexpr uint64_t kMost = 256 << 20;
-    if (bytes > kMost) return {};
+    if (bytes > kMost || !lies_inside(fd, offset, bytes)) return {};
     std::vector<T> table(bytes / sizeof(T));
     const size_t size = table.size() * sizeof(T);
     if (::pread(fd, table.data(), size, static_cast<off_t>(offset)) != static_cast<ssize_t>(size)) return {};

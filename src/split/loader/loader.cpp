@@ -36,7 +36,10 @@ namespace {
 constexpr uint64_t kUnlimitedStack = 16ull
                                      << 30;  // for `ulimit -s unlimited`: only touched pages cost memory
 constexpr uint64_t kLeastStack = 1ull << 20;
-constexpr uint64_t kGuard = 1ull << 20;  // like the kernel's stack_guard_gap
+constexpr uint64_t kFirstStack = 8ull << 20;            // mapped from the beginning: arguments go there
+constexpr uint64_t kStackRoom = 64ull << 30;            // at the bottom of the window
+constexpr uint64_t kGuard = 1ull << 20;                 // like the kernel's stack_guard_gap
+constexpr const char* kWhich = "/libfermata-which.so";  // src/front/which
 constexpr unsigned kRseqSignature = 0x53053053;
 
 struct LoadedElf {
@@ -110,7 +113,25 @@ LoadedElf map_elf(const ElfFile& elf, Range area) {
     return loaded;
 }
 
+// As the kernel's own: it grows when it is touched below, as far as RLIMIT_STACK allows at that moment. Where
+// nothing else comes to lie: the kernel's search takes the window from its top.
+Range map_growing_stack() {
+    uint16_t random = 0;
+    if (getrandom(&random, sizeof random, 0) != ssize_t(sizeof random)) fail_errno("cannot get random bytes");
+    const uint64_t size =
+        std::clamp(page_up(std::min(application_stack_limit(), kFirstStack)), kLeastStack, kFirstStack);
+    const uint64_t end = kWindow.begin + kStackRoom - random * kPage;
+    long rc = raw_mmap(
+        end - size, size, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | MAP_GROWSDOWN | MAP_FIXED_NOREPLACE);
+    if (failed(rc)) return {};
+    sys(SYS_madvise, end - size, size, MADV_NOHUGEPAGE);  // as the kernel's stacks
+    return {end - size, end};
+}
+
 Range map_stack(Range area) {
+    if (area.empty())
+        if (Range growing = map_growing_stack(); !growing.empty()) return growing;
     uint64_t size = application_stack_limit();
     size = size > kUnlimitedStack ? kUnlimitedStack : std::max(page_up(size), kLeastStack);
     for (;; size /= 2) {
@@ -242,6 +263,13 @@ std::vector<std::string> command_line(const ProgramSpec& spec, const ProgramChec
                 access(path.c_str(), R_OK) == 0)
                 add(path);
         }
+    // Asked for every library, also those opened later (src/front/which). The option takes a list with colons
+    // between; a bare name is found by --library-path.
+    if (std::string which = spec.front_dir + kWhich;
+        !spec.front_dir.empty() && access(which.c_str(), R_OK) == 0) {
+        argv.push_back("--audit");
+        argv.push_back(which.find(':') == std::string::npos ? which : kWhich + 1);
+    }
     if (!preload.empty()) {
         argv.push_back("--preload");
         argv.push_back(preload);

@@ -2,8 +2,11 @@
 
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -81,6 +84,25 @@ std::string why_not_runnable(const std::string& path) {
     if (!S_ISREG(s.st_mode)) return path + " is not a regular file";
     if (access(path.c_str(), X_OK) != 0) return path + " is not executable: chmod +x it";
     return "";
+}
+
+// What the kernel gives with the file, and Fermata's loader, which is no such file, would not have.
+std::string rights_lost(const std::string& path) {
+    struct stat s;
+    struct statvfs place;
+    if (stat(path.c_str(), &s) != 0) return "";
+    if (statvfs(path.c_str(), &place) == 0 && (place.f_flag & ST_NOSUID)) return "";
+    const char* which = nullptr;
+    if ((s.st_mode & S_ISUID) && s.st_uid != geteuid())
+        which = "setuid";
+    else if ((s.st_mode & S_ISGID) && (s.st_mode & S_IXGRP) && s.st_gid != getegid())
+        which = "setgid";
+    else if (geteuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0)
+        which = "a program with file capabilities";  // root has them anyway
+    if (!which) return "";
+    return path + " is " + which +
+           ", and the rights that come with it would be lost: run a copy without them (cp " +
+           "drops them), or under mpiexec without Fermata";
 }
 
 std::vector<std::string> words_of(const std::string& line) {
@@ -180,38 +202,74 @@ MpiAbi abi_of(const std::string& name) {
     return MpiAbi::none;
 }
 
-// Breadth first, as ld.so loads.
-void follow_libraries(const ElfFile& program, const std::string& front_dir, LibrarySearch& search,
-                      ProgramCheck& check) {
+// Follows what a program needs, and notes every way to an MPI library.
+class Libraries {
+  public:
+    Libraries(const std::string& front_dir, LibrarySearch& search, ProgramCheck& check)
+        : front_dir_(front_dir), search_(search), check_(check) {}
+
+    // Breadth first, as ld.so loads.
+    void follow(const ElfFile& program) {
+        std::deque<Item> items;  // addresses stay
+        items.push_back({program, nullptr});
+        std::set<std::string> seen;
+        for (size_t i = 0; i < items.size(); ++i) {
+            std::vector<const ElfFile*> chain;
+            for (const Item* it = &items[i]; it; it = it->parent) chain.insert(chain.begin(), &it->file);
+            for (const std::string& name : std::vector<std::string>(items[i].file.needed)) {
+                if (!seen.insert(name).second) continue;
+                std::string path = search_.find(name, chain);
+                ElfFile file;
+                bool readable = !path.empty() && file.read(path).empty();
+                if (is_mpi(name, file, path, items[i].file.path)) continue;
+                if (!readable) {
+                    check_.missing.push_back(name);
+                    continue;
+                }
+                check_.libraries.push_back(path);
+                seen.insert(file.soname);
+                items.push_back({std::move(file), &items[i]});
+            }
+        }
+    }
+
+    void preloaded(const std::string& list, const ElfFile& program) {
+        for (size_t at = 0; at < list.size();) {
+            size_t end = std::min(list.find_first_of(" :", at), list.size());
+            std::string name = list.substr(at, end - at), path = search_.find(name, {&program});
+            at = end + 1;
+            ElfFile file;
+            if (!path.empty() && file.read(path).empty()) is_mpi(name, file, path, "LD_PRELOAD");
+        }
+    }
+
+  private:
     struct Item {
         ElfFile file;
         const Item* parent;
     };
-    std::deque<Item> items;  // addresses stay
-    items.push_back({program, nullptr});
-    std::set<std::string> seen;
-    for (size_t i = 0; i < items.size(); ++i) {
-        std::vector<const ElfFile*> chain;
-        for (const Item* it = &items[i]; it; it = it->parent) chain.insert(chain.begin(), &it->file);
-        for (const std::string& name : std::vector<std::string>(items[i].file.needed)) {
-            if (!seen.insert(name).second) continue;
-            if (MpiAbi abi = abi_of(name); abi != MpiAbi::none) {
-                check.mpi_names.push_back(name);
-                if (check.abi == MpiAbi::none) check.abi = abi;
-                if (front_dir.empty() || access((front_dir + "/" + name).c_str(), R_OK) == 0) continue;
-            }
-            std::string path = search.find(name, chain);
-            ElfFile file;
-            if (path.empty() || !file.read(path).empty()) {
-                check.missing.push_back(name);
-                continue;
-            }
-            check.libraries.push_back(path);
-            seen.insert(file.soname);
-            items.push_back({std::move(file), &items[i]});
+
+    // Is it a library that a front stands for? By the name that is asked for, or that of the file found.
+    bool is_mpi(const std::string& asked, const ElfFile& file, const std::string& path,
+                const std::string& by) {
+        const std::string& soname = abi_of(asked) != MpiAbi::none ? asked : file.soname;
+        MpiAbi abi = abi_of(soname);
+        if (abi == MpiAbi::none) return false;
+        std::string front = front_dir_ + "/" + soname;
+        bool given = front_dir_.empty() || access(front.c_str(), R_OK) == 0;
+        if (given || soname == asked) {  // companions without a front of their own are followed
+            if (check_.abi == MpiAbi::none) check_.abi = abi;
+            if (std::find(check_.mpi_names.begin(), check_.mpi_names.end(), soname) == check_.mpi_names.end())
+                check_.mpi_names.push_back(soname);
+            check_.which.push_back({by, asked, path, given && !front_dir_.empty() ? front : ""});
         }
+        return given;
     }
-}
+
+    const std::string& front_dir_;
+    LibrarySearch& search_;
+    ProgramCheck& check_;
+};
 
 }  // namespace
 
@@ -235,9 +293,15 @@ ProgramCheck inspect_program(const std::string& name, const std::string& front_d
     check.program = search_path(name, environment, check.error);
     if (!check.error.empty()) return check;
     check.binary = check.program;
+    // What is wrong with an interpreter is said of its script.
+    auto refuse = [&](const std::string& why) {
+        check.error = check.prefix.empty()
+                          ? why
+                          : "the interpreter of script " + check.program + " does not serve: " + why;
+        return check;
+    };
     for (int depth = 0;; ++depth) {
-        check.error = why_not_runnable(check.binary);
-        if (!check.error.empty()) return check;
+        if (std::string why = why_not_runnable(check.binary); !why.empty()) return refuse(why);
         std::vector<std::string> command = script_command(check.binary, environment, check.error);
         if (!check.error.empty()) return check;
         if (command.empty()) break;
@@ -259,26 +323,24 @@ ProgramCheck inspect_program(const std::string& name, const std::string& front_d
     }
     ElfFile file;
     std::string why = file.read(check.binary);
-    if (!why.empty()) {
-        check.error = check.binary + " " + why;
-        return check;
-    }
+    if (!why.empty()) return refuse(check.binary + " " + why);
     check.position_independent = file.header.e_type == ET_DYN;
-    if (file.interpreter.empty()) {
-        check.error =
-            check.binary + (file.header.e_type == ET_DYN && !file.soname.empty()
-                                ? " is a library, not a program"
-                                : " is statically linked: its MPI cannot be replaced; link it dynamically");
-        return check;
-    }
+    if (std::string lost = rights_lost(check.binary); !lost.empty()) return refuse(lost);
+    if (file.interpreter.empty() && file.soname.starts_with("ld-linux"))
+        return refuse(check.binary + " is the dynamic linker: name the program itself, without it");
+    if (file.interpreter.empty())
+        return refuse(check.binary +
+                      (file.header.e_type == ET_DYN && !file.soname.empty()
+                           ? " is a library, not a program"
+                           : " is statically linked: its MPI cannot be replaced; link it dynamically"));
     check.loader = file.interpreter;
-    if (!regular(check.loader)) {
-        check.error =
-            "the dynamic loader " + check.loader + " that " + check.binary + " asks for does not exist";
-        return check;
-    }
+    if (!regular(check.loader))
+        return refuse("the dynamic loader " + check.loader + " that " + check.binary +
+                      " asks for does not exist");
     LibrarySearch search(variable(environment, "LD_LIBRARY_PATH"));
-    follow_libraries(file, front_dir, search, check);
+    Libraries libraries(front_dir, search, check);
+    libraries.preloaded(variable(environment, "LD_PRELOAD"), file);
+    libraries.follow(file);
     return check;
 }
 

@@ -10,6 +10,14 @@ namespace fermata::split {
 enum class MpiAbi { none, openmpi, mpich, standard };
 const char* name_of(MpiAbi abi);
 
+// One way to an MPI library, and what comes of it.
+struct MpiAsked {
+    std::string by;     // path of who asks, or "LD_PRELOAD"
+    std::string asked;  // a name or a path, as it stands there
+    std::string found;  // what it would get natively; "" = nothing
+    std::string given;  // the front; "" = there is none
+};
+
 struct ProgramCheck {
     std::string error;  // "" when the program can be started; else one line: what, where, what to do
 
@@ -21,7 +29,8 @@ struct ProgramCheck {
     bool position_independent = true;
 
     MpiAbi abi = MpiAbi::none;           // which ABI the transitive DT_NEEDED closure imports
-    std::vector<std::string> mpi_names;  // every front it needs, as named in DT_NEEDED: "libmpi.so.40", …
+    std::vector<std::string> mpi_names;  // every front it needs, by its soname: "libmpi.so.40", …
+    std::vector<MpiAsked> which;         // how it comes to them
     std::vector<std::string> libraries;  // absolute paths of the closure, in load order
     std::vector<std::string> missing;    // names found nowhere (ld.so will complain)
 };

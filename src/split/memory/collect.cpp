@@ -12,7 +12,9 @@
 
 #include "base/error.h"
 #include "split/address/partition.h"
+#include "split/address/ranges.h"
 #include "split/address/raw.h"
+#include "split/alloc/lower_advice.h"
 #include "split/memory/break_word.h"
 #include "split/memory/dirty.h"
 #include "split/memory/memory.h"
@@ -21,6 +23,9 @@
 
 namespace fermata::split {
 namespace {
+
+// A flag of our own beside VmFlags: " dc" is the lower half's doing.
+constexpr const char* kByLower = " below-dc";
 
 bool has_flag(const Mapping& m, const char* flag) { return m.flags.find(flag) != std::string::npos; }
 
@@ -41,6 +46,33 @@ void add_flags(std::vector<Mapping>& maps) {
         else if (m.shared && (m.prot & PROT_WRITE))
             m.flags = " mw";  // new since then
     }
+}
+
+// Mappings that are kept from children by the lower half, and those by the program, as mappings of their own.
+void part_by_lower_advice(std::vector<Mapping>& maps) {
+    std::vector<Range> below = kept_from_children_below();
+    if (below.empty()) return;
+    std::vector<Mapping> parts;
+    for (Mapping& m : maps) {
+        std::vector<Range> lower = intersection({m.range}, below);
+        if (lower.empty() || !has_flag(m, " dc")) {
+            parts.push_back(std::move(m));
+            continue;
+        }
+        std::vector<Range> own = difference({m.range}, below);
+        auto add = [&](Range range, bool by_lower) {
+            Mapping& part = parts.emplace_back(m);
+            part.range = range;
+            if (m.inode != 0 || m.shared) part.offset += range.begin - m.range.begin;
+            if (by_lower) part.flags += kByLower;
+        };
+        for (auto a = own.begin(), b = lower.begin(); a != own.end() || b != lower.end();) {
+            bool next_own = b == lower.end() || (a != own.end() && a->begin < b->begin);
+            add(next_own ? *a : *b, !next_own);
+            ++(next_own ? a : b);
+        }
+    }
+    maps = std::move(parts);
 }
 
 uint32_t advice_of(const Mapping& m) {
@@ -73,6 +105,12 @@ MapKind kind_of(const Mapping& m, uint64_t& size) {
                  m.range.begin);
         return MapKind::anonymous;
     }
+    if (m.name.starts_with("/[aio]"))
+        fail(
+            "the program has a context for asynchronous I/O (io_setup) at {:#x}: what is under way in it "
+            "cannot be "
+            "saved; io_destroy it before a checkpoint",
+            m.range.begin);
     if (m.name.starts_with("anon_inode:"))
         fail("the program has {} mapped at {:#x}: such memory cannot be saved", m.name, m.range.begin);
     struct stat s {};
@@ -154,6 +192,7 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
     PageScanner scanner;
     std::map<uint64_t, uint64_t> object_size;
     add_flags(maps);
+    part_by_lower_advice(maps);
     table.break_word = find_break_word(maps);
     for (const Mapping& m : maps)
         if ((m.prot & PROT_EXEC) && upper_range(m.range)) all.executed.insert(m.name);
@@ -166,6 +205,8 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
         e.offset = m.offset;
         e.name = m.name;
         e.advice = advice_of(m);
+        e.kept_below = has_flag(m, kByLower);
+        if (e.kept_below) e.advice &= ~uint32_t{kDontFork};
         e.kind = kind_of(m, e.object_size);
         if (has_flag(m, " nr")) e.flags |= MAP_NORESERVE;
         if (has_flag(m, " gd")) e.flags |= MAP_GROWSDOWN;
@@ -206,7 +247,7 @@ void restore_protection(const MemoryTable& table) noexcept {
 
 void let_fork_copy(const MemoryTable& table, bool copy) noexcept {
     for (const MapEntry& e : table.maps) {
-        if (e.advice & kDontFork)
+        if ((e.advice & kDontFork) || e.kept_below)
             sys(SYS_madvise, e.range.begin, e.range.size(), copy ? MADV_DOFORK : MADV_DONTFORK);
         if (e.advice & kWipeOnFork)
             sys(SYS_madvise, e.range.begin, e.range.size(), copy ? MADV_KEEPONFORK : MADV_WIPEONFORK);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -67,13 +68,33 @@ std::string what_is_at(Range range) {
     return "nothing";
 }
 
+// The kernel refuses a writable mapping that is larger than the machine's memory, but not the same in parts
+// (the heuristic of vm.overcommit_memory=0 looks at one call). A program may have such a one: neighbours that
+// grew together, or a reservation that is no longer writable.
+long map_in_parts(Range range, int prot, int flags) {
+    constexpr uint64_t kPart = uint64_t{1} << 30;
+    for (uint64_t at = range.begin; at < range.end; at += kPart) {
+        uint64_t size = std::min(kPart, range.end - at);
+        long rc = raw_mmap(at, size, prot, flags);
+        if (rc == long(at)) continue;
+        if (!failed(rc)) raw_munmap(uint64_t(rc), size);
+        raw_munmap(range.begin, at - range.begin);
+        return failed(rc) ? rc : -EEXIST;
+    }
+    return long(range.begin);
+}
+
 void map_one(const MapEntry& e, Objects& objects) {
     int keep = static_cast<int>(e.flags) & (MAP_NORESERVE | MAP_GROWSDOWN | MAP_HUGETLB);
     int flags = MAP_FIXED_NOREPLACE | keep;
     long rc;
     if (e.kind == MapKind::anonymous) {
         flags |= MAP_PRIVATE | MAP_ANONYMOUS;
-        rc = raw_mmap(e.range.begin, e.range.size(), PROT_READ | PROT_WRITE, flags);
+        // What nothing is read into never becomes writable: a reservation costs no memory, and is not
+        // counted.
+        int prot = e.runs.empty() && !(e.prot & PROT_WRITE) ? e.prot & PROT_READ : PROT_READ | PROT_WRITE;
+        rc = raw_mmap(e.range.begin, e.range.size(), prot, flags);
+        if (rc == -ENOMEM && !(keep & MAP_HUGETLB)) rc = map_in_parts(e.range, prot, flags);
         if (rc == -ENOMEM && (keep & MAP_HUGETLB))  // no huge pages reserved here: ordinary ones do as well
             rc = raw_mmap(e.range.begin, e.range.size(), PROT_READ | PROT_WRITE, flags & ~MAP_HUGETLB);
     } else {

@@ -50,6 +50,7 @@ struct MapEntry {
     uint64_t object = 0;  // shared_memory: identity; mappings with the same one share memory again
     uint64_t object_size = 0;
     bool writable_file = false;  // shared_*: the file was open for writing (mprotect may ask for it later)
+    bool kept_below = false;     // MADV_DONTFORK by the lower half: not in the table's bytes
     std::string name;            // path for shared_file/tmpfs; what it was, for people, otherwise
     std::vector<Range> runs;     // pages whose content is in the image, in address order
 };

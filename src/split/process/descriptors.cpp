@@ -33,8 +33,11 @@
 #include <set>
 #include <sstream>
 
+#include "base/error.h"
+#include "base/fd.h"
 #include "split/process/parts.h"
 #include "split/threads/raw.h"
+#include "split/threads/records.h"
 
 namespace fermata::split::process {
 namespace {
@@ -110,27 +113,36 @@ Json read_extents(int fd, off_t size) {
         size_t got = 0;
         while (got < bytes.size()) {
             ssize_t part = pread(fd, bytes.data() + got, bytes.size() - got, begin + static_cast<off_t>(got));
-            if (part <= 0) break;
+            if (part <= 0)
+                fail(
+                    "only {} of {} bytes of a file without a name can be read ({}): checkpoint it again when "
+                    "nobody "
+                    "changes it",
+                    begin + static_cast<off_t>(got), size,
+                    part < 0 ? error_text(errno) : "it became shorter");
             got += static_cast<size_t>(part);
         }
-        bytes.resize(got);
         extents.push_back({static_cast<int64_t>(begin), Json::binary(std::move(bytes))});
         at = end;
     }
     return extents;
 }
 
-void write_extents(int fd, const Json& content) {
+void write_extents(int fd, const Json& content, const std::string& what) {
     for (const Json& extent : content.at("extents")) {
         const auto& bytes = extent.at(1).get_binary();
         for (size_t done = 0; done < bytes.size();) {
             ssize_t part = pwrite(fd, bytes.data() + done, bytes.size() - done,
                                   extent.at(0).get<off_t>() + static_cast<off_t>(done));
-            if (part <= 0) break;
+            if (part <= 0)
+                throw Refused{"the content of " + what + " cannot be written: " + error_text(errno) +
+                              ": make room on its file system and restart again"};
             done += static_cast<size_t>(part);
         }
     }
-    if (ftruncate(fd, content.at("size").get<off_t>()) != 0) return;
+    if (ftruncate(fd, content.at("size").get<off_t>()) != 0)
+        throw Refused{what + " cannot be made as long as it was: " + error_text(errno) +
+                      ": make room on its file system and restart again"};
 }
 
 // A removed file, a memfd: by inode, as several descriptions may be of the same one.
@@ -159,18 +171,25 @@ std::vector<uint8_t> pipe_content(int fd) {
     int waiting = 0;
     std::vector<uint8_t> bytes;
     if (ioctl(fd, FIONREAD, &waiting) != 0 || waiting <= 0) return bytes;
+    bytes.resize(static_cast<size_t>(waiting));
     int copy[2];
-    if (pipe2(copy, O_CLOEXEC | O_NONBLOCK) != 0) return bytes;
+    if (pipe2(copy, O_CLOEXEC | O_NONBLOCK) != 0)
+        fail("{}: no pipe to copy the bytes that wait in it: {}", number(fd), error_text(errno));
+    Fd from(copy[0]), to(copy[1]);
     int capacity = fcntl(fd, F_GETPIPE_SZ);
-    if (capacity > 0) fcntl(copy[1], F_SETPIPE_SZ, capacity);
-    ssize_t copied = tee(fd, copy[1], static_cast<size_t>(waiting), SPLICE_F_NONBLOCK);
-    if (copied > 0) {
-        bytes.resize(static_cast<size_t>(copied));
-        ssize_t got = read(copy[0], bytes.data(), bytes.size());
-        bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    if (capacity > 0) fcntl(to.get(), F_SETPIPE_SZ, capacity);
+    ssize_t copied = tee(fd, to.get(), bytes.size(), SPLICE_F_NONBLOCK);
+    size_t got = 0;
+    for (ssize_t part; copied > 0 && got < static_cast<size_t>(copied); got += static_cast<size_t>(part)) {
+        part = read(from.get(), bytes.data() + got, bytes.size() - got);
+        if (part <= 0) break;
     }
-    close(copy[0]);
-    close(copy[1]);
+    if (got != bytes.size())
+        fail(
+            "{}: only {} of the {} bytes that wait in this pipe can be saved (fs.pipe-user-pages-soft?): "
+            "checkpoint "
+            "again when less waits",
+            number(fd), got, waiting);
     return bytes;
 }
 
@@ -204,6 +223,8 @@ void restore_locks(int fd, const Json& saved, Lines& warnings) {
         int result;
         if (kind == "FLOCK") {
             result = flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB);
+        } else if (kind == "LEASE") {
+            result = fcntl(fd, F_SETLEASE, exclusive ? F_WRLCK : F_RDLCK);
         } else {
             struct flock range = {};
             range.l_type = exclusive ? F_WRLCK : F_RDLCK;
@@ -214,27 +235,28 @@ void restore_locks(int fd, const Json& saved, Lines& warnings) {
         }
         if (result != 0)
             warnings.push_back(number(fd) + ": the lock on " + saved.value("path", "a file") +
-                               " is held by somebody else now");
+                               " cannot be had (held by somebody else?)");
     }
-}
-
-Json capture_epoll(const std::string& info) {
-    Json watched = Json::array();
-    for (size_t at = info.find("tfd:"); at != std::string::npos; at = info.find("tfd:", at + 1)) {
-        int fd = -1;
-        unsigned events = 0;
-        unsigned long long data = 0;
-        if (std::sscanf(info.c_str() + at, "tfd: %d events: %x data: %llx", &fd, &events, &data) == 3)
-            watched.push_back({fd, events, data});
-    }
-    return watched;
 }
 
 Json capture_timerfd(const Entry& entry) {
     itimerspec left = {};
     timerfd_gettime(entry.fd, &left);
+    int clock = std::atoi(field(entry.info, "clockid").c_str());
+    long flags = std::strtol(field(entry.info, "settime flags").c_str(), nullptr, 8);
+    // A moment of the wall clock stays that moment; moments of other clocks are distances.
+    bool moment = (flags & TFD_TIMER_ABSTIME) != 0 &&
+                  (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_ALARM) &&
+                  (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0);
+    if (moment) {
+        timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        left.it_value.tv_sec += now.tv_sec + (left.it_value.tv_nsec + now.tv_nsec) / 1000000000;
+        left.it_value.tv_nsec = (left.it_value.tv_nsec + now.tv_nsec) % 1000000000;
+    }
     return {{"kind", "timerfd"},
-            {"clock", std::atoi(field(entry.info, "clockid").c_str())},
+            {"clock", clock},
+            {"set", moment ? flags & (TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET) : 0},
             {"ticks", std::strtoull(field(entry.info, "ticks").c_str(), nullptr, 10)},
             {"left", {left.it_value.tv_sec, left.it_value.tv_nsec}},
             {"interval", {left.it_interval.tv_sec, left.it_interval.tv_nsec}}};
@@ -261,6 +283,23 @@ bool tried_to_be_semaphore(int fd, uint64_t count) {
     else if (got > more)
         add(got - more);
     return semaphore;
+}
+
+// Who gets SIGIO.
+void capture_owner(const Entry& entry, Json& one, Lines& warnings) {
+    f_owner_ex owner = {};
+    if (fcntl(entry.fd, F_GETOWN_EX, &owner) != 0 || owner.pid == 0) return;
+    bool process = owner.type == F_OWNER_PID && owner.pid == raw::getpid();
+    bool thread = owner.type == F_OWNER_TID &&
+                  !read_proc("/proc/self/task/" + std::to_string(owner.pid) + "/comm").empty();
+    if (process || thread) {
+        one["owner_signal"] = fcntl(entry.fd, F_GETSIG);
+        one["owner_thread"] = thread ? owner.pid : 0;
+    } else {
+        warnings.push_back(number(entry.fd) +
+                           ": its owner (F_SETOWN) is another process or group: after a restart it "
+                           "has none");
+    }
 }
 
 Json capture_eventfd(const Entry& entry) {
@@ -300,14 +339,28 @@ int open_mapping(uint64_t address) {
                 O_RDWR | O_CLOEXEC);
 }
 
+Json lost(const Entry& entry, Lines& warnings) {
+    warnings.push_back(number(entry.fd) + " (" + entry.link +
+                       ") cannot be saved: after a restart it reads as end of file");
+    return {{"kind", "lost"}};
+}
+
 Json capture_regular(const Entry& entry, Json& contents, Lines& warnings) {
     Json one = {{"kind", "file"}, {"path", entry.link}, {"size", static_cast<int64_t>(entry.status.st_size)}};
     if (entry.link.starts_with("/memfd:")) {
         one["kind"] = "memfd";
         one["path"] = without_deleted(entry.link.substr(std::strlen("/memfd:")));
+    } else if (OwnProcFile own = own_proc_file(entry.link); !own.path.empty()) {
+        one["path"] = own.path;
+        one["thread"] = own.tid;
+        one["size"] = 0;
+        return one;
+    } else if (!entry.link.starts_with("/") || of_another_process(entry.link)) {
+        return lost(entry, warnings);
     } else {
         struct stat there;
         std::string path = entry.link;
+        one["mode"] = entry.status.st_mode & 07777;
         bool same = stat(path.c_str(), &there) == 0 && there.st_dev == entry.status.st_dev &&
                     there.st_ino == entry.status.st_ino;
         if (same) return one;
@@ -349,6 +402,12 @@ Json capture_fifo(const Entry& entry, Json& pipes, Lines&) {
     return one;
 }
 
+// A pidfd of this process. (Linux 6.9 made them files of a file system of their own.)
+bool is_own_pidfd(const Entry& entry) {
+    return (entry.link == "anon_inode:[pidfd]" || entry.link.starts_with("pidfd:")) &&
+           field(entry.info, "Pid") == std::to_string(raw::getpid());
+}
+
 // Devices that are the same everywhere.
 bool everywhere(const std::string& path) {
     static const std::set<std::string> kKnown = {"/dev/null",   "/dev/zero",    "/dev/full",
@@ -370,11 +429,15 @@ Json capture_one(const Entry& entry, Json& contents, Json& pipes, Lines& warning
         }
     switch (entry.status.st_mode & S_IFMT) {
         case S_IFREG:
+            if (is_own_pidfd(entry)) return {{"kind", "pidfd"}};
             return capture_regular(entry, contents, warnings);
         case S_IFDIR: {
             if (entry.status.st_nlink == 0)
                 warnings.push_back(number(entry.fd) + ": the directory " + entry.link +
                                    " has been removed: after a restart it is an empty one");
+            if (OwnProcFile own = own_proc_file(entry.link); !own.path.empty())
+                return {{"kind", "directory"}, {"path", own.path}, {"thread", own.tid}};
+            if (of_another_process(entry.link)) return lost(entry, warnings);
             return {{"kind", entry.status.st_nlink == 0 ? "removed_directory" : "directory"},
                     {"path", entry.link}};
         }
@@ -384,6 +447,12 @@ Json capture_one(const Entry& entry, Json& contents, Json& pipes, Lines& warning
             return {{"kind", "socket"}};
         case S_IFCHR:
         case S_IFBLK:
+            if (entry.link.starts_with("/dev/infiniband/"))
+                fail(
+                    "{} is {}: the program itself talks to the adapter, and what it holds there cannot be "
+                    "saved; "
+                    "close it before a checkpoint",
+                    number(entry.fd), entry.link);
             if (!everywhere(entry.link))
                 warnings.push_back(number(entry.fd) + ": device " + entry.link +
                                    " is opened again at a restart, its state is not saved");
@@ -397,16 +466,20 @@ Json capture_one(const Entry& entry, Json& contents, Json& pipes, Lines& warning
         return {{"kind", "signalfd"},
                 {"mask", std::strtoull(field(entry.info, "sigmask").c_str(), nullptr, 16)}};
     if (entry.link == "anon_inode:[eventpoll]")
-        return {{"kind", "epoll"}, {"watched", capture_epoll(entry.info)}};
+        return {{"kind", "epoll"}};  // "watched": when all descriptions are known
     if (entry.link == "anon_inode:inotify") {
         if (entry.info.find("inotify wd:") != std::string::npos)
             warnings.push_back(number(entry.fd) +
                                ": inotify watches are not saved: after a restart no events come");
         return {{"kind", "inotify"}};
     }
-    warnings.push_back(number(entry.fd) + " (" + entry.link +
-                       ") cannot be saved: after a restart it reads as end of file");
-    return {{"kind", "lost"}};
+    if (is_own_pidfd(entry)) return {{"kind", "pidfd"}};
+    // Memory or writes of the program would be wrong without a word.
+    for (std::string_view whole : {"[userfaultfd]", "[io_uring]"})
+        if (entry.link == "anon_inode:" + std::string(whole))
+            fail("{} is {}: what it does to memory and files cannot be saved; close it before a checkpoint",
+                 number(entry.fd), whole);
+    return lost(entry, warnings);
 }
 
 }  // namespace
@@ -454,6 +527,9 @@ Json capture_descriptors(const Limits& limits, Lines& warnings) {
         if (fd == g_inherited[0] || fd == g_inherited[1] || fd == g_inherited[2]) continue;
         if (split::launcher_channel(fd)) continue;  // not the program's: neither saved nor missed
         Entry entry = look_at(fd);
+        // libibverbs gets these by ioctl, so they have low numbers; a program with its own is refused
+        // (capture_one).
+        if (entry.link == "anon_inode:[infinibandevent]") continue;
         if (entry.fd >= 0) entries.push_back(std::move(entry));
     }
     // Only descriptors of one inode can share a description. All anonymous inodes are one, so kcmp decides.
@@ -482,16 +558,18 @@ Json capture_descriptors(const Limits& limits, Lines& warnings) {
         if (std::string position = field(entry->info, "pos"); !position.empty())
             one["position"] = std::strtoll(position.c_str(), nullptr, 10);
         one["locks"] = capture_locks(entry->info);
-        f_owner_ex owner = {};
-        if (fcntl(entry->fd, F_GETOWN_EX, &owner) == 0 && owner.type == F_OWNER_PID &&
-            owner.pid == raw::getpid())
-            one["owner_signal"] = fcntl(entry->fd, F_GETSIG);
+        capture_owner(*entry, one, warnings);
         if (one["kind"] == "socket") {
             socket_places.push_back(list.size());
             sockets.push_back({entry->fd, entry->status.st_ino});
         }
         list.push_back(std::move(one));
     }
+    std::vector<OpenDescriptor> numbers;
+    for (const Entry& entry : entries) numbers.push_back({entry.fd, entry.description});
+    for (size_t i = 0; i < list.size(); ++i)
+        if (list[i]["kind"] == "epoll")
+            list[i]["watched"] = capture_epoll(descriptions[i]->fd, descriptions[i]->info, numbers, warnings);
     std::vector<Json> socket_values = capture_sockets(sockets, warnings);
     for (size_t i = 0; i < socket_places.size(); ++i)
         list[socket_places[i]]["socket"] = std::move(socket_values[i]);
@@ -526,23 +604,11 @@ class Rebuild {
             target_ = target_of(i);
             made[i] = up(make(descriptions[i]));
         }
-        for (const Json& fd : state_.at("descriptors")) {
-            int source = made[fd.at(1).get<size_t>()];
-            if (source < 0) continue;
-            // Raw: the lower half's dup3 may be interposed.
-            long error =
-                raw::call(SYS_dup3, source, fd.at(0).get<int>(), fd.at(2).get<bool>() ? O_CLOEXEC : 0);
-            if (error < 0)
-                throw Refused{number(fd.at(0)) +
-                              " cannot be opened again: " + error_text(static_cast<int>(-error)) +
-                              ": raise the limit of open files (ulimit -n) and restart again"};
-        }
+        give_numbers(made);
         clear_standard();
         for (size_t i = 0; i < descriptions.size(); ++i)
             if (made[i] >= 0) finish(descriptions[i], made[i]);
-        // Numbers are known only now.
-        for (size_t i = 0; i < descriptions.size(); ++i)
-            if (made[i] >= 0 && descriptions[i].at("kind") == "epoll") watch(made[i], descriptions[i]);
+        watch(descriptions, made);
         for (int fd : made)
             if (fd >= 0) raw::call(SYS_close, fd);
         for (auto& [id, ends] : pipes_) {
@@ -560,6 +626,29 @@ class Rebuild {
     }
 
   private:
+    // May be called again: whatever a number means by then, it comes to mean this.
+    void give_numbers(const std::vector<int>& made) {
+        for (const Json& fd : state_.at("descriptors")) {
+            int source = made[fd.at(1).get<size_t>()];
+            if (source < 0) continue;
+            // Raw: the lower half's dup3 may be interposed.
+            long error =
+                raw::call(SYS_dup3, source, fd.at(0).get<int>(), fd.at(2).get<bool>() ? O_CLOEXEC : 0);
+            if (error < 0)
+                throw Refused{number(fd.at(0)) +
+                              " cannot be opened again: " + error_text(static_cast<int>(-error)) +
+                              ": raise the limit of open files (ulimit -n) and restart again"};
+        }
+    }
+    // Numbers are known only now.
+    void watch(const Json& descriptions, const std::vector<int>& made) {
+        auto origin = [this](int fd) { return origin_of(fd); };
+        for (size_t i = 0; i < descriptions.size(); ++i)
+            if (made[i] >= 0 && descriptions[i].at("kind") == "epoll")
+                watch_again(made[i], descriptions[i].at("watched"), made, origin, warnings_);
+        give_numbers(made);
+        clear_standard();
+    }
     // What the application had closed is closed again.
     void clear_standard() {
         bool used[3] = {};
@@ -613,7 +702,7 @@ class Rebuild {
             int fd = timerfd_create(one.at("clock"), extra);
             itimerspec left = {{one.at("interval").at(0), one.at("interval").at(1)},
                                {one.at("left").at(0), one.at("left").at(1)}};
-            timerfd_settime(fd, 0, &left, nullptr);
+            timerfd_settime(fd, one.at("set"), &left, nullptr);
             uint64_t ticks = one.at("ticks");
             constexpr unsigned long kSetTicks = _IOW('T', 0, uint64_t);  // TFD_IOC_SET_TICKS
             if (ticks != 0 && ioctl(fd, kSetTicks, &ticks) != 0)
@@ -626,6 +715,8 @@ class Rebuild {
             return static_cast<int>(raw::call(SYS_signalfd4, -1, raw::word(&mask), 8, extra));
         }
         if (kind == "epoll") return epoll_create1(EPOLL_CLOEXEC);
+        if (kind == "pidfd")
+            return static_cast<int>(raw::call(SYS_pidfd_open, raw::getpid(), flags & O_NONBLOCK));
         if (kind == "inotify") return inotify_init1(extra);
         if (kind == "socket") {
             size_t index = next_socket_++;
@@ -637,8 +728,8 @@ class Rebuild {
     }
 
     int open_named(const Json& one, int flags) {
-        std::string path = one.at("path");
-        int fd = open(path.c_str(), reopen_flags(flags));
+        std::string path = proc_path_here(one.at("path"), one.value("thread", 0));
+        int fd = open_as_owner(path, reopen_flags(flags), one.value("mode", mode_t{0600}));
         if (fd < 0)
             throw Refused{"file " + path + ", open at the checkpoint as " + number(target_) +
                           ", cannot be opened: " + error_text(errno) + ": put it back and restart again"};
@@ -654,9 +745,15 @@ class Rebuild {
     }
 
     int open_other(const Json& one, int flags) {
-        std::string path = one.at("path");
+        std::string path = proc_path_here(one.at("path"), one.value("thread", 0));
         bool directory = one.at("kind") == "directory";
-        int fd = open(path.c_str(), reopen_flags(flags) | (directory ? O_DIRECTORY : 0));
+        int fd = open(path.c_str(), reopen_flags(flags));
+        struct stat now;
+        if (fd >= 0 && directory && (fstat(fd, &now) != 0 || !S_ISDIR(now.st_mode))) {
+            close(fd);
+            fd = -1;
+            errno = ENOTDIR;
+        }
         if (fd >= 0) return fd;
         warnings_.push_back(path + " (" + number(target_) + ") cannot be opened here: " + error_text(errno) +
                             (directory ? "" : ": it is /dev/null now"));
@@ -701,7 +798,7 @@ class Rebuild {
             if (fd < 0)
                 throw Refused{"no place for the removed file " + path + " (" + number(target_) +
                               "): make its directory or /tmp writable and restart again"};
-            write_extents(fd, content);
+            write_extents(fd, content, "the removed file " + path + " (" + number(target_) + ")");
             fchmod(fd, content.at("mode").get<mode_t>());
             if (content.contains("modified")) {
                 const Json& time = content.at("modified");
@@ -731,7 +828,10 @@ class Rebuild {
     void fill(int fd, const Json& content) {
         const auto& bytes = content.get_binary();
         if (!bytes.empty() && write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
-            warnings_.push_back(number(target_) + ": not all that waited in the pipe could be put back");
+            throw Refused{
+                number(target_) + ": not all of the " + std::to_string(bytes.size()) +
+                " bytes that waited in the pipe could be put back (fs.pipe-user-pages-soft?): restart again "
+                "with a higher limit"};
     }
     int open_pipe(const std::string& id, int flags) {
         auto [read_end, write_end] = pipe_ends(id);
@@ -766,21 +866,18 @@ class Rebuild {
             fcntl(fd, F_SETFL, wanted);
         }
         if (one.contains("owner_signal") && kind != "inherited") {
+            int thread = one.value("owner_thread", 0);
             f_owner_ex owner = {F_OWNER_PID, raw::getpid()};
+            if (thread != 0) owner = {F_OWNER_TID, threads::new_tid(thread)};
             fcntl(fd, F_SETOWN_EX, &owner);
             fcntl(fd, F_SETSIG, one.at("owner_signal").get<int>());
         }
     }
 
-    void watch(int epoll, const Json& one) {
-        for (const Json& watched : one.at("watched")) {
-            epoll_event event = {};
-            event.events = watched.at(1);
-            event.data.u64 = watched.at(2);
-            if (epoll_ctl(epoll, EPOLL_CTL_ADD, watched.at(0), &event) != 0)
-                warnings_.push_back("epoll no longer watches " + number(watched.at(0)) + ": " +
-                                    error_text(errno));
-        }
+    int origin_of(int fd) const {
+        for (const Json& one : state_.at("descriptors"))
+            if (one.at(0).get<int>() == fd) return one.at(1);
+        return -1;
     }
 
     const Json& state_;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -14,6 +15,9 @@
 #include <set>
 #include <thread>
 
+#include "base/error.h"
+#include "base/fd.h"
+#include "files/kept.h"
 #include "split/noted_files.h"
 #include "split/process/file_copy.h"
 #include "split/threads/raw.h"
@@ -41,7 +45,8 @@ struct Wanted {
 
 // What this process has kept last of a file: as long as nothing has changed the next generation shares it.
 struct Kept {
-    std::string key, place;  // place: of the copy; empty: another rank's
+    std::string key;       // and the name of the copy
+    files::Folder folder;  // of the copy; none: it is another rank's
     Json entry;
 };
 std::map<std::string, Kept> g_kept;
@@ -99,11 +104,18 @@ std::string some_of(const std::vector<std::string>& names) {
 
 class Capture {
   public:
-    Capture(const Keep& keep, const Json& descriptors, Lines& warnings)
-        : keep_(keep), folder_(keep.directory + "/" + kFilesFolder), warnings_(warnings) {
+    Capture(const Keep& keep, const Json& descriptors, Lines& warnings) : keep_(keep), warnings_(warnings) {
         open_ones(descriptors);
         if (keep_.all) noted_ones();
     }
+
+    bool anything() const { return !wanted_.empty(); }
+    bool wants(const std::string& path) const { return wanted_.count(path) != 0; }
+    bool is_in(const files::Folder& folder) const {
+        return folder_ && folder.descriptor() == folder_.descriptor();
+    }
+    void into(files::Folder folder) { folder_ = std::move(folder); }
+    Copies copies() { return fresh_.empty() && !linked_ ? Copies() : Copies(folder_, std::move(fresh_)); }
 
     Json run(bool alone) {
         for (auto& [path, wanted] : wanted_)
@@ -111,7 +123,6 @@ class Capture {
                 one(path, wanted);
             else
                 unkept_.push_back(path + " (locked)");
-        sync();
         std::vector<std::string> fresh;
         for (const std::string& name : unkept_)
             if (g_told.insert(name).second) fresh.push_back(name);
@@ -180,12 +191,6 @@ class Capture {
         if (S_ISREG(there.st_mode) && !real.empty()) wanted_[real].how |= how;
     }
 
-    // Makes the place of a copy, which is this rank's then; -1: it is another one's, or there is none.
-    int claim(const std::string& key) {
-        if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return -1;
-        return open((folder_ + "/" + key).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    }
-
     void one(const std::string& path, const Wanted& wanted) {
         OpenFile file = open_to_look(path);
         struct stat status;
@@ -200,40 +205,42 @@ class Capture {
         if (wanted.open && (wanted.how & kNotedLastAppended) != 0) entry["open_appended"] = true;
         auto known = g_kept.find(path);
         bool same = known != g_kept.end() && known->second.key == key;
-        if (same && known->second.place.empty()) return;  // who has it last has it again
+        if (same && !known->second.folder) return;  // who has it last has it again
         if (same && known->second.entry.at("settled").get<bool>() && relink(known->second, key)) return;
         g_kept.erase(path);
-        OpenFile place(claim(key));
-        if (place.fd() < 0) {
-            if (errno == EEXIST)
-                g_kept[path] = {key, "", {}};
-            else
-                unkept_.push_back(path + " (" + folder_ + ": " + error_text(errno) + ")");
+        std::optional<Fd> place;
+        try {
+            place = folder_.try_create(key);
+        } catch (const Error& error) {
+            unkept_.push_back(path + " (" + error.what() + ")");
             return;
         }
-        if (keep_.all && keep_content(path, file.fd(), place.fd(), status, entry)) {
+        if (!place) {  // another rank's
+            g_kept[path] = {key, {}, {}};
+            return;
+        }
+        if (keep_.all && keep_content(path, file.fd(), place->get(), status, entry)) {
             entry["how"] = "copy";
             entry["name"] = key;
-            g_kept[path] = {key, folder_ + "/" + key, entry};
-            fresh_.push_back(folder_ + "/" + key);
+            g_kept[path] = {key, folder_, entry};
+            fresh_.push_back(key);
         } else if ((wanted.how & kNotedLastAppended) != 0 && keep_ends(file.fd(), status.st_size, entry)) {
             entry["how"] = "end";
         } else {
             entry["how"] = "large";
             // An empty place: the file is in this rank's care all the same.
-            [[maybe_unused]] int ignored = ftruncate(place.fd(), 0);
+            [[maybe_unused]] int ignored = ftruncate(place->get(), 0);
             if (unkept_.empty() || !unkept_.back().starts_with(path + " (")) unkept_.push_back(path);
         }
         list_.push_back(std::move(entry));
     }
 
-    bool relink(const Kept& known, const std::string& key) {
-        if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return false;
-        std::string place = folder_ + "/" + key;
-        if (link(known.place.c_str(), place.c_str()) != 0) return false;
+    bool relink(Kept& known, const std::string& key) {
+        if (linkat(known.folder.descriptor(), key.c_str(), folder_.descriptor(), key.c_str(), 0) != 0)
+            return false;
         linked_ = true;
         list_.push_back(known.entry);
-        g_kept[known.entry.at("path")].place = place;
+        known.folder = folder_;
         return true;
     }
 
@@ -268,25 +275,8 @@ class Capture {
         return !entry["head"].get<std::string>().empty() && !entry["tail"].get<std::string>().empty();
     }
 
-    // The generation is complete with them only.
-    void sync() {
-        if (fresh_.empty() && !linked_) return;
-        OpenFile folder(folder_, O_RDONLY | O_DIRECTORY);
-        bool good = folder.fd() >= 0;
-        if (fresh_.size() > kSyncedAlone) {
-            good = good && syncfs(folder.fd()) == 0;
-        } else {
-            for (const std::string& name : fresh_) {
-                OpenFile file(name, O_RDONLY);
-                good = good && file.fd() >= 0 && fsync(file.fd()) == 0;
-            }
-        }
-        if (!good || fsync(folder.fd()) != 0)
-            throw Refused{"files kept in " + folder_ + " cannot be written out: " + error_text(errno)};
-    }
-
     const Keep& keep_;
-    std::string folder_;
+    files::Folder folder_;
     Lines& warnings_;
     std::map<std::string, Wanted> wanted_;
     std::set<std::string> absent_;
@@ -296,11 +286,25 @@ class Capture {
     Json list_ = Json::array();
 };
 
+// Ranks make it one after the other.
+files::Folder kept_folder(const files::Folder& generation) {
+    if (auto made = generation.make(files::kKeptFolder)) return *made;
+    files::Folder folder = generation.below(files::kKeptFolder);
+    if (folder.owner() != geteuid() || folder.open_to_others())
+        fail("{} is not the directory that the job made: somebody has exchanged it", folder.path());
+    return folder;
+}
+
 }  // namespace
 
-Json capture_files(const Keep& keep, const Json& descriptors, Lines& warnings) {
-    if (keep.directory.empty()) return Json::array();
+Json capture_files(const Keep& keep, const Json& descriptors, Copies& copies, Lines& warnings) {
+    if (!keep.generation) return Json::array();
     Capture capture(keep, descriptors, warnings);
+    if (capture.anything()) capture.into(kept_folder(keep.generation));
+    // Directories are closed in this thread, which has the process's table of descriptors, not in the other.
+    std::vector<files::Folder> earlier;
+    for (const auto& [path, kept] : g_kept)
+        if (kept.folder) earlier.push_back(kept.folder);
     Json list;
     std::string failed;
     // In a thread with a table of descriptors of its own: no lock of the program's hangs on it.
@@ -315,8 +319,28 @@ Json capture_files(const Keep& keep, const Json& descriptors, Lines& warnings) {
             failed = error.what();
         }
     }).join();
+    copies = capture.copies();
     if (!failed.empty()) throw Refused{failed};
+    // What is not in this generation is not followed any more: its directory may go.
+    std::erase_if(g_kept, [&](const auto& one) {
+        return one.second.folder ? !capture.is_in(one.second.folder) : !capture.wants(one.first);
+    });
     return list;
+}
+
+Copies::~Copies() {
+    if (folder_) g_kept.clear();
+}
+
+void Copies::sync() {
+    if (!folder_) return;
+    if (names_.size() > kSyncedAlone) {
+        if (syncfs(folder_.descriptor()) != 0) fail_errno("cannot bring {} to storage", folder_.path());
+    } else {
+        for (const std::string& name : names_) sync_file(folder_.read(name).get(), folder_.path_of(name));
+    }
+    folder_.sync();
+    folder_ = {};
 }
 
 }  // namespace fermata::split::process

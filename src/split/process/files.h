@@ -22,11 +22,9 @@
 
 namespace fermata::split::process {
 
-// Of the directory of a generation.
-inline constexpr const char* kFilesFolder = "files";
-
 // Reads files, with descriptors that are nobody's business: closing one of the program's would drop its POSIX
 // locks. `descriptors` is what capture_descriptors found.
-Json capture_files(const Keep& keep, const Json& descriptors, Lines& warnings);
+// `copies`: what was written for that.
+Json capture_files(const Keep& keep, const Json& descriptors, Copies& copies, Lines& warnings);
 
 }  // namespace fermata::split::process

@@ -1,8 +1,10 @@
 // The parts of the process state; each captures into and restores from its own piece of the CBOR value.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "split/process/state.h"
@@ -16,6 +18,9 @@ using Lines = std::vector<std::string>;
 struct Refused {
     std::string line;
 };
+
+// The process state as one value; throws std::exception when it is none.
+Json parse_state(std::string_view bytes);
 
 std::string read_proc(const std::string& path);  // "" when it cannot be read
 std::string error_text(int error);
@@ -35,6 +40,32 @@ int raised(int fd, int base);
 // Same open file description? (kcmp; without it, by inode and offset.)
 bool same_description(int a, int b);
 
+// A number, and which of the process's open file descriptions it is.
+struct OpenDescriptor {
+    int fd;
+    size_t description;
+};
+// What `epoll` watches, as `info` (its fdinfo) says, by descriptions.
+Json capture_epoll(int epoll, const std::string& info, const std::vector<OpenDescriptor>& open,
+                   Lines& warnings);
+// `made`: a descriptor of every description; `origin`: the description that a number has, -1 = it is free.
+// Numbers that mean another description than the watch are borrowed and closed: watches first, then the
+// numbers.
+using OriginOf = std::function<int(int)>;
+void watch_again(int epoll, const Json& watched, const std::vector<int>& made, const OriginOf& origin,
+                 Lines& warnings);
+
+// Files of this process in /proc: "/proc/self/…" and the thread, or an empty path when it is none of them.
+struct OwnProcFile {
+    std::string path;  // with "/proc/self/task/" and the rest of the path behind the thread's number
+    int tid = 0;       // old number of that thread, 0 = none
+};
+OwnProcFile own_proc_file(const std::string& path);
+bool of_another_process(const std::string& path);
+std::string proc_path_here(const std::string& path, int tid);
+// open(); where the permissions of our own file have come to forbid it, they are lifted for the moment.
+int open_as_owner(const std::string& path, int flags, mode_t saved_mode);
+
 // One socket of the process, by its own description.
 struct SocketFd {
     int fd;
@@ -53,5 +84,10 @@ void restore_all_timers(const Json& state, Lines& warnings);
 Json capture_settings(Lines& warnings);
 void restore_settings(const Json& state, Lines& warnings);  // throws Refused
 void note_settings();
+Json capture_attributes(Lines& warnings);
+void restore_attributes(const Json& state, Lines& warnings);
+void note_attributes();
+Json capture_cpu_times();
+void restore_cpu_times(const Json& state);
 
 }  // namespace fermata::split::process

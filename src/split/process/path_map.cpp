@@ -29,7 +29,7 @@ std::string PathMap::operator()(const std::string& path) const {
 
 std::string PathMap::in_state(std::string_view bytes) const {
     if (empty()) return std::string(bytes);
-    Json state = Json::from_cbor(bytes);
+    Json state = parse_state(bytes);
     auto move = [&](Json& holder, const char* key) {
         if (holder.contains(key)) holder[key] = (*this)(holder.at(key).get<std::string>());
     };

@@ -30,7 +30,7 @@ const std::string& temporary_folder() {
 }
 
 std::string make_temporary_folder(std::string_view bytes) {
-    Json state = Json::from_cbor(bytes);
+    Json state = parse_state(bytes);
     g_temporary = state.value("tmpdir", "");
     g_known = true;
     struct stat there;
@@ -47,7 +47,7 @@ std::string make_temporary_folder(std::string_view bytes) {
 }
 
 std::string say_of_another_place(std::string_view bytes, const std::string& directory) {
-    Json state = Json::from_cbor(bytes);
+    Json state = parse_state(bytes);
     std::string old = state.value("generation_directory", ""), now = directory;
     if (old.empty() || old == now) return {};
     struct stat a, b;

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/error.h"
+#include "files/kept.h"
 #include "split/process/file_copy.h"
 #include "split/process/files.h"
 
@@ -29,8 +31,8 @@ void set_times(int fd, const Json& entry) {
 class Back {
   public:
     // `all`: else files are cut, and nothing more.
-    Back(const std::string& directory, const std::string& generation, bool all, PutBack& result)
-        : directory_(directory), generation_(generation), all_(all), result_(result) {}
+    Back(const files::Folder& folder, const std::string& generation, bool all, PutBack& result)
+        : folder_(folder), generation_(generation), all_(all), result_(result) {}
 
     void one(const Json& entry) {
         std::string how = entry.at("how");
@@ -119,14 +121,26 @@ class Back {
         if (rename(path_.c_str(), aside.c_str()) != 0) refuse(aside + ": " + error_text(errno));
     }
 
+    // In the directory of this generation, and of nobody whom we do not believe.
+    Fd open_copy(const std::string& name) const {
+        if (!files::is_kept_name(name)) refuse("the image names a copy that cannot be");
+        try {
+            files::Folder kept = folder_.below(files::kKeptFolder);
+            kept.check_owner(kept.path());
+            return kept.read(name);
+        } catch (const Error& error) {
+            refuse(error.what());
+        }
+    }
+
     void replace(const Json& entry) {
-        std::string from = directory_ + "/" + kFilesFolder + "/" + entry.at("name").get<std::string>();
-        OpenFile kept(from, O_RDONLY);
-        if (kept.fd() < 0) refuse(from + ": " + error_text(errno));
+        std::string copy = entry.at("name");
+        std::string from = folder_.path() + "/" + files::kKeptFolder + "/" + copy;
+        Fd kept = open_copy(copy);
         make_parents();
         std::string name = name_beside(path_, "fermata-" + std::to_string(getpid()));
         try {
-            fill(name, kept.fd(), from, entry);
+            fill(name, kept.get(), from, entry);
             if (there_) set_aside();
             if (rename(name.c_str(), path_.c_str()) != 0) refuse(error_text(errno));
         } catch (...) {
@@ -184,7 +198,7 @@ class Back {
         ++result_.files;
     }
 
-    const std::string& directory_;
+    const files::Folder& folder_;
     const std::string& generation_;
     bool all_;
     PutBack& result_;
@@ -195,11 +209,11 @@ class Back {
 
 }  // namespace
 
-PutBack put_files_back(std::string_view bytes, const std::string& directory, const std::string& generation,
+PutBack put_files_back(std::string_view bytes, const files::Folder& generation, const std::string& name,
                        bool all) {
     PutBack result;
     try {
-        Json state = Json::from_cbor(bytes);
+        Json state = parse_state(bytes);
         if (!state.contains("files")) return result;
         const Json& settings = state.at("settings");
         std::string cwd = settings.at("cwd");
@@ -208,7 +222,7 @@ PutBack put_files_back(std::string_view bytes, const std::string& directory, con
             throw Refused{"the working directory " + cwd + " cannot be entered: " + error_text(errno) +
                           ": make it available on this node, or say where it is now with --map " + cwd +
                           "=NEW, and restart again"};
-        Back back(directory, generation, all, result);
+        Back back(generation, name, all, result);
         // Links first: others may be reached through them.
         for (bool links : {true, false})
             for (const Json& entry : state.at("files")) {

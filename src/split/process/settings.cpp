@@ -24,13 +24,12 @@ struct Switch {
     int get, set;
     bool by_pointer;  // the answer is written to an int, not returned
 };
+// Of the whole process; those of one thread are in threads/own_attributes.cpp.
 constexpr Switch kSwitches[] = {
     {"dumpable", PR_GET_DUMPABLE, PR_SET_DUMPABLE, false},
     {"thp_disable", PR_GET_THP_DISABLE, PR_SET_THP_DISABLE, false},
-    {"no_new_privs", PR_GET_NO_NEW_PRIVS, PR_SET_NO_NEW_PRIVS, false},
-    {"keepcaps", PR_GET_KEEPCAPS, PR_SET_KEEPCAPS, false},
+    {"memory_merge", 68 /* PR_GET_MEMORY_MERGE */, 67, false},
     {"child_subreaper", PR_GET_CHILD_SUBREAPER, PR_SET_CHILD_SUBREAPER, true},
-    {"pdeathsig", PR_GET_PDEATHSIG, PR_SET_PDEATHSIG, true},
 };
 
 struct Settings {

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <stdexcept>
 
+#include "base/cbor.h"
 #include "base/error.h"
 #include "split/process/files.h"
 #include "split/process/parts.h"
@@ -13,7 +15,14 @@
 
 namespace fermata::split::process {
 namespace {
-constexpr int kVersion = 1;
+
+constexpr int kVersion = 2;
+
+}  // namespace
+
+Json parse_state(std::string_view bytes) {
+    if (const char* fault = cbor_fault(bytes.data(), bytes.size())) throw std::runtime_error(fault);
+    return Json::from_cbor(bytes);
 }
 
 std::string read_proc(const std::string& path) {
@@ -47,6 +56,7 @@ int own_descriptor_base(const Limits& limits) {
 void note_inherited() {
     keep_inherited_descriptors();
     note_settings();
+    note_attributes();
 }
 
 Captured capture(const Limits& limits, const Keep& keep) {
@@ -54,16 +64,18 @@ Captured capture(const Limits& limits, const Keep& keep) {
     Json state;
     state["version"] = kVersion;
     state["settings"] = capture_settings(captured.warnings);
+    state["attributes"] = capture_attributes(captured.warnings);
     state["descriptors"] = capture_descriptors(limits, captured.warnings);
     try {
-        state["files"] = capture_files(keep, state["descriptors"], captured.warnings);
+        state["files"] = capture_files(keep, state["descriptors"], captured.copies, captured.warnings);
     } catch (const Refused& refused) {
         fail("{}", refused.line);
     }
     state["tmpdir"] = temporary_folder();
-    state["generation_directory"] = keep.directory;
+    state["generation_directory"] = keep.generation ? keep.generation.path() : "";
     state["signals"] = capture_signals();
     state["timers"] = capture_timers(captured.warnings);
+    state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, captured.state);
     return captured;
 }
@@ -73,13 +85,14 @@ Restored restore(std::string_view bytes, const Limits& limits) {
     raw::set_signal_mask(raw::kAllSignals);
     note_inherited();
     try {
-        Json state = Json::from_cbor(bytes);
+        Json state = parse_state(bytes);
         if (state.at("version") != kVersion)
             throw Refused{"the image's process state has version " + state.at("version").dump() +
                           ", this is Fermata for version " + std::to_string(kVersion)};
         // Before the limits: descriptors may lie above a limit that was lowered later.
         restore_descriptors(state.at("descriptors"), limits, restored.warnings);
         restore_settings(state.at("settings"), restored.warnings);
+        restore_attributes(state.at("attributes"), restored.warnings);
         restore_signals(state.at("signals"));
     } catch (const Refused& refused) {
         restored.error = refused.line;
@@ -92,7 +105,9 @@ Restored restore(std::string_view bytes, const Limits& limits) {
 Restored restore_timers(std::string_view bytes) {
     Restored restored;
     try {
-        restore_all_timers(Json::from_cbor(bytes).at("timers"), restored.warnings);
+        Json state = parse_state(bytes);
+        restore_cpu_times(state.at("cpu_times"));
+        restore_all_timers(state.at("timers"), restored.warnings);
     } catch (const std::exception& error) {
         restored.error = std::string("the image's process state is damaged: ") + error.what();
     }

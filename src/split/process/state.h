@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "files/folder.h"
+
 namespace fermata::split {
 struct NotedFiles;
 }
@@ -28,13 +30,32 @@ void note_inherited();
 
 // Files that the program writes (files.h).
 struct Keep {
-    std::string directory;  // of the generation, for copies; empty: nothing is kept
-    bool all = true;        // false: only the sizes of those that are open for appending
+    files::Folder generation;  // for copies; none: nothing is kept
+    bool all = true;           // false: only the sizes of those that are open for appending
     const NotedFiles* noted = nullptr;
 };
 
+// Copies of files in the directory of a generation, written and not yet on storage.
+class Copies {
+  public:
+    Copies() = default;
+    Copies(files::Folder folder, std::vector<std::string> names)
+        : folder_(std::move(folder)), names_(std::move(names)) {}
+    Copies(Copies&&) = default;
+    Copies& operator=(Copies&&) = default;  // only onto empty ones
+    // Unless sync() has been there, no later generation shares them.
+    ~Copies();
+    // The generation is complete with them only. Throws fermata::Error.
+    void sync();
+
+  private:
+    files::Folder folder_;
+    std::vector<std::string> names_;
+};
+
 struct Captured {
-    std::string state;                  // CBOR
+    std::string state;  // CBOR
+    Copies copies;
     std::vector<std::string> warnings;  // one line each
 };
 // Throws fermata::Error when the storage fails.
@@ -46,8 +67,8 @@ struct PutBack {
     std::vector<std::string> warnings;
     int files = 0;  // put back, cut or moved aside
 };
-// `directory` and `generation` (its name): of the image. `all`: else only what is open for appending is cut.
-PutBack put_files_back(std::string_view state, const std::string& directory, const std::string& generation,
+// `generation` and `name`: those of the image. `all`: else only what is open for appending is cut.
+PutBack put_files_back(std::string_view state, const files::Folder& generation, const std::string& name,
                        bool all);
 
 struct Restored {

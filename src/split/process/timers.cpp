@@ -30,15 +30,6 @@ struct KernelSigevent {
 };
 static_assert(sizeof(KernelSigevent) == 64);
 
-int new_tid(int old_tid) {
-    threads::ThreadTable* table = threads::table();
-    if (table == nullptr) return 0;
-    for (uint32_t i = 0; i < table->high_water; ++i)
-        if (table->saved[i].old_tid == old_tid && table->record[i].run != Run::free)
-            return table->record[i].tid;
-    return 0;
-}
-
 int create_with_id(int wanted, int clock, KernelSigevent& event) {
     int id = wanted;
     if (raw::call(SYS_prctl, kRestoreIds, 1) == 0) {
@@ -110,7 +101,7 @@ void restore_all_timers(const Json& state, Lines& warnings) {
         event.value = saved.at("value");
         event.signal = saved.at("signal");
         event.notify = saved.at("notify");
-        if ((event.notify & kThreadId) != 0) event.tid = new_tid(saved.at("tid"));
+        if ((event.notify & kThreadId) != 0) event.tid = threads::new_tid(saved.at("tid"));
         if (create_with_id(id, saved.at("clock"), event) != id) {
             warnings.push_back("timer " + std::to_string(id) + " could not be made again: it will not fire");
             continue;

@@ -18,7 +18,7 @@
 namespace fermata::split::threads {
 namespace {
 
-constexpr uint32_t kTableVersion = 2;
+constexpr uint32_t kTableVersion = 3;
 
 ThreadTable* g_table;
 bool g_split = true;

@@ -25,14 +25,28 @@ inline constexpr int kAgentIndex = kMaxThreads - 1;
 
 inline constexpr uint64_t kTableMagic = 0x31626154646d46ull;
 
+// What only the thread itself can ask the kernel for, and set again. Filled by the stop handler.
+struct OwnAttributes {
+    static constexpr int kNodeWords = 16;  // NUMA nodes that a kernel may know: 1024
+    int32_t io_priority;                   // ioprio_get; 0 = follows nice
+    int32_t timer_slack;                   // ns, 0 = unknown
+    int32_t death_signal;                  // PR_SET_PDEATHSIG
+    int32_t secure_bits;                   // PR_SET_SECUREBITS, PR_SET_KEEPCAPS
+    int32_t no_new_privileges;             //
+    int32_t keyrings;                      // 1: a keyring of the thread, 2: of the process
+    int32_t session_keyring;               // its number
+    int32_t memory_policy;                 // set_mempolicy's mode, -1 = unknown
+    uint64_t memory_nodes[kNodeWords];     // set_mempolicy's nodes
+};
+
 // What a thread has beside its registers and memory; filled while it is stopped, used at restart.
 struct SavedThread {
-    char name[16];        // /proc/self/task/T/comm
-    int32_t policy;       // sched_getscheduler; -1 = unknown
-    int32_t priority;     // sched_param
-    int32_t nice;         //
-    int32_t timer_slack;  // ns, 0 = unknown
-    uint64_t pending;     // signals directed at this thread and blocked (no siginfo)
+    char name[16];     // /proc/self/task/T/comm
+    int32_t policy;    // sched_getscheduler; -1 = unknown
+    int32_t priority;  // sched_param
+    int32_t nice;      //
+    int32_t pad;
+    uint64_t pending;  // signals directed at this thread and blocked (no siginfo)
     uint32_t rseq_length;
     uint32_t attached;           // had a TLS donor
     int32_t old_tid;             // when it was saved; record->tid is refreshed at restart
@@ -42,6 +56,7 @@ struct SavedThread {
     int32_t restarted_call;
     uint32_t spare;
     uint64_t gs_base;  // of a thread that is not attached, if it lies in the upper half
+    OwnAttributes own;
 };
 
 // One xsave component as CPUID leaf 0xd describes it: signal frames hold them at these places.
@@ -95,6 +110,12 @@ ThreadTable* table();
 
 // The record's TLS donor has this thread pointer; 0 = it has none. No TLS.
 void set_lower_side(ThreadRecord* record, uint64_t lower_fs) noexcept;
+
+// The calling thread's own attributes. Any thread, no TLS, no libc.
+void note_own_attributes(OwnAttributes* own) noexcept;
+void set_own_attributes(const OwnAttributes* own) noexcept;
+// The new kernel id of the thread that had `old_tid` when it was saved; 0 = there is none.
+int new_tid(int old_tid) noexcept;
 
 // The record of a thread by its kernel id, or null. No TLS, no libc.
 ThreadRecord* find_record(int tid) noexcept;

@@ -40,7 +40,7 @@ FERMATA_NO_TLS void register_again(ThreadRecord* record, SavedThread* saved) {
                   static_cast<long>(record->robust_len));
     if (record->rseq != 0 && saved->rseq_length != 0) register_rseq(record->rseq, saved->rseq_length);
     raw::call(SYS_prctl, PR_SET_NAME, raw::word(saved->name));
-    if (saved->timer_slack > 0) raw::call(SYS_prctl, PR_SET_TIMERSLACK, saved->timer_slack);
+    set_own_attributes(&saved->own);
     if (saved->policy > 0) {
         int priority = saved->priority;
         raw::call(SYS_sched_setscheduler, 0, saved->policy, raw::word(&priority));

@@ -122,6 +122,7 @@ FERMATA_NO_TLS void note_registrations(ThreadRecord* record) {
     // Needs CONFIG_CHECKPOINT_RESTORE (every distribution has it); else describe_stopped_threads guesses.
     record->clear_tid = raw::call(SYS_prctl, PR_GET_TID_ADDRESS, raw::word(&clear)) == 0 ? clear : 0;
     SavedThread& saved = table()->saved[record->index];
+    note_own_attributes(&saved.own);
     int32_t offset = table()->rseq_offset;
     uint32_t length = table()->rseq_length;
     uint64_t fs = record->upper_fs;
@@ -516,9 +517,11 @@ std::vector<std::string> describe_stopped_threads() {
         saved.priority = parameters.sched_priority;
         errno = 0;
         saved.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(record.tid));
-        saved.timer_slack = std::atoi(task_file(record.tid, "timerslack_ns").c_str());
         saved.pending = status_mask(task_file(record.tid, "status"), "SigPnd:") &
                         ~(raw::signal_bit(kStopSignal) | raw::signal_bit(kSetxid));
+        if ((saved.pending >> 31) != 0)
+            warnings.push_back("real-time signals wait for thread " + std::string(saved.name) +
+                               " alone: after a restart they come without their values, and each once");
         if (saved.policy == 6 /* SCHED_DEADLINE */) {
             warnings.push_back("thread " + std::string(saved.name) +
                                " has deadline scheduling: it comes back with the normal policy");

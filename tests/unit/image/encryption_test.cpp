@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "image/format.h"
 #include "image/image.h"
+#include "image/save_options.h"
 #include "image/shared.h"
 
 namespace fermata::image {
@@ -50,7 +51,7 @@ class EncryptionTest : public testing::Test {
         return path;
     }
     WriteOptions options(const std::string& words, KeyPointer key) {
-        WriteOptions o = parse_write_options(words);
+        WriteOptions o = SaveOptions::parse(words).write;
         o.sync = false;
         o.key = std::move(key);
         return o;
@@ -252,7 +253,7 @@ TEST_F(EncryptionTest, TextHasOneNameUnderOneKeyWhoeverWritesIt) {
 }
 
 TEST_F(EncryptionTest, AForkedChildAndAFileOfAllRanks) {
-    SharedFile shared(directory_);
+    SharedFile shared(files::Folder::at(directory_));
     path_ = shared.path();
     Writer writer = Writer::in_shared(path_, {11, 3, 0, 1}, options("compress=shuffle-lz4", key_));
     writer.blob("process", kWord.data(), kWord.size());
@@ -275,7 +276,7 @@ TEST_F(EncryptionTest, AForkedChildAndAFileOfAllRanks) {
     ::waitpid(child, &status, 0);
     writer.conclude();
     EXPECT_FALSE(has(read_file(path_), kWord.substr(0, 8)));
-    Reader reader(place_of(directory_, 0), key_.get());
+    Reader reader(place_of(files::Folder::at(directory_), 0), key_.get());
     EXPECT_EQ(load(reader), was);
 }
 

@@ -22,8 +22,11 @@
 #include "base/error.h"
 #include "image/codec.h"
 #include "image/compare.h"
+#include "image/format.h"
+#include "image/hash.h"
 #include "image/page_cache.h"
 #include "image/pages.h"
+#include "image/save_options.h"
 #include "image/shared.h"
 
 namespace fermata::image {
@@ -77,7 +80,7 @@ class ImageTest : public testing::Test {
     void TearDown() override { std::filesystem::remove_all(directory_); }
 
     static WriteOptions options(const std::string& words) {
-        WriteOptions o = parse_write_options(words);
+        WriteOptions o = SaveOptions::parse(words).write;
         o.sync = false;
         return o;
     }
@@ -223,7 +226,7 @@ TEST_F(ImageTest, AFilePastThePageCacheIsReadToItsEndAndNoFurther) {
     std::string content(5 * kPage + 100, ' ');
     std::mt19937_64 random(3);
     for (char& c : content) c = static_cast<char>(random());
-    replace_file(path_, content);
+    std::ofstream(path_) << content;
     forget();
     Fd fd = open_file(path_, O_RDONLY);
     Pages to(8 * kPage, "to compare");
@@ -466,6 +469,38 @@ TEST_F(ImageTest, AnUnfinishedImageIsRefused) {
     EXPECT_THROW(Writer(path_, {}), Error) << "an existing file is never overwritten";
 }
 
+// One page of header that claims an index of a GiB, which is a hole: neither memory nor time for it, whether
+// its checksum is right or not.
+TEST_F(ImageTest, AHoleForAnIndexIsRefusedBeforeThereIsMemoryForIt) {
+    constexpr uint64_t kClaimed = 1 << 30;
+    std::vector<char> zeros(1 << 20);
+    Hash hash;
+    for (uint64_t i = 0; i < kClaimed; i += zeros.size()) hash.add(zeros.data(), zeros.size());
+    for (bool right : {true, false}) {
+        Header header{};
+        std::memcpy(header.magic, kMagic, sizeof kMagic);
+        header.version = kFormatVersion;
+        header.page = kPage;
+        header.ranks = 1;
+        header.index_offset = kPage;
+        header.index_size = kClaimed;
+        header.file_size = kPage + kClaimed;
+        if (right) header.index_checksum = hash.sum();
+        header.checksum = checksum_of(&header, offsetof(Header, checksum));
+        {
+            Fd fd = open_file(path_, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+            write_all(fd.get(), &header, sizeof header, path_);
+            ASSERT_EQ(::ftruncate(fd.get(), static_cast<off_t>(header.file_size)), 0);
+        }
+        struct rusage before, after;
+        ::getrusage(RUSAGE_SELF, &before);
+        std::string said = refusal();
+        ::getrusage(RUSAGE_SELF, &after);
+        EXPECT_NE(said.find("mostly holes"), std::string::npos) << said;
+        EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 << 10) << "KiB";
+    }
+}
+
 // On tmpfs huge pages are made ahead of what is written: nothing of that stays, whatever was left out.
 TEST_F(ImageTest, InMemoryAFileHasWhatItNeeds) {
     std::filesystem::remove_all(directory_);
@@ -503,7 +538,7 @@ TEST_F(ImageTest, InMemoryThatIsFull) {
         std::vector<uint64_t> begins = {0};
         try {
             std::optional<SharedFile> all;
-            if (how.shared) all.emplace(directory_);
+            if (how.shared) all.emplace(files::Folder::at(directory_));
             Writer writer = how.shared ? Writer::in_shared(all->path(), {}, how) : Writer(path_, {}, how);
             writer.run(kBase, page, size);
             writer.prepare();
@@ -516,7 +551,7 @@ TEST_F(ImageTest, InMemoryThatIsFull) {
             writer.write_rest();
             writer.conclude();
             std::vector<char> back(size);
-            Place place = how.shared ? Place{directory_ + "/" + kSharedName, begins[0]} : Place{path_, {}};
+            Place place = how.shared ? Place{directory_ + "/" + kSharedName, begins[0]} : Place(path_);
             Reader(place).load([&](const Extent& e) { return back.data() + (e.address - kBase); });
             return std::memcmp(back.data(), page, size) == 0 ? 0 : 6;
         } catch (const Error& error) {
@@ -548,7 +583,7 @@ TEST_P(OneFile, ForAllRanks) {
     const char* ways[] = {"", "compress=shuffle-lz4 io=direct", "compress=zstd threads=2 io=buffered"};
     std::vector<std::unique_ptr<Memory>> memory;
     std::vector<Writer> writers;
-    SharedFile file(directory_);
+    SharedFile file(files::Folder::at(directory_));
     std::vector<uint64_t> lengths;
     for (uint32_t rank = 0; rank < 3; ++rank) {
         memory.push_back(std::make_unique<Memory>(rank));
@@ -579,7 +614,7 @@ TEST_P(OneFile, ForAllRanks) {
         << "room that was reserved and not needed is kept";
     for (uint32_t rank = 0; rank < 3; ++rank) {
         EXPECT_LE(summaries[rank].bytes, lengths[rank]);
-        Place place = place_of(directory_, rank);
+        Place place = place_of(files::Folder::at(directory_), rank);
         Reader reader(place);
         EXPECT_EQ(reader.identity(), (Identity{11, 3, rank, 3}));
         EXPECT_EQ(reader.summary().checksum, summaries[rank].checksum);
@@ -587,11 +622,11 @@ TEST_P(OneFile, ForAllRanks) {
         reader.load([&](const Extent& e) { return back.data() + (e.address - kBase); });
         EXPECT_EQ(std::memcmp(back.data(), memory[rank]->data(), back.size()), 0) << rank;
     }
-    EXPECT_THROW(place_of(directory_, 3), Error);
+    EXPECT_THROW(place_of(files::Folder::at(directory_), 3), Error);
 
     // Damage is named by its offset in the file, and is nobody else's.
     path_ = file.path();
-    const Reader second(place_of(directory_, 1));
+    const Reader second(place_of(files::Folder::at(directory_), 1));
     uint64_t at = second.offset_of(second.blocks()[0]);
     EXPECT_GT(at, begins[1]);
     flip(at);
@@ -603,10 +638,10 @@ TEST_P(OneFile, ForAllRanks) {
         EXPECT_NE(std::string(error.what()).find(fmt::format("offset {}", at)), std::string::npos)
             << error.what();
     }
-    Reader(place_of(directory_, 0)).verify();
-    Reader(place_of(directory_, 2)).verify();
+    Reader(place_of(files::Folder::at(directory_), 0)).verify();
+    Reader(place_of(files::Folder::at(directory_), 2)).verify();
     std::filesystem::resize_file(path_, table.bytes - 1);
-    EXPECT_THROW(place_of(directory_, 0), Error);
+    EXPECT_THROW(place_of(files::Folder::at(directory_), 0), Error);
     flip(20);
     EXPECT_THROW(SharedFile::read(path_), Error);
 }
@@ -622,7 +657,7 @@ TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
         uint64_t written = generation == 1 ? memory.size() : (7 - generation) * kPage;
         bool shared = generation % 2 == 0;
         std::optional<SharedFile> file;
-        if (shared) file.emplace(place);
+        if (shared) file.emplace(files::Folder::at(place));
         Identity who{11, generation, 0, 1};
         Writer writer = shared ? Writer::in_shared(file->path(), who, options("compress=lz4"))
                                : Writer(place + "/rank-000000.img", who, options(""));
@@ -639,17 +674,19 @@ TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
         writer.conclude();
         newest = writer.content();
         std::vector<char> back(memory.size(), 0);
-        Reader(place_of(place, 0)).load([&](const Extent& e) { return back.data() + (e.address - kBase); });
+        Reader(place_of(files::Folder::at(place), 0)).load([&](const Extent& e) {
+            return back.data() + (e.address - kBase);
+        });
         ASSERT_EQ(std::memcmp(back.data(), memory.data(), memory.size()), 0) << generation;
     }
     std::filesystem::remove(directory_ + "/gen-000002/ranks.img");
-    EXPECT_THROW(Reader(place_of(directory_ + "/gen-000004", 0)), Error);
+    EXPECT_THROW(Reader(place_of(files::Folder::at(directory_ + "/gen-000004"), 0)), Error);
 }
 
 // A rank that would leave its part fails, and the one behind it keeps what it has.
 TEST_F(ImageTest, NobodyWritesOutsideHisPart) {
     Memory memory(9);
-    SharedFile file(directory_);
+    SharedFile file(files::Folder::at(directory_));
     Writer writer = Writer::in_shared(file.path(), {11, 3, 0, 1}, options("io=buffered"));
     writer.run(kBase, memory.data(), memory.size());
     writer.prepare();

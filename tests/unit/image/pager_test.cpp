@@ -15,6 +15,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "image/save_options.h"
 #include "image/whereabouts.h"
 
 namespace fermata::image {
@@ -111,7 +112,7 @@ class PagerTest : public testing::Test {
     }
     std::string path() const { return directory_ + "/rank-000000.img"; }
     void write(const std::string& words = "") {
-        WriteOptions options = parse_write_options(words);
+        WriteOptions options = SaveOptions::parse(words).write;
         options.sync = false;
         Writer writer(path(), {}, options);
         writer.run(reinterpret_cast<uint64_t>(target_), content_.data(), kSize);

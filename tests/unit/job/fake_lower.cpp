@@ -143,7 +143,7 @@ struct Rank {
     int run() {
         job::AgentLink::ensure_daemon(config);
         job::AgentLink link(config);
-        link.send(wire::Starting{rank});
+        link.send(wire::Starting{rank, config.job_id});
         hold("FAKE_SLOW_INIT");
         make_clock();
         restore();

@@ -78,15 +78,41 @@ TEST_F(RunDirTest, LivesAndGoes) {
 TEST_F(RunDirTest, DeadOnesAreSweptAndTakenOver) {
     leave_dead("a");
     leave_dead("b");
-    fs::create_directory(base_ + "/by-hand");
     EXPECT_TRUE(living(base_).empty());
     {
         auto dir = RunDir::create(base_, "a", nullptr);
         EXPECT_TRUE(dir);
-        EXPECT_EQ(sweep(base_), 2);
+        EXPECT_EQ(sweep(base_), 1);
         EXPECT_EQ(living(base_), std::vector<std::string>{"a"});
     }
     EXPECT_TRUE(fs::is_empty(base_));
+}
+
+// The worst that was ever found here: a user's own folders were taken for dead jobs.
+TEST_F(RunDirTest, WhatIsNotOursIsNeverTouched) {
+    fs::create_directories(base_ + "/thesis/data");
+    std::ofstream(base_ + "/thesis/data/chapter") << "years";
+    fs::create_directory(base_ + "/empty");
+    fs::create_directory(base_ + "/locked");
+    std::ofstream(base_ + "/locked/lock") << "";  // somebody else's habit
+    fs::create_directory(base_ + "/.new-things");
+    fs::create_directory(base_ + "/.dead-1-2-x");
+    leave_dead("kept");
+    fs::create_directory(base_ + "/kept/notes");
+    leave_dead("linked");
+    fs::create_directory_symlink(base_ + "/thesis", base_ + "/linked/mpi");
+    leave_dead("target");
+    fs::rename(base_ + "/target", base_ + "/thesis/target");
+    fs::create_directory_symlink(base_ + "/thesis/target", base_ + "/target");
+    EXPECT_EQ(sweep(base_), 0);
+    EXPECT_TRUE(living(base_).empty());
+    for (const char* name :
+         {"thesis/data/chapter", "empty", "locked/lock", ".new-things", ".dead-1-2-x", "kept/lock",
+          "kept/notes", "linked/mpi", "linked/lock", "thesis/target/lock", "target"})
+        EXPECT_TRUE(fs::exists(fs::symlink_status(base_ + "/" + name))) << name;
+    EXPECT_FALSE(fs::exists(base_ + "/empty/lock")) << "nothing is planted, either";
+    EXPECT_THROW(RunDir::create(base_, "thesis", nullptr), Error);
+    EXPECT_THROW(RunDir::create(base_, "kept", nullptr), Error);
 }
 
 TEST_F(RunDirTest, WaitsForAnOwnerThatIsLeaving) {
@@ -132,12 +158,26 @@ TEST_F(RunDirTest, CreatingAndSweepingAtOnce) {
     sweep(base_);
 }
 
-TEST_F(RunDirTest, ForeignOrOpenBaseIsRefused) {
+// The place may be a user's home: everything happens in a folder of its own.
+TEST_F(RunDirTest, ABaseThatIsForeignOrOpenToOthersIsPassedOver) {
     ::setenv("FERMATA_RUN_DIR", base_.c_str(), 1);
-    EXPECT_EQ(run_base(), base_);
-    ::chmod(base_.c_str(), 0755);
+    std::string name = base_ + "/fermata-" + std::to_string(::geteuid());
+    EXPECT_TRUE(run_bases().empty());
+    EXPECT_EQ(run_base(), name);
+    EXPECT_EQ(run_base(), name);
+    ::chmod(name.c_str(), 0755);
+    EXPECT_EQ(run_base(), name + ".1");
+    fs::create_directory_symlink(base_, name + ".2");
+    EXPECT_EQ(run_bases(), std::vector<std::string>{name + ".1"});
+    EXPECT_THROW(ensure_run_base(name), Error);
+    EXPECT_THROW(ensure_run_base(name + ".2"), Error);
+    ensure_run_base(name + ".1");
+    ::chmod(name.c_str(), 0700);
+    EXPECT_EQ(run_base(), name);
+    EXPECT_EQ(run_bases(), (std::vector<std::string>{name, name + ".1"}));
+    for (int i = 0; i <= 9; ++i) fs::remove_all(i == 0 ? name : name + "." + std::to_string(i));
+    for (int i = 0; i <= 9; ++i) std::ofstream(i == 0 ? name : name + "." + std::to_string(i)) << "a file";
     EXPECT_THROW(run_base(), Error);
-    ::chmod(base_.c_str(), 0700);
     ::unsetenv("FERMATA_RUN_DIR");
 }
 

@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -22,10 +23,15 @@ class StoreTest : public testing::Test {
     }
     void TearDown() override { fs::remove_all(directory_); }
 
+    static Store of_job(uint64_t job, const std::string& directory, image::KeyPointer key = nullptr) {
+        Store store = Store::for_writing(directory, std::move(key));
+        store.lock("test", job);
+        return store;
+    }
     // Files of the right size stand for images: the store never opens them.
     Manifest fill(const GenerationInfo& pending, unsigned ranks = 2) {
         Manifest manifest;
-        manifest.job = 0x1234;
+        manifest.job = *pending.job;
         manifest.job_name = "melt";
         manifest.generation = pending.number;
         manifest.created = "2026-11-21 16:00:00";
@@ -56,7 +62,7 @@ class StoreTest : public testing::Test {
 };
 
 TEST_F(StoreTest, ACommittedGenerationIsFoundAndAnUncommittedOneIsNot) {
-    Store store = Store::for_writing(directory_ + "/a/b");
+    Store store = of_job(0x1234, directory_ + "/a/b");
     EXPECT_NE(refusal(store).find("no complete generation"), std::string::npos);
     EXPECT_EQ(commit_one(store), 1u);
     GenerationInfo pending = store.begin();
@@ -73,7 +79,7 @@ TEST_F(StoreTest, ACommittedGenerationIsFoundAndAnUncommittedOneIsNot) {
 }
 
 TEST_F(StoreTest, AMissingOrShortImageIsReportedAndTheOneBeforeTakenWhenAsked) {
-    Store store = Store::for_writing(directory_);
+    Store store = of_job(0x1234, directory_);
     commit_one(store);
     commit_one(store);
     fs::resize_file(store.choose({}, false).directory + "/" + image::image_name(1), 50);
@@ -85,7 +91,7 @@ TEST_F(StoreTest, AMissingOrShortImageIsReportedAndTheOneBeforeTakenWhenAsked) {
 }
 
 TEST_F(StoreTest, CommitRefusesAMissingImage) {
-    Store store = Store::for_writing(directory_);
+    Store store = of_job(0x1234, directory_);
     GenerationInfo pending = store.begin();
     Manifest manifest = fill(pending);
     fs::remove(pending.directory + "/" + image::image_name(1));
@@ -94,7 +100,7 @@ TEST_F(StoreTest, CommitRefusesAMissingImage) {
 }
 
 TEST_F(StoreTest, EveryFlippedOrMissingByteOfAManifestIsNoticed) {
-    Store store = Store::for_writing(directory_);
+    Store store = of_job(0x1234, directory_);
     commit_one(store);
     std::string text = to_text(*store.choose({}, false).manifest);
     for (size_t at = 0; at < text.size(); ++at) {
@@ -108,7 +114,7 @@ TEST_F(StoreTest, EveryFlippedOrMissingByteOfAManifestIsNoticed) {
 
 // With a right checksum: a manifest that some other program wrote.
 TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
-    Store store = Store::for_writing(directory_);
+    Store store = of_job(0x1234, directory_);
     commit_one(store);
     std::string text = to_text(*store.choose({}, false).manifest);
     std::pair<const char*, const char*> changes[] = {{"\"generation\": 1", "\"generation\": -1"},
@@ -135,8 +141,25 @@ TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
     }
 }
 
-TEST_F(StoreTest, RetentionKeepsTheNewest) {
+// Deep enough to end the stack of whoever calls himself for each level.
+TEST_F(StoreTest, ANestedManifestIsRefused) {
     Store store = Store::for_writing(directory_);
+    commit_one(store);
+    std::string text = to_text(*store.choose({}, false).manifest);
+    const std::string deep = std::string(1 << 18, '[') + std::string(1 << 18, ']');
+    for (const char* value : {"\"files\"", "\"openmpi\"", "\"rank-000001.img\"", "1", "[]"})
+        for (const std::string& nested : {deep, deep.substr(0, 1 << 18)}) {
+            std::string body = text.substr(0, text.rfind("xxh3-128 "));
+            size_t at = body.find(std::string(": ") + value);
+            ASSERT_NE(at, std::string::npos) << value;
+            body.replace(at + 2, std::strlen(value), nested);
+            body += "xxh3-128 " + image::checksum_of(body.data(), body.size()).hex() + "\n";
+            EXPECT_THROW(parse_manifest(body, "m"), Error) << value;
+        }
+}
+
+TEST_F(StoreTest, RetentionKeepsTheNewest) {
+    Store store = of_job(0x1234, directory_);
     for (int i = 0; i < 4; ++i) commit_one(store);
     GenerationInfo pending = store.begin();
     store.retain(2);
@@ -148,7 +171,7 @@ TEST_F(StoreTest, RetentionKeepsTheNewest) {
 }
 
 TEST_F(StoreTest, WhatAKilledJobLeftIsRemovedByTheNextGeneration) {
-    Store store = Store::for_writing(directory_);
+    Store store = of_job(0x1234, directory_);
     commit_one(store);
     GenerationInfo killed = store.begin();
     fill(killed);
@@ -160,7 +183,7 @@ TEST_F(StoreTest, WhatAKilledJobLeftIsRemovedByTheNextGeneration) {
 }
 
 TEST_F(StoreTest, RetentionKeepsWhatAKeptGenerationNeeds) {
-    Store store = Store::for_writing(directory_);
+    Store store = of_job(0x1234, directory_);
     for (uint32_t needs : {0u, 1u, 2u, 0u, 4u}) {
         GenerationInfo pending = store.begin();
         Manifest manifest = fill(pending);
@@ -186,7 +209,7 @@ TEST_F(StoreTest, RetentionKeepsWhatAKeptGenerationNeeds) {
 
 // Real images: a full one and two increments of it.
 TEST_F(StoreTest, ACompactedGenerationStandsAloneWithTheSameContent) {
-    Store store = Store::for_writing(directory_);
+    Store store = of_job(0x1234, directory_);
     constexpr uint64_t kBase = 0x10000000, kPages = 600;
     std::vector<char> memory(kPages * image::kPage, 0);
     image::Content newest;
@@ -213,8 +236,11 @@ TEST_F(StoreTest, ACompactedGenerationStandsAloneWithTheSameContent) {
     }
     EXPECT_THROW(store.compact(2, how), Error) << "the third refers to it";
     EXPECT_FALSE(store.compact(1, how)) << "it stands alone already";
-    fs::create_directory(directory_ + "/.compact-gen-000003");
-    EXPECT_TRUE(store.compact(3, how));
+    std::string left = directory_ + "/.compact-gen-000003";
+    fs::create_directory(left);
+    EXPECT_THROW(store.compact(3, how), Error) << "not ours: in the way, and not removed";
+    std::ofstream(left + "/.fermata") << "fermata generation 1\njob 0000000000001234\ngeneration 3\n";
+    EXPECT_TRUE(store.compact(3, how)) << "what a crash left";
     EXPECT_FALSE(fs::exists(directory_ + "/.compact-gen-000003"));
     store.retain(1);
     ASSERT_EQ(store.list().size(), 1u);
@@ -238,7 +264,7 @@ TEST_F(StoreTest, ManifestsAreSealedWithTheKey) {
         return image::Key::from_file(path);
     };
     image::KeyPointer key = key_of('1'), other = key_of('2');
-    Store store = Store::for_writing(directory_, key);
+    Store store = of_job(0x1234, directory_, key);
     for (int i = 0; i < 2; ++i) {
         GenerationInfo pending = store.begin();
         Manifest manifest = fill(pending);
@@ -295,21 +321,134 @@ TEST_F(StoreTest, ManifestsAreSealedWithTheKey) {
 
 TEST_F(StoreTest, TwoJobsCannotUseOneDirectory) {
     Store first = Store::for_writing(directory_);
-    first.lock("first-job");
+    first.lock("first-job", 1);
     Store second = Store::for_writing(directory_);
     try {
-        second.lock("second-job");
+        second.lock("second-job", 2);
         FAIL();
     } catch (const Error& error) {
         EXPECT_NE(std::string(error.what()).find("in use by job first-job"), std::string::npos)
             << error.what();
     }
     { Store gone = std::move(first); }
-    second.lock("second-job");
+    second.lock("second-job", 2);
+}
+
+// A stopped job's only generation, in a directory where another one keeps its newest two.
+TEST_F(StoreTest, RetentionAndSweepAreEachJobsOwn) {
+    {
+        Store first = of_job(1, directory_);
+        commit_one(first);
+        fill(first.begin());  // killed in the middle of it
+    }
+    Store second = of_job(2, directory_);
+    for (int i = 0; i < 4; ++i) commit_one(second);
+    second.retain(2);
+    std::vector<uint32_t> numbers, jobs;
+    for (const GenerationInfo& info : second.list()) {
+        numbers.push_back(info.number);
+        jobs.push_back(static_cast<uint32_t>(info.job.value()));
+    }
+    EXPECT_EQ(numbers, (std::vector<uint32_t>{1, 2, 5, 6}));
+    EXPECT_EQ(jobs, (std::vector<uint32_t>{1, 1, 2, 2}));
+    { Store gone = std::move(second); }
+    Store again = of_job(1, directory_);
+    EXPECT_EQ(commit_one(again), 7u);
+    EXPECT_FALSE(fs::exists(directory_ + "/gen-000002")) << "its own, never committed";
+}
+
+TEST_F(StoreTest, WhatFermataDidNotMakeIsNoGenerationAndNeverRemoved) {
+    Store store = of_job(0x1234, directory_);
+    fs::create_directories(directory_ + "/gen-000001/results");  // the program's own
+    fs::create_directory(directory_ + "/gen-4294967294");
+    fs::create_directory(directory_ + "/gen-9999999999");
+    std::ofstream(directory_ + "/gen-000002") << "a file";
+    fs::create_directory(directory_ + "/.compact-gen-000001");
+    EXPECT_EQ(commit_one(store), 3u);
+    fs::create_directory_symlink("gen-000003", directory_ + "/gen-000009");  // not a tenth name for it
+    EXPECT_EQ(commit_one(store), 4u);
+    std::ofstream(directory_ + "/gen-000003/notes.txt") << "a person's";
+    GenerationInfo pending = store.begin();
+    fs::create_directory(pending.directory + "/folder");
+    store.abandon(pending);
+    EXPECT_TRUE(fs::exists(pending.directory + "/folder"));
+    EXPECT_EQ(commit_one(store), 6u);
+    store.retain(1);
+    std::vector<uint32_t> numbers;
+    for (const GenerationInfo& info : store.list()) numbers.push_back(info.number);
+    EXPECT_EQ(numbers, (std::vector<uint32_t>{3, 5, 6}));
+    for (const char* name : {"gen-000001/results", "gen-4294967294", "gen-9999999999", "gen-000002",
+                             "gen-000009", ".compact-gen-000001", "gen-000003/manifest.json"})
+        EXPECT_TRUE(fs::exists(directory_ + "/" + name)) << name;
+}
+
+TEST_F(StoreTest, AGenerationIsTheOneThatWasChosen) {
+    Store store = of_job(0x1234, directory_);
+    commit_one(store);
+    commit_one(store);
+    GenerationInfo chosen = store.choose(1, false);
+    std::string first = chosen.directory, second = store.choose(2, false).directory;
+    EXPECT_EQ(open_chosen(first, chosen.seal.hex(), nullptr).number, 1u);
+    EXPECT_THROW(open_chosen(second, chosen.seal.hex(), nullptr), Error);
+    fs::rename(first, directory_ + "/aside");
+    fs::rename(second, first);
+    EXPECT_THROW(open_chosen(first, chosen.seal.hex(), nullptr), Error);
+    fs::rename(first, second);
+    fs::create_directory_symlink("aside", first);
+    EXPECT_THROW(open_chosen(first, chosen.seal.hex(), nullptr), Error);
+
+    GenerationInfo pending = store.begin();
+    EXPECT_EQ(open_pending(pending.directory, 0x1234, pending.number).path(), pending.directory);
+    EXPECT_THROW(open_pending(pending.directory, 0x1235, pending.number), Error);
+    EXPECT_THROW(open_pending(pending.directory, 0x1234, pending.number + 1), Error);
+    fs::rename(pending.directory, directory_ + "/moved");
+    fs::create_directory(pending.directory);
+    EXPECT_THROW(open_pending(pending.directory, 0x1234, pending.number), Error);
+    EXPECT_THROW(store.commit(pending, fill(pending)), Error);
+}
+
+// Nothing that lies there makes a command wait or read for ever.
+TEST_F(StoreTest, PipesLinksAndGiantsUnderOurNames) {
+    Store store = of_job(0x1234, directory_);
+    commit_one(store);
+    commit_one(store);
+    std::string manifest = directory_ + "/gen-000002/manifest.json";
+    fs::remove(manifest);
+    ASSERT_EQ(::mkfifo(manifest.c_str(), 0600), 0);
+    EXPECT_NE(refusal(store).find("not a regular file"), std::string::npos) << refusal(store);
+    fs::remove(manifest);
+    fs::create_symlink("../gen-000001/manifest.json", manifest);
+    EXPECT_NE(refusal(store).find("is a link"), std::string::npos) << refusal(store);
+    fs::remove(manifest);
+    std::ofstream(manifest) << "{";
+    fs::resize_file(manifest, uint64_t{8} << 30);
+    EXPECT_NE(refusal(store).find("longer than"), std::string::npos) << refusal(store);
+    EXPECT_EQ(store.choose({}, true).number, 1u);
+    fs::remove(directory_ + "/.lock");
+    fs::create_symlink("victim", directory_ + "/.lock");
+    std::ofstream(directory_ + "/victim") << "precious";
+    Store other = Store::for_writing(directory_);
+    EXPECT_THROW(other.lock("x", 2), Error);
+    EXPECT_EQ(fs::file_size(directory_ + "/victim"), 8u);
+}
+
+TEST_F(StoreTest, AnEndIsNotedAndForgotten) {
+    Store store = of_job(7, directory_);
+    EXPECT_TRUE(store.ends().empty());
+    store.note_end({7, "melt", {"./prog", "a b", "\"\n"}, "2026-11-26 02:00:00"});
+    store.note_end({8, "earlier", {}, "2026-11-25 02:00:00"});
+    std::ofstream(directory_ + "/.ended-0000000000000009") << "{\"job\":";
+    std::ofstream(directory_ + "/.ended-000000000000000a") << "{\"job\": 12}";
+    std::vector<JobEnd> ends = store.ends();
+    ASSERT_EQ(ends.size(), 2u);
+    EXPECT_EQ(ends[0].name, "earlier");
+    EXPECT_EQ(ends[1].command, (std::vector<std::string>{"./prog", "a b", "\"\n"}));
+    store.forget_end(7);
+    EXPECT_EQ(store.ends().size(), 1u);
 }
 
 TEST_F(StoreTest, SpaceAndPlaceAreChecked) {
-    Store store = Store::for_writing(directory_);
+    Store store = of_job(0x1234, directory_);
     store.check_space(1);
     EXPECT_THROW(store.check_space(uint64_t{1} << 60), Error);
     EXPECT_THROW(Store::for_writing("/proc/nowhere"), Error);

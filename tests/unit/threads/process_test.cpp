@@ -25,6 +25,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/cbor.h"
 #include "split/process/state.h"
 #include "split/threads/records.h"
 
@@ -87,6 +88,7 @@ class Process : public ::testing::Test {
         Restored timers = restore_timers(captured.state);
         CHECK(timers.error.empty());
         restored.warnings.insert(restored.warnings.end(), timers.warnings.begin(), timers.warnings.end());
+        for (auto& line : restored.warnings) std::fprintf(stderr, "%s\n", line.c_str());
         return restored.warnings;
     }
 
@@ -130,10 +132,11 @@ TEST_F(Process, WhatTheJobAppendedLaterIsSetAsideAndShrunkenFilesAreNamed) {
         int fd = open(path("grows").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
         int shrinks = open(path("shrinks").c_str(), O_RDWR | O_CREAT, 0644);
         CHECK(write(fd, "one\n", 4) == 4 && write(shrinks, "abcdef", 6) == 6);
-        Captured captured = capture({}, {path("generation"), false, nullptr});
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), false, nullptr});
         CHECK(write(fd, "two\n", 4) == 4 && ftruncate(shrinks, 2) == 0);
         close_range(3, 499, 0);
-        PutBack back = put_files_back(captured.state, path("generation"), "gen-000001", false);
+        PutBack back = put_files_back(captured.state, fermata::files::Folder::at(path("generation")),
+                                      "gen-000001", false);
         CHECK(back.error.empty() && back.warnings.empty() && back.files == 1);
         Restored restored = restore(captured.state, {});
         CHECK(restored.error.empty() && restored.warnings.size() == 1);
@@ -154,7 +157,7 @@ TEST_F(Process, OpenFilesAreAsTheyWereAndLocksSurviveTheLook) {
         struct flock range = {};
         range.l_type = F_WRLCK;
         CHECK(fcntl(fd, F_SETLK, &range) == 0);
-        Captured captured = capture({}, {path("generation"), true, nullptr});
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
         pid_t other = fork();
         if (other == 0) {
             struct flock asked = {};
@@ -166,9 +169,12 @@ TEST_F(Process, OpenFilesAreAsTheyWereAndLocksSurviveTheLook) {
         CHECK(pwrite(fd, "after, and more", 15, 0) == 15 &&
               rename(path("changed").c_str(), path("b").c_str()) == 0);
         close_range(3, 499, 0);
-        PutBack back = put_files_back(captured.state, path("generation"), "gen-000001", true);
+        PutBack back = put_files_back(captured.state, fermata::files::Folder::at(path("generation")),
+                                      "gen-000001", true);
         CHECK(back.error.empty() && back.warnings.empty() && back.files == 1);
-        CHECK(put_files_back(captured.state, path("generation"), "gen-000001", true).files == 0);
+        CHECK(
+            put_files_back(captured.state, fermata::files::Folder::at(path("generation")), "gen-000001", true)
+                .files == 0);
         Restored restored = restore(captured.state, {});
         CHECK(restored.error.empty() && restored.warnings.empty());
         char text[16] = {};
@@ -185,11 +191,12 @@ TEST_F(Process, WhatIsTooLargeForACopyIsCutOrNamed) {
         int log = open(path("log").c_str(), O_RDWR | O_CREAT | O_APPEND, 0644);
         int table = open(path("table").c_str(), O_RDWR | O_CREAT, 0644);
         CHECK(ftruncate(log, kLarge) == 0 && ftruncate(table, kLarge) == 0);
-        Captured captured = capture({}, {path("generation"), true, nullptr});
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
         bool shares_blocks = captured.warnings.empty();  // then both are copied after all
         CHECK(shares_blocks || captured.warnings[0].find("table") != std::string::npos);
         CHECK(write(log, "more", 4) == 4 && pwrite(table, "new", 3, 5 << 20) == 3);
-        PutBack back = put_files_back(captured.state, path("generation"), "gen-000001", true);
+        PutBack back = put_files_back(captured.state, fermata::files::Folder::at(path("generation")),
+                                      "gen-000001", true);
         CHECK(back.error.empty() && back.warnings.size() == (shares_blocks ? 0 : 1));
         struct stat status;
         CHECK(stat(path("log").c_str(), &status) == 0 && status.st_size == kLarge);
@@ -197,7 +204,8 @@ TEST_F(Process, WhatIsTooLargeForACopyIsCutOrNamed) {
         if (shares_blocks) return;
         // Not only appended to: its end is another one.
         CHECK(ftruncate(log, kLarge - 1) == 0 && write(log, "xyz", 3) == 3);
-        back = put_files_back(captured.state, path("generation"), "gen-000001", true);
+        back = put_files_back(captured.state, fermata::files::Folder::at(path("generation")), "gen-000001",
+                              true);
         CHECK(back.error.empty() && back.files == 0 && back.warnings.size() == 2);
         CHECK(stat(path("log").c_str(), &status) == 0 && status.st_size == kLarge + 2);
     });
@@ -317,6 +325,54 @@ TEST_F(Process, EventTimerSignalAndEpollDescriptors) {
         CHECK(epoll_wait(epoll, found, 4, 1000) == 1 && found[0].data.u64 == 2);
         CHECK(read(signals, &info, sizeof info) == sizeof info && info.ssi_signo == SIGUSR1);
         CHECK(inotify_add_watch(notify, "/tmp", IN_CREATE) > 0);
+    });
+}
+
+TEST_F(Process, ContentThatDoesNotFitIsRefused) {
+    child([&] {
+        int fd = open(path("gone").c_str(), O_CREAT | O_RDWR, 0600);
+        std::string text(100000, 'x');
+        CHECK(write(fd, text.data(), text.size()) == 100000 && unlink(path("gone").c_str()) == 0);
+        Captured captured = capture({});
+        close(fd);
+        signal(SIGXFSZ, SIG_IGN);
+        rlimit small = {5000, RLIM_INFINITY};
+        CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+        Restored restored = restore(captured.state, {});
+        CHECK(restored.error.find("the content of the removed file") != std::string::npos);
+        CHECK(restored.error.find("cannot be written") != std::string::npos);
+    });
+}
+
+TEST_F(Process, AFileThatMayNoLongerBeOpenedIsOpenedByItsOwner) {
+    child([&] {
+        std::string name = path("read-only");
+        CHECK(chmod(directory_.c_str(), 0777) == 0);
+        CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
+        note_inherited();
+        int fd = open(name.c_str(), O_CREAT | O_RDWR, 0444);
+        CHECK(fd >= 0 && write(fd, "before", 6) == 6);
+        CHECK(there_and_back().empty());
+        CHECK(write(fd, " after", 6) == 6);
+        struct stat now;
+        CHECK(stat(name.c_str(), &now) == 0 && (now.st_mode & 0777) == 0444 && now.st_size == 12);
+    });
+}
+
+TEST_F(Process, AWatchOfAClosedDuplicateStays) {
+    child([&] {
+        int event = eventfd(0, 0), again = dup(event), epoll = epoll_create1(0);
+        epoll_event one = {EPOLLIN, {}};
+        one.data.u64 = 77;
+        CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, again, &one) == 0 && close(again) == 0);
+        int other = open("/dev/null", O_RDONLY);  // has the number now
+        CHECK(other == again);
+        CHECK(there_and_back().empty());
+        uint64_t count = 1;
+        CHECK(write(event, &count, sizeof count) == sizeof count);
+        CHECK(epoll_wait(epoll, &one, 1, 1000) == 1 && one.data.u64 == 77);
+        char byte;
+        CHECK(read(other, &byte, 1) == 0);
     });
 }
 
@@ -498,6 +554,42 @@ TEST_F(Process, ADamagedStateIsRefused) {
         CHECK(restored.error.find("damaged") != std::string::npos);
         CHECK(restore("", {}).error.find("damaged") != std::string::npos);
     });
+}
+
+// Each of these ended a rank by SIGSEGV, or would have asked for memory that the bytes do not hold.
+TEST_F(Process, AStateThatIsNestedOrLiesIsRefused) {
+    const std::string many = "\x9b\x0f\xff\xff\xff\xff\xff\xff\xff";
+    for (std::string bytes : {"\x81", "\xa1\x61x", "\x9f", "\xbf\x61x", "\x7f", "\x5f", "\xc1"}) {
+        std::string nested;
+        for (int i = 0; i < 1000000; ++i) nested += bytes;
+        child([&] {
+            CHECK(restore(nested, {}).error.find("damaged") != std::string::npos);
+            CHECK(restore(nested + '\0', {}).error.find("damaged") != std::string::npos);
+            CHECK(restore_timers(nested + '\0').error.find("damaged") != std::string::npos);
+        });
+    }
+    child([&] {
+        CHECK(restore(many, {}).error.find("damaged") != std::string::npos);
+        CHECK(restore("\xa1\x61x" + many, {}).error.find("damaged") != std::string::npos);
+    });
+}
+
+TEST_F(Process, WhatOursWritePassesAndNoPartOfIt) {
+    child([&] {
+        std::string state = capture({}).state;
+        CHECK(fermata::cbor_fault(state.data(), state.size()) == nullptr);
+        for (size_t size = 0; size < state.size(); ++size)
+            CHECK(fermata::cbor_fault(state.data(), size) != nullptr);
+        state += '\0';
+        CHECK(fermata::cbor_fault(state.data(), state.size()) != nullptr);
+    });
+    // As deep as it may be, and one level more.
+    for (unsigned levels : {fermata::kDeepestCbor - 1, fermata::kDeepestCbor}) {
+        std::string nested(levels, '\x81');
+        nested += '\x01';
+        EXPECT_EQ(fermata::cbor_fault(nested.data(), nested.size()) == nullptr,
+                  levels < fermata::kDeepestCbor);
+    }
 }
 
 }  // namespace

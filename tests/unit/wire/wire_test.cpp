@@ -25,7 +25,7 @@ std::vector<Message> samples() {
             Drain{7, 2},
             Save{7, "/d/gen", "gen-000001", "forked"},
             Resume{7},
-            Starting{3},
+            Starting{3, "id"},
             Cancel{7, "a rank died"},
             Query{},
             FinalizeReleased{},

@@ -1,0 +1,53 @@
+// CBOR of strangers, looked over before a parser that calls itself for what is nested (nlohmann's: some
+// thousand levels end its stack). Only what our writers use passes: definite lengths, no tags, few levels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fermata {
+
+inline constexpr unsigned kDeepestCbor = 32;  // process state, the deepest of ours, has seven levels
+
+// What is wrong with `bytes` as one item; null: nothing that costs more memory than its size tells.
+inline const char* cbor_fault(const void* data, size_t size) {
+    const auto* bytes = static_cast<const uint8_t*>(data);
+    uint64_t left[kDeepestCbor];  // items that are due, by level
+    unsigned level = 0;
+    left[0] = 1;
+    for (size_t at = 0;;) {
+        while (left[level] == 0) {
+            if (level == 0) return at == size ? nullptr : "bytes after its end";
+            --level;
+        }
+        --left[level];
+        if (at == size) return "it ends early";
+        const unsigned major = bytes[at] >> 5, info = bytes[at] & 31;
+        ++at;
+        if (info > 27) return "a length that is not told";
+        const size_t width = info < 24 ? 0 : size_t{1} << (info - 24);
+        if (width > size - at) return "it ends early";
+        uint64_t number = info;
+        if (width) number = 0;
+        for (size_t i = 0; i < width; ++i) number = number << 8 | bytes[at + i];
+        at += width;
+        switch (major) {
+            case 2:  // bytes
+            case 3:  // text
+                if (number > size - at) return "it ends early";
+                at += number;
+                break;
+            case 4:  // list
+            case 5:  // map, of twice as many items
+                // An item has a byte at least.
+                if (number > (size - at) / (major - 3)) return "it ends early";
+                if (++level == kDeepestCbor) return "nested too deeply";
+                left[level] = number * (major - 3);
+                break;
+            case 6:
+                return "a tag";
+        }
+    }
+}
+
+}  // namespace fermata

@@ -1,0 +1,141 @@
+#include "cli/help.h"
+
+#include <filesystem>
+#include <map>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "image/save_options.h"
+
+namespace fs = std::filesystem;
+
+namespace fermata::cli {
+namespace {
+
+constexpr const char* kExitCodes =
+    R"(Exit codes (run and restart end as mpiexec does, with the program's code; besides):
+  0  done                                      5  no such job, or several to choose from
+  1  failed; stderr says what and what to do   6  the generation is missing, incomplete or damaged
+  2  the command line is wrong                85  run, restart: checkpointed and stopped:
+  3  the checkpoint was refused or cancelled      `fermata restart` continues it
+  4  not committed in time                   143  run, restart: cancelled
+)";
+
+struct Text {
+    const char* usage;
+    const char* footer;
+};
+
+const std::map<std::string, Text>& texts() {
+    static const std::map<std::string, Text> all = {
+        {"fermata", {"COMMAND [OPTIONS]", R"(Examples:
+  fermata run -n 4 -- ./solver input.nml     instead of: mpiexec -n 4 ./solver input.nml
+  fermata checkpoint                         from another shell, at any moment
+  fermata checkpoint --stop                  ... and end the job (its run exits with 85)
+  fermata restart                            continue it, here or elsewhere
+  fermata help run                           the options of a command
+)"}},
+        {"run", {"[OPTIONS] [--] PROG [ARGS...]", R"(Examples:
+  fermata run -n 4 -- ./solver input.nml
+  fermata run -n 64 --interval 30m --walltime 11h45m -- ./solver     exit code 85: fermata restart continues it
+  fermata run -n 4 --bind-to core -x OMP_NUM_THREADS=2 -- ./solver   mpiexec's own options are handed on
+  fermata run --check -- ./solver                                    what the program needs
+)"}},
+        {"restart", {"[OPTIONS]", R"(Examples:
+  fermata restart                                 the newest generation in fermata-ckpt
+  fermata restart --ckpt-dir ckpt --generation 7
+  fermata restart --mpi mpich                     on the other library
+)"}},
+        {"checkpoint", {"[OPTIONS]", R"(Examples:
+  fermata checkpoint                   of the only job that runs here; returns once the generation is committed
+  fermata checkpoint --stop --job solver-4711
+)"}},
+        {"status", {"[OPTIONS]", "Example:\n  fermata status --waits\n"}},
+        {"cancel", {"[OPTIONS]", "Example:\n  fermata cancel --job solver-4711\n"}},
+        {"list", {"[OPTIONS]", "Example:\n  fermata list --ckpt-dir ckpt\n"}},
+        {"verify", {"[OPTIONS]", "Example:\n  fermata verify --ckpt-dir ckpt --generation 7\n"}},
+        {"inspect", {"[OPTIONS]", "Example:\n  fermata inspect --ckpt-dir ckpt --regions\n"}},
+        {"compact", {"[OPTIONS]", "Example:\n  fermata compact --ckpt-dir ckpt --keep 1\n"}},
+        {"doctor", {"[OPTIONS]", "Example:\n  fermata doctor\n"}},
+    };
+    return all;
+}
+
+// Where the pages are: of an installation, or of the source tree that this was built in.
+std::string pages() {
+    std::error_code error;
+    fs::path prefix = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+    for (const fs::path& place : {prefix / "share/doc/fermata", prefix.parent_path() / "docs"})
+        if (fs::exists(place / "usage.md", error)) return place.string();
+    return "docs/ of Fermata's source";
+}
+
+class Help : public CLI::Formatter {
+  public:
+    std::string make_usage(const CLI::App* app, std::string name) const override {
+        auto text = texts().find(app->get_name());
+        return fmt::format("Usage: {} {}\n", name, text == texts().end() ? "[OPTIONS]" : text->second.usage);
+    }
+};
+
+// "a, b, c" in lines of at most so many characters.
+std::string wrapped(const std::string& list, size_t width) {
+    std::string text, line;
+    for (size_t at = 0; at < list.size();) {
+        size_t end = std::min(list.find(", ", at), list.size() - 2) + 2;
+        std::string one = list.substr(at, end - at);
+        if (line.size() + one.size() > width) text += std::exchange(line, "") + "\n  ";
+        line += one;
+        at = end;
+    }
+    return text + line;
+}
+
+std::string footer_of(const CLI::App& app) {
+    const std::string name = app.get_name();
+    auto text = texts().find(name);
+    std::string footer = text == texts().end() ? "" : text->second.footer;
+    if (app.get_option_no_throw("--save-options"))
+        footer += fmt::format("\nWords of --save-options, with blanks or commas between them:\n  {}\n",
+                              wrapped(image::save_option_words(), 100));
+    if (name == "run" || name == "restart")
+        footer +=
+            "\nOptions of mpiexec (-host, --hostfile, --oversubscribe, --bind-to, --map-by, -x, -genv, -ppn, "
+            "...) are\n"
+            "handed on to it where they are the chosen library's; any other words for it go into "
+            "--mpiexec-args.\n";
+    return fmt::format("{}\n{}\nPages: {} (usage.md, limits.md, ...)", footer, kExitCodes, pages());
+}
+
+}  // namespace
+
+void describe(CLI::App& app) {
+    auto formatter = std::make_shared<Help>();
+    formatter->column_width(28);
+    app.formatter(formatter);
+    app.footer(footer_of(app));
+    for (CLI::App* sub : app.get_subcommands(static_cast<std::function<bool(CLI::App*)>>(nullptr))) {
+        sub->formatter(formatter);
+        sub->footer(footer_of(*sub));
+    }
+}
+
+std::string help_of(const CLI::App& app) { return app.help(); }
+std::string help_of(const CLI::App& app, const CLI::App& subcommand) {
+    return subcommand.help(app.get_name());
+}
+
+CLI::App& command_of(CLI::App& app, const std::string& name) {
+    std::vector<std::string> names = {"help"};
+    for (CLI::App* sub : app.get_subcommands(static_cast<std::function<bool(CLI::App*)>>(nullptr))) {
+        if (sub->get_name() == name) return *sub;
+        names.push_back(sub->get_name());
+    }
+    std::string near = nearest(name, names);
+    throw Error(
+        fmt::format("there is no command '{}'{}; there are: {} (fermata help)", visible(name),
+                    near.empty() ? "" : fmt::format(", the nearest is '{}'", near), fmt::join(names, ", ")),
+        ExitCode::usage);
+}
+
+}  // namespace fermata::cli

@@ -1,0 +1,21 @@
+// The words of one subcommand, sorted before CLI11 sees them: Fermata's options, mpiexec's, and the program
+// with all that follows it, which nobody may look into for options.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace fermata::cli {
+
+struct Scanned {
+    std::vector<std::string> own;       // the subcommand's options, for CLI11
+    std::vector<std::string> launcher;  // mpiexec's, with what follows each
+    std::vector<std::string> command;   // the program and its arguments
+    bool help = false;
+};
+
+// `words`: what follows the subcommand's name. Throws Error (exit code 2) that names the word and what to do.
+Scanned scan(const CLI::App& subcommand, const std::vector<std::string>& words);
+
+}  // namespace fermata::cli

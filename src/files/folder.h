@@ -1,0 +1,111 @@
+// Directories in places that others may reach: checkpoint directories, generations, run directories.
+//
+// A Folder is an open directory. Everything in it is reached by its descriptor, so that nobody can put
+// another directory under its name meanwhile; links are never followed, nothing is truncated that was there
+// before, and a pipe or a device under the name of a file is refused instead of waited for. Who owns a folder
+// is asked once, when it is opened, and holds for as long as the descriptor does.
+//
+// All of it throws Error, with the path in the line, unless it says something else.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace fermata::files {
+
+// Manifests and the like; more is not read, whatever a file claims.
+inline constexpr uint64_t kMostText = 64u << 20;
+
+class Folder {
+  public:
+    Folder() = default;  // none
+
+    // Where the user pointed to: links in this path are the user's own and are followed.
+    static Folder at(const std::string& path);
+    // The same, or none when there is no directory of this name.
+    static std::optional<Folder> find_at(const std::string& path);
+
+    explicit operator bool() const { return bool(open_); }
+    const std::string& path() const { return open_->path; }
+    std::string path_of(const std::string& name) const { return path() + "/" + name; }
+    int descriptor() const { return open_->fd.get(); }
+    uid_t owner() const { return open_->status.st_uid; }
+    mode_t mode() const { return open_->status.st_mode & 07777; }
+    // Users other than its owner may put files into it, or take them away.
+    bool open_to_others() const { return (mode() & 022) != 0; }
+    // Throws unless it belongs to somebody whom we believe (owners.h); `what` names it in the message.
+    void check_owner(const std::string& what) const;
+
+    // Directories in this one, never through a link.
+    Folder below(const std::string& name) const;
+    std::optional<Folder> find(const std::string& name) const;
+    // A directory beside this one, in whatever directory this one lies now.
+    Folder beside(const std::string& name) const;
+    std::optional<Folder> find_beside(const std::string& name) const;
+    // A new one, 0700. Empty when the name is taken.
+    std::optional<Folder> make(const std::string& name) const;
+
+    // Files. A new one (0600, O_EXCL), for writing and reading.
+    Fd create(const std::string& name) const;
+    // None when the name is taken.
+    std::optional<Fd> try_create(const std::string& name) const;
+    // One that is there: regular, and of somebody whom we believe.
+    Fd read(const std::string& name) const;
+    Fd write(const std::string& name) const;
+    // A lock file: there already or made, never truncated. Regular, of somebody whom we believe.
+    Fd lock_file(const std::string& name) const;
+    // The whole text of a file of at most `most` bytes.
+    std::string text(const std::string& name, uint64_t most = kMostText) const;
+    // Readers see the old or the new content, never half; both are on storage when this returns.
+    void replace(const std::string& name, const std::string& content) const;
+
+    // What the name means, without following it; none when nothing is there.
+    std::optional<struct stat> look(const std::string& name) const;
+    bool has(const std::string& name) const { return look(name).has_value(); }
+    // Length of a regular file; none for anything else.
+    std::optional<uint64_t> size_of(const std::string& name) const;
+    // All names, sorted. `most`: a directory with more is refused.
+    std::vector<std::string> names() const;
+
+    // False, with errno, when it cannot be removed.
+    bool remove_file(const std::string& name) const noexcept;
+    bool remove_empty(const std::string& name) const noexcept;
+    bool rename(const std::string& from, const std::string& to) const noexcept;
+    bool exchange(const std::string& one, const std::string& other) const noexcept;
+    void sync() const;
+
+    // Is what this path leads to, links followed, still this directory?
+    bool is_at(const std::string& path) const;
+    // Is the directory under `name` still this one?
+    bool is(const Folder& parent, const std::string& name) const;
+
+  private:
+    struct Open {
+        Fd fd;
+        std::string path;
+        struct stat status {};
+    };
+    static std::optional<Folder> open(int at, const std::string& name, const std::string& path, int flags);
+    std::optional<Fd> try_open(const std::string& name, int flags, mode_t mode = 0) const;
+    Fd checked(const std::string& name, int flags) const;
+    std::shared_ptr<const Open> open_;
+};
+
+// mkdir -p; new directories are 0700. Links in the path are the user's own and are followed.
+void make_path(const std::string& path);
+// Absolute, without "." and "..", as the text says it: links are not looked at.
+std::string absolute_path(const std::string& path);
+
+// What stands before and behind the last slash of a path: the directory ("." when there is none) and the
+// name.
+std::pair<std::string, std::string> split_path(const std::string& path);
+
+}  // namespace fermata::files

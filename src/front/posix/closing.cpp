@@ -1,0 +1,89 @@
+// Programs that close every descriptor there is, whether they know of it or not (close_range, closefrom,
+// loops over numbers or over /proc/self/fd): the lower half keeps its own. Natively there are none at those
+// numbers, so the answer is EBADF.
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "front/core/sys.h"
+#include "front/posix/next.h"
+
+namespace fermata::front::posix {
+namespace {
+
+constexpr unsigned kUnshare = 2,
+                   kOnExec = 4;  // CLOSE_RANGE_UNSHARE, CLOSE_RANGE_CLOEXEC of linux/close_range.h
+
+Next<int(int)> next_close{"close"};
+
+// Found before anybody needs it: dlsym in the child of a fork might wait for a thread that is not there.
+__attribute__((constructor)) void find_close() {
+    const int kept = errno;
+    next_close(-1);
+    errno = kept;
+}
+
+// First number that the lower half may have; past all numbers in children, where everything is theirs.
+unsigned first_lower() {
+    const fermata::split::Bridge* b = bridge();
+    if (b == nullptr || b->lower_owned == nullptr || getpid() != b->process) return ~0u;
+    return static_cast<unsigned>(b->first_lower);
+}
+
+bool lower_has(unsigned fd) {
+    const fermata::split::Bridge* b = bridge();
+    const unsigned at = fd - static_cast<unsigned>(b->first_lower);
+    return at >= static_cast<unsigned>(b->lower_count) ||
+           (__atomic_load_n(&b->lower_owned[at / 64], __ATOMIC_RELAXED) >> at % 64 & 1) != 0;
+}
+
+int answer(long result) {
+    if (!failed(result)) return 0;
+    errno = static_cast<int>(-result);
+    return -1;
+}
+
+}  // namespace
+}  // namespace fermata::front::posix
+
+using namespace fermata::front;
+using namespace fermata::front::posix;
+
+FERMATA_INTERPOSE int close(int fd) {
+    const fermata::split::Bridge* b = bridge();
+    if (__builtin_expect(b != nullptr && b->lower_owned != nullptr && fd >= b->first_lower, 0) &&
+        static_cast<unsigned>(fd) >= first_lower() && lower_has(static_cast<unsigned>(fd))) {
+        errno = EBADF;
+        return -1;
+    }
+    return next_close(fd);
+}
+
+FERMATA_INTERPOSE int close_range(unsigned first, unsigned last, int flags) noexcept {
+    const unsigned lower = first_lower();
+    if (first > last || last < lower || (static_cast<unsigned>(flags) & ~(kUnshare | kOnExec)) != 0)
+        return answer(raw_syscall(SYS_close_range, first, last, flags));
+    // The agent must go on seeing what the program has open: no table of its own for the caller.
+    flags &= ~static_cast<int>(kUnshare);
+    // What the lower half has is closed on exec anyway.
+    if ((static_cast<unsigned>(flags) & kOnExec) != 0)
+        return answer(raw_syscall(SYS_close_range, first, last, flags));
+    int rc = first < lower ? answer(raw_syscall(SYS_close_range, first, lower - 1, 0)) : 0;
+    rlimit limit{};
+    // Above the line are only those of a program that has raised its limit.
+    if (rc != 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= lower) return rc;
+    const unsigned end = limit.rlim_cur <= last ? static_cast<unsigned>(limit.rlim_cur) : last + 1;
+    for (unsigned fd = first > lower ? first : lower; fd < end; fd++)
+        if (!lower_has(fd)) raw_syscall(SYS_close, fd);
+    return 0;
+}
+
+FERMATA_INTERPOSE void closefrom(int first) noexcept {
+    const int kept = errno;
+    if (close_range(first > 0 ? static_cast<unsigned>(first) : 0, ~0u, 0) != 0) {
+        for (int fd = first > 0 ? first : 0, end = getdtablesize(); fd < end; fd++)  // before Linux 5.9
+            close(fd);
+        errno = kept;
+    }
+}

@@ -1,0 +1,109 @@
+#include "store/remove.h"
+
+#include <unistd.h>
+
+#include <charconv>
+
+#include "base/error.h"
+#include "files/kept.h"
+#include "image/image.h"
+#include "image/shared.h"
+#include "store/store.h"
+
+namespace fermata::store {
+namespace {
+
+constexpr std::string_view kFirstLine = "fermata generation 1\n";
+constexpr uint64_t kMostMarker = 256;
+
+bool is_image_name(const std::string& name) {
+    constexpr std::string_view kBegin = "rank-", kEnd = ".img";
+    if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
+    std::string digits = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+    uint32_t rank = 0;
+    auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
+    return error == std::errc{} && at == digits.data() + digits.size() && image::image_name(rank) == name;
+}
+
+// Regular files of these names; a generation has no other.
+bool is_ours(const std::string& name) {
+    return name == kManifest || name == std::string(kManifest) + ".new" || name == kMarker ||
+           name == std::string(kMarker) + ".new" || name == image::kSharedName || image::is_text_name(name) ||
+           is_image_name(name);
+}
+
+// Copies of the program's files, and nothing else? None when it is something else.
+std::optional<files::Folder> kept_files(const files::Folder& generation) {
+    auto kept = generation.find(files::kKeptFolder);
+    if (!kept || kept->owner() != ::geteuid()) return {};
+    for (const std::string& name : kept->names()) {
+        auto status = kept->look(name);
+        if (!files::is_kept_name(name) || (status && !S_ISREG(status->st_mode))) return {};
+    }
+    return kept;
+}
+
+}  // namespace
+
+void write_marker(const files::Folder& generation, const Marker& marker) {
+    std::string text =
+        fmt::format("{}job {:016x}\ngeneration {}\n", kFirstLine, marker.job, marker.generation);
+    Fd fd = generation.create(kMarker);
+    write_all(fd.get(), text.data(), text.size(), generation.path_of(kMarker));
+}
+
+std::optional<Marker> read_marker(const files::Folder& generation) {
+    try {
+        if (!generation.has(kMarker)) return {};
+        std::string text = generation.text(kMarker, kMostMarker);
+        Marker marker;
+        if (!text.starts_with(kFirstLine)) return {};
+        std::string_view rest = std::string_view(text).substr(kFirstLine.size());
+        constexpr std::string_view kJob = "job ", kGeneration = "\ngeneration ";
+        if (!rest.starts_with(kJob) || rest.size() < kJob.size() + 16 + kGeneration.size()) return {};
+        const char* digits = rest.data() + kJob.size();
+        auto [after, error] = std::from_chars(digits, digits + 16, marker.job, 16);
+        if (error != std::errc{} || after != digits + 16) return {};
+        rest = rest.substr(kJob.size() + 16);
+        if (!rest.starts_with(kGeneration)) return {};
+        rest = rest.substr(kGeneration.size());
+        auto [end, bad] = std::from_chars(rest.data(), rest.data() + rest.size(), marker.generation);
+        if (bad != std::errc{} || std::string_view(end, rest.data() + rest.size() - end) != "\n") return {};
+        return marker;
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+bool remove_generation(const files::Folder& parent, const std::string& name,
+                       const files::Folder& folder) noexcept {
+    try {
+        if (folder.owner() != ::geteuid() || !folder.is(parent, name)) return false;
+        std::vector<std::string> names = folder.names();
+        std::optional<files::Folder> kept;
+        for (const std::string& one : names) {
+            if (one == files::kKeptFolder) {
+                if (!(kept = kept_files(folder))) return false;
+                continue;
+            }
+            auto status = folder.look(one);
+            if (!is_ours(one) || (status && !S_ISREG(status->st_mode))) return false;
+        }
+        if (!folder.remove_file(kManifest) && errno != ENOENT) return false;
+        // The marker goes last: what a crash leaves of this is removed another time.
+        for (const std::string& one : names)
+            if (one != kMarker && one != files::kKeptFolder) folder.remove_file(one);
+        if (kept) {
+            for (const std::string& one : kept->names())
+                if (files::is_kept_name(one)) kept->remove_file(one);
+            if (!folder.remove_empty(files::kKeptFolder) && errno != ENOENT) return false;
+        }
+        folder.remove_file(kMarker);
+        parent.remove_empty(name);
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+}  // namespace fermata::store

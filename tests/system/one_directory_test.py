@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Several jobs in one checkpoint directory, jobs that have ended, and `run --continue`: one line for a chain of jobs."""
+import harness
+from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
+
+STEPS = 30
+PAUSE = 30000  # us a step
+
+
+def program(mpi, steps=STEPS):
+    return [PROGRAMS / f"mix.{mpi}", steps, PAUSE]
+
+
+def generations(cwd):
+    return sorted(path.name for path in (cwd / "ckpt").glob("gen-*"))
+
+
+def stopped(job):
+    job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
+    job.checkpoint("--stop")
+    job.finish(expected=85)
+
+
+def retention(mpi):
+    """A stopped job's only generation outlives another job that keeps its newest three; restart finds it again."""
+    with Scratch("one-directory") as cwd:
+        wanted = harness.native(program(mpi), 2, mpi, cwd)
+        with Job.run(program(mpi), 2, cwd, mpi=mpi) as first:
+            stopped(first)
+        check(generations(cwd) == ["gen-000001"], generations(cwd))
+        with Job.run(program(mpi), 2, cwd, mpi=mpi, extra=["--interval", "0.1s"]) as second:
+            check(second.finish() == wanted, "the second job's result")
+            check("gen-000001 of job" in second.errors() and "has not ended: it is kept" in second.errors(), second.errors())
+        left = generations(cwd)
+        check(left[0] == "gen-000001" and len(left) == 4, f"{left}")
+        # The newest generation is of a job that has ended: not that one is continued.
+        with Job(["restart", "--ckpt-dir", "ckpt"], cwd) as back:
+            lines = back.finish()
+            check(first.lines() + lines == wanted, f"{lines}")
+            check("restarting from gen-000001" in back.errors() and "ended with exit code 0" in back.errors(), back.errors())
+
+
+def ended(mpi):
+    """Nobody repeats the tail of a job that has ended with 0, unless it is named."""
+    with Scratch("one-directory") as cwd:
+        wanted = harness.native(program(mpi), 2, mpi, cwd)
+        with Job.run(program(mpi), 2, cwd, mpi=mpi, extra=["--interval", "0.2s"]) as job:
+            check(job.finish() == wanted, "the result")
+        for _ in range(2):
+            done = call("restart", "--ckpt-dir", "ckpt", cwd=cwd)
+            check(done.returncode == 7 and not done.stdout and "has ended with exit code 0" in done.stderr and
+                  len(done.stderr.splitlines()) == 1, f"{done}")
+        last = int(generations(cwd)[-1][4:])
+        for choice in (last, "latest"):
+            with Job(["restart", "--ckpt-dir", "ckpt", "--generation", choice], cwd) as back:
+                lines = back.finish()
+                check(lines and lines == wanted[-len(lines):], f"{lines}")
+        with Job.run([PROGRAMS / f"mix.{mpi}", 1000, PAUSE], 2, cwd, mpi=mpi, ckpt="killed") as job:
+            job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
+            job.checkpoint()
+            job.kill_ranks()
+        with Job(["restart", "--ckpt-dir", "killed"], cwd) as back:  # it did not end with 0
+            back.wait_until(lambda: len(back.lines()) >= 3, "the job to go on")
+
+
+def chain(mpi):
+    """The same line starts, continues and says that it is done; another command is no part of the chain."""
+    line = ["run", "--continue", "-n", 2, "--mpi", mpi, "--ckpt-dir", "ckpt", "--", *program(mpi)]
+    with Scratch("one-directory") as cwd:
+        wanted = harness.native(program(mpi), 2, mpi, cwd)
+        lines = []
+        for _ in range(2):
+            with Job(line, cwd) as job:
+                stopped(job)
+                lines += job.lines()
+        done = call(*line[:8], "--", *program(mpi, STEPS + 1), cwd=cwd)
+        check(done.returncode == 2 and "of another command, which has not ended" in done.stderr, f"{done}")
+        with Job(line, cwd) as job:
+            lines += job.finish()
+            check("restarting from gen-000002" in job.errors(), job.errors())
+        check(lines == wanted, f"{lines}")
+        for _ in range(2):
+            done = call(*line, cwd=cwd)
+            check(done.returncode == 0 and not done.stdout and "nothing is left to be done" in done.stderr, f"{done}")
+        # A job that made no checkpoint is done, too.
+        other = [*line[:6], "--ckpt-dir", "other", *line[8:]]
+        with Job(other, cwd) as job:
+            check(job.finish() == wanted, "the result")
+        done = call(*other, cwd=cwd)
+        check(done.returncode == 0 and not done.stdout, f"{done}")
+
+
+if __name__ == "__main__":
+    CASES = {"retention": retention, "ended": ended, "chain": chain}
+    raise SystemExit(harness.main(lambda name, mpi: CASES[name](mpi), CASES))

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""A program that raises RLIMIT_STACK and recurses, or closes all descriptors: as natively, also checkpointed and continued on both.
+
+    room_test.py stack|close openmpi|mpich
+"""
+import os
+import sys
+
+import harness
+from harness import PROGRAMS, Job, Scratch, check
+
+
+def life(cwd, mpi, program, same):
+    """`same`: what has the same result natively."""
+    want = harness.native([program[0], *same], 2, mpi, cwd)
+    hold = cwd / "go"
+    with Job.run(program, 2, cwd, mpi=mpi, env=dict(os.environ, HOLD_FILE=str(hold))) as job:
+        job.wait_line("READY")
+        job.checkpoint()
+        hold.touch()
+        job.wait_until(lambda: job.lines()[-1:] == want, "the native line")
+        check(job.finish()[-1:] == want, job.output())
+    for other in ("openmpi", "mpich"):
+        with Job.restart(cwd, mpi=other) as job:
+            check(job.finish()[-1:] == want, f"on {other}: {job.output()}{job.errors()}")
+    hold.unlink()
+
+
+def stack(cwd, mpi):
+    life(cwd, mpi, [PROGRAMS / f"room.{mpi}", "stack"], ["stack"])
+    # What is mapped when it is touched ends where it ended.
+    with Job.restart(cwd, mpi=mpi, extra=["--mapped"], env=dict(os.environ, HOLD_FILE=str(cwd / "go"))) as job:
+        (cwd / "go").touch()
+        check("right" in job.finish()[-1], job.output())
+
+
+def close(cwd, mpi):
+    for way in ("range", "unshare", "from", "loop", "listed"):
+        life(cwd, mpi, [PROGRAMS / f"room.{mpi}", "close", way], ["close", "nothing"])
+
+
+CASES = {"stack": stack, "close": close}
+
+
+def run(name, mpi):
+    with Scratch("room") as cwd:
+        CASES[name](cwd, mpi)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main(run, CASES))

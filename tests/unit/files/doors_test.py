@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Who opens, makes, removes or truncates files by path outside of src/files, and why that is right.
+
+Checkpoint directories, generations, run directories, locks and whatever else lies where others may write are
+reached through src/files only. What opens files by itself is listed here with the kind of file it opens; a new
+place fails this test until it goes through src/files or says here why it need not.
+"""
+import pathlib
+import re
+import sys
+
+SOURCE = pathlib.Path(sys.argv[1]) / "src"
+CALLS = ("open openat fopen fopen64 opendir mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat "
+         "symlink symlinkat truncate truncate64 remove chmod fchmodat chown lchown mkfifo mkfifoat mknod creat open_file "
+         "read_file").split()
+PATTERN = re.compile(r"(?<![\w.>])(?:::|std::)?(?:" + "|".join(CALLS) + r")\(|std::filesystem|\b[io]?fstream\b|\bSYS_openat\b")
+
+KERNEL = "files of the kernel's: /proc, /sys, /dev"
+PROGRAM = "the program and its libraries, read as ld.so reads them"
+ITS_OWN = "the program's own files, as the program had them open or mapped"
+INSTALLED = "what is installed: launchers, libraries, our own parts"
+ALLOWED = {
+    "base/error.cpp": "names a kind of exception, opens nothing",
+    "base/fd.cpp": "open_file and read_file themselves, for the kinds below",
+    "base/fd.h": "the same",
+    "cli/client.cpp": "compares paths, opens nothing",
+    "cli/doctor.cpp": INSTALLED,
+    "cli/help.cpp": INSTALLED,
+    "front/": "stands in for the program's own calls, or reads files of the kernel's",
+    "image/cipher.cpp": "FileKey::open, no file",
+    "image/cipher.h": "FileKey::open, no file",
+    "image/key.cpp": "the key file: regular, its owner's alone, asked by descriptor",
+    "image/memory_file.cpp": "MemoryFile::open, a descriptor that is open",
+    "image/memory_file.h": "MemoryFile::open, a descriptor that is open",
+    "image/orphans.cpp": "Orphans::remove, no file",
+    "image/orphans.h": "Orphans::remove, no file",
+    "image/page_cache.cpp": KERNEL,
+    "image/pager.cpp": KERNEL,
+    "job/agent_link.cpp": KERNEL,
+    "job/input.cpp": "the file behind the program's standard input, compared by inode",
+    "job/launch.cpp": INSTALLED,
+    "job/library_at.cpp": INSTALLED + "; links to it in a run directory that is just born",
+    "job/local_socket.cpp": "sockets in run directories, by the directory's descriptor",
+    "job/noded_main.cpp": "the log that the user names",
+    "job/program_place.cpp": PROGRAM + "; the directory that it starts from",
+    "job/root_address.cpp": KERNEL,
+    "lower/cpu.cpp": KERNEL,
+    "lower/forked_writer.cpp": KERNEL,
+    "lower/forked_writer.h": "Gate::open, no file",
+    "lower/thread_need.cpp": PROGRAM,
+    "split/address/maps.cpp": KERNEL,
+    "split/address/partition.cpp": KERNEL,
+    "split/alloc/": "stands in for system calls",
+    "split/fds/": "stands in for the lower half's own calls, or reads files of the kernel's",
+    "split/loader/": PROGRAM,
+    "split/memory/dirty.cpp": KERNEL,
+    "split/memory/load.cpp": ITS_OWN,
+    "split/memory/pagemap.cpp": KERNEL,
+    "split/memory/soft_dirty.cpp": KERNEL,
+    "split/process/": ITS_OWN,
+    "split/thread_pointer/mapped_object.cpp": PROGRAM,
+    "split/threads/": KERNEL,
+    "store/compact.cpp": "linkat between two folders' descriptors",
+    "store/store.cpp": "Store::remove, through src/files",
+    "store/store.h": "Store::remove, through src/files",
+}
+
+
+def main():
+    used, bad = set(), []
+    for path in sorted(SOURCE.rglob("*")):
+        name = str(path.relative_to(SOURCE))
+        if path.suffix not in (".cpp", ".h") or name.startswith("files/"):
+            continue
+        lines = [(number, line) for number, line in enumerate(path.read_text().splitlines(), 1)
+                 if PATTERN.search(re.sub(r"//.*|\"(?:[^\"\\]|\\.)*\"", "", line))]
+        if not lines:
+            continue
+        key = next((key for key in ALLOWED if name == key or (key.endswith("/") and name.startswith(key))), None)
+        if key:
+            used.add(key)
+        else:
+            bad += [f"src/{name}:{number}: {line.strip()}" for number, line in lines]
+    for line in bad:
+        print(f"{line}\n    goes through src/files, or stands in {pathlib.Path(__file__).name} with its reason")
+    for key in sorted(set(ALLOWED) - used):
+        print(f"{key} opens no file any more: take its line out of {pathlib.Path(__file__).name}")
+    return 1 if bad or set(ALLOWED) != used else 0
+
+
+sys.exit(main())
