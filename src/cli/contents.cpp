@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "base/cbor.h"
 #include "base/error.h"
+#include "base/text.h"
+#include "files/kept.h"
 #include "split/threads/records.h"
 
 using nlohmann::json;
@@ -59,21 +62,55 @@ json files_of(const json& descriptors) {
     return list;
 }
 
-}  // namespace
+// Of the program's files, what a restart puts back; older images have none.
+json kept_of(const json& state) { return state.contains("files") ? state.at("files") : json::array(); }
 
-json contents_of(const image::Reader& reader) {
+template <class Use>
+auto with_state(const image::Reader& reader, Use use) {
     const auto& bytes = reader.blob("process");
     if (const char* fault = cbor_fault(bytes.data(), bytes.size()))
         fail("{} is damaged: its process state: {}", reader.file_of({}), fault);
     try {
         json state = json::from_cbor(reinterpret_cast<const uint8_t*>(bytes.data()),
                                      reinterpret_cast<const uint8_t*>(bytes.data()) + bytes.size());
-        return {{"threads", threads_of(reader)},
-                {"files", files_of(state.at("descriptors"))},
-                {"directory", state.at("settings").at("cwd")}};
+        return use(state);
     } catch (const json::exception& error) {
         fail("{} is damaged: its process state: {}", reader.file_of({}), error.what());
     }
+}
+
+}  // namespace
+
+json contents_of(const image::Reader& reader) {
+    return with_state(reader, [&](const json& state) -> json {
+        return {{"threads", threads_of(reader)},
+                {"files", files_of(state.at("descriptors"))},
+                {"kept", kept_of(state)},
+                {"directory", state.at("settings").at("cwd")}};
+    });
+}
+
+void check_kept_files(const image::Reader& reader, const files::Folder& generation) {
+    with_state(reader, [&](const json& state) {
+        std::optional<files::Folder> kept;
+        for (const json& entry : kept_of(state)) {
+            if (entry.at("how") != "copy") continue;
+            std::string name = entry.at("name");
+            std::string what =
+                fmt::format("{}/{}/{}, which {} was at the checkpoint,", generation.path(),
+                            files::kKeptFolder, visible(name), visible(entry.at("path").get<std::string>()));
+            if (!files::is_kept_name(name)) fail("{} is not the name of a copy", what);
+            if (!kept) kept = generation.find(files::kKeptFolder);
+            auto found = kept ? kept->size_of(name) : std::nullopt;
+            auto size = entry.at("size").get<uint64_t>();
+            if (!found) fail("{} is missing", what);
+            if (*found != size) fail("{} has {} bytes instead of {}", what, *found, size);
+            std::string sum = entry.at("sum");
+            if (sum.empty()) continue;  // a large one, whose blocks it shares
+            std::string bytes = kept->text(name);
+            if (image::checksum_of(bytes.data(), bytes.size()).hex() != sum) fail("{} is damaged", what);
+        }
+    });
 }
 
 }  // namespace fermata::cli

@@ -141,6 +141,7 @@ std::string damage_of(const store::GenerationInfo& info, const image::Key* key) 
                                        info.directory, entry.file, source.generation);
             check_parts(reader);
             reader.verify();
+            if (has(reader, "process")) check_kept_files(reader, info.folder);
         } catch (const Error& error) {
             return error.what();
         }
@@ -155,6 +156,12 @@ void print_process(const json& process) {
         fmt::print(" {} {}{}", thread["tid"].get<int>(), shown(thread["name"]),
                    thread["called_mpi"].get<bool>() ? " (MPI)" : "");
     fmt::print("\n");
+    if (size_t kept = process["kept"].size()) {
+        uint64_t bytes = 0;
+        for (const json& file : process["kept"])
+            if (file["how"] == "copy") bytes += file["size"].get<uint64_t>();
+        fmt::print("    keeps {} of the program's files: {}\n", kept, human_size(bytes));
+    }
     for (const json& file : process["files"])
         fmt::print("    descriptor {:>4}  {:<9}  {}\n", file["number"].get<int>(), shown(file["kind"]),
                    visible(file.value("path", "")));

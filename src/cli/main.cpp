@@ -43,6 +43,22 @@ double parse_interval(const std::string& text) {
     return seconds;
 }
 
+// "/old=/new", without slashes at the end.
+std::string parse_move(const std::string& text) {
+    size_t equals = text.find('=');
+    std::string old = text.substr(0, equals),
+                now = equals == std::string::npos ? "" : text.substr(equals + 1);
+    for (std::string* path : {&old, &now})
+        while (path->size() > 1 && path->back() == '/') path->pop_back();
+    if (!old.starts_with("/") || old == "/" || !now.starts_with("/") || now == "/" ||
+        (old + now).find_first_of("=:") != std::string::npos)
+        throw Error(
+            fmt::format("--map takes /OLD=/NEW, two folders from the root without ':' or '=', not '{}'",
+                        visible(text)),
+            ExitCode::usage);
+    return old + "=" + now;
+}
+
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
     std::string ranks, interval, mtbf, walltime, start, timeout, generation, keep, layout, restarts,
@@ -83,6 +99,9 @@ void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
     add("--walltime", t.walltime, "T", "checkpoint and stop (exit code 85) before T has passed");
     add("--start-timeout", t.start, "T", "give up when not all ranks run after T (default 10m; 0s: never)");
     add("--keep", t.keep, "K", "complete generations to keep, or all (default: 3 with --interval, else all)");
+    add("--files", o.files, "auto|off",
+        "files that the program writes: kept with a checkpoint and put back at a restart (auto), or not")
+        ->check(CLI::IsMember({"auto", "off"}));
     add("--protocol", o.protocol, "NAME",
         "cc-d (default): a safe moment is found by counting collectives; cc, 2pc: older ways, to compare")
         ->check(CLI::IsMember({"cc-d", "cc", "2pc"}));
@@ -112,6 +131,7 @@ void finish_submit_options(job::SubmitOptions& o, const Texts& t) {
     o.save_options = image::SaveOptions::parse(t.save_options);
     if (!t.layout.empty()) o.save_options.write.shared = t.layout == "shared";
     o.generation = parse_generation(t.generation);
+    for (std::string& move : o.moved) move = parse_move(move);
     o.latest = t.generation == "latest";
 }
 
@@ -145,6 +165,12 @@ int parse_and_run(const std::vector<std::string>& words) {
     add_submit_options(restart, submit, texts);
     restart->add_option("--generation", texts.generation, "number of the generation, or latest")
         ->type_name("K");
+    restart
+        ->add_option("--map", submit.moved,
+                     "a folder of the program's that is elsewhere now; may be given several times")
+        ->type_name("/OLD=/NEW")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->expected(1);
     restart->add_flag("--fallback", submit.fallback,
                       "if the newest generation is damaged take the one before");
 

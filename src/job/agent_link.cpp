@@ -128,6 +128,8 @@ AgentConfig AgentConfig::from_environment() {
     c.image_key = env("FERMATA_IMAGE_KEY");
     c.image_key_id = env("FERMATA_IMAGE_KEY_ID");
     c.node = env("FERMATA_NODE");
+    c.files = env("FERMATA_FILES") != "off";
+    c.moved = env("FERMATA_MOVED");
     c.mapped = env("FERMATA_MAPPED") == "1";
     c.restarts = static_cast<uint32_t>(std::strtoul(env("FERMATA_RESTARTS").c_str(), nullptr, 10));
     if (c.node.empty()) {
@@ -145,10 +147,11 @@ void AgentConfig::forget_key() {
 
 void AgentConfig::forget_environment() {
     for (const char* name :
-         {"FERMATA_JOB", "FERMATA_JOB_ID", "FERMATA_RUN_BASE", "FERMATA_SEAL", "FERMATA_ALLOW_OWNER",
-          "FERMATA_ROOT", "FERMATA_NODED", "FERMATA_CKPT_DIR", "FERMATA_RESTORE", "FERMATA_GENERATION",
-          "FERMATA_PROTOCOL", "FERMATA_FRONT_DIR", "FERMATA_INPUT", "FERMATA_NODE", "FERMATA_MAPPED",
-          "FERMATA_IMAGE_KEY", "FERMATA_IMAGE_KEY_ID", "FERMATA_RESTARTS"})
+         {"FERMATA_JOB",         "FERMATA_JOB_ID",     "FERMATA_RUN_BASE",     "FERMATA_SEAL",
+          "FERMATA_ALLOW_OWNER", "FERMATA_ROOT",       "FERMATA_NODED",        "FERMATA_CKPT_DIR",
+          "FERMATA_RESTORE",     "FERMATA_GENERATION", "FERMATA_PROTOCOL",     "FERMATA_FRONT_DIR",
+          "FERMATA_INPUT",       "FERMATA_NODE",       "FERMATA_MAPPED",       "FERMATA_FILES",
+          "FERMATA_MOVED",       "FERMATA_IMAGE_KEY",  "FERMATA_IMAGE_KEY_ID", "FERMATA_RESTARTS"})
         ::unsetenv(name);
 }
 

@@ -43,6 +43,8 @@ struct AgentConfig {
     std::string node;       // FERMATA_NODE or the host's name: tests give several "nodes" to one machine
     std::string front_dir;  // FERMATA_FRONT_DIR: folder of the fronts
     bool mapped = false;    // FERMATA_MAPPED: the program goes on before its memory is read
+    bool files = true;      // FERMATA_FILES: the program's files are kept and put back ("off": they are not)
+    std::string moved;      // FERMATA_MOVED: folders that are elsewhere since the checkpoint: "/old=/new:…"
     std::string input;      // FERMATA_INPUT: the file that is standard input (input.h), for rank 0; or empty
     std::string image_key;  // FERMATA_IMAGE_KEY: file of the key that images are encrypted with; or empty
     std::string image_key_id;  // FERMATA_IMAGE_KEY_ID: of the key that `fermata run` has read, as hex

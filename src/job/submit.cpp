@@ -73,6 +73,12 @@ void check_limits() {
             space.rlim_cur / 1024);
 }
 
+std::string moves_of(const SubmitOptions& options) {
+    std::string text;
+    for (const std::string& move : options.moved) text += (text.empty() ? "" : ":") + move;
+    return text;
+}
+
 // Those given among Fermata's own, then those of --mpiexec-args, for a shell.
 std::string all_launcher_words(const SubmitOptions& options) {
     std::string words;
@@ -149,6 +155,8 @@ Ended submit(const Submission& what) {
         {"FERMATA_ALLOW_OWNER", allowed ? std::to_string(*allowed) : ""},
         {"FERMATA_PROTOCOL", options.protocol},
         {"FERMATA_FRONT_DIR", places.front_dir},
+        {"FERMATA_FILES", options.files},
+        {"FERMATA_MOVED", moves_of(options)},
         {"FERMATA_MAPPED", options.mapped ? "1" : "0"},
         {"FERMATA_IMAGE_KEY", what.key ? files::absolute_path(options.key_file) : ""},
         {"FERMATA_IMAGE_KEY_ID", what.key ? what.key->id().hex() : ""},

@@ -18,8 +18,9 @@ struct SubmitOptions {
     std::vector<std::string> launcher_options;  // mpiexec's, given among Fermata's own
     std::string protocol = "cc-d";
     image::SaveOptions save_options;
-    std::string key_file;  // images are encrypted with it; empty = they are not
-    double interval = 0;   // seconds; < 0 = auto
+    std::string files = "auto";  // the program's: kept and put back (auto), or not (off)
+    std::string key_file;        // images are encrypted with it; empty = they are not
+    double interval = 0;         // seconds; < 0 = auto
     double mtbf = 86400;
     double walltime = 0;
     std::optional<unsigned> keep;
@@ -31,6 +32,7 @@ struct SubmitOptions {
     bool latest = false;                 // restart: the newest by name, also of a job that has ended
     bool fallback = false;               // restart
     bool mapped = false;                 // restarts
+    std::vector<std::string> moved;      // restart: "/old=/new", folders that are elsewhere now
     bool continue_it = false;            // run: continue this command's job if the directory holds one
     std::string allow_owner;             // name or number of one more user whose generations may run here
 };

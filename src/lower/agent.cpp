@@ -379,7 +379,8 @@ void Agent::capture() {
         if (int code = prepare_save())
             fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
                  code);
-        captured_ = capture_image(m.directory, identity, task_.program, how_, task_.key, newest_);
+        captured_ =
+            capture_image(m.directory, identity, task_.program, how_, task_.key, task_.config.files, newest_);
         forget_roster();
     } catch (const std::exception& error) {
         forget_roster();

@@ -18,6 +18,7 @@
 #include "job/input.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
+#include "lower/meeting.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
 #include "lower/shared_ranks.h"
@@ -133,10 +134,29 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     split::enter_program(started);
 }
 
+// No rank goes on before all files are as they were: others may have them open.
+void put_back_files(const job::AgentConfig& config, const MpiFacts& facts,
+                    const split::process::PathMap& moved, const image::Key* key) {
+    split::process::PutBack mine =
+        put_files_back(config.restore, config.seal, facts.rank, facts.size, config.files, moved, key);
+    for (const std::string& line : mine.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
+    if (!mine.error.empty()) fail("{}", mine.error);
+    int files = sum_of_all(facts.private_world, mine.files);
+    if (files > 0 && facts.rank == 0)
+        say(
+            fmt::format("{} of the program's files {} as at {} again; newer versions are kept beside {} "
+                        "(*.after-{}, *.end-after-{})",
+                        files, files == 1 ? "is" : "are", config.generation, files == 1 ? "it" : "them",
+                        config.generation, config.generation));
+}
+
 [[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
                                  Link& link) {
     make_bridge(facts, "", config.restarts);
-    LoadedImage image = load_image(config.restore, config.seal, facts.rank, facts.size, config.mapped,
+    auto moved = split::process::PathMap::from_text(config.moved);
+    the_bridge()->moved = ::strdup(config.moved.c_str());  // for the life of the process
+    put_back_files(config, facts, moved, key.get());
+    LoadedImage image = load_image(config.restore, config.seal, facts.rank, facts.size, config.mapped, moved,
                                    key.get(), peers(facts.private_world, facts.rank, config.node));
     for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     threads::install_stop_handler();
@@ -248,8 +268,11 @@ int run(int argc, char** argv) {
         no_key = error.what();
     }
     uint64_t mask = threads::block_signals_for_init();
-    MpiFacts facts = bring_up_mpi(
-        thread_need(restart ? program_of_image(config.restore, config.seal, key.get()) : options.program));
+    std::string program = options.program;
+    if (restart)
+        program = split::process::PathMap::from_text(config.moved)(
+            program_of_image(config.restore, config.seal, key.get()));
+    MpiFacts facts = bring_up_mpi(thread_need(program));
     try {
         if (!no_key.empty()) fail("{}", no_key);
         split::partition();

@@ -19,4 +19,12 @@ bool Meeting::over() {
     return binding_table().Test(&request_, &done, nullptr) != 0 || done != 0;
 }
 
+int sum_of_all(uint64_t private_world, int mine) {
+    int all = 0;
+    if (int code = binding_table().Allreduce(&mine, &all, 1, real_Datatype(MPI_INT), real_Op(MPI_SUM),
+                                             mpi::RealComm{private_world}))
+        fail("MPI_Allreduce failed (MPI error class {})", code);
+    return all;
+}
+
 }  // namespace fermata::lower

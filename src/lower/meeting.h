@@ -27,4 +27,7 @@ class Meeting {
     mpi::RealRequest request_{};
 };
 
+// The sum over all ranks, which thereby wait for each other; in the main thread, before there is an agent.
+int sum_of_all(uint64_t private_world, int mine);
+
 }  // namespace fermata::lower

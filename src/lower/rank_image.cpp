@@ -24,6 +24,7 @@
 #include "split/address/window.h"
 #include "split/fds/descriptors.h"
 #include "split/memory/memory.h"
+#include "split/process/places.h"
 #include "split/process/state.h"
 #include "split/shared/describe.h"
 #include "split/threads/donors.h"
@@ -194,16 +195,47 @@ Follow prepare_to_follow(Incremental& state, image::Incremental wanted, std::vec
     return Follow::content;
 }
 
+// The image of this rank in the generation that the root has chosen: `seal` is of its manifest, which names
+// the image.
+struct ChosenImage {
+    ChosenImage(const std::string& directory, const std::string& seal, int rank, int size,
+                const image::Key* key)
+        : generation(store::open_chosen(directory, seal, key)),
+          place(generation.place(entry(rank, size))),
+          reader(place, key) {
+        const image::Identity& who = reader.identity();
+        if (reader.summary().checksum.hex() != entry(rank, size).checksum ||
+            who.job != generation.manifest->job || who.generation != generation.number)
+            fail("{} is not the image that the manifest names", place.path());
+        if (who.rank != static_cast<uint32_t>(rank) || who.ranks != static_cast<uint32_t>(size))
+            fail("{} is of rank {} of {}, not of rank {} of {}", place.path(), who.rank, who.ranks, rank,
+                 size);
+    }
+
+    store::GenerationInfo generation;
+    image::Place place;
+    image::Reader reader;
+
+  private:
+    const store::ImageEntry& entry(int rank, int size) const {
+        const auto& images = generation.manifest->images;
+        if (images.size() != static_cast<size_t>(size))
+            fail("{} has {} ranks, and {} were started", generation.directory, images.size(), size);
+        return images.at(static_cast<size_t>(rank));
+    }
+};
+
 }  // namespace
 
 split::process::Limits process_limits() { return {split::lower_descriptor_base()}; }
 
 PendingImage::PendingImage(const files::Folder& folder, const image::Identity& identity,
-                           const image::WriteOptions& how)
+                           const image::WriteOptions& how, split::process::Copies copies)
     : place_(folder, how.shared ? image::kSharedName : image::image_name(identity.rank)),
       shared_(how.shared),
       writer_(shared_ ? image::Writer::in_shared(place_, identity, how)
-                      : image::Writer(place_, identity, how)) {}
+                      : image::Writer(place_, identity, how)),
+      copies_(std::move(copies)) {}
 
 PendingImage::~PendingImage() {
     child_.kill();
@@ -224,6 +256,7 @@ void PendingImage::watch_memory() const {
 }
 
 image::Summary PendingImage::conclude() {
+    copies_.sync();
     image::Summary summary = writer_.conclude();
     good_ = true;
     return summary;
@@ -231,12 +264,19 @@ image::Summary PendingImage::conclude() {
 
 CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
                             const std::string& program, const image::SaveOptions& options,
-                            const image::KeyPointer& key, Incremental& before) {
+                            const image::KeyPointer& key, bool files, Incremental& before) {
     CapturedImage saved;
     // Whatever becomes of this image: from now on pages count as written since this moment.
     uint32_t base = std::exchange(before.generation, 0);
     saved.warnings = split::threads::describe_stopped_threads();
-    split::process::Captured process = split::process::capture(process_limits());
+    files::Folder generation = store::open_pending(directory, identity.job, identity.generation);
+    split::process::Keep keep{generation, files && !key, the_upper()->noted_files};
+    if (static bool told = false; files && key && !std::exchange(told, true))
+        saved.warnings.push_back(
+            "files that the program writes are not kept with encrypted checkpoints: after a restart they "
+            "hold "
+            "what was written later");
+    split::process::Captured process = split::process::capture(process_limits(), keep);
     saved.warnings.insert(saved.warnings.end(), process.warnings.begin(), process.warnings.end());
 
     std::vector<char> objects(the_upper()->describe(nullptr, 0));
@@ -251,8 +291,7 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     how.key = key;
     if (how_to_follow == Follow::content) how.largest_block = kComparedBlock;
     how.processors = std::max(1u, std::thread::hardware_concurrency() / neighbours());
-    saved.image = std::make_unique<PendingImage>(
-        store::open_pending(directory, identity.job, identity.generation), identity, how);
+    saved.image = std::make_unique<PendingImage>(generation, identity, how, std::move(process.copies));
     image::Writer& writer = saved.image->writer();
     std::string encoded = split::encode(table);
     writer.blob(kMemory, encoded.data(), encoded.size());
@@ -383,25 +422,29 @@ std::string program_of_image(const std::string& directory, const std::string& se
     }
 }
 
+split::process::PutBack put_files_back(const std::string& directory, const std::string& seal, int rank,
+                                       int size, bool all, const split::process::PathMap& moved,
+                                       const image::Key* key) {
+    ChosenImage image(directory, seal, rank, size, key);
+    std::string state = moved.in_state(text_of(image.reader.blob(kProcess)));
+    std::vector<std::string> lines = {split::process::make_temporary_folder(state)};
+    if (rank == 0) lines.push_back(split::process::say_of_another_place(state, directory));
+    auto result = split::process::put_files_back(state, image.generation.folder,
+                                                 store::generation_name(image.generation.number), all);
+    for (const std::string& line : lines)
+        if (!line.empty()) result.warnings.push_back(line);
+    return result;
+}
+
 LoadedImage load_image(const std::string& directory, const std::string& seal, int rank, int size, bool mapped,
-                       const image::Key* key, split::shared::Peers peers) {
-    store::GenerationInfo chosen = store::open_chosen(directory, seal, key);
-    const auto& images = chosen.manifest->images;
-    if (images.size() != static_cast<size_t>(size))
-        fail("{} has {} ranks, and {} were started", directory, images.size(), size);
-    const store::ImageEntry& entry = images.at(static_cast<size_t>(rank));
-    image::Place place = chosen.place(entry);
+                       const split::process::PathMap& moved, const image::Key* key,
+                       split::shared::Peers peers) {
+    ChosenImage chosen(directory, seal, rank, size, key);
+    const image::Place& place = chosen.place;
+    const image::Reader& reader = chosen.reader;
     const std::string path = place.path();
-    image::Reader reader(place, key);
-    if (reader.summary().checksum.hex() != entry.checksum || reader.identity().job != chosen.manifest->job ||
-        reader.identity().generation != chosen.number)
-        fail("{} is not the image that the manifest names", path);
     LoadedImage loaded;
     loaded.identity = reader.identity();
-    if (loaded.identity.rank != static_cast<uint32_t>(rank) ||
-        loaded.identity.ranks != static_cast<uint32_t>(size))
-        fail("{} is of rank {} of {}, not of rank {} of {}", path, loaded.identity.rank,
-             loaded.identity.ranks, rank, size);
     const auto& anchor_bytes = reader.blob(kAnchors);
     Anchors anchors;
     if (anchor_bytes.size() != sizeof anchors) fail("{} is damaged: its parts", path);
@@ -415,12 +458,16 @@ LoadedImage load_image(const std::string& directory, const std::string& seal, in
             "code by: "
             "restart on a node like that one, or with FERMATA_ANY_CPU=1 if it uses nothing of it",
             path, missing);
-    loaded.program = text_of(reader.blob(kProgram));
-    loaded.process_state = text_of(reader.blob(kProcess));
+    loaded.program = moved(text_of(reader.blob(kProgram)));
+    loaded.process_state = moved.in_state(text_of(reader.blob(kProcess)));
 
     const auto& memory = reader.blob(kMemory);
     split::MemoryTable table = split::decode({reinterpret_cast<const char*>(memory.data()), memory.size()});
-    split::shared::make_objects(text_of(reader.blob(kShared)), std::move(peers), loaded.warnings);
+    for (split::MapEntry& map : table.maps)
+        if (map.kind == split::MapKind::shared_file || map.kind == split::MapKind::shared_kept)
+            map.name = moved(map.name);
+    split::shared::make_objects(moved.in_shared(text_of(reader.blob(kShared))), std::move(peers),
+                                loaded.warnings);
     split::map_memory(table);
     remember_text(reader);
     Places places(table, path);
@@ -438,6 +485,8 @@ LoadedImage load_image(const std::string& directory, const std::string& seal, in
         !why.empty())
         fail("{}: {}", path, why);
     loaded.upper = reinterpret_cast<split::UpperServices*>(anchors.upper);
+    // (Mapped images are read by now where they are touched.)
+    moved.in_noted(loaded.upper->noted_files);
     return loaded;
 }
 

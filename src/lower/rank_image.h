@@ -13,6 +13,7 @@
 #include "split/bridge.h"
 #include "split/memory/dirty.h"
 #include "split/memory/memory.h"
+#include "split/process/path_map.h"
 #include "split/process/state.h"
 #include "split/shared/registry.h"
 #include "split/threads/mutexes.h"
@@ -26,8 +27,8 @@ split::process::Limits process_limits();
 // removed unless conclude() said that it is good.
 class PendingImage {
   public:
-    PendingImage(const files::Folder& folder, const image::Identity& identity,
-                 const image::WriteOptions& how);
+    PendingImage(const files::Folder& folder, const image::Identity& identity, const image::WriteOptions& how,
+                 split::process::Copies copies);
     ~PendingImage();
 
     image::Writer& writer() { return writer_; }
@@ -39,13 +40,14 @@ class PendingImage {
         return child_.descriptor();
     }                           // readable when done() may have changed; -1 = done
     void watch_memory() const;  // throws when the node runs out of it
-    image::Summary conclude();  // throws what went wrong
+    image::Summary conclude();  // and brings copies of the program's files to storage; throws what went wrong
 
   private:
     image::Place place_;
     bool shared_;
     image::Writer writer_;
     ForkedWriter child_;
+    split::process::Copies copies_;
     bool good_ = false;
 };
 
@@ -69,13 +71,13 @@ struct CapturedImage {
     std::vector<split::Range> covered;  // for Incremental, once the image is good; empty = not followed
 };
 
-// All upper threads are stopped, and stay so until write_image(). In `directory`, as
-// `options` say; the directory is checked to be the one that the root made. `before` is used where they ask
-// for increments and `base`, the newest generation that is committed, allows it, and is forgotten. Throws
-// fermata::Error or split::Error.
+// All upper threads are stopped, and stay so until write_image(). In `directory`, as `options` say; the
+// directory is checked to be the one that the root made. `files`: of the program, to be kept. `before` is
+// used where they ask for increments and `base`, the newest generation that is committed, allows it, and is
+// forgotten. Throws fermata::Error or split::Error.
 CapturedImage capture_image(const std::string& directory, const image::Identity& identity,
                             const std::string& program, const image::SaveOptions& options,
-                            const image::KeyPointer& key, Incremental& before);
+                            const image::KeyPointer& key, bool files, Incremental& before);
 
 // Writes it, or makes the child that does: then the program may go on when this returns. A shared one has got
 // its place before. Throws likewise.
@@ -92,6 +94,12 @@ struct LoadedImage {
     std::unique_ptr<image::Pager> pager;  // memory that comes later; null = all is there
 };
 
+// Puts the files of the program back as they were, before load_image() maps some of them; `all` or only what
+// was appended to. What it says of TMPDIR and of the place of the checkpoint is among the warnings.
+split::process::PutBack put_files_back(const std::string& directory, const std::string& seal, int rank,
+                                       int size, bool all, const split::process::PathMap& moved,
+                                       const image::Key* key);
+
 // The program a generation is of; empty when it cannot be read (load_image will say why).
 std::string program_of_image(const std::string& directory, const std::string& seal, const image::Key* key);
 
@@ -100,6 +108,7 @@ std::string program_of_image(const std::string& directory, const std::string& se
 // the image its blocks. `mapped`: private memory comes when it is touched, where this process may do that.
 // `peers`: the other ranks, for what this one shares with them.
 LoadedImage load_image(const std::string& directory, const std::string& seal, int rank, int size, bool mapped,
-                       const image::Key* key, split::shared::Peers peers);
+                       const split::process::PathMap& moved, const image::Key* key,
+                       split::shared::Peers peers);
 
 }  // namespace fermata::lower

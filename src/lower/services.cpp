@@ -119,6 +119,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, ui
     bridge.restarted = restarts;
     bridge.private_world = facts.private_world;
     bridge.program = program_path;
+    if (bridge.moved == nullptr) bridge.moved = "";
     bridge.mpi_library = binding_name();
     bridge.process = ::getpid();
     bridge.first_lower = split::lower_descriptor_base();

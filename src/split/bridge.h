@@ -16,7 +16,9 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 9;
+inline constexpr uint32_t kBridgeVersion = 10;
+
+struct NotedFiles;  // noted_files.h
 
 enum class Half : uint16_t { upper = 0, lower = 1 };
 
@@ -117,6 +119,8 @@ struct Bridge {
     // RealComm: a duplicate of MPI_COMM_WORLD on which nobody pulls, for what has to talk while it makes
     // communicators.
     uint64_t private_world;
+    // Folders that were moved since the checkpoint, "/old=/new:…" (lower string), or empty.
+    const char* moved;
 
     // Which descriptors the program does not know of: in this process, not in its children, numbers from
     // `first_lower` on whose bit in `lower_owned` is set (bit 0 is `first_lower`; null: none).
@@ -181,6 +185,8 @@ struct UpperServices {
     // Where the application's command line stands, as one string behind the other (upper memory): what
     // /proc/self/cmdline shows.
     const char *command_line, *command_line_end;
+    // Upper memory; null: the program has opened nothing for writing.
+    NotedFiles* noted_files;
 };
 
 }  // namespace fermata::split

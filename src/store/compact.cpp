@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "files/kept.h"
 #include "image/pages.h"
 #include "image/shared.h"
 #include "store/remove.h"
@@ -59,6 +60,21 @@ void take_text(const files::Folder& old, const image::Reader& reader, const file
         if (::linkat(from.descriptor(), name.c_str(), to.descriptor(), name.c_str(), 0) != 0)
             copy_file(from, name, to);
     }
+}
+
+// The program's files are the same under the new name, too.
+void take_files(const files::Folder& old, const files::Folder& to) {
+    auto from = old.find(files::kKeptFolder);
+    if (!from) return;
+    from->check_owner(from->path());
+    auto made = to.make(files::kKeptFolder);
+    if (!made) fail("{} is in the way, and Fermata did not make it", to.path_of(files::kKeptFolder));
+    for (const std::string& name : from->names()) {
+        if (!files::is_kept_name(name)) continue;
+        if (::linkat(from->descriptor(), name.c_str(), made->descriptor(), name.c_str(), 0) != 0)
+            copy_file(*from, name, *made);
+    }
+    made->sync();
 }
 
 // Reads and compares all of `from`, writes it to `to`, but for the text, which has files of its own.
@@ -149,6 +165,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
             shared->sync();
             manifest.shared_bytes = end;
         }
+        take_files(old.folder, place);
         place.replace(kManifest, to_text(manifest, key_.get()));
         if (!folder_.exchange(name, generation_name(number)))
             fail_errno(

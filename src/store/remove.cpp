@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "files/kept.h"
 #include "image/image.h"
 #include "image/shared.h"
 #include "store/store.h"
@@ -29,6 +30,17 @@ bool is_ours(const std::string& name) {
     return name == kManifest || name == std::string(kManifest) + ".new" || name == kMarker ||
            name == std::string(kMarker) + ".new" || name == image::kSharedName || image::is_text_name(name) ||
            is_image_name(name);
+}
+
+// Copies of the program's files, and nothing else? None when it is something else.
+std::optional<files::Folder> kept_files(const files::Folder& generation) {
+    auto kept = generation.find(files::kKeptFolder);
+    if (!kept || kept->owner() != ::geteuid()) return {};
+    for (const std::string& name : kept->names()) {
+        auto status = kept->look(name);
+        if (!files::is_kept_name(name) || (status && !S_ISREG(status->st_mode))) return {};
+    }
+    return kept;
 }
 
 }  // namespace
@@ -68,14 +80,24 @@ bool remove_generation(const files::Folder& parent, const std::string& name,
     try {
         if (folder.owner() != ::geteuid() || !folder.is(parent, name)) return false;
         std::vector<std::string> names = folder.names();
+        std::optional<files::Folder> kept;
         for (const std::string& one : names) {
+            if (one == files::kKeptFolder) {
+                if (!(kept = kept_files(folder))) return false;
+                continue;
+            }
             auto status = folder.look(one);
             if (!is_ours(one) || (status && !S_ISREG(status->st_mode))) return false;
         }
         if (!folder.remove_file(kManifest) && errno != ENOENT) return false;
         // The marker goes last: what a crash leaves of this is removed another time.
         for (const std::string& one : names)
-            if (one != kMarker) folder.remove_file(one);
+            if (one != kMarker && one != files::kKeptFolder) folder.remove_file(one);
+        if (kept) {
+            for (const std::string& one : kept->names())
+                if (files::is_kept_name(one)) kept->remove_file(one);
+            if (!folder.remove_empty(files::kKeptFolder) && errno != ENOENT) return false;
+        }
         folder.remove_file(kMarker);
         parent.remove_empty(name);
         return true;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/kept.h"
 #include "files/owners.h"
 #include "image/shared.h"
 #include "store/remove.h"
@@ -87,6 +88,8 @@ uint64_t GenerationInfo::bytes() const {
     uint64_t sum = manifest->bytes();
     for (const std::string& name : folder.names())
         if (image::is_text_name(name)) sum += folder.size_of(name).value_or(0);
+    if (auto kept = folder.find(files::kKeptFolder))
+        for (const std::string& name : kept->names()) sum += kept->size_of(name).value_or(0);
     return sum;
 }
 

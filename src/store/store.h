@@ -77,7 +77,7 @@ struct GenerationInfo {
     image::Place place(const ImageEntry& entry) const;
     // Is this the image that the manifest means: its bytes, and of whom it says that it is?
     bool is_of(const ImageEntry& entry, const image::Reader& image) const;
-    // Of its images and of the text that they have in common. A complete one's.
+    // Of its images, of the text that they have in common, and of the program's files. A complete one's.
     uint64_t bytes() const;
     // Throws when a file of all images does not say what the manifest says: ranks believe the file.
     void check_layout() const;

@@ -95,7 +95,8 @@ CASES = {
         ["gmx_mpi", "mdrun", "-s", "water.tpr", "-reprod", "-dlb", "no", "-ntomp", "1", "-g", "md.log", "-nb", "cpu", "-pin",
          "off"], r"^ +(-?\d\.\d{5}e[+-]\d\d ?)+", result_file="md.log", prepare=water_box),
     "cp2k": Case(
-        "CP2K, molecular dynamics of a water molecule (DFT)", "cp2k cp2k-data", ["cp2k.psmp", "-i", "water.inp"], r"^ *Total energy: |^ ENERGY\| ", prepare=give("water.inp")),
+        "CP2K, molecular dynamics of a water molecule (DFT)", "cp2k cp2k-data", ["cp2k.psmp", "-i", "water.inp"], r"^ *Total energy: |^ ENERGY\| ", kill=True,
+        prepare=give("water.inp")),
     "openfoam": Case(
         "OpenFOAM, flow in a cavity (icoFoam)", "openfoam openfoam-examples", ["icoFoam", "-parallel"], r"Initial residual|continuity",
         prepare=cavity),
@@ -105,7 +106,7 @@ CASES = {
     "nwchem": Case(
         "NWChem, water dimer, RHF and B3LYP (Global Arrays)", "nwchem-openmpi", ["nwchem.openmpi", "dimer.nw"],
         r"(Total (SCF|DFT)|[Oo]ne.electron|Two-electron|repulsion|Coulomb|Exchange|Correlation) energy +=",
-        tolerance=1e-7, prepare=give("dimer.nw")),
+        tolerance=1e-7, kill=True, prepare=give("dimer.nw")),
     "petsc": Case(
         f"PETSc ex45, Poisson on {GRID}^3, groppcg (MPI_Iallreduce)", "petsc-dev petsc3.18-doc",
         ["./ex45", "-ksp_type", "groppcg", "-pc_type", "jacobi", "-ksp_monitor", "-ksp_rtol", "1e-9",

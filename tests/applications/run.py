@@ -109,6 +109,8 @@ def checkpoint_somewhere(case, place, duration, rng):
                 done = harness.call("checkpoint", "--job", job.name, "--json", "--timeout", "120s", *words, timeout=150)
                 if done.returncode == 0:
                     if case.kill:
+                        # Its files hold more by then than at the checkpoint.
+                        time.sleep(rng.uniform(0, 0.5) * duration)
                         job.kill_ranks()
                     else:
                         check(job.end() == 85, f"stopped job: {job.process.returncode}: {job.errors()[-1000:]}")

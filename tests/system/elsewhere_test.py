@@ -38,16 +38,19 @@ def goes_on(cwd, reference, ckpt="ckpt", env=None):
     check(5 < len(lines) < len(reference) and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
 
 
-def refused(cwd, *words, env=None, prefix=()):
+def refused(cwd, *words, env=None, prefix=(), extra=()):
     """One line with all `words`, and the program has not said anything."""
-    done = subprocess.run([*prefix, str(FERMATA), "restart", "--ckpt-dir", "ckpt", "--mpi", "mpich"], capture_output=True,
-                          text=True, timeout=harness.PATIENCE, cwd=cwd, stdin=subprocess.DEVNULL, env=env)
+    done = subprocess.run([*prefix, str(FERMATA), "restart", "--ckpt-dir", "ckpt", "--mpi", "mpich", *extra],
+                          capture_output=True, text=True, timeout=harness.PATIENCE, cwd=cwd, stdin=subprocess.DEVNULL, env=env)
     ours = [line for line in done.stderr.splitlines() if line.startswith("fermata: error:")]
     check(done.returncode not in (0, 85) and len(ours) == 1, f"{done.returncode}: {done.stderr}")
     check("step" not in done.stdout, f"the program ran: {done.stdout}")
     for word in words:
         check(word in ours[0], f"'{word}' is not in: {ours[0]}")
     print("  ", ours[0])
+
+
+OFF = ("--files", "off")  # else they are put back
 
 
 def program_and_library_gone(cwd):
@@ -108,23 +111,22 @@ def directory_gone(cwd):
 def input_gone(cwd):
     reference = stopped_job(cwd)
     (cwd / "home" / "input.1").rename(cwd / "away")
-    refused(cwd, "home/input.1", "rank 1")
-    (cwd / "away").rename(cwd / "home" / "input.1")
+    refused(cwd, "home/input.1", "rank 1", extra=OFF)
     goes_on(cwd, reference)
 
 
 def mapping_gone(cwd):
     reference = stopped_job(cwd)
     (cwd / "home" / "shared.0").rename(cwd / "away")
-    refused(cwd, "home/shared.0")
-    (cwd / "away").rename(cwd / "home" / "shared.0")
+    refused(cwd, "home/shared.0", extra=OFF)
     goes_on(cwd, reference)
 
 
 def mapping_shorter(cwd):
-    stopped_job(cwd)
+    reference = stopped_job(cwd)
     os.truncate(cwd / "home" / "shared.1", 4096)
-    refused(cwd, "home/shared.1", "shorter")
+    refused(cwd, "home/shared.1", "shorter", extra=OFF)
+    goes_on(cwd, reference)
 
 
 def another_cpu(cwd):

@@ -247,4 +247,5 @@ fermata::split::UpperServices fermata_upper = {
     .describe = describe_objects,
     .command_line = nullptr,
     .command_line_end = nullptr,
+    .noted_files = nullptr,
 };

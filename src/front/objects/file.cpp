@@ -7,6 +7,7 @@
 #include "front/objects/api.h"
 #include "front/objects/connected.h"
 #include "front/objects/internal.h"
+#include "front/posix/noted.h"
 
 namespace fermata::front {
 namespace {
@@ -27,12 +28,17 @@ void unlink_file(FileObject* file) {
     if (file->next != nullptr) file->next->previous = file->previous;
 }
 
-// The path from the root: at restart the working directory of the lower half is not the application's. A
-// driver prefix of ROMIO ("ufs:", "nfs:") stays in front.
-Text absolute(const char* path) {
+const char* without_driver(const char* path) {
     const char* name = path;
     for (const char* at = path; *at != 0 && *at != '/'; at++)
         if (*at == ':' && at - path >= 2) name = at + 1;  // one letter is no driver
+    return name;
+}
+
+// The path from the root: at restart the working directory of the lower half is not the application's. A
+// driver prefix of ROMIO ("ufs:", "nfs:") stays in front.
+Text absolute(const char* path) {
+    const char* name = without_driver(path);
     Text result(path, static_cast<size_t>(name - path));
     if (*name != '/') {
         char here[4096];
@@ -43,6 +49,24 @@ Text absolute(const char* path) {
         }
     }
     return result += name;
+}
+
+// As split/process/path_map.h does it; there is no allocator for it in the agent's thread.
+void follow_move(Text& path) {
+    const size_t start = static_cast<size_t>(without_driver(path.c_str()) - path.c_str());
+    for (const char* at = bridge()->moved; *at != 0;) {
+        const char* end = at;
+        while (*end != 0 && *end != ':') end++;
+        const char* equals = at;
+        while (equals != end && *equals != '=') equals++;
+        const auto old = static_cast<size_t>(equals - at);
+        if (equals != end && path.compare(start, old, at, old) == 0 &&
+            (path.size() == start + old || path[start + old] == '/')) {
+            path.replace(start, old, equals + 1, static_cast<size_t>(end - equals - 1));
+            return;
+        }
+        at = *end != 0 ? end + 1 : end;
+    }
 }
 
 void set_view(FileObject* file, int64_t disp, TypeObject* etype, TypeObject* filetype, const char* datarep) {
@@ -104,6 +128,7 @@ int file_make_real(FileObject* file) noexcept {
     // What the file holds now is what the application wrote: never create, truncate or insist on a new one.
     int amode = file->amode & ~(FM_MODE_CREATE | FM_MODE_EXCL);
     RealFile real{};
+    follow_move(file->path);
     if (int rc = open_real(file, amode, &real)) return rc;
     file->real = static_cast<uint64_t>(real);
     if (file->etype != nullptr) {
@@ -198,6 +223,8 @@ int fm_File_open(Comm comm, const char* filename, int amode, Info info, File* fh
         release(file);
         return call.finish(FM_FILE_NULL, rc);
     }
+    if ((amode & FM_MODE_RDONLY) == 0)
+        posix::note_file(AT_FDCWD, without_driver(file->path.c_str()), split::kNotedWritten);
     file->errhandler = file_null_errhandler;
     errhandler_ref(file->errhandler);
     *fh = File{give_handle(file)};

@@ -1,4 +1,5 @@
-// /proc/self/exe names the application, not the lower half's program that the kernel started.
+// /proc/self/exe names the application, not the lower half's program that the kernel started. What is opened
+// for writing is noted (noted.h).
 #include "front/posix/executable.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "front/posix/next.h"
+#include "front/posix/noted.h"
 
 namespace fermata::front::posix {
 namespace {
@@ -107,7 +109,9 @@ FERMATA_INTERPOSE char* canonicalize_file_name(const char* path) noexcept { retu
         va_start(list, flags);                                     \
         mode_t mode = mode_of(flags, list);                        \
         va_end(list);                                              \
-        return next_##name(instead_of(path), flags, mode);         \
+        Noting noting(AT_FDCWD, path, noted_by(flags));            \
+        int fd = next_##name(instead_of(path), flags, mode);       \
+        return noting.opened(fd);                                  \
     }
 #define FERMATA_OPENAT(name)                                                      \
     FERMATA_INTERPOSE int name(int directory, const char* path, int flags, ...) { \
@@ -115,20 +119,22 @@ FERMATA_INTERPOSE char* canonicalize_file_name(const char* path) noexcept { retu
         va_start(list, flags);                                                    \
         mode_t mode = mode_of(flags, list);                                       \
         va_end(list);                                                             \
-        return next_##name(directory, instead_of(path), flags, mode);             \
+        Noting noting(directory, path, noted_by(flags));                          \
+        int fd = next_##name(directory, instead_of(path), flags, mode);           \
+        return noting.opened(fd);                                                 \
     }
 FERMATA_OPEN(open)
 FERMATA_OPEN(open64)
 FERMATA_OPENAT(openat)
 FERMATA_OPENAT(openat64)
-FERMATA_INTERPOSE int __open_2(const char* path, int flags) { return next_open(instead_of(path), flags, 0); }
-FERMATA_INTERPOSE int __open64_2(const char* path, int flags) {
-    return next_open64(instead_of(path), flags, 0);
-}
+FERMATA_INTERPOSE int __open_2(const char* path, int flags) { return open(path, flags); }
+FERMATA_INTERPOSE int __open64_2(const char* path, int flags) { return open64(path, flags); }
 
 FERMATA_INTERPOSE FILE* fopen(const char* path, const char* mode) {
-    return next_fopen(instead_of(path), mode);
+    Noting noting(AT_FDCWD, path, noted_by(mode));
+    return noting.opened(next_fopen(instead_of(path), mode));
 }
 FERMATA_INTERPOSE FILE* fopen64(const char* path, const char* mode) {
-    return next_fopen64(instead_of(path), mode);
+    Noting noting(AT_FDCWD, path, noted_by(mode));
+    return noting.opened(next_fopen64(instead_of(path), mode));
 }

@@ -2,7 +2,7 @@
 //
 // Descriptors that share an open file description (dup, fork) share it again: offset and flags are the
 // description's. 0, 1 and 2, and duplicates of them, become the new launcher's. Files are opened again by
-// name and keep what the job wrote after the checkpoint (those appended to are cut back, see appended.h);
+// name; what they hold then is put_back.cpp's;
 // removed files, memfds, pipes, event and timer descriptors carry their content. What cannot be held (a
 // connection to a stranger, a device) is replaced by something that reads as "the other side has gone", with
 // a warning.
@@ -36,7 +36,6 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "split/address/ranges.h"
-#include "split/process/appended.h"
 #include "split/process/parts.h"
 #include "split/shared/registry.h"
 #include "split/shared/roster.h"
@@ -753,8 +752,6 @@ class Rebuild {
                 warnings_.push_back("file " + path + " (" + number(target_) + ") has " +
                                     std::to_string(now.st_size) + " bytes, at the checkpoint it had " +
                                     std::to_string(size) + ": the program may read other data than before");
-            else if (now.st_size > size && (flags & O_APPEND) != 0)
-                cut(path, size, now.st_size - size);
         }
         return fd;
     }
@@ -768,19 +765,6 @@ class Rebuild {
         throw Refused{path + " (" + number(target_) + ") belongs to user " + std::to_string(now.st_uid) +
                       " now, at the checkpoint to " + std::to_string(one.at("uid").get<uid_t>()) +
                       ": remove it, put the program's back and restart again"};
-    }
-
-    void cut(const std::string& path, int64_t size, int64_t more) {
-        std::string aside;
-        std::string error = cut_back(path, size, &aside);
-        std::string what = "file " + path + " (" + number(target_) + ") grew by " + std::to_string(more) +
-                           " bytes after the checkpoint: ";
-        if (!error.empty())
-            throw Refused{what + "they cannot be set aside (" + error +
-                          "), and what is appended again would be in it twice: move the file's end away and "
-                          "restart again"};
-        if (!aside.empty())
-            warnings_.push_back(what + "they are in " + aside + " now, and the file ends where it did then");
     }
 
     int open_other(const Json& one, int flags) {

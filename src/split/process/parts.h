@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "split/process/state.h"
@@ -17,6 +18,9 @@ using Lines = std::vector<std::string>;
 struct Refused {
     std::string line;
 };
+
+// The process state as one value; throws std::exception when it is none.
+Json parse_state(std::string_view bytes);
 
 std::string read_proc(const std::string& path);  // "" when it cannot be read
 std::string error_text(int error);

@@ -7,7 +7,10 @@
 #include <stdexcept>
 
 #include "base/cbor.h"
+#include "base/error.h"
+#include "split/process/files.h"
 #include "split/process/parts.h"
+#include "split/process/places.h"
 #include "split/threads/raw.h"
 
 namespace fermata::split::process {
@@ -15,12 +18,12 @@ namespace {
 
 constexpr int kVersion = 2;
 
-Json parse(std::string_view bytes) {
+}  // namespace
+
+Json parse_state(std::string_view bytes) {
     if (const char* fault = cbor_fault(bytes.data(), bytes.size())) throw std::runtime_error(fault);
     return Json::from_cbor(bytes);
 }
-
-}  // namespace
 
 std::string read_proc(const std::string& path) {
     std::string text;
@@ -56,13 +59,20 @@ void note_inherited() {
     note_attributes();
 }
 
-Captured capture(const Limits& limits) {
+Captured capture(const Limits& limits, const Keep& keep) {
     Captured captured;
     Json state;
     state["version"] = kVersion;
     state["settings"] = capture_settings(captured.warnings);
     state["attributes"] = capture_attributes(captured.warnings);
     state["descriptors"] = capture_descriptors(limits, captured.warnings);
+    try {
+        state["files"] = capture_files(keep, state["descriptors"], captured.copies, captured.warnings);
+    } catch (const Refused& refused) {
+        fail("{}", refused.line);
+    }
+    state["tmpdir"] = temporary_folder();
+    state["generation_directory"] = keep.generation ? keep.generation.path() : "";
     state["signals"] = capture_signals();
     state["timers"] = capture_timers(captured.warnings);
     state["cpu_times"] = capture_cpu_times();
@@ -75,7 +85,7 @@ Restored restore(std::string_view bytes, const Limits& limits) {
     raw::set_signal_mask(raw::kAllSignals);
     note_inherited();
     try {
-        Json state = parse(bytes);
+        Json state = parse_state(bytes);
         if (state.at("version") != kVersion)
             throw Refused{"the image's process state has version " + state.at("version").dump() +
                           ", this is Fermata for version " + std::to_string(kVersion)};
@@ -95,7 +105,7 @@ Restored restore(std::string_view bytes, const Limits& limits) {
 Restored restore_timers(std::string_view bytes) {
     Restored restored;
     try {
-        Json state = parse(bytes);
+        Json state = parse_state(bytes);
         restore_cpu_times(state.at("cpu_times"));
         restore_all_timers(state.at("timers"), restored.warnings);
     } catch (const std::exception& error) {

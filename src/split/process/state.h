@@ -12,6 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "files/folder.h"
+
+namespace fermata::split {
+struct NotedFiles;
+}
+
 namespace fermata::split::process {
 
 struct Limits {
@@ -22,11 +28,48 @@ struct Limits {
 // (0, 1, 2, limits, personality), so that capture can tell what the application changed.
 void note_inherited();
 
+// Files that the program writes (files.h).
+struct Keep {
+    files::Folder generation;  // for copies; none: nothing is kept
+    bool all = true;           // false: only the sizes of those that are open for appending
+    const NotedFiles* noted = nullptr;
+};
+
+// Copies of files in the directory of a generation, written and not yet on storage.
+class Copies {
+  public:
+    Copies() = default;
+    Copies(files::Folder folder, std::vector<std::string> names)
+        : folder_(std::move(folder)), names_(std::move(names)) {}
+    Copies(Copies&&) = default;
+    Copies& operator=(Copies&&) = default;  // only onto empty ones
+    // Unless sync() has been there, no later generation shares them.
+    ~Copies();
+    // The generation is complete with them only. Throws fermata::Error.
+    void sync();
+
+  private:
+    files::Folder folder_;
+    std::vector<std::string> names_;
+};
+
 struct Captured {
-    std::string state;                  // CBOR
+    std::string state;  // CBOR
+    Copies copies;
     std::vector<std::string> warnings;  // one line each
 };
-Captured capture(const Limits& limits);
+// Throws fermata::Error when the storage fails.
+Captured capture(const Limits& limits, const Keep& keep = {});
+
+// Files as they were, before anything of the program is back: by the rank that has them in its care.
+struct PutBack {
+    std::string error;  // empty, or one line: what, where, what to do
+    std::vector<std::string> warnings;
+    int files = 0;  // put back, cut or moved aside
+};
+// `generation` and `name`: those of the image. `all`: else only what is open for appending is cut.
+PutBack put_files_back(std::string_view state, const files::Folder& generation, const std::string& name,
+                       bool all);
 
 struct Restored {
     std::string error;                  // empty = all is back; else one line: what, where, what to do

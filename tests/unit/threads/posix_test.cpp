@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "agent_fixture.h"
 #include "front/core/front.h"
 #include "split/address/window.h"
+#include "split/noted_files.h"
 
 using namespace fermata::split;
 using namespace fermata::split::threads;
@@ -219,6 +221,44 @@ TEST_F(Posix, TheExecutableIsTheApplication) {
     EXPECT_GE(fd, 0);
     close(fd);
     EXPECT_EQ(open("/proc/self/exe/no", O_RDONLY), -1);
+}
+
+uint32_t noted(const std::string& path) {
+    const NotedFiles* files = fermata_upper.noted_files;
+    for (uint32_t i = 0; files != nullptr && i < files->count; ++i)
+        if (path == files->text + files->file[i].path) return files->file[i].how;
+    return 0;
+}
+
+TEST_F(Posix, FilesThatAreWrittenAreNoted) {
+    char name[] = "/tmp/fermata-noted-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    std::string folder = name, log = folder + "/log", link = folder + "/link", gone = folder + "/gone";
+    close(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600));
+    EXPECT_EQ(noted(log) & (kNotedAppended | kNotedLastAppended | kNotedWritten),
+              kNotedAppended | kNotedLastAppended);
+    ASSERT_EQ(symlink("log", link.c_str()), 0);
+    fclose(fopen(link.c_str(), "r+"));
+    EXPECT_EQ(noted(log) & (kNotedLastAppended | kNotedWritten), kNotedWritten);
+    EXPECT_NE(noted(link), 0u);
+    close(open(log.c_str(), O_RDONLY));
+    EXPECT_EQ(open((folder + "/no/file").c_str(), O_WRONLY | O_CREAT, 0600), -1);
+    EXPECT_EQ(noted(folder + "/no/file"), kNotedTried);
+    ASSERT_EQ(rename(log.c_str(), gone.c_str()), 0);
+    EXPECT_NE(noted(gone) & kNotedWritten, 0u);
+    // Temporary files do not fill the table for good.
+    for (uint32_t i = 0; i < NotedFiles::kMost + 100; ++i) {
+        std::string temporary = folder + "/t" + std::to_string(i);
+        close(open(temporary.c_str(), O_WRONLY | O_CREAT, 0600));
+        unlink(temporary.c_str());
+    }
+    EXPECT_EQ(fermata_upper.noted_files->missed, 0u);
+    EXPECT_LT(fermata_upper.noted_files->count, NotedFiles::kMost / 2);
+    EXPECT_NE(noted(gone) & kNotedWritten, 0u);
+    EXPECT_EQ(noted(log), 0u);
+    unlink(gone.c_str());
+    unlink(link.c_str());
+    rmdir(name);
 }
 
 }  // namespace

@@ -128,21 +128,86 @@ TEST_F(Process, FilesComeBackWithOffsetFlagsAndSharing) {
 
 TEST_F(Process, WhatTheJobAppendedLaterIsSetAsideAndShrunkenFilesAreNamed) {
     child([&] {
+        CHECK(mkdir(path("generation").c_str(), 0700) == 0);
         int fd = open(path("grows").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
         int shrinks = open(path("shrinks").c_str(), O_RDWR | O_CREAT, 0644);
         CHECK(write(fd, "one\n", 4) == 4 && write(shrinks, "abcdef", 6) == 6);
-        Captured captured = capture({});
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), false, nullptr});
         CHECK(write(fd, "two\n", 4) == 4 && ftruncate(shrinks, 2) == 0);
         close_range(3, 499, 0);
+        PutBack back = put_files_back(captured.state, fermata::files::Folder::at(path("generation")),
+                                      "gen-000001", false);
+        CHECK(back.error.empty() && back.warnings.empty() && back.files == 1);
         Restored restored = restore(captured.state, {});
-        CHECK(restored.error.empty() && restored.warnings.size() == 2);
-        CHECK(restored.warnings[0].find("grows") != std::string::npos);
-        CHECK(restored.warnings[1].find("shrinks") != std::string::npos);
+        CHECK(restored.error.empty() && restored.warnings.size() == 1);
+        CHECK(restored.warnings[0].find("shrinks") != std::string::npos);
         struct stat status;
         CHECK(fstat(fd, &status) == 0 && status.st_size == 4);
-        int aside = open((path("grows") + ".fermata-cut-1").c_str(), O_RDONLY);
+        int aside = open((path("grows") + ".end-after-gen-000001").c_str(), O_RDONLY);
         CHECK(read_some(aside, 8) == "two\n");
         CHECK(write(fd, "2\n", 2) == 2 && fstat(fd, &status) == 0 && status.st_size == 6);
+    });
+}
+
+TEST_F(Process, OpenFilesAreAsTheyWereAndLocksSurviveTheLook) {
+    child([&] {
+        CHECK(mkdir(path("generation").c_str(), 0700) == 0);
+        int fd = open(path("changed").c_str(), O_RDWR | O_CREAT, 0640);
+        CHECK(write(fd, "before", 6) == 6);
+        struct flock range = {};
+        range.l_type = F_WRLCK;
+        CHECK(fcntl(fd, F_SETLK, &range) == 0);
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
+        pid_t other = fork();
+        if (other == 0) {
+            struct flock asked = {};
+            asked.l_type = F_WRLCK;
+            _exit(fcntl(fd, F_GETLK, &asked) == 0 && asked.l_type == F_WRLCK ? 0 : 1);
+        }
+        int code = 1;
+        CHECK(waitpid(other, &code, 0) == other && code == 0);
+        CHECK(pwrite(fd, "after, and more", 15, 0) == 15 &&
+              rename(path("changed").c_str(), path("b").c_str()) == 0);
+        close_range(3, 499, 0);
+        PutBack back = put_files_back(captured.state, fermata::files::Folder::at(path("generation")),
+                                      "gen-000001", true);
+        CHECK(back.error.empty() && back.warnings.empty() && back.files == 1);
+        CHECK(
+            put_files_back(captured.state, fermata::files::Folder::at(path("generation")), "gen-000001", true)
+                .files == 0);
+        Restored restored = restore(captured.state, {});
+        CHECK(restored.error.empty() && restored.warnings.empty());
+        char text[16] = {};
+        CHECK(pread(fd, text, 15, 0) == 6 && std::string(text) == "before");
+        struct stat status;
+        CHECK(fstat(fd, &status) == 0 && (status.st_mode & 07777) == 0640);
+    });
+}
+
+TEST_F(Process, WhatIsTooLargeForACopyIsCutOrNamed) {
+    constexpr off_t kLarge = 65 << 20;
+    child([&] {
+        CHECK(mkdir(path("generation").c_str(), 0700) == 0);
+        int log = open(path("log").c_str(), O_RDWR | O_CREAT | O_APPEND, 0644);
+        int table = open(path("table").c_str(), O_RDWR | O_CREAT, 0644);
+        CHECK(ftruncate(log, kLarge) == 0 && ftruncate(table, kLarge) == 0);
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
+        bool shares_blocks = captured.warnings.empty();  // then both are copied after all
+        CHECK(shares_blocks || captured.warnings[0].find("table") != std::string::npos);
+        CHECK(write(log, "more", 4) == 4 && pwrite(table, "new", 3, 5 << 20) == 3);
+        PutBack back = put_files_back(captured.state, fermata::files::Folder::at(path("generation")),
+                                      "gen-000001", true);
+        CHECK(back.error.empty() && back.warnings.size() == (shares_blocks ? 0 : 1));
+        struct stat status;
+        CHECK(stat(path("log").c_str(), &status) == 0 && status.st_size == kLarge);
+        CHECK(stat((path("log") + ".end-after-gen-000001").c_str(), &status) == 0 || shares_blocks);
+        if (shares_blocks) return;
+        // Not only appended to: its end is another one.
+        CHECK(ftruncate(log, kLarge - 1) == 0 && write(log, "xyz", 3) == 3);
+        back = put_files_back(captured.state, fermata::files::Folder::at(path("generation")), "gen-000001",
+                              true);
+        CHECK(back.error.empty() && back.files == 0 && back.warnings.size() == 2);
+        CHECK(stat(path("log").c_str(), &status) == 0 && status.st_size == kLarge + 2);
     });
 }
 

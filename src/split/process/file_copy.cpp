@@ -1,0 +1,144 @@
+#include "split/process/file_copy.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#define XXH_INLINE_ALL  // the split process stands below src/image, which has its own
+#include <xxhash.h>
+
+#include "split/process/parts.h"
+
+namespace fermata::split::process {
+namespace {
+
+constexpr size_t kPart = 1 << 20;
+
+std::string hex(XXH128_hash_t hash) {
+    XXH128_canonical_t bytes;
+    XXH128_canonicalFromHash(&bytes, hash);
+    std::string text;
+    for (unsigned char byte : bytes.digest) {
+        text += "0123456789abcdef"[byte >> 4];
+        text += "0123456789abcdef"[byte & 15];
+    }
+    return text;
+}
+
+bool write_whole(int fd, const char* data, size_t size) {
+    while (size > 0) {
+        ssize_t put = write(fd, data, size);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        data += put;
+        size -= static_cast<size_t>(put);
+    }
+    return true;
+}
+
+// `each(bytes, size)` for all of a range; false with errno, ENODATA for a file that ends before.
+template <class Each>
+bool read_range(int fd, int64_t at, int64_t size, Each each) {
+    std::vector<char> buffer(static_cast<size_t>(std::clamp<int64_t>(size, 1, kPart)));
+    for (int64_t end = at + size; at < end;) {
+        auto want = static_cast<size_t>(std::min<int64_t>(end - at, static_cast<int64_t>(buffer.size())));
+        ssize_t got = pread(fd, buffer.data(), want, at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0) errno = ENODATA;
+        if (got <= 0) return false;
+        if (!each(buffer.data(), static_cast<size_t>(got))) return false;
+        at += got;
+    }
+    return true;
+}
+
+class Sum {
+  public:
+    Sum() : state_(XXH3_createState(), XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
+    void add(const void* data, size_t size) { XXH3_128bits_update(state_.get(), data, size); }
+    std::string text() const { return hex(XXH3_128bits_digest(state_.get())); }
+
+  private:
+    std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
+};
+
+}  // namespace
+
+OpenFile::OpenFile(const std::string& path, int flags, mode_t mode)
+    : fd_(open(path.c_str(), flags | O_CLOEXEC, mode)) {
+    if (fd_ < 0 && errno == EPERM && (flags & O_NOATIME) != 0)
+        fd_ = open(path.c_str(), (flags & ~O_NOATIME) | O_CLOEXEC, mode);
+}
+OpenFile::~OpenFile() {
+    if (fd_ >= 0) close(fd_);
+}
+
+OpenFile open_to_look(const std::string& path) {
+    return {path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME};
+}
+
+std::string sum_of(int fd, int64_t at, int64_t size) {
+    Sum sum;
+    bool good = read_range(fd, at, size, [&](const char* data, size_t part) {
+        sum.add(data, part);
+        return true;
+    });
+    return good ? sum.text() : std::string();
+}
+
+std::string sum_of_text(const std::string& text) { return hex(XXH3_128bits(text.data(), text.size())); }
+
+bool clone_file(int from, int to) { return ioctl(to, FICLONE, from) == 0; }
+
+bool copy_file(int from, int64_t at, int64_t size, int to, std::string* sum) {
+    Sum all;
+    bool good = read_range(from, at, size, [&](const char* data, size_t part) {
+        if (sum != nullptr) all.add(data, part);
+        return write_whole(to, data, part);
+    });
+    if (good && sum != nullptr) *sum = all.text();
+    return good;
+}
+
+std::string name_beside(const std::string& path, const std::string& what) {
+    for (int n = 1;; ++n) {
+        std::string name = path + "." + what + (n == 1 ? "" : "-" + std::to_string(n));
+        struct stat there;
+        if (lstat(name.c_str(), &there) != 0) return name;
+    }
+}
+
+std::string cut_back(const std::string& path, int64_t size, const std::string& aside) {
+    OpenFile file(path, O_RDWR);
+    struct stat now;
+    if (file.fd() < 0 || fstat(file.fd(), &now) != 0) return error_text(errno);
+    {
+        OpenFile rest(aside, O_WRONLY | O_CREAT | O_EXCL, now.st_mode & 0777);
+        if (rest.fd() < 0) return aside + ": " + error_text(errno);
+        if (!copy_file(file.fd(), size, now.st_size - size, rest.fd(), nullptr) || fsync(rest.fd()) != 0) {
+            int error = errno;
+            unlink(aside.c_str());
+            return aside + ": " + error_text(error);
+        }
+    }
+    if (ftruncate(file.fd(), size) != 0) {
+        int error = errno;
+        unlink(aside.c_str());
+        return error_text(error);
+    }
+    fsync(file.fd());
+    return {};
+}
+
+bool sync_parent(const std::string& path) {
+    OpenFile parent(path.substr(0, std::max<size_t>(path.rfind('/'), 1)), O_RDONLY | O_DIRECTORY);
+    return parent.fd() >= 0 && fsync(parent.fd()) == 0;
+}
+
+}  // namespace fermata::split::process

@@ -1,0 +1,47 @@
+// What files.cpp and put_back.cpp do to single files: read, compare, copy, cut.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <string>
+
+namespace fermata::split::process {
+
+// An open descriptor of ours; -1 = none, with errno as open left it.
+class OpenFile {
+  public:
+    OpenFile(const std::string& path, int flags, mode_t mode = 0);
+    explicit OpenFile(int fd) : fd_(fd) {}
+    ~OpenFile();
+    OpenFile(const OpenFile&) = delete;
+    OpenFile& operator=(const OpenFile&) = delete;
+    int fd() const { return fd_; }
+
+  private:
+    int fd_;
+};
+
+// For reading: without waiting for anybody, and without a trace where that is allowed.
+OpenFile open_to_look(const std::string& path);
+
+// xxh3-128 of [at, at + size) as hex; "" when it cannot be read or ends before.
+std::string sum_of(int fd, int64_t at, int64_t size);
+std::string sum_of_text(const std::string& text);
+
+// The kernel makes both share their blocks; false where the file system cannot.
+bool clone_file(int from, int to);
+// Copies [at, at + size) to where `to` stands; false with errno. `sum` (may be null) is that of what was
+// read.
+bool copy_file(int from, int64_t at, int64_t size, int to, std::string* sum);
+
+// A name beside `path` that is not taken: path + "." + what, or the same with a number.
+std::string name_beside(const std::string& path, const std::string& what);
+
+// Cuts `path` back to `size` bytes; what is cut off is in the new file `aside`. "" or what failed (the file
+// is untouched then).
+std::string cut_back(const std::string& path, int64_t size, const std::string& aside);
+
+bool sync_parent(const std::string& path);
+
+}  // namespace fermata::split::process

@@ -1,0 +1,240 @@
+// What a restart does with the files of files.h. Nobody of the job has any of them open: the ranks wait for
+// each other before they go on. Every step leaves the file as it was or as it shall be: a restart that is
+// killed in the middle is repeated.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "base/error.h"
+#include "files/kept.h"
+#include "split/process/file_copy.h"
+#include "split/process/files.h"
+
+namespace fermata::split::process {
+namespace {
+
+timespec time_of(const Json& pair) { return {pair.at(0).get<time_t>(), pair.at(1).get<long>()}; }
+
+bool same_time(const timespec& a, const timespec& b) {
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+void set_times(int fd, const Json& entry) {
+    timespec times[2] = {{0, UTIME_OMIT}, time_of(entry.at("modified"))};
+    futimens(fd, times);
+}
+
+class Back {
+  public:
+    // `all`: else files are cut, and nothing more.
+    Back(const files::Folder& folder, const std::string& generation, bool all, PutBack& result)
+        : folder_(folder), generation_(generation), all_(all), result_(result) {}
+
+    void one(const Json& entry) {
+        std::string how = entry.at("how");
+        path_ = entry.at("path");
+        there_ = lstat(path_.c_str(), &now_) == 0;
+        if (how == "absent") return absent();
+        if (how == "link") return symbolic_link(entry.at("target"));
+        bool regular = there_ && S_ISREG(now_.st_mode);
+        if (regular && untouched(entry)) return;
+        if (how == "copy") {
+            copied(entry, regular);
+        } else if (how == "end") {
+            ended(entry, regular);
+        } else if (regular && now_.st_size == entry.at("size").get<int64_t>() &&
+                   same_time(now_.st_mtim, time_of(entry.at("modified")))) {
+            return;
+        } else {
+            result_.warnings.push_back(path_ +
+                                       " was changed after the checkpoint and is too large to have been "
+                                       "kept with it: it stays as it is");
+        }
+    }
+
+  private:
+    bool untouched(const Json& entry) const {
+        return entry.at("settled").get<bool>() && now_.st_ino == entry.at("inode").get<uint64_t>() &&
+               now_.st_size == entry.at("size").get<int64_t>() &&
+               same_time(now_.st_mtim, time_of(entry.at("modified"))) &&
+               same_time(now_.st_ctim, time_of(entry.at("changed")));
+    }
+
+    [[noreturn]] void refuse(const std::string& why) const {
+        throw Refused{"file " + path_ + " cannot be put back as it was at " + generation_ + ": " + why +
+                      ": mend that and restart again (--files off leaves all files as they are now)"};
+    }
+
+    void copied(const Json& entry, bool regular) {
+        auto size = entry.at("size").get<int64_t>();
+        std::string sum = entry.at("sum");
+        if (regular && now_.st_size >= size && !sum.empty()) {
+            OpenFile file(path_, O_RDONLY | O_NONBLOCK);
+            if (file.fd() >= 0 && sum_of(file.fd(), 0, size) == sum) {
+                if (now_.st_size > size) return cut(entry);
+                if (!same_time(now_.st_mtim, time_of(entry.at("modified")))) set_times(file.fd(), entry);
+                return;
+            }
+        }
+        if (all_) replace(entry);
+    }
+
+    void ended(const Json& entry, bool regular) {
+        auto size = entry.at("size").get<int64_t>();
+        OpenFile file(path_, O_RDONLY | O_NONBLOCK);
+        std::string head = entry.at("head"), tail = entry.at("tail");
+        int64_t part = std::min<int64_t>(size, entry.at("sample"));
+        if (!regular || file.fd() < 0 || now_.st_size < size || sum_of(file.fd(), 0, part) != head ||
+            sum_of(file.fd(), size - part, part) != tail) {
+            result_.warnings.push_back(
+                path_ +
+                " was changed after the checkpoint in another way than by appending: it stays as it is");
+        } else if (now_.st_size > size) {
+            cut(entry);
+        }
+    }
+
+    void cut(const Json& entry) {
+        std::string aside = name_beside(path_, "end-after-" + generation_);
+        std::string why = cut_back(path_, entry.at("size"), aside);
+        if (!why.empty()) refuse("what was appended to it cannot be set aside: " + why);
+        OpenFile file(path_, O_WRONLY | O_NONBLOCK);
+        if (file.fd() >= 0) set_times(file.fd(), entry);
+        ++result_.files;
+    }
+
+    void make_parents() const {
+        for (size_t slash = path_.find('/', 1); slash != std::string::npos;
+             slash = path_.find('/', slash + 1))
+            if (mkdir(path_.substr(0, slash).c_str(), 0777) != 0 && errno != EEXIST)
+                refuse(path_.substr(0, slash) + ": " + error_text(errno));
+    }
+
+    // What is there now gets another name, and keeps this one until the next has it, where that can be.
+    void set_aside() const {
+        std::string aside = name_beside(path_, "after-" + generation_);
+        if (S_ISREG(now_.st_mode) && link(path_.c_str(), aside.c_str()) == 0) return;
+        if (rename(path_.c_str(), aside.c_str()) != 0) refuse(aside + ": " + error_text(errno));
+    }
+
+    // In the directory of this generation, and of nobody whom we do not believe.
+    Fd open_copy(const std::string& name) const {
+        if (!files::is_kept_name(name)) refuse("the image names a copy that cannot be");
+        try {
+            files::Folder kept = folder_.below(files::kKeptFolder);
+            kept.check_owner(kept.path());
+            return kept.read(name);
+        } catch (const Error& error) {
+            refuse(error.what());
+        }
+    }
+
+    void replace(const Json& entry) {
+        std::string copy = entry.at("name");
+        std::string from = folder_.path() + "/" + files::kKeptFolder + "/" + copy;
+        Fd kept = open_copy(copy);
+        make_parents();
+        std::string name = name_beside(path_, "fermata-" + std::to_string(getpid()));
+        try {
+            fill(name, kept.get(), from, entry);
+            if (there_) set_aside();
+            if (rename(name.c_str(), path_.c_str()) != 0) refuse(error_text(errno));
+        } catch (...) {
+            unlink(name.c_str());
+            throw;
+        }
+        sync_parent(path_);
+        ++result_.files;
+    }
+
+    void fill(const std::string& name, int kept, const std::string& from, const Json& entry) const {
+        OpenFile file(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+        if (file.fd() < 0) refuse(name + ": " + error_text(errno));
+        auto size = entry.at("size").get<int64_t>();
+        std::string sum = entry.at("sum"), found;
+        struct stat status;
+        if (fstat(kept, &status) != 0 || status.st_size != size) refuse(from + " is damaged");
+        if (size > 0 && clone_file(kept, file.fd()))
+            found = sum.empty() ? "" : sum_of(kept, 0, size);
+        else if (!copy_file(kept, 0, size, file.fd(), &found))
+            refuse(name + ": " + error_text(errno));
+        if (!sum.empty() && found != sum) refuse(from + " is damaged");
+        // Another owner only as root; a file of another's that the program may write comes back as its own.
+        [[maybe_unused]] int ignored =
+            fchown(file.fd(), entry.at("owner").at(0).get<uid_t>(), entry.at("owner").at(1).get<gid_t>());
+        fchmod(file.fd(), entry.at("mode").get<mode_t>());
+        set_times(file.fd(), entry);
+        if (fsync(file.fd()) != 0) refuse(name + ": " + error_text(errno));
+    }
+
+    // Every rank that wrote it has it in its list: the first one moves it.
+    void absent() {
+        if (!there_ || !S_ISREG(now_.st_mode)) return;
+        std::string aside = name_beside(path_, "after-" + generation_);
+        if (rename(path_.c_str(), aside.c_str()) == 0)
+            ++result_.files;
+        else if (errno != ENOENT)
+            refuse(aside + ": " + error_text(errno));
+    }
+
+    void symbolic_link(const std::string& target) {
+        std::string now(target.size() + 1, 0);
+        ssize_t size = readlink(path_.c_str(), now.data(), now.size());
+        if (size >= 0 && now.substr(0, static_cast<size_t>(size)) == target) return;
+        if (there_ && !S_ISLNK(now_.st_mode) && !S_ISREG(now_.st_mode)) return;
+        make_parents();
+        std::string name = name_beside(path_, "fermata-" + std::to_string(getpid()));
+        if (symlink(target.c_str(), name.c_str()) != 0) refuse(name + ": " + error_text(errno));
+        if (there_ && S_ISREG(now_.st_mode)) set_aside();
+        if (rename(name.c_str(), path_.c_str()) != 0) {
+            int error = errno;
+            unlink(name.c_str());
+            refuse(error_text(error));
+        }
+        ++result_.files;
+    }
+
+    const files::Folder& folder_;
+    const std::string& generation_;
+    bool all_;
+    PutBack& result_;
+    std::string path_;
+    bool there_ = false;
+    struct stat now_ = {};
+};
+
+}  // namespace
+
+PutBack put_files_back(std::string_view bytes, const files::Folder& generation, const std::string& name,
+                       bool all) {
+    PutBack result;
+    try {
+        Json state = parse_state(bytes);
+        if (!state.contains("files")) return result;
+        const Json& settings = state.at("settings");
+        std::string cwd = settings.at("cwd");
+        // Nothing is made in the place of a project that is not there any more.
+        if (!settings.at("cwd_deleted").get<bool>() && access(cwd.c_str(), X_OK) != 0)
+            throw Refused{"the working directory " + cwd + " cannot be entered: " + error_text(errno) +
+                          ": make it available on this node, or say where it is now with --map " + cwd +
+                          "=NEW, and restart again"};
+        Back back(generation, name, all, result);
+        // Links first: others may be reached through them.
+        for (bool links : {true, false})
+            for (const Json& entry : state.at("files")) {
+                if ((entry.at("how") == "link") != links) continue;
+                if (all || entry.value("open_appended", false)) back.one(entry);
+            }
+    } catch (const Refused& refused) {
+        result.error = refused.line;
+    } catch (const std::exception& error) {
+        result.error = std::string("the image's process state is damaged: ") + error.what();
+    }
+    return result;
+}
+
+}  // namespace fermata::split::process
