@@ -195,7 +195,7 @@ def moved(cwd, mpi, rng):
         check("goes on in" not in job.errors(), job.errors())
     check(contents(copy) == due, f"the copy: {sorted(contents(copy))}; {job.errors()}")
     check(contents(old) != due, "the original was continued")
-    with run.elsewhere(Job(["restart"], copy)) as job:
+    with run.elsewhere(Job(["restart", "--generation", "latest"], copy)) as job:
         job.finish()
         check(f"goes on in {old}: --map {old}={copy} continues it here" in job.errors(), job.errors())
     check(contents(old) == due, f"the original: {sorted(contents(old))}; {job.errors()}")
