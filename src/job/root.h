@@ -44,6 +44,7 @@ struct Settings {
     image::SaveOptions save_options;
     image::KeyPointer key;  // of the images; null = none
     std::vector<std::string> command;
+    std::vector<store::Segment> segments;  // of a job of several programs
     int expected_ranks = 0;  // 0 = whatever mpiexec starts
     std::string restored;    // generation this job was restarted from; empty = first start
     double interval = 0;     // seconds; 0 = none, < 0 = auto (Young/Daly)

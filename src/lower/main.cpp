@@ -94,6 +94,13 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     return facts;
 }
 
+// Before MPI starts a rank does not know which of several programs it will be.
+ThreadNeed need_of_all(const std::vector<std::string>& programs) {
+    for (const std::string& program : programs)
+        if (thread_need(program) == ThreadNeed::many) return ThreadNeed::many;
+    return programs.empty() ? thread_need("") : ThreadNeed::one;
+}
+
 [[noreturn]] void start_program(const Options& options, const job::AgentConfig& config, const MpiFacts& facts,
                                 image::KeyPointer key, uint64_t mask, Link& link) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
@@ -208,7 +215,8 @@ int run(int argc, char** argv) {
     }
     uint64_t mask = threads::block_signals_for_init();
     MpiFacts facts = bring_up_mpi(
-        thread_need(restart ? program_of_image(config.restore, config.seal, key.get()) : options.program));
+        restart ? need_of_all(programs_of_images(config.restore, config.seal, key.get()))
+                : thread_need(options.program));
     try {
         if (!no_key.empty()) fail("{}", no_key);
         split::partition();

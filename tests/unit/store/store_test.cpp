@@ -127,8 +127,8 @@ TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
                                                      {"rank-000001.img", ".."},
                                                      {"rank-000001.img", "a/b"},
                                                      {"\"needs\": []", "\"needs\": [0.5]"},
-                                                     {"\"fermata_manifest\": 4", "\"fermata_manifest\": 2.5"},
-                                                     {"\"fermata_manifest\": 4", "\"fermata_manifest\": 5"},
+                                                     {"\"fermata_manifest\": 5", "\"fermata_manifest\": 2.5"},
+                                                     {"\"fermata_manifest\": 5", "\"fermata_manifest\": 6"},
                                                      {"\"offset\": 0", "\"offset\": 4096"},
                                                      {"\"shared_bytes\": 0", "\"shared_bytes\": 100000"}};
     for (auto [from, to] : changes) {
