@@ -57,7 +57,7 @@ void check_segments(const Manifest& m, const std::string& path) {
             damaged(path, "its programs do not cover its ranks");
         next += segment.ranks;
     }
-    if (next != m.images.size() || m.segments.size() < 2 || m.segments[0].command != m.command)
+    if (next != m.images.size() || m.segments[0].command != m.command)
         damaged(path, "its programs do not cover its ranks");
 }
 
@@ -177,11 +177,14 @@ Manifest parse_manifest(const std::string& whole, const std::string& path, const
                 damaged(path, "an image outside the file of all images");
         }
         if (m.images.empty()) damaged(path, "it names no image");
-        if (json.contains("segments"))
+        if (json.contains("segments")) {
+            if (!json.at("segments").is_array() || json.at("segments").size() < 2)
+                damaged(path, "its programs are not several");
             for (const auto& segment : json.at("segments"))
                 m.segments.push_back({number<uint32_t>(segment.at("first_rank"), path, "first_rank"),
                                       number<uint32_t>(segment.at("ranks"), path, "ranks"),
                                       segment.at("command").get<std::vector<std::string>>()});
+        }
         check_segments(m, path);
         if (json.contains("encryption")) {
             const auto& encryption = json.at("encryption");

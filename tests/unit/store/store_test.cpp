@@ -141,6 +141,35 @@ TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
     }
 }
 
+TEST_F(StoreTest, ProgramsOfAManifestAreAllRanksInOrder) {
+    Manifest m;
+    m.job_name = "coupled";
+    m.generation = 1;
+    m.command = {"./atm", "namelist"};
+    for (uint32_t rank = 0; rank < 4; ++rank)
+        m.images.push_back({rank, image::image_name(rank), 1, "00112233445566778899aabbccddeeff"});
+    EXPECT_EQ(parse_manifest(to_text(m), "m").whole_command(), m.command);
+    m.segments = {{0, 1, m.command}, {1, 3, {"./ocn"}}};
+    Manifest again = parse_manifest(to_text(m), "m");
+    EXPECT_EQ(again.segments, m.segments);
+    std::vector<std::string> whole = {"-n", "1", "./atm", "namelist", ":", "-n", "3", "./ocn"};
+    EXPECT_EQ(again.whole_command(), whole);
+    const std::vector<std::vector<Segment>> wrong = {
+        {{0, 4, m.command}},                   // one is no several
+        {{0, 1, m.command}, {1, 2, {"b"}}},    // too few
+        {{0, 1, m.command}, {1, 4, {"b"}}},    // too many
+        {{0, 1, m.command}, {2, 3, {"b"}}},    // a gap
+        {{1, 3, {"b"}}, {0, 1, m.command}},    // out of order
+        {{0, 4, m.command}, {4, 0, {"b"}}},    // nobody's
+        {{0, 1, m.command}, {1, 3, {}}},       // nothing
+        {{0, 1, {"./other"}}, {1, 3, {"b"}}},  // another command
+    };
+    for (const std::vector<Segment>& segments : wrong) {
+        m.segments = segments;
+        EXPECT_THROW(parse_manifest(to_text(m), "m"), Error);
+    }
+}
+
 // Deep enough to end the stack of whoever calls himself for each level.
 TEST_F(StoreTest, ANestedManifestIsRefused) {
     Store store = Store::for_writing(directory_);
