@@ -23,7 +23,7 @@ def native(mpi, cwd, steps):
     """Lines of the undisturbed run. The models print as they come."""
     done = harness.native(words(mpi, steps), 1, mpi, cwd)
     said = sorted(done)
-    check(len(said) == 2 + 2 * steps // 10 and said[0].startswith("atm app 0: 1 of 3") and
+    check(len(said) == 2 + 2 * steps // 10 and "atm app 0: 1 of 3, arguments 'wind speed'" in said and
           "ocn app 1: 2 of 3, arguments 'salt' 'x:y'" in said, f"native: {said}")
     return said
 
@@ -91,7 +91,7 @@ def mixed(cwd, mpi, other):
 def options(cwd, mpi):
     """mpiexec's options of one program, and its place, are that one's; `--` may stand before each."""
     (cwd / "there").mkdir()
-    os.symlink(PROGRAMS / f"whence.{mpi}", cwd / "there" / "prog")
+    os.symlink(PROGRAMS / f"ocn.{mpi}", cwd / "there" / "prog")
     env = ["-x", "MODEL=ocn"] if mpi == "openmpi" else ["-env", "MODEL", "ocn"]
     show = ["sh", "-c", 'echo "<$MODEL> ${PWD##*/}"']
     done = call("run", "--mpi", mpi, "-n1", "--", *show, ":", "-np", 2, *env, "-wdir", "there", "--", *show, cwd=cwd)
