@@ -255,11 +255,10 @@ Checked check_program(const job::Part& part, bool as_json) {
     Checked checked{{}, verdict};
     if (as_json) {
         json& j = checked.j;
-        j = {
-            {"ok", verdict.empty()},        {"error", verdict},          {"program", check.program},
-            {"binary", check.binary},       {"mpi", name_of(check.abi)}, {"mpi_libraries", check.mpi_names},
-            {"libraries", check.libraries}, {"missing", check.missing},  {"functions", imports.functions},
-            {"absent", imports.absent},     {"refused", imports.refused}};
+        j = {{"ok", verdict.empty()},        {"error", verdict},          {"program", check.program},
+             {"binary", check.binary},       {"mpi", name_of(check.abi)}, {"mpi_libraries", check.mpi_names},
+             {"libraries", check.libraries}, {"missing", check.missing},  {"functions", imports.functions},
+             {"absent", imports.absent},     {"refused", imports.refused}};
         j["which"] = json::array();
         for (const split::MpiAsked& one : check.which)
             j["which"].push_back(

@@ -128,7 +128,8 @@ Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
             if (!takes_program)
                 unexpected_argument(sub, word == "--" && at + 1 < words.size() ? words[at + 1] : word);
             if (word == "--") ++at;
-            take_programs(sub, {words.begin() + static_cast<ptrdiff_t>(std::min(at, words.size())), words.end()},
+            take_programs(sub,
+                          {words.begin() + static_cast<ptrdiff_t>(std::min(at, words.size())), words.end()},
                           found);
             break;
         }

@@ -44,7 +44,7 @@ struct Part {
 // The first part, and what is said once.
 struct LaunchPlan : Part {
     Launcher launcher;
-    std::vector<Part> more;  // behind a ":" each
+    std::vector<Part> more;                          // behind a ":" each
     std::map<std::string, std::string> environment;  // FERMATA_…, for every rank
     bool no_input = false;  // the launcher has none to hand on: rank 0 opens it itself
 };

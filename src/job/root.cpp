@@ -118,10 +118,9 @@ int Root::watch(pid_t mpiexec) {
 void Root::note_end() {
     if (exit_code() != 0 || (!settings_.note_end && committed_ == 0 && settings_.restored.empty())) return;
     try {
-        store_.note_end(
-            {settings_.job_number, settings_.job,
-                          store::whole_command(settings_.command, settings_.segments),
-                          local_time_text(::time(nullptr))});
+        store_.note_end({settings_.job_number, settings_.job,
+                         store::whole_command(settings_.command, settings_.segments),
+                         local_time_text(::time(nullptr))});
     } catch (const std::exception& error) {
         say(fmt::format("the job has ended, which could not be noted: {}", error.what()));
     }

@@ -493,7 +493,8 @@ int run(const SubmitOptions& options) {
         store::Store store = store::Store::for_reading(what.ckpt_dir, what.key);
         warn_of_others(store);
         Earlier earlier;
-        if (options.continue_it) earlier = look_for_earlier(store, store::whole_command(what.command, what.segments));
+        if (options.continue_it)
+            earlier = look_for_earlier(store, store::whole_command(what.command, what.segments));
         if (earlier.ended) {
             say(fmt::format("job {} in {} has ended with exit code 0 ({}): nothing is left to be done",
                             earlier.ended->name, store.directory(), earlier.ended->when));

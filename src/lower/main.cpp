@@ -214,9 +214,9 @@ int run(int argc, char** argv) {
         no_key = error.what();
     }
     uint64_t mask = threads::block_signals_for_init();
-    MpiFacts facts = bring_up_mpi(
-        restart ? need_of_all(programs_of_images(config.restore, config.seal, key.get()))
-                : thread_need(options.program));
+    MpiFacts facts =
+        bring_up_mpi(restart ? need_of_all(programs_of_images(config.restore, config.seal, key.get()))
+                             : thread_need(options.program));
     try {
         if (!no_key.empty()) fail("{}", no_key);
         split::partition();

@@ -65,10 +65,10 @@ struct Manifest {
     std::vector<std::string> command;       // program and arguments, of rank 0
     std::vector<Segment> segments;          // when not all ranks run that: all of them, in order
     std::vector<std::string> whole_command() const { return store::whole_command(command, segments); }
-    std::vector<ImageEntry> images;         // by rank
-    std::map<std::string, double> phases;   // seconds
-    double seconds() const;                 // all of them
-    std::vector<uint32_t> needs;            // earlier generations whose images these refer to
+    std::vector<ImageEntry> images;        // by rank
+    std::map<std::string, double> phases;  // seconds
+    double seconds() const;                // all of them
+    std::vector<uint32_t> needs;           // earlier generations whose images these refer to
     uint64_t bytes() const;
     Layout layout() const { return shared_bytes ? Layout::shared : Layout::files; }
     // Of the file that holds this image, whole.
