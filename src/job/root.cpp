@@ -1,7 +1,6 @@
 #include "job/root.h"
 
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
-#include "base/signals.h"
 #include "base/text.h"
 #include "job/root_address.h"
 
@@ -24,15 +22,6 @@ constexpr int kTurnMs = 200;
 
 // Text of ranks may hold anything; JSON must not.
 std::string dump(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
-
-Fd watch_signals() {
-    sigset_t set = signal_set({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1});
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);
-    Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!fd) fail_errno("cannot watch for signals");
-    return fd;
-}
 
 }  // namespace
 
@@ -90,8 +79,9 @@ std::string Root::address() const { return addresses_of_this_host(tree_.port());
 
 // ---- the life of a job
 
-int Root::watch(pid_t mpiexec) {
+int Root::watch(pid_t mpiexec, std::optional<TerminalInput> input) {
     mpiexec_ = mpiexec;
+    input_ = std::move(input);
     while (!over()) {
         serve(kTurnMs);
         take_requests();
@@ -199,7 +189,8 @@ void Root::release_finalize() {
 // a lot when ranks leave on their own; it waits a second for them (odls_base_sigkill_timeout).
 // MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_mpiexec() {
-    ::kill(mpiexec_, SIGTERM);
+    hand_on(SIGTERM, false);
+    if (suspended_) hand_on(SIGCONT, true);
     int64_t start = now_ms();
     bool helped = false;
     while (!mpiexec_status_) {
@@ -264,48 +255,19 @@ void Root::serve(int timeout_ms) {
     control_.add_to(fds);
     size_t tree = fds.size();
     tree_.add_to(fds);
+    size_t input = fds.size();
+    if (input_) input_->add_to(fds);
     if (::poll(fds.data(), fds.size(), timeout_ms) < 0) return;
     if (fds[0].revents) signals();
     control_.serve(fds, control);
     tree_.serve(fds, tree);
+    if (input_) input_->serve(fds, input);
     // After the ranks' last words.
     int status;
     if (child_ended_ && ::waitpid(mpiexec_, &status, WNOHANG) == mpiexec_) mpiexec_status_ = status;
     child_ended_ = false;
     pump_clock();
     if (!status_clients_.empty() && (!query_end_ || query_done())) give_status();
-}
-
-void Root::signals() {
-    signalfd_siginfo info;
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-        switch (info.ssi_signo) {
-            case SIGCHLD:
-                child_ended_ = true;
-                break;
-            case SIGUSR1:
-                requests_.push_back({"signal", false, 0, -1});
-                break;
-            case SIGTERM:
-                // First: keep the work, then go. Again, or when there is nothing to keep: go.
-                if (terms_++ > 0 || finalize_released_) {
-                    if (!mpiexec_status_) ::kill(mpiexec_, SIGTERM);
-                } else if (!running_ && !settings_.restored.empty()) {
-                    say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
-                                    settings_.restored));
-                    stopped_ = true;
-                } else {
-                    requests_.push_back({"signal", true, settings_.limits.grace, -1});
-                }
-                break;
-            case SIGINT:
-            case SIGHUP:
-                // From the terminal they reach mpiexec as well; from a process only us.
-                if (info.ssi_code <= 0 && !mpiexec_status_)
-                    ::kill(mpiexec_, static_cast<int>(info.ssi_signo));
-                break;
-        }
-    }
 }
 
 void Root::joined(int node, const wire::Hello& hello) {
