@@ -57,8 +57,7 @@ void Root::signals() {
                 suspend();
                 break;
             case SIGCONT:
-                hand_on(signal, true);
-                suspended_ = false;
+                go_on();
                 break;
         }
     }
@@ -74,8 +73,7 @@ void Root::asked_to_go() {
     if (terms_ > 0 && now - last_term_ < kSameTermMs) return;
     last_term_ = now;
     // A program that stands still can neither be saved nor end.
-    if (suspended_) hand_on(SIGCONT, true);
-    suspended_ = false;
+    if (suspended_) go_on();
     if (terms_++ > 0 || finalize_released_) {
         hand_on(SIGTERM, false);
     } else if (!running_ && !settings_.restored.empty()) {
@@ -87,16 +85,24 @@ void Root::asked_to_go() {
     }
 }
 
-// Ctrl-Z: the launcher stops with its ranks, then Fermata as any program does; SIGCONT wakes both. A process
-// group without a parent in its session is never stopped by this signal: then only the job stands.
+// Ctrl-Z: the launcher hears of it, the ranks stop (MPICH's launcher stops alone, and its ranks are sessions
+// of their own, which SIGTSTP never stops), then Fermata as any program does. A process group without a
+// parent in its session does not stop either: then only the job stands, until SIGCONT.
 void Root::suspend() {
     if (mpiexec_status_) return;
     hand_on(SIGTSTP, true);
+    tree_.broadcast(wire::Stand{true});
     suspended_ = true;
     sigset_t set = signal_set({SIGTSTP});
     ::raise(SIGTSTP);
     ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
     ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+void Root::go_on() {
+    hand_on(SIGCONT, true);
+    if (suspended_) tree_.broadcast(wire::Stand{false});
+    suspended_ = false;
 }
 
 }  // namespace fermata::job

@@ -128,7 +128,13 @@ void Root::take_requests() {
     if (requests_.empty()) return;
     Request request = requests_.front();
     requests_.pop_front();
-    Outcome outcome = checkpoint(request);
+    Outcome outcome;
+    if (suspended_) {
+        outcome.code = ExitCode::refused;
+        outcome.line = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
+    } else {
+        outcome = checkpoint(request);
+    }
     // Once does: what made a rank ask for it is known from then on. Twice, and then it is said as a failure.
     for (int more = 2; !outcome.ok && heard_.again && more > 0; --more) {
         spdlog::info("another one at once");
@@ -190,7 +196,7 @@ void Root::release_finalize() {
 // MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_mpiexec() {
     hand_on(SIGTERM, false);
-    if (suspended_) hand_on(SIGCONT, true);
+    if (suspended_) go_on();
     int64_t start = now_ms();
     bool helped = false;
     while (!mpiexec_status_) {

@@ -119,6 +119,7 @@ class Root {
     void hand_on(int signal, bool to_group);
     void asked_to_go();
     void suspend();
+    void go_on();
 
     // checkpoint.cpp
     struct Abandoned {

@@ -34,6 +34,7 @@ namespace threads = split::threads;
 // events.
 constexpr uint32_t kPendingTick = 300;           // us, the first one without news
 constexpr long kMeetingTick = 20'000;            // ns; all threads stand
+constexpr timespec kEarlyTick{0, 5'000'000};     // while a checkpoint waits for helpers to end
 constexpr timespec kIdleTick{1, 0};              // only to notice threads that have ended
 constexpr timespec kWritingTick{0, 50'000'000};  // while a child writes: memory may run short
 // One attempt to stop all threads; between attempts the agent pulls messages, so that senders come out.
@@ -90,7 +91,7 @@ void Agent::run() {
         bool others_work = waits_for_others();
         timespec wait{0, kMeetingTick};
         if (stage_ == Stage::idle && !others_work)
-            wait = writing_ ? kWritingTick : kIdleTick;
+            wait = early_ ? kEarlyTick : writing_ ? kWritingTick : kIdleTick;
         else if (!meeting_)
             wait.tv_nsec = naps.next_ns();
         if (ppoll(fds, 3, &wait, nullptr) > 0 || others_work) naps.restart();
@@ -101,7 +102,7 @@ void Agent::run() {
             threads::collect_ended_threads();
         mailbox();
         if (task_.pager && task_.pager->finished()) task_.pager.reset();
-        if (early_ && !cancelled_ && ready_for_checkpoint()) begin_late();
+        if (early_ && !cancelled_ && ready_for_checkpoint() && helpers_.reached(monotonic_ns())) begin_late();
         if (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 1) rebuild();
         while (auto message = link_->receive()) handle(*message);
         if (link_->closed() && !lost_) lose_daemon();
@@ -232,10 +233,10 @@ void Agent::clock_out() {
     }
 }
 
-void Agent::begin(const wire::Begin& m) {
+void Agent::begin(const wire::Begin& m, bool helpers_waited) {
     char why[512] = "";
-    if (cancelled_ || !ready_for_checkpoint()) {
-        early_ = m;  // until the last one is over, the front is there, and all memory
+    if (cancelled_ || !ready_for_checkpoint() || (!helpers_waited && !helpers_.reached(monotonic_ns()))) {
+        early_ = m;  // until the last one is over, the front is there, all memory, and helpers have ended
         early_clock_.clear();
         if (task_.pager) task_.pager->prefetch(kHurry);
     } else if (the_upper()->refuses(why, sizeof why)) {
@@ -263,7 +264,7 @@ bool Agent::ready_for_checkpoint() const { return the_upper() && !task_.pager; }
 void Agent::begin_late() {
     wire::Begin m = *early_;
     early_.reset();
-    begin(m);
+    begin(m, true);
     if (stage_ == Stage::idle) early_clock_.clear();  // refused
     for (const wire::Clock& clock : early_clock_) clock_in(clock);
     early_clock_.clear();

@@ -10,6 +10,7 @@
 
 #include "fermata_table.h"
 #include "job/agent_link.h"
+#include "lower/helpers_end.h"
 #include "lower/meeting.h"
 #include "lower/mpi_start.h"
 #include "lower/rank_image.h"
@@ -50,7 +51,7 @@ class Agent {
 
     // Phases of a checkpoint, as far as a rank sees them.
     enum class Stage { idle, converge, freeze, drain, save };
-    void begin(const wire::Begin& m);
+    void begin(const wire::Begin& m, bool helpers_waited = false);
     void begin_late();
     void freeze(const wire::Freeze& m);
     void try_freeze();
@@ -95,6 +96,7 @@ class Agent {
     bool ready_for_checkpoint() const;
     // A checkpoint that came before the program had loaded its front or all of its memory, and what the
     // clock's root has said since.
+    HelpersEnd helpers_;
     std::optional<wire::Begin> early_;
     std::vector<wire::Clock> early_clock_;
     std::unique_ptr<RestartTask> restart_;

@@ -141,6 +141,7 @@ NAME(Go);
 NAME(Leave);
 NAME(Spare);
 NAME(Kill);
+NAME(Stand);
 NAME(Starting);
 NAME(Hello);
 NAME(Refuse);

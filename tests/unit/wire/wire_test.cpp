@@ -55,7 +55,8 @@ std::vector<Message> samples() {
             Closed{7, 2},
             Again{7, "a first synchronous send"},
             Leave{7},
-            Spare{}};
+            Spare{},
+            Stand{true}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {
