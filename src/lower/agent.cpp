@@ -275,12 +275,17 @@ void Agent::freeze(const wire::Freeze& m) {
     stage_ = Stage::freeze;
     the_upper()->freeze();
     link_->send(wire::Closed{epoch_});
-    threads::ask_all_to_stop();
+    asked_to_stop_ = false;
     try_freeze();
 }
 
 void Agent::try_freeze() {
-    if (!frozen_) {
+    // Helper commands that began while the ranks converged: the program runs on, up to its next MPI call.
+    if (!frozen_ && !asked_to_stop_ && helpers_.reached(monotonic_ns())) {
+        asked_to_stop_ = true;
+        threads::ask_all_to_stop();
+    }
+    if (!frozen_ && asked_to_stop_) {
         threads::StopReport report = threads::stop_all(monotonic_ns() + kStopSlice);
         split::DrainReport drained{};
         the_upper()->drain(&drained);

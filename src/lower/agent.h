@@ -76,6 +76,7 @@ class Agent {
     Stage stage_ = Stage::idle;
     uint32_t epoch_ = 0;
     bool frozen_ = false;
+    bool asked_to_stop_ = false;        // the program's threads, for this freeze
     bool gave_up_ = false;              // this checkpoint, and said so
     std::optional<wire::Save> save_;    // to be done when all ranks have met
     std::unique_ptr<Meeting> meeting_;  // not over: this rank has said yes and stands until it knows of all
