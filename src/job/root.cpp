@@ -446,11 +446,12 @@ void Root::start_query() {
 bool Root::query_done() const { return query_nodes_ >= tree_.nodes().size() || now_ms() >= query_end_; }
 
 std::string Root::status_json() {
-    std::string state = in_checkpoint_ && running_ ? "checkpointing"
-                        : finalize_released_       ? "finishing"
-                        : !somebody_gone_.empty()  ? "broken"
-                        : running_                 ? "running"
-                                                   : "starting";
+    std::string state = suspended_                   ? "suspended"
+                        : in_checkpoint_ && running_ ? "checkpointing"
+                        : finalize_released_         ? "finishing"
+                        : !somebody_gone_.empty()    ? "broken"
+                        : running_                   ? "running"
+                                                     : "starting";
     json nodes = json::array();
     for (auto& [id, node] : tree_.nodes()) nodes.push_back({{"host", node.host}, {"ranks", node.ranks}});
     json ranks = json::array();
