@@ -28,6 +28,9 @@ class Shell:
     def __init__(self, words, cwd, foreground=True, env=None):
         self.seen, self.code = "", None
         self.master, slave = pty.openpty()
+        modes = termios.tcgetattr(slave)
+        modes[3] |= termios.TOSTOP  # writing from the background stops, too
+        termios.tcsetattr(slave, termios.TCSANOW, modes)
         self.child_in, child_out = os.pipe()
         self.order, orders = os.pipe()
         self.shell = os.fork()
@@ -143,6 +146,21 @@ def group(mpi, cwd):
     check((cwd / "ckpt/gen-000003/manifest.json").exists(), job.errors())
 
 
+def alone(mpi, cwd):
+    """SIGTSTP to a process group that no shell watches: only the job stands still. SIGTERM wakes it, and keeps its work."""
+    with Job(["run", "-n", 2, "--mpi", mpi, "--ckpt-dir", "ckpt", "--", PROGRAMS / f"steady.{mpi}", 2000, 1], cwd,
+             env=environment(), on=["setsid"]) as job:
+        job.wait_until(lambda: len(job.lines()) > 5, "steps")
+        status = job.status()
+        os.kill(status["pid"], signal.SIGTSTP)
+        job.wait_until(lambda: all(state == "T" for state in states([rank["pid"] for rank in status["ranks"]])), "the stop")
+        check(job.status()["state"] == "suspended", job.status())
+        done = job.ask("checkpoint")
+        check(done.returncode == 3 and f"kill -CONT {status['pid']}" in done.stderr, f"{done.returncode} {done.stderr}")
+        os.kill(status["pid"], signal.SIGTERM)
+        job.finish(expected=85)
+
+
 def suspend(mpi, cwd):
     """Ctrl-Z stops the whole job, fg continues it, Ctrl-C ends it."""
     name = f"t{os.getpid()}"
@@ -208,7 +226,7 @@ def helpers(mpi, cwd):
         job.finish()
 
 
-CASES = {function.__name__: function for function in (group, suspend, background, typing, helpers)}
+CASES = {function.__name__: function for function in (group, alone, suspend, background, typing, helpers)}
 
 
 def run(name, mpi):
