@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -23,6 +24,9 @@ using nlohmann::json;
 namespace fermata::cli {
 namespace {
 
+constexpr double kStoppedPatience = 1;  // seconds for a stopped supervisor to go on
+constexpr int kLookMs = 1000;           // how often to look whether it is stopped
+
 [[noreturn]] void no_job(const std::string& line) { throw Error(line, ExitCode::no_job); }
 
 Fd connect_to(const std::string& job) {
@@ -31,9 +35,40 @@ Fd connect_to(const std::string& job) {
     return {};
 }
 
+// Ctrl-Z or SIGSTOP: the kernel takes connections for it, and nobody answers.
+std::optional<pid_t> stopped_supervisor(const Fd& socket) {
+    pid_t pid = job::peer_of(socket.get()).pid;
+    try {
+        std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
+        auto name_end = stat.rfind(')');
+        if (pid > 0 && name_end != std::string::npos && stat.size() > name_end + 2 &&
+            stat[name_end + 2] == 'T')
+            return pid;
+    } catch (const Error&) {  // gone, or in another process namespace
+    }
+    return std::nullopt;
+}
+
+std::string what_stopped_means(const std::string& job, pid_t pid) {
+    return fmt::format(
+        "the supervisor of job {}, process {}, is stopped: kill -CONT {} (or fg in its shell) lets it go on",
+        job, pid, pid);
+}
+
+// Looks for a moment: a supervisor may just be waking up. Nothing is asked of one that is stopped: it would
+// do it when nobody expects that any more.
+void check_awake(const Fd& socket, const std::string& job, double patience) {
+    int64_t end = job::now_ms() + static_cast<int64_t>(std::min(patience, kStoppedPatience) * 1000);
+    while (auto pid = stopped_supervisor(socket)) {
+        if (job::now_ms() >= end) throw Error(what_stopped_means(job, *pid), ExitCode::timeout);
+        ::usleep(20000);
+    }
+}
+
 // Sends the request and hands each line of the answer to `progress`; returns the last one.
 json ask(Fd socket, const std::string& job, const job::ControlRequest& request, double timeout,
          const std::function<void(const json&)>& progress = nullptr) {
+    check_awake(socket, job, timeout);
     std::string line = job::to_json(request) + "\n";
     write_all(socket.get(), line.data(), line.size(), "the control socket of job " + job);
     std::string in;
@@ -48,9 +83,10 @@ json ask(Fd socket, const std::string& job, const job::ControlRequest& request, 
         }
         pollfd wait{socket.get(), POLLIN, 0};
         int64_t left = end - job::now_ms();
-        if (left <= 0 || ::poll(&wait, 1, static_cast<int>(std::min<int64_t>(left, 3600000))) == 0) {
-            if (left > 3600000) continue;
-            throw Error(fmt::format("job {} does not answer", job), ExitCode::timeout);
+        if (left <= 0) throw Error(fmt::format("job {} does not answer", job), ExitCode::timeout);
+        if (::poll(&wait, 1, static_cast<int>(std::min<int64_t>(left, kLookMs))) == 0) {
+            check_awake(socket, job, kStoppedPatience);
+            continue;
         }
         char buffer[16384];
         ssize_t n = ::recv(socket.get(), buffer, sizeof buffer, 0);
@@ -78,8 +114,9 @@ json status_of(const std::string& job, bool diagnosis = false) {
     request.diagnosis = diagnosis;
     try {
         return ask(std::move(socket), job, request, 30);
-    } catch (const Error&) {
-        return nullptr;  // it is just ending
+    } catch (const Error& error) {
+        if (error.code() != ExitCode::timeout) return nullptr;  // it is just ending
+        return {{"job", job}, {"state", "unanswered"}, {"line", error.what()}};
     }
 }
 
@@ -92,6 +129,7 @@ std::string find_job(const JobChoice& which) {
         return which.job;
     }
     if (!which.ckpt_dir.empty()) {
+        std::string silent;
         std::error_code error;
         fs::path wanted = fs::weakly_canonical(which.ckpt_dir, error);
         std::string file = file_id(wanted.string());
@@ -102,8 +140,9 @@ std::string find_job(const JobChoice& which) {
             if (fs::weakly_canonical(status.value("ckpt_dir", ""), error) == wanted ||
                 (!file.empty() && status.value("ckpt_dir_file", "") == file))
                 return job;
+            if (status.contains("line")) silent += "; " + status.value("line", "");
         }
-        no_job(fmt::format("no running job writes to {}", wanted.string()));
+        no_job(fmt::format("no running job writes to {}{}", wanted.string(), silent));
     }
     if (jobs.empty()) no_job("no job is running");
     if (jobs.size() > 1)
@@ -138,6 +177,7 @@ std::string places_of(const json& s) {
 
 void print_status(const json& s, bool waits) {
     auto text = [&](const char* name) { return visible(s.value(name, std::string())); };
+    if (s.contains("line")) return fmt::print("job {}: {}\n", text("job"), text("line"));
     fmt::print("job {}: {}", text("job"), text("state"));
     if (text("phase") != text("state")) fmt::print(", {}", text("phase"));
     std::string command;
@@ -226,6 +266,7 @@ int status(const StatusOptions& options) {
     std::string job = find_job(options.which);
     json answer = status_of(job, options.diagnosis);
     if (!answer.is_object()) no_job(fmt::format("job {} is just ending", job));
+    if (answer.contains("line") && !options.json) throw Error(answer.value("line", ""), ExitCode::timeout);
     if (options.json)
         print_json(answer);
     else

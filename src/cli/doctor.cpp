@@ -277,7 +277,7 @@ Checked check_program(const job::Part& part, bool as_json) {
         if (!starter.empty() && check.abi == split::MpiAbi::none) {
             fmt::print(
                 "{}: no MPI is visible in it: it runs natively until it starts an MPI program, which is not "
-                "seen before\n",
+                "seen before; --mpi says on which library\n",
                 visible(starter));
             return checked;
         }

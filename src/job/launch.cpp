@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -164,6 +165,14 @@ void add_part(std::vector<std::string>& words, const Part& part, const LaunchPla
     }
 }
 
+// `stty tostop` stops who writes to the terminal from another group than its foreground one.
+void write_to_terminal_from_the_background() {
+    for (int fd : {1, 2}) {
+        termios modes;
+        if (::tcgetattr(fd, &modes) == 0 && (modes.c_lflag & TOSTOP)) ::signal(SIGTTOU, SIG_IGN);
+    }
+}
+
 }  // namespace
 
 Places find_places() {
@@ -315,7 +324,12 @@ pid_t start(const LaunchPlan& plan) {
         // A supervisor that is killed takes its job with it.
         ::prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (::getppid() != parent) ::_exit(1);
-        if (plan.no_input) {
+        // What a shell, a terminal or a batch system sends to Fermata's group reaches Fermata alone.
+        ::setpgid(0, 0);
+        write_to_terminal_from_the_background();
+        if (plan.input >= 0) {
+            ::dup2(plan.input, 0);
+        } else if (plan.no_input) {
             int null = ::open("/dev/null", O_RDONLY);
             ::dup2(null, 0);
             if (null > 0) ::close(null);
@@ -347,6 +361,7 @@ pid_t start(const LaunchPlan& plan) {
         [[maybe_unused]] ssize_t n = ::write(out.get(), &code, sizeof code);
         ::_exit(127);
     }
+    ::setpgid(pid, pid);  // here, too: nobody knows who comes first
     out.reset();
     int code = 0;
     ssize_t n;

@@ -47,6 +47,7 @@ struct LaunchPlan : Part {
     std::vector<Part> more;                          // behind a ":" each
     std::map<std::string, std::string> environment;  // FERMATA_…, for every rank
     bool no_input = false;  // the launcher has none to hand on: rank 0 opens it itself
+    int input = -1;         // a descriptor that becomes standard input; -1 = this process's
 };
 // The launcher's command line.
 std::vector<std::string> command_of(const LaunchPlan& plan);

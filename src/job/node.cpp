@@ -280,6 +280,8 @@ void Node::from_root(const wire::Message& message) {
         broadcast(message);
     } else if (std::get_if<wire::Kill>(&message)) {
         kill_ranks();
+    } else if (auto* m = std::get_if<wire::Stand>(&message)) {
+        signal_ranks(m->still ? SIGSTOP : SIGCONT);
     }
 }
 
@@ -370,8 +372,12 @@ void Node::drop(size_t index) {
 
 void Node::kill_ranks() {
     ending_ = killed_ = true;
+    signal_ranks(SIGKILL);
+}
+
+void Node::signal_ranks(int signal) {
     for (auto& agent : agents_)
-        if (agent->process) ::syscall(SYS_pidfd_send_signal, agent->process.get(), SIGKILL, nullptr, 0);
+        if (agent->process) ::syscall(SYS_pidfd_send_signal, agent->process.get(), signal, nullptr, 0);
 }
 
 }  // namespace fermata::job

@@ -60,6 +60,7 @@ class Node {
     void send_full_tallies();
     void answer_query(bool late);
     void kill_ranks();
+    void signal_ranks(int signal);
     uint32_t ranks() const;
 
     AgentConfig config_;

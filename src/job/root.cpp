@@ -1,7 +1,6 @@
 #include "job/root.h"
 
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +10,6 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/signals.h"
 #include "base/text.h"
 #include "job/root_address.h"
 
@@ -25,15 +23,6 @@ constexpr int kTurnMs = 200;
 
 // Text of ranks may hold anything; JSON must not.
 std::string dump(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
-
-Fd watch_signals() {
-    sigset_t set = signal_set({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1});
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);
-    Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!fd) fail_errno("cannot watch for signals");
-    return fd;
-}
 
 }  // namespace
 
@@ -91,8 +80,9 @@ std::string Root::address() const { return addresses_of_this_host(tree_.port());
 
 // ---- the life of a job
 
-int Root::watch(pid_t mpiexec) {
+int Root::watch(pid_t mpiexec, std::optional<TerminalInput> input) {
     mpiexec_ = mpiexec;
+    input_ = std::move(input);
     while (!over()) {
         serve(kTurnMs);
         take_requests();
@@ -140,7 +130,13 @@ void Root::take_requests() {
     if (requests_.empty()) return;
     Request request = requests_.front();
     requests_.pop_front();
-    Outcome outcome = checkpoint(request);
+    Outcome outcome;
+    if (suspended_) {
+        outcome.code = ExitCode::refused;
+        outcome.line = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
+    } else {
+        outcome = checkpoint(request);
+    }
     // Once does: what made a rank ask for it is known from then on. Twice, and then it is said as a failure.
     for (int more = 2; !outcome.ok && heard_.again && more > 0; --more) {
         spdlog::info("another one at once");
@@ -202,7 +198,8 @@ void Root::release_finalize() {
 // a lot when ranks leave on their own; it waits a second for them (odls_base_sigkill_timeout).
 // MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_mpiexec() {
-    ::kill(mpiexec_, SIGTERM);
+    hand_on(SIGTERM, false);
+    if (suspended_) go_on();
     int64_t start = now_ms();
     bool helped = false;
     while (!mpiexec_status_) {
@@ -267,48 +264,19 @@ void Root::serve(int timeout_ms) {
     control_.add_to(fds);
     size_t tree = fds.size();
     tree_.add_to(fds);
+    size_t input = fds.size();
+    if (input_) input_->add_to(fds);
     if (::poll(fds.data(), fds.size(), timeout_ms) < 0) return;
     if (fds[0].revents) signals();
     control_.serve(fds, control);
     tree_.serve(fds, tree);
+    if (input_) input_->serve(fds, input);
     // After the ranks' last words.
     int status;
     if (child_ended_ && ::waitpid(mpiexec_, &status, WNOHANG) == mpiexec_) mpiexec_status_ = status;
     child_ended_ = false;
     pump_clock();
     if (!status_clients_.empty() && (!query_end_ || query_done())) give_status();
-}
-
-void Root::signals() {
-    signalfd_siginfo info;
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-        switch (info.ssi_signo) {
-            case SIGCHLD:
-                child_ended_ = true;
-                break;
-            case SIGUSR1:
-                requests_.push_back({"signal", false, 0, -1});
-                break;
-            case SIGTERM:
-                // First: keep the work, then go. Again, or when there is nothing to keep: go.
-                if (terms_++ > 0 || finalize_released_) {
-                    if (!mpiexec_status_) ::kill(mpiexec_, SIGTERM);
-                } else if (!running_ && !settings_.restored.empty()) {
-                    say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
-                                    settings_.restored));
-                    stopped_ = true;
-                } else {
-                    requests_.push_back({"signal", true, settings_.limits.grace, -1});
-                }
-                break;
-            case SIGINT:
-            case SIGHUP:
-                // From the terminal they reach mpiexec as well; from a process only us.
-                if (info.ssi_code <= 0 && !mpiexec_status_)
-                    ::kill(mpiexec_, static_cast<int>(info.ssi_signo));
-                break;
-        }
-    }
 }
 
 void Root::joined(int node, const wire::Hello& hello) {
@@ -507,11 +475,12 @@ void Root::start_query() {
 bool Root::query_done() const { return query_nodes_ >= tree_.nodes().size() || now_ms() >= query_end_; }
 
 std::string Root::status_json() {
-    std::string state = in_checkpoint_ && running_ ? "checkpointing"
-                        : finalize_released_       ? "finishing"
-                        : !somebody_gone_.empty()  ? "broken"
-                        : running_                 ? "running"
-                                                   : "starting";
+    std::string state = suspended_                   ? "suspended"
+                        : in_checkpoint_ && running_ ? "checkpointing"
+                        : finalize_released_         ? "finishing"
+                        : !somebody_gone_.empty()    ? "broken"
+                        : running_                   ? "running"
+                                                     : "starting";
     json nodes = json::array();
     for (auto& [id, node] : tree_.nodes()) nodes.push_back({{"host", node.host}, {"ranks", node.ranks}});
     json ranks = json::array();

@@ -21,6 +21,7 @@
 #include "image/shared.h"
 #include "job/control.h"
 #include "job/roster.h"
+#include "job/terminal_input.h"
 #include "job/tree.h"
 #include "job/warnings.h"
 #include "store/store.h"
@@ -85,7 +86,7 @@ class Root {
     std::string address() const;  // for FERMATA_ROOT
 
     // Watches the job of this mpiexec until it ends; its exit code, or 85, or that of a fatal error.
-    int watch(pid_t mpiexec);
+    int watch(pid_t mpiexec, std::optional<TerminalInput> input = {});
     // It ends because somebody wants it to: not to be restarted.
     bool asked_to_end() const { return cancelled_ || terms_ > 0; }
 
@@ -95,7 +96,6 @@ class Root {
     void from_node(int node, const wire::Message& message);
     void lost_node(int node, const NodeInfo& info);
     void joined(int node, const wire::Hello& hello);
-    void signals();
     void take_requests();
     void answer(const Request& request, const Outcome& outcome);
     void release_finalize();
@@ -116,6 +116,14 @@ class Root {
     std::string status_json();
     void give_status();
     void pump_clock();
+
+    // launcher_signals.cpp
+    static Fd watch_signals();
+    void signals();
+    void hand_on(int signal, bool to_group);
+    void asked_to_go();
+    void suspend();
+    void go_on();
 
     // checkpoint.cpp
     struct Abandoned {
@@ -143,7 +151,8 @@ class Root {
     Fd signals_;
 
     // The job.
-    pid_t mpiexec_ = -1;
+    pid_t mpiexec_ = -1;  // and its process group
+    std::optional<TerminalInput> input_;
     std::optional<int> mpiexec_status_;
     bool child_ended_ = false;  // mpiexec, or something it left
     Roster roster_;
@@ -164,6 +173,8 @@ class Root {
     bool cancelled_ = false;  // `fermata cancel`
     bool stopped_ = false;    // checkpointed and stopped, or before a restart went on: exit 85
     int terms_ = 0;           // SIGTERMs seen
+    int64_t last_term_ = 0;   // ms
+    bool suspended_ = false;  // by SIGTSTP, until SIGCONT
     int64_t started_;
     int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
     int64_t next_due_ = 0;         // ms; 0 = no interval

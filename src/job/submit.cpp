@@ -223,7 +223,11 @@ Ended submit(const Submission& what) {
         plan.environment["FERMATA_INPUT"] = input->encoded();
         plan.no_input = true;
     }
-    int code = root.watch(start(plan));
+    std::optional<TerminalInput> terminal = TerminalInput::of_this_process();
+    if (terminal) plan.input = terminal->launchers_end();
+    pid_t mpiexec = start(plan);
+    if (terminal) terminal->launched();
+    int code = root.watch(mpiexec, std::move(terminal));
     sweep(base);  // what a node daemon left that was killed
     return {code, root.asked_to_end()};
 }

@@ -37,6 +37,7 @@ namespace threads = split::threads;
 // events.
 constexpr uint32_t kPendingTick = 300;           // us, the first one without news
 constexpr long kMeetingTick = 20'000;            // ns; all threads stand
+constexpr timespec kEarlyTick{0, 5'000'000};     // while a checkpoint waits for helpers to end
 constexpr timespec kIdleTick{1, 0};              // only to notice threads that have ended
 constexpr timespec kWritingTick{0, 50'000'000};  // while a child writes: memory may run short
 // One attempt to stop all threads; between attempts the agent pulls messages, so that senders come out.
@@ -94,7 +95,7 @@ void Agent::run() {
         bool others_work = waits_for_others();
         timespec wait{0, kMeetingTick};
         if (stage_ == Stage::idle && !others_work)
-            wait = writing_ ? kWritingTick : kIdleTick;
+            wait = early_ ? kEarlyTick : writing_ ? kWritingTick : kIdleTick;
         else if (!meeting_)
             wait.tv_nsec = naps.next_ns();
         if (ppoll(fds, 3, &wait, nullptr) > 0 || others_work) naps.restart();
@@ -105,7 +106,7 @@ void Agent::run() {
             threads::collect_ended_threads();
         mailbox();
         if (task_.pager && task_.pager->finished()) task_.pager.reset();
-        if (early_ && !cancelled_ && ready_for_checkpoint()) begin_late();
+        if (early_ && !cancelled_ && ready_for_checkpoint() && helpers_.reached(monotonic_ns())) begin_late();
         if (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 1) rebuild();
         while (auto message = link_->receive()) handle(*message);
         if (link_->closed() && !lost_) lose_daemon();
@@ -236,10 +237,10 @@ void Agent::clock_out() {
     }
 }
 
-void Agent::begin(const wire::Begin& m) {
+void Agent::begin(const wire::Begin& m, bool helpers_waited) {
     char why[512] = "";
-    if (cancelled_ || !ready_for_checkpoint()) {
-        early_ = m;  // until the last one is over, the front is there, and all memory
+    if (cancelled_ || !ready_for_checkpoint() || (!helpers_waited && !helpers_.reached(monotonic_ns()))) {
+        early_ = m;  // until the last one is over, the front is there, all memory, and helpers have ended
         early_clock_.clear();
         if (task_.pager) task_.pager->prefetch(kHurry);
     } else if (the_upper()->refuses(why, sizeof why)) {
@@ -267,7 +268,7 @@ bool Agent::ready_for_checkpoint() const { return the_upper() && !task_.pager; }
 void Agent::begin_late() {
     wire::Begin m = *early_;
     early_.reset();
-    begin(m);
+    begin(m, true);
     if (stage_ == Stage::idle) early_clock_.clear();  // refused
     for (const wire::Clock& clock : early_clock_) clock_in(clock);
     early_clock_.clear();
@@ -278,12 +279,17 @@ void Agent::freeze(const wire::Freeze& m) {
     stage_ = Stage::freeze;
     the_upper()->freeze();
     link_->send(wire::Closed{epoch_});
-    threads::ask_all_to_stop();
+    asked_to_stop_ = false;
     try_freeze();
 }
 
 void Agent::try_freeze() {
-    if (!frozen_) {
+    // Helper commands that began while the ranks converged: the program runs on, up to its next MPI call.
+    if (!frozen_ && !asked_to_stop_ && helpers_.reached(monotonic_ns())) {
+        asked_to_stop_ = true;
+        threads::ask_all_to_stop();
+    }
+    if (!frozen_ && asked_to_stop_) {
         threads::StopReport report = threads::stop_all(monotonic_ns() + kStopSlice);
         split::DrainReport drained{};
         the_upper()->drain(&drained);

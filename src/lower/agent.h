@@ -10,6 +10,7 @@
 
 #include "fermata_table.h"
 #include "job/agent_link.h"
+#include "lower/helpers_end.h"
 #include "lower/meeting.h"
 #include "lower/mpi_start.h"
 #include "lower/rank_image.h"
@@ -51,7 +52,7 @@ class Agent {
 
     // Phases of a checkpoint, as far as a rank sees them.
     enum class Stage { idle, converge, freeze, drain, save };
-    void begin(const wire::Begin& m);
+    void begin(const wire::Begin& m, bool helpers_waited = false);
     void begin_late();
     void freeze(const wire::Freeze& m);
     void try_freeze();
@@ -78,6 +79,7 @@ class Agent {
     Stage stage_ = Stage::idle;
     uint32_t epoch_ = 0;
     bool frozen_ = false;
+    bool asked_to_stop_ = false;        // the program's threads, for this freeze
     bool gave_up_ = false;              // this checkpoint, and said so
     std::optional<wire::Save> save_;    // to be done when all ranks have met
     std::unique_ptr<Meeting> meeting_;  // not over: this rank has said yes and stands until it knows of all
@@ -99,6 +101,7 @@ class Agent {
     bool ready_for_checkpoint() const;
     // A checkpoint that came before the program had loaded its front or all of its memory, and what the
     // clock's root has said since.
+    HelpersEnd helpers_;
     std::optional<wire::Begin> early_;
     std::vector<wire::Clock> early_clock_;
     std::unique_ptr<RestartTask> restart_;

@@ -142,6 +142,7 @@ NAME(Leave);
 NAME(Spare);
 NAME(InStarter);
 NAME(Kill);
+NAME(Stand);
 NAME(Starting);
 NAME(Hello);
 NAME(Refuse);

@@ -190,6 +190,16 @@ struct Kill {
     }
 };
 
+// Root -> node only: every process of a rank stops (Ctrl-Z), or goes on.
+struct Stand {
+    static constexpr uint16_t kType = 32;
+    bool still = false;
+    template <class F>
+    void each(F&& f) {
+        f(still);
+    }
+};
+
 // ---- upwards: agent -> node (-> root, merged)
 
 // First message of a rank: it is about to enter the real library's MPI_Init, where it may stay.
@@ -469,7 +479,7 @@ using Message =
     std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
                  Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
                  ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone, Placed,
-                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter>;
+                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

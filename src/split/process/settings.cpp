@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdlib>
 
+#include "split/process/children.h"
 #include "split/process/parts.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
@@ -71,21 +72,10 @@ long membarrier_registrations() {
 
 // Children would stay behind.
 void warn_of_children(Lines& warnings) {
-    for (int tid : threads::present_threads()) {
-        std::string children = read_proc("/proc/self/task/" + std::to_string(tid) + "/children");
-        for (size_t at = 0; at < children.size();) {
-            int pid = std::atoi(children.c_str() + at);
-            std::string name = read_proc("/proc/" + std::to_string(pid) + "/comm");
-            if (!name.empty() && name.back() == '\n') name.pop_back();
-            std::string state = field(read_proc("/proc/" + std::to_string(pid) + "/status"), "State");
-            if (pid > 0 && state.compare(0, 1, "Z") != 0)
-                warnings.push_back("child process " + std::to_string(pid) + " (" + name +
-                                   ") is not saved: after a restart waiting for it fails with ECHILD");
-            at = children.find(' ', at);
-            if (at == std::string::npos) break;
-            ++at;
-        }
-    }
+    for (const Child& child : children())
+        if (!child.ended)
+            warnings.push_back("child process " + std::to_string(child.pid) + " (" + child.name +
+                               ") is not saved: after a restart waiting for it fails with ECHILD");
 }
 
 }  // namespace

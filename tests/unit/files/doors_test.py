@@ -44,6 +44,7 @@ ALLOWED = {
     "job/noded_main.cpp": "the log that the user names",
     "job/program_place.cpp": PROGRAM + "; the directory that it starts from",
     "job/root_address.cpp": KERNEL,
+    "job/terminal_input.cpp": KERNEL,
     "lower/cpu.cpp": KERNEL,
     "lower/forked_writer.cpp": KERNEL,
     "lower/forked_writer.h": "Gate::open, no file",

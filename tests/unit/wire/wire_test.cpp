@@ -56,7 +56,8 @@ std::vector<Message> samples() {
             Again{7, "a first synchronous send"},
             Leave{7},
             Spare{},
-            InStarter{3, 4711, "bash", "why"}};
+            InStarter{3, 4711, "bash", "why"},
+            Stand{true}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {
