@@ -191,6 +191,8 @@ int checkpoint(const CheckpointOptions& options) {
     int code = answer.value("code", 1);
     if (options.json) print_json(answer);
     std::string line = answer.value("line", "");
+    for (const json& warning : answer.value("warnings", json::array()))
+        std::fprintf(stderr, "fermata: warning: %s\n", warning.get<std::string>().c_str());
     if (code == 0) {
         std::string detail = options.verbose ? answer.value("detail", "") : "";
         if (!options.json)

@@ -52,6 +52,6 @@ int compact(const CompactOptions& options);
 
 int doctor(bool json);
 // `fermata run --check`: what a program needs, and whether this installation has it.
-int check_program(const std::string& program, bool json);
+int check_program(const std::vector<std::string>& command, bool json);
 
 }  // namespace fermata::cli

@@ -22,6 +22,7 @@
 #include "job/launch.h"
 #include "job/program_place.h"
 #include "job/run_dir.h"
+#include "split/loader/behind.h"
 #include "split/loader/library_search.h"
 #include "split/loader/mpi_imports.h"
 #include "split/loader/program.h"
@@ -232,10 +233,20 @@ std::string said_of(const split::MpiAsked& one) {
 }
 }  // namespace
 
-int check_program(const std::string& program, bool as_json) {
+int check_program(const std::vector<std::string>& command, bool as_json) {
     job::Places places = job::find_places();
+    std::string program = command.at(0), starter;
     split::ProgramCheck check = job::find_program(program, {}, places.front_dir).check;
     std::string verdict = check.error;
+    if (verdict.empty()) verdict = split::why_no_starter(check);
+    if (verdict.empty() && split::is_starter(check)) {
+        starter = check.program;
+        auto behind = split::program_behind(command, check, places.front_dir);
+        if (behind) {
+            check = std::move(*behind);
+            program = check.program;
+        }
+    }
     if (verdict.empty() && !check.missing.empty())
         verdict =
             fmt::format("{} needs libraries that are not there: {}", program, fmt::join(check.missing, ", "));
@@ -248,16 +259,24 @@ int check_program(const std::string& program, bool as_json) {
                               fmt::join(imports.refused, ", "));
     if (as_json) {
         json j = {
-            {"ok", verdict.empty()},        {"error", verdict},          {"program", check.program},
-            {"binary", check.binary},       {"mpi", name_of(check.abi)}, {"mpi_libraries", check.mpi_names},
-            {"libraries", check.libraries}, {"missing", check.missing},  {"functions", imports.functions},
-            {"absent", imports.absent},     {"refused", imports.refused}};
+            {"ok", verdict.empty()},        {"error", verdict},           {"program", check.program},
+            {"binary", check.binary},       {"mpi", name_of(check.abi)},  {"mpi_libraries", check.mpi_names},
+            {"libraries", check.libraries}, {"missing", check.missing},   {"functions", imports.functions},
+            {"absent", imports.absent},     {"refused", imports.refused}, {"starter", starter}};
         j["which"] = json::array();
         for (const split::MpiAsked& one : check.which)
             j["which"].push_back(
                 {{"by", one.by}, {"asked", one.asked}, {"found", one.found}, {"given", one.given}});
         std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     } else if (verdict.empty()) {
+        if (!starter.empty() && check.abi == split::MpiAbi::none) {
+            fmt::print(
+                "{}: no MPI is visible in it: it runs natively until it starts an MPI program, which is not "
+                "seen before\n",
+                visible(starter));
+            return 0;
+        }
+        if (!starter.empty()) fmt::print("{} starts, as far as its words tell:\n", visible(starter));
         fmt::print("{}{}: {}\n", visible(check.program),
                    check.binary == check.program ? "" : fmt::format(" ({})", visible(check.binary)),
                    visible(said_of(imports, check)));

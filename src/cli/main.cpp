@@ -263,7 +263,7 @@ int parse_and_run(const std::vector<std::string>& words) {
 
     if (*run) {
         if (json && !check) throw Error("--json goes with --check (fermata run --help)", ExitCode::usage);
-        if (check) return cli::check_program(submit.command.at(0), json);
+        if (check) return cli::check_program(submit.command, json);
         finish_submit_options(submit, texts);
         return job::run(submit);
     }

@@ -248,10 +248,11 @@ bool AgentLink::send(const wire::Message& message) {
     return !closed_;
 }
 
-wire::Starting AgentLink::starting() const {
-    return {number_from({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, -1),
-            config_.job_id};
+int AgentLink::launcher_rank() {
+    return number_from({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, -1);
 }
+
+wire::Starting AgentLink::starting() const { return {launcher_rank(), config_.job_id}; }
 
 wire::Hello AgentLink::hello(int rank, int size, const char* mpi, const char* mpi_version) const {
     wire::Hello hello;

@@ -84,6 +84,8 @@ class AgentLink {
     bool closed() const { return closed_; }
 
     wire::Starting starting() const;
+    // As the launcher says before MPI does; -1: it does not say.
+    static int launcher_rank();
     // A Hello with job id, pid and host filled in.
     wire::Hello hello(int rank, int size, const char* mpi, const char* mpi_version) const;
 

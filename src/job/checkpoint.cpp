@@ -19,6 +19,8 @@ int64_t now_us() {
     return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
 }
 
+constexpr double kStarterPatience = 3;  // seconds
+
 double now_s() { return static_cast<double>(now_us()) * 1e-6; }
 
 }  // namespace
@@ -37,7 +39,14 @@ Outcome Root::checkpoint(const Request& request) {
         enter("request");
         if (finalize_released_)
             throw Abandoned{"the job is in MPI_Finalize: it ends by itself", ExitCode::refused};
-        until([&] { return running_; }, end, "the job to start");
+        auto in_starters = [&] {
+            // A person who asks shall not wait for the whole time: the script may prepare for hours.
+            return request.client >= 0 && !starters_.empty() && now_s() - start > kStarterPatience;
+        };
+        until([&] { return running_ || in_starters(); }, end, "the job to start");
+        if (!running_)
+            throw Abandoned{fmt::format("{}; ask again when it has", who_is_in_a_starter()),
+                            ExitCode::refused};
         auto all = static_cast<uint32_t>(roster_.size());
         generation_ = store_.begin();
         try {
@@ -116,6 +125,7 @@ Outcome Root::checkpoint(const Request& request) {
     } catch (const std::exception& error) {
         take_back(line_of(error));
     }
+    now_.warnings = heard_.warnings.lines();
     in_checkpoint_ = false;
     clock_.reset();
     phase_ = "";
@@ -209,6 +219,7 @@ store::Manifest Root::manifest() const {
     m.created = local_time_text(::time(nullptr));
     m.mpi = mpi_;
     m.command = settings_.command;
+    m.starter = waiting_starter_;
     if (settings_.key) m.key_id = settings_.key->id();
     m.shared_bytes = heard_.shared_bytes;
     for (const wire::Saved& image : heard_.saved) {

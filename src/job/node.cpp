@@ -144,6 +144,10 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         if (introduce(agent, m->job_id)) agent.called = m->rank;
         return;
     }
+    if (auto* m = std::get_if<wire::InStarter>(&message)) {
+        root_.send(*m);
+        return;
+    }
     if (auto* hello = std::get_if<wire::Hello>(&message)) {
         if (!introduce(agent, hello->job_id)) return;
         if (hello->rank < 0 || agent.rank >= 0) {
@@ -218,7 +222,7 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Again>(&message)) {
         root_.send(wire::Again{m->epoch, fmt::format("rank {}: {}", agent.rank, clipped(m->why))});
     } else if (auto* m = std::get_if<wire::Warning>(&message)) {
-        root_.send(wire::Warning{clipped(m->text)});
+        root_.send(wire::Warning{clipped(m->text), m->epoch});
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         root_.send(wire::Fatal{clipped(m->line), m->code});
     } else {

@@ -52,6 +52,7 @@ ProgramPlace find_program(const std::string& name, const std::vector<std::string
     ProgramPlace place{split::inspect_program(name, front_dir), ""};
     split::ElfFile binary;
     if (std::string& error = place.check.error; error.empty() && place.check.abi == split::MpiAbi::none &&
+                                                split::why_no_starter(place.check).empty() &&
                                                 binary.read(place.check.binary).empty() &&
                                                 split::has_mpi_inside(binary))
         error = fmt::format(

@@ -174,6 +174,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
                            {"bytes", outcome.bytes},
                            {"seconds", outcome.seconds},
                            {"phases", phases},
+                           {"warnings", outcome.warnings},
                            {"diagnosis", outcome.diagnosis}}));
         control_.finish(request.client);
     } else if (!mpiexec_status_ || outcome.ok) {
@@ -325,6 +326,12 @@ void Root::joined(int node, const wire::Hello& hello) {
                                  static_cast<int>(ExitCode::failed)};
     }
     tree_.expect(node, ++tree_.nodes()[node].ranks);
+    if (auto starter = starters_.find(hello.rank); starter != starters_.end()) {
+        // The same process has become the program (exec): nothing is left that waits for it.
+        if (starter->second.pid != hello.pid) waiting_starter_ = starter->second.program;
+        starters_.erase(starter);
+        starters_since_ = now_ms();
+    }
     if (everybody_is_here() && settings_.restored.empty()) {
         running_ = true;
         plan_next();
@@ -337,6 +344,7 @@ bool Root::everybody_is_here() const { return roster_.complete(); }
 
 // Why the job is not running yet, in one line.
 std::string Root::who_is_missing() const {
+    if (!starters_.empty()) return who_is_in_a_starter();
     if (roster_.size() == 0)
         return settings_.expected_ranks > 0
                    ? fmt::format("none of {} ranks has reported", settings_.expected_ranks)
@@ -347,10 +355,21 @@ std::string Root::who_is_missing() const {
                        roster_.size(), roster_.missing(200));
 }
 
+std::string Root::who_is_in_a_starter() const {
+    auto& [rank, starter] = *starters_.begin();
+    std::string who = starters_.size() > 1
+                          ? fmt::format("rank {} and {} more are", rank, starters_.size() - 1)
+                          : fmt::format("rank {} is", rank);
+    return fmt::format("{} started an MPI program yet: {} in {} (pid {})",
+                       roster_.size() == 0 ? "no rank has" : "not every rank has", who, starter.program,
+                       starter.pid);
+}
+
 // A start that takes long is spoken of, and one that takes too long is ended: nobody waits in silence.
 void Root::watch_start() {
     if (running_ || finalize_released_ || fatal_ || mpiexec_status_) return;
-    int64_t waited = now_ms() - started_;
+    if (!starters_.empty()) return;  // scripts may prepare for hours, and need not start anything
+    int64_t waited = now_ms() - std::max(started_, starters_since_);
     bool over = settings_.limits.start > 0 && static_cast<double>(waited) > settings_.limits.start * 1000;
     if (!over && waited < start_word_) return;
     start_word_ = 2 * waited;
@@ -378,6 +397,13 @@ void Root::from_node(int node, const wire::Message& message) {
                                          tree_.nodes()[node].host, clock_->error());
     } else if (auto* m = std::get_if<wire::Joined>(&message)) {
         for (const wire::Hello& hello : m->ranks) joined(node, hello);
+    } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
+        if (m->error.empty()) {
+            starters_[m->rank] = {m->pid, m->program};
+            starters_since_ = now_ms();
+        } else if (!fatal_) {
+            fatal_ = wire::Fatal{"error: " + m->error, static_cast<int>(ExitCode::failed)};
+        }
     } else if (auto* m = std::get_if<wire::RankGone>(&message)) {
         roster_.leave(node, m->rank);
         if (!m->clean && somebody_gone_.empty())
@@ -436,6 +462,7 @@ void Root::from_node(int node, const wire::Message& message) {
         ++query_nodes_;
     } else if (auto* m = std::get_if<wire::Warning>(&message)) {
         say(m->text);
+        if (m->epoch != 0 && current(m->epoch)) heard_.warnings.add(m->text);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         if (!fatal_) fatal_ = *m;
     }

@@ -22,6 +22,7 @@
 #include "job/control.h"
 #include "job/roster.h"
 #include "job/tree.h"
+#include "job/warnings.h"
 #include "store/store.h"
 
 namespace fermata::job {
@@ -73,6 +74,7 @@ struct Outcome {
     double seconds = 0;                                  // request .. resume
     std::vector<std::pair<std::string, double>> phases;  // seconds, in order
     std::string diagnosis;
+    std::vector<std::string> warnings;  // of the ranks: what the generation does not hold
 };
 
 class Root {
@@ -103,6 +105,7 @@ class Root {
     void note_end();
     bool everybody_is_here() const;
     std::string who_is_missing() const;
+    std::string who_is_in_a_starter() const;
     void watch_start();
     double next_interval() const;
     void plan_next();
@@ -144,7 +147,14 @@ class Root {
     bool child_ended_ = false;  // mpiexec, or something it left
     Roster roster_;
     std::string mpi_, mpi_version_;
-    std::string somebody_gone_;  // first rank that left too early
+    struct Starter {
+        int pid;
+        std::string program;
+    };
+    std::map<int, Starter> starters_;  // of ranks that have not started their MPI program yet
+    std::string waiting_starter_;      // one that waits for the program: it may go on after that
+    int64_t starters_since_ = 0;       // ms; when the newest change of starters_ was
+    std::string somebody_gone_;        // first rank that left too early
     uint32_t restored_ranks_ = 0;
     bool running_ = false;  // all ranks are here and, after a restart, released
     uint32_t finalized_ = 0;
@@ -181,6 +191,7 @@ class Root {
         uint64_t sent = 0, received = 0, open = 0;
         uint64_t suspend_us = 0;
         std::string save_error;
+        Warnings warnings;
         std::vector<wire::Saved> saved;
         std::vector<wire::Sized> sized;
         uint64_t shared_bytes = 0;     // of the file of all images, when there is one

@@ -22,7 +22,8 @@ using files::Folder;
 
 constexpr const char* kLock = "lock";
 constexpr std::string_view kMarker = "fermata run directory 1\n";
-constexpr const char* kLinks = "mpi";  // library_at.h
+constexpr const char* kLinks = "mpi";                          // library_at.h
+constexpr const char* kStarterLink = "libfermata-starter.so";  // lower/starter.h
 constexpr int kOtherBases = 9;
 
 // Temporary names tell the process that uses them: .new-<pid>-<n>-<time> is being born, .dead-… being
@@ -85,6 +86,7 @@ bool holds_only_ours(const Folder& dir) {
     for (const std::string& name : dir.names()) {
         auto status = dir.look(name);
         if (!status || S_ISSOCK(status->st_mode) || S_ISREG(status->st_mode)) continue;
+        if (name == kStarterLink && S_ISLNK(status->st_mode)) continue;
         if (name != kLinks || !S_ISDIR(status->st_mode)) return false;
         Folder links = dir.below(name);
         for (const std::string& link : links.names())

@@ -20,6 +20,7 @@
 #include "job/local_socket.h"
 #include "job/program_place.h"
 #include "job/run_dir.h"
+#include "split/loader/behind.h"
 #include "wire/auth.h"
 
 namespace fermata::job {
@@ -161,6 +162,7 @@ Ended submit(const Submission& what) {
         {"FERMATA_IMAGE_KEY_ID", what.key ? what.key->id().hex() : ""},
         {"FERMATA_RESTARTS", std::to_string(what.restarts)},
     };
+    if (const char* said = std::getenv("FERMATA_START")) plan.environment["FERMATA_START"] = said;
     if (!plan.launcher.root.empty())
         for (auto& [name, value] : reach_library(plan.launcher, dir.path())) plan.environment[name] = value;
     // Unless the launcher is told who shall get it.
@@ -295,6 +297,10 @@ void announce(const store::GenerationInfo& from) {
     say(fmt::format("restarting from {} of {}: {} ranks, {}, saved {}", store::generation_name(from.number),
                     files::split_path(from.directory).first, m.images.size(), human_size(from.bytes()),
                     m.created));
+    if (!m.starter.empty())
+        say(fmt::format(
+            "{} started the program and is not there any more: what it does after the program is not run",
+            m.starter));
 }
 
 // From the first moment on SIGTERM means what it means to a running job: the root takes it from here.
@@ -448,6 +454,10 @@ int run(const SubmitOptions& options) {
     what.program_path = place.path;
     if (program.abi == split::MpiAbi::openmpi || program.abi == split::MpiAbi::mpich)
         what.preferred_mpi = split::name_of(program.abi);
+    if (std::string why = split::why_no_starter(program); !why.empty()) fail("{}", why);
+    if (split::is_starter(program))
+        if (auto behind = split::program_behind(options.command, program, find_places().front_dir))
+            if (behind->abi != split::MpiAbi::standard) what.preferred_mpi = split::name_of(behind->abi);
     what.job_number = random_number();
     return submit_and_restart(std::move(what));
 }

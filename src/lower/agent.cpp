@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/cpus.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/naps.h"
@@ -19,7 +20,9 @@
 #include "lower/mpi_above.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
+#include "lower/starter.h"
 #include "split/fds/descriptors.h"
+#include "split/loader/starters.h"
 #include "split/memory/memory.h"
 #include "split/process/state.h"
 #include "split/threads/donors.h"
@@ -76,7 +79,8 @@ Agent& Agent::start(AgentTask task, std::unique_ptr<job::AgentLink> link) {
 
 void Agent::run() {
     threads::enter_agent();
-    use_processors_of(::getppid());  // the threads that write images get this, too
+    use_processors_of(
+        number_from({split::kLauncherProcess}, ::getppid()));  // the threads that write images get this, too
     sem_post(&ready);
     wire::Hello hello = link_->hello(task_.facts.rank, task_.facts.size, task_.facts.library.c_str(),
                                      task_.facts.version.c_str());
@@ -334,7 +338,13 @@ void Agent::met() {
     meeting_.reset();
     if (everybody && !cancelled_) return capture();
     // Some are in it and need this rank, whatever it has heard meanwhile.
-    if (everybody) the_upper()->before_save();
+    if (everybody) {
+        try {
+            prepare_save();
+        } catch (const std::exception&) {  // nothing is saved
+        }
+        forget_roster();
+    }
     save_.reset();
     // Else it will: who says no has lost its daemon, and the root with it.
     if (!cancelled_) return;
@@ -346,6 +356,19 @@ void Agent::met() {
         resume(epoch);
 }
 
+// What ranks do together before each saves. An error class of files and windows.
+int Agent::prepare_save() {
+    int code = the_upper()->before_save();
+    roster_ = exchange_uses(the_bridge()->private_world, task_.facts.rank, task_.facts.size);
+    split::shared::set_roster(roster_.get());
+    return code;
+}
+
+void Agent::forget_roster() {
+    split::shared::set_roster(nullptr);
+    roster_.reset();
+}
+
 void Agent::capture() {
     wire::Save m = std::move(*save_);
     save_.reset();
@@ -353,12 +376,14 @@ void Agent::capture() {
         image::Identity identity{task_.job, generation_number(m.generation),
                                  static_cast<uint32_t>(task_.facts.rank),
                                  static_cast<uint32_t>(task_.facts.size)};
-        if (int code = the_upper()->before_save())
+        if (int code = prepare_save())
             fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
                  code);
         captured_ =
             capture_image(m.directory, identity, task_.program, how_, task_.key, task_.config.files, newest_);
+        forget_roster();
     } catch (const std::exception& error) {
+        forget_roster();
         saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
         return finish_save();
     }
@@ -379,7 +404,7 @@ void Agent::write(const wire::Placed* where) {
         writing_ = std::move(captured.image);
         covered_ = std::move(captured.covered);
         for (const std::string& line : captured.warnings)
-            link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
+            link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line), epoch_});
     } catch (const std::exception& error) {
         saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
     }
@@ -436,6 +461,7 @@ void Agent::resume(uint32_t epoch) {
 void Agent::leave(const wire::Leave& m) {
     if (m.epoch != epoch_ || stage_ != Stage::save) return;
     leaves_ = true;
+    tell_starter_of_end();
     struct sigaction end {};
     end.sa_handler = [](int) { ::_exit(128 + SIGTERM); };
     ::sigaction(SIGTERM, &end, nullptr);

@@ -13,6 +13,7 @@
 #include "lower/meeting.h"
 #include "lower/mpi_start.h"
 #include "lower/rank_image.h"
+#include "lower/shared_ranks.h"
 
 namespace fermata::lower {
 
@@ -58,6 +59,8 @@ class Agent {
     void save(const wire::Save& m);
     void met();
     void capture();
+    int prepare_save();
+    void forget_roster();
     void write(const wire::Placed* where);
     void leave(const wire::Leave& m);
     void resume(uint32_t epoch);
@@ -87,6 +90,7 @@ class Agent {
     bool forks_ = false;                     // this checkpoint asked for children that write
     std::unique_ptr<PendingImage> writing_;  // of `saved_`
     wire::Saved saved_;
+    std::unique_ptr<split::shared::Roster> roster_;  // of this checkpoint
     Incremental newest_;
     std::vector<split::Range> covered_;  // by the image that is being written
     bool leaves_ = false;                // stands until the launcher ends it

@@ -21,10 +21,13 @@
 #include "lower/meeting.h"
 #include "lower/rank_image.h"
 #include "lower/services.h"
+#include "lower/shared_ranks.h"
+#include "lower/starter.h"
 #include "lower/thread_need.h"
 #include "split/address/partition.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/fds/descriptors.h"
+#include "split/loader/command_line.h"
 #include "split/loader/loader.h"
 #include "split/process/state.h"
 #include "split/thread_pointer/redirect.h"
@@ -65,7 +68,10 @@ Options parse(int argc, char** argv) {
         ::free(real);
     }
     int at = 1;
-    if (at + 1 < argc && std::strcmp(argv[at], "--argv0") == 0) options.argv0 = argv[at + 1], at += 2;
+    if (at + 1 < argc && std::strcmp(argv[at], "--argv0") == 0) {
+        options.argv0 = argv[at + 1];
+        at += 2;
+    }
     if (at < argc && std::strcmp(argv[at], "--") == 0) ++at;
     if (at < argc) options.program = argv[at++];
     for (; at < argc; ++at) options.arguments.emplace_back(argv[at]);
@@ -122,6 +128,8 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     spec.preload = {options.front_dir + "/libfermata-front.so"};
     spec.bridge = the_bridge();
     split::StartedProgram started = split::load_program(spec);
+    note_command_line(started.command_line, started.command_line_end);
+    split::show_command_line(started.command_line, started.command_line_end);
     threads::unblock_for_upper(mask);
     split::enter_program(started);
 }
@@ -148,14 +156,15 @@ void put_back_files(const job::AgentConfig& config, const MpiFacts& facts,
     auto moved = split::process::PathMap::from_text(config.moved);
     the_bridge()->moved = ::strdup(config.moved.c_str());  // for the life of the process
     put_back_files(config, facts, moved, key.get());
-    LoadedImage image =
-        load_image(config.restore, config.seal, facts.rank, facts.size, config.mapped, moved, key.get());
+    LoadedImage image = load_image(config.restore, config.seal, facts.rank, facts.size, config.mapped, moved,
+                                   key.get(), peers(facts.private_world, facts.rank, config.node));
     for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     threads::install_stop_handler();
     make_bridge(facts, image.program, config.restarts);
     the_bridge()->protocol = ::strdup(config.protocol.c_str());
     set_upper(image.upper);
     image.upper->bridge = the_bridge();
+    split::show_command_line(image.upper->command_line, image.upper->command_line_end);
     if (std::string why = threads::fit_lazy_binding_to_cpu(image.linkers); !why.empty())
         fail("{}: {}: restart on a node like the first", config.restore, why);
     if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", config.restore, why);
@@ -173,6 +182,7 @@ void put_back_files(const job::AgentConfig& config, const MpiFacts& facts,
         task.error = restored.error;
         for (const std::string& line : restored.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     }
+    split::shared::forget_objects();
     for (const std::string& line : made.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
     agent.finish_restart(std::move(task));
     threads::continue_main();
@@ -198,7 +208,35 @@ void put_back_files(const job::AgentConfig& config, const MpiFacts& facts,
     ::_exit(1);
 }
 
+// Returns when the program uses MPI itself.
+void run_natively_if_starter(int argc, char** argv) {
+    auto given = [](const char* name) {
+        const char* value = std::getenv(name);
+        return value && *value;
+    };
+    // from_environment() takes the job's key away, which who goes on here needs later.
+    if (!given("FERMATA_JOB_ID") || given("FERMATA_RESTORE") || comes_from_starter()) return;
+    Options options = parse(argc, argv);
+    if (options.program.empty()) return;
+    split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
+    if (!check.error.empty() || !split::is_starter(check)) return;
+    std::string directory = own_directory();
+    std::string lower = fmt::format("{}/lower-{}", directory, binding_name());
+    job::AgentConfig config = job::AgentConfig::from_environment();
+    run_starter({options.program, options.arguments, std::move(check), lower, directory}, config);
+}
+
+// A rank that has run its MPI program, and is to run another one.
+[[noreturn]] void refuse_second(const job::AgentConfig& config, const std::string& why) {
+    tell_starter_of_end();
+    job::AgentLink link(config);
+    link.send(wire::InStarter{job::AgentLink::launcher_rank(), ::getpid(), "", why});
+    ::sleep(20);  // the root ends us; this is for the case that it is gone
+    ::_exit(1);
+}
+
 int run(int argc, char** argv) {
+    run_natively_if_starter(argc, argv);
     split::ensure_layout(argv);
     split::prepare_lower();
     split::thread_pointer::redirect();
@@ -212,6 +250,9 @@ int run(int argc, char** argv) {
     Options options = parse(argc, argv);
     bool restart = !config.restore.empty();
     if (!config.allow_owner.empty()) files::allow_owner(files::user_from(config.allow_owner));
+    if (comes_from_starter())
+        if (std::string why = take_over_from_starter(options.program, config); !why.empty())
+            refuse_second(config, why);
     if (options.program.empty() && !restart) fail("no program to run");
     job::AgentLink::ensure_daemon(config);
     config.forget_key();

@@ -1,4 +1,5 @@
-// The real MPI library's start and end. Of the lower half only this, meeting.cpp and the binding see mpi.h.
+// The real MPI library's start and end. Of the lower half only this, meeting.cpp, shared_ranks.cpp and the
+// binding see mpi.h.
 #pragma once
 
 #include <string>

@@ -26,6 +26,7 @@
 #include "split/memory/memory.h"
 #include "split/process/places.h"
 #include "split/process/state.h"
+#include "split/shared/describe.h"
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
@@ -36,7 +37,7 @@ namespace {
 
 // Names of the image's blobs.
 constexpr const char *kMemory = "memory", *kProcess = "process", *kAnchors = "anchors", *kProgram = "program",
-                     *kMaps = "maps", *kCpu = "cpu", *kMpi = "mpi";
+                     *kMaps = "maps", *kCpu = "cpu", *kMpi = "mpi", *kShared = "shared";
 
 // Addresses in upper memory from which everything else is found.
 struct Anchors {
@@ -305,6 +306,9 @@ CapturedImage capture_image(const std::string& directory, const image::Identity&
     const std::string& cpu = cpu_instructions();
     writer.blob(kCpu, cpu.data(), cpu.size());
     writer.blob(kMpi, objects.data(), objects.size());
+    std::string shared =
+        split::shared::describe(table, memory.objects, process_limits().descriptors, saved.warnings);
+    writer.blob(kShared, shared.data(), shared.size());
 
     bool forked = options.forked;
     if (forked && !options.trust_memory) {
@@ -433,7 +437,8 @@ split::process::PutBack put_files_back(const std::string& directory, const std::
 }
 
 LoadedImage load_image(const std::string& directory, const std::string& seal, int rank, int size, bool mapped,
-                       const split::process::PathMap& moved, const image::Key* key) {
+                       const split::process::PathMap& moved, const image::Key* key,
+                       split::shared::Peers peers) {
     ChosenImage chosen(directory, seal, rank, size, key);
     const image::Place& place = chosen.place;
     const image::Reader& reader = chosen.reader;
@@ -459,8 +464,10 @@ LoadedImage load_image(const std::string& directory, const std::string& seal, in
     const auto& memory = reader.blob(kMemory);
     split::MemoryTable table = split::decode({reinterpret_cast<const char*>(memory.data()), memory.size()});
     for (split::MapEntry& map : table.maps)
-        if (map.kind == split::MapKind::shared_file || map.kind == split::MapKind::shared_tmpfs)
+        if (map.kind == split::MapKind::shared_file || map.kind == split::MapKind::shared_kept)
             map.name = moved(map.name);
+    split::shared::make_objects(moved.in_shared(text_of(reader.blob(kShared))), std::move(peers),
+                                loaded.warnings);
     split::map_memory(table);
     remember_text(reader);
     Places places(table, path);
@@ -468,6 +475,7 @@ LoadedImage load_image(const std::string& directory, const std::string& seal, in
     if (mapped) loaded.pager = page_later(place, key, table, rank, loaded.warnings);
     if (!loaded.pager)
         reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
+    split::shared::meet_over_content();
     split::finish_memory(table);
     for (const split::MapEntry& map : table.maps)
         if ((map.prot & PROT_EXEC) && (map.prot & PROT_READ) && is_dynamic_linker(map.name))

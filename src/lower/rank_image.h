@@ -15,6 +15,7 @@
 #include "split/memory/memory.h"
 #include "split/process/path_map.h"
 #include "split/process/state.h"
+#include "split/shared/registry.h"
 #include "split/threads/mutexes.h"
 
 namespace fermata::lower {
@@ -105,7 +106,9 @@ std::string program_of_image(const std::string& directory, const std::string& se
 // Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
 // expected or damaged: `seal` is of the manifest that the root has chosen, the manifest names the image, and
 // the image its blocks. `mapped`: private memory comes when it is touched, where this process may do that.
+// `peers`: the other ranks, for what this one shares with them.
 LoadedImage load_image(const std::string& directory, const std::string& seal, int rank, int size, bool mapped,
-                       const split::process::PathMap& moved, const image::Key* key);
+                       const split::process::PathMap& moved, const image::Key* key,
+                       split::shared::Peers peers);
 
 }  // namespace fermata::lower

@@ -11,6 +11,7 @@
 #include "fermata_table.h"
 #include "lower/binding/binding.h"
 #include "lower/mpi_start.h"
+#include "lower/starter.h"
 #include "split/fds/descriptors.h"
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
@@ -21,7 +22,8 @@ namespace {
 
 split::Bridge bridge;
 std::atomic<split::UpperServices*> upper;
-char program_path[4096];
+char program_path[4096], guard_path[4096];
+const char *command_line, *command_line_end;
 volatile uint32_t finalize_released;
 
 // One line for the agent. A second one waits until the first is taken; both are rare.
@@ -87,6 +89,8 @@ void arrive_finalize() noexcept {
 }
 
 void register_upper(split::UpperServices* services) noexcept {
+    services->command_line = command_line;
+    services->command_line_end = command_line_end;
     set_upper(services);
     split::threads::table()->nobody = services->nobody;
     split::threads::poke_agent();  // a checkpoint may be waiting for it
@@ -121,8 +125,14 @@ split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, ui
     bridge.first_lower = split::lower_descriptor_base();
     bridge.lower_count = split::lower_descriptors().count;
     bridge.lower_owned = split::lower_descriptors().words;
+    bridge.guard_library = guard_library(guard_path, sizeof guard_path);
     bridge.os_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     return &bridge;
+}
+
+void note_command_line(const char* begin, const char* end) {
+    command_line = begin;
+    command_line_end = end;
 }
 
 split::Bridge* the_bridge() { return &bridge; }

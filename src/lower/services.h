@@ -12,6 +12,8 @@ namespace fermata::lower {
 
 // Fills the process's one Bridge. `program` is copied.
 split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, uint32_t restarts);
+// Where the program's command line lies; the upper half keeps it once it has registered itself.
+void note_command_line(const char* begin, const char* end);
 split::Bridge* the_bridge();
 // What the front registered, or took part in the image; null before.
 split::UpperServices* the_upper();

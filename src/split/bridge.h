@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 9;
+inline constexpr uint32_t kBridgeVersion = 10;
 
 struct NotedFiles;  // noted_files.h
 
@@ -128,6 +128,8 @@ struct Bridge {
     int32_t first_lower;
     int32_t lower_count;  // bits
     const uint64_t* lower_owned;
+    // Preloaded into programs that the application starts (lower string); null: it cannot be.
+    const char* guard_library;
 };
 
 struct DrainReport {
@@ -182,6 +184,9 @@ struct UpperServices {
     size_t (*describe)(void* records, size_t capacity) noexcept;
     // Upper memory; null: the program has opened nothing for writing.
     NotedFiles* noted_files;
+    // Where the application's command line stands, as one string behind the other (upper memory): what
+    // /proc/self/cmdline shows.
+    const char *command_line, *command_line_end;
 };
 
 }  // namespace fermata::split

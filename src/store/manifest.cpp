@@ -85,6 +85,7 @@ std::string to_text(const Manifest& m, const image::Key* key) {
                                    {"phases", m.phases},
                                    {"needs", m.needs},
                                    {"images", images}};
+    if (!m.starter.empty()) json["starter"] = m.starter;
     if (m.key_id) json["encryption"] = {{"cipher", kCipher}, {"key", m.key_id->hex()}};
     // Arguments need not be UTF-8; a replaced byte there is only cosmetic (the image holds the real ones).
     std::string body = json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -125,6 +126,7 @@ Manifest parse_manifest(const std::string& whole, const std::string& path, const
         m.shared_bytes = later(json, "shared_bytes");
         m.mpi = json.at("mpi");
         m.command = json.at("command").get<std::vector<std::string>>();
+        m.starter = json.value("starter", "");
         m.phases = json.at("phases").get<std::map<std::string, double>>();
         for (const auto& value : json.at("needs")) {
             m.needs.push_back(number<uint32_t>(value, path, "needs"));

@@ -136,7 +136,13 @@ GenerationInfo open_chosen(const std::string& directory, const std::string& seal
 
 Store Store::for_reading(const std::string& directory, image::KeyPointer key) {
     std::string absolute = files::absolute_path(directory);
-    auto folder = files::Folder::find_at(absolute);
+    std::optional<files::Folder> folder;
+    try {
+        folder = files::Folder::find_at(absolute);
+    } catch (const Error& why) {
+        throw Error(fmt::format("checkpoint directory {} cannot be read: {}", absolute, why.what()),
+                    ExitCode::damaged);
+    }
     if (!folder)
         throw Error(fmt::format("no checkpoint directory {}; name the right one with --ckpt-dir", directory),
                     ExitCode::damaged);

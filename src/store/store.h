@@ -52,6 +52,7 @@ struct Manifest {
     uint64_t shared_bytes = 0;              // of the file that holds all images; 0: each has its own
     std::string mpi;                        // "openmpi" or "mpich": what the job ran on
     std::vector<std::string> command;       // program and arguments
+    std::string starter;                    // what waits for the program and may go on after it; "" = nothing
     std::vector<ImageEntry> images;         // by rank
     std::map<std::string, double> phases;   // seconds
     double seconds() const;                 // all of them

@@ -140,6 +140,7 @@ NAME(FinalizeReleased);
 NAME(Go);
 NAME(Leave);
 NAME(Spare);
+NAME(InStarter);
 NAME(Kill);
 NAME(Starting);
 NAME(Hello);

@@ -203,6 +203,20 @@ struct Starting {
     }
 };
 
+// Instead of Starting: the process of this rank is a starter, which runs natively until it starts the MPI
+// program. Or, with an error: it has started one that cannot be. The connection ends with it.
+struct InStarter {
+    static constexpr uint16_t kType = 82;
+    int32_t rank = -1;
+    int32_t pid = 0;
+    std::string program;
+    std::string error;
+    template <class F>
+    void each(F&& f) {
+        f(rank, pid, program, error);
+    }
+};
+
 // The rank is out of MPI_Init, and its agent listens.
 struct Hello {
     static constexpr uint16_t kType = 64;
@@ -372,13 +386,14 @@ struct Diagnosis {
     }
 };
 
-// One line to the user.
+// One line to the user. `epoch`: of the checkpoint whose answer says it, too; 0 = none.
 struct Warning {
     static constexpr uint16_t kType = 74;
     std::string text;
+    uint32_t epoch = 0;
     template <class F>
     void each(F&& f) {
-        f(text);
+        f(text, epoch);
     }
 };
 
@@ -454,7 +469,7 @@ using Message =
     std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
                  Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
                  ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone, Placed,
-                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare>;
+                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

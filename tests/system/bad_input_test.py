@@ -76,7 +76,7 @@ def restart_is_right(cwd, reference, extra=(), generation="latest"):
 
 
 def refused_restart(cwd, *words, extra=()):
-    done = call("restart", "--ckpt-dir", "ckpt", *extra, cwd=cwd)
+    done = call("restart", "--ckpt-dir", "ckpt", "--generation", "latest", *extra, cwd=cwd)
     print("  ", one_line(done, *words))
     nothing_left(cwd)
 

@@ -165,15 +165,15 @@ def store(cwd):
     (cwd / "ckpt").chmod(0o700)
     if os.geteuid() == 0:
         for directory in ("ckpt", "ckpt/below"):
-            says(as_nobody("list", "--ckpt-dir", cwd / directory), f"{cwd}/{directory} cannot be", "Permission denied",
-                 code=1 if directory == "ckpt" else 6)
+            says(as_nobody("list", "--ckpt-dir", cwd / directory), f"{cwd}/{directory} cannot be read", "Permission denied",
+                 code=6)
     with Job.run([*STEADY[:2], "16"], 1, cwd, env=PAUSE, extra=["--save-options", "forked,threads=1,compress=zstd:15"]) as job:
         job.wait_until(lambda: job.lines(), "output")
         asked = subprocess.Popen([FERMATA, "checkpoint", "--job", job.name], stderr=subprocess.PIPE, text=True)
         job.wait_until(lambda: job.status()["phase"] == "save", "phase save")
         shutil.rmtree(cwd / "ckpt" / "gen-000001")
         line = asked.communicate(timeout=60)[1]
-        check(asked.returncode == 1 and "gen-000001" in line and "No such file or directory" in line and
+        check(asked.returncode == 1 and "gen-000001" in line and "cannot be found any more" in line and
               len(line.splitlines()) == 1, f"{asked.returncode}: {line}")
         before = len(job.lines())
         job.wait_until(lambda: len(job.lines()) > before, "the job to go on")

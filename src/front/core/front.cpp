@@ -246,4 +246,6 @@ fermata::split::UpperServices fermata_upper = {
     .diagnosis = service_diagnosis,
     .describe = describe_objects,
     .noted_files = nullptr,
+    .command_line = nullptr,
+    .command_line_end = nullptr,
 };

@@ -1,5 +1,7 @@
 // /proc/self/exe names the application, not the lower half's program that the kernel started. What is opened
 // for writing is noted (noted.h).
+#include "front/posix/executable.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -48,13 +50,6 @@ bool names_executable(const char* path) {
     return strcmp(at, "exe") == 0;
 }
 
-// The path to use instead: the application's, or `path` itself.
-const char* instead_of(const char* path) {
-    if (__builtin_expect(names_executable(path), 0) && bridge() != nullptr && bridge()->program != nullptr)
-        return bridge()->program;
-    return path;
-}
-
 ssize_t answer(const char* target, char* buffer, size_t size) {
     if (size == 0) {
         errno = EINVAL;
@@ -71,6 +66,13 @@ mode_t mode_of(int flags, va_list& list) {
 }
 
 }  // namespace
+
+const char* instead_of(const char* path) {
+    if (__builtin_expect(names_executable(path), 0) && bridge() != nullptr && bridge()->program != nullptr)
+        return bridge()->program;
+    return path;
+}
+
 }  // namespace fermata::front::posix
 
 using namespace fermata::front::posix;

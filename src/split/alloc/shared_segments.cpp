@@ -31,6 +31,18 @@ void remember(uint64_t address, uint64_t size) {
     lock.unlock();
 }
 
+// Identifiers that the lower half has attached at any time: not the program's.
+constexpr unsigned kMaxIds = 1024;
+int ids[kMaxIds];
+unsigned id_count;
+
+void remember_id(int id) {
+    if (lower_segment(id)) return;
+    lock.lock();
+    ids[id_count++ % kMaxIds] = id;
+    lock.unlock();
+}
+
 uint64_t forget(uint64_t address) {
     uint64_t size = 0;
     lock.lock();
@@ -45,6 +57,21 @@ uint64_t forget(uint64_t address) {
 }
 
 }  // namespace
+
+bool lower_segment(int id) noexcept {
+    lock.lock();
+    bool known = false;
+    for (unsigned i = 0; i < id_count && i < kMaxIds; ++i) known = known || ids[i] == id;
+    lock.unlock();
+    return known;
+}
+
+void give_segment_to_program(int id) noexcept {
+    lock.lock();
+    for (int& one : ids)
+        if (one == id) one = -1;
+    lock.unlock();
+}
 
 long lower_shmat(int id, const void* address, int flags) noexcept {
     shmid_ds info;
@@ -64,6 +91,7 @@ long lower_shmat(int id, const void* address, int flags) noexcept {
         return rc;
     }
     remember(uint64_t(rc), size);
+    remember_id(id);
     return rc;
 }
 

@@ -327,7 +327,18 @@ StartedProgram load_program(const ProgramSpec& spec) {
     StackBuilder stack(program.stack);
     std::vector<uint64_t> argv, envp;
     std::vector<std::string> command = command_line(spec, program.check, environment);
-    for (const std::string& word : command) argv.push_back(stack.string(word));
+    // The program's own words lie one behind the other, as the kernel puts them.
+    auto own = size_t(std::find(command.begin(), command.end(), "--argv0") - command.begin()) + 1;
+    std::string line = command[own] + '\0';
+    for (size_t i = own + 2; i < command.size(); ++i) line += command[i] + '\0';
+    uint64_t at = stack.bytes(line.data(), line.size());
+    program.command_line = reinterpret_cast<const char*>(at);
+    program.command_line_end = program.command_line + line.size();
+    for (size_t i = 0; i < command.size(); ++i) {
+        bool in_line = i == own || i > own + 1;
+        argv.push_back(in_line ? at : stack.string(command[i]));
+        if (in_line) at += command[i].size() + 1;
+    }
     for (char* const* e = environment; *e; ++e)
         if (std::strncmp(*e, "FERMATA_", 8) != 0) envp.push_back(stack.string(*e));
     std::vector<uint64_t> auxv = auxv_for(spec, program, loader, stack);

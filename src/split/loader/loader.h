@@ -30,6 +30,7 @@ struct StartedProgram {
     Range stack;                 // without the guard page below
     Range loader;                // ld.so
     uint64_t vdso = 0;
+    const char *command_line = nullptr, *command_line_end = nullptr;  // on its stack
 };
 
 // Maps ld.so, the stack and the vDSO; nothing runs yet. Throws fermata::Error with one line for the user.

@@ -14,8 +14,10 @@
 #include <fstream>
 #include <set>
 
+#include "split/loader/dynamic_symbols.h"
 #include "split/loader/elf_file.h"
 #include "split/loader/library_search.h"
+#include "split/loader/starters.h"
 
 extern char** environ;
 
@@ -202,6 +204,11 @@ MpiAbi abi_of(const std::string& name) {
     return MpiAbi::none;
 }
 
+bool is_loader_or_libc(const std::string& path) {
+    std::string name = last_part(path.c_str());
+    return name == "libc.so.6" || name == "libselinux.so.1" || name.starts_with("ld-linux");
+}
+
 // Follows what a program needs, and notes every way to an MPI library.
 class Libraries {
   public:
@@ -285,6 +292,39 @@ const char* name_of(MpiAbi abi) {
             return "standard";
     }
     return "?";
+}
+
+std::string why_no_starter(const ProgramCheck& check) {
+    if (check.abi != MpiAbi::none) return "";
+    for (const std::string& path : {check.binary, check.program})
+        if (const Elsewhere* elsewhere = starts_elsewhere(path.c_str()))
+            return check.program + " " + elsewhere->why;
+    struct stat s {};
+    bool other_user = stat(check.binary.c_str(), &s) == 0 &&
+                      (((s.st_mode & S_ISUID) != 0 && s.st_uid != geteuid()) ||
+                       ((s.st_mode & S_ISGID) != 0 && s.st_gid != getegid() && geteuid() != 0));
+    if (other_user)
+        return check.program +
+               " runs as another user (set-user-ID), and what it starts would be without Fermata: "
+               "start the MPI program directly";
+    return "";
+}
+
+bool is_starter(const ProgramCheck& check) {
+    if (check.abi != MpiAbi::none) return false;
+    if (is_starter_by_name(check.binary.c_str()) || is_starter_by_name(check.program.c_str())) return true;
+    std::string said = variable(nullptr, "FERMATA_START");
+    if (said == "native" || said == "split") return said == "native";
+    std::vector<std::string> files{check.binary};
+    for (const std::string& library : check.libraries)
+        if (!is_loader_or_libc(library)) files.push_back(library);
+    for (const std::string& path : files) {
+        ElfFile file;
+        if (!file.read(path).empty()) return false;
+        for (const DynamicSymbol& symbol : dynamic_symbols(file))
+            if (!symbol.defined && (symbol.name == "dlopen" || symbol.name == "dlmopen")) return false;
+    }
+    return true;
 }
 
 ProgramCheck inspect_program(const std::string& name, const std::string& front_dir,

@@ -35,6 +35,12 @@ struct ProgramCheck {
     std::vector<std::string> missing;    // names found nowhere (ld.so will complain)
 };
 
+// Runs natively until it starts the MPI program (starters.h): it imports no MPI, and cannot load it later or
+// is known not to.
+bool is_starter(const ProgramCheck& check);
+// "" or why Fermata cannot follow where this program starts others.
+std::string why_no_starter(const ProgramCheck& check);
+
 // `environment`: for PATH and LD_LIBRARY_PATH; environ when nullptr. `front_dir`: where the fronts are ("" =
 // unknown); names found there count as present and are not followed.
 ProgramCheck inspect_program(const std::string& name, const std::string& front_dir = "",

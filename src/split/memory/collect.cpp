@@ -1,8 +1,6 @@
 // collect_memory: what of this process is the upper half's, and which pages of it hold content.
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 
 #include <algorithm>
 #include <cstring>
@@ -19,6 +17,7 @@
 #include "split/memory/dirty.h"
 #include "split/memory/memory.h"
 #include "split/memory/residency.h"
+#include "split/shared/roster.h"
 #include "split/vdso/vdso.h"
 
 namespace fermata::split {
@@ -35,8 +34,11 @@ std::vector<Mapping>& sampled() {
     return maps;
 }
 
-void add_flags(std::vector<Mapping>& maps) {
-    std::vector<Mapping> flags = sampled().empty() ? read_smaps() : std::exchange(sampled(), {});
+}  // namespace
+
+void add_memory_flags(std::vector<Mapping>& maps) {
+    if (sampled().empty()) sample_memory_flags();
+    const std::vector<Mapping>& flags = sampled();
     auto at = flags.begin();
     for (Mapping& m : maps) {  // both in address order
         while (at != flags.end() && at->range.end <= m.range.begin) ++at;
@@ -47,6 +49,8 @@ void add_flags(std::vector<Mapping>& maps) {
             m.flags = " mw";  // new since then
     }
 }
+
+namespace {
 
 // Mappings that are kept from children by the lower half, and those by the program, as mappings of their own.
 void part_by_lower_advice(std::vector<Mapping>& maps) {
@@ -87,18 +91,13 @@ uint32_t advice_of(const Mapping& m) {
     return advice;
 }
 
-bool deleted(const std::string& name) { return name.ends_with(" (deleted)"); }
-
-bool on_tmpfs(const std::string& path) {
-    struct statfs s;
-    return statfs(path.c_str(), &s) == 0 && s.f_type == TMPFS_MAGIC;
+// Does a rank that shares this file write to it by a mapping?
+bool written_by_others(const shared::Key& key) {
+    const shared::Object* object = shared::roster() ? shared::roster()->find(key) : nullptr;
+    return object && object->writable;
 }
 
-bool same_file(const Mapping& m, struct stat& s) {
-    return stat(m.name.c_str(), &s) == 0 && s.st_ino == m.inode;
-}
-
-MapKind kind_of(const Mapping& m, uint64_t& size) {
+MapKind kind_of(const Mapping& m, uint64_t& size, shared::Key& key, std::string& name) {
     if (!m.shared) {
         if (m.name.starts_with("/dev/") && !m.name.starts_with("/dev/shm/") && m.name != "/dev/zero")
             fail("the program has device {} mapped at {:#x}: memory of devices cannot be saved", m.name,
@@ -114,13 +113,18 @@ MapKind kind_of(const Mapping& m, uint64_t& size) {
     if (m.name.starts_with("anon_inode:"))
         fail("the program has {} mapped at {:#x}: such memory cannot be saved", m.name, m.range.begin);
     struct stat s {};
-    if (m.name.starts_with("/") && !deleted(m.name) && same_file(m, s)) {
+    key = shared::key_of(m, nullptr);
+    if (std::string path = shared::path_of(m, s); !path.empty()) {
+        name = path;
+        key = shared::key_of(m, &s);
         if (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode))
             fail("the program has device {} mapped at {:#x}: memory of devices cannot be saved", m.name,
                  m.range.begin);
         size = uint64_t(s.st_size);
-        // A read-only view cannot be filled at restart, so the file must be there.
-        return on_tmpfs(m.name) && has_flag(m, " mw") ? MapKind::shared_tmpfs : MapKind::shared_file;
+        // A read-only view cannot be filled at restart, so the file must be there, or somebody else fill it.
+        return shared::put_back(path, s) && (has_flag(m, " mw") || written_by_others(key))
+                   ? MapKind::shared_kept
+                   : MapKind::shared_file;
     }
     return MapKind::shared_memory;
 }
@@ -145,9 +149,10 @@ class Readable {
 };
 
 // `seen`: what the tracker has just found out.
-std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scanner, SeenPages* seen) {
+std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scanner, SeenPages* seen,
+                              const std::vector<Range>& saved_elsewhere) {
     bool file = m.inode != 0;
-    if (kind == MapKind::shared_file) return {};
+    if (kind == MapKind::shared_file || (kind == MapKind::shared_kept && !has_flag(m, " mw"))) return {};
     if (kind == MapKind::anonymous && (!file || !(m.prot & PROT_READ))) {
         // The holes that ld.so leaves between segments are file mappings without access: nothing of the file
         // is ever read there, but what was changed and then protected (RELRO's neighbours) is kept.
@@ -159,8 +164,44 @@ std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scann
     Range part = readable_part(m.range);
     if (kind == MapKind::anonymous) return part.empty() ? std::vector<Range>{} : std::vector<Range>{part};
     // Shared objects may hold pages that this process never touched: only their content tells.
-    return nonzero(part);
+    std::vector<Range> runs;
+    if (part.empty()) return runs;
+    for (const Range& own : difference({part}, saved_elsewhere)) {
+        // A file on a disk is overwritten, not emptied before: it is the user's.
+        bool all =
+            kind == MapKind::shared_kept && !m.name.ends_with(" (deleted)") && !shared::on_tmpfs(m.name);
+        std::vector<Range> found = all ? std::vector<Range>{own} : nonzero(own);
+        runs.insert(runs.end(), found.begin(), found.end());
+    }
+    return runs;
 }
+
+// What of a mapping other mappings save, of lower ranks or of this one, at its addresses.
+class Saved {
+  public:
+    std::vector<Range> elsewhere(const Mapping& m, const shared::Key& key) {
+        const shared::Object* object = shared::roster() ? shared::roster()->find(key) : nullptr;
+        if (!object) return {};
+        auto [at, fresh] = parts_.try_emplace(key, object->lower);
+        std::vector<Range> here;
+        for (const Range& part : at->second) {
+            uint64_t begin = std::max(page_down(part.begin), m.offset);
+            uint64_t end = std::min(page_up(part.end), m.offset + m.range.size());
+            if (begin < end)
+                here.push_back({m.range.begin + begin - m.offset, m.range.begin + end - m.offset});
+        }
+        if (has_flag(m, " mw")) add(at->second, {m.offset, m.offset + m.range.size()});
+        return here;
+    }
+
+  private:
+    static void add(std::vector<Range>& parts, Range part) {
+        std::vector<Range> rest = difference({part}, parts);
+        parts.insert(parts.end(), rest.begin(), rest.end());
+        std::sort(parts.begin(), parts.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
+    }
+    std::map<shared::Key, std::vector<Range>> parts_;
+};
 
 }  // namespace
 
@@ -191,7 +232,9 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
     table.vdso = vdso_image();
     PageScanner scanner;
     std::map<uint64_t, uint64_t> object_size;
-    add_flags(maps);
+    Saved saved;
+    add_memory_flags(maps);
+    sampled().clear();
     part_by_lower_advice(maps);
     table.break_word = find_break_word(maps);
     for (const Mapping& m : maps)
@@ -207,14 +250,17 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
         e.advice = advice_of(m);
         e.kept_below = has_flag(m, kByLower);
         if (e.kept_below) e.advice &= ~uint32_t{kDontFork};
-        e.kind = kind_of(m, e.object_size);
+        shared::Key key;
+        e.kind = kind_of(m, e.object_size, key, e.name);
         if (has_flag(m, " nr")) e.flags |= MAP_NORESERVE;
         if (has_flag(m, " gd")) e.flags |= MAP_GROWSDOWN;
         if (has_flag(m, " ht")) e.flags |= MAP_HUGETLB;
         if (has_flag(m, " lo")) e.flags |= MAP_LOCKED;
         e.writable_file = m.shared && has_flag(m, " mw");
-        if (m.shared)
-            e.object = (uint64_t(m.device_major) << 52) ^ (uint64_t(m.device_minor) << 40) ^ m.inode;
+        if (m.shared) {
+            e.object = shared::number_of(key);
+            all.objects.emplace(e.object, key);
+        }
         if (e.kind == MapKind::shared_memory) {
             uint64_t& size = object_size[e.object];
             size = std::max(size, m.offset + m.range.size());
@@ -224,7 +270,10 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
             if (!all.not_in_a_copy(e)) seen = tracker->look(e);
             all.unchanged.push_back(seen ? std::move(seen->unchanged) : std::vector<Range>{});
         }
-        e.runs = content_of(m, e.kind, scanner, seen ? &*seen : nullptr);
+        std::vector<Range> elsewhere;
+        if (e.kind == MapKind::shared_memory || e.kind == MapKind::shared_kept)
+            elsewhere = saved.elsewhere(m, key);
+        e.runs = content_of(m, e.kind, scanner, seen ? &*seen : nullptr, elsewhere);
         table.maps.push_back(std::move(e));
     }
     if (tracker) tracker->end_round();

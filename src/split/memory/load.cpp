@@ -15,6 +15,7 @@
 #include "split/address/window.h"
 #include "split/memory/break_word.h"
 #include "split/memory/memory.h"
+#include "split/shared/registry.h"
 #include "split/vdso/vdso.h"
 
 namespace fermata::split {
@@ -24,6 +25,8 @@ namespace {
 class Objects {
   public:
     int of(const MapEntry& e) {
+        bool writable = e.kind == MapKind::shared_memory || e.writable_file;
+        if (int fd = shared::descriptor_of(e.object, writable); fd >= 0) return fd;
         auto it = open_.find(e.object);
         if (it != open_.end() && (!e.writable_file || it->second.writable)) return it->second.fd.get();
         return (open_[e.object] = make(e)).fd.get();
@@ -46,8 +49,9 @@ class Objects {
         }
         int access = e.writable_file ? O_RDWR : O_RDONLY;
         Fd fd(::open(e.name.c_str(), access | O_CLOEXEC));
-        if (!fd && errno == ENOENT && e.kind == MapKind::shared_tmpfs) {
-            fd = Fd(::open(e.name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+        if (!fd && errno == ENOENT && e.kind == MapKind::shared_kept &&
+            shared::on_tmpfs(e.name.substr(0, e.name.rfind('/')))) {
+            fd = Fd(::open(e.name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
             if (fd && ftruncate(fd.get(), off_t(e.object_size)) != 0)
                 fail_errno("cannot make {} again, which the program has mapped", e.name);
         }
@@ -100,7 +104,14 @@ void map_one(const MapEntry& e, Objects& objects) {
     } else {
         flags = (flags & ~(MAP_HUGETLB | MAP_GROWSDOWN)) | MAP_SHARED;
         int prot = PROT_READ | (e.kind == MapKind::shared_memory || e.writable_file ? PROT_WRITE : 0);
-        rc = raw_mmap(e.range.begin, e.range.size(), prot, flags, objects.of(e), e.offset);
+        bool segment = e.kind == MapKind::shared_memory && shared::descriptor_of(e.object, true) == -1;
+        if (segment)  // its place first
+            rc = raw_mmap(e.range.begin, e.range.size(), PROT_NONE,
+                          MAP_FIXED_NOREPLACE | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+        if (segment && rc == long(e.range.begin)) {
+            if (long error = shared::map_segment(e)) rc = error;
+        }
+        if (!segment) rc = raw_mmap(e.range.begin, e.range.size(), prot, flags, objects.of(e), e.offset);
     }
     if (rc == -EEXIST)
         fail("the program's memory at {:#x} ({}) is taken in this process by: {}", e.range.begin, e.name,
@@ -114,7 +125,10 @@ void map_one(const MapEntry& e, Objects& objects) {
              what_is_at(e.range));
     }
     // A file that is still there may hold something where the image has nothing, that is, zeros.
-    if (e.kind == MapKind::shared_tmpfs) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_REMOVE);
+    // (The registry has emptied those it knows.)
+    if (e.kind == MapKind::shared_kept && shared::descriptor_of(e.object, true) < 0 &&
+        shared::on_tmpfs(e.name))
+        sys(SYS_madvise, e.range.begin, e.range.size(), MADV_REMOVE);
     if (e.advice & kHugePage) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_HUGEPAGE);
     if (e.advice & kNoHugePage) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_NOHUGEPAGE);
 }

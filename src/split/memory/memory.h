@@ -21,12 +21,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "split/address/range.h"
+#include "split/shared/objects.h"
 
 namespace fermata::split {
 
@@ -36,8 +38,8 @@ enum class MapKind : uint32_t {
     shared_file = 1,  // MAP_SHARED of a file that has a name: opened again, content is the file's
     shared_memory =
         2,  // shared anonymous, memfd, SysV, deleted file: content from the image; `object` tells which
-    shared_tmpfs = 3,  // named file on tmpfs (/dev/shm), mapped for writing: made again when missing; content
-                       // from the image
+    shared_kept = 3,  // named file that this rank, or one that shares it, has mapped for writing, on tmpfs
+                      // (made again when missing) or a disk of this node: content from the image
 };
 
 struct MapEntry {
@@ -78,13 +80,16 @@ struct MemoryTable {
 // what changes until the threads stop is missed. Without it collect_memory() reads them itself. Throws
 // fermata::Error.
 void sample_memory_flags();
+// Fills in the flags of these, as sampled, or read now.
+void add_memory_flags(std::vector<Mapping>& maps);
 
 class DirtyTracker;
 
 struct CollectedMemory {
     MemoryTable table;
-    std::string maps;                // /proc/self/maps, of which the table was made
-    std::set<std::string> executed;  // files of which something may be executed
+    std::string maps;                         // /proc/self/maps, of which the table was made
+    std::set<std::string> executed;           // files of which something may be executed
+    std::map<uint64_t, shared::Key> objects;  // what MapEntry::object stands for
     // With a tracker, of each mapping: what has not been written since it was asked about before.
     std::vector<std::vector<Range>> unchanged;
 

@@ -35,7 +35,10 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "split/address/ranges.h"
 #include "split/process/parts.h"
+#include "split/shared/registry.h"
+#include "split/shared/roster.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
 
@@ -98,17 +101,17 @@ bool is_writable(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 // ---- content of what has no name
 
-// Data extents: [[offset, bytes], …].
-Json read_extents(int fd, off_t size) {
-    Json extents = Json::array();
-    for (off_t at = 0; at < size;) {
+// Data extents of this part: [[offset, bytes], …].
+void read_extents(int fd, off_t at, off_t size, Json& extents) {
+    while (at < size) {
         off_t begin = lseek(fd, at, SEEK_DATA);
         if (begin < 0) {
             if (errno == ENXIO) break;  // a hole until the end
             begin = at;
         }
         off_t end = lseek(fd, begin, SEEK_HOLE);
-        if (end < 0) end = size;
+        if (begin >= size) break;
+        if (end < 0 || end > size) end = size;
         std::vector<uint8_t> bytes(static_cast<size_t>(end - begin));
         size_t got = 0;
         while (got < bytes.size()) {
@@ -125,7 +128,6 @@ Json read_extents(int fd, off_t size) {
         extents.push_back({static_cast<int64_t>(begin), Json::binary(std::move(bytes))});
         at = end;
     }
-    return extents;
 }
 
 void write_extents(int fd, const Json& content, const std::string& what) {
@@ -145,20 +147,42 @@ void write_extents(int fd, const Json& content, const std::string& what) {
                       ": make room on its file system and restart again"};
 }
 
+// What the ranks have told each other of it; null when it is this rank's alone, and a descriptor's only.
+const shared::Object* shared_object(const shared::Key& key) {
+    const shared::Object* object = shared::roster() ? shared::roster()->find(key) : nullptr;
+    return object && (object->ranks.size() > 1 || !object->mapped.empty()) ? object : nullptr;
+}
+
 // A removed file, a memfd: by inode, as several descriptions may be of the same one.
 Json capture_content(const Entry& entry, Lines& warnings) {
+    shared::Key key = shared::key_of(shared::Kind::memory, entry.status);
     Json content = {{"size", static_cast<int64_t>(entry.status.st_size)},
                     {"mode", entry.status.st_mode & 07777},
                     {"modified", {entry.status.st_mtim.tv_sec, entry.status.st_mtim.tv_nsec}},
                     {"extents", Json::array()}};
+    const shared::Object* object = shared_object(key);
+    if (object) {
+        content["object"] = shared::to_text(key);
+        content["settles"] = object->opener == shared::roster()->rank();
+    }
     // Opened anew: the descriptor may be write-only, and its offset is not ours to move.
     int fd = open(("/proc/self/fd/" + std::to_string(entry.fd)).c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && object && object->covered.size() == 1 && object->covered[0].begin == 0 &&
+        object->covered[0].end >= static_cast<uint64_t>(entry.status.st_size))
+        return content;  // others save all of it
     if (fd < 0) {
         warnings.push_back(number(entry.fd) + ": the content of the removed file " + entry.link +
                            " cannot be read: it comes back empty");
         return content;
     }
-    content["extents"] = read_extents(fd, entry.status.st_size);
+    // What is mapped is in the image's memory, and what lower ranks have is in theirs.
+    auto size = static_cast<uint64_t>(entry.status.st_size);
+    std::vector<Range> rest{{0, size}};
+    if (object) rest = difference(difference(rest, object->lower), object->mapped);
+    for (const Range& part : rest)
+        if (!part.empty())
+            read_extents(fd, static_cast<off_t>(part.begin), static_cast<off_t>(part.end),
+                         content["extents"]);
     close(fd);
     constexpr int kGetSeals = 1034;  // F_GET_SEALS
     int seals = fcntl(entry.fd, kGetSeals);
@@ -311,34 +335,6 @@ Json capture_eventfd(const Entry& entry) {
             {"semaphore", semaphore.empty() ? tried_to_be_semaphore(entry.fd, count) : semaphore != "0"}};
 }
 
-// A shared mapping, as /proc/self/maps has it.
-struct SharedMap {
-    uint64_t begin = 0, end = 0;
-};
-template <class Wanted>
-SharedMap find_shared_map(Wanted wanted) {
-    std::istringstream maps(read_proc("/proc/self/maps"));
-    for (std::string line; std::getline(maps, line);) {
-        unsigned long begin = 0, end = 0, offset = 0, inode = 0;
-        unsigned major = 0, minor = 0;
-        char access[5] = "";
-        if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %x:%x %lu", &begin, &end, access, &offset, &major,
-                        &minor, &inode) == 7 &&
-            access[3] == 's' && wanted(begin, end, makedev(major, minor), inode))
-            return {begin, end};
-    }
-    return {};
-}
-
-// A descriptor of what is mapped at this address, for reading and writing; -1 when there is none, or we may
-// not.
-int open_mapping(uint64_t address) {
-    SharedMap map = find_shared_map(
-        [&](uint64_t begin, uint64_t end, dev_t, ino_t) { return begin <= address && address < end; });
-    return open(fmt::format("/proc/self/map_files/{:x}-{:x}", map.begin, map.end).c_str(),
-                O_RDWR | O_CLOEXEC);
-}
-
 Json lost(const Entry& entry, Lines& warnings) {
     warnings.push_back(number(entry.fd) + " (" + entry.link +
                        ") cannot be saved: after a restart it reads as end of file");
@@ -346,7 +342,15 @@ Json lost(const Entry& entry, Lines& warnings) {
 }
 
 Json capture_regular(const Entry& entry, Json& contents, Lines& warnings) {
-    Json one = {{"kind", "file"}, {"path", entry.link}, {"size", static_cast<int64_t>(entry.status.st_size)}};
+    // Its messages are with what ranks share.
+    if (shared::is_queue(entry.fd))
+        return {{"kind", "queue"},
+                {"path", without_deleted(entry.link)},
+                {"object", shared::to_text(shared::key_of(shared::Kind::queue, entry.status))}};
+    Json one = {{"kind", "file"},
+                {"path", entry.link},
+                {"size", static_cast<int64_t>(entry.status.st_size)},
+                {"uid", entry.status.st_uid}};
     if (entry.link.starts_with("/memfd:")) {
         one["kind"] = "memfd";
         one["path"] = without_deleted(entry.link.substr(std::strlen("/memfd:")));
@@ -372,13 +376,7 @@ Json capture_regular(const Entry& entry, Json& contents, Lines& warnings) {
     }
     std::string id = std::to_string(entry.status.st_dev) + ":" + std::to_string(entry.status.st_ino);
     one["content"] = id;
-    if (!contents.contains(id)) {
-        contents[id] = capture_content(entry, warnings);
-        SharedMap map = find_shared_map([&](uint64_t, uint64_t, dev_t device, ino_t inode) {
-            return device == entry.status.st_dev && inode == entry.status.st_ino;
-        });
-        if (map.begin) contents[id]["mapped"] = map.begin;
-    }
+    if (!contents.contains(id)) contents[id] = capture_content(entry, warnings);
     return one;
 }
 
@@ -392,13 +390,21 @@ Json capture_fifo(const Entry& entry, Json& pipes, Lines&) {
                 {"write", false},
                 {"fd", entry.fd},
                 {"named", named}};
+    // In two ranks: what waits in it is saved by the lowest that could read it.
+    shared::Key key = shared::key_of(named ? shared::Kind::fifo : shared::Kind::pipe, entry.status);
+    const shared::Object* object = shared_object(key);
+    if (object && !named) pipe["object"] = shared::to_text(key);
     if (is_readable(entry.flags)) {
         pipe["read"] = true;
-        if (!pipe.contains("content")) pipe["content"] = Json::binary(pipe_content(entry.fd));
+        bool ours = !object || object->reader == shared::roster()->rank();
+        if (ours && !pipe.contains("content")) pipe["content"] = Json::binary(pipe_content(entry.fd));
     }
     if (is_writable(entry.flags)) pipe["write"] = true;
     Json one = {{"kind", named ? "fifo" : "pipe"}, {"pipe", id}};
-    if (named) one["path"] = entry.link;
+    if (named) {
+        one["path"] = entry.link;
+        one["uid"] = entry.status.st_uid;
+    }
     return one;
 }
 
@@ -574,7 +580,8 @@ Json capture_descriptors(const Limits& limits, Lines& warnings) {
     for (size_t i = 0; i < socket_places.size(); ++i)
         list[socket_places[i]]["socket"] = std::move(socket_values[i]);
     for (auto& [id, pipe] : pipes.items())
-        if (!pipe["named"].get<bool>() && !(pipe["read"].get<bool>() && pipe["write"].get<bool>()))
+        if (!pipe["named"].get<bool>() && !pipe.contains("object") &&
+            !(pipe["read"].get<bool>() && pipe["write"].get<bool>()))
             warnings.push_back(number(pipe["fd"].get<int>()) +
                                " is a pipe to another process: after a restart its other end is closed");
     Json fds = Json::array();
@@ -717,6 +724,10 @@ class Rebuild {
         if (kind == "epoll") return epoll_create1(EPOLL_CLOEXEC);
         if (kind == "pidfd")
             return static_cast<int>(raw::call(SYS_pidfd_open, raw::getpid(), flags & O_NONBLOCK));
+        if (kind == "queue") {
+            int fd = shared::descriptor_of(one.at("object").get<std::string>());
+            return fd < 0 ? placeholder() : open_again(fd, flags);
+        }
         if (kind == "inotify") return inotify_init1(extra);
         if (kind == "socket") {
             size_t index = next_socket_++;
@@ -733,6 +744,7 @@ class Rebuild {
         if (fd < 0)
             throw Refused{"file " + path + ", open at the checkpoint as " + number(target_) +
                           ", cannot be opened: " + error_text(errno) + ": put it back and restart again"};
+        check_owner(fd, one, path);
         struct stat now;
         if (fstat(fd, &now) == 0 && S_ISREG(now.st_mode)) {
             auto size = one.at("size").get<int64_t>();
@@ -742,6 +754,17 @@ class Rebuild {
                                     std::to_string(size) + ": the program may read other data than before");
         }
         return fd;
+    }
+
+    // Where everybody may put files, another one of that name may be a trap.
+    void check_owner(int fd, const Json& one, const std::string& path) {
+        struct stat now;
+        if (fstat(fd, &now) != 0 || now.st_uid == geteuid() || now.st_uid == one.at("uid").get<uid_t>() ||
+            !shared::others_may_make(path))
+            return;
+        throw Refused{path + " (" + number(target_) + ") belongs to user " + std::to_string(now.st_uid) +
+                      " now, at the checkpoint to " + std::to_string(one.at("uid").get<uid_t>()) +
+                      ": remove it, put the program's back and restart again"};
     }
 
     int open_other(const Json& one, int flags) {
@@ -776,13 +799,12 @@ class Rebuild {
             const Json& content = state_.at("contents").at(id);
             int seals = content.value("seals", 0);
             std::string path = one.at("path");
-            // What is mapped as shared memory is there already: one object for both.
-            int fd = content.contains("mapped") ? open_mapping(content.at("mapped")) : -1;
-            if (fd < 0 && content.contains("mapped"))
-                warnings_.push_back(path + " (" + number(target_) +
-                                    ") was also mapped as shared memory: file and "
-                                    "mapping are separate copies now (only root can join them)");
+            // What is mapped as shared memory, or other ranks have, is there already.
+            int fd = -1;
+            if (content.contains("object"))
+                fd = shared::descriptor_of(content.at("object").get<std::string>());
             if (fd >= 0) {
+                fd = static_cast<int>(raw::call(SYS_dup, fd));
             } else if (memory) {
                 fd = memfd_create(path.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
             } else {
@@ -799,18 +821,28 @@ class Rebuild {
                 throw Refused{"no place for the removed file " + path + " (" + number(target_) +
                               "): make its directory or /tmp writable and restart again"};
             write_extents(fd, content, "the removed file " + path + " (" + number(target_) + ")");
+            // Once for all ranks.
+            if (!content.value("settles", true)) return open_again(id, fd, flags);
             fchmod(fd, content.at("mode").get<mode_t>());
             if (content.contains("modified")) {
                 const Json& time = content.at("modified");
                 timespec times[2] = {{0, UTIME_OMIT}, {time.at(0).get<time_t>(), time.at(1).get<long>()}};
                 futimens(fd, times);
             }
-            if (memory && seals > 0) fcntl(fd, 1033 /* F_ADD_SEALS */, seals);
-            known = contents_.emplace(id, up(fd)).first;
+            if (memory && seals > 0 && fcntl(fd, 1033 /* F_ADD_SEALS */, seals) != 0)
+                warnings_.push_back("the seals of " + path + " (" + number(target_) +
+                                    ") cannot be set again: " + error_text(errno));
+            return open_again(id, fd, flags);
         }
-        std::string self = "/proc/self/fd/" + std::to_string(known->second);
+        return open_again(known->second, flags);
+    }
+    int open_again(const std::string& id, int fd, int flags) {
+        return open_again(contents_.emplace(id, up(fd)).first->second, flags);
+    }
+    static int open_again(int known, int flags) {
+        std::string self = "/proc/self/fd/" + std::to_string(known);
         int fd = open(self.c_str(), reopen_flags(flags) & ~O_TMPFILE);
-        if (fd < 0) fd = static_cast<int>(raw::call(SYS_dup, known->second));
+        if (fd < 0) fd = static_cast<int>(raw::call(SYS_dup, known));
         return fd;
     }
 
@@ -819,7 +851,15 @@ class Rebuild {
         if (known != pipes_.end()) return known->second;
         const Json& saved = state_.at("pipes").at(id);
         int ends[2] = {-1, -1};
-        if (pipe2(ends, O_CLOEXEC) != 0) throw Refused{"no pipe could be made: " + error_text(errno)};
+        if (saved.contains("object")) {
+            auto [from, to] = shared::pipe_of(saved.at("object").get<std::string>());
+            if (from >= 0) {
+                ends[0] = static_cast<int>(raw::call(SYS_dup, from));
+                ends[1] = static_cast<int>(raw::call(SYS_dup, to));
+            }
+        }
+        if (ends[0] < 0 && pipe2(ends, O_CLOEXEC) != 0)
+            throw Refused{"no pipe could be made: " + error_text(errno)};
         int capacity = saved.at("capacity");
         if (capacity > 0) fcntl(ends[1], F_SETPIPE_SZ, capacity);
         if (saved.contains("content")) fill(ends[1], saved.at("content"));
@@ -846,6 +886,7 @@ class Rebuild {
         if (both < 0)
             throw Refused{"named pipe " + path + " (" + number(target_) + ") cannot be opened: " +
                           error_text(errno) + ": put it back (mkfifo) and restart again"};
+        check_owner(both, one, path);
         const Json& saved = state_.at("pipes").at(one.at("pipe").get<std::string>());
         if (is_readable(flags) && saved.contains("content") && filled_.insert(path).second)
             fill(both, saved.at("content"));

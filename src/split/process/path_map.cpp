@@ -5,6 +5,7 @@
 
 #include "split/noted_files.h"
 #include "split/process/parts.h"
+#include "split/shared/objects.h"
 
 namespace fermata::split::process {
 
@@ -42,6 +43,17 @@ std::string PathMap::in_state(std::string_view bytes) const {
     }
     std::string out;
     Json::to_cbor(state, out);
+    return out;
+}
+
+std::string PathMap::in_shared(std::string_view bytes) const {
+    if (empty()) return std::string(bytes);
+    Json list = parse_state(bytes);
+    for (Json& one : list)
+        if (one.value("named", false) && one.value("kind", 0U) == static_cast<uint32_t>(shared::Kind::memory))
+            one["name"] = (*this)(one.at("name").get<std::string>());
+    std::string out;
+    Json::to_cbor(list, out);
     return out;
 }
 

@@ -23,7 +23,8 @@ using namespace fermata::split;
 using namespace fermata::split::threads;
 using namespace fermata::split::threads::testing;
 
-UpperServices fermata_upper;  // the core library's, elsewhere
+UpperServices fermata_upper;  // the core library's, elsewhere, as the next
+fermata::front::Front fermata::front::front;
 
 namespace {
 

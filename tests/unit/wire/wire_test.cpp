@@ -41,7 +41,7 @@ std::vector<Message> samples() {
             Resumed{7, 1},
             ArrivedFinalize{1},
             Diagnosis{"MPI_Recv from 3", 1},
-            Warning{"w"},
+            Warning{"w", 5},
             Restored{false, "no memory", 1},
             Fatal{"f", 9},
             NodeHello{"node17", 1},
@@ -55,7 +55,8 @@ std::vector<Message> samples() {
             Closed{7, 2},
             Again{7, "a first synchronous send"},
             Leave{7},
-            Spare{}};
+            Spare{},
+            InStarter{3, 4711, "bash", "why"}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {

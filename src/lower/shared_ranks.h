@@ -1,0 +1,21 @@
+// Ranks speak with each other about what they share by other means than MPI (src/split/shared): all together
+// before a save, and the ranks of one object during a restart. On the private world, whoever may use MPI.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "split/shared/registry.h"
+#include "split/shared/roster.h"
+
+namespace fermata::lower {
+
+// Who has what. Every rank calls it; it is over when all have. Throws fermata::Error, after it has told the
+// others.
+std::unique_ptr<split::shared::Roster> exchange_uses(uint64_t private_world, int rank, int size);
+
+// For a restart. `node`: this one's name.
+split::shared::Peers peers(uint64_t private_world, int rank, const std::string& node);
+
+}  // namespace fermata::lower

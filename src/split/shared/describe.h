@@ -1,0 +1,16 @@
+// What an image says of shared objects, and what a checkpoint has to say of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "split/memory/memory.h"
+#include "split/shared/roster.h"
+
+namespace fermata::split::shared {
+
+// Blob `shared` of an image (docs/formats/image.md). The program stands. `limit`: its descriptors are below.
+std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& objects, int limit,
+                     std::vector<std::string>& warnings);
+
+}  // namespace fermata::split::shared
