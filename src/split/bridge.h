@@ -182,11 +182,11 @@ struct UpperServices {
     // All objects of MPI of this rank, all threads stopped: split/mpi_objects.h. How many bytes they are;
     // written only where `capacity` holds them all.
     size_t (*describe)(void* records, size_t capacity) noexcept;
-    // Upper memory; null: the program has opened nothing for writing.
-    NotedFiles* noted_files;
     // Where the application's command line stands, as one string behind the other (upper memory): what
     // /proc/self/cmdline shows.
     const char *command_line, *command_line_end;
+    // Upper memory; null: the program has opened nothing for writing.
+    NotedFiles* noted_files;
 };
 
 }  // namespace fermata::split

@@ -245,7 +245,7 @@ fermata::split::UpperServices fermata_upper = {
     .refuses = service_refuses,
     .diagnosis = service_diagnosis,
     .describe = describe_objects,
-    .noted_files = nullptr,
     .command_line = nullptr,
     .command_line_end = nullptr,
+    .noted_files = nullptr,
 };

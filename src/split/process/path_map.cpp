@@ -5,7 +5,6 @@
 
 #include "split/noted_files.h"
 #include "split/process/parts.h"
-#include "split/shared/objects.h"
 
 namespace fermata::split::process {
 
@@ -48,12 +47,11 @@ std::string PathMap::in_state(std::string_view bytes) const {
 
 std::string PathMap::in_shared(std::string_view bytes) const {
     if (empty()) return std::string(bytes);
-    Json list = parse_state(bytes);
-    for (Json& one : list)
-        if (one.value("named", false) && one.value("kind", 0U) == static_cast<uint32_t>(shared::Kind::memory))
-            one["name"] = (*this)(one.at("name").get<std::string>());
+    Json objects = parse_state(bytes);
+    for (Json& one : objects)
+        if (one.contains("name")) one["name"] = (*this)(one.at("name").get<std::string>());
     std::string out;
-    Json::to_cbor(list, out);
+    Json::to_cbor(objects, out);
     return out;
 }
 

@@ -22,8 +22,8 @@ class PathMap {
     std::string operator()(const std::string& path) const;
     // All paths of a process state: open files, working directory, files of the program.
     std::string in_state(std::string_view state) const;
-    // Those of the list of shared objects.
-    std::string in_shared(std::string_view described) const;
+    // The names of what ranks share (image blob `shared`).
+    std::string in_shared(std::string_view objects) const;
     // In upper memory, before anything of the program runs.
     void in_noted(NotedFiles* files) const;
 
