@@ -231,17 +231,22 @@ std::string said_of(const split::MpiAsked& one) {
                        : one.found == one.given ? ""
                                                 : " instead of " + one.found);
 }
-}  // namespace
 
-int check_program(const std::vector<std::string>& command, bool as_json) {
+struct Checked {
+    json j;
+    std::string verdict;  // "" = it can run
+};
+
+Checked check_program(const job::Part& part, bool as_json) {
     job::Places places = job::find_places();
-    std::string program = command.at(0), starter;
-    split::ProgramCheck check = job::find_program(program, {}, places.front_dir).check;
+    std::string program = part.program.at(0), starter;
+    split::ProgramCheck check =
+        job::find_program(program, job::split_words(part.mpiexec_args), places.front_dir).check;
     std::string verdict = check.error;
     if (verdict.empty()) verdict = split::why_no_starter(check);
     if (verdict.empty() && split::is_starter(check)) {
         starter = check.program;
-        auto behind = split::program_behind(command, check, places.front_dir);
+        auto behind = split::program_behind(part.program, check, places.front_dir);
         if (behind) {
             check = std::move(*behind);
             program = check.program;
@@ -257,24 +262,24 @@ int check_program(const std::vector<std::string>& command, bool as_json) {
     else if (!imports.refused.empty())
         verdict = fmt::format("{} calls what Fermata answers with MPI_ERR_UNSUPPORTED_OPERATION: {}", program,
                               fmt::join(imports.refused, ", "));
+    Checked checked{{}, verdict};
     if (as_json) {
-        json j = {
-            {"ok", verdict.empty()},        {"error", verdict},           {"program", check.program},
-            {"binary", check.binary},       {"mpi", name_of(check.abi)},  {"mpi_libraries", check.mpi_names},
-            {"libraries", check.libraries}, {"missing", check.missing},   {"functions", imports.functions},
-            {"absent", imports.absent},     {"refused", imports.refused}, {"starter", starter}};
+        json& j = checked.j;
+        j = {{"ok", verdict.empty()},        {"error", verdict},           {"program", check.program},
+             {"binary", check.binary},       {"mpi", name_of(check.abi)},  {"mpi_libraries", check.mpi_names},
+             {"libraries", check.libraries}, {"missing", check.missing},   {"functions", imports.functions},
+             {"absent", imports.absent},     {"refused", imports.refused}, {"starter", starter}};
         j["which"] = json::array();
         for (const split::MpiAsked& one : check.which)
             j["which"].push_back(
                 {{"by", one.by}, {"asked", one.asked}, {"found", one.found}, {"given", one.given}});
-        std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     } else if (verdict.empty()) {
         if (!starter.empty() && check.abi == split::MpiAbi::none) {
             fmt::print(
                 "{}: no MPI is visible in it: it runs natively until it starts an MPI program, which is not "
                 "seen before\n",
                 visible(starter));
-            return 0;
+            return checked;
         }
         if (!starter.empty()) fmt::print("{} starts, as far as its words tell:\n", visible(starter));
         fmt::print("{}{}: {}\n", visible(check.program),
@@ -284,6 +289,22 @@ int check_program(const std::vector<std::string>& command, bool as_json) {
         fmt::print(
             "  what it opens while it runs (dlopen by name, path or link) is answered in the same way\n");
     }
+    return checked;
+}
+
+}  // namespace
+
+int check_programs(const std::vector<job::Part>& programs, bool as_json) {
+    std::string verdict;
+    json all = json::array();
+    for (const job::Part& part : programs) {
+        Checked one = check_program(part, as_json);
+        if (verdict.empty()) verdict = one.verdict;
+        all.push_back(std::move(one.j));
+    }
+    // One program is an object, several are a list of them.
+    const json& said = all.size() == 1 ? all[0] : all;
+    if (as_json) std::printf("%s\n", said.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     if (!verdict.empty()) fail("{}", verdict);
     return 0;
 }

@@ -64,6 +64,9 @@ json summary(const store::GenerationInfo& info) {
     j["job_number"] = fmt::format("{:016x}", m.job);
     j["mpi"] = m.mpi;
     j["command"] = m.command;
+    for (const store::Segment& segment : m.segments)
+        j["segments"].push_back(
+            {{"first_rank", segment.first_rank}, {"ranks", segment.ranks}, {"command", segment.command}});
     j["ranks"] = m.images.size();
     j["bytes"] = info.bytes();
     j["encrypted"] = m.key_id.has_value();
@@ -78,7 +81,7 @@ json summary(const store::GenerationInfo& info) {
 }
 
 std::string command_line(const store::Manifest& m) {
-    return visible(fmt::format("{}", fmt::join(m.command, " ")));
+    return visible(fmt::format("{}", fmt::join(m.whole_command(), " ")));
 }
 
 // The mappings of an image, with what of each is saved.

@@ -35,10 +35,11 @@ const std::map<std::string, Text>& texts() {
   fermata restart                            continue it, here or elsewhere
   fermata help run                           the options of a command
 )"}},
-        {"run", {"[OPTIONS] [--] PROG [ARGS...]", R"(Examples:
+        {"run", {"[OPTIONS] [--] PROG [ARGS...] [: [MPIEXEC-OPTIONS] PROG [ARGS...]]", R"(Examples:
   fermata run -n 4 -- ./solver input.nml
   fermata run -n 64 --interval 30m --walltime 11h45m -- ./solver     exit code 85: fermata restart continues it
   fermata run -n 4 --bind-to core -x OMP_NUM_THREADS=2 -- ./solver   mpiexec's own options are handed on
+  fermata run -n 1 -- ./atm namelist : -n 3 ./ocn                    several programs in one world
   fermata run --check -- ./solver                                    what the program needs
 )"}},
         {"restart", {"[OPTIONS]", R"(Examples:

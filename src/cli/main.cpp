@@ -63,6 +63,7 @@ std::string parse_move(const std::string& text) {
 struct Texts {
     std::string ranks, interval, mtbf, walltime, start, timeout, generation, keep, layout, restarts,
         save_options;
+    std::vector<std::string> more_ranks;  // of the programs behind a ":"
 };
 
 // No machine has more cores, and a number that was meant otherwise is not tried: mpiexec takes 4 GB for a
@@ -128,6 +129,9 @@ void finish_submit_options(job::SubmitOptions& o, const Texts& t) {
     if (!t.start.empty()) o.limits.start = parse_duration(t.start, "--start-timeout");
     if (!t.mtbf.empty()) o.mtbf = parse_duration(t.mtbf, "--mtbf");
     if (!t.keep.empty()) o.keep = parse_keep(t.keep);
+    for (size_t i = 0; i < t.more_ranks.size(); ++i)
+        if (!t.more_ranks[i].empty())
+            o.more.at(i).ranks = parse_number(t.more_ranks[i], "-n", "a number of ranks", 1, kMostRanks);
     o.save_options = image::SaveOptions::parse(t.save_options);
     if (!t.layout.empty()) o.save_options.write.shared = t.layout == "shared";
     o.generation = parse_generation(t.generation);
@@ -260,10 +264,14 @@ int parse_and_run(const std::vector<std::string>& words) {
     }
     submit.command = scanned.command;
     submit.launcher_options = scanned.launcher;
+    for (const cli::ScannedPart& part : scanned.more) {
+        texts.more_ranks.push_back(part.ranks);
+        submit.more.push_back({0, job::launcher_words(part.launcher, ""), part.command, ""});
+    }
 
     if (*run) {
         if (json && !check) throw Error("--json goes with --check (fermata run --help)", ExitCode::usage);
-        if (check) return cli::check_program(submit.command, json);
+        if (check) return cli::check_programs(job::parts_of(submit), json);
         finish_submit_options(submit, texts);
         return job::run(submit);
     }

@@ -1,5 +1,7 @@
 #include "cli/scan.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "job/launcher_options.h"
@@ -46,6 +48,74 @@ const CLI::Option* option_of(const CLI::App& sub, const std::string& name) {
     wrong(sub, "'{}' was not expected: {}", visible(word), advice);
 }
 
+// mpiexec's way to read all programs from a file.
+void refuse_list_of_programs(const CLI::App& sub, const std::string& word) {
+    for (const char* name : {"app", "configfile"})
+        if (name_in(word) == std::string("-") + name || name_in(word) == std::string("--") + name)
+            wrong(sub,
+                  "{} is not read: name its programs here with a ':' between them, fermata run -n 1 -- ./a : "
+                  "-n 3 ./b",
+                  word);
+}
+
+// As mpiexec has it: "-np 4", "-n4" in the words of CLI11.
+std::string number_option(const std::string& word) {
+    if (name_in(word) == "-np") return "-" + word;
+    bool number_follows = word.size() > 2 && word.find_first_not_of("0123456789", 2) == std::string::npos;
+    return word.starts_with("-n") && number_follows ? "--np=" + word.substr(2) : word;
+}
+
+// One of mpiexec's options at words[at], with what follows it; false when it is none.
+bool take_launcher_option(const CLI::App& sub, const std::vector<std::string>& words, size_t& at,
+                          std::vector<std::string>& launcher) {
+    refuse_list_of_programs(sub, words[at]);
+    auto follow = job::words_after_launcher_option(words[at]);
+    if (!follow) return false;
+    if (at + *follow >= words.size())
+        wrong(sub, "{} needs {} more word{}", words[at], *follow, *follow == 1 ? "" : "s");
+    for (unsigned i = 0; i <= *follow; ++i) launcher.push_back(words[at + i]);
+    at += *follow;
+    return true;
+}
+
+// The words between two ":".
+ScannedPart scan_part(const CLI::App& sub, const std::vector<std::string>& words) {
+    ScannedPart part;
+    for (size_t at = 0; at < words.size(); ++at) {
+        if (!words[at].starts_with("-") || words[at] == "-" || words[at] == "--") {
+            if (words[at] == "--") ++at;
+            part.command.assign(words.begin() + static_cast<ptrdiff_t>(at), words.end());
+            break;
+        }
+        std::string word = number_option(words[at]), name = name_in(word);
+        if (name == "-n" || name == "--np") {
+            bool none = name.size() == word.size() && at + 1 == words.size();
+            if (none) wrong(sub, "{} needs a value", words[at]);
+            part.ranks = name.size() < word.size() ? word.substr(name.size() + 1) : words[++at];
+            continue;
+        }
+        if (option_of(sub, name))
+            wrong(sub, "{} is for the whole job: it stands before the first program, not after a ':'", name);
+        if (!take_launcher_option(sub, words, at, part.launcher))
+            wrong(sub, "{} after a ':' is no option of mpiexec that is known", visible(word));
+    }
+    if (part.command.empty()) wrong(sub, "a ':' stands between two programs, and one of them is missing");
+    return part;
+}
+
+// The command, and the programs behind it when it goes on with ":".
+void take_programs(const CLI::App& sub, const std::vector<std::string>& words, Scanned& found) {
+    auto end = std::find(words.begin(), words.end(), ":");
+    found.command.assign(words.begin(), end);
+    if (end != words.end() && found.command.empty())
+        wrong(sub, "a ':' stands between two programs, and one of them is missing");
+    while (end != words.end()) {
+        auto next = std::find(end + 1, words.end(), ":");
+        found.more.push_back(scan_part(sub, {end + 1, next}));
+        end = next;
+    }
+}
+
 }  // namespace
 
 Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
@@ -58,17 +128,16 @@ Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
             if (!takes_program)
                 unexpected_argument(sub, word == "--" && at + 1 < words.size() ? words[at + 1] : word);
             if (word == "--") ++at;
-            found.command.assign(words.begin() + static_cast<ptrdiff_t>(at), words.end());
+            take_programs(sub,
+                          {words.begin() + static_cast<ptrdiff_t>(std::min(at, words.size())), words.end()},
+                          found);
             break;
         }
         if (word == "-h" || word == "--help") {
             found.help = true;
             continue;
         }
-        // As mpiexec has them.
-        if (name_in(word) == "-np") word = "-" + word;
-        bool number_follows = word.size() > 2 && word.find_first_not_of("0123456789", 2) == std::string::npos;
-        if (has_mpiexec && word.starts_with("-n") && number_follows) word = "--np=" + word.substr(2);
+        if (has_mpiexec) word = number_option(word);
         std::string name = name_in(word);
         if (const CLI::Option* option = option_of(sub, name)) {
             if (option->get_items_expected_min() == 0) {  // a flag
@@ -96,12 +165,8 @@ Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
             }
             continue;
         }
-        auto follow = has_mpiexec ? job::words_after_launcher_option(word) : std::nullopt;
-        if (!follow) unknown_option(sub, word, has_mpiexec);
-        if (at + *follow >= words.size())
-            wrong(sub, "{} needs {} more word{}", word, *follow, *follow == 1 ? "" : "s");
-        for (unsigned i = 0; i <= *follow; ++i) found.launcher.push_back(words[at + i]);
-        at += *follow;
+        if (!has_mpiexec || !take_launcher_option(sub, words, at, found.launcher))
+            unknown_option(sub, word, has_mpiexec);
     }
     return found;
 }

@@ -220,6 +220,7 @@ store::Manifest Root::manifest() const {
     m.mpi = mpi_;
     m.command = settings_.command;
     m.starter = waiting_starter_;
+    m.segments = settings_.segments;
     if (settings_.key) m.key_id = settings_.key->id();
     m.shared_bytes = heard_.shared_bytes;
     for (const wire::Saved& image : heard_.saved) {

@@ -138,6 +138,32 @@ bool slots_are_given(const std::vector<std::string>& args) {
     return false;
 }
 
+// One program's words, and those that every rank needs.
+void add_part(std::vector<std::string>& words, const Part& part, const LaunchPlan& plan) {
+    const Kind& kind = kind_of(plan.launcher.mpi);
+    if (part.ranks > 0) {
+        words.push_back("-n");
+        words.push_back(std::to_string(part.ranks));
+    }
+    std::vector<std::string> given = split_words(part.mpiexec_args);
+    words.insert(words.end(), given.begin(), given.end());
+    // By name only: the values stand in the environment, where other users cannot read them.
+    if (kind.export_option)
+        for (auto& [name, value] : plan.environment) {
+            words.push_back(kind.export_option);
+            words.push_back(name);
+        }
+    words.push_back(plan.launcher.lower);
+    if (!part.program.empty()) {
+        const std::string& place = part.program_path;
+        if (!place.empty() && place != part.program[0])
+            words.insert(words.end(), {"--argv0", part.program[0]});
+        words.push_back("--");
+        words.push_back(place.empty() ? part.program[0] : place);
+        words.insert(words.end(), part.program.begin() + 1, part.program.end());
+    }
+}
+
 }  // namespace
 
 Places find_places() {
@@ -241,31 +267,20 @@ std::vector<std::string> split_words(const std::string& text) {
 
 std::vector<std::string> command_of(const LaunchPlan& plan) {
     const Kind& kind = kind_of(plan.launcher.mpi);
-    std::vector<std::string> given = split_words(plan.mpiexec_args);
     std::vector<std::string> words = {plan.launcher.mpiexec};
-    if (plan.ranks > 0) {
-        words.push_back("-n");
-        words.push_back(std::to_string(plan.ranks));
-    }
     // Open MPI 5's does not ask the variables that Open MPI 4's does.
     if (kind.as_root && !plan.launcher.root.empty() && ::geteuid() == 0) words.push_back(kind.as_root);
-    if (kind.oversubscribe && plan.ranks > cores() && !slots_are_given(given))
-        words.push_back(kind.oversubscribe);
-    words.insert(words.end(), given.begin(), given.end());
-    // By name only: the values stand in the environment, where other users cannot read them.
-    if (kind.export_option)
-        for (auto& [name, value] : plan.environment) {
-            words.push_back(kind.export_option);
-            words.push_back(name);
-        }
-    words.push_back(plan.launcher.lower);
-    if (!plan.program.empty()) {
-        const std::string& place = plan.program_path;
-        if (!place.empty() && place != plan.program[0])
-            words.insert(words.end(), {"--argv0", plan.program[0]});
-        words.push_back("--");
-        words.push_back(place.empty() ? plan.program[0] : place);
-        words.insert(words.end(), plan.program.begin() + 1, plan.program.end());
+    int ranks = plan.ranks;
+    bool given = slots_are_given(split_words(plan.mpiexec_args));
+    for (const Part& part : plan.more) {
+        ranks += part.ranks;
+        given = given || slots_are_given(split_words(part.mpiexec_args));
+    }
+    if (kind.oversubscribe && ranks > cores() && !given) words.push_back(kind.oversubscribe);
+    add_part(words, plan, plan);
+    for (const Part& part : plan.more) {
+        words.push_back(":");
+        add_part(words, part, plan);
     }
     return words;
 }

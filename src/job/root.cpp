@@ -119,8 +119,9 @@ int Root::watch(pid_t mpiexec) {
 void Root::note_end() {
     if (exit_code() != 0 || (!settings_.note_end && committed_ == 0 && settings_.restored.empty())) return;
     try {
-        store_.note_end(
-            {settings_.job_number, settings_.job, settings_.command, local_time_text(::time(nullptr))});
+        store_.note_end({settings_.job_number, settings_.job,
+                         store::whole_command(settings_.command, settings_.segments),
+                         local_time_text(::time(nullptr))});
     } catch (const std::exception& error) {
         say(fmt::format("the job has ended, which could not be noted: {}", error.what()));
     }
@@ -538,7 +539,7 @@ std::string Root::status_json() {
                  {"protocol", settings_.protocol},
                  {"ckpt_dir", settings_.ckpt_dir},
                  {"ckpt_dir_file", file_id(settings_.ckpt_dir)},
-                 {"command", settings_.command},
+                 {"command", store::whole_command(settings_.command, settings_.segments)},
                  {"seconds", static_cast<double>(now_ms() - started_) / 1000},
                  {"checkpoints", checkpoints_},
                  {"restored", settings_.restored},

@@ -45,12 +45,13 @@ struct Settings {
     image::SaveOptions save_options;
     image::KeyPointer key;  // of the images; null = none
     std::vector<std::string> command;
-    int expected_ranks = 0;  // 0 = whatever mpiexec starts
-    std::string restored;    // generation this job was restarted from; empty = first start
-    double interval = 0;     // seconds; 0 = none, < 0 = auto (Young/Daly)
-    double mtbf = 86400;     // seconds between failures, for auto
-    double walltime = 0;     // seconds this job may last; 0 = no limit
-    unsigned keep = 0;       // generations; 0 = all
+    std::vector<store::Segment> segments;  // of a job of several programs
+    int expected_ranks = 0;                // 0 = whatever mpiexec starts
+    std::string restored;                  // generation this job was restarted from; empty = first start
+    double interval = 0;                   // seconds; 0 = none, < 0 = auto (Young/Daly)
+    double mtbf = 86400;                   // seconds between failures, for auto
+    double walltime = 0;                   // seconds this job may last; 0 = no limit
+    unsigned keep = 0;                     // generations; 0 = all
     bool verbose = false;
     bool note_end = false;  // exit code 0 is noted in the directory also when no generation was made
     Limits limits;

@@ -33,7 +33,8 @@ constexpr uint64_t kVerifyAtMost = 256u << 20;  // bytes a restart reads twice f
 struct Submission {
     SubmitOptions options;
     std::vector<std::string> command;
-    std::string program_path;  // program_place.h
+    std::vector<Part> parts;  // first start: the programs, found (program_place.h)
+    std::vector<store::Segment> segments;
     std::string preferred_mpi;
     std::string ckpt_dir;  // absolute
     std::optional<store::GenerationInfo> from;
@@ -79,11 +80,58 @@ std::string moves_of(const SubmitOptions& options) {
     return text;
 }
 
-// Those given among Fermata's own, then those of --mpiexec-args, for a shell.
-std::string all_launcher_words(const SubmitOptions& options) {
-    std::string words;
-    for (const std::string& word : options.launcher_options) words += shell_quoted(word) + " ";
-    return words + options.mpiexec_args;
+// Fermata must know every program before mpiexec does.
+void check_no_programs(const std::vector<std::string>& mpiexec_args) {
+    for (const std::string& word : mpiexec_args)
+        for (const char* one : {":", "-app", "--app", "-configfile", "--configfile"})
+            if (word == one)
+                throw Error(
+                    fmt::format("{} in --mpiexec-args names programs that Fermata would not see: name them "
+                                "all here, fermata run -n 1 -- ./a : -n 3 ./b",
+                                word),
+                    ExitCode::usage);
+}
+
+// With one program the ranks are counted once they run; of several it must be said where one ends.
+void check_counts(const SubmitOptions& options, const std::string& mpi) {
+    bool all = options.ranks > 0;
+    for (const Part& part : options.more) all = all && part.ranks > 0;
+    if (!options.more.empty() && !all && mpi == "openmpi")
+        throw Error(
+            "Open MPI's mpiexec fills all slots with a program that has no -n: with several programs give "
+            "each its number, -n 1 ./a : -n 3 ./b",
+            ExitCode::usage);
+}
+
+int sum_of_ranks(const std::vector<Part>& parts) {
+    int ranks = 0;
+    for (const Part& part : parts) ranks += part.ranks;
+    return ranks;
+}
+
+// Of several programs; one alone is the whole job's.
+std::vector<store::Segment> segments_of(const std::vector<Part>& parts) {
+    std::vector<store::Segment> segments;
+    uint32_t next = 0;
+    if (parts.size() > 1)
+        for (const Part& part : parts) {
+            segments.push_back({next, static_cast<uint32_t>(part.ranks), part.program});
+            next += segments.back().ranks;
+        }
+    return segments;
+}
+
+// What mpiexec starts. A restart takes the programs from the images; where each of several was to run is
+// known only to who has named them.
+std::vector<Part> parts_to_start(const SubmitOptions& options, const std::vector<Part>& found,
+                                 const store::GenerationInfo* from) {
+    if (!from) return found;
+    std::vector<Part> parts = parts_of(options);
+    int ranks = static_cast<int>(from->manifest->images.size());
+    if (sum_of_ranks(parts) != ranks) parts.resize(1);
+    if (parts.size() == 1) parts[0].ranks = ranks;
+    for (Part& part : parts) part.program.clear();
+    return parts;
 }
 
 struct Ended {
@@ -99,12 +147,14 @@ Ended submit(const Submission& what) {
     LaunchPlan plan;
     plan.launcher = choose_launcher(options.mpi, what.preferred_mpi, places);
     check_launcher_options(plan.launcher.mpi, options.launcher_options);
-    plan.mpiexec_args = all_launcher_words(options);
-    plan.ranks = options.ranks;
-    if (what.from)
-        plan.ranks = static_cast<int>(what.from->manifest->images.size());
-    else
-        plan.program = what.command, plan.program_path = what.program_path;
+    for (const Part& part : options.more)
+        check_launcher_options(plan.launcher.mpi, split_words(part.mpiexec_args));
+    check_no_programs(split_words(options.mpiexec_args));
+    if (!what.from) check_counts(options, plan.launcher.mpi);
+    plan.more = parts_to_start(options, what.parts, what.from ? &*what.from : nullptr);
+    const int ranks = sum_of_ranks(plan.more);
+    static_cast<Part&>(plan) = plan.more.at(0);
+    plan.more.erase(plan.more.begin());
 
     std::string base = run_base();
     sweep(base);
@@ -118,7 +168,8 @@ Ended submit(const Submission& what) {
     settings.save_options = options.save_options;
     settings.key = what.key;
     settings.command = what.command;
-    settings.expected_ranks = plan.ranks;
+    settings.segments = what.segments;
+    settings.expected_ranks = ranks;
     settings.restored = what.from ? store::generation_name(what.from->number) : "";
     settings.interval = options.interval;
     settings.mtbf = options.mtbf;
@@ -250,7 +301,7 @@ std::vector<store::GenerationInfo> candidates(const store::Store& store, const C
                 fmt::format("{} also holds {} of job {}, which has not ended: {}; --generation {} continues "
                             "that one",
                             store.directory(), store::generation_name(one.number), one.manifest->job_name,
-                            command_line(one.manifest->command), one.number));
+                            command_line(one.manifest->whole_command()), one.number));
             break;
         }
     return left;
@@ -363,7 +414,7 @@ Earlier look_for_earlier(const store::Store& store, const std::vector<std::strin
     const store::GenerationInfo* other = nullptr;
     for (const store::GenerationInfo& one : all) {
         if (!one.manifest || has_ended(one.job) || !files::believed(one.folder.owner())) continue;
-        if (one.manifest->command != command) {
+        if (one.manifest->whole_command() != command) {
             other = &one;
             continue;
         }
@@ -381,7 +432,7 @@ Earlier look_for_earlier(const store::Store& store, const std::vector<std::strin
             fmt::format("{} holds {} of another command, which has not ended: {}; name another directory "
                         "with --ckpt-dir, or leave out --continue",
                         store.directory(), store::generation_name(other->number),
-                        command_line(other->manifest->command)),
+                        command_line(other->manifest->whole_command())),
             ExitCode::usage);
     return earlier;
 }
@@ -406,23 +457,41 @@ void say_what_is_kept(const store::Store& store) {
 int continue_from(Submission what, store::GenerationInfo from) {
     what.from = std::move(from);
     const store::Manifest& manifest = *what.from->manifest;
-    if (what.options.ranks > 0 && what.options.ranks != static_cast<int>(manifest.images.size()))
+    if (what.options.more.empty() && what.options.ranks > 0 &&
+        what.options.ranks != static_cast<int>(manifest.images.size()))
         throw Error(fmt::format("{} in {} has {} ranks and cannot be continued with {}: leave out -n",
                                 store::generation_name(what.from->number), what.ckpt_dir,
                                 manifest.images.size(), what.options.ranks),
                     ExitCode::usage);
     what.command = manifest.command;
+    what.segments = manifest.segments;
     what.job_number = manifest.job;
     what.preferred_mpi = manifest.mpi;
     what.restarts = 1;
     if (uid_t owner = what.from->folder.owner(); owner != ::geteuid())
         say(fmt::format("{} was made by {}: {}", what.from->directory, files::name_of_user(owner),
-                        command_line(manifest.command)));
+                        command_line(manifest.whole_command())));
     announce(*what.from);
     return submit_and_restart(std::move(what));
 }
 
 }  // namespace
+
+std::string launcher_words(const std::vector<std::string>& options, const std::string& args) {
+    std::string words;
+    for (const std::string& word : options) words += shell_quoted(word) + " ";
+    return words + args;
+}
+
+std::vector<Part> parts_of(const SubmitOptions& options) {
+    std::vector<Part> parts = {
+        {options.ranks, launcher_words(options.launcher_options, options.mpiexec_args), options.command, ""}};
+    parts.insert(parts.end(), options.more.begin(), options.more.end());
+    // As MPICH's mpiexec has it; Open MPI's is refused.
+    if (parts.size() > 1)
+        for (Part& part : parts) part.ranks = std::max(part.ranks, 1);
+    return parts;
+}
 
 int run(const SubmitOptions& options) {
     hold_sigterm();
@@ -431,12 +500,15 @@ int run(const SubmitOptions& options) {
     what.options = options;
     what.key = image::Key::from_file_or_none(options.key_file);
     what.command = options.command;
+    what.parts = parts_of(options);
+    what.segments = segments_of(what.parts);
     what.ckpt_dir = files::absolute_path(options.ckpt_dir);
     if (files::Folder::find_at(what.ckpt_dir)) {
         store::Store store = store::Store::for_reading(what.ckpt_dir, what.key);
         warn_of_others(store);
         Earlier earlier;
-        if (options.continue_it) earlier = look_for_earlier(store, what.command);
+        if (options.continue_it)
+            earlier = look_for_earlier(store, store::whole_command(what.command, what.segments));
         if (earlier.ended) {
             say(fmt::format("job {} in {} has ended with exit code 0 ({}): nothing is left to be done",
                             earlier.ended->name, store.directory(), earlier.ended->when));
@@ -447,17 +519,20 @@ int run(const SubmitOptions& options) {
                                  choose_generation(store, options, {earlier.job, options.fallback, false}));
         say_what_is_kept(store);
     }
-    ProgramPlace place = find_program(options.command.at(0), split_words(all_launcher_words(options)),
-                                      find_places().front_dir);
-    const split::ProgramCheck& program = place.check;
-    if (!program.error.empty()) fail("{}", program.error);
-    what.program_path = place.path;
-    if (program.abi == split::MpiAbi::openmpi || program.abi == split::MpiAbi::mpich)
-        what.preferred_mpi = split::name_of(program.abi);
-    if (std::string why = split::why_no_starter(program); !why.empty()) fail("{}", why);
-    if (split::is_starter(program))
-        if (auto behind = split::program_behind(options.command, program, find_places().front_dir))
-            if (behind->abi != split::MpiAbi::standard) what.preferred_mpi = split::name_of(behind->abi);
+    for (Part& part : what.parts) {
+        ProgramPlace place =
+            find_program(part.program.at(0), split_words(part.mpiexec_args), find_places().front_dir);
+        const split::ProgramCheck& program = place.check;
+        if (!program.error.empty()) fail("{}", program.error);
+        if (std::string why = split::why_no_starter(program); !why.empty()) fail("{}", why);
+        part.program_path = place.path;
+        split::MpiAbi abi = program.abi;
+        if (split::is_starter(program))
+            if (auto behind = split::program_behind(part.program, program, find_places().front_dir))
+                abi = behind->abi;
+        bool has_library = abi == split::MpiAbi::openmpi || abi == split::MpiAbi::mpich;
+        if (has_library && what.preferred_mpi.empty()) what.preferred_mpi = split::name_of(abi);
+    }
     what.job_number = random_number();
     return submit_and_restart(std::move(what));
 }

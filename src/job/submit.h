@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "job/launch.h"
 #include "job/root.h"
 
 namespace fermata::job {
@@ -28,6 +29,7 @@ struct SubmitOptions {
     bool verbose = false;
     Limits limits;
     std::vector<std::string> command;    // run
+    std::vector<Part> more;              // run: programs behind a ":"
     std::optional<uint32_t> generation;  // restart; none = newest
     bool latest = false;                 // restart: the newest by name, also of a job that has ended
     bool fallback = false;               // restart
@@ -36,6 +38,11 @@ struct SubmitOptions {
     bool continue_it = false;            // run: continue this command's job if the directory holds one
     std::string allow_owner;             // name or number of one more user whose generations may run here
 };
+
+// mpiexec's options as people wrote them, then those of --mpiexec-args, as a shell splits them.
+std::string launcher_words(const std::vector<std::string>& options, const std::string& args);
+// The programs of a job, as they were asked for.
+std::vector<Part> parts_of(const SubmitOptions& options);
 
 // Both stay in the foreground and return the exit code. Throw Error before anything was started.
 int run(const SubmitOptions& options);

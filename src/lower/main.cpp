@@ -101,6 +101,13 @@ MpiFacts bring_up_mpi(ThreadNeed need) {
     return facts;
 }
 
+// Before MPI starts a rank does not know which of several programs it will be.
+ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::process::PathMap& moved) {
+    for (const std::string& program : programs)
+        if (thread_need(moved(program)) == ThreadNeed::many) return ThreadNeed::many;
+    return programs.empty() ? thread_need("") : ThreadNeed::one;
+}
+
 [[noreturn]] void start_program(const Options& options, const job::AgentConfig& config, const MpiFacts& facts,
                                 image::KeyPointer key, uint64_t mask, Link& link) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
@@ -268,11 +275,10 @@ int run(int argc, char** argv) {
         no_key = error.what();
     }
     uint64_t mask = threads::block_signals_for_init();
-    std::string program = options.program;
-    if (restart)
-        program = split::process::PathMap::from_text(config.moved)(
-            program_of_image(config.restore, config.seal, key.get()));
-    MpiFacts facts = bring_up_mpi(thread_need(program));
+    MpiFacts facts =
+        bring_up_mpi(restart ? need_of_all(programs_of_images(config.restore, config.seal, key.get()),
+                                           split::process::PathMap::from_text(config.moved))
+                             : thread_need(options.program));
     try {
         if (!no_key.empty()) fail("{}", no_key);
         split::partition();

@@ -413,10 +413,19 @@ void write_image(CapturedImage& captured) {
     split::restore_protection(captured.table);
 }
 
-std::string program_of_image(const std::string& directory, const std::string& seal, const image::Key* key) {
+std::vector<std::string> programs_of_images(const std::string& directory, const std::string& seal,
+                                            const image::Key* key) {
     try {
         store::GenerationInfo chosen = store::open_chosen(directory, seal, key);
-        return text_of(image::Reader(chosen.place(chosen.manifest->images.at(0)), key).blob(kProgram));
+        const store::Manifest& manifest = *chosen.manifest;
+        std::vector<uint32_t> ranks;
+        for (const store::Segment& segment : manifest.segments) ranks.push_back(segment.first_rank);
+        if (ranks.empty()) ranks = {0};
+        std::vector<std::string> programs;
+        for (uint32_t rank : ranks)
+            programs.push_back(
+                text_of(image::Reader(chosen.place(manifest.images.at(rank)), key).blob(kProgram)));
+        return programs;
     } catch (const std::exception&) {
         return {};
     }

@@ -100,8 +100,9 @@ split::process::PutBack put_files_back(const std::string& directory, const std::
                                        int size, bool all, const split::process::PathMap& moved,
                                        const image::Key* key);
 
-// The program a generation is of; empty when it cannot be read (load_image will say why).
-std::string program_of_image(const std::string& directory, const std::string& seal, const image::Key* key);
+// The programs a generation is of; empty when they cannot be read (load_image will say why).
+std::vector<std::string> programs_of_images(const std::string& directory, const std::string& seal,
+                                            const image::Key* key);
 
 // Maps the memory of the upper half and takes over its thread table. Throws when the image is not the one
 // expected or damaged: `seal` is of the manifest that the root has chosen, the manifest names the image, and

@@ -48,7 +48,32 @@ image::Checksum key_id(const std::string& text, const std::string& path) {
     return id;
 }
 
+// Every rank belongs to one, and the first is what `command` says.
+void check_segments(const Manifest& m, const std::string& path) {
+    if (m.segments.empty()) return;
+    uint64_t next = 0;
+    for (const Segment& segment : m.segments) {
+        if (segment.first_rank != next || segment.ranks == 0 || segment.command.empty())
+            damaged(path, "its programs do not cover its ranks");
+        next += segment.ranks;
+    }
+    if (next != m.images.size() || m.segments[0].command != m.command)
+        damaged(path, "its programs do not cover its ranks");
+}
+
 }  // namespace
+
+std::vector<std::string> whole_command(const std::vector<std::string>& command,
+                                       const std::vector<Segment>& segments) {
+    if (segments.empty()) return command;
+    std::vector<std::string> words;
+    for (const Segment& segment : segments) {
+        if (!words.empty()) words.push_back(":");
+        words.insert(words.end(), {"-n", std::to_string(segment.ranks)});
+        words.insert(words.end(), segment.command.begin(), segment.command.end());
+    }
+    return words;
+}
 
 const char* name_of(Layout layout) { return layout == Layout::shared ? "shared" : "files"; }
 
@@ -86,6 +111,9 @@ std::string to_text(const Manifest& m, const image::Key* key) {
                                    {"needs", m.needs},
                                    {"images", images}};
     if (!m.starter.empty()) json["starter"] = m.starter;
+    for (const Segment& segment : m.segments)
+        json["segments"].push_back(
+            {{"first_rank", segment.first_rank}, {"ranks", segment.ranks}, {"command", segment.command}});
     if (m.key_id) json["encryption"] = {{"cipher", kCipher}, {"key", m.key_id->hex()}};
     // Arguments need not be UTF-8; a replaced byte there is only cosmetic (the image holds the real ones).
     std::string body = json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -151,6 +179,15 @@ Manifest parse_manifest(const std::string& whole, const std::string& path, const
                 damaged(path, "an image outside the file of all images");
         }
         if (m.images.empty()) damaged(path, "it names no image");
+        if (json.contains("segments")) {
+            if (!json.at("segments").is_array() || json.at("segments").size() < 2)
+                damaged(path, "its programs are not several");
+            for (const auto& segment : json.at("segments"))
+                m.segments.push_back({number<uint32_t>(segment.at("first_rank"), path, "first_rank"),
+                                      number<uint32_t>(segment.at("ranks"), path, "ranks"),
+                                      segment.at("command").get<std::vector<std::string>>()});
+        }
+        check_segments(m, path);
         if (json.contains("encryption")) {
             const auto& encryption = json.at("encryption");
             if (encryption.at("cipher") != kCipher)

@@ -16,8 +16,8 @@
 
 namespace fermata::store {
 
-inline constexpr int kManifestVersion = 4;
-inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption
+inline constexpr int kManifestVersion = 5;
+inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption; 4 one program only
 inline constexpr const char* kManifest = "manifest.json";
 // Before the name of a generation: its directory while it is being compacted.
 inline constexpr const char* kUnfinished = ".compact-";
@@ -42,6 +42,17 @@ struct ImageEntry {
 };
 
 // What a restart needs to know before it opens an image.
+// Neighbouring ranks that run one program, of a job that runs several (`fermata run … : …`).
+struct Segment {
+    uint32_t first_rank = 0;
+    uint32_t ranks = 0;
+    std::vector<std::string> command;
+    bool operator==(const Segment&) const = default;
+};
+// The whole command of a job, as mpiexec takes it: of several programs "-n 1 ./atm : -n 3 ./ocn".
+std::vector<std::string> whole_command(const std::vector<std::string>& command,
+                                       const std::vector<Segment>& segments);
+
 struct Manifest {
     uint64_t job = 0;
     std::string job_name;
@@ -51,12 +62,14 @@ struct Manifest {
     std::optional<image::Checksum> key_id;  // of what its images are encrypted with; none: they are not
     uint64_t shared_bytes = 0;              // of the file that holds all images; 0: each has its own
     std::string mpi;                        // "openmpi" or "mpich": what the job ran on
-    std::vector<std::string> command;       // program and arguments
+    std::vector<std::string> command;       // program and arguments, of rank 0
     std::string starter;                    // what waits for the program and may go on after it; "" = nothing
-    std::vector<ImageEntry> images;         // by rank
-    std::map<std::string, double> phases;   // seconds
-    double seconds() const;                 // all of them
-    std::vector<uint32_t> needs;            // earlier generations whose images these refer to
+    std::vector<Segment> segments;          // when not all ranks run that: all of them, in order
+    std::vector<std::string> whole_command() const { return store::whole_command(command, segments); }
+    std::vector<ImageEntry> images;        // by rank
+    std::map<std::string, double> phases;  // seconds
+    double seconds() const;                // all of them
+    std::vector<uint32_t> needs;           // earlier generations whose images these refer to
     uint64_t bytes() const;
     Layout layout() const { return shared_bytes ? Layout::shared : Layout::files; }
     // Of the file that holds this image, whole.

@@ -24,6 +24,14 @@ void require_same(const std::string& before, const std::string& after) {
             "an unknown version was read");
     for (const char* key : {"generation", "needs", "job_name", "created", "mpi", "command"})
         require(a.at(key) == b.at(key), std::string(key) + " was changed by reading it");
+    require(a.contains("segments") == b.contains("segments"), "programs were lost");
+    if (a.contains("segments")) {
+        require(a["segments"].size() == b["segments"].size(), "programs were lost");
+        for (size_t i = 0; i < b["segments"].size(); ++i)
+            for (const char* key : {"first_rank", "ranks", "command"})
+                require(a["segments"][i].at(key) == b["segments"][i].at(key),
+                        std::string(key) + " was changed by reading it");
+    }
     require(a.at("images").size() == b.at("images").size(), "images were lost");
     for (size_t i = 0; i < b.at("images").size(); ++i)
         for (const char* key : {"rank", "file", "bytes", "checksum", "offset"})
@@ -71,6 +79,12 @@ Verdict run(Input input) {
                         entry.file.find('/') == std::string::npos &&
                         entry.file.find('\0') == std::string::npos,
                     "a file outside the generation: " + entry.file);
+        uint64_t ranks = 0;
+        for (const store::Segment& segment : m.segments) {
+            require(segment.first_rank == ranks && segment.ranks > 0, "ranks without a program");
+            ranks += segment.ranks;
+        }
+        require(m.segments.empty() || ranks == m.images.size(), "ranks without a program");
         return Verdict::accepted;
     } catch (const Error& error) {
         std::string line = error.what();
@@ -124,11 +138,14 @@ std::vector<Bytes> seeds() {
         entry.offset = (entry.rank + uint64_t{1}) << 30;
     }
     std::string shared = store::to_text(m);
+    m.segments = {{0, 1, m.command}, {1, 2, {"./ocn", "grid"}}};
+    std::string coupled = store::to_text(m);
     std::string secret = encrypted();
     return {{alone.begin(), alone.end()},
             {delta.begin(), delta.end()},
             {shared.begin(), shared.end()},
-            {secret.begin(), secret.end()}};
+            {secret.begin(), secret.end()},
+            {coupled.begin(), coupled.end()}};
 }
 
 }  // namespace

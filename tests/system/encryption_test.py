@@ -113,14 +113,13 @@ def life(cwd, layout):
             lines = job.finish()
         check(lines and lines == reference[-len(lines):], f"wrong after restart of {generation}: {lines[-2:]}")
 
-    latest = ("restart", "--generation", "latest")  # the job has ended
-    for command in (latest, ("verify",), ("inspect",), ("compact",)):
-        refused(1, "is encrypted: name its key" if command == ("verify",) else "gen-000003 is encrypted: name its key",
-                *command, "--ckpt-dir", "ckpt", cwd=cwd)
-        refused(1, "is encrypted with another key", *command, "--ckpt-dir", "ckpt", KEY, "other", cwd=cwd)
-        refused(1, "is not encrypted: leave out the key", *command, "--ckpt-dir", "plain", KEY, "key", cwd=cwd)
-        refused(1, "the key file nothing cannot be opened", *command, "--ckpt-dir", "ckpt", KEY, "nothing", cwd=cwd)
-    refused(1, "another key", *latest, "--fallback", "--ckpt-dir", "ckpt", KEY, "other", cwd=cwd)
+    for command, *more in (("restart", "--generation", "latest"), ("verify",), ("inspect",), ("compact",)):
+        refused(1, "gen-000003 is encrypted: name its key" if command != "verify" else "is encrypted: name its key",
+                command, *more, "--ckpt-dir", "ckpt", cwd=cwd)
+        refused(1, "is encrypted with another key", command, *more, "--ckpt-dir", "ckpt", KEY, "other", cwd=cwd)
+        refused(1, "is not encrypted: leave out the key", command, *more, "--ckpt-dir", "plain", KEY, "key", cwd=cwd)
+        refused(1, "the key file nothing cannot be opened", command, *more, "--ckpt-dir", "ckpt", KEY, "nothing", cwd=cwd)
+    refused(1, "another key", "restart", "--generation", "latest", "--fallback", "--ckpt-dir", "ckpt", KEY, "other", cwd=cwd)
     (cwd / "key").chmod(0o644)
     refused(1, "chmod 600", "restart", "--ckpt-dir", "ckpt", KEY, "key", cwd=cwd)
     refused(1, "chmod 600", "run", KEY, "key", "--", "/bin/true", cwd=cwd)

@@ -324,7 +324,7 @@ def shared(cwd):
     check(done.returncode == 6 and said, f"{done.returncode}: {done.stderr}")
     check(int(said[2]) <= at < int(said[2]) + int(said[1]), f"{at}: {done.stderr}")
     print("  ", done.stderr.strip())
-    done = call("restart", "--ckpt-dir", "ckpt", cwd=cwd)
+    done = call("restart", "--ckpt-dir", "ckpt", "--generation", "latest", cwd=cwd)
     check(done.returncode not in (0, 85) and "ranks.img is damaged" in done.stderr, f"{done.returncode}: {done.stderr}")
     flip(path, 40)  # where the first part begins
     done = call("verify", "--generation", "3", "--ckpt-dir", "ckpt", cwd=cwd)
@@ -384,11 +384,11 @@ def text(cwd):
     check(lines and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
     name = max(first, key=first.get)
     flip(cwd / "ckpt" / "gen-000003" / name, first[name] - 1)
-    done = call("restart", "--ckpt-dir", "ckpt", cwd=cwd)
+    done = call("restart", "--ckpt-dir", "ckpt", "--generation", "latest", cwd=cwd)
     check(done.returncode == 6 or done.returncode == 1, f"{done.returncode}")
     check(f"{name} is damaged: checksum" in done.stderr and len(done.stderr.splitlines()) <= 2, done.stderr)
     (cwd / "ckpt" / "gen-000003" / name).unlink()
-    done = call("restart", "--ckpt-dir", "ckpt", cwd=cwd)
+    done = call("restart", "--ckpt-dir", "ckpt", "--generation", "latest", cwd=cwd)
     check(done.returncode != 0 and name in done.stderr, done.stderr)
 
 

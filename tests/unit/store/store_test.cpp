@@ -127,8 +127,8 @@ TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
                                                      {"rank-000001.img", ".."},
                                                      {"rank-000001.img", "a/b"},
                                                      {"\"needs\": []", "\"needs\": [0.5]"},
-                                                     {"\"fermata_manifest\": 4", "\"fermata_manifest\": 2.5"},
-                                                     {"\"fermata_manifest\": 4", "\"fermata_manifest\": 5"},
+                                                     {"\"fermata_manifest\": 5", "\"fermata_manifest\": 2.5"},
+                                                     {"\"fermata_manifest\": 5", "\"fermata_manifest\": 6"},
                                                      {"\"offset\": 0", "\"offset\": 4096"},
                                                      {"\"shared_bytes\": 0", "\"shared_bytes\": 100000"}};
     for (auto [from, to] : changes) {
@@ -138,6 +138,35 @@ TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
         body.replace(at, std::strlen(from), to);
         body += "xxh3-128 " + image::checksum_of(body.data(), body.size()).hex() + "\n";
         EXPECT_THROW(parse_manifest(body, "m"), Error) << to;
+    }
+}
+
+TEST_F(StoreTest, ProgramsOfAManifestAreAllRanksInOrder) {
+    Manifest m;
+    m.job_name = "coupled";
+    m.generation = 1;
+    m.command = {"./atm", "namelist"};
+    for (uint32_t rank = 0; rank < 4; ++rank)
+        m.images.push_back({rank, image::image_name(rank), 1, "00112233445566778899aabbccddeeff"});
+    EXPECT_EQ(parse_manifest(to_text(m), "m").whole_command(), m.command);
+    m.segments = {{0, 1, m.command}, {1, 3, {"./ocn"}}};
+    Manifest again = parse_manifest(to_text(m), "m");
+    EXPECT_EQ(again.segments, m.segments);
+    std::vector<std::string> whole = {"-n", "1", "./atm", "namelist", ":", "-n", "3", "./ocn"};
+    EXPECT_EQ(again.whole_command(), whole);
+    const std::vector<std::vector<Segment>> wrong = {
+        {{0, 4, m.command}},                   // one is no several
+        {{0, 1, m.command}, {1, 2, {"b"}}},    // too few
+        {{0, 1, m.command}, {1, 4, {"b"}}},    // too many
+        {{0, 1, m.command}, {2, 3, {"b"}}},    // a gap
+        {{1, 3, {"b"}}, {0, 1, m.command}},    // out of order
+        {{0, 4, m.command}, {4, 0, {"b"}}},    // nobody's
+        {{0, 1, m.command}, {1, 3, {}}},       // nothing
+        {{0, 1, {"./other"}}, {1, 3, {"b"}}},  // another command
+    };
+    for (const std::vector<Segment>& segments : wrong) {
+        m.segments = segments;
+        EXPECT_THROW(parse_manifest(to_text(m), "m"), Error);
     }
 }
 
