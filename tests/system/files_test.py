@@ -19,7 +19,7 @@ import time
 import harness
 from harness import PROGRAMS, Job, Scratch, call, check
 
-STEPS, PAUSE = 150, 10
+STEPS, PAUSE = 150, 30  # ms: a checkpoint that is asked for at step 95 comes before the last one
 OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
 
 
@@ -92,7 +92,7 @@ def killed(cwd, mpi, rng):
     check({"all.log", "first.txt", "fortran.out", "latest", "mpi.dat", "open.log", "replaced.txt", "rotated.log",
            "table.db"} <= set(names), f"kept: {sorted(names)}")
     first = next(entry["name"] for entry in kept if entry["path"].endswith("/first.txt"))
-    check((cwd / "ckpt" / "gen-000003" / "files" / first).stat().st_nlink == 2, "an unchanged file was copied again")
+    check((cwd / "ckpt" / "gen-000003" / "files" / first).stat().st_nlink >= 2, "an unchanged file was copied again")
     # Killed in the middle of it, and once more: the same again.
     for more in (PAUSE, 0):
         with run.restart(OTHER[mpi]) as job:

@@ -19,7 +19,7 @@ struct Refused {
     std::string line;
 };
 
-// The process state as one value; throws std::exception when it is none.
+// The process state, or another part of an image, as one value; throws std::exception when it is none.
 Json parse_state(std::string_view bytes);
 
 std::string read_proc(const std::string& path);  // "" when it cannot be read

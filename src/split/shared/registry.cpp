@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/cbor.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "split/address/maps.h"
@@ -274,6 +275,8 @@ void make_objects(std::string_view described, Peers peers, std::vector<std::stri
     registry.peers = std::move(peers);
     json all;
     try {
+        if (const char* fault = cbor_fault(described.data(), described.size()))
+            fail("the image's list of shared objects is damaged: {}", fault);
         all = json::from_cbor(described);
         for (json& saved : all) {
             Made& one = registry.objects[saved.at("key").get<std::string>()];

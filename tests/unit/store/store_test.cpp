@@ -261,6 +261,8 @@ TEST_F(StoreTest, ACompactedGenerationStandsAloneWithTheSameContent) {
         manifest.images[0].bytes = summary.bytes;
         manifest.images[0].checksum = summary.checksum.hex();
         for (uint32_t earlier = 1; earlier < number; ++earlier) manifest.needs.push_back(earlier);
+        Fd copy = pending.folder.make("files")->create(std::string(32, '0'));
+        write_all(copy.get(), "copy", 4, "the copy of a file");
         store.commit(pending, manifest);
     }
     EXPECT_THROW(store.compact(2, how), Error) << "the third refers to it";
@@ -276,6 +278,7 @@ TEST_F(StoreTest, ACompactedGenerationStandsAloneWithTheSameContent) {
     GenerationInfo info = store.choose({}, false);
     EXPECT_EQ(info.number, 3u);
     EXPECT_TRUE(info.manifest->needs.empty());
+    EXPECT_EQ(info.folder.below("files").text(std::string(32, '0')), "copy");
     image::Reader reader(info.directory + "/" + info.manifest->images[0].file);
     EXPECT_EQ(reader.summary().checksum.hex(), info.manifest->images[0].checksum);
     EXPECT_EQ(reader.identity().generation, 3u);
@@ -409,6 +412,37 @@ TEST_F(StoreTest, WhatFermataDidNotMakeIsNoGenerationAndNeverRemoved) {
     for (const char* name : {"gen-000001/results", "gen-4294967294", "gen-9999999999", "gen-000002",
                              "gen-000009", ".compact-gen-000001", "gen-000003/manifest.json"})
         EXPECT_TRUE(fs::exists(directory_ + "/" + name)) << name;
+}
+
+// And nothing that a person has put beside them, and nobody's directory under that name.
+TEST_F(StoreTest, CopiesOfTheProgramsFilesGoWithTheirGeneration) {
+    Store store = of_job(0x1234, directory_);
+    const std::string copy(32, 'a');
+    for (int i = 0; i < 5; ++i) {
+        GenerationInfo pending = store.begin();
+        Manifest manifest = fill(pending);
+        Fd fd = pending.folder.make("files")->create(copy);
+        write_all(fd.get(), "copy", 4, copy);
+        store.commit(pending, manifest);
+    }
+    GenerationInfo first = store.choose(1, false);
+    EXPECT_EQ(first.bytes(), first.manifest->bytes() + 4);
+    std::string second = directory_ + "/gen-000002/files", third = directory_ + "/gen-000003/files",
+                fourth = directory_ + "/gen-000004/files";
+    std::ofstream(second + "/notes.txt") << "a person's";
+    fs::rename(third, directory_ + "/elsewhere");
+    fs::create_directory_symlink("../elsewhere", third);
+    fs::create_directory(fourth + "/" + std::string(32, 'b'));
+    store.retain(1);
+    EXPECT_FALSE(fs::exists(first.directory));
+    for (const std::string& path :
+         {second + "/" + copy, second + "/notes.txt", directory_ + "/elsewhere/" + copy, fourth + "/" + copy,
+          directory_ + "/gen-000002/manifest.json", directory_ + "/gen-000003/manifest.json"})
+        EXPECT_TRUE(fs::exists(path)) << path;
+    GenerationInfo pending = store.begin();
+    pending.folder.make("files")->create(copy);
+    store.abandon(pending);
+    EXPECT_FALSE(fs::exists(pending.directory));
 }
 
 TEST_F(StoreTest, AGenerationIsTheOneThatWasChosen) {
