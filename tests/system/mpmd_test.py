@@ -119,7 +119,7 @@ def mistakes(cwd):
     wrong("-n", 1, atm, ":", "--wrong", ocn, has="--wrong after a ':'")
     wrong("-n", 1, atm, ":", "-n", 1, "-env", "A", "1", ocn, has="an option of MPICH's mpiexec")
     wrong("-n", 1, atm, 1, 1, ":", ocn, 1, 1, has="give each its number")
-    wrong("-n", 1, atm, ":", "-n", 1, "./none", has="./none", code=1)
+    wrong("-n", 1, atm, ":", "-n", 1, "./none", has="/none does not exist", code=1)
     wrong("-configfile", "file", has="-configfile is not read")
     wrong("--app", "file", has="--app is not read")
     wrong("--mpiexec-args", "-n 1 ./a :", atm, has=": in --mpiexec-args")
