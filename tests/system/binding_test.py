@@ -37,7 +37,7 @@ def run(mpi):
     if len(os.sched_getaffinity(0)) < 2:
         print("one processor: bound or not is the same here")
     with Scratch("binding") as cwd, \
-            Job.run(["sleep", "60"], RANKS, cwd, mpi=mpi, extra=["--mpiexec-args", BIND[mpi]]) as job:
+            Job.run([harness.PROGRAMS / f"mix.{mpi}", 1000000, 20000], RANKS, cwd, mpi=mpi, extra=["--mpiexec-args", BIND[mpi]]) as job:
         job.wait_until(lambda: running(job), "the start")
         pids = job.rank_pids()
         check(len(pids) == RANKS, f"{pids}")
