@@ -53,6 +53,7 @@ Text absolute(const char* path) {
 
 // As split/process/path_map.h does it; there is no allocator for it in the agent's thread.
 void follow_move(Text& path) {
+    if (bridge()->moved == nullptr) return;
     const size_t start = static_cast<size_t>(without_driver(path.c_str()) - path.c_str());
     for (const char* at = bridge()->moved; *at != 0;) {
         const char* end = at;

@@ -161,9 +161,16 @@ bool has_room(const NotedFiles* files, uint32_t length) noexcept {
     return files->count < NotedFiles::kMost && files->used + length < NotedFiles::kText;
 }
 
+// A fork has a copy of the table that nobody saves, and of the lock, which a thread may have held that is not
+// there any more.
+bool in_child() noexcept {
+    const split::Bridge* bridge = fermata_upper.bridge;
+    return bridge != nullptr && bridge->process != raw::getpid();
+}
+
 // `full`: from the root.
 void note(const char* full, uint32_t how) noexcept {
-    if (is_of_the_kernel(full)) return;
+    if (is_of_the_kernel(full) || in_child()) return;
     uint64_t hash = split::noted_hash(full);
     uint32_t slot = 0;
     NotedFiles* files = table();
