@@ -112,9 +112,9 @@ def job(cwd):
     program = cwd / "evil\x1b[2J\nname"
     os.symlink(STEADY[0], program)
     with Job.run([program, *STEADY[1:]], 2, cwd, env=PAUSE, extra=["--bind-to", "none"]) as job:
-        starting = ""
+        starting = ""  # all that was said until it ran: one rank may have come before the other
         while not (done := job.ask("status")).returncode == 0 or "starting" in done.stdout:
-            starting = done.stdout or starting
+            starting += done.stdout
             check(job.process.poll() is None, job.errors())
         check("none of 2 ranks has reported" in starting and "(0 ranks)" not in starting, starting)
         check("mpi          not known" in starting, starting)
