@@ -37,7 +37,7 @@ def run():
     with Scratch("standard-abi") as cwd:
         program, functions = build(cwd)
         said = subprocess.run([FERMATA, "run", "--check", "--", program], capture_output=True, text=True, timeout=60)
-        check(f"ABI standard (libmpi_abi.so.1); imports {functions} MPI functions, all supported" in said.stdout,
+        check(f"built for standard (libmpi_abi.so.1); imports {functions} MPI functions, all supported" in said.stdout,
               said.stdout + said.stderr)
         want = f"sum {expected(ranks, 100)}"
         for mpi in ("openmpi", "mpich"):
