@@ -435,9 +435,17 @@ split::process::PutBack put_files_back(const std::string& directory, const std::
                                        int size, bool all, const split::process::PathMap& moved,
                                        const image::Key* key) {
     ChosenImage image(directory, seal, rank, size, key);
-    std::string state = moved.in_state(text_of(image.reader.blob(kProcess)));
-    std::vector<std::string> lines = {split::process::make_temporary_folder(state)};
-    if (rank == 0) lines.push_back(split::process::say_of_another_place(state, directory));
+    std::string state;
+    std::vector<std::string> lines;
+    try {
+        state = moved.in_state(text_of(image.reader.blob(kProcess)));
+        lines = {split::process::make_temporary_folder(state)};
+        if (rank == 0) lines.push_back(split::process::say_of_another_place(state, directory));
+    } catch (const Error&) {
+        throw;
+    } catch (const std::exception& error) {
+        fail("the image's process state is damaged: {}", error.what());
+    }
     auto result = split::process::put_files_back(state, image.generation.folder,
                                                  store::generation_name(image.generation.number), all);
     for (const std::string& line : lines)

@@ -89,7 +89,7 @@ class Chain:
     # ---- jobs
 
     def start(self, options=None):
-        extra = ["--keep", self.keep, "--save-options", options or self.options]
+        extra = ["--keep", self.keep, "--save-options", (options or self.options).removesuffix(" [encrypted]")]
         self.fault("none")
         if self.generations():
             if self.rng.random() < 0.3:

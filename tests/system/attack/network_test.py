@@ -221,7 +221,7 @@ def agents(mpi):
         job.wait_until(lambda: len(job.lines()) > 3, "the first lines")
         daemon, = job.daemon_pids()
         has = {name: value.decode() for name, value in environment_of(daemon).items()}
-        where = (f"{has[b'FERMATA_RUN_DIR']}/{job.name}.{has[b'FERMATA_JOB_ID'][-8:]}."
+        where = (f"{has[b'FERMATA_RUN_BASE']}/{job.name}.{has[b'FERMATA_JOB_ID'][-8:]}."
                  f"{has.get(b'FERMATA_NODE', socket.gethostname())}")
         stranger = subprocess.Popen([sys.executable, "-c", STRANGER, where, version], stdin=subprocess.PIPE,
                                     stdout=subprocess.PIPE, text=True)
@@ -230,7 +230,7 @@ def agents(mpi):
             silent = []  # at the control socket: more than it has places for
             for _ in range(300):
                 silent.append(socket.socket(socket.AF_UNIX))
-                silent[-1].connect(f"{has[b'FERMATA_RUN_DIR']}/{job.name}/control")
+                silent[-1].connect(f"{has[b'FERMATA_RUN_BASE']}/{job.name}/control")
             check(status_seconds(job) < 5, "status waits for silent clients")
             job.checkpoint()
             waits = job.ask("status", "--waits")
