@@ -31,9 +31,19 @@ void add(timeval& time, int64_t ns) {
     time.tv_sec = all / 1000000;
     time.tv_usec = all % 1000000;
 }
-void add(clock_t& ticks, int64_t ns) {
-    static const int64_t tick = 1000000000 / sysconf(_SC_CLK_TCK);
-    ticks += ns / tick;
+// What `who` has used in this life and before, in clock ticks. Not the sum of two counts of ticks: both are
+// cut down to whole ones, so that the sum could go back by one.
+struct Ticks {
+    clock_t user, system;
+};
+Ticks ticks(__rusage_who_t who, FermataCpuValue user, FermataCpuValue system) {
+    static const int64_t us = 1000000 / sysconf(_SC_CLK_TCK);
+    rusage usage = {};
+    next_getrusage(who, &usage);
+    add(usage.ru_utime, more(user));
+    add(usage.ru_stime, more(system));
+    return {(usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec) / us,
+            (usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec) / us};
 }
 
 }  // namespace
@@ -65,9 +75,8 @@ FERMATA_INTERPOSE int getrusage(__rusage_who_t who, rusage* usage) noexcept {
 FERMATA_INTERPOSE clock_t times(tms* used) noexcept {
     clock_t now = next_times(used);
     if (used == nullptr || now == static_cast<clock_t>(-1)) return now;
-    add(used->tms_utime, more(FERMATA_CPU_USER));
-    add(used->tms_stime, more(FERMATA_CPU_SYSTEM));
-    add(used->tms_cutime, more(FERMATA_CPU_CHILD_USER));
-    add(used->tms_cstime, more(FERMATA_CPU_CHILD_SYSTEM));
+    Ticks own = ticks(RUSAGE_SELF, FERMATA_CPU_USER, FERMATA_CPU_SYSTEM);
+    Ticks children = ticks(RUSAGE_CHILDREN, FERMATA_CPU_CHILD_USER, FERMATA_CPU_CHILD_SYSTEM);
+    *used = {own.user, own.system, children.user, children.system};
     return now;
 }
