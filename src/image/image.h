@@ -228,7 +228,7 @@ class Reader {
     void load(const std::function<void*(const Extent&)>& place, unsigned threads = 0,
               const std::function<bool(uint32_t block)>& wanted = {}) const;
     // load() reads past the page cache from so many bytes on. Less comes faster with what the kernel reads
-    // ahead (docs/performance.md).
+    // ahead (docs/internals/images.md).
     void set_uncached_from(uint64_t bytes) { uncached_from_ = bytes; }
     // Descriptors of the image's file and of all its sources.
     std::vector<int> descriptors() const;

@@ -29,7 +29,7 @@ constexpr uint64_t kStep = 256 << 10;
 // the kernel read ahead for two threads in one place).
 constexpr uint64_t kRow = 64 << 20;
 // Of 2 GiB a rank, two ranks on two processors, four threads each took a tenth less than two
-// (docs/performance.md).
+// (docs/internals/images.md).
 constexpr unsigned kMostThreads = 4;
 
 // Pages for what is about to be read there, all at once: one by one, as the copying meets them, they cost

@@ -38,8 +38,10 @@ def complaints(root):
             # Examples of files, indented by four, may hold both.
             if not line.startswith("    ") and (DATE.search(line) or COMMIT.search(line)):
                 said.append(f"{name}:{k}: a date or a commit; runs and their dates belong to results/")
-            said += [f"{name}:{k}: no such file: {link}" for link in LINK.findall(line)
-                     if ":" not in link and not (page.parent / link).exists()]
+    # Not bound to anything, but read as well.
+    for page in [*pages(root), *sorted((root / "results").glob("*.md")), root / "tests" / "README.md"]:
+        said += [f"{page.relative_to(root)}: no such file: {link}" for link in LINK.findall(page.read_text())
+                 if ":" not in link and not (page.parent / link).exists()]
     listed = {(root / "docs" / link).resolve() for link in LINK.findall((root / "docs" / "README.md").read_text())}
     said += [f"docs/README.md: does not list {page.relative_to(root)}" for page in pages(root)
              if page.resolve() not in listed and page != root / "docs" / "README.md"]
@@ -77,8 +79,9 @@ def main():
             place = pathlib.Path(scratch)
             for name in ("docs", "results"):
                 shutil.copytree(ROOT / name, place / name)
-            for name in ("README.md", "CONTRIBUTING.md"):
-                shutil.copy(ROOT / name, place)
+            (place / "tests").mkdir()
+            for name in ("README.md", "CONTRIBUTING.md", "tests/README.md"):
+                shutil.copy(ROOT / name, place / name)
             before = complaints(place)
             plant(place)
             if not any(line.startswith(where) for line in complaints(place) if line not in before):
