@@ -5,7 +5,7 @@
 
 #include "front/core/sys.h"
 #include "front/objects/api.h"
-#include "front/objects/comm_create.h"
+#include "front/objects/comm_make.h"
 #include "front/objects/internal.h"
 
 namespace fermata::front {
