@@ -103,7 +103,7 @@ Agent& Agent::start(AgentTask task, std::unique_ptr<job::AgentLink> link) {
     return *agent;
 }
 
-void Agent::note_phase(RestartPhase phase) {
+void Agent::note_phase(wire::RestartPhase phase) {
     progress_.enter(phase);
     threads::poke_agent();
 }
@@ -386,12 +386,10 @@ void Agent::go_on(Action action) {
 }
 
 void Agent::rebuild() {
-    progress_.enter(RestartPhase::rebuild);
+    progress_.enter(wire::RestartPhase::rebuild);
     say_phase();
     std::string error = rebuild_objects(*parts_, rank());
-    link_->send(wire::Restored{error.empty(), error});
-    progress_.enter(RestartPhase::go);
-    say_phase();
+    link_->send(wire::Restored{error.empty(), error});  // which says as well that it is in `go`
 }
 
 void Agent::go() {
@@ -497,9 +495,8 @@ void Agent::warn(const std::string& line, uint32_t epoch) {
     link_->send(wire::Warning{fmt::format("rank {}: {}", rank(), line), epoch});
 }
 
-// Best effort: a watcher sees where a restart stands.
 void Agent::say_phase() {
-    if (auto phase = progress_.take_news()) spdlog::info("rank {}: restart: {}", rank(), word_of(*phase));
+    if (auto phase = progress_.take_news()) link_->send(wire::Phase{*phase, rank()});
 }
 
 }  // namespace fermata::lower

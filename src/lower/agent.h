@@ -34,7 +34,7 @@ class Agent {
     static Agent& start(AgentTask task, std::unique_ptr<job::AgentLink> link);
 
     // Restart. The main thread is in this phase; the agent says it to the tree.
-    void note_phase(RestartPhase phase);
+    void note_phase(wire::RestartPhase phase);
     // Restart. The memory, threads and process state are back, or `parts` says why not. The agent rebuilds
     // the MPI objects, reports, waits for Go and lets all threads run. Returns at once.
     void finish_restart(RestoredParts parts);

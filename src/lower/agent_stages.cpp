@@ -227,6 +227,31 @@ constexpr uint32_t looked_for_in(Event event) {
     }
 }
 
+// Why no event of a kind comes in the stage; null: there is no such reason.
+constexpr const char* why_elsewhere(Stage stage, Event event) {
+    uint32_t here = set_of({stage});
+    if (from_tree(event) && (kNoDaemon & here)) return "the daemon is gone: nobody speaks to this rank";
+    if (from_tree(event) && stage == S::capturing) return "the agent does not listen in the middle of a step";
+    if (!(looked_for_in(event) & here)) return "the agent does not look for it in this stage";
+    return nullptr;
+}
+
+// Each pair is in one of both lists, and once.
+constexpr bool each_pair_once() {
+    for (int stage = 0; stage < kStages; ++stage)
+        for (int event = 0; event < kEvents; ++event) {
+            int rows = 0, nevers = 0;
+            for (const Row& row : kRows)
+                rows += row.stage == static_cast<Stage>(stage) && row.event == static_cast<Event>(event);
+            for (const Never& never : kNever)
+                nevers += never.event == static_cast<Event>(event) && (never.stages >> stage & 1);
+            bool elsewhere = why_elsewhere(static_cast<Stage>(stage), static_cast<Event>(event)) != nullptr;
+            if (rows + nevers + elsewhere != 1) return false;
+        }
+    return true;
+}
+static_assert(each_pair_once(), "a pair of stage and event is handled twice, or neither handled nor impossible");
+
 constexpr StageFacts kFacts[kStages] = {
     // word, pace, in_checkpoint, at_rest, moves_library
     {"restoring",                     Pace::rest,    false, true,  false},
@@ -271,10 +296,7 @@ const char* why_never(Stage stage, Event event) {
     uint32_t here = set_of({stage});
     for (const Never& never : kNever)
         if (never.event == event && (never.stages & here)) return never.why;
-    if (from_tree(event) && (kNoDaemon & here)) return "the daemon is gone: nobody speaks to this rank";
-    if (from_tree(event) && stage == S::capturing) return "the agent does not listen in the middle of a step";
-    if (!(looked_for_in(event) & here)) return "the agent does not look for it in this stage";
-    return "";
+    return why_elsewhere(stage, event);
 }
 
 const StageFacts& facts_of(Stage stage) { return kFacts[static_cast<int>(stage)]; }

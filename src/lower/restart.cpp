@@ -40,6 +40,7 @@ class Restart {
                   split::process::PathMap::from_text(config.moved),
                   std::move(key)} {}
 
+    void enter(wire::RestartPhase phase);
     void put_back_files();
     void load();
     void adopt();
@@ -49,7 +50,6 @@ class Restart {
     void hand_over();
 
   private:
-    void enter(RestartPhase phase);
     void say_each(const std::vector<std::string>& lines) const {
         for (const std::string& line : lines) say(fmt::format("rank {}: {}", facts_.rank, line));
     }
@@ -65,7 +65,6 @@ class Restart {
 
 // No rank goes on before all files are as they were: others may have them open.
 void Restart::put_back_files() {
-    enter(RestartPhase::files);
     split::process::PutBack mine = put_files_back(wanted_, config_.files);
     say_each(mine.warnings);
     if (!mine.error.empty()) fail("{}", mine.error);
@@ -79,13 +78,11 @@ void Restart::put_back_files() {
 }
 
 void Restart::load() {
-    enter(RestartPhase::load);
     image_ = load_image(wanted_, config_.mapped, peers(facts_.private_world, facts_.rank, config_.node));
     say_each(image_.warnings);
 }
 
 void Restart::adopt() {
-    enter(RestartPhase::adopt);
     if (std::string why =
             threads::adopt_table(reinterpret_cast<threads::ThreadTable*>(image_.anchors.threads));
         !why.empty())
@@ -115,14 +112,12 @@ void Restart::start_agent() {
 }
 
 void Restart::make_threads() {
-    enter(RestartPhase::threads);
     threads::RestoreReport made = threads::restore_threads();
     parts_.error = made.error;
     say_each(made.warnings);
 }
 
 void Restart::restore_process() {
-    enter(RestartPhase::process);
     if (parts_.error.empty()) {
         split::process::Restored restored = split::process::restore(image_.process_state, process_limits());
         parts_.error = restored.error;
@@ -137,49 +132,29 @@ void Restart::hand_over() {
 }
 
 // Best effort: a restart does not fail because nobody hears where it stands.
-void Restart::enter(RestartPhase phase) {
-    spdlog::info("rank {}: restart: {}", facts_.rank, word_of(phase));
-    if (agent_) agent_->note_phase(phase);
+void Restart::enter(wire::RestartPhase phase) {
+    if (agent_)
+        agent_->note_phase(phase);
+    else
+        link_->send(wire::Phase{phase, facts_.rank});
 }
 
 }  // namespace
 
-const char* word_of(RestartPhase phase) {
-    switch (phase) {
-        case RestartPhase::files:
-            return "files";
-        case RestartPhase::load:
-            return "load";
-        case RestartPhase::adopt:
-            return "adopt";
-        case RestartPhase::threads:
-            return "threads";
-        case RestartPhase::process:
-            return "process";
-        case RestartPhase::rebuild:
-            return "rebuild";
-        case RestartPhase::go:
-            return "go";
-    }
-    return "";
-}
-
-std::optional<RestartPhase> RestartProgress::take_news() {
-    int entered = entered_.load(std::memory_order_acquire);
-    if (entered == taken_) return {};
-    taken_ = entered;
-    return static_cast<RestartPhase>(entered);
-}
-
 void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
                     std::unique_ptr<job::AgentLink>& link) {
+    using Phase = wire::RestartPhase;
     make_bridge(facts, {config.protocol, config.moved, config.restarts});
     Restart restart(config, facts, std::move(key), link);
+    restart.enter(Phase::load);
     restart.put_back_files();
     restart.load();
+    restart.enter(Phase::adopt);
     restart.adopt();
     restart.start_agent();
+    restart.enter(Phase::threads);
     restart.make_threads();
+    restart.enter(Phase::process);
     restart.restore_process();
     restart.hand_over();  // to the agent: rebuild, go
     threads::continue_main();

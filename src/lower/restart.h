@@ -1,5 +1,14 @@
-// A restart of one rank, as the list of its phases. The main thread does the first ones, the agent the last
-// two: only the agent may use MPI once it runs, and only it hears Go.
+// A restart of one rank, as the list of its phases (wire::RestartPhase, the words of `fermata status`):
+//
+//     load      the program's files are put back; memory is mapped and read; what ranks share is made
+//     adopt     the upper half is taken over: services, thread table, what depends on the CPU
+//     threads   a kernel thread for each saved thread
+//     process   descriptors, signals, limits, …
+//     rebuild   MPI objects; over when every rank has done it
+//     go        this rank has said so, and waits for the others
+//
+// The main thread does the first four, the agent the last two: only the agent may use MPI once it runs, and
+// only it hears Go.
 #pragma once
 
 #include <atomic>
@@ -12,31 +21,25 @@
 #include "image/image.h"
 #include "job/agent_link.h"
 #include "lower/mpi_start.h"
+#include "wire/message.h"
 
 namespace fermata::lower {
 
-// In order. The words are those of `fermata status`.
-enum class RestartPhase : uint8_t {
-    files,    // the program's files are put back; over when every rank has done it
-    load,     // memory is mapped and read; what ranks share is made
-    adopt,    // the upper half is taken over: services, thread table, what depends on the CPU
-    threads,  // a kernel thread for each saved thread
-    process,  // descriptors, signals, limits, …
-    rebuild,  // MPI objects; over when every rank has done it
-    go,       // this rank has said so, and waits for the others
-};
-const char* word_of(RestartPhase phase);
-
-// The phase that a rank is in. Any thread enters one; whoever speaks with the node daemon takes the newest.
+// The phase that the main thread is in, for the agent, which says it to the tree: best effort, the newest.
 class RestartProgress {
   public:
-    void enter(RestartPhase phase) { entered_.store(static_cast<int>(phase), std::memory_order_release); }
-    // Nothing: no other one than taken before.
-    std::optional<RestartPhase> take_news();
+    void enter(wire::RestartPhase phase) {
+        news_.store(static_cast<uint32_t>(phase), std::memory_order_release);
+    }
+    // Nothing: none was entered since the last question.
+    std::optional<wire::RestartPhase> take_news() {
+        uint32_t phase = news_.exchange(0, std::memory_order_acq_rel);
+        if (phase == 0) return {};
+        return wire::RestartPhase{phase};
+    }
 
   private:
-    std::atomic<int> entered_{-1};
-    int taken_ = -1;
+    std::atomic<uint32_t> news_{0};  // 0 = none; phases count from 1
 };
 
 // What the main thread has brought back, for the agent, which does the rest.
