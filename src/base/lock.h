@@ -1,7 +1,8 @@
-// A lock for two kinds of caller that share no TLS: application threads (upper thread pointer) and the agent
-// (lower thread pointer). One word, raw futex system calls, no errno.
+// This header has a lock for two kinds of caller that share no TLS: application threads (upper thread
+// pointer) and the agent (lower thread pointer). The lock is one word; it uses raw futex system calls and no
+// errno.
 //
-// After Drepper, "Futexes Are Tricky", mutex 2: 0 free, 1 held, 2 held with waiters.
+// It follows Drepper, "Futexes Are Tricky", mutex 2: 0 is free, 1 is held, 2 is held with waiters.
 #pragma once
 
 #include <linux/futex.h>

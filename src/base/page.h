@@ -1,4 +1,4 @@
-// Pages of memory, as x86-64 has them.
+// This header knows pages of memory on x86-64: their sizes, and whether a page is all zeros.
 #pragma once
 
 #include <cstddef>

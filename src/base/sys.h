@@ -1,5 +1,5 @@
-// System calls without libc: no errno, no TLS, no interposition. Results as Linux gives them: -errno on
-// failure.
+// sys() makes system calls without libc: no errno, no TLS, no interposition. A result is the kernel's own:
+// -errno on failure.
 #pragma once
 
 #include <sys/syscall.h>

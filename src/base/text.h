@@ -1,4 +1,4 @@
-// Durations, sizes and names as people write and read them.
+// This header turns durations, sizes and names into the text that people read, and back.
 #pragma once
 
 #include <time.h>

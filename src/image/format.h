@@ -1,4 +1,5 @@
-// The bytes of an image, shared by writer and reader. Little-endian, as every machine we run on.
+// This header has the bytes of an image's header and index, as writer and reader share them. All numbers are
+// little-endian.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
-// One rank's image: format in docs/formats/image.md.
+// This header writes and reads one rank's image (docs/formats/image.md).
 //
-// A file is a header page, data, and an index at the end. The content is made of blocks (a unit that is
-// stored, perhaps compressed, with an xxh3-128 of its content) and extents (which part of which block is the
-// memory at which address); a block may lie in the image of an earlier generation. The index has a checksum
-// in the header, the header has one of its own: nothing is used before its checksum has been compared.
+// A file is a header page, data, and an index at the end. The content is made of blocks and extents. A block
+// is what is stored as one, perhaps compressed, with an xxh3-128 of its content; an extent says which part of
+// which block is the memory at which address. A block may lie in the image of an earlier generation. The
+// header has a checksum of the index and one of itself, and nothing is used before its checksum has been
+// compared.
 #pragma once
 
 #include <array>
@@ -29,7 +30,7 @@ inline constexpr uint64_t kPage = 4096;
 // Large enough for the storage's speed, small enough to name a fault and to bound every buffer.
 inline constexpr uint64_t kLargestBlock = 4 << 20;
 
-// Of one rank's image, inside the directory of its generation.
+// Name of one rank's image file, inside the directory of its generation.
 std::string image_name(uint32_t rank);
 
 // Where an image is: a file of its own, or part of the one that holds those of all ranks (shared.h).
@@ -90,7 +91,7 @@ struct Source {
     Checksum checksum;  // of an image: of its header; of text: its name, see text_name()
 };
 
-// Of a file of text that consists of these blocks, inside the directory of its generation.
+// Name of a text file whose blocks have this checksum, inside the directory of its generation.
 std::string text_name(const Checksum& name);
 bool is_text_name(const std::string& name);
 
@@ -121,7 +122,7 @@ struct WriteOptions {
     KeyPointer key;                          // encrypts
 };
 
-// What was written, for the next, incremental, image.
+// Blocks and extents of an image that was written: the next increment refers to them.
 struct Content {
     std::vector<Source> sources;  // where the blocks are; never 0 as in an image
     std::vector<Block> blocks;    // `source` - 1 indexes `sources`
@@ -133,14 +134,14 @@ class Pages;
 class UncachedFile;
 struct Pump;
 
-// Writes an image. Memory is read where it is, by several threads with bounded buffers, between finish() or
-// write() and their return; until then run() only notes it. The file is an image only once that has ended
-// well; the caller's generation is not committed before that.
+// Writes an image. run() only notes memory; finish() (or the steps below) reads it where it is, by several
+// threads with bounded buffers. The file is an image only once finish() has ended well, and the caller
+// commits the generation after that.
 class Writer {
   public:
     // Creates the file (0600); throws if it exists.
     Writer(const Place& place, const Identity& identity, const WriteOptions& options = {});
-    // Into part of a file that exists; where in it is said later, by place().
+    // Writes into a part of an existing file; place() says later where the part begins.
     static Writer in_shared(const Place& file, const Identity& identity, const WriteOptions& options = {});
     ~Writer();
     Writer(Writer&&) noexcept;
@@ -148,16 +149,16 @@ class Writer {
     void blob(const std::string& name, const void* data, size_t size);
     // Memory: `address` as the reader shall see it, `length` and both multiples of the page size.
     void run(uint64_t address, const void* data, uint64_t length);
-    // The same, when the reader does not begin with zeros there: zero pages are stored, too.
+    // As run(), for memory that is not zero before it is read: zero pages are stored, too.
     void run_on_ground(uint64_t address, const void* data, uint64_t length);
 
-    // Memory that is as it was in `base`: from there, without being written again. `unchanged`: begin and end
-    // of ranges in address order, which no run covers. What `base` has no extent for was zero then and is
-    // now.
+    // Takes memory from `base` without writing it again. `unchanged`: begin and end of ranges in address
+    // order whose content equals that of `base`, and which no run covers. Memory without an extent in `base`
+    // is zero now as it was then.
     void keep(const Content& base, const std::vector<std::pair<uint64_t, uint64_t>>& unchanged);
 
-    // Memory that other ranks probably hold as well, `ranges` as above: goes into a file beside this one that
-    // is named by its content, and which whoever comes first writes. At once, not by the pump.
+    // Writes memory that other ranks probably hold as well (`ranges` as above) into a text file beside this
+    // image, named by its content; the rank that comes first writes the file. Done at once, not by the pump.
     void share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges);
 
     // Index, header, fsync.
@@ -165,12 +166,14 @@ class Writer {
     // After finish() or conclude().
     Content content() const;
 
-    // The same in steps, for a forked child. prepare() allocates all that is needed; runs after later() are
-    // left for write_rest(). write_first() and write_rest() use no malloc, no lock and no exception, and keep
-    // what they found in memory shared with the child; conclude() throws what went wrong.
+    // finish() split into steps, so that a forked child can do the writing. prepare() allocates all that is
+    // needed; runs after later() are left for write_rest(). write_first() and write_rest() use no malloc, no
+    // lock and no exception, and keep their results in memory shared with the child; conclude() throws what
+    // went wrong.
     void later();
     void prepare();
-    // In a shared file: what the image may need at most, after prepare(); then where that is.
+    // In a shared file: the most bytes that the image may need, known after prepare(); then where its part
+    // begins.
     uint64_t room() const;
     void place(uint64_t begin);
     void write_first() noexcept;
@@ -202,7 +205,7 @@ class Writer {
 // compared as it is read.
 class Reader {
   public:
-    // `key`: null for one that is not encrypted; throws KeyError when it does not fit.
+    // `key`: null for an image without encryption; throws KeyError when it does not fit.
     explicit Reader(const Place& place, const Key* key = nullptr);
     ~Reader();
 
@@ -227,7 +230,7 @@ class Reader {
     // load() reads past the page cache from so many bytes on. Less comes faster with what the kernel reads
     // ahead (docs/performance.md).
     void set_uncached_from(uint64_t bytes) { uncached_from_ = bytes; }
-    // Of all its files.
+    // Descriptors of the image's file and of all its sources.
     std::vector<int> descriptors() const;
     // Compares every byte that a restart would read.
     void verify() const;

@@ -1,7 +1,7 @@
-// The pipeline of a writer: several threads take pieces of memory, pass over zero pages, form blocks,
-// checksum and perhaps compress them, and write them. No malloc, no locks, no exceptions and no thread-local
-// storage of its own, so that it also runs in a child made by a bare fork of a process with many threads;
-// what it finds lies in memory shared with that child.
+// The pump is the pipeline of a writer: several threads take pieces of memory, pass over zero pages, form
+// blocks, checksum and perhaps compress the blocks, and write them. It uses no malloc, no locks, no
+// exceptions and no thread-local storage, so that it also runs in a child made by a bare fork of a process
+// with many threads; its results lie in memory shared with that child.
 #pragma once
 
 #include <atomic>
