@@ -84,6 +84,7 @@ void Node::turn(int timeout_ms) {
     }
     pump_clock();
     send_full_tallies();
+    tell_phase();
 }
 
 void Node::accept_agents() {
@@ -160,6 +161,10 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         joined_.push_back(*hello);
         return;
     }
+    if (auto* m = std::get_if<wire::Phase>(&message)) {
+        if (agent.ours) phases_.said(&agent, {m->phase, agent.rank >= 0 ? agent.rank : m->rank});
+        return;
+    }
     if (agent.rank < 0) return;
     spdlog::debug("rank {}: {}", agent.rank, wire::name_of(message));
     // Answers to an older question are late and count no more.
@@ -197,10 +202,12 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         if (current(m->epoch)) ++tally_.resumed;
     } else if (auto* m = std::get_if<wire::Restored>(&message)) {
         agent.rebuilding = false;
-        if (m->ok)
+        if (m->ok) {
             ++tally_.restored;
-        else
+            phases_.said(&agent, {wire::RestartPhase::go, agent.rank});
+        } else {
             root_.send(wire::Restored{false, clipped(m->error), 0});
+        }
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         if (!query_end_ || agent.answered) return;
         agent.answered = true;
@@ -275,8 +282,10 @@ void Node::from_root(const wire::Message& message) {
     } else if (std::get_if<wire::FinalizeReleased>(&message)) {
         ending_ = true;
         broadcast(message);
-    } else if (std::get_if<wire::Go>(&message) || std::get_if<wire::Take>(&message) ||
-               std::get_if<wire::Leave>(&message)) {
+    } else if (std::get_if<wire::Go>(&message)) {
+        phases_.clear();
+        broadcast(message);
+    } else if (std::get_if<wire::Take>(&message) || std::get_if<wire::Leave>(&message)) {
         broadcast(message);
     } else if (std::get_if<wire::Kill>(&message)) {
         kill_ranks();
@@ -342,6 +351,13 @@ void Node::send_full_tallies() {
     }
 }
 
+// Once a turn: ranks pass the phases together.
+void Node::tell_phase() {
+    auto phase = phases_.furthest_behind();
+    if (phase && phase != told_phase_) root_.send(*phase);
+    told_phase_ = phase;
+}
+
 void Node::answer_query(bool late) {
     if (!query_end_ || (!late && diagnosed_ < ranks())) return;
     for (auto& agent : agents_) {
@@ -366,6 +382,7 @@ void Node::drop(size_t index) {
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
     if (agent.rank >= 0) root_.send(wire::RankGone{agent.rank, agent.pid, config_.node, ending_});
+    phases_.gone(&agent);
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
     answer_query(false);
 }

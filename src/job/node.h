@@ -13,6 +13,7 @@
 #include "clock/tree.h"
 #include "job/agent_link.h"
 #include "job/channel.h"
+#include "job/restart_phase.h"
 #include "job/run_dir.h"
 
 namespace fermata::job {
@@ -58,6 +59,7 @@ class Node {
     void refuse_clock(const std::string& from);
     void pump_clock();
     void send_full_tallies();
+    void tell_phase();
     void answer_query(bool late);
     void kill_ranks();
     void signal_ranks(int signal);
@@ -71,6 +73,8 @@ class Node {
     std::vector<wire::Hello> joined_;     // not yet told to the root
     std::unique_ptr<clock::Node> clock_;  // of this epoch
     Tally tally_;
+    RestartPhases<const Agent*> phases_;
+    std::optional<wire::Phase> told_phase_;
     uint32_t finalized_ = 0;
     bool ending_ = false;  // ranks may leave: finalized, stopped or killed
     bool killed_ = false;

@@ -314,6 +314,13 @@ bool Root::everybody_is_here() const { return roster_.complete(); }
 // Why the job is not running yet, in one line.
 std::string Root::who_is_missing() const {
     if (!starters_.empty()) return who_is_in_a_starter();
+    if (auto behind = furthest_behind()) {
+        std::string who = behind->there > 1
+                              ? fmt::format("{} and {} more are", behind->rank, behind->there - 1)
+                              : fmt::format("{} is", behind->rank);
+        return fmt::format("of {} ranks, rank {} in phase {}", behind->ranks, who,
+                           wire::name_of(behind->phase));
+    }
     if (roster_.size() == 0)
         return settings_.expected_ranks > 0
                    ? fmt::format("none of {} ranks has reported", settings_.expected_ranks)
@@ -322,6 +329,19 @@ std::string Root::who_is_missing() const {
         return fmt::format("{} of {} ranks have loaded their image", restored_ranks_, roster_.size());
     return fmt::format("{} of {} ranks have not reported: {}", roster_.size() - roster_.here(),
                        roster_.size(), roster_.missing(200));
+}
+
+// The phases that ranks say, once all have said one.
+std::optional<wire::Phase> Root::furthest_behind() const {
+    auto behind = phases_.furthest_behind();
+    auto all = static_cast<uint32_t>(std::max(roster_.size(), settings_.expected_ranks));
+    return behind && behind->ranks >= all ? behind : std::nullopt;
+}
+
+// What the start waits for: the launcher, then ranks that come, then (restart) the phases of their own.
+const char* Root::start_phase() const {
+    if (auto behind = furthest_behind()) return wire::name_of(behind->phase);
+    return tree_.nodes().empty() ? "launcher" : "ranks";
 }
 
 std::string Root::who_is_in_a_starter() const {
@@ -422,9 +442,12 @@ void Root::from_node(int node, const wire::Message& message) {
         restored_ranks_ += m->ranks;
         if (roster_.size() > 0 && restored_ranks_ == static_cast<uint32_t>(roster_.size())) {
             tree_.broadcast(wire::Go{});
+            phases_.clear();
             running_ = true;
             plan_next();
         }
+    } else if (auto* m = std::get_if<wire::Phase>(&message)) {
+        phases_.said(node, *m);
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         if (!query_end_) return;
         if (diagnosis_.size() < 100000) diagnosis_ += m->text;
@@ -439,6 +462,7 @@ void Root::from_node(int node, const wire::Message& message) {
 
 void Root::lost_node(int node, const NodeInfo& info) {
     bool served = roster_.lose(node) > 0;
+    phases_.gone(node);
     // A rank that was with it cannot report any more, and one that comes now may find none and end, which
     // MPICH's Hydra does not notice before MPI_Init: the others would wait there.
     if (!info.spare && !running_ && !finalize_released_ && !over()) {
@@ -489,6 +513,13 @@ std::string Root::status_json() {
         if (node != tree_.nodes().end())
             ranks.push_back({{"rank", number}, {"pid", rank.pid}, {"host", node->second.host}});
     }
+    const bool starting = !running_ && !finalize_released_;
+    json behind;
+    if (auto phase = furthest_behind(); phase && starting)
+        behind = {{"phase", wire::name_of(phase->phase)},
+                  {"rank", phase->rank},
+                  {"there", phase->there},
+                  {"ranks", phase->ranks}};
     json last;
     if (!last_.line.empty())
         last = {{"ok", last_.ok}, {"generation", last_.generation}, {"line", last_.line}};
@@ -497,10 +528,13 @@ std::string Root::status_json() {
                  {"job", settings_.job},
                  {"pid", ::getpid()},
                  {"state", state},
-                 {"phase", phase_.empty() ? state : phase_},
+                 {"phase", !phase_.empty()       ? phase_
+                           : state == "starting" ? start_phase()
+                                                 : state},
+                 {"behind", behind},
                  {"size", roster_.size()},
                  {"expected", settings_.expected_ranks},
-                 {"missing", running_ || finalize_released_ ? "" : who_is_missing()},
+                 {"missing", starting ? who_is_missing() : ""},
                  {"ranks", ranks},
                  {"nodes", nodes},
                  {"mpi", mpi_},

@@ -20,6 +20,7 @@
 #include "image/save_options.h"
 #include "image/shared.h"
 #include "job/control.h"
+#include "job/restart_phase.h"
 #include "job/roster.h"
 #include "job/terminal_input.h"
 #include "job/tree.h"
@@ -107,6 +108,8 @@ class Root {
     bool everybody_is_here() const;
     std::string who_is_missing() const;
     std::string who_is_in_a_starter() const;
+    const char* start_phase() const;
+    std::optional<wire::Phase> furthest_behind() const;
     void watch_start();
     double next_interval() const;
     void plan_next();
@@ -166,7 +169,8 @@ class Root {
     int64_t starters_since_ = 0;       // ms; when the newest change of starters_ was
     std::string somebody_gone_;        // first rank that left too early
     uint32_t restored_ranks_ = 0;
-    bool running_ = false;  // all ranks are here and, after a restart, released
+    RestartPhases<int> phases_;  // of the nodes
+    bool running_ = false;       // all ranks are here and, after a restart, released
     uint32_t finalized_ = 0;
     bool finalize_released_ = false;
     std::optional<wire::Fatal> fatal_;

@@ -15,7 +15,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 4;
+inline constexpr uint16_t kWireVersion = 5;
 
 using Bytes = std::vector<std::byte>;
 
@@ -420,6 +420,27 @@ struct Restored {
     }
 };
 
+// What a rank does on its way back from an image, in this order; docs/architecture.md has the same words.
+// `go`: the rank is rebuilt and waits for the others.
+enum class RestartPhase : uint32_t { load = 1, adopt, threads, process, rebuild, go };
+inline constexpr RestartPhase kLastRestartPhase = RestartPhase::go;
+const char* name_of(RestartPhase phase);
+
+// Restart: a rank begins a phase. It may be said before Hello; what a rank says replaces what it said before.
+// Merged it is the phase of who is furthest behind.
+struct Phase {
+    static constexpr uint16_t kType = 83;
+    RestartPhase phase = RestartPhase::load;
+    int32_t rank = -1;   // who is in it, or one of those
+    uint32_t there = 1;  // how many are in it
+    uint32_t ranks = 1;  // of whom this speaks: those, and all that are further
+    template <class F>
+    void each(F&& f) {
+        f(phase, rank, there, ranks);
+    }
+    bool operator==(const Phase&) const = default;
+};
+
 // One line to the user, then the whole job ends with `code`.
 struct Fatal {
     static constexpr uint16_t kType = 76;
@@ -480,7 +501,7 @@ using Message =
     std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
                  Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
                  ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone, Placed,
-                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand>;
+                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

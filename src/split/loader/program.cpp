@@ -1,5 +1,6 @@
 #include "split/loader/program.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -11,9 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <set>
 
+#include "files/place.h"
 #include "split/loader/dynamic_symbols.h"
 #include "split/loader/elf_file.h"
 #include "split/loader/library_search.h"
@@ -124,13 +125,12 @@ std::vector<std::string> words_of(const std::string& line) {
 std::vector<std::string> script_command(const std::string& path, char* const* environment,
                                         std::string& error) {
     char head[256] = {};  // BINPRM_BUF_SIZE: the kernel reads no more of the line
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-        error = path + " cannot be read: " + std::strerror(errno);
+    auto [fd, number, why] = files::open_regular(path, O_RDONLY);
+    if (!fd) {
+        error = path + " cannot be read: " + why;
         return {};
     }
-    file.read(head, sizeof head - 1);
-    auto got = size_t(file.gcount());
+    auto got = size_t(std::max<ssize_t>(::pread(fd.get(), head, sizeof head - 1, 0), 0));
     std::string line(head, head + got);
     line.resize(line.find('\n') == std::string::npos ? line.size() : line.find('\n'));
     if (!line.starts_with("#!")) {

@@ -593,7 +593,7 @@ namespace {
 
 // Flags that make sense when a file is opened again.
 int reopen_flags(int flags) {
-    return (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)) | O_CLOEXEC | O_NOCTTY;
+    return (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY;
 }
 
 class Rebuild {
@@ -740,10 +740,11 @@ class Rebuild {
 
     int open_named(const Json& one, int flags) {
         std::string path = proc_path_here(one.at("path"), one.value("thread", 0));
-        int fd = open_as_owner(path, reopen_flags(flags), one.value("mode", mode_t{0600}));
-        if (fd < 0)
+        files::Opened opened = open_as_owner(path, reopen_flags(flags), one.value("mode", mode_t{0600}));
+        if (!opened)
             throw Refused{"file " + path + ", open at the checkpoint as " + number(target_) +
-                          ", cannot be opened: " + error_text(errno) + ": put it back and restart again"};
+                          ", cannot be opened: " + opened.why + ": put it back and restart again"};
+        int fd = opened.fd.release();
         check_owner(fd, one, path);
         struct stat now;
         if (fstat(fd, &now) == 0 && S_ISREG(now.st_mode)) {
@@ -770,17 +771,32 @@ class Rebuild {
     int open_other(const Json& one, int flags) {
         std::string path = proc_path_here(one.at("path"), one.value("thread", 0));
         bool directory = one.at("kind") == "directory";
-        int fd = open(path.c_str(), reopen_flags(flags));
-        struct stat now;
-        if (fd >= 0 && directory && (fstat(fd, &now) != 0 || !S_ISDIR(now.st_mode))) {
-            close(fd);
-            fd = -1;
-            errno = ENOTDIR;
+        std::string why;
+        if (directory) {
+            // Mounts that come with a look (autofs) are for an opening that means it.
+            int fd = open(path.c_str(), reopen_flags(flags) | O_DIRECTORY);
+            if (fd >= 0) return fd;
+            why = error_text(errno);
+        } else if (files::Opened opened = open_device(path, reopen_flags(flags))) {
+            return opened.fd.release();
+        } else {
+            why = opened.why;
         }
-        if (fd >= 0) return fd;
-        warnings_.push_back(path + " (" + number(target_) + ") cannot be opened here: " + error_text(errno) +
+        warnings_.push_back(path + " (" + number(target_) + ") cannot be opened here: " + why +
                             (directory ? "" : ": it is /dev/null now"));
         return directory ? placeholder() : open("/dev/null", reopen_flags(flags));
+    }
+
+    // Without waiting for it, say for a terminal's carrier.
+    static files::Opened open_device(const std::string& path, int flags) {
+        files::Place place(path);
+        mode_t kind = place.is(S_IFBLK) ? S_IFBLK : S_IFCHR;
+        if (!place.is(kind)) return files::refused(place, kind, errno);
+        Fd fd = place.open(flags | O_NONBLOCK);
+        if (!fd) return files::refused(place, kind, errno);
+        if ((flags & (O_NONBLOCK | O_PATH)) == 0)
+            fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
+        return {std::move(fd), 0, {}};
     }
 
     int make_directory() {
@@ -882,17 +898,21 @@ class Rebuild {
     int open_fifo(const Json& one, int flags) {
         std::string path = one.at("path");
         // Read and write: opening one side alone would wait for the other.
-        int both = open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-        if (both < 0)
-            throw Refused{"named pipe " + path + " (" + number(target_) + ") cannot be opened: " +
-                          error_text(errno) + ": put it back (mkfifo) and restart again"};
+        files::Place place(path);
+        Fd opened;
+        if (place.is(S_IFIFO)) opened = place.open(O_RDWR | O_NONBLOCK);
+        if (!opened)
+            throw Refused{"named pipe " + path + " (" + number(target_) +
+                          ") cannot be opened: " + files::refused(place, S_IFIFO, errno).why +
+                          ": put it back (mkfifo) and restart again"};
+        int both = opened.release();
         check_owner(both, one, path);
         const Json& saved = state_.at("pipes").at(one.at("pipe").get<std::string>());
         if (is_readable(flags) && saved.contains("content") && filled_.insert(path).second)
             fill(both, saved.at("content"));
-        int fd = open(path.c_str(), reopen_flags(flags));
+        Fd fd = place.open(reopen_flags(flags));
         fifos_.push_back(up(both));
-        return fd;
+        return fd.release();
     }
 
     void finish(const Json& one, int fd) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "files/place.h"
 #include "split/process/state.h"
 
 namespace fermata::split::process {
@@ -63,8 +64,9 @@ struct OwnProcFile {
 OwnProcFile own_proc_file(const std::string& path);
 bool of_another_process(const std::string& path);
 std::string proc_path_here(const std::string& path, int tid);
-// open(); where the permissions of our own file have come to forbid it, they are lifted for the moment.
-int open_as_owner(const std::string& path, int flags, mode_t saved_mode);
+// A regular file; where the permissions of our own file have come to forbid it, they are lifted for the
+// moment.
+files::Opened open_as_owner(const std::string& path, int flags, mode_t saved_mode);
 
 // One socket of the process, by its own description.
 struct SocketFd {

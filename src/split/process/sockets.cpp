@@ -14,7 +14,6 @@
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -414,10 +413,7 @@ int restore_socket(const std::vector<const Json*>& all, size_t i, std::vector<in
                     std::min(local.size(), sizeof in));  // the port is at the same place in both
         bound = port = in.sin_port != 0;
     } else if (bound && domain == AF_UNIX && local[sizeof(sa_family_t)] != 0) {
-        sockaddr_un un = {};
-        std::memcpy(&un, local.data(), std::min(local.size(), sizeof un));
-        struct stat there;
-        if (stat(un.sun_path, &there) == 0 && S_ISSOCK(there.st_mode)) unlink(un.sun_path);
+        files::remove_socket(text_of(Bytes(local)));
     } else if (domain == AF_NETLINK) {
         return bind_netlink(fd, local), fd;
     } else if (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6) {

@@ -9,8 +9,9 @@
 //     FAKE_REFUSE=RANK, FAKE_SAVE_ERROR=RANK, FAKE_RESTORE_ERROR=RANK, FAKE_FATAL=RANK
 //     FAKE_GARBLE=RANK       its clock messages are none
 //     FAKE_SLOW_INIT=RANK    this rank stays in MPI_Init until the file FAKE_HOLD_UNTIL exists;
-//     FAKE_SLOW_REBUILD=RANK so when it makes its objects again, FAKE_LINGER=RANK: after MPI_Finalize
-//     FAKE_LATE=N            messages are on their way for N rounds of the drain
+//     FAKE_SLOW_REBUILD=RANK so when it makes its objects again, FAKE_SLOW_LOAD=RANK: when it loads its
+//     image, FAKE_LINGER=RANK: after MPI_Finalize FAKE_LATE=N            messages are on their way for N
+//     rounds of the drain
 //
 // Its image holds a number, counted up by each checkpoint; rank 0 prints it at the end.
 #include <poll.h>
@@ -146,10 +147,15 @@ struct Rank {
         link.send(wire::Starting{rank, config.job_id});
         hold("FAKE_SLOW_INIT");
         make_clock();
+        if (!config.restore.empty()) {
+            link.send(wire::Phase{wire::RestartPhase::load, rank});
+            hold("FAKE_SLOW_LOAD");
+        }
         restore();
         link.send(link.hello(rank, size, "openmpi", "Fake MPI 1.0"));
         if (!config.restore.empty()) {
             may_go = false;
+            link.send(wire::Phase{wire::RestartPhase::rebuild, rank});
             hold("FAKE_SLOW_REBUILD");
             bool good = !marked("FAKE_RESTORE_ERROR", nullptr);
             link.send(wire::Restored{good, good ? "" : fmt::format("rank {}: no memory", rank)});

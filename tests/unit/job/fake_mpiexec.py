@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Stands in for mpiexec: starts N ranks, ends all when one fails or on SIGTERM, and exits like the first that failed.
 
-FAKE_NODES=K spreads the ranks over K "nodes" (FERMATA_NODE).
+FAKE_NODES=K spreads the ranks over K "nodes" (FERMATA_NODE). FAKE_SLOW_MPIEXEC=FILE: starts none before that exists.
 """
 import os
 import signal
@@ -30,6 +30,8 @@ def stop(*_):
 
 
 signal.signal(signal.SIGTERM, stop)
+while "FAKE_SLOW_MPIEXEC" in os.environ and not os.path.exists(os.environ["FAKE_SLOW_MPIEXEC"]):
+    time.sleep(0.005)
 ranks = []
 for rank in range(size):
     env = dict(os.environ, FAKE_RANK=str(rank), FAKE_SIZE=str(size), FERMATA_NODE=f"fake{rank % nodes}",

@@ -297,12 +297,47 @@ def waits_in_rebuild(p):
     hold = {"FAKE_SLOW_REBUILD": "1", "FAKE_HOLD_UNTIL": str(p.path / "go")}
     job = p.job("--restart", wait=False, **hold)
     p.until(lambda: "rank 1 on fake0: makes its MPI objects again" in p.call("status", "--waits").stdout, "the diagnosis")
-    assert p.state() == "starting", p.state()
+    status = json.loads(good(p.call("status", "--json")))
+    assert status["state"] == "starting" and status["phase"] == "rebuild", status
+    assert status["behind"] == {"phase": "rebuild", "rank": 1, "there": 1, "ranks": 2}, status
+    assert "of 2 ranks, rank 1 is in phase rebuild" in good(p.call("status"))
     (p.path / "go").touch()
     p.until(lambda: p.state() == "running", "the job to run")
     assert "makes its MPI objects" not in p.call("status", "--waits").stdout
     out, _ = p.end(job, 0)
     assert out == "finished, count 1\n", out
+    p.nothing_left()
+
+
+@case
+def phases_of_a_restart(p):
+    """`status` names the phase of who is furthest behind, over all nodes, before ranks have said Hello as well."""
+    job = p.job("-n", 5, FAKE_NODES="2")
+    good(p.call("checkpoint", "--stop"))
+    job.communicate(timeout=PATIENCE)
+    job = p.job("--restart", wait=False, FAKE_NODES="2", FAKE_SLOW_LOAD="3", FAKE_HOLD_UNTIL=str(p.path / "go"))
+    p.until(lambda: "job job: starting, load\n" in p.call("status").stdout, "phase load")
+    p.until(lambda: json.loads(good(p.call("status", "--json")))["behind"] ==
+            {"phase": "load", "rank": 3, "there": 1, "ranks": 5}, "the others to be further")
+    (p.path / "go").touch()
+    p.until(lambda: p.state() == "running", "the job to run")
+    status = json.loads(good(p.call("status", "--json")))
+    assert status["behind"] is None and status["phase"] == "running" and status["missing"] == "", status
+    p.end(job, 0)
+    p.nothing_left()
+
+
+@case
+def start_before_any_node_daemon(p):
+    """The launcher itself hangs: `status` says phase launcher; ranks that are in MPI_Init are phase ranks."""
+    job = p.job("-n", 1, wait=False, FAKE_SLOW_MPIEXEC=str(p.path / "mpi"), FAKE_SLOW_INIT="0",
+                FAKE_HOLD_UNTIL=str(p.path / "go"))
+    p.until(lambda: "job job: starting, launcher\n" in p.call("status").stdout, "phase launcher")
+    (p.path / "mpi").touch()
+    p.until(lambda: "job job: starting, ranks\n" in p.call("status").stdout, "phase ranks")
+    (p.path / "go").touch()
+    p.until(lambda: p.state() == "running", "the job to run")
+    p.end(job, 0)
     p.nothing_left()
 
 
