@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the pages promise of themselves: their bounds, no diary, links that lead somewhere, a map that has all of them, and a
-page of numbers that is what bench/report.py makes of results/.
+"""What the pages promise of themselves: their bounds, no diary, links and names of files that lead somewhere, a map that has all
+of them, and a page of numbers that is what bench/report.py makes of results/.
 
     docs_test.py ROOT      the pages of that checkout; then the same with one fault planted at a time, each of which must be found
 """
@@ -19,6 +19,7 @@ WIDTH = 110
 LINES = {"docs/performance.md": 80, "docs/testing.md": 60}
 DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 COMMIT = re.compile(r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7,10}\b|\b[0-9a-f]{40}\b")
+NAMED = re.compile(r"\b(?:src|tests|tools|bench|models|examples|api)/[A-Za-z0-9_/]+(?:\.[a-z]+)?")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -38,6 +39,9 @@ def complaints(root):
             # Examples of files, indented by four, may hold both.
             if not line.startswith("    ") and (DATE.search(line) or COMMIT.search(line)):
                 said.append(f"{name}:{k}: a date or a commit; runs and their dates belong to results/")
+            # A file, a folder, or a file without its ending.
+            said += [f"{name}:{k}: no such file or folder: {path}" for path in NAMED.findall(line)
+                     if not any((ROOT / (path + ending)).exists() for ending in ("", ".h", ".cpp", ".py"))]
     # Not bound to anything, but read as well.
     for page in [*pages(root), *sorted((root / "results").glob("*.md")), root / "tests" / "README.md"]:
         said += [f"{page.relative_to(root)}: no such file: {link}" for link in LINK.findall(page.read_text())
@@ -60,6 +64,7 @@ FAULTS = {
     "a page of tests that is too long": (lambda root: append(root / "docs/testing.md", "\n" * 60), "docs/testing.md: "),
     "a date": (lambda root: append(root / "docs/limits.md", "seen on 2026-11-26\n"), "docs/limits.md:"),
     "a commit": (lambda root: append(root / "docs/limits.md", "since 0a30d2c\n"), "docs/limits.md:"),
+    "a source file that is gone": (lambda root: append(root / "docs/usage.md", "see src/base/gone.h\n"), "docs/usage.md:"),
     "a dead link": (lambda root: append(root / "README.md", "[gone](docs/gone.md)\n"), "README.md:"),
     "a page that no map has": (lambda root: (root / "docs/new.md").write_text("# New\n"), "docs/README.md: does not list"),
     "a number changed by hand": (
