@@ -426,9 +426,9 @@ void Agent::finish_save() {
             saved_.bytes = summary.bytes;
             saved_.checksum = summary.checksum.hex();
             image::Content content = writing_->writer().content();
-            uint32_t own = content.sources.back().generation;
-            for (const image::Source& source : content.sources)
-                if (source.generation != own) saved_.needs += fmt::format("{} ", source.generation);
+            uint32_t own = content.references.back().generation;
+            for (const image::Reference& reference : content.references)
+                if (reference.generation != own) saved_.needs += fmt::format("{} ", reference.generation);
             if (!covered_.empty()) {
                 newest_.generation = own;
                 newest_.content = std::move(content);

@@ -126,7 +126,7 @@ std::vector<std::pair<uint64_t, uint64_t>> as_pairs(const std::vector<split::Ran
 // How many generations an image needs that refers to this content.
 size_t generations_of(const image::Content& content) {
     std::set<uint32_t> numbers;
-    for (const image::Source& source : content.sources) numbers.insert(source.generation);
+    for (const image::Reference& reference : content.references) numbers.insert(reference.generation);
     return numbers.size();
 }
 
