@@ -37,7 +37,7 @@ struct Header {
 };
 static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == 160);
 // Written as they are.
-static_assert(sizeof(Block) == 56 && sizeof(Extent) == 24 && sizeof(Source) == 32);
+static_assert(sizeof(Block) == 56 && sizeof(Extent) == 24 && sizeof(Reference) == 32);
 
 class Packer {
   public:

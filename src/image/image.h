@@ -63,7 +63,7 @@ struct Block {
     uint64_t offset;  // in its file; a multiple of the page size where the codec is none
     uint32_t stored;  // bytes in the file
     uint32_t length;  // bytes of content: whole pages, at most kLargestBlock
-    uint32_t source;  // 0 = this file, k = sources()[k - 1]
+    uint32_t source;  // 0 = this file, k = references()[k - 1]
     Codec codec;
     Checksum checksum;  // of the content
     Tag tag;            // of the stored bytes, when they are encrypted
@@ -79,14 +79,14 @@ struct Extent {
 };
 
 // Another file that holds blocks of this image, in the same directory of generations.
-enum class SourceKind : uint32_t {
+enum class ReferenceKind : uint32_t {
     image = 0,  // the same rank's of an earlier generation
     text = 1,   // what several ranks have in common: the content of the blocks one after the other
     part = 2,   // as `image`, in the file of all ranks
 };
-struct Source {
+struct Reference {
     uint32_t generation;
-    SourceKind kind;
+    ReferenceKind kind;
     uint64_t bytes;
     Checksum checksum;  // of an image: of its header; of text: its name, see text_name()
 };
@@ -124,14 +124,16 @@ struct WriteOptions {
 
 // Blocks and extents of an image that was written: the next increment refers to them.
 struct Content {
-    std::vector<Source> sources;  // where the blocks are; never 0 as in an image
-    std::vector<Block> blocks;    // `source` - 1 indexes `sources`
-    std::vector<Extent> extents;  // address order
+    std::vector<Reference> references;  // where the blocks are; never 0 as in an image
+    std::vector<Block> blocks;          // `source` - 1 indexes `references`
+    std::vector<Extent> extents;        // address order
 };
 
 struct Header;
 class Pages;
-class UncachedFile;
+class Source;
+class Stream;
+class Sink;
 struct Pump;
 
 // Writes an image. run() only notes memory; finish() (or the steps below) reads it where it is, by several
@@ -141,6 +143,9 @@ class Writer {
   public:
     // Creates the file (0600); throws if it exists.
     Writer(const Place& place, const Identity& identity, const WriteOptions& options = {});
+    // Writes anywhere; `folder` gets the text that ranks have in common.
+    Writer(std::unique_ptr<Sink> sink, const files::Folder& folder, const Identity& identity,
+           const WriteOptions& options);
     // Writes into a part of an existing file; place() says later where the part begins.
     static Writer in_shared(const Place& file, const Identity& identity, const WriteOptions& options = {});
     ~Writer();
@@ -179,20 +184,18 @@ class Writer {
     void write_first() noexcept;
     void write_rest() noexcept;
     Summary conclude();
-    int descriptor() const { return fd_.get(); }
+    // That a child keeps open, to write.
+    int descriptor() const;
 
   private:
     void add(uint64_t address, const void* data, uint64_t length, bool ground);
     void seal() noexcept;
     uint64_t largest_index() const;
-    Writer(const Place& place, Fd fd, bool shared, const Identity& identity, const WriteOptions& options);
 
     files::Folder folder_;
-    std::string path_;
-    bool shared_;
     Identity identity_;
     WriteOptions options_;
-    Fd fd_;
+    std::unique_ptr<Sink> sink_;
     std::vector<Blob> blobs_;
     std::unique_ptr<Header> header_;
     std::vector<std::byte> front_;  // the index up to the blocks
@@ -201,7 +204,7 @@ class Writer {
     std::vector<std::pair<std::string, Fd>> texts_;  // written by this rank, not yet synced
 };
 
-// Reads an image. The constructor has compared header and index, also the headers of the sources; data is
+// Reads an image. The constructor has compared header and index, also the headers of the references; data is
 // compared as it is read.
 class Reader {
   public:
@@ -214,13 +217,13 @@ class Reader {
     const std::vector<Blob>& blobs() const { return blobs_; }
     // Throws when there is none of this name.
     const std::vector<std::byte>& blob(const std::string& name) const;
-    const std::vector<Source>& sources() const { return sources_; }
+    const std::vector<Reference>& references() const { return references_; }
     const std::vector<Block>& blocks() const { return blocks_; }
     const std::vector<Extent>& extents() const { return extents_; }  // address order
 
     // The file of a block and where it is in there, for messages.
     const std::string& file_of(const Block& block) const;
-    uint64_t offset_of(const Block& block) const { return begins_.at(block.source) + block.offset; }
+    uint64_t offset_of(const Block& block) const;
     // Reads the content of a block to `destination` and compares its checksum; throws with file and offset.
     void read(const Block& block, void* destination) const;
     // Reads everything, in parallel, to where `place` says (called before anything is read, for each extent);
@@ -237,21 +240,21 @@ class Reader {
 
   private:
     class Scratch;
-    void open_sources(const Key* key);
+    void open_reference(const Reference& reference, const Key* key);
+    void check_blocks() const;
+    void check_extents();
     // `fresh`: nothing is in that memory yet.
-    void fetch(const Block& block, void* destination, Scratch& scratch, UncachedFile& file, bool fresh) const;
+    void fetch(const Block& block, void* destination, Scratch& scratch, Stream& file, bool fresh) const;
     void check(const Block& block, const void* content) const;
 
     files::Folder folder_;
     std::string path_;
     Identity identity_;
     Summary summary_;
-    std::vector<Fd> files_;  // this one, then the sources
-    std::vector<std::string> names_;
-    std::vector<uint64_t> begins_;  // of the image in its file
+    std::vector<std::unique_ptr<Source>> sources_;  // this image's, then what it refers to
     std::vector<FileKey> keys_;
     std::vector<Blob> blobs_;
-    std::vector<Source> sources_;
+    std::vector<Reference> references_;
     std::vector<Block> blocks_;
     std::vector<Extent> extents_;
     uint64_t uncached_from_ = 1 << 30;

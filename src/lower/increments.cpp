@@ -16,7 +16,7 @@ constexpr uint64_t kComparedBlock = 256 << 10;
 // How many generations an image needs that refers to this content.
 size_t generations_of(const image::Content& content) {
     std::set<uint32_t> numbers;
-    for (const image::Source& source : content.sources) numbers.insert(source.generation);
+    for (const image::Reference& reference : content.references) numbers.insert(reference.generation);
     return numbers.size();
 }
 
@@ -40,7 +40,7 @@ std::vector<split::Range> same_content(const split::MemoryTable& table, const im
 uint32_t LastImage::forget() { return std::exchange(generation, 0); }
 
 void LastImage::remember(image::Content new_content, std::vector<split::Range> new_covered) {
-    generation = new_content.sources.back().generation;
+    generation = new_content.references.back().generation;
     content = std::move(new_content);
     covered = std::move(new_covered);
 }

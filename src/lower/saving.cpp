@@ -110,9 +110,9 @@ wire::Saved Saving::conclude(LastImage& last) {
             saved_.bytes = summary.bytes;
             saved_.checksum = summary.checksum.hex();
             image::Content content = image_->writer().content();
-            uint32_t own = content.sources.back().generation;
-            for (const image::Source& source : content.sources)
-                if (source.generation != own) saved_.needs += fmt::format("{} ", source.generation);
+            uint32_t own = content.references.back().generation;
+            for (const image::Reference& reference : content.references)
+                if (reference.generation != own) saved_.needs += fmt::format("{} ", reference.generation);
             if (!covered_.empty()) last.remember(std::move(content), std::move(covered_));
         }
     } catch (const std::exception& error) {
