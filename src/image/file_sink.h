@@ -1,5 +1,6 @@
-// A file, or a part of one that other ranks write to as well, as a sink: past the page cache, into huge pages
-// of tmpfs, or through the page cache, as the storage likes it.
+// FileSink is a Sink that writes an image into a file, or into a part of a file that other ranks write to
+// as well. It goes past the page cache, into huge pages of tmpfs, or through the page cache, as suits the
+// storage.
 #pragma once
 
 #include <string>

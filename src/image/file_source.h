@@ -1,4 +1,4 @@
-// A file, or a part of one, as a source.
+// FileSource is a Source that reads an image from a file, or from a part of one.
 #pragma once
 
 #include <memory>

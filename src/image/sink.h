@@ -1,6 +1,6 @@
-// Where the bytes of an image go: at offsets from its beginning, in any order, from several threads at once,
-// also from a child made by a bare fork of a process with many threads. So what is noexcept here uses no
-// malloc, no lock of libc and no thread-local storage. Files are the first implementation (file_sink.h).
+// A Sink takes the bytes of an image: at offsets from its beginning, in any order, from several threads at
+// once, also from a child made by a bare fork of a process with many threads. So its noexcept functions use
+// no malloc, no lock of libc and no thread-local storage. Files are the first implementation (file_sink.h).
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Where the bytes of an image come from, or those of text that images refer to. Offsets count from its
-// beginning. Several threads may read. Files are the first implementation (file_source.h).
+// A Source gives the bytes of an image, or of text that images refer to. Offsets count from its beginning,
+// and several threads may read. Files are the first implementation (file_source.h).
 #pragma once
 
 #include <cstdint>
