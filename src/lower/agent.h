@@ -9,17 +9,17 @@
 #include <vector>
 
 #include "fermata_table.h"
-#include "job/agent_link.h"
 #include "lower/helpers_end.h"
 #include "lower/meeting.h"
 #include "lower/mpi_start.h"
 #include "lower/rank_image.h"
 #include "lower/shared_ranks.h"
+#include "tree/agent_link.h"
 
 namespace fermata::lower {
 
 struct AgentTask {
-    job::AgentConfig config;
+    tree::AgentConfig config;
     MpiFacts facts;
     std::string program;
     uint64_t job = 0;                     // image::Identity::job
@@ -36,13 +36,13 @@ struct RestartTask {
 class Agent {
   public:
     // Starts the thread on a connected link; returns when it is ready to serve donors. Throws.
-    static Agent& start(AgentTask task, std::unique_ptr<job::AgentLink> link);
+    static Agent& start(AgentTask task, std::unique_ptr<tree::AgentLink> link);
     // Restart: the memory, threads and process state are back, or `error` says why not. The agent rebuilds
     // the MPI objects, reports, waits for Go and lets all threads run. Returns at once.
     void finish_restart(RestartTask task);
 
   private:
-    Agent(AgentTask task, std::unique_ptr<job::AgentLink> link);
+    Agent(AgentTask task, std::unique_ptr<tree::AgentLink> link);
     void run();
     void handle(const wire::Message& message);
     void tick();
@@ -75,7 +75,7 @@ class Agent {
     void mailbox();
 
     AgentTask task_;
-    std::unique_ptr<job::AgentLink> link_;
+    std::unique_ptr<tree::AgentLink> link_;
     Stage stage_ = Stage::idle;
     uint32_t epoch_ = 0;
     bool frozen_ = false;
