@@ -1,6 +1,6 @@
 // Options of sockets: every one of the table whose value is not that of a fresh socket of the same kind is
 // saved as the kernel gives it, set again and compared.
-#include "split/process/socket_options.h"
+#include "split/process/descriptors/socket_options.h"
 
 #include <fmt/format.h>
 #include <linux/udp.h>
@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 
-namespace fermata::split::process {
+namespace fermata::split::process::descriptors {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -178,4 +178,4 @@ void restore_options(int fd, const Json& saved, const std::string& who, Lines& w
         }
 }
 
-}  // namespace fermata::split::process
+}  // namespace fermata::split::process::descriptors

@@ -13,9 +13,9 @@
 #include <cstring>
 #include <sstream>
 
-#include "split/process/socket_options.h"
+#include "split/process/descriptors/socket_options.h"
 
-namespace fermata::split::process {
+namespace fermata::split::process::descriptors {
 namespace {
 
 struct Group {
@@ -99,4 +99,4 @@ void restore_groups(int fd, const Json& joined, const std::string& who, Lines& w
     }
 }
 
-}  // namespace fermata::split::process
+}  // namespace fermata::split::process::descriptors
