@@ -228,21 +228,23 @@ def taken(kind, measured):
     return {"rows": rows}
 
 
-def compact(value, depth=0):
+def compact(value, pad="\n"):
     """JSON with a row of numbers a line, so that a diff shows which ones changed."""
-    if isinstance(value, dict) and any(isinstance(part, dict) for part in value.values()) or depth == 1:
-        opening, closing = "{}" if isinstance(value, dict) else "[]"
-        parts = [f"{json.dumps(name)}: {compact(part, depth + 1)}" for name, part in value.items()] \
-            if isinstance(value, dict) else [compact(part, depth + 1) for part in value]
-        pad = "\n" + " " * (depth + 1)
-        return opening + pad + ("," + pad).join(parts) + "\n" + " " * depth + closing
-    return json.dumps(value, ensure_ascii=False)
+    parts = list(value.values() if isinstance(value, dict) else value if isinstance(value, list) else [])
+    nested = [part for part in parts if isinstance(part, dict) or isinstance(part, list) and part and isinstance(part[0], dict)]
+    if not nested:
+        return json.dumps(value, ensure_ascii=False)
+    names = [json.dumps(name) + ": " for name in value] if isinstance(value, dict) else [""] * len(parts)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    inside = (pad + " " + name + compact(part, pad + " ") for name, part in zip(names, parts))
+    return opening + ",".join(inside) + pad + closing
 
 
 def add(results, kind, file, machine, command):
     if machine not in json.loads((results / "machines.json").read_text()):
         raise SystemExit(f"{results}/machines.json does not say what machine '{machine}' is")
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True).stdout
+    # Empty outside of a checkout.
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
     run = {"date": datetime.date.today().isoformat(), "commit": commit.strip(), "machine": machine, "command": command,
            **taken(kind, json.loads(pathlib.Path(file).read_text()))}
     lacking = set(runs(results, kind)[-1]["rows"]) - set(run["rows"])
