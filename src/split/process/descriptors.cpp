@@ -421,18 +421,33 @@ bool everywhere(const std::string& path) {
     return kKnown.contains(path);
 }
 
+// Which of the launcher's 0, 1, 2 this is; -1 = none. A terminal is all three: then each number means itself,
+// and a duplicate means output. Files, and /dev/null as output, are no launcher's: a starter has redirected
+// the program (`./prog > log`), and they are the program's like any other.
+int given_by_launcher(const Entry& entry) {
+    for (int i : {entry.fd, 1, 2, 0}) {
+        struct stat given;
+        if (i > 2 || g_inherited[i] < 0 || fstat(g_inherited[i], &given) != 0) continue;
+        if (given.st_dev != entry.status.st_dev || given.st_ino != entry.status.st_ino) continue;
+        bool redirected =
+            S_ISREG(given.st_mode) || (i > 0 && S_ISCHR(given.st_mode) && everywhere(entry.link));
+        if (!redirected && same_description(entry.fd, g_inherited[i])) return i;
+    }
+    return -1;
+}
+
+Json capture_given(const Entry& entry, int number, Lines& warnings) {
+    int unread = 0;
+    if (number == 0 && entry.fd == 0 && ioctl(entry.fd, FIONREAD, &unread) == 0 && unread > 0)
+        warnings.push_back(
+            fmt::format("{} bytes of standard input that the program has not read yet are not in the "
+                        "image: give input as a "
+                        "file (fermata run … < FILE)",
+                        unread));
+    return {{"kind", "inherited"}, {"number", number}};
+}
+
 Json capture_one(const Entry& entry, Json& contents, Json& pipes, Lines& warnings) {
-    for (int i = 0; i < 3; ++i)
-        if (g_inherited[i] >= 0 && same_description(entry.fd, g_inherited[i])) {
-            int unread = 0;
-            if (i == 0 && ioctl(entry.fd, FIONREAD, &unread) == 0 && unread > 0 && entry.fd == 0)
-                warnings.push_back(
-                    fmt::format("{} bytes of standard input that the program has not read yet are not in the "
-                                "image: give input as a "
-                                "file (fermata run … < FILE)",
-                                unread));
-            return {{"kind", "inherited"}, {"number", i}};
-        }
     switch (entry.status.st_mode & S_IFMT) {
         case S_IFREG:
             if (is_own_pidfd(entry)) return {{"kind", "pidfd"}};
@@ -541,7 +556,15 @@ Json capture_descriptors(const Limits& limits, Lines& warnings) {
     // Only descriptors of one inode can share a description. All anonymous inodes are one, so kcmp decides.
     std::map<std::pair<dev_t, ino_t>, std::vector<size_t>> by_inode;
     std::vector<const Entry*> descriptions;
+    std::map<int, size_t> by_given;
+    std::map<size_t, int> given;
     for (Entry& entry : entries) {
+        if (int number = given_by_launcher(entry); number >= 0) {
+            auto [place, fresh] = by_given.emplace(number, descriptions.size());
+            entry.description = place->second;
+            if (fresh) given[descriptions.size()] = number, descriptions.push_back(&entry);
+            continue;
+        }
         auto& candidates = by_inode[{entry.status.st_dev, entry.status.st_ino}];
         bool known = false;
         for (size_t candidate : candidates) {
@@ -559,7 +582,9 @@ Json capture_descriptors(const Limits& limits, Lines& warnings) {
     std::vector<SocketFd> sockets;
     std::vector<size_t> socket_places;
     for (const Entry* entry : descriptions) {
-        Json one = capture_one(*entry, contents, pipes, warnings);
+        auto number = given.find(entry->description);
+        Json one = number != given.end() ? capture_given(*entry, number->second, warnings)
+                                         : capture_one(*entry, contents, pipes, warnings);
         one["flags"] = entry->flags;
         if (std::string position = field(entry->info, "pos"); !position.empty())
             one["position"] = std::strtoll(position.c_str(), nullptr, 10);
