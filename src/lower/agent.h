@@ -10,7 +10,6 @@
 
 #include "base/naps.h"
 #include "image/pager.h"
-#include "tree/agent_link.h"
 #include "lower/agent_stages.h"
 #include "lower/hand_over.h"
 #include "lower/helpers_end.h"
@@ -18,6 +17,7 @@
 #include "lower/mpi_start.h"
 #include "lower/restart.h"
 #include "lower/saving.h"
+#include "tree/agent_link.h"
 
 namespace fermata::lower {
 

@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "files/owners.h"
-#include "tree/input.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
 #include "lower/load_image.h"
@@ -36,6 +35,7 @@
 #include "split/threads/restart.h"
 #include "split/threads/signals.h"
 #include "split/threads/stop.h"
+#include "tree/input.h"
 
 namespace fermata::lower {
 namespace {
@@ -107,8 +107,8 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     return programs.empty() ? thread_need("") : ThreadNeed::one;
 }
 
-[[noreturn]] void start_program(const Options& options, const tree::AgentConfig& config, const MpiFacts& facts,
-                                image::KeyPointer key, uint64_t mask, Link& link) {
+[[noreturn]] void start_program(const Options& options, const tree::AgentConfig& config,
+                                const MpiFacts& facts, image::KeyPointer key, uint64_t mask, Link& link) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty()) fail("{}", check.error);
     make_bridge(facts, {config.protocol, "", config.restarts});

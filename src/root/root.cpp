@@ -108,6 +108,11 @@ int Root::watch(pid_t mpiexec, std::optional<launch::TerminalInput> input) {
 // So that nobody repeats what came after the last checkpoint.
 void Root::note_end() {
     if (exit_code() != 0 || (!settings_.note_end && committed_ == 0 && settings_.restored.empty())) return;
+    if (!came_to_its_end())
+        return say(
+            "mpiexec says that the job has ended well, but its ranks were ended before MPI_Finalize: it can "
+            "still be "
+            "continued");
     try {
         store_.note_end({settings_.job_number, settings_.job,
                          store::whole_command(settings_.command, settings_.segments),
@@ -148,8 +153,8 @@ void Root::take_requests() {
         say(fmt::format("checkpointed and stopped: `fermata restart --ckpt-dir {}` continues it{}",
                         shell_quoted(settings_.ckpt_dir), settings_.key ? " (with its --encrypt-key)" : ""));
     }
-    if (!outcome.ok && request.origin == "signal" && request.stop && !mpiexec_status_)
-        ::kill(mpiexec_, SIGTERM);  // asked to go: without a checkpoint, then
+    if (!outcome.ok && request.origin == "signal" && request.stop)
+        hand_on(SIGTERM, false);  // asked to go: without a checkpoint, then
     plan_next();
 }
 
@@ -224,11 +229,18 @@ void Root::clear_up() {
     while (!tree_.nodes().empty() && tree::now_ms() < end) serve(20);
 }
 
+// MPICH's mpiexec may exit with 0 when a signal has ended it, and does when ranks leave without MPI_Finalize.
+bool Root::came_to_its_end() const {
+    bool no_program = roster_.size() == 0;
+    return signal_to_end_ == 0 && (finalize_released_ || no_program || node_lost_);
+}
+
 int Root::exit_code() const {
     if (stopped_) return static_cast<int>(ExitCode::to_be_continued);
     if (fatal_) return fatal_->code;
     if (cancelled_) return 128 + SIGTERM;
     int status = mpiexec_status_.value_or(0);
+    if (status == 0 && signal_to_end_ != 0) return 128 + signal_to_end_;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -474,6 +486,7 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
         return;
     }
     if (!served) return;
+    node_lost_ = true;
     if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);
     // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.
     tree_.broadcast(wire::FinalizeReleased{});

@@ -104,6 +104,7 @@ class Root {
     void end_mpiexec();
     void clear_up();
     int exit_code() const;
+    bool came_to_its_end() const;
     void note_end();
     bool everybody_is_here() const;
     std::string who_is_missing() const;
@@ -168,6 +169,7 @@ class Root {
     std::string waiting_starter_;      // one that waits for the program: it may go on after that
     int64_t starters_since_ = 0;       // ms; when the newest change of starters_ was
     std::string somebody_gone_;        // first rank that left too early
+    bool node_lost_ = false;           // with its daemon: its ranks go on, and nobody hears of them
     uint32_t restored_ranks_ = 0;
     tree::RestartPhases<int> phases_;  // of the nodes
     bool running_ = false;             // all ranks are here and, after a restart, released
@@ -178,6 +180,7 @@ class Root {
     bool stopped_ = false;    // checkpointed and stopped, or before a restart went on: exit 85
     int terms_ = 0;           // SIGTERMs seen
     int64_t last_term_ = 0;   // ms
+    int signal_to_end_ = 0;   // handed on to mpiexec
     bool suspended_ = false;  // by SIGTSTP, until SIGCONT
     int64_t started_;
     int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing

@@ -65,7 +65,10 @@ void Root::signals() {
 }
 
 void Root::hand_on(int signal, bool to_group) {
-    if (mpiexec_ > 0 && !mpiexec_status_) ::kill(to_group ? -mpiexec_ : mpiexec_, signal);
+    if (mpiexec_ <= 0 || mpiexec_status_) return;
+    if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
+        signal_to_end_ = signal;
+    ::kill(to_group ? -mpiexec_ : mpiexec_, signal);
 }
 
 // SIGTERM. First: keep the work, then go. Again, or when there is nothing to keep: go.

@@ -154,6 +154,9 @@ TEST_F(StoreTest, ProgramsOfAManifestAreAllRanksInOrder) {
     EXPECT_EQ(again.segments, m.segments);
     std::vector<std::string> whole = {"-n", "1", "./atm", "namelist", ":", "-n", "3", "./ocn"};
     EXPECT_EQ(again.whole_command(), whole);
+    m.command = m.segments[0].command = {"./caf\xe9"};  // Latin-1
+    EXPECT_EQ(parse_manifest(to_text(m), "m").segments, m.segments);
+    m.command = m.segments[0].command = {"./atm", "namelist"};
     const std::vector<std::vector<Segment>> wrong = {
         {{0, 4, m.command}},                   // one is no several
         {{0, 1, m.command}, {1, 2, {"b"}}},    // too few
