@@ -8,7 +8,8 @@ namespace fermata {
 
 template <typename A = long, typename B = long, typename C = long, typename D = long, typename E = long,
           typename F = long>
-inline long sys(long number, A a = 0, B b = 0, C c = 0, D d = 0, E e = 0, F f = 0) noexcept {
+[[gnu::always_inline]] inline long sys(long number, A a = 0, B b = 0, C c = 0, D d = 0, E e = 0,
+                                       F f = 0) noexcept {
     register long r10 asm("r10") = (long)d;
     register long r8 asm("r8") = (long)e;
     register long r9 asm("r9") = (long)f;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "image/save_options.h"
-#include "job/launch.h"
+#include "launch/launch.h"
 
 namespace fermata::cli {
 
@@ -54,6 +54,6 @@ int compact(const CompactOptions& options);
 
 int doctor(bool json);
 // `fermata run --check`: what a program needs, and whether this installation has it.
-int check_programs(const std::vector<job::Part>& programs, bool json);
+int check_programs(const std::vector<launch::Part>& programs, bool json);
 
 }  // namespace fermata::cli

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/page.h"
 #include "files/folder.h"
 #include "image/checksum.h"
 #include "image/cipher.h"
@@ -26,7 +27,6 @@
 namespace fermata::image {
 
 inline constexpr uint32_t kFormatVersion = 4;
-inline constexpr uint64_t kPage = 4096;
 // Large enough for the storage's speed, small enough to name a fault and to bound every buffer.
 inline constexpr uint64_t kLargestBlock = 4 << 20;
 

@@ -80,12 +80,12 @@ sem_t ready;
 
 }  // namespace
 
-Agent::Agent(AgentTask task, std::unique_ptr<job::AgentLink> link)
+Agent::Agent(AgentTask task, std::unique_ptr<tree::AgentLink> link)
     : task_(std::move(task)),
       link_(std::move(link)),
       stage_(task_.config.generation.empty() ? Stage::running : Stage::restoring) {}
 
-Agent& Agent::start(AgentTask task, std::unique_ptr<job::AgentLink> link) {
+Agent& Agent::start(AgentTask task, std::unique_ptr<tree::AgentLink> link) {
     auto* agent = new Agent(std::move(task), std::move(link));  // for the life of the process
     sem_init(&ready, 0, 0);
     pthread_t thread;

@@ -10,7 +10,6 @@
 
 #include "base/naps.h"
 #include "image/pager.h"
-#include "job/agent_link.h"
 #include "lower/agent_stages.h"
 #include "lower/hand_over.h"
 #include "lower/helpers_end.h"
@@ -18,11 +17,12 @@
 #include "lower/mpi_start.h"
 #include "lower/restart.h"
 #include "lower/saving.h"
+#include "tree/agent_link.h"
 
 namespace fermata::lower {
 
 struct AgentTask {
-    job::AgentConfig config;
+    tree::AgentConfig config;
     MpiFacts facts;
     SavedRank who;
     std::unique_ptr<image::Pager> pager;  // restart: memory that comes later
@@ -31,7 +31,7 @@ struct AgentTask {
 class Agent {
   public:
     // Starts the thread on a connected link; returns when it is ready to serve donors. Throws.
-    static Agent& start(AgentTask task, std::unique_ptr<job::AgentLink> link);
+    static Agent& start(AgentTask task, std::unique_ptr<tree::AgentLink> link);
 
     // Restart. The main thread is in this phase; the agent says it to the tree.
     void note_phase(wire::RestartPhase phase);
@@ -40,7 +40,7 @@ class Agent {
     void finish_restart(RestoredParts parts);
 
   private:
-    Agent(AgentTask task, std::unique_ptr<job::AgentLink> link);
+    Agent(AgentTask task, std::unique_ptr<tree::AgentLink> link);
 
     // What comes, as events of agent_stages.h.
     void run();
@@ -92,7 +92,7 @@ class Agent {
     bool alone() const { return stage_ == Stage::alone || stage_ == Stage::meeting_alone; }
 
     AgentTask task_;
-    std::unique_ptr<job::AgentLink> link_;
+    std::unique_ptr<tree::AgentLink> link_;
     Stage stage_;
     std::optional<Asked> asked_;
     std::optional<Checkpoint> checkpoint_;

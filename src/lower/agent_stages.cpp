@@ -23,7 +23,7 @@ constexpr Row kRows[] = {
 
     {S::running,        E::begin,        A::note_begin,                 S::asked},
     {S::running,        E::clock,        A::nothing,                   S::running},  // of one it has refused
-    {S::running,        E::resume,       A::answer,                    S::running},  // told twice: some were slow
+    {S::running,        E::resume,       A::answer,                    S::running},  // told twice
     {S::running,        E::cancel,       A::answer,                    S::running},  // of one it has refused
     {S::running,        E::daemon_lost,  A::stay_alone,                S::alone},
 
@@ -71,7 +71,7 @@ constexpr Row kRows[] = {
     {S::meeting,        E::clock,        A::hear_clock,                S::meeting},
     {S::meeting,        E::met,          A::capture,                   S::capturing},
     {S::meeting,        E::away,         A::nothing,                   S::called_off},
-    {S::meeting,        E::ended,        A::conclude,                  S::written},  // it could not even begin
+    {S::meeting,        E::ended,        A::conclude,                  S::written},  // none could begin
     {S::meeting,        E::cancel,       A::nothing,                   S::given_up},
     {S::meeting,        E::daemon_lost,  A::nothing,                   S::meeting_alone},
 
@@ -139,7 +139,8 @@ static_assert(kStages <= 32);
 
 constexpr uint32_t kBeforeGo = set_of({S::restoring, S::rebuilt});
 constexpr uint32_t kNoDaemon = set_of({S::meeting_alone, S::alone});
-constexpr uint32_t kNoSave = set_of({S::running, S::asked, S::converging, S::calming, S::stopping, S::frozen});
+constexpr uint32_t kNoSave =
+    set_of({S::running, S::asked, S::converging, S::calming, S::stopping, S::frozen});
 
 struct Never {
     Event event;
@@ -150,14 +151,16 @@ struct Never {
 // Every pair without a row is here once (tests/unit/lower).
 constexpr Never kNever[] = {
     {E::begin, kBeforeGo, "a checkpoint begins when every rank has been told to go"},
-    {E::begin, set_of({S::asked, S::converging, S::calming, S::stopping, S::frozen, S::draining, S::meeting,
-                       S::given_up_asked, S::called_off, S::placing, S::writing, S::written, S::behind}),
+    {E::begin, set_of({S::asked, S::converging, S::calming, S::stopping, S::frozen, S::draining,
+                       S::meeting, S::given_up_asked, S::called_off, S::placing, S::writing, S::written,
+                       S::behind}),
      "the last checkpoint ends with Resume or Cancel, and with Saved of every rank, before the next begins"},
     {E::clock, kBeforeGo, "the clock speaks in checkpoints, which begin when every rank has been told to go"},
-    {E::freeze, set_of({S::running, S::asked, S::given_up_asked}), "a rank that has not reported cannot be safe"},
+    {E::freeze, set_of({S::running, S::asked, S::given_up_asked}),
+     "a rank that has not reported cannot be safe"},
     {E::freeze, kBeforeGo, "a checkpoint begins when every rank has been told to go"},
-    {E::freeze, set_of({S::calming, S::stopping, S::frozen, S::draining, S::meeting, S::given_up, S::called_off,
-                        S::placing, S::writing, S::written, S::behind}),
+    {E::freeze, set_of({S::calming, S::stopping, S::frozen, S::draining, S::meeting, S::given_up,
+                        S::called_off, S::placing, S::writing, S::written, S::behind}),
      "the safe state is declared once"},
     {E::take, kBeforeGo | set_of({S::running, S::asked, S::converging, S::given_up_asked}),
      "every rank has closed before the root says Take"},
@@ -167,15 +170,18 @@ constexpr Never kNever[] = {
     {E::drain, kBeforeGo | set_of({S::running, S::asked, S::converging, S::calming, S::stopping,
                                    S::given_up_asked}),
      "every rank stands before the root says Drain"},
-    {E::drain, set_of({S::meeting, S::given_up, S::called_off, S::placing, S::writing, S::written, S::behind}),
+    {E::drain, set_of({S::meeting, S::given_up, S::called_off, S::placing, S::writing, S::written,
+                       S::behind}),
      "the drain is over before the root says Save"},
-    {E::save, kBeforeGo | kNoSave | set_of({S::given_up_asked}), "every rank has drained before the root says Save"},
+    {E::save, kBeforeGo | kNoSave | set_of({S::given_up_asked}),
+     "every rank has drained before the root says Save"},
     {E::save, set_of({S::meeting, S::given_up, S::called_off, S::placing, S::writing, S::written, S::behind}),
      "the root says Save once"},
     {E::placed, kBeforeGo | kNoSave | set_of({S::draining, S::meeting, S::given_up, S::given_up_asked,
                                               S::called_off}),
      "places are given when every rank has said its size"},
-    {E::placed, set_of({S::writing, S::written, S::behind}), "a rank that has written had its place, or none"},
+    {E::placed, set_of({S::writing, S::written, S::behind}),
+     "a rank that has written had its place, or none"},
     {E::resume, kBeforeGo, "there is no checkpoint to be over"},
     {E::resume, set_of({S::asked, S::meeting, S::given_up, S::given_up_asked, S::placing}),
      "the root says Resume when every rank is captured; a checkpoint that is given up ends with Cancel"},
@@ -250,7 +256,8 @@ constexpr bool each_pair_once() {
         }
     return true;
 }
-static_assert(each_pair_once(), "a pair of stage and event is handled twice, or neither handled nor impossible");
+static_assert(each_pair_once(),
+              "a pair of stage and event is handled twice, or neither handled nor impossible");
 
 constexpr StageFacts kFacts[kStages] = {
     // word, pace, in_checkpoint, at_rest, moves_library

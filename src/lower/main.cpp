@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "files/owners.h"
-#include "job/input.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
 #include "lower/load_image.h"
@@ -36,13 +35,14 @@
 #include "split/threads/restart.h"
 #include "split/threads/signals.h"
 #include "split/threads/stop.h"
+#include "tree/input.h"
 
 namespace fermata::lower {
 namespace {
 
 namespace threads = split::threads;
 // Handed to the agent once there is one; null then.
-using Link = std::unique_ptr<job::AgentLink>;
+using Link = std::unique_ptr<tree::AgentLink>;
 
 struct Options {
     std::string program;
@@ -84,7 +84,7 @@ uint64_t job_number(const std::string& job_id) {
 }
 
 // Of the images, as `fermata run` has it.
-image::KeyPointer image_key(const job::AgentConfig& config) {
+image::KeyPointer image_key(const tree::AgentConfig& config) {
     image::KeyPointer key = image::Key::from_file_or_none(config.image_key);
     if (key && key->id().hex() != config.image_key_id)
         fail("the key file {} on {} is another one than where the job was started", config.image_key,
@@ -107,8 +107,8 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     return programs.empty() ? thread_need("") : ThreadNeed::one;
 }
 
-[[noreturn]] void start_program(const Options& options, const job::AgentConfig& config, const MpiFacts& facts,
-                                image::KeyPointer key, uint64_t mask, Link& link) {
+[[noreturn]] void start_program(const Options& options, const tree::AgentConfig& config,
+                                const MpiFacts& facts, image::KeyPointer key, uint64_t mask, Link& link) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty()) fail("{}", check.error);
     make_bridge(facts, {config.protocol, "", config.restarts});
@@ -116,7 +116,7 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     threads::create_table();
     split::process::note_inherited();
     if (facts.rank == 0 && !config.input.empty()) {
-        auto input = job::InputFile::decoded(config.input);
+        auto input = tree::InputFile::decoded(config.input);
         if (!input) fail("FERMATA_INPUT is damaged: {}", config.input);
         input->become_standard_input();
     }
@@ -127,7 +127,7 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
          {facts.rank, facts.size, job_number(config.job_id), check.binary, std::move(key), config.files},
          nullptr},
         std::move(link));
-    job::AgentConfig::forget_environment();
+    tree::AgentConfig::forget_environment();
     threads::note_present_threads();
 
     split::ProgramSpec spec;
@@ -145,7 +145,7 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
 }
 
 // A rank that cannot start says so through the tree: the root prints one line and ends the job.
-[[noreturn]] void give_up(const job::AgentConfig& config, const MpiFacts& facts, const std::string& why,
+[[noreturn]] void give_up(const tree::AgentConfig& config, const MpiFacts& facts, const std::string& why,
                           Link& link) {
     std::string line = fmt::format("rank {}: {}", facts.rank, why);
     try {
@@ -178,15 +178,15 @@ void run_natively_if_starter(int argc, char** argv) {
     if (!check.error.empty() || !split::is_starter(check)) return;
     std::string directory = own_directory();
     std::string lower = fmt::format("{}/lower-{}", directory, binding_name());
-    job::AgentConfig config = job::AgentConfig::from_environment();
+    tree::AgentConfig config = tree::AgentConfig::from_environment();
     run_starter({options.program, options.arguments, std::move(check), lower, directory}, config);
 }
 
 // A rank that has run its MPI program, and is to run another one.
-[[noreturn]] void refuse_second(const job::AgentConfig& config, const std::string& why) {
+[[noreturn]] void refuse_second(const tree::AgentConfig& config, const std::string& why) {
     tell_starter_of_end();
-    job::AgentLink link(config);
-    link.send(wire::InStarter{job::AgentLink::launcher_rank(), ::getpid(), "", why});
+    tree::AgentLink link(config);
+    link.send(wire::InStarter{tree::AgentLink::launcher_rank(), ::getpid(), "", why});
     ::sleep(20);  // the root ends us; this is for the case that it is gone
     ::_exit(1);
 }
@@ -196,7 +196,7 @@ int run(int argc, char** argv) {
     split::ensure_layout(argv);
     split::prepare_lower();
     split::thread_pointer::redirect();
-    job::AgentConfig config = job::AgentConfig::from_environment();
+    tree::AgentConfig config = tree::AgentConfig::from_environment();
     if (config.job_id.empty()) fail("this program is a part of Fermata; use `fermata run`");
     start_log(fmt::format("pid {}", ::getpid()));
     const std::string& switched = split::thread_pointer::why_switched();
@@ -210,11 +210,11 @@ int run(int argc, char** argv) {
         if (std::string why = take_over_from_starter(options.program, config); !why.empty())
             refuse_second(config, why);
     if (options.program.empty() && !restart) fail("no program to run");
-    job::AgentLink::ensure_daemon(config);
+    tree::AgentLink::ensure_daemon(config);
     config.forget_key();
     split::begin_descriptors();
     // Before MPI_Init, where a rank may stay for long: the daemon knows who is in there, and waits for them.
-    Link link = std::make_unique<job::AgentLink>(config);
+    Link link = std::make_unique<tree::AgentLink>(config);
     link->send(link->starting());
     image::KeyPointer key;
     std::string no_key;  // said once there is a rank to say it

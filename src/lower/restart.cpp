@@ -28,8 +28,8 @@ namespace threads = split::threads;
 // The phases of the main thread, in the order in which continue_image() calls them.
 class Restart {
   public:
-    Restart(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
-            std::unique_ptr<job::AgentLink>& link)
+    Restart(const tree::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
+            std::unique_ptr<tree::AgentLink>& link)
         : config_(config),
           facts_(facts),
           link_(link),
@@ -54,9 +54,9 @@ class Restart {
         for (const std::string& line : lines) say(fmt::format("rank {}: {}", facts_.rank, line));
     }
 
-    const job::AgentConfig& config_;
+    const tree::AgentConfig& config_;
     const MpiFacts& facts_;
-    std::unique_ptr<job::AgentLink>& link_;  // the agent's, once there is one
+    std::unique_ptr<tree::AgentLink>& link_;  // the agent's, once there is one
     const WantedImage wanted_;
     LoadedImage image_;
     Agent* agent_ = nullptr;
@@ -141,8 +141,8 @@ void Restart::enter(wire::RestartPhase phase) {
 
 }  // namespace
 
-void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
-                    std::unique_ptr<job::AgentLink>& link) {
+void continue_image(const tree::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
+                    std::unique_ptr<tree::AgentLink>& link) {
     using Phase = wire::RestartPhase;
     make_bridge(facts, {config.protocol, config.moved, config.restarts});
     Restart restart(config, facts, std::move(key), link);

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "image/image.h"
-#include "job/agent_link.h"
 #include "lower/mpi_start.h"
+#include "tree/agent_link.h"
 #include "wire/message.h"
 
 namespace fermata::lower {
@@ -50,8 +50,8 @@ struct RestoredParts {
 
 // The phases of the main thread; continues the program. Throws fermata::Error; `link` is null when the agent
 // has it by then.
-[[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
-                                 std::unique_ptr<job::AgentLink>& link);
+[[noreturn]] void continue_image(const tree::AgentConfig& config, const MpiFacts& facts,
+                                 image::KeyPointer key, std::unique_ptr<tree::AgentLink>& link);
 
 // The phases of the agent. Rebuilds the MPI objects; collective over all ranks. "" or why not.
 std::string rebuild_objects(const RestoredParts& parts, int rank);

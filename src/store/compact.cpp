@@ -82,8 +82,7 @@ void take_files(const files::Folder& old, const files::Folder& to) {
 image::Summary copy_whole(const image::Reader& from, image::Writer writer,
                           const std::function<void(image::Writer&)>& place) {
     // In address order.
-    image::Pages content(std::max<uint64_t>(from.summary().content, image::kPage),
-                         "for the content of an image");
+    image::Pages content(std::max<uint64_t>(from.summary().content, kPage), "for the content of an image");
     char* at = content.data();
     from.load([&](const image::Extent& extent) {  // called for every extent in turn before anything is read
         char* place = at;

@@ -51,6 +51,9 @@ struct Segment {
 // The whole command of a job, as mpiexec takes it: of several programs "-n 1 ./atm : -n 3 ./ocn".
 std::vector<std::string> whole_command(const std::vector<std::string>& command,
                                        const std::vector<Segment>& segments);
+// For JSON and back, exactly: `run --continue` compares them, and words need not be UTF-8.
+std::vector<std::string> words_as_utf8(const std::vector<std::string>& words);
+std::vector<std::string> words_of_utf8(const std::vector<std::string>& text);
 
 // Manifest is what a restart needs to know before it opens an image.
 struct Manifest {

@@ -2,7 +2,7 @@
 
     python3 -m fmgen.collectives OUTPUT.cpp
 
-Blocking: a CollectiveScope around the real call; before it a short form of the library's own function, while that will do.
+Blocking: a CollectiveScope around the real call; before it a direct entry of the library's own function, while that will do.
 Non-blocking: the arguments go into a record (arrays copied, handles as objects), from which the real call is made, now and
 perhaps again after a restart. Persistent: the same record and no call; MPI_Start issues the non-blocking one. The protocol
 itself is src/front/requests/nonblocking.cpp.
@@ -70,7 +70,7 @@ def direct_collective(f, out):
     reals = "".join(f"    const auto real_{n} = to_real({n});\n" for _, n, p in params if p.handle and p.handle != "comm")
     lower = f"call.lower(front.table->{f.short}, {', '.join(real[n] for _, n, _ in params)})"
     long_form = signature(f).replace(f.fm, f"{f.short}_as_call", 1)
-    # The fronts of the ABIs begin the short form of these as well.
+    # The fronts of the ABIs begin these directly as well.
     linkage = "" if direct_entry.is_direct_entry(f) else "static "
     held_form = signature(f).replace(f.fm, f"{f.fm}_held", 1)
     out.append(f"static __attribute__((noinline)) {long_form};\n")

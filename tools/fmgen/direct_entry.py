@@ -1,7 +1,7 @@
-"""The entries that the application calls, as short as can be: the short form of a blocking collective within the function of
+"""The entries that the application calls, as short as can be: a blocking collective of the direct tier within the function of
 its ABI, so that the way from the application to the library is one function.
 
-What it cannot do (two different types, arguments that mean something else to this library) goes the usual way, which is the function
+What it cannot do (two different types, arguments that mean something else to this library) goes the translated way, which is the function
 X_translated, through X_unknown if a handle was not met before. Once the objects are known they stand where the handles
 stood, also in what goes on from there: X_whole (DirectCollective::has_to_be_call), and X_held with a checkpoint on its way.
 """

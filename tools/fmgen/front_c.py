@@ -18,7 +18,7 @@ from pathlib import Path
 from fmgen import direct_entry, table
 from fmgen.headers import write_if_changed
 
-# Integer classes: class of api/constants.json -> True when any non-negative value stands for itself.
+# Integer classes: class of mpi/constants.json -> True when any non-negative value stands for itself.
 CLASSES = {
     "rank": True, "tag": True, "errclass": False, "thread_level": False, "order": False, "distrib": False,
     "darg": True, "combiner": False, "typeclass": False, "compare_result": False, "topo_type": False,
@@ -39,7 +39,7 @@ KIND_CLASS = {
 }
 ARRAY_CLASS = {"rank_array": "rank", "distrib_array": "distrib", "darg_array": "darg", "errcode_array": "errclass"}
 
-# Written once for all ABIs, over the usual way.
+# Written once for all ABIs, over the translated tier.
 ABI_SOURCES = Path(__file__).resolve().parents[2] / "src" / "front" / "abi"
 DIRECT_MESSAGES = {"MPI_" + x for header in ("direct_message.h", "direct_wait.h")
                   for x in re.findall(r"^FRONT_API int PMPI_(\w+)\(", (ABI_SOURCES / header).read_text(), re.M)}
@@ -122,7 +122,7 @@ inline constexpr int kAnySource = {abi_value(table.constant("MPI_ANY_SOURCE"), a
                 if last > inner:
                     start, by = (last, inner - last) if way == "in" else (inner, last - inner)
                     default = f"v > {start} ? v + {by} : v" if by >= 0 else f"v > {start} ? v - {-by} : v"
-            # Static, so that the compiler knows which registers it leaves alone (-fipa-ra): the usual way saves nothing.
+            # Static, so that the compiler knows which registers it leaves alone (-fipa-ra): the common way saves nothing.
             attribute = "[[maybe_unused]] __attribute__((noinline, cold)) static" if short_way or cls == "errclass" else "inline"
             name = f"{way}_{cls}" + ("_special" if short_way or cls == "errclass" else "")
             out.append(f"{attribute} int {name}(int v) {{\n    switch (v) {{\n{cases}"
@@ -545,7 +545,7 @@ def integer_body(f):
 
 def null_checks(f, abi):
     """Statements that meet NULL where the call has to read or write one thing: the class that ABI's library answers, through
-    the handler of the first object (api/nulls.json). Where the library takes it, so do we."""
+    the handler of the first object (mpi/nulls.json). Where the library takes it, so do we."""
     known = table.null_classes("openmpi" if abi == "openmpi" else "mpich")
     of_class, lines = {}, []
     for p in f.params:
@@ -597,8 +597,8 @@ def function_text(f, abi):
                          for x in ("PMPIX_", "MPIX_"))
     short = direct_entry.is_direct_entry(f)
     if short or f.name in DIRECT_MESSAGES:
-        usual = f'static __attribute__((noinline)) int {declaration(f, "").removeprefix("int ").replace("(", "_translated(", 1)}'
-        return f"{usual} {{\n{body}\n}}\n{direct_entry.entry(f, declaration(f), b.args) if short else ''}{alias}\n"
+        translated = f'static __attribute__((noinline)) int {declaration(f, "").removeprefix("int ").replace("(", "_translated(", 1)}'
+        return f"{translated} {{\n{body}\n}}\n{direct_entry.entry(f, declaration(f), b.args) if short else ''}{alias}\n"
     return f"FRONT_API {declaration(f)} {{\n{body}\n}}\n{alias}\n"
 
 

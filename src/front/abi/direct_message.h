@@ -1,5 +1,5 @@
 // The point-to-point entries that programs call most, each as one function from the application to the
-// library: the short forms of front/requests/direct_message.h on objects found by the ABI's own handles.
+// library: the direct tier: front/requests/direct_message.h on objects found by the ABI's own handles.
 // Included once, with direct_wait.h, by the generated point-to-point source of an ABI, whose X_translated is
 // the usual way: for special ranks, tags and requests, handles that were not met before, statuses of another
 // library, a checkpoint on its way.
@@ -27,13 +27,13 @@ __attribute__((always_inline)) inline CommObject* comm_of(A_Comm handle) {
 __attribute__((always_inline)) inline TypeObject* type_of(A_Datatype handle) {
     return static_cast<TypeObject*>(object_of<Kind::datatype>(handle));
 }
-// The usual way, which knows the handles from now on.
-template <auto usual, typename Buffer, typename... Last>
+// The translated tier, which knows the handles from now on.
+template <auto translated, typename Buffer, typename... Last>
 __attribute__((noinline, cold)) int meet_both(Buffer* buf, int count, A_Datatype datatype, int peer, int tag,
                                               A_Comm comm, Last... last) {
     meet<Kind::comm>(comm);
     meet<Kind::datatype>(datatype);
-    return usual(buf, count, datatype, peer, tag, comm, last...);
+    return translated(buf, count, datatype, peer, tag, comm, last...);
 }
 
 FRONT_API int PMPI_Send(const void* buf, int count, A_Datatype datatype, int dest, int tag, A_Comm comm) {
@@ -54,22 +54,22 @@ FRONT_API int PMPI_Send(const void* buf, int count, A_Datatype datatype, int des
 }
 
 // MPI_Isend and MPI_Irecv.
-template <What what, auto usual, auto direct, typename Buffer>
+template <What what, auto translated, auto direct, typename Buffer>
 __attribute__((always_inline)) inline int immediate(const char* function, Buffer* buf, int count,
                                                     A_Datatype datatype, int peer, int tag, A_Comm comm,
                                                     A_Request* request) {
     if (!front::are_plain_numbers(count, peer, tag) || __builtin_expect(request == nullptr, 0))
-        return usual(buf, count, datatype, peer, tag, comm, request);
+        return translated(buf, count, datatype, peer, tag, comm, request);
     CommObject* const on = comm_of(comm);
     TypeObject* const of = on != nullptr ? type_of(datatype) : nullptr;
     if (__builtin_expect(of == nullptr, 0))
-        return meet_both<usual>(buf, count, datatype, peer, tag, comm, request);
+        return meet_both<translated>(buf, count, datatype, peer, tag, comm, request);
     DirectMessage call(function, DirectMessage::kNotCarefulNorWatched);
-    if (!call) return usual(buf, count, datatype, peer, tag, comm, request);
+    if (!call) return translated(buf, count, datatype, peer, tag, comm, request);
     front::RequestObject* const r = front::request_pool.first;
     if (__builtin_expect(r == nullptr, 0)) {
         call.give_up();
-        return usual(buf, count, datatype, peer, tag, comm, request);
+        return translated(buf, count, datatype, peer, tag, comm, request);
     }
     call.take<what>(r, buf, count, of, peer, tag, on);
     int rc = call.below(front.direct.*direct, buf, count, real_of(of), peer, tag, real_of(on),
@@ -160,7 +160,7 @@ FERMATA_COLD Status status_of_failed(const A_Status* status) {
     return status_t;
 }
 // Has the library nothing to say or do at the end of this request? (Real ones are not 0.)
-__attribute__((always_inline)) inline bool has_ended(uint64_t real) { return real == front.ended_send; }
+__attribute__((always_inline)) inline bool ended_when_sent(uint64_t real) { return real == front.ended_send; }
 
 // The library has begun both, and a checkpoint is on its way (-1), or the class of an error. `open`: the
 // receive and the send, 0 what has ended.
@@ -175,12 +175,12 @@ FERMATA_COLD int exchange_unfinished(split::ThreadRecord* record, const front::E
 FRONT_API int PMPI_Sendrecv(const void* sendbuf, int sendcount, A_Datatype sendtype, int dest, int sendtag,
                             void* recvbuf, int recvcount, A_Datatype recvtype, int source, int recvtag,
                             A_Comm comm, A_Status* status) {
-    const auto usual = [&] {
+    const auto translated = [&] {
         return Sendrecv_translated(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
                                    source, recvtag, comm, status);
     };
     if (!front::are_plain_numbers(sendcount, dest, sendtag, recvcount, source, recvtag) || !is_place(status))
-        return usual();
+        return translated();
     CommObject* const on = comm_of(comm);
     TypeObject* const out = type_of(sendtype);
     TypeObject* const in = type_of(recvtype);
@@ -188,14 +188,14 @@ FRONT_API int PMPI_Sendrecv(const void* sendbuf, int sendcount, A_Datatype sendt
         meet<Kind::comm>(comm);
         meet<Kind::datatype>(sendtype);
         meet<Kind::datatype>(recvtype);
-        return usual();
+        return translated();
     }
     DirectMessage call("MPI_Sendrecv", DirectMessage::kNotCarefulNorWatched);
-    if (!call) return usual();
+    if (!call) return translated();
     const int32_t from = on->world_of(source);
     if (__builtin_expect((from | on->world_of(dest)) < 0, 0) || !front::library_is_of(kFamily)) {
         call.give_up();
-        return usual();
+        return translated();
     }
     const auto asked = [&] {
         return front::Exchange{sendbuf, sendcount, static_cast<Datatype>(out->handle), dest,   sendtag,
@@ -212,7 +212,7 @@ FRONT_API int PMPI_Sendrecv(const void* sendbuf, int sendcount, A_Datatype sendt
                     &open[1]);
     if (__builtin_expect(rc != 0, 0))
         return out_errclass(DirectMessage::exchange_refused(call.record(), asked(), open[0], rc));
-    if (has_ended(static_cast<uint64_t>(open[1]))) open[1] = {};
+    if (ended_when_sent(static_cast<uint64_t>(open[1]))) open[1] = {};
     rc = call.wait_for_receive(front.direct.Test, &open[0], status, room_for(recvcount, in),
                                [&] { return from; });
     if (rc >= 0) open[0] = {};
@@ -226,7 +226,7 @@ FRONT_API int PMPI_Sendrecv(const void* sendbuf, int sendcount, A_Datatype sendt
     return call.end();
 }
 
-// A probe leaves nothing behind: whatever it does not find is the usual way's.
+// A probe leaves nothing behind: whatever it does not find is the translated tier's.
 FRONT_API int PMPI_Iprobe(int source, int tag, A_Comm comm, int* flag, A_Status* status) {
     CommObject* const on = comm_of(comm);
     if (__builtin_expect(on == nullptr || flag == nullptr, 0) || !is_place(status)) {
@@ -277,7 +277,7 @@ __attribute__((always_inline)) inline int begin_again(const DirectMessage& call,
     return call.below(front.direct.*direct, r->buf, static_cast<int>(r->count), real_of(r->type), r->peer,
                       r->tag, real_of(r->comm), front::real_request(r));
 }
-// False: it is the usual way's. `rc`: of the library.
+// False: it is the translated tier's. `rc`: of the library.
 __attribute__((always_inline)) inline bool start_message(const DirectMessage& call, A_Request handle,
                                                          front::RequestObject** request, int* rc) {
     auto* const r = static_cast<front::RequestObject*>(request_of(front::table_of(Kind::request), handle));

@@ -24,6 +24,8 @@ enum Mode : uint16_t {
     kCaptive = 2,  // in a lower-half call that touches neither requests nor matching: a collective
     kSending = 3,  // likewise: a blocking send
 };
+// ThreadRecord::waiting_for: no peer of one rank, but any of many requests.
+inline constexpr int32_t kAnyOfMany = -2;
 inline bool captive(uint32_t mode) noexcept { return mode == kCaptive || mode == kSending; }
 
 // Around application code that the lower half has called (a reduction).
@@ -53,7 +55,7 @@ __attribute__((always_inline)) inline void leave_mpi(split::ThreadRecord* record
 
 class Call {
   public:
-    // What a short form began: it goes on as a Call, without an instant outside of MPI.
+    // What a direct entry began: it goes on as a Call, without an instant outside of MPI.
     Call(const char* function, split::ThreadRecord* record) : record_(record), function_(function) {}
     __attribute__((always_inline)) explicit Call(const char* function) : function_(function) {
         record_ = split::calling_thread();

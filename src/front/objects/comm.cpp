@@ -15,7 +15,7 @@ namespace {
 constinit Immortal<CommObject> world_storage, self_storage;
 CommObject* comms;
 uint32_t fresh_counter;
-CommObject* dead;  // a stack without a lock: the last reference may go inside the engine's lock
+CommObject* dead;  // a stack without a lock: the last reference may go inside the library's lock
 
 void link_comm(CommObject* comm) {
     library_lock.lock();
@@ -120,7 +120,7 @@ int child_uid(CommObject& parent, CommObject* child, uint64_t creation, uint64_t
     return FM_SUCCESS;
 }
 
-// Destruction takes the engine's lock and calls the library, and the last reference may be dropped by
+// Destruction takes the library's lock and calls the library, and the last reference may be dropped by
 // somebody who holds that lock (a drain, a reaper): so the body waits for the next call that creates or frees
 // a communicator.
 void comm_unref(CommObject* comm) noexcept {

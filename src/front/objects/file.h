@@ -31,7 +31,7 @@ struct FileObject : Object {
     bool split = false;
     mpi::Status split_status;
     // Non-blocking collectives that are not complete, by RequestObject::after. Threads may ask for
-    // different ones at once; taken inside the engine's lock, never around it.
+    // different ones at once; taken inside the library's lock, never around it.
     SpinLock order;
     RequestObject* oldest = nullptr;
     FileObject* next = nullptr;

@@ -55,7 +55,7 @@ class DirectCollective : public DirectEntry {
         return result(rc, comm);
     }
     // A function of the library's own, and the end, whose error class `outward` makes the result. What is
-    // rare does not come back here: the usual way is one piece.
+    // rare does not come back here: the common way is one piece.
     template <typename Outward, typename... P, typename... A>
     __attribute__((always_inline)) int run(Outward outward, int (*function)(P...), A... args) const {
         cross_down();

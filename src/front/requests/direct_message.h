@@ -1,4 +1,5 @@
-// A point-to-point entry, or any other of one request, as long as all goes well: on the fast path.
+// A point-to-point entry, or any other of one request, as long as all goes well: in the direct tier, or first
+// in the translated one.
 //
 //     DirectMessage call("MPI_Send", DirectMessage::kNotCarefulNorWatched);
 //     if (!call) return send_as_call(...);                     // with Call

@@ -1,14 +1,15 @@
 // The engine of point-to-point: pulled messages, waits that can be stopped, the drain and the restart of
 // requests.
 //
-// Two regimes. Normally a wrapper is on the *fast path*: one branch on Front::careful, one crossing, nothing
-// else. While a checkpoint is pending (or pulled messages are left over from one) it is on the *slow path*:
-// every call into the lower half is made under the engine's lock, in a loop in upper code that pulls what
-// arrives, tells the collective clock what it waits for, and offers stop points. Posting a receive and
-// pulling a message must not overlap: a message pulled between "nothing in the queue" and "posted" would be
-// overtaken by a later one. The lock excludes that between slow paths; threads still on a fast path are
-// waited for (others_quiet), which is exact because a thread stores `in_mpi` before it looks at `slow`, and
-// the agent fences (membarrier) between setting `slow` and `armed`.
+// Three tiers (docs/internals/point-to-point.md has the table). A *direct* or *translated* call makes one
+// branch on Front::careful and one crossing. While a checkpoint is pending (or pulled messages are left over
+// from one) calls are *careful*: every call into the lower half is made under the library's lock, in a loop
+// in upper code that pulls what arrives, tells the collective clock what it waits for, and offers stop
+// points. Posting a receive and pulling a message must not overlap: a message pulled between "nothing in the
+// queue" and "posted" would be overtaken by a later one. The lock excludes that between careful calls;
+// threads still inside a direct or translated one are waited for (others_quiet), which is exact because a
+// thread stores `in_mpi` before it looks at `careful`, and the agent fences (membarrier) between setting
+// `careful` and `armed`.
 #pragma once
 
 #include "base/naps.h"
@@ -23,7 +24,7 @@ namespace fermata::front {
 
 struct Engine {
     MessageQueue queue;
-    volatile uint32_t armed;  // the fence after setting `slow` is done: pulling is allowed
+    volatile uint32_t armed;  // the fence after setting `careful` is done: pulling is allowed
     volatile uint32_t take;   // all ranks are frozen: messages may be taken for good
     RequestObject* orphans;   // freed while active
     uint64_t self_comm;       // private duplicate of MPI_COMM_SELF for deliveries; 0 = not made yet
@@ -73,6 +74,8 @@ inline int32_t match_tag(int tag) noexcept { return tag == mpi::FM_ANY_TAG ? kAn
 bool others_quiet(const split::ThreadRecord* self) noexcept;
 // Receives what has arrived into the queue; nothing when others are not quiet. `slot` counts.
 void pull(const split::ThreadRecord* self, clock::Slot& slot) noexcept;
+// The same, library's lock held and others quiet.
+void pull_all(clock::Slot& slot) noexcept;
 // Tests every posted receive, so that the ledger knows what has really arrived. Under the same condition.
 void sweep_receives(const split::ThreadRecord* self, clock::Slot& slot) noexcept;
 
@@ -105,7 +108,7 @@ __attribute__((always_inline)) inline int start_send(RequestObject* r, clock::Sl
     }
     return rc;
 }
-// Posts a receive, or takes its message from the queue. On the slow path (library_lock taken inside).
+// Posts a receive, or takes its message from the queue. In the careful tier (library_lock taken inside).
 int start_recv_carefully(RequestObject* r, clock::Slot& slot) noexcept;
 __attribute__((always_inline)) inline int start_recv(RequestObject* r, clock::Slot& slot) noexcept {
     if (__builtin_expect(careful_tier() || r->peer == mpi::FM_PROC_NULL, 0))
@@ -117,12 +120,13 @@ __attribute__((always_inline)) inline int start_recv(RequestObject* r, clock::Sl
 }
 // Result of the lower half into the request: `real` is gone.
 void note_complete(RequestObject* r, const mpi::Status& status, int error, clock::Slot& slot) noexcept;
-// Needs nobody the status of this one when it completes in the lower half? Then the short form may follow.
+// Does nobody need the status of this one when it completes in the lower half?
 inline bool status_unneeded(const RequestObject* r) noexcept {
     return (r->flags & kCancelled) == 0 &&
            (r->what != What::recv || r->world >= 0 || r->peer == mpi::FM_PROC_NULL);
 }
-// Asks the lower half (or the queue) once; true when complete. Engine's lock held, or fast path.
+// Asks the lower half (or the queue) once; true when complete. Library's lock held, or in the translated
+// tier.
 bool advance(RequestObject* r, clock::Slot& slot) noexcept;
 // Asks the clock whether the application may hear of a complete request; only collectives can be refused.
 // `wait`: park until it may.
@@ -144,33 +148,34 @@ __attribute__((always_inline)) inline int consume(RequestObject* r, mpi::Request
 }
 
 // RealComm: a duplicate of MPI_COMM_SELF for copies through the real datatype engine, which nobody pulls
-// from. Engine's lock held.
+// from. Library's lock held.
 uint64_t self_comm() noexcept;
-// Delivers a pulled message into a user's buffer through the real datatype engine. Engine's lock held.
+// Delivers a pulled message into a user's buffer through the real datatype engine. Library's lock held.
 int deliver(QueuedMessage* message, void* buf, int64_t count, TypeObject* type, mpi::Status* status) noexcept;
 // May messages be taken from the lower half for good, which completes their senders' synchronous sends?
 inline bool may_take() noexcept {
     return engine.take != 0 || (front.clock->known() && !front.clock->job_sends_synchronously());
 }
-// Asks for the bytes of a held message. Engine's lock held.
+// Asks for the bytes of a held message. Library's lock held.
 void fetch(QueuedMessage* message) noexcept;
-// Does the pulled message have all its bytes? Tests once; engine's lock held.
+// Does the pulled message have all its bytes? Tests once; library's lock held.
 bool arrived(QueuedMessage* message) noexcept;
-void queue_changed() noexcept;  // keeps kQueued in step; engine's lock held
+void queue_changed() noexcept;  // keeps kQueued in step; library's lock held
 
 // Drops pulled messages that nobody can receive any more: the application's last reference to the
 // communicator is gone.
 void forget_messages(CommObject& comm) noexcept;
 
 // A request that nobody holds (freed while active, or the copy of a buffered send): returned when complete.
-void link_orphan(RequestObject* r) noexcept;   // engine's lock held
+void link_orphan(RequestObject* r) noexcept;   // library's lock held
 void adopt_orphan(RequestObject* r) noexcept;  // takes it
-// Returns complete orphans; engine's lock held. How many of mode buffered are still open.
+// Returns complete orphans; library's lock held. How many of mode buffered are still open.
 uint64_t reap_orphans(clock::Slot& slot) noexcept;
 
 // ---- waiting
 
-// One blocked call on the slow path: create it when the fast path gave up, call turn() while not done.
+// One blocked call of the careful tier: create it when the translated one gave up, call turn() while not
+// done.
 class Waiter {
   public:
     explicit Waiter(Call& call) noexcept : call_(call) {}

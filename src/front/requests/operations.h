@@ -56,7 +56,7 @@ __attribute__((always_inline)) inline int immediate(Call& call, What what, SendM
     return rc;
 }
 
-// The slow path is on, or this is the thread's first call.
+// In the careful tier, or the thread's first call.
 __attribute__((noinline)) inline int immediate_as_call(const char* function, What what, const void* buf,
                                                        Count count, Datatype type, int peer, int tag,
                                                        Comm comm, mpi::Request* request) noexcept {

@@ -5,7 +5,8 @@
 namespace fermata::front {
 namespace {
 
-// A receive that the lower half already works on (the fast path gave up), or one from the start.
+// A receive that the lower half already works on (the direct or translated tier gave up), or one from the
+// start.
 __attribute__((noinline)) int recv_carefully(Call& call, void* buf, Count count, Datatype type, int source,
                                              int tag, CommObject* c, RealRequest open,
                                              Status* status) noexcept {
@@ -20,7 +21,7 @@ __attribute__((noinline)) int recv_carefully(Call& call, void* buf, Count count,
 
 Status envelope_of(const QueuedMessage* m) noexcept { return Status{m->source, m->tag, 0, 0, m->bytes, 0}; }
 
-// One look for a message, in MPI's order: queue, then the lower half. Slow path, engine's lock held.
+// One look for a message, in MPI's order: queue, then the lower half. Careful tier, library's lock held.
 // `message` null: it stays where it is.
 int look(CommObject* c, int source, int tag, bool* found, RealMessage* message, QueuedMessage** queued,
          Status* status) {
@@ -103,7 +104,7 @@ int probe_once(Call& call, CommObject* c, int source, int tag, Message* message,
     return 0;
 }
 
-// The slow path is on, or this is the thread's first call.
+// In the careful tier, or the thread's first call.
 __attribute__((noinline)) int recv_as_call(void* buf, Count count, Datatype type, int source, int tag,
                                            Comm comm, Status* status) noexcept {
     Call call("MPI_Recv");

@@ -199,7 +199,7 @@ __attribute__((always_inline)) inline RequestObject* find_request(mpi::Request h
     return __builtin_expect(r != nullptr && r->state != State::free, 1) ? r : nullptr;
 }
 
-// Visits every request that is not in the pool (callers: the agent, or with the engine's lock).
+// Visits every request that is not in the pool (callers: the agent, or with the library's lock).
 struct RequestChunk {
     RequestChunk* next;
     RequestObject* items;

@@ -1,6 +1,6 @@
-// Sends. A blocking send on the fast path is the real one: the thread may be held in the lower half, where
-// the peer's pull sets it free. While a checkpoint is pending it is a non-blocking one and a wait that can be
-// stopped.
+// Sends. A direct or translated blocking send is the real one: the thread may be held in the lower half,
+// where the peer's pull sets it free. While a checkpoint is pending it is a non-blocking one and a wait that
+// can be stopped.
 #include "front/requests/operations.h"
 
 namespace fermata::front {
@@ -14,7 +14,7 @@ __attribute__((noinline)) int send_carefully(Call& call, SendMode mode, const vo
     return run_blocking(call, r, nullptr);
 }
 
-// On the fast path.
+// In the translated tier.
 __attribute__((always_inline)) inline int send_now(split::ThreadRecord* record, CommObject* c,
                                                    const void* buf, Count count, Datatype type, int dest,
                                                    int tag) noexcept {

@@ -64,8 +64,8 @@ void take_back(Call& call, RequestObject* recv) noexcept {
     release_request(recv);
 }
 
-// Both as requests. `started`: what a fast path has already begun and not finished, null if nothing; null in
-// it is what it has finished, for the receive with the status in *status.
+// Both as requests. `started`: what a direct or translated call has already begun and not finished, null if
+// nothing; null in it is what it has finished, for the receive with the status in *status.
 int sendrecv_carefully(Call& call, const Exchange& x, const RealRequest* started, Status* status) noexcept {
     clock::Slot& slot = slot_of(call.record());
     RequestObject* recv = receive_of(x);
@@ -99,7 +99,8 @@ int sendrecv_carefully(Call& call, const Exchange& x, const RealRequest* started
     return recv_error != 0 ? recv_error : send_error;
 }
 
-// A fast path has finished both: what of it counts. A refused argument is no message; a truncated one is.
+// The translated tier has finished both: what of it counts. A refused argument is no message; a truncated one
+// is.
 __attribute__((always_inline)) inline void count_finished(clock::Slot& slot, const CommObject* comm, int rc,
                                                           int32_t to, int sendtag, int32_t from,
                                                           int source) noexcept {
@@ -129,7 +130,7 @@ int sendrecv(Call& call, const Exchange& x, Status* status) noexcept {
     return rc;
 }
 
-// The slow path is on, or this is the thread's first call.
+// In the careful tier, or the thread's first call.
 __attribute__((noinline)) int sendrecv_as_call(Exchange x, Comm comm, Status* status) noexcept {
     Call call("MPI_Sendrecv");
     x.comm = find(comm);

@@ -33,7 +33,7 @@ inline constexpr int kReceiptTag = 32767;
 
 extern volatile uint32_t synchronous_ready;
 void first_synchronous(Call& call) noexcept;
-// Before a program's synchronous send, outside of the engine's lock: may wait, and offer stop points.
+// Before a program's synchronous send, outside of the library's lock: may wait, and offer stop points.
 inline void before_synchronous(Call& call) noexcept {
     if (__builtin_expect(synchronous_ready == 0, 0)) first_synchronous(call);
 }
@@ -49,12 +49,12 @@ void channel_uncount(int32_t world, const CommObject* comm, int tag) noexcept;
 // The send of this request was cancelled or refused.
 void channel_uncount(const RequestObject* r) noexcept;
 
-// Waits for a receipt: looks for some. True when it is complete. Engine's lock held.
+// Waits for a receipt: looks for some. True when it is complete. Library's lock held.
 bool read_by_now(RequestObject* r) noexcept;
 
 // ---- the receiver
 
-// The program receives this message of the world rank. Engine's lock held.
+// The program receives this message of the world rank. Library's lock held.
 void send_receipt(const QueuedMessage* message, int32_t world) noexcept;
 
 // ---- the agent
@@ -62,12 +62,12 @@ void send_receipt(const QueuedMessage* message, int32_t world) noexcept;
 struct ReceiptTotals {
     uint64_t sent, received, open;
 };
-// One round of the drain. Engine's lock held.
+// One round of the drain. Library's lock held.
 ReceiptTotals drain_receipts() noexcept;
 // All ranks are drained. Collective over all of them; an error class.
 int synchronous_settle() noexcept;
 // The checkpoint was given up after the ranks had frozen and before settle(): nobody can tell any more, what
-// the library completed is complete. Engine's lock held.
+// the library completed is complete. Library's lock held.
 void synchronous_given_up() noexcept;
 
 }  // namespace fermata::front

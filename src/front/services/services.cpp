@@ -17,7 +17,8 @@
 namespace fermata::front {
 namespace {
 
-// After `slow` was set: every thread that looked before has shown its in_mpi; from here on pulling is exact.
+// After `careful` was set: every thread that looked before has shown its in_mpi; from here on pulling is
+// exact.
 void arm() noexcept {
     if (!clock::process_fence())
         fatal_line("fermata: this kernel refuses membarrier(2): a checkpoint would be unsafe");

@@ -74,7 +74,7 @@ void add_named(const std::string& path, const Key& key, json& one, std::vector<s
         warnings.push_back(fmt::format("{}: what is not mapped of it is not saved ({})", path,
                                        fd ? "more than 1 GiB" : "it cannot be read"));
     else
-        one["content"] = read_extents(fd.get(), rest);
+        one["content"] = read_extents(fd.get(), rest, path);
 }
 
 // A segment that no rank has attached.

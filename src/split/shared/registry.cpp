@@ -115,7 +115,7 @@ Fd open_named(const json& saved, std::vector<std::string>& warnings) {
     bool tmpfs = saved.at("tmpfs").get<bool>();
     if (tmpfs)
         if (Fd made = make_named(saved)) {
-            write_extents(made.get(), saved.value("content", json::array()));
+            write_extents(made.get(), saved.value("content", json::array()), "the content of " + path);
             return made;
         }
     bool careful = others_may_make(path);
@@ -144,7 +144,7 @@ Fd open_named(const json& saved, std::vector<std::string>& warnings) {
                         path));
     if (tmpfs) {
         clear(fd.get(), saved);
-        write_extents(fd.get(), saved.value("content", json::array()));
+        write_extents(fd.get(), saved.value("content", json::array()), "the content of " + path);
     }
     return fd;
 }
