@@ -247,7 +247,8 @@ def add(results, kind, file, machine, command):
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
     run = {"date": datetime.date.today().isoformat(), "commit": commit.strip(), "machine": machine, "command": command,
            **taken(kind, json.loads(pathlib.Path(file).read_text()))}
-    lacking = set(runs(results, kind)[-1]["rows"]) - set(run["rows"])
+    numbers = lambda rows: {f"{name}: {number}" for name, row in rows.items() for number in row}
+    lacking = numbers(runs(results, kind)[-1]["rows"]) - numbers(run["rows"])
     if lacking:
         raise SystemExit(f"not a whole run, so the page cannot be made of it; it lacks: {', '.join(sorted(lacking))}")
     whole = {"runs": [*runs(results, kind), run]}
