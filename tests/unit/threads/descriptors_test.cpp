@@ -2,6 +2,8 @@
 // and nothing waits. (process_test.cpp has what comes back.)
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "process_fixture.h"
 
 namespace {
@@ -217,6 +220,37 @@ TEST_F(Descriptors, ANumberOfNoDescriptionIsRefused) {
                 changed([&](Json& descriptors) { descriptors["descriptors"][0][1] = Json::parse(index); });
             CHECK(refused(state, {"damaged"}));
         }
+    });
+}
+
+// As Fermata of 2026-11-26 (b3d8ef5) had written it, before descriptors had a file for each kind: a
+// duplicated and locked file, a removed one, a memfd, both kinds of pipes, a pair of sockets and all that is
+// anonymous.
+TEST_F(Descriptors, AStateOfBeforeIsRead) {
+    child([&] {
+        std::string bytes = fermata::read_file(STATE_OF_BEFORE), where = "/tmp/fermata-before";
+        Json before = Json::from_cbor(bytes);
+        for (Json& one : before["descriptions"])
+            if (std::string name = one.value("path", ""); name.starts_with(where))
+                one["path"] = directory_ + name.substr(where.size());
+        int data = open(path("data").c_str(), O_RDWR | O_CREAT, 0644);
+        CHECK(write(data, "0123456789", 10) == 10 && close(data) == 0 &&
+              mkfifo(path("fifo").c_str(), 0600) == 0);
+        Restored restored = restore(changed([&](Json& descriptors) { descriptors = before; }), {});
+        for (auto& line : restored.warnings) std::fprintf(stderr, "%s\n", line.c_str());
+        CHECK(restored.error.empty() && restored.warnings.empty());
+        CHECK(lseek(3, 0, SEEK_CUR) == 10 && lseek(4, 5, SEEK_SET) == 5 && lseek(3, 0, SEEK_CUR) == 5);
+        CHECK(flock(open(path("data").c_str(), O_RDONLY), LOCK_SH | LOCK_NB) != 0);
+        CHECK(lseek(5, 0, SEEK_SET) == 0 && read_some(5, 99) == "removed");
+        CHECK(lseek(6, 0, SEEK_SET) == 0 && read_some(6, 99) == "memory");
+        CHECK(read_some(11, 99) == "pipe" && read_some(13, 99) == "fifo" && read_some(15, 99) == "stream");
+        CHECK(write(15, "answer", 6) == 6 && read_some(14, 99) == "answer");
+        epoll_event event = {};
+        uint64_t count = 0;
+        CHECK(epoll_wait(19, &event, 1, 0) == 1 && event.data.u64 == 77);
+        for (int i = 0; i < 5; ++i) CHECK(read(16, &count, sizeof count) == sizeof count && count == 1);
+        CHECK(epoll_wait(19, &event, 1, 0) == 0 && (fcntl(16, F_GETFD) & FD_CLOEXEC) != 0);
+        CHECK(fcntl(20, F_GETFD) >= 0 && fcntl(21, F_GETFD) >= 0);
     });
 }
 
