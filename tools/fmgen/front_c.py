@@ -18,7 +18,7 @@ from pathlib import Path
 from fmgen import direct_entry, table
 from fmgen.headers import write_if_changed
 
-# Integer classes: class of api/constants.json -> True when any non-negative value stands for itself.
+# Integer classes: class of mpi/constants.json -> True when any non-negative value stands for itself.
 CLASSES = {
     "rank": True, "tag": True, "errclass": False, "thread_level": False, "order": False, "distrib": False,
     "darg": True, "combiner": False, "typeclass": False, "compare_result": False, "topo_type": False,
@@ -545,7 +545,7 @@ def integer_body(f):
 
 def null_checks(f, abi):
     """Statements that meet NULL where the call has to read or write one thing: the class that ABI's library answers, through
-    the handler of the first object (api/nulls.json). Where the library takes it, so do we."""
+    the handler of the first object (mpi/nulls.json). Where the library takes it, so do we."""
     known = table.null_classes("openmpi" if abi == "openmpi" else "mpich")
     of_class, lines = {}, []
     for p in f.params:

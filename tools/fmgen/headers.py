@@ -2,7 +2,7 @@
 
     python3 -m fmgen.headers OUTPUT_DIRECTORY
 
-Values are those of the MPI-5.0 standard ABI (api/constants.json); functions those of api/mpi.json.
+Values are those of the MPI-5.0 standard ABI (mpi/constants.json); functions those of mpi/mpi.json.
 """
 
 import sys

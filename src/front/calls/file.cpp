@@ -19,7 +19,7 @@ Text absolute(const char* path) {
     Text result(path, static_cast<size_t>(name - path));
     if (*name != '/') {
         char here[4096];
-        long length = raw_syscall(SYS_getcwd, reinterpret_cast<long>(here), sizeof here);
+        long length = sys(SYS_getcwd, reinterpret_cast<long>(here), sizeof here);
         if (length > 1) {
             result.append(here, static_cast<size_t>(length) - 1);
             result += '/';

@@ -115,8 +115,7 @@ bool files_refuse(char* why, size_t size) noexcept {
         const char* path = file->path.c_str();
         const char* slash = __builtin_strchr(path, '/');  // behind the driver's name
         constexpr long kNotThere = -2;                    // -ENOENT
-        if (slash == nullptr || raw_syscall(SYS_access, reinterpret_cast<long>(slash), 0) != kNotThere)
-            continue;
+        if (slash == nullptr || sys(SYS_access, reinterpret_cast<long>(slash), 0) != kNotThere) continue;
         __builtin_snprintf(
             why, size,
             "the MPI file %s was removed while it is open, a restart could not open it again: close it, or "

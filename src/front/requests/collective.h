@@ -1,10 +1,11 @@
-// A blocking collective on a communicator, as the collective clock sees it.
+// CollectiveScope tells the collective clock of one blocking collective on a communicator.
 //
-//     CollectiveScope scope(call, comm);       // may park here while a checkpoint converges: read real
-//     handles after rc = LOWER(Bcast)(..., to_real(comm)); scope.end();
+//     CollectiveScope scope(call, comm);       // may park here while a checkpoint converges,
+//     rc = LOWER(Bcast)(..., to_real(comm));   // so real handles are read after it
+//     scope.end();
 //
-// Creation of communicators uses it too: the new communicator is registered while the scope is still open.
-// Cheap path: a few plain stores and one predicted branch at each end.
+// Creation of communicators uses the scope too: the new communicator is registered while the scope is still
+// open. The usual path is a few plain stores and one predicted branch at each end.
 #pragma once
 
 #include "clock/clock.h"
