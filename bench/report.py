@@ -81,7 +81,7 @@ def collectives(results):
     blocking = dict.fromkeys(key.split()[1] for key in rows if not key.split()[1].startswith("i"))
 
     def cell(name, mpi, size):
-        row = rows.get(f"{mpi} {name} {0 if 'barrier' in name and size == 4 else size}")
+        row = rows.get(f"{mpi} {name} {size}")
         good = lambda: row["ratio"] <= (NON_BLOCKING if name.startswith("i") else BLOCKING)
         return row and held(f"{row['ratio']:.3f}", size > 4 or good())
 
@@ -89,7 +89,7 @@ def collectives(results):
     for name in blocking:
         cells = [" ".join(filter(None, (cell(each, mpi, size) for each in (name, "i" + name))))
                  for size in (4, 1024, 1 << 20) for mpi in ("openmpi", "mpich")]
-        two = [rows[f"{mpi} {name} {0 if name == 'barrier' else 4}"]["2pc_ratio"] for mpi in ("openmpi", "mpich")]
+        two = [rows[f"{mpi} {name} 4"]["2pc_ratio"] for mpi in ("openmpi", "mpich")]
         shown.append([name, *cells, f"{two[0]:.1f} {two[1]:.1f}"])
     shown.append(["budget", *[f"{BLOCKING:.2f} {NON_BLOCKING:.2f}"] * 2, *[""] * 5])
     return table(["", "4 B: Open MPI", "MPICH", "1 KiB: Open MPI", "MPICH", "1 MiB: Open MPI", "MPICH", "2PC, 4 B"], shown)
@@ -247,7 +247,8 @@ def add(results, kind, file, machine, command):
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
     run = {"date": datetime.date.today().isoformat(), "commit": commit.strip(), "machine": machine, "command": command,
            **taken(kind, json.loads(pathlib.Path(file).read_text()))}
-    lacking = set(runs(results, kind)[-1]["rows"]) - set(run["rows"])
+    numbers = lambda rows: {f"{name}: {number}" for name, row in rows.items() for number in row}
+    lacking = numbers(runs(results, kind)[-1]["rows"]) - numbers(run["rows"])
     if lacking:
         raise SystemExit(f"not a whole run, so the page cannot be made of it; it lacks: {', '.join(sorted(lacking))}")
     whole = {"runs": [*runs(results, kind), run]}
