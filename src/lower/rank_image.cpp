@@ -438,8 +438,10 @@ split::process::PutBack put_files_back(const std::string& directory, const std::
     std::string state;
     std::vector<std::string> lines;
     try {
-        state = moved.in_state(text_of(image.reader.blob(kProcess)));
-        lines = {split::process::make_temporary_folder(state)};
+        const std::string saved = text_of(image.reader.blob(kProcess));
+        state = moved.in_state(saved);
+        if (rank == 0) lines = moved.unused_in(saved);
+        lines.push_back(split::process::make_temporary_folder(state));
         if (rank == 0) lines.push_back(split::process::say_of_another_place(state, directory));
     } catch (const Error&) {
         throw;
