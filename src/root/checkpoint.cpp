@@ -38,7 +38,9 @@ Outcome Root::checkpoint(const Request& request) {
     try {
         enter("request");
         if (finalize_released_)
-            throw Abandoned{"the job is in MPI_Finalize: it ends by itself", ExitCode::refused};
+            throw Abandoned{
+                "every rank has called MPI_Finalize: what the program does after it is in no checkpoint",
+                ExitCode::refused};
         auto in_starters = [&] {
             // A person who asks shall not wait for the whole time: the script may prepare for hours.
             return request.client >= 0 && !starters_.empty() && now_s() - start > kStarterPatience;
@@ -259,7 +261,7 @@ template <class Done>
 void Root::until(Done done, double end, const char* what) {
     for (;;) {
         if (!heard_.refusal.empty()) throw Abandoned{heard_.refusal, ExitCode::refused};
-        if (fatal_) throw Abandoned{fatal_->line};
+        if (fatal_) throw Abandoned{fatal_->line.substr(fatal_->line.starts_with("error: ") ? 7 : 0)};
         if (mpiexec_status_ || stopped_) throw Abandoned{"the job has ended"};
         if (!somebody_gone_.empty()) throw Abandoned{somebody_gone_};
         if (cancel_) throw Abandoned{"cancelled", ExitCode::refused};

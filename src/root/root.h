@@ -89,7 +89,7 @@ class Root {
     // Watches the job of this mpiexec until it ends; its exit code, or 85, or that of a fatal error.
     int watch(pid_t mpiexec, std::optional<launch::TerminalInput> input = {});
     // It ends because somebody wants it to: not to be restarted.
-    bool asked_to_end() const { return cancelled_ || terms_ > 0; }
+    bool asked_to_end() const { return cancelled_ || terms_ > 0 || signal_to_end_ != 0; }
 
   private:
     // root.cpp
