@@ -1,4 +1,5 @@
-// File descriptors and whole-file helpers. All throw Error with the path in the line.
+// Fd owns a file descriptor; the functions beside it read and write whole files. Every function throws Error
+// with the path in its line.
 #pragma once
 
 #include <sys/types.h>

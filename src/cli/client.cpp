@@ -13,10 +13,10 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "job/channel.h"
-#include "job/control.h"
-#include "job/local_socket.h"
-#include "job/run_dir.h"
+#include "root/control.h"
+#include "tree/channel.h"
+#include "tree/local_socket.h"
+#include "tree/run_dir.h"
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -30,14 +30,14 @@ constexpr int kLookMs = 1000;           // how often to look whether it is stopp
 [[noreturn]] void no_job(const std::string& line) { throw Error(line, ExitCode::no_job); }
 
 Fd connect_to(const std::string& job) {
-    for (const std::string& base : job::run_bases())
-        if (Fd socket = job::connect_local(base + "/" + job, "control")) return socket;
+    for (const std::string& base : tree::run_bases())
+        if (Fd socket = tree::connect_local(base + "/" + job, "control")) return socket;
     return {};
 }
 
 // Ctrl-Z or SIGSTOP: the kernel takes connections for it, and nobody answers.
 std::optional<pid_t> stopped_supervisor(const Fd& socket) {
-    pid_t pid = job::peer_of(socket.get()).pid;
+    pid_t pid = tree::peer_of(socket.get()).pid;
     try {
         std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
         auto name_end = stat.rfind(')');
@@ -58,21 +58,21 @@ std::string what_stopped_means(const std::string& job, pid_t pid) {
 // Looks for a moment: a supervisor may just be waking up. Nothing is asked of one that is stopped: it would
 // do it when nobody expects that any more.
 void check_awake(const Fd& socket, const std::string& job, double patience) {
-    int64_t end = job::now_ms() + static_cast<int64_t>(std::min(patience, kStoppedPatience) * 1000);
+    int64_t end = tree::now_ms() + static_cast<int64_t>(std::min(patience, kStoppedPatience) * 1000);
     while (auto pid = stopped_supervisor(socket)) {
-        if (job::now_ms() >= end) throw Error(what_stopped_means(job, *pid), ExitCode::timeout);
+        if (tree::now_ms() >= end) throw Error(what_stopped_means(job, *pid), ExitCode::timeout);
         ::usleep(20000);
     }
 }
 
 // Sends the request and hands each line of the answer to `progress`; returns the last one.
-json ask(Fd socket, const std::string& job, const job::ControlRequest& request, double timeout,
+json ask(Fd socket, const std::string& job, const root::ControlRequest& request, double timeout,
          const std::function<void(const json&)>& progress = nullptr) {
     check_awake(socket, job, timeout);
-    std::string line = job::to_json(request) + "\n";
+    std::string line = root::to_json(request) + "\n";
     write_all(socket.get(), line.data(), line.size(), "the control socket of job " + job);
     std::string in;
-    int64_t end = job::now_ms() + static_cast<int64_t>(timeout * 1000);
+    int64_t end = tree::now_ms() + static_cast<int64_t>(timeout * 1000);
     for (;;) {
         for (size_t at; (at = in.find('\n')) != std::string::npos;) {
             json answer = json::parse(in.substr(0, at), nullptr, false);
@@ -82,7 +82,7 @@ json ask(Fd socket, const std::string& job, const job::ControlRequest& request, 
             if (progress) progress(answer);
         }
         pollfd wait{socket.get(), POLLIN, 0};
-        int64_t left = end - job::now_ms();
+        int64_t left = end - tree::now_ms();
         if (left <= 0) throw Error(fmt::format("job {} does not answer", job), ExitCode::timeout);
         if (::poll(&wait, 1, static_cast<int>(std::min<int64_t>(left, kLookMs))) == 0) {
             check_awake(socket, job, kStoppedPatience);
@@ -98,8 +98,8 @@ json ask(Fd socket, const std::string& job, const job::ControlRequest& request, 
 
 std::vector<std::string> running_jobs() {
     std::vector<std::string> jobs;
-    for (const std::string& base : job::run_bases())
-        for (const std::string& name : job::living(base)) {
+    for (const std::string& base : tree::run_bases())
+        for (const std::string& name : tree::living(base)) {
             auto dir = files::Folder::find_at(base + "/" + name);
             if (dir && dir->has("control")) jobs.push_back(name);  // not a node daemon's
         }
@@ -109,7 +109,7 @@ std::vector<std::string> running_jobs() {
 json status_of(const std::string& job, bool diagnosis = false) {
     Fd socket = connect_to(job);
     if (!socket) return nullptr;
-    job::ControlRequest request;
+    root::ControlRequest request;
     request.verb = "status";
     request.diagnosis = diagnosis;
     try {
@@ -216,7 +216,7 @@ void print_status(const json& s, bool waits) {
 
 int checkpoint(const CheckpointOptions& options) {
     std::string job = find_job(options.which);
-    job::ControlRequest request;
+    root::ControlRequest request;
     request.verb = "checkpoint";
     request.stop = options.stop;
     request.timeout = options.timeout;
@@ -276,7 +276,7 @@ int status(const StatusOptions& options) {
 
 int cancel(const CancelOptions& options) {
     std::string job = find_job(options.which);
-    job::ControlRequest request;
+    root::ControlRequest request;
     request.verb = "cancel";
     request.checkpoint_only = options.checkpoint_only;
     json answer = ask(connect_or_fail(job), job, request, 30);

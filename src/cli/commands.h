@@ -1,4 +1,5 @@
-// What the subcommands of `fermata` do once the command line is understood. All return the exit code.
+// This header has one function per subcommand of `fermata`, called once the command line is understood. Each
+// returns the exit code.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,7 @@
 #include <string>
 
 #include "image/save_options.h"
-#include "job/launch.h"
+#include "launch/launch.h"
 
 namespace fermata::cli {
 
@@ -53,6 +54,6 @@ int compact(const CompactOptions& options);
 
 int doctor(bool json);
 // `fermata run --check`: what a program needs, and whether this installation has it.
-int check_programs(const std::vector<job::Part>& programs, bool json);
+int check_programs(const std::vector<launch::Part>& programs, bool json);
 
 }  // namespace fermata::cli

@@ -19,15 +19,15 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "image/pager.h"
-#include "job/launch.h"
-#include "job/program_place.h"
-#include "job/run_dir.h"
+#include "launch/launch.h"
+#include "launch/program_place.h"
 #include "split/loader/behind.h"
 #include "split/loader/library_search.h"
 #include "split/loader/mpi_imports.h"
 #include "split/loader/program.h"
 #include "split/memory/soft_dirty.h"
 #include "split/memory/write_protect.h"
+#include "tree/run_dir.h"
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -147,12 +147,12 @@ std::vector<Finding> look_around() {
                        ? "unlimited: ranks start again with 8 MiB and a top-down layout"
                        : human_size(stack.rlim_cur)});
     try {
-        all.push_back({"run directory", true, true, job::run_base()});
+        all.push_back({"run directory", true, true, tree::run_base()});
     } catch (const Error& error) {
         all.push_back({"run directory", false, true, error.what()});
     }
     for (const std::string& place : scratch_places()) all.push_back(room_in(place));
-    job::Places places = job::find_places();
+    launch::Places places = launch::find_places();
     std::string noded = places.libexec + "/noded";
     all.push_back({"node daemon", ::access(noded.c_str(), X_OK) == 0, true, noded});
     std::string fronts;
@@ -163,12 +163,12 @@ std::vector<Finding> look_around() {
                    fmt::format("{}: {}", places.front_dir, fronts.empty() ? "none" : fronts)});
     all.push_back(which_mpi(places.front_dir));
     bool any = false;
-    for (const job::Launcher& launcher : job::all_launchers(places)) {
+    for (const launch::Launcher& launcher : launch::all_launchers(places)) {
         std::string found;
         if (launcher.mpiexec.empty())
             found = "no mpiexec in PATH";
         else
-            found = fmt::format("{} ({})", launcher.mpiexec, job::version_of(launcher));
+            found = fmt::format("{} ({})", launcher.mpiexec, launch::version_of(launcher));
         split::MpiLibrary library;
         if (launcher.lower.empty())
             found += "; no lower half built for it";
@@ -237,11 +237,11 @@ struct Checked {
     std::string verdict;  // "" = it can run
 };
 
-Checked check_program(const job::Part& part, bool as_json) {
-    job::Places places = job::find_places();
+Checked check_program(const launch::Part& part, bool as_json) {
+    launch::Places places = launch::find_places();
     std::string program = part.program.at(0), starter;
     split::ProgramCheck check =
-        job::find_program(program, job::split_words(part.mpiexec_args), places.front_dir).check;
+        launch::find_program(program, launch::split_words(part.mpiexec_args), places.front_dir).check;
     std::string verdict = check.error;
     if (verdict.empty()) verdict = split::why_no_starter(check);
     if (verdict.empty() && split::is_starter(check)) {
@@ -294,10 +294,10 @@ Checked check_program(const job::Part& part, bool as_json) {
 
 }  // namespace
 
-int check_programs(const std::vector<job::Part>& programs, bool as_json) {
+int check_programs(const std::vector<launch::Part>& programs, bool as_json) {
     std::string verdict;
     json all = json::array();
-    for (const job::Part& part : programs) {
+    for (const launch::Part& part : programs) {
         Checked one = check_program(part, as_json);
         if (verdict.empty()) verdict = one.verdict;
         all.push_back(std::move(one.j));

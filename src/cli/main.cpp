@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/scan.h"
-#include "job/submit.h"
+#include "root/submit.h"
 
 namespace {
 
@@ -85,7 +85,7 @@ void add_key(CLI::App* app, std::string& file) {
         ->envname("FERMATA_ENCRYPT_KEY");
 }
 
-void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
+void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     auto add = [&](const char* names, std::string& text, const char* type, const char* help) {
         return app->add_option(names, text, help)->type_name(type);
     };
@@ -120,7 +120,7 @@ void add_submit_options(CLI::App* app, job::SubmitOptions& o, Texts& t) {
     app->add_flag("-v,--verbose", o.verbose, "say every checkpoint on stderr, with its phases");
 }
 
-void finish_submit_options(job::SubmitOptions& o, const Texts& t) {
+void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
     if (!t.ranks.empty()) o.ranks = parse_number(t.ranks, "-n", "a number of ranks", 1, kMostRanks);
     if (!t.restarts.empty())
         o.max_restarts = parse_number(t.restarts, "--max-restarts", "a number", 0, 1'000'000);
@@ -156,7 +156,7 @@ int parse_and_run(const std::vector<std::string>& words) {
     app.set_version_flag("--version", kVersion);
 
     Texts texts;
-    job::SubmitOptions submit;
+    root::SubmitOptions submit;
     bool check = false, json = false;
     CLI::App* run = app.add_subcommand("run", "run a program under mpiexec so that it can be checkpointed");
     add_submit_options(run, submit, texts);
@@ -266,18 +266,18 @@ int parse_and_run(const std::vector<std::string>& words) {
     submit.launcher_options = scanned.launcher;
     for (const cli::ScannedPart& part : scanned.more) {
         texts.more_ranks.push_back(part.ranks);
-        submit.more.push_back({0, job::launcher_words(part.launcher, ""), part.command, ""});
+        submit.more.push_back({0, root::launcher_words(part.launcher, ""), part.command, ""});
     }
 
     if (*run) {
         if (json && !check) throw Error("--json goes with --check (fermata run --help)", ExitCode::usage);
-        if (check) return cli::check_programs(job::parts_of(submit), json);
+        if (check) return cli::check_programs(root::parts_of(submit), json);
         finish_submit_options(submit, texts);
-        return job::run(submit);
+        return root::run(submit);
     }
     if (*restart) {
         finish_submit_options(submit, texts);
-        return job::restart(submit);
+        return root::restart(submit);
     }
     if (*checkpoint) {
         if (!texts.timeout.empty()) ckpt.timeout = parse_duration(texts.timeout, "--timeout");

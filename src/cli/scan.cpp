@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "job/launcher_options.h"
+#include "launch/launcher_options.h"
 
 namespace fermata::cli {
 namespace {
@@ -69,7 +69,7 @@ std::string number_option(const std::string& word) {
 bool take_launcher_option(const CLI::App& sub, const std::vector<std::string>& words, size_t& at,
                           std::vector<std::string>& launcher) {
     refuse_list_of_programs(sub, words[at]);
-    auto follow = job::words_after_launcher_option(words[at]);
+    auto follow = launch::words_after_launcher_option(words[at]);
     if (!follow) return false;
     if (at + *follow >= words.size())
         wrong(sub, "{} needs {} more word{}", words[at], *follow, *follow == 1 ? "" : "s");

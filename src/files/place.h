@@ -1,9 +1,9 @@
-// What a path of the program's leads to, held (O_PATH) before it is opened.
+// This header holds what a path of the program leads to (O_PATH) before anything is opened.
 //
-// A program's files are reached by the paths it had, and links in them are the user's own: they are followed.
-// But somebody may have put a pipe there, whose opening waits, or a device, whose opening does something. So
-// the kind of what a path leads to is looked at first, and then exactly this file is opened, whatever the
-// path leads to by then.
+// The program's files are reached by the paths that the program had, and links in these paths are the
+// user's own and are followed. But somebody may have put a pipe there, whose opening waits, or a device,
+// whose opening does something. So the kind of the file is looked at first; then exactly that file is
+// opened, whatever the path leads to by then.
 #pragma once
 
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
 //     FERMATA_RESTORE=… lower-MPI                         restart
 //
 // Both are one path: MPI starts, the address space is parted, and then the upper half comes either from a
-// program or from an image.
+// program (start_program) or from an image (restart.h).
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,13 +15,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "files/owners.h"
-#include "job/input.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
-#include "lower/meeting.h"
-#include "lower/rank_image.h"
+#include "lower/load_image.h"
+#include "lower/restart.h"
 #include "lower/services.h"
-#include "lower/shared_ranks.h"
 #include "lower/starter.h"
 #include "lower/thread_need.h"
 #include "split/address/partition.h"
@@ -37,13 +35,14 @@
 #include "split/threads/restart.h"
 #include "split/threads/signals.h"
 #include "split/threads/stop.h"
+#include "tree/input.h"
 
 namespace fermata::lower {
 namespace {
 
 namespace threads = split::threads;
-// Handed to the agent once there is one.
-using Link = std::unique_ptr<job::AgentLink>;
+// Handed to the agent once there is one; null then.
+using Link = std::unique_ptr<tree::AgentLink>;
 
 struct Options {
     std::string program;
@@ -85,7 +84,7 @@ uint64_t job_number(const std::string& job_id) {
 }
 
 // Of the images, as `fermata run` has it.
-image::KeyPointer image_key(const job::AgentConfig& config) {
+image::KeyPointer image_key(const tree::AgentConfig& config) {
     image::KeyPointer key = image::Key::from_file_or_none(config.image_key);
     if (key && key->id().hex() != config.image_key_id)
         fail("the key file {} on {} is another one than where the job was started", config.image_key,
@@ -108,23 +107,27 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     return programs.empty() ? thread_need("") : ThreadNeed::one;
 }
 
-[[noreturn]] void start_program(const Options& options, const job::AgentConfig& config, const MpiFacts& facts,
-                                image::KeyPointer key, uint64_t mask, Link& link) {
+[[noreturn]] void start_program(const Options& options, const tree::AgentConfig& config,
+                                const MpiFacts& facts, image::KeyPointer key, uint64_t mask, Link& link) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty()) fail("{}", check.error);
-    make_bridge(facts, check.binary, config.restarts);
-    the_bridge()->protocol = ::strdup(config.protocol.c_str());  // for the life of the process
+    make_bridge(facts, {config.protocol, "", config.restarts});
+    name_program(check.binary);
     threads::create_table();
     split::process::note_inherited();
     if (facts.rank == 0 && !config.input.empty()) {
-        auto input = job::InputFile::decoded(config.input);
+        auto input = tree::InputFile::decoded(config.input);
         if (!input) fail("FERMATA_INPUT is damaged: {}", config.input);
         input->become_standard_input();
     }
     threads::install_stop_handler();
-    Agent::start({config, facts, check.binary, job_number(config.job_id), std::move(key), nullptr},
-                 std::move(link));
-    job::AgentConfig::forget_environment();
+    Agent::start(
+        {config,
+         facts,
+         {facts.rank, facts.size, job_number(config.job_id), check.binary, std::move(key), config.files},
+         nullptr},
+        std::move(link));
+    tree::AgentConfig::forget_environment();
     threads::note_present_threads();
 
     split::ProgramSpec spec;
@@ -141,62 +144,8 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     split::enter_program(started);
 }
 
-// No rank goes on before all files are as they were: others may have them open.
-void put_back_files(const job::AgentConfig& config, const MpiFacts& facts,
-                    const split::process::PathMap& moved, const image::Key* key) {
-    split::process::PutBack mine =
-        put_files_back(config.restore, config.seal, facts.rank, facts.size, config.files, moved, key);
-    for (const std::string& line : mine.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
-    if (!mine.error.empty()) fail("{}", mine.error);
-    int files = sum_of_all(facts.private_world, mine.files);
-    if (files > 0 && facts.rank == 0)
-        say(
-            fmt::format("{} of the program's files {} as at {} again; newer versions are kept beside {} "
-                        "(*.after-{}, *.end-after-{})",
-                        files, files == 1 ? "is" : "are", config.generation, files == 1 ? "it" : "them",
-                        config.generation, config.generation));
-}
-
-[[noreturn]] void continue_image(const job::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
-                                 Link& link) {
-    make_bridge(facts, "", config.restarts);
-    auto moved = split::process::PathMap::from_text(config.moved);
-    the_bridge()->moved = ::strdup(config.moved.c_str());  // for the life of the process
-    put_back_files(config, facts, moved, key.get());
-    LoadedImage image = load_image(config.restore, config.seal, facts.rank, facts.size, config.mapped, moved,
-                                   key.get(), peers(facts.private_world, facts.rank, config.node));
-    for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
-    threads::install_stop_handler();
-    make_bridge(facts, image.program, config.restarts);
-    the_bridge()->protocol = ::strdup(config.protocol.c_str());
-    set_upper(image.upper);
-    image.upper->bridge = the_bridge();
-    split::show_command_line(image.upper->command_line, image.upper->command_line_end);
-    if (std::string why = threads::fit_lazy_binding_to_cpu(image.linkers); !why.empty())
-        fail("{}: {}: restart on a node like the first", config.restore, why);
-    if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", config.restore, why);
-
-    Agent& agent = Agent::start(
-        {config, facts, image.program, image.identity.job, std::move(key), std::move(image.pager)},
-        std::move(link));
-    threads::note_present_threads();
-    RestartTask task;
-    task.process_state = image.process_state;
-    threads::RestoreReport made = threads::restore_threads();
-    task.error = made.error;
-    if (task.error.empty()) {
-        split::process::Restored restored = split::process::restore(image.process_state, process_limits());
-        task.error = restored.error;
-        for (const std::string& line : restored.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
-    }
-    split::shared::forget_objects();
-    for (const std::string& line : made.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
-    agent.finish_restart(std::move(task));
-    threads::continue_main();
-}
-
 // A rank that cannot start says so through the tree: the root prints one line and ends the job.
-[[noreturn]] void give_up(const job::AgentConfig& config, const MpiFacts& facts, const std::string& why,
+[[noreturn]] void give_up(const tree::AgentConfig& config, const MpiFacts& facts, const std::string& why,
                           Link& link) {
     std::string line = fmt::format("rank {}: {}", facts.rank, why);
     try {
@@ -229,15 +178,15 @@ void run_natively_if_starter(int argc, char** argv) {
     if (!check.error.empty() || !split::is_starter(check)) return;
     std::string directory = own_directory();
     std::string lower = fmt::format("{}/lower-{}", directory, binding_name());
-    job::AgentConfig config = job::AgentConfig::from_environment();
+    tree::AgentConfig config = tree::AgentConfig::from_environment();
     run_starter({options.program, options.arguments, std::move(check), lower, directory}, config);
 }
 
 // A rank that has run its MPI program, and is to run another one.
-[[noreturn]] void refuse_second(const job::AgentConfig& config, const std::string& why) {
+[[noreturn]] void refuse_second(const tree::AgentConfig& config, const std::string& why) {
     tell_starter_of_end();
-    job::AgentLink link(config);
-    link.send(wire::InStarter{job::AgentLink::launcher_rank(), ::getpid(), "", why});
+    tree::AgentLink link(config);
+    link.send(wire::InStarter{tree::AgentLink::launcher_rank(), ::getpid(), "", why});
     ::sleep(20);  // the root ends us; this is for the case that it is gone
     ::_exit(1);
 }
@@ -247,7 +196,7 @@ int run(int argc, char** argv) {
     split::ensure_layout(argv);
     split::prepare_lower();
     split::thread_pointer::redirect();
-    job::AgentConfig config = job::AgentConfig::from_environment();
+    tree::AgentConfig config = tree::AgentConfig::from_environment();
     if (config.job_id.empty()) fail("this program is a part of Fermata; use `fermata run`");
     start_log(fmt::format("pid {}", ::getpid()));
     const std::string& switched = split::thread_pointer::why_switched();
@@ -261,11 +210,11 @@ int run(int argc, char** argv) {
         if (std::string why = take_over_from_starter(options.program, config); !why.empty())
             refuse_second(config, why);
     if (options.program.empty() && !restart) fail("no program to run");
-    job::AgentLink::ensure_daemon(config);
+    tree::AgentLink::ensure_daemon(config);
     config.forget_key();
     split::begin_descriptors();
     // Before MPI_Init, where a rank may stay for long: the daemon knows who is in there, and waits for them.
-    Link link = std::make_unique<job::AgentLink>(config);
+    Link link = std::make_unique<tree::AgentLink>(config);
     link->send(link->starting());
     image::KeyPointer key;
     std::string no_key;  // said once there is a rank to say it

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "job/input.h"
 #include "split/loader/starters.h"
+#include "tree/input.h"
 
 extern char** environ;
 
@@ -27,7 +27,7 @@ std::string value(const char* name) {
 void set(const char* name, const std::string& text) { ::setenv(name, text.c_str(), 1); }
 
 // LD_PRELOAD's words end at blanks and colons: a library below such a path gets a name beside the daemon.
-std::string preloadable(const std::string& directory, const job::AgentConfig& config) {
+std::string preloadable(const std::string& directory, const tree::AgentConfig& config) {
     std::string library = directory + "/" + kName;
     if (library.find_first_of(" :") == std::string::npos) return library;
     std::string link = config.node_dir() + "/" + kName;
@@ -49,15 +49,15 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 
 }  // namespace
 
-void run_starter(const StarterStart& start, const job::AgentConfig& config) {
-    job::AgentLink::ensure_daemon(config);
-    const int rank = job::AgentLink::launcher_rank();
+void run_starter(const StarterStart& start, const tree::AgentConfig& config) {
+    tree::AgentLink::ensure_daemon(config);
+    const int rank = tree::AgentLink::launcher_rank();
     {
-        job::AgentLink link(config);
+        tree::AgentLink link(config);
         link.send(wire::InStarter{rank, ::getpid(), start.program, ""});
     }
     if (rank == 0 && !config.input.empty()) {
-        auto input = job::InputFile::decoded(config.input);
+        auto input = tree::InputFile::decoded(config.input);
         if (!input) fail("FERMATA_INPUT is damaged: {}", config.input);
         input->become_standard_input();
     }
@@ -102,13 +102,13 @@ const char* guard_library(char* path, size_t size) {
 
 bool comes_from_starter() { return std::getenv(split::kStarterVariable) != nullptr; }
 
-std::string take_over_from_starter(const std::string& program, const job::AgentConfig& config) {
+std::string take_over_from_starter(const std::string& program, const tree::AgentConfig& config) {
     std::string path = value(split::kLibraryPath);
     if (path.empty())
         ::unsetenv("LD_LIBRARY_PATH");
     else
         set("LD_LIBRARY_PATH", path);
-    int rank = job::AgentLink::launcher_rank();
+    int rank = tree::AgentLink::launcher_rank();
     std::string claim = fmt::format("{}/program-{}", config.node_dir(), rank);
     Fd file(::open(claim.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (file) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "job/agent_link.h"
 #include "split/loader/program.h"
+#include "tree/agent_link.h"
 
 namespace fermata::lower {
 
@@ -20,7 +20,7 @@ struct StarterStart {
 };
 
 // Replaces this process by the starter. Throws Error when it cannot be executed.
-[[noreturn]] void run_starter(const StarterStart& start, const job::AgentConfig& config);
+[[noreturn]] void run_starter(const StarterStart& start, const tree::AgentConfig& config);
 
 // The launcher's SIGTERM, which follows, is no failure of the starter.
 void tell_starter_of_end();
@@ -33,6 +33,6 @@ const char* guard_library(char* path, size_t size);
 bool comes_from_starter();
 // Then: the program's own environment is put back, and the rank is claimed for `program`. "" or why this rank
 // cannot run it: it has run one already.
-std::string take_over_from_starter(const std::string& program, const job::AgentConfig& config);
+std::string take_over_from_starter(const std::string& program, const tree::AgentConfig& config);
 
 }  // namespace fermata::lower

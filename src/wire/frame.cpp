@@ -27,6 +27,7 @@ class Writer {
     void put(uint32_t value) { number(value); }
     void put(uint64_t value) { number(value); }
     void put(int32_t value) { number(static_cast<uint32_t>(value)); }
+    void put(RestartPhase value) { number(static_cast<uint32_t>(value)); }
     void put(bool value) { number(static_cast<uint8_t>(value)); }
     void put(const std::string& text) {
         number(static_cast<uint32_t>(text.size()));
@@ -77,6 +78,14 @@ class Reader {
     void get(uint32_t& value) { value = number<uint32_t>(); }
     void get(uint64_t& value) { value = number<uint64_t>(); }
     void get(int32_t& value) { value = static_cast<int32_t>(number<uint32_t>()); }
+    void get(RestartPhase& value) {
+        auto word = number<uint32_t>();
+        if (word < static_cast<uint32_t>(RestartPhase::load) ||
+            word > static_cast<uint32_t>(kLastRestartPhase))
+            ok_ = false;
+        else
+            value = RestartPhase{word};
+    }
     void get(bool& value) {
         auto byte = number<uint8_t>();
         if (byte > 1) ok_ = false;
@@ -159,6 +168,7 @@ NAME(ArrivedFinalize);
 NAME(Diagnosis);
 NAME(Warning);
 NAME(Restored);
+NAME(Phase);
 NAME(Fatal);
 NAME(NodeHello);
 NAME(Joined);
@@ -170,6 +180,24 @@ NAME(SizedList);
 #undef NAME
 
 }  // namespace
+
+const char* name_of(RestartPhase phase) {
+    switch (phase) {
+        case RestartPhase::load:
+            return "load";
+        case RestartPhase::adopt:
+            return "adopt";
+        case RestartPhase::threads:
+            return "threads";
+        case RestartPhase::process:
+            return "process";
+        case RestartPhase::rebuild:
+            return "rebuild";
+        case RestartPhase::go:
+            return "go";
+    }
+    return "";
+}
 
 const char* name_of(const Message& message) {
     return std::visit([](const auto& m) { return kName<std::decay_t<decltype(m)>>; }, message);

@@ -1,9 +1,10 @@
-// What travels in the tree root - node daemon - agent: one struct per message, the same types on both hops.
+// These messages travel in the tree root - node daemon - agent: one struct per message, the same types on
+// both hops.
 //
-// Going up, the node daemon merges what its ranks say (sums, maxima, votes, lists), so the root sees one
-// message per node. Every struct names its fields once, in `each`; frame.h walks that list to write and to
-// read. A new field goes to the end and raises kWireVersion: both sides of a hop always come from the same
-// build or refuse each other. docs/formats/wire.md is the page of this format.
+// On the way up the node daemon merges what its ranks say (sums, maxima, votes, lists), so that the root sees
+// one message per node. Every struct names its fields once, in `each`; frame.h walks that list to write and
+// to read. A new field goes to the end and raises kWireVersion: both ends of a hop come from the same build
+// or refuse each other. docs/formats/wire.md is the page of this format.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 4;
+inline constexpr uint16_t kWireVersion = 5;
 
 using Bytes = std::vector<std::byte>;
 
@@ -143,7 +144,7 @@ struct Cancel {
     }
 };
 
-// Who waits where? Answer Diagnosis.
+// Asks in which call each rank waits. Answer: Diagnosis.
 struct Query {
     static constexpr uint16_t kType = 23;
     template <class F>
@@ -419,6 +420,27 @@ struct Restored {
     }
 };
 
+// What a rank does on its way back from an image, in this order; docs/architecture.md has the same words.
+// `go`: the rank is rebuilt and waits for the others.
+enum class RestartPhase : uint32_t { load = 1, adopt, threads, process, rebuild, go };
+inline constexpr RestartPhase kLastRestartPhase = RestartPhase::go;
+const char* name_of(RestartPhase phase);
+
+// Restart: a rank begins a phase. It may be said before Hello; what a rank says replaces what it said before.
+// Merged it is the phase of who is furthest behind.
+struct Phase {
+    static constexpr uint16_t kType = 83;
+    RestartPhase phase = RestartPhase::load;
+    int32_t rank = -1;   // who is in it, or one of those
+    uint32_t there = 1;  // how many are in it
+    uint32_t ranks = 1;  // of whom this speaks: those, and all that are further
+    template <class F>
+    void each(F&& f) {
+        f(phase, rank, there, ranks);
+    }
+    bool operator==(const Phase&) const = default;
+};
+
 // One line to the user, then the whole job ends with `code`.
 struct Fatal {
     static constexpr uint16_t kType = 76;
@@ -479,7 +501,7 @@ using Message =
     std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
                  Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
                  ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone, Placed,
-                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand>;
+                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -1,7 +1,7 @@
 // What ranks say of themselves when they come, and that they go: a stream of frames at the root's roster.
 // Each frame comes from node (number of the frame) % 3.
 #include "fuzz.h"
-#include "job/roster.h"
+#include "tree/roster.h"
 #include "wire/frame.h"
 
 namespace fermata::fuzz {
@@ -10,7 +10,7 @@ namespace {
 Verdict run(Input input) {
     wire::Decoder decoder(1 << 16);
     decoder.feed(input.data(), input.size());
-    job::Roster roster;
+    tree::Roster roster;
     bool good = true;
     size_t heard = 0;
     for (int frame = 0; auto message = decoder.next(); ++frame) {
@@ -29,7 +29,7 @@ Verdict run(Input input) {
             roster.lose(node);
         }
         require(static_cast<size_t>(roster.here()) <= heard, "ranks nobody spoke of");
-        require(roster.size() >= 0 && roster.size() <= job::kMostRanks && roster.here() <= roster.size(),
+        require(roster.size() >= 0 && roster.size() <= tree::kMostRanks && roster.here() <= roster.size(),
                 "an impossible job");
         for (auto& [rank, where] : roster.ranks())
             require(rank >= 0 && rank < roster.size(), "a rank that cannot be");

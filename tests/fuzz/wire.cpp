@@ -52,6 +52,7 @@ std::vector<Bytes> frame_seeds() {
                                            image,
                                            wire::SavedList{7, {image, image}},
                                            wire::Restored{false, "no memory", 1},
+                                           wire::Phase{wire::RestartPhase::adopt, 3, 1, 2},
                                            wire::Joined{{hello, hello}},
                                            wire::RankGone{5, 4711, "node17", true},
                                            wire::PlacedList{{{7, 3, 1 << 20}, {7, 4, 1 << 30}}},

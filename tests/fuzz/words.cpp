@@ -7,9 +7,9 @@
 #include "fuzz.h"
 #include "image/codec.h"
 #include "image/save_options.h"
-#include "job/control.h"
-#include "job/launch.h"
-#include "job/root_address.h"
+#include "launch/launch.h"
+#include "root/control.h"
+#include "tree/root_address.h"
 
 namespace fermata::fuzz {
 namespace {
@@ -70,14 +70,14 @@ std::vector<Bytes> save_options_seeds() {
 // What was split can be put together again.
 Verdict run_mpiexec_words(Input input) {
     try {
-        std::vector<std::string> words = job::split_words(text_of(input));
+        std::vector<std::string> words = launch::split_words(text_of(input));
         std::string again;
         for (const std::string& word : words) {
             again += again.empty() ? "'" : " '";
             for (char c : word) again += c == '\'' ? std::string("'\\''") : std::string(1, c);
             again += "'";
         }
-        require(job::split_words(again) == words, "words changed by quoting them");
+        require(launch::split_words(again) == words, "words changed by quoting them");
         return Verdict::accepted;
     } catch (const Error& error) {
         require_usage(error, "--mpiexec-args ");
@@ -90,9 +90,9 @@ std::vector<Bytes> mpiexec_words_seeds() {
 }
 
 Verdict run_addresses(Input input) {
-    std::vector<job::Address> all = job::parse_addresses(text_of(input), "here");
+    std::vector<tree::Address> all = tree::parse_addresses(text_of(input), "here");
     require(all.size() <= 64, "too many addresses");
-    for (const job::Address& one : all)
+    for (const tree::Address& one : all)
         require(one.size <= sizeof one.where &&
                     (one.where.ss_family == AF_INET || one.where.ss_family == AF_INET6),
                 "an address of no kind");
@@ -105,12 +105,12 @@ std::vector<Bytes> addresses_seeds() {
 }
 
 Verdict run_control_request(Input input) {
-    auto request = job::parse_request(text_of(input));
+    auto request = root::parse_request(text_of(input));
     if (!request) return Verdict::refused;
     require(request->timeout >= 0 && request->timeout <= kLongestDuration,
             "an impossible timeout was accepted");
     try {
-        auto again = job::parse_request(job::to_json(*request));
+        auto again = root::parse_request(root::to_json(*request));
         require(again && again->verb == request->verb && again->stop == request->stop &&
                     again->checkpoint_only == request->checkpoint_only &&
                     again->diagnosis == request->diagnosis,
@@ -122,12 +122,12 @@ Verdict run_control_request(Input input) {
 }
 
 std::vector<Bytes> control_request_seeds() {
-    job::ControlRequest all;
+    root::ControlRequest all;
     all.verb = "checkpoint";
     all.stop = all.checkpoint_only = all.diagnosis = true;
     all.timeout = 12.5;
     return seeds_of(
-        {job::to_json(all), R"({"verb":"status"})", R"({"verb":"cancel","stop":false,"more":[1,{}]})"});
+        {root::to_json(all), R"({"verb":"status"})", R"({"verb":"cancel","stop":false,"more":[1,{}]})"});
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ def stands_in_init(job):
 
 
 def asked(job):
-    job.wait_until(lambda: job.status()["phase"] not in ("starting", "running"), "the request")
+    job.wait_until(lambda: job.status()["phase"] not in ("launcher", "ranks", "running"), "the request")
 
 
 def committed(job, client):

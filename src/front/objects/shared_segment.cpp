@@ -2,16 +2,15 @@
 
 #include <sys/mman.h>
 
+#include "base/page.h"
 #include "front/core/sys.h"
 #include "front/objects/api.h"
-#include "front/objects/comm_create.h"
+#include "front/objects/comm_make.h"
 #include "front/objects/internal.h"
 #include "front/objects/segment_file.h"
 
 namespace fermata::front {
 namespace {
-
-constexpr int64_t kPage = 4096;
 
 // Collective: the same new pages in every member. The first one says of the file that it made, with what
 // went wrong.
@@ -29,8 +28,7 @@ int map_together(CommObject* comm, int64_t length, char** start) {
     if (rc == FM_SUCCESS && comm->rank != 0) rc = segment_file_map(told.file, length, start);
     rc = agree(comm, rc);
     if (comm->rank == 0 && told.rc == FM_SUCCESS) segment_file_unname(told.file);
-    if (rc != FM_SUCCESS && *start != nullptr)
-        raw_syscall(SYS_munmap, reinterpret_cast<long>(*start), length);
+    if (rc != FM_SUCCESS && *start != nullptr) sys(SYS_munmap, reinterpret_cast<long>(*start), length);
     return rc;
 }
 
@@ -70,14 +68,14 @@ int segment_make_again(CommObject* comm, SharedSegment* segment) noexcept {
     __builtin_memcpy(fresh + segment->offsets[me], segment->start + segment->offsets[me],
                      static_cast<size_t>(segment->sizes[me]));
     int rc = LOWER(Barrier)(RealComm{comm->real});
-    long moved = raw_syscall(SYS_mremap, reinterpret_cast<long>(fresh), segment->length, segment->length,
-                             MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<long>(segment->start));
+    long moved = sys(SYS_mremap, reinterpret_cast<long>(fresh), segment->length, segment->length,
+                     MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<long>(segment->start));
     return failed(moved) ? FM_ERR_RMA_SHARED : rc;
 }
 
 void segment_drop(SharedSegment* segment) noexcept {
     if (segment == nullptr) return;
-    raw_syscall(SYS_munmap, reinterpret_cast<long>(segment->start), segment->length);
+    sys(SYS_munmap, reinterpret_cast<long>(segment->start), segment->length);
     fm_delete(segment);
 }
 

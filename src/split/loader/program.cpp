@@ -156,16 +156,13 @@ std::vector<std::string> script_command(const std::string& path, char* const* en
         return {};
     }
     std::vector<std::string> command;
-    if (interpreter.ends_with("/env") && words.size() > 1) {
+    size_t first = 1;
+    if (words.size() > 1 && (words[1] == "-S" || words[1] == "--split-string")) first = 2;
+    // With options, variables or quotes of its own env is a starter like others.
+    bool only_searches = first < words.size() && !words[first].starts_with("-") &&
+                         line.find_first_of("='\"\\$") == std::string::npos;
+    if (interpreter.ends_with("/env") && only_searches) {
         // env would replace this process by exec; do its work here: search PATH.
-        size_t first = 1;
-        if (words[1] == "-S" || words[1] == "--split-string") first = 2;
-        if (first >= words.size() || words[first].starts_with("-") ||
-            words[first].find('=') != std::string::npos) {
-            error = "script " + path + " uses env in a way Fermata does not follow (" + line +
-                    "): name the interpreter on the command line";
-            return {};
-        }
         std::string found = search_path(words[first], environment, error);
         if (found.empty()) {
             error = "the interpreter of script " + path + " is missing: " + error;

@@ -57,7 +57,8 @@ std::vector<Message> samples() {
             Leave{7},
             Spare{},
             InStarter{3, 4711, "bash", "why"},
-            Stand{true}};
+            Stand{true},
+            Phase{RestartPhase::rebuild, 5, 2, 7}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {
@@ -82,6 +83,19 @@ TEST(Frame, TypesAreUnique) {
         auto type = std::visit([](const auto& m) { return m.kType; }, message);
         EXPECT_EQ(std::count(seen.begin(), seen.end(), type), 0) << name_of(message);
         seen.push_back(type);
+    }
+}
+
+TEST(Frame, RefusesAPhaseThatIsNone) {
+    for (uint32_t word = 0; word < 10; ++word) {
+        Bytes frame = encode(Phase{RestartPhase::load, 5, 2, 7});
+        frame[kHeaderSize] = static_cast<std::byte>(word);
+        Decoder decoder;
+        decoder.feed(frame.data(), frame.size());
+        auto back = decoder.next();
+        ASSERT_EQ(back.has_value(), word >= 1 && word <= 6) << word;
+        if (!back) continue;
+        EXPECT_STRNE(name_of(std::get<Phase>(*back).phase), "");
     }
 }
 

@@ -39,7 +39,15 @@ std::vector<Entry> entries_below(int limit) {
 // Only descriptors of one inode can share a description. All anonymous inodes are one, so kcmp decides.
 void find_descriptions(Capture& capture) {
     std::map<std::pair<dev_t, ino_t>, std::vector<size_t>> by_inode;
+    std::map<int, size_t>
+        given;  // the launcher's: one for each of its numbers, also where they are one terminal
     for (Entry& entry : capture.entries) {
+        if (int number = given_by_launcher(entry); number >= 0) {
+            auto [place, fresh] = given.emplace(number, capture.all.size());
+            entry.description = place->second;
+            if (fresh) capture.all.push_back({&entry, &kInherited, {}});
+            continue;
+        }
         auto& candidates = by_inode[{entry.status.st_dev, entry.status.st_ino}];
         bool known = false;
         for (size_t candidate : candidates) {

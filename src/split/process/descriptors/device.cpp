@@ -1,4 +1,6 @@
 // Devices: opened again by their name; what they hold is not saved.
+#include "split/process/descriptors/device.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -13,20 +15,13 @@ namespace {
 
 bool is(const Entry& entry) { return entry.is(S_IFCHR) || entry.is(S_IFBLK); }
 
-// The same on every node, and without a state.
-bool everywhere(const std::string& path) {
-    constexpr std::string_view kKnown[] = {"/dev/null",   "/dev/zero",    "/dev/full",
-                                           "/dev/random", "/dev/urandom", "/dev/tty"};
-    return std::find(std::begin(kKnown), std::end(kKnown), path) != std::end(kKnown);
-}
-
 Json capture(Capture& capture, const Entry& entry) {
     if (entry.link.starts_with("/dev/infiniband/"))
         fail(
             "{} is {}: the program itself talks to the adapter, and what it holds there cannot be saved; "
             "close it before a checkpoint",
             entry.who(), entry.link);
-    if (!everywhere(entry.link))
+    if (!is_everywhere(entry.link))
         capture.warnings.push_back(entry.who() + ": device " + entry.link +
                                    " is opened again at a restart, its state is not saved");
     return {{"path", entry.link}};
@@ -55,6 +50,12 @@ Fd make(Restore& restore, const Description& one) {
 }
 
 }  // namespace
+
+bool is_everywhere(const std::string& path) {
+    constexpr std::string_view kKnown[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                           "/dev/random", "/dev/urandom", "/dev/tty"};
+    return std::find(std::begin(kKnown), std::end(kKnown), path) != std::end(kKnown);
+}
 
 const Operations kDevice = {
     .kind = Kind::device, .is = is, .capture = capture, .make = make, .has_offset = true};

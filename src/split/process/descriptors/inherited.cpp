@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "split/fds/descriptors.h"
+#include "split/process/descriptors/device.h"
 #include "split/process/descriptors/operations.h"
 #include "split/threads/raw.h"
 
@@ -19,17 +20,10 @@ namespace {
 
 int g_inherited[3] = {-1, -1, -1};
 
-// 0, 1, 2, or -1.
-int which(const Entry& entry) {
-    for (int i = 0; i < 3; ++i)
-        if (g_inherited[i] >= 0 && same_description(entry.fd, g_inherited[i])) return i;
-    return -1;
-}
-
-bool is(const Entry& entry) { return which(entry) >= 0; }
+bool is(const Entry& entry) { return given_by_launcher(entry) >= 0; }
 
 Json capture(Capture& capture, const Entry& entry) {
-    int number = which(entry), unread = 0;
+    int number = given_by_launcher(entry), unread = 0;
     if (number == 0 && entry.fd == 0 && ioctl(entry.fd, FIONREAD, &unread) == 0 && unread > 0)
         capture.warnings.push_back(
             fmt::format("{} bytes of standard input that the program has not read yet are not in the image: "
@@ -47,6 +41,18 @@ Fd make(Restore&, const Description& one) {
 
 const Operations kInherited = {
     .kind = Kind::inherited, .is = is, .capture = capture, .make = make, .may_be_missing = true};
+
+int given_by_launcher(const Entry& entry) {
+    for (int i : {entry.fd, 1, 2, 0}) {
+        struct stat given;
+        if (i > 2 || g_inherited[i] < 0 || fstat(g_inherited[i], &given) != 0) continue;
+        if (given.st_dev != entry.status.st_dev || given.st_ino != entry.status.st_ino) continue;
+        bool redirected =
+            S_ISREG(given.st_mode) || (i > 0 && S_ISCHR(given.st_mode) && is_everywhere(entry.link));
+        if (!redirected && same_description(entry.fd, g_inherited[i])) return i;
+    }
+    return -1;
+}
 
 bool is_kept_inherited(int fd) {
     return std::find(std::begin(g_inherited), std::end(g_inherited), fd) != std::end(g_inherited);

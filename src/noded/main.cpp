@@ -1,0 +1,107 @@
+// libexec/fermata/noded: started by the ranks of a node (AgentLink::ensure_daemon), configured by FERMATA_….
+//
+// The process that was started returns as soon as <run dir>/<job>.<id>.<node>/agents exists, with one line on
+// stderr if that cannot be; a copy of it goes on as the daemon. Several may be started at once: one gets the
+// directory, the others leave.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/process_limits.h"
+#include "noded/node.h"
+#include "tree/local_socket.h"
+#include "tree/root_address.h"
+#include "wire/auth.h"
+
+namespace fermata::noded {
+namespace {
+
+// In the daemon; `ready` is called when the foreground process may return.
+template <class Ready>
+void serve(tree::AgentConfig config, Ready ready) {
+    if (config.job_id.empty()) fail("noded is started by the ranks of a job, not by hand");
+    start_log("node " + config.node);
+    wire::Key key = wire::key_from_hex(config.key);
+    config.forget_key();
+    const std::string base = config.run_dir;
+    tree::ensure_run_base(base);
+    Fd listener;
+    // The directory appears complete: locked, listening, and with a root behind it.
+    std::string node_dir = config.node_dir();
+    std::optional<tree::Channel> root;
+    tree::RunDir dir =
+        tree::RunDir::create(base, node_dir.substr(node_dir.rfind('/') + 1), [&](const std::string& path) {
+            listener = tree::listen_local(path, "agents");
+            root = tree::connect_to_root(config.root, key, 60000);
+        });
+    ::explicit_bzero(key.data(), key.size());
+    if (!dir) {  // somebody was faster
+        if (root) {
+            root->send(wire::Spare{});
+            root->flush(1000);  // ms; a root that does not read that long is not waited for
+        }
+        return ready();
+    }
+    ready();
+    Node(std::move(config), std::move(dir), std::move(listener), std::move(*root)).run();
+    tree::sweep(
+        base);  // a killed supervisor leaves its directory; on its own node nobody else would tidy up soon
+}
+
+}  // namespace
+}  // namespace fermata::noded
+
+int main() {
+    fermata::take_own_limits();
+    fermata::tree::AgentConfig config = fermata::tree::AgentConfig::from_environment();
+    int ready[2];
+    if (::pipe2(ready, O_CLOEXEC) != 0) return 1;
+    pid_t pid = ::fork();
+    if (pid < 0) return 1;
+    if (pid > 0) {
+        config.forget_key();
+        // The daemon writes a byte when it is ready, or ends.
+        ::close(ready[1]);
+        char c;
+        ssize_t n;
+        do n = ::read(ready[0], &c, 1);
+        while (n < 0 && errno == EINTR);
+        if (n == 1) return 0;
+        // It has said why, or could not any more.
+        int status = 0;
+        if (::waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
+            dprintf(2, "the node daemon was killed before it was ready (signal %d)\n", WTERMSIG(status));
+        return 1;
+    }
+    ::setsid();
+    ::signal(SIGHUP, SIG_IGN);
+    ::signal(SIGPIPE, SIG_IGN);
+    // A rank may block or ignore signals; the daemon starts clean of that.
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (::chdir("/") != 0) return 1;
+    try {
+        fermata::noded::serve(std::move(config), [&] {
+            // The rank that started us waits for the end of its pipe, which is our stderr so far.
+            const char* log = std::getenv("FERMATA_LOG") ? std::getenv("FERMATA_NODE_LOG") : nullptr;
+            int out = ::open(log ? log : "/dev/null", O_WRONLY | O_CREAT | O_APPEND, 0600);
+            if (out != 2) ::dup2(out, 2);
+            if (out > 2) ::close(out);
+            [[maybe_unused]] ssize_t n = ::write(ready[1], "r", 1);
+            ::close(ready[1]);
+        });
+    } catch (const fermata::Error& error) {
+        dprintf(2, "%s\n", error.what());
+        return 1;
+    } catch (const std::exception& error) {
+        dprintf(2, "node daemon: %s\n", error.what());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,88 @@
+// The node daemon: merges what the ranks of one node say, passes down what the root says, and ends what is
+// left of them when the job is over. One per job and node; single-threaded, one poll loop.
+//
+// Other processes of the same user can reach its socket. Who has not said the job's id is a stranger: there
+// are few places for those, for a short time, nobody waits for them, and none of them is killed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clock/tree.h"
+#include "tree/agent_link.h"
+#include "tree/channel.h"
+#include "tree/restart_phase.h"
+#include "tree/run_dir.h"
+
+namespace fermata::noded {
+
+class Node {
+  public:
+    Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channel root);
+    // Serves until the job is gone from this node.
+    void run();
+
+  private:
+    struct Agent {
+        explicit Agent(tree::Channel c) : channel(std::move(c)) {}
+        tree::Channel channel;
+        bool ours = false;  // has said the job's id
+        int64_t since = 0;  // ms
+        int rank = -1;      // -1: has not said Hello yet
+        int called = -1;    // what the launcher calls it, until then
+        int child = -1;     // of the clock in this epoch
+        pid_t pid = 0;
+        Fd process;               // pidfd: ends this process and no other that got its number
+        bool rebuilding = false;  // restarted, and has not said Restored yet
+        bool answered = false;    // the question asked last (Tally, Diagnosis)
+    };
+    // Answers of this node's ranks to the newest question, sent up once all have answered.
+    struct Tally {
+        uint32_t epoch = 0, round = 0;
+        uint32_t closed = 0, frozen = 0, drained = 0, captured = 0, resumed = 0, restored = 0;
+        uint64_t sent = 0, received = 0, open = 0;
+        std::vector<wire::Saved> saved;
+        std::vector<wire::Sized> sized;
+    };
+
+    void turn(int timeout_ms);
+    void accept_agents();
+    bool make_room();
+    bool introduce(Agent& agent, const std::string& job_id);
+    bool nobody_here() const;
+    void from_agent(Agent& agent, const wire::Message& message);
+    void from_root(const wire::Message& message);
+    void drop(size_t index);
+    void broadcast(const wire::Message& message);
+    void refuse_clock(const std::string& from);
+    void pump_clock();
+    void send_full_tallies();
+    void tell_phase();
+    void answer_query(bool late);
+    void kill_ranks();
+    void signal_ranks(int signal);
+    uint32_t ranks() const;
+
+    tree::AgentConfig config_;
+    tree::RunDir dir_;
+    Fd listener_;
+    tree::Channel root_;
+    std::vector<std::unique_ptr<Agent>> agents_;
+    std::vector<wire::Hello> joined_;     // not yet told to the root
+    std::unique_ptr<clock::Node> clock_;  // of this epoch
+    Tally tally_;
+    tree::RestartPhases<const Agent*> phases_;
+    std::optional<wire::Phase> told_phase_;
+    uint32_t finalized_ = 0;
+    bool ending_ = false;  // ranks may leave: finalized, stopped or killed
+    bool killed_ = false;
+    int64_t query_end_ = 0;  // 0 = no query open
+    std::string diagnosis_;
+    uint32_t diagnosed_ = 0;
+    int64_t root_lost_ = 0;
+    int64_t closed_til_ = 0;  // ms: before that, nobody is let in
+};
+
+}  // namespace fermata::noded

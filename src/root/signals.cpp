@@ -1,0 +1,112 @@
+// Signals that come to `fermata run`. The launcher is in a process group of its own, so that what a shell, a
+// terminal, timeout(1) or a batch system sends to ours reaches the root alone: it keeps the work first where
+// that is wanted, and hands on what is the launcher's.
+#include "base/signals.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "root/root.h"
+
+namespace fermata::root {
+namespace {
+
+// timeout(1) signals its child and then the group that both are in.
+constexpr int64_t kSameTermMs = 1000;
+
+}  // namespace
+
+Fd Root::watch_signals() {
+    // SIGTTIN and SIGTTOU are only blocked: in the background a read from the terminal then fails, a line of
+    // ours is written.
+    sigset_t set = signal_set({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT,
+                               SIGWINCH, SIGTTIN, SIGTTOU});
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!fd) fail_errno("cannot watch for signals");
+    return fd;
+}
+
+void Root::signals() {
+    signalfd_siginfo info;
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+        int signal = static_cast<int>(info.ssi_signo);
+        switch (signal) {
+            case SIGCHLD:
+                child_ended_ = true;
+                break;
+            case SIGUSR1:
+                requests_.push_back({"signal", false, 0, -1});
+                break;
+            case SIGTERM:
+                asked_to_go();
+                break;
+            case SIGINT:
+            case SIGHUP:
+            case SIGQUIT:
+            case SIGUSR2:
+                // A terminal's reach all processes of a group, a process's only the one it names.
+                hand_on(signal, info.ssi_code > 0);
+                break;
+            case SIGWINCH:
+                hand_on(signal, true);
+                break;
+            case SIGTSTP:
+                suspend();
+                break;
+            case SIGCONT:
+                go_on();
+                break;
+        }
+    }
+}
+
+void Root::hand_on(int signal, bool to_group) {
+    if (mpiexec_ <= 0 || mpiexec_status_) return;
+    if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
+        signal_to_end_ = signal;
+    ::kill(to_group ? -mpiexec_ : mpiexec_, signal);
+}
+
+// SIGTERM. First: keep the work, then go. Again, or when there is nothing to keep: go.
+void Root::asked_to_go() {
+    int64_t now = tree::now_ms();
+    if (terms_ > 0 && now - last_term_ < kSameTermMs) return;
+    last_term_ = now;
+    // A program that stands still can neither be saved nor end.
+    if (suspended_) go_on();
+    if (terms_++ > 0 || finalize_released_) {
+        hand_on(SIGTERM, false);
+    } else if (!running_ && !settings_.restored.empty()) {
+        say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
+                        settings_.restored));
+        stopped_ = true;
+    } else {
+        requests_.push_back({"signal", true, settings_.limits.grace, -1});
+    }
+}
+
+// Ctrl-Z: the launcher hears of it, the ranks stop (MPICH's launcher stops alone, and its ranks are sessions
+// of their own, which SIGTSTP never stops), then Fermata as any program does. A process group without a
+// parent in its session does not stop either: then only the job stands, until SIGCONT.
+void Root::suspend() {
+    if (mpiexec_status_) return;
+    hand_on(SIGTSTP, true);
+    tree_.broadcast(wire::Stand{true});
+    suspended_ = true;
+    sigset_t set = signal_set({SIGTSTP});
+    ::raise(SIGTSTP);
+    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+void Root::go_on() {
+    hand_on(SIGCONT, true);
+    if (suspended_) tree_.broadcast(wire::Stand{false});
+    suspended_ = false;
+}
+
+}  // namespace fermata::root

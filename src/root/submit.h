@@ -1,0 +1,51 @@
+// `fermata run` and `fermata restart`: everything between the command line and the root.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/launch.h"
+#include "root/root.h"
+
+namespace fermata::root {
+
+struct SubmitOptions {
+    int ranks = 0;
+    std::string mpi = "auto";
+    std::string ckpt_dir = "fermata-ckpt";
+    std::string job;  // empty = <program>-<pid>
+    std::string mpiexec_args;
+    std::vector<std::string> launcher_options;  // mpiexec's, given among Fermata's own
+    std::string protocol = "cc-d";
+    image::SaveOptions save_options;
+    std::string files = "auto";  // the program's: kept and put back (auto), or not (off)
+    std::string key_file;        // images are encrypted with it; empty = they are not
+    double interval = 0;         // seconds; < 0 = auto
+    double mtbf = 86400;
+    double walltime = 0;
+    std::optional<unsigned> keep;
+    int max_restarts = 0;
+    bool verbose = false;
+    Limits limits;
+    std::vector<std::string> command;    // run
+    std::vector<launch::Part> more;      // run: programs behind a ":"
+    std::optional<uint32_t> generation;  // restart; none = newest
+    bool latest = false;                 // restart: the newest by name, also of a job that has ended
+    bool fallback = false;               // restart
+    bool mapped = false;                 // restarts
+    std::vector<std::string> moved;      // restart: "/old=/new", folders that are elsewhere now
+    bool continue_it = false;            // run: continue this command's job if the directory holds one
+    std::string allow_owner;             // name or number of one more user whose generations may run here
+};
+
+// mpiexec's options as people wrote them, then those of --mpiexec-args, as a shell splits them.
+std::string launcher_words(const std::vector<std::string>& options, const std::string& args);
+// The programs of a job, as they were asked for.
+std::vector<launch::Part> parts_of(const SubmitOptions& options);
+
+// Both stay in the foreground and return the exit code. Throw Error before anything was started.
+int run(const SubmitOptions& options);
+int restart(const SubmitOptions& options);
+
+}  // namespace fermata::root

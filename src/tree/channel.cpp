@@ -1,0 +1,95 @@
+#include "tree/channel.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <cerrno>
+
+#include "tree/local_socket.h"
+
+namespace fermata::tree {
+
+int64_t now_ms() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+}
+
+Channel::Channel(Fd socket, uint32_t max_payload, std::unique_ptr<wire::Seal> out,
+                 std::unique_ptr<wire::Seal> in)
+    : socket_(std::move(socket)),
+      out_seal_(std::move(out)),
+      in_seal_(std::move(in)),
+      in_(max_payload, in_seal_.get()) {
+    set_nonblocking(socket_.get());
+}
+
+short Channel::events() const {
+    return static_cast<short>(closed() ? 0 : POLLIN | (written_ < out_.size() ? POLLOUT : 0));
+}
+
+void Channel::serve(short revents) {
+    if (revents & (POLLIN | POLLHUP | POLLERR)) read_some();
+    if (revents & POLLOUT) write_some();
+}
+
+void Channel::read_some() {
+    char buffer[65536];
+    // Bounded, so that one loud peer cannot starve the others.
+    for (int turn = 0; turn < 16 && !closed_; ++turn) {
+        ssize_t n = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+        if (n > 0) {
+            in_.feed(buffer, static_cast<size_t>(n));
+            if (n < static_cast<ssize_t>(sizeof buffer)) return;
+        } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            closed_ = true;
+        } else if (errno == EAGAIN) {
+            return;
+        }
+    }
+}
+
+void Channel::send(const wire::Message& message) {
+    if (closed()) return;
+    wire::Bytes frame = wire::encode(message, out_seal_.get());
+    out_.insert(out_.end(), frame.begin(), frame.end());
+    write_some();
+    if (out_.size() - written_ > (128u << 20)) closed_ = true;
+}
+
+void Channel::write_some() {
+    while (!closed_ && written_ < out_.size()) {
+        ssize_t n = ::send(socket_.get(), out_.data() + written_, out_.size() - written_,
+                           MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0) {
+            written_ += static_cast<size_t>(n);
+        } else if (errno == EAGAIN) {
+            break;
+        } else if (errno == EPIPE || errno == ECONNRESET) {
+            // The peer's last words may still be unread: reading finds the end.
+            out_.clear();
+            written_ = 0;
+            break;
+        } else if (errno != EINTR) {
+            closed_ = true;
+        }
+    }
+    if (written_ == out_.size()) {
+        out_.clear();
+        written_ = 0;
+    }
+}
+
+void Channel::flush(int ms) {
+    int64_t end = now_ms() + ms;
+    while (!closed_ && written_ < out_.size()) {
+        int64_t left = end - now_ms();
+        if (left <= 0) return;
+        pollfd wait{socket_.get(), POLLOUT, 0};
+        ::poll(&wait, 1, static_cast<int>(left));
+        write_some();
+    }
+}
+
+}  // namespace fermata::tree

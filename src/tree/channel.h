@@ -1,0 +1,52 @@
+// One end of a connection of the tree: a non-blocking socket, frames out, messages in.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "wire/frame.h"
+
+namespace fermata::tree {
+
+int64_t now_ms();  // CLOCK_MONOTONIC
+
+class Channel {
+  public:
+    Channel(Fd socket, uint32_t max_payload, std::unique_ptr<wire::Seal> out = nullptr,
+            std::unique_ptr<wire::Seal> in = nullptr);
+    Channel(Channel&&) = default;
+    Channel& operator=(Channel&&) = default;
+
+    int fd() const { return socket_.get(); }
+    // For poll.
+    short events() const;
+    // Reads what has arrived and writes what is queued.
+    void serve(short revents);
+    // Of messages that come in from now on.
+    void allow(uint32_t max_payload) { in_.allow(max_payload); }
+    void feed(const std::string& bytes) { in_.feed(bytes.data(), bytes.size()); }
+
+    std::optional<wire::Message> receive() { return in_.next(); }
+    // Never blocks; a peer that does not read 128 MiB is given up.
+    void send(const wire::Message& message);
+    // Waits until all is written, at most `ms`.
+    void flush(int ms);
+    // True once the peer is gone or broke the format; what arrived before can still be received.
+    bool closed() const { return closed_ || in_.broken(); }
+    const std::string& error() const { return in_.error(); }
+
+  private:
+    void read_some();
+    void write_some();
+    Fd socket_;
+    std::unique_ptr<wire::Seal> out_seal_, in_seal_;
+    wire::Decoder in_;
+    wire::Bytes out_;
+    size_t written_ = 0;
+    bool closed_ = false;
+};
+
+}  // namespace fermata::tree

@@ -1,0 +1,52 @@
+// mpiexec's own options among Fermata's: what is one, how many words follow, whose it is, and where ranks
+// start.
+#include "launch/launcher_options.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace fermata::launch {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string refused(const std::string& mpi, const Words& words) {
+    try {
+        check_launcher_options(mpi, words);
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::usage);
+        return error.what();
+    }
+    return "";
+}
+
+TEST(LauncherOptions, TheTableSaysHowManyWordsFollow) {
+    for (const char* word :
+         {"--oversubscribe", "-oversubscribe", "--use-hwthread-cpus", "-genvall", "--wdir=/tmp"})
+        EXPECT_EQ(words_after_launcher_option(word), 0u) << word;
+    for (const char* word :
+         {"-host", "--host", "-hostfile", "--bind-to", "--map-by", "-x", "-H", "-N", "-ppn", "-iface", "-f"})
+        EXPECT_EQ(words_after_launcher_option(word), 1u) << word;
+    for (const char* word : {"--mca", "-mca", "-genv", "-env"})
+        EXPECT_EQ(words_after_launcher_option(word), 2u) << word;
+    for (const char* word : {"host", "--x", "-", "--", "", "---host", "--nonsense", "-n", "-np", "-v", "-h"})
+        EXPECT_FALSE(words_after_launcher_option(word)) << word;
+}
+
+TEST(LauncherOptions, EachIsSomeLibrarys) {
+    EXPECT_EQ(refused("openmpi", {"--oversubscribe", "-x", "-genv", "--mca", "a", "b", "-host", "a,b"}), "");
+    EXPECT_EQ(refused("mpich", {"-genv", "-x", "--mca", "-ppn", "2", "-host", "a,b"}), "");
+    EXPECT_NE(refused("mpich", {"-host", "a", "-x", "A"}).find("-x is an option of Open MPI's mpiexec"),
+              std::string::npos);
+    EXPECT_NE(refused("openmpi", {"-ppn", "2"}).find("--mpi mpich"), std::string::npos);
+}
+
+TEST(LauncherOptions, TheLastWorkingDirectoryCounts) {
+    EXPECT_EQ(working_directory_of({"--bind-to", "none", "--wdir", "a", "-wd", "b"}), "b");
+    EXPECT_EQ(working_directory_of({"-wdir=c"}), "c");
+    EXPECT_EQ(working_directory_of({"wdir", "c", "--wdir"}), "");
+}
+
+}  // namespace
+}  // namespace fermata::launch

@@ -1,0 +1,123 @@
+// The root's door: a crowd stands before it, and who knows the key gets through.
+#include "tree/guests.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/error.h"
+#include "tree/channel.h"
+#include "tree/root_address.h"
+#include "tree/roster.h"
+
+namespace fermata::tree {
+namespace {
+
+struct Door {
+    uint16_t port = 0;
+    wire::Key key = wire::random_key();
+    Guests guests;
+    int proved = 0;
+
+    Door() : guests(listen(port), key) {
+        guests.on_proof = [this](Fd, const wire::Handshake&) { ++proved; };
+    }
+    static Fd listen(uint16_t& port) {
+        Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        sockaddr_in where{};
+        where.sin_family = AF_INET;
+        where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof where;
+        EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&where), size), 0);
+        EXPECT_EQ(::listen(fd.get(), 4096), 0);
+        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&where), &size);
+        port = ntohs(where.sin_port);
+        return fd;
+    }
+    Fd stranger() const {
+        Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        sockaddr_in where{};
+        where.sin_family = AF_INET;
+        where.sin_port = htons(port);
+        where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ::connect(fd.get(), reinterpret_cast<sockaddr*>(&where), sizeof where);
+        return fd;
+    }
+    void turn() {
+        std::vector<pollfd> fds;
+        guests.add_to(fds);
+        ::poll(fds.data(), fds.size(), guests.rest(20));
+        guests.serve(fds, 0);
+    }
+};
+
+TEST(Guests, WhoKnowsTheKeyGetsThroughTheCrowd) {
+    Door door;
+    std::vector<Fd> crowd;
+    for (int i = 0; i < 500; ++i) crowd.push_back(door.stranger());
+    std::atomic<bool> through = false;
+    std::thread daemon([&] {
+        connect_to_root(fmt::format("127.0.0.1:{}@{}", door.port, this_place()), door.key, 60000);
+        through = true;
+    });
+    int64_t start = now_ms();
+    size_t most = 0;
+    while ((!through || door.proved == 0) && now_ms() - start < 50000) {
+        door.turn();
+        most = std::max(most, door.guests.count());
+        for (int i = 0; i < 5; ++i) crowd.push_back(door.stranger());
+        if (crowd.size() > 800) crowd.erase(crowd.begin(), crowd.begin() + 100);
+    }
+    daemon.join();
+    EXPECT_EQ(door.proved, 1);
+    EXPECT_GT(most, 100u);
+    EXPECT_LE(most, 256u);
+}
+
+TEST(Guests, OthersKeyIsSentAway) {
+    Door door;
+    std::atomic<bool> over = false;
+    std::thread stranger([&] {
+        EXPECT_ANY_THROW(connect_to_root(fmt::format("127.0.0.1:{}@{}", door.port, this_place()),
+                                         wire::random_key(), 500));
+        over = true;
+    });
+    while (!over) door.turn();
+    stranger.join();
+    EXPECT_EQ(door.proved, 0);
+    for (int i = 0; i < 20; ++i) door.turn();
+    EXPECT_EQ(door.guests.count(), 0u);
+}
+
+wire::Hello hello(int32_t rank, int32_t size) {
+    wire::Hello made;
+    made.rank = rank;
+    made.size = size;
+    made.host = "node17";
+    return made;
+}
+
+TEST(Roster, RefusesWhatDoesNotFitInOneLine) {
+    Roster roster;
+    for (int32_t size : {0, -1, kMostRanks + 1, INT32_MAX})
+        EXPECT_NE(roster.join(0, hello(0, size)).find("does not fit"), std::string::npos) << size;
+    EXPECT_EQ(roster.size(), 0);
+    EXPECT_EQ(roster.join(0, hello(1, 4)), "");
+    EXPECT_EQ(roster.join(1, hello(1, 4)),
+              "rank 1 of 4 on node17 does not fit a job of 4 ranks: does the program match this mpiexec?");
+    EXPECT_NE(roster.join(1, hello(2, 5)), "");
+    EXPECT_NE(roster.join(1, hello(4, 4)), "");
+    EXPECT_NE(roster.join(1, hello(-1, 4)), "");
+    EXPECT_EQ(roster.missing(200), "0, 2-3");
+    EXPECT_EQ(roster.join(1, hello(2, 4)), "");
+    EXPECT_FALSE(roster.leave(0, 2));
+    EXPECT_EQ(roster.here(), 2);
+    EXPECT_EQ(roster.lose(1), 1u);
+    EXPECT_EQ(roster.missing(200), "0, 2-3");
+    EXPECT_FALSE(roster.complete());
+}
+
+}  // namespace
+}  // namespace fermata::tree
