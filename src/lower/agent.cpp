@@ -7,8 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <charconv>
-
 #include "base/clock.h"
 #include "base/cpus.h"
 #include "base/environment.h"
@@ -46,19 +44,12 @@ constexpr uint64_t kStopSlice = 2'000'000;  // ns
 // Threads that read a mapped image when a checkpoint waits for it.
 constexpr unsigned kHurry = 3;
 
-uint32_t generation_number(const std::string& name) {
-    uint32_t number = 0;
-    auto dash = name.rfind('-');
-    if (dash != std::string::npos) std::from_chars(name.data() + dash + 1, name.data() + name.size(), number);
-    return number;
-}
-
 sem_t ready;
 
 }  // namespace
 
 Agent::Agent(AgentTask task, std::unique_ptr<tree::AgentLink> link)
-    : task_(std::move(task)), link_(std::move(link)), went_on_(task_.config.generation.empty()) {}
+    : task_(std::move(task)), link_(std::move(link)), went_on_(!task_.config.generation) {}
 
 Agent& Agent::start(AgentTask task, std::unique_ptr<tree::AgentLink> link) {
     auto* agent = new Agent(std::move(task), std::move(link));  // for the life of the process
@@ -379,8 +370,7 @@ void Agent::capture() {
     wire::Save m = std::move(*save_);
     save_.reset();
     try {
-        image::Identity identity{task_.job, generation_number(m.generation),
-                                 static_cast<uint32_t>(task_.facts.rank),
+        image::Identity identity{task_.job, m.generation.number(), static_cast<uint32_t>(task_.facts.rank),
                                  static_cast<uint32_t>(task_.facts.size)};
         if (int code = prepare_save())
             fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
@@ -428,7 +418,7 @@ void Agent::finish_save() {
             image::Content content = writing_->writer().content();
             uint32_t own = content.sources.back().generation;
             for (const image::Source& source : content.sources)
-                if (source.generation != own) saved_.needs += fmt::format("{} ", source.generation);
+                if (source.generation != own) saved_.needs.push_back(Generation(source.generation));
             if (!covered_.empty()) {
                 newest_.generation = own;
                 newest_.content = std::move(content);

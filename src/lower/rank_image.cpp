@@ -195,6 +195,19 @@ Follow prepare_to_follow(Incremental& state, image::Incremental wanted, std::vec
     return Follow::content;
 }
 
+// What cannot be read of an image that the root has chosen is damage, or it was exchanged: the exit code says
+// so. A wrong key keeps its own.
+template <class Read>
+decltype(auto) as_damage(Read read) {
+    try {
+        return read();
+    } catch (const image::KeyError&) {
+        throw;
+    } catch (const Error& error) {
+        throw Error(error.what(), ExitCode::damaged);
+    }
+}
+
 // The image of this rank in the generation that the root has chosen: `seal` is of its manifest, which names
 // the image.
 struct ChosenImage {
@@ -202,14 +215,16 @@ struct ChosenImage {
                 const image::Key* key)
         : generation(store::open_chosen(directory, seal, key)),
           place(generation.place(entry(rank, size))),
-          reader(place, key) {
+          reader(as_damage([&] { return image::Reader(place, key); })) {
         const image::Identity& who = reader.identity();
         if (reader.summary().checksum.hex() != entry(rank, size).checksum ||
             who.job != generation.manifest->job || who.generation != generation.number)
-            fail("{} is not the image that the manifest names", place.path());
+            throw Error(fmt::format("{} is not the image that the manifest names", place.path()),
+                        ExitCode::damaged);
         if (who.rank != static_cast<uint32_t>(rank) || who.ranks != static_cast<uint32_t>(size))
-            fail("{} is of rank {} of {}, not of rank {} of {}", place.path(), who.rank, who.ranks, rank,
-                 size);
+            throw Error(fmt::format("{} is of rank {} of {}, not of rank {} of {}", place.path(), who.rank,
+                                    who.ranks, rank, size),
+                        ExitCode::damaged);
     }
 
     store::GenerationInfo generation;
@@ -444,10 +459,10 @@ split::process::PutBack put_files_back(const std::string& directory, const std::
     } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {
-        fail("the image's process state is damaged: {}", error.what());
+        throw Error(fmt::format("the image's process state is damaged: {}", error.what()), ExitCode::damaged);
     }
     auto result = split::process::put_files_back(state, image.generation.folder,
-                                                 store::generation_name(image.generation.number), all);
+                                                 Generation(image.generation.number).name(), all);
     for (const std::string& line : lines)
         if (!line.empty()) result.warnings.push_back(line);
     return result;
@@ -462,9 +477,10 @@ LoadedImage load_image(const std::string& directory, const std::string& seal, in
     const std::string path = place.path();
     LoadedImage loaded;
     loaded.identity = reader.identity();
-    const auto& anchor_bytes = reader.blob(kAnchors);
+    const auto& anchor_bytes = as_damage([&]() -> const auto& { return reader.blob(kAnchors); });
     Anchors anchors;
-    if (anchor_bytes.size() != sizeof anchors) fail("{} is damaged: its parts", path);
+    if (anchor_bytes.size() != sizeof anchors)
+        throw Error(fmt::format("{} is damaged: its parts", path), ExitCode::damaged);
     std::memcpy(&anchors, anchor_bytes.data(), sizeof anchors);
     if (anchors.bridge_version != split::kBridgeVersion || anchors.abi_hash != the_bridge()->abi_hash)
         fail("{} was made by another build of Fermata; restart it with the one that made it", path);
@@ -479,7 +495,9 @@ LoadedImage load_image(const std::string& directory, const std::string& seal, in
     loaded.process_state = moved.in_state(text_of(reader.blob(kProcess)));
 
     const auto& memory = reader.blob(kMemory);
-    split::MemoryTable table = split::decode({reinterpret_cast<const char*>(memory.data()), memory.size()});
+    split::MemoryTable table = as_damage([&] {
+        return split::decode({reinterpret_cast<const char*>(memory.data()), memory.size()});
+    });
     for (split::MapEntry& map : table.maps)
         if (map.kind == split::MapKind::shared_file || map.kind == split::MapKind::shared_kept)
             map.name = moved(map.name);
@@ -491,7 +509,9 @@ LoadedImage load_image(const std::string& directory, const std::string& seal, in
     for (const image::Extent& extent : reader.extents()) places.of(extent);
     if (mapped) loaded.pager = page_later(place, key, table, rank, loaded.warnings);
     if (!loaded.pager)
-        reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
+        as_damage([&] {
+            reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
+        });
     split::shared::meet_over_content();
     split::finish_memory(table);
     for (const split::MapEntry& map : table.maps)

@@ -35,9 +35,6 @@ void Root::signals() {
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
         int signal = static_cast<int>(info.ssi_signo);
         switch (signal) {
-            case SIGCHLD:
-                child_ended_ = true;
-                break;
             case SIGUSR1:
                 requests_.push_back({"signal", false, 0, -1});
                 break;
@@ -49,10 +46,10 @@ void Root::signals() {
             case SIGQUIT:
             case SIGUSR2:
                 // A terminal's reach all processes of a group, a process's only the one it names.
-                hand_on(signal, info.ssi_code > 0);
+                if (launcher_) launcher_->hand_on(signal, info.ssi_code > 0);
                 break;
             case SIGWINCH:
-                hand_on(signal, true);
+                if (launcher_) launcher_->hand_on(signal, true);
                 break;
             case SIGTSTP:
                 suspend();
@@ -64,22 +61,18 @@ void Root::signals() {
     }
 }
 
-void Root::hand_on(int signal, bool to_group) {
-    if (mpiexec_ > 0 && !mpiexec_status_) ::kill(to_group ? -mpiexec_ : mpiexec_, signal);
-}
-
 // SIGTERM. First: keep the work, then go. Again, or when there is nothing to keep: go.
 void Root::asked_to_go() {
     int64_t now = tree::now_ms();
-    if (terms_ > 0 && now - last_term_ < kSameTermMs) return;
-    last_term_ = now;
+    if (terms_.seen > 0 && now - terms_.last < kSameTermMs) return;
+    terms_.last = now;
     // A program that stands still can neither be saved nor end.
     if (suspended_) go_on();
-    if (terms_++ > 0 || finalize_released_) {
-        hand_on(SIGTERM, false);
-    } else if (!running_ && !settings_.restored.empty()) {
+    if (terms_.seen++ > 0 || finalize_released_) {
+        if (launcher_) launcher_->ask_to_end();
+    } else if (!running_ && settings_.restored) {
         say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
-                        settings_.restored));
+                        settings_.restored.name()));
         stopped_ = true;
     } else {
         requests_.push_back({"signal", true, settings_.limits.grace, -1});
@@ -90,8 +83,8 @@ void Root::asked_to_go() {
 // of their own, which SIGTSTP never stops), then Fermata as any program does. A process group without a
 // parent in its session does not stop either: then only the job stands, until SIGCONT.
 void Root::suspend() {
-    if (mpiexec_status_) return;
-    hand_on(SIGTSTP, true);
+    if (!launcher_ || launcher_end_) return;
+    launcher_->hand_on(SIGTSTP, true);
     tree_.broadcast(wire::Stand{true});
     suspended_ = true;
     sigset_t set = signal_set({SIGTSTP});
@@ -101,7 +94,7 @@ void Root::suspend() {
 }
 
 void Root::go_on() {
-    hand_on(SIGCONT, true);
+    if (launcher_) launcher_->hand_on(SIGCONT, true);
     if (suspended_) tree_.broadcast(wire::Stand{false});
     suspended_ = false;
 }
