@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every iteration of a program checkpointed: one file by collective MPI-IO and a file per rank, written by the program itself,
-against Fermata's layouts, in turns. The comparison of research, for docs/performance.md.
+against Fermata's layouts, in turns. The comparison of research (results/performance-history.md).
 
     bench/every_iteration.py [--ranks 4] [--mib 256] [--iterations 6] [--rounds 3] [--mpi openmpi|mpich] [--where DIR]
                              [--json FILE]

@@ -12,7 +12,7 @@ import tempfile
 
 from turns import FERMATA, ROOT, in_turns, interval, ratio
 
-# Budgets of docs/performance.md: as a ratio, or as nanoseconds added.
+# Budgets, which docs/performance.md shows: a ratio, or nanoseconds added.
 BUDGETS = {"ping_pong": "1.05x", "isend_irecv_waitall": "1.15x", "allreduce": "+40 ns", "bcast": "+40 ns",
            "barrier": "+40 ns", "iallreduce": "1.10x", "iprobe_self": "+30 ns"}
 

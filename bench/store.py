@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Images against plain write and fsync of the same bytes, in turns in one run, and what a job sees of them: tables for
-docs/performance.md.
+"""Images against plain write and fsync of the same bytes, in turns in one run, and what a job sees of them.
 
-    bench/store.py [--build DIR] [--disk DIR] [--memory DIR] [--rounds N] [--small] [--plot FILE.svg]
+    bench/store.py [--build DIR] [--disk DIR] [--memory DIR] [--rounds N] [--small] [--plot FILE.svg] [--json FILE]
     bench/store.py --job mapped|forked|incremental|none …    only that of real jobs (bench/restart.c); none of them
 """
 import argparse
@@ -87,7 +86,7 @@ class Job:
         self.process.wait(60)
 
 
-def mapped(options):
+def mapped(options, found):
     """Time to the first instruction, eager and mapped, with little and much memory."""
     print("| one rank with | restart | s to its first line |\n| --- | --- | --- |")
     for mib in (64, 4096):
@@ -101,10 +100,12 @@ def mapped(options):
                     seconds.append(job.restart(*[way] if way != "eager" else []))
                     job.end()
         for way, seconds in times.items():
+            if way == "--mapped":
+                found.setdefault("mapped_s", []).append(round(statistics.median(seconds), 3))
             print(f"| {mib} MiB | {way} | {statistics.median(seconds):.3f} ({min(seconds):.3f} to {max(seconds):.3f}) |", flush=True)
 
 
-def forked(options):
+def forked(options, found):
     """How long the job stands still while a child writes, as its phases say and as its own lines do."""
     print("| where, ranks x size | stands still s | longest gap between lines s | write s | share |\n| --- | --- | --- | --- | --- |")
     for name, _, ranks, mib, scratch in cases(options):
@@ -119,6 +120,7 @@ def forked(options):
             job.forget_all_but_the_last()
         job.end()
         a, gap, b = (statistics.median(seconds) for seconds in (still, gaps, write))
+        found["rows"].setdefault(name, {})["still_percent"] = round(100 * a / b, 1)
         print(f"| {name} | {a:.3f} | {gap:.3f} | {b:.3f} | {100 * a / b:.1f} % |", flush=True)
 
 
@@ -131,7 +133,7 @@ def warm(directory, mib):
     (directory / "warm").unlink()
 
 
-def incremental(options):
+def incremental(options, found):
     """1 % of all pages written since the last checkpoint, against all of it."""
     print("| where, ranks x size | full s, bytes | 1 % s, bytes | faster |\n| --- | --- | --- | --- |")
     save = lambda one: one["phases"]["suspend"] + one["phases"]["save"]
@@ -152,6 +154,7 @@ def incremental(options):
         # The first of each finds everything cold, and is a full one.
         seconds = {kind: [save(one) for one in all_of_it[1:]] for kind, all_of_it in said.items()}
         full, part = (statistics.median(seconds[kind]) for kind in ("full", "part"))
+        found["rows"].setdefault(name, {})["increment"] = round(full / part)
         shown = {kind: f"{statistics.median(some):.4f} ({min(some):.4f} to {max(some):.4f}), "
                        f"{said[kind][-1]['bytes'] / 1e6:.1f} MB" for kind, some in seconds.items()}
         print(f"| {name} | {shown['full']} | {shown['part']} | {full / part:.0f}x |", flush=True)
@@ -170,6 +173,30 @@ def svg(rows, path):
                     f'font-size="12">{"".join(out)}</svg>\n')
 
 
+def images(options, found):
+    """All ways to write and read images, beside plain files."""
+    bars = []
+    print("| where, ranks x size | way | write s | of plain's speed | read s | of plain's speed | bytes |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name, place, ranks, mib, scratch in cases(options):
+        lines = measure(options, scratch, ranks, mib, options.ways.split(",") if options.ways else WAYS[place])
+        # The first round only warms up: page tables, the file system's structures.
+        write, read = ({line["way"]: statistics.median(line[key][1:] or line[key]) for line in lines} for key in ("write", "read"))
+        row = found["rows"].setdefault(name, {})
+        if "" in write:
+            row |= {"write": round(write["plain"] / write[""], 2), "read": round(read["plain"] / read[""], 2)}
+        if "" in write and "layout=shared" in write:
+            row["one_file"] = round(write["layout=shared"] / write[""], 2)
+        for line in lines:
+            way, shown = line["way"], line["way"] or "image"
+            print(f"| {name} | {shown} | {write[way]:.3f} | {write['plain'] / write[way]:.2f} | "
+                  f"{read[way]:.3f} | {read['plain'] / read[way]:.2f} | {line['bytes'] / 1e6:.0f} MB |", flush=True)
+            if way != "plain":
+                bars.append((f"{name}, {shown}, write", write["plain"] / write[way]))
+    if options.plot:
+        svg(bars, options.plot)
+
+
 def main():
     parser = argparse.ArgumentParser()
     root = pathlib.Path(__file__).resolve().parents[1]
@@ -181,33 +208,23 @@ def main():
     parser.add_argument("--ways", help="only these, and plain: words, separated by commas")
     parser.add_argument("--large", action="store_true", help="only 2 ranks x 2 GiB")
     parser.add_argument("--plot", type=pathlib.Path)
+    parser.add_argument("--json", type=pathlib.Path)
     jobs = {way.__name__: way for way in (mapped, forked, incremental)}
     parser.add_argument("--job", choices=[*jobs, "none"])
     options = parser.parse_args()
     options.build = options.build.absolute()
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    # What bench/report.py adds to results/store.json.
+    found = {"rows": {}}
     if options.job in jobs:
-        return jobs[options.job](options)
-    bars = []
-    print("| where, ranks x size | way | write s | of plain's speed | read s | of plain's speed | bytes |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for name, place, ranks, mib, scratch in cases(options):
-        lines = measure(options, scratch, ranks, mib, options.ways.split(",") if options.ways else WAYS[place])
-        # The first round only warms up: page tables, the file system's structures.
-        write, read = ({line["way"]: statistics.median(line[key][1:] or line[key]) for line in lines} for key in ("write", "read"))
-        for line in lines:
-            way, shown = line["way"], line["way"] or "image"
-            print(f"| {name} | {shown} | {write[way]:.3f} | {write['plain'] / write[way]:.2f} | "
-                  f"{read[way]:.3f} | {read['plain'] / read[way]:.2f} | {line['bytes'] / 1e6:.0f} MB |", flush=True)
-            if way != "plain":
-                bars.append((f"{name}, {shown}, write", write["plain"] / write[way]))
-    if options.plot:
-        svg(bars, options.plot)
-    if options.job:
-        return
-    for way in jobs.values():
-        print()
-        way(options)
+        jobs[options.job](options, found)
+    else:
+        images(options, found)
+        for way in {} if options.job else jobs.values():
+            print()
+            way(options, found)
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

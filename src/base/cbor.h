@@ -1,5 +1,6 @@
-// CBOR of strangers, looked over before a parser that calls itself for what is nested (nlohmann's: some
-// thousand levels end its stack). Only what our writers use passes: definite lengths, no tags, few levels.
+// cbor_fault() checks CBOR from strangers before nlohmann's parser sees it. That parser calls itself for
+// nested items, and some thousand levels end its stack; the check passes only what Fermata's own writers use:
+// definite lengths, no tags, few levels.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@ namespace fermata {
 
 inline constexpr unsigned kDeepestCbor = 32;  // process state, the deepest of ours, has seven levels
 
-// What is wrong with `bytes` as one item; null: nothing that costs more memory than its size tells.
+// Says what is wrong with `data` as one item; null: nothing, and parsing costs no more memory than its size
+// tells.
 inline const char* cbor_fault(const void* data, size_t size) {
     const auto* bytes = static_cast<const uint8_t*>(data);
     uint64_t left[kDeepestCbor];  // items that are due, by level

@@ -1,4 +1,4 @@
-// Time that only moves forward.
+// monotonic_ns() reads the clock that only moves forward (CLOCK_MONOTONIC), in nanoseconds.
 #pragma once
 
 #include <time.h>

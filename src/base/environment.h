@@ -1,4 +1,5 @@
-// What launchers say in environment variables, each under names of its own.
+// number_from() reads numbers that launchers put into environment variables, each launcher under names of its
+// own.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// Errors that reach a user: one line that says what happened, where, and what to do.
+// Error and ExitCode are the errors that reach a user and the exit codes of the command. An Error is one line
+// that says what happened, where, and what to do.
 #pragma once
 
 #include <fmt/format.h>
@@ -46,7 +47,7 @@ template <typename... Args>
     throw Error(fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code));
 }
 
-// What any exception says, as such a line: the library's own text names calls of the library.
+// One line for any exception. Exceptions of the standard library would name calls of that library.
 std::string line_of(const std::exception& error);
 
 }  // namespace fermata

@@ -49,20 +49,23 @@ std::string file_id(const std::string& path) {
     return fmt::format("{}:{}", status.st_dev, status.st_ino);
 }
 
-std::string read_file(const std::string& path) {
-    Fd fd = open_file(path, O_RDONLY);
+std::string read_rest(int fd, const std::string& path, uint64_t most) {
     std::string content;
     char buffer[16384];
     for (;;) {
-        ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+        ssize_t n = ::read(fd, buffer, sizeof buffer);
         if (n < 0) {
             if (errno == EINTR) continue;
             fail_errno("cannot read {}", path);
         }
         if (n == 0) return content;
+        if (static_cast<uint64_t>(n) > most - content.size())
+            fail("{} is longer than {} bytes: not one of ours", path, most);
         content.append(buffer, static_cast<size_t>(n));
     }
 }
+
+std::string read_file(const std::string& path) { return read_rest(open_file(path, O_RDONLY).get(), path); }
 
 void sync_file(int fd, const std::string& path) {
     if (::fsync(fd) != 0) fail_errno("cannot bring {} to storage", path);

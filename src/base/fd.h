@@ -1,4 +1,5 @@
-// File descriptors and whole-file helpers. All throw Error with the path in the line.
+// Fd owns a file descriptor; the functions beside it read and write whole files. Every function throws Error
+// with the path in its line.
 #pragma once
 
 #include <sys/types.h>
@@ -43,6 +44,8 @@ Fd open_file(const std::string& path, int flags, mode_t mode = 0600);
 // Writes or reads exactly `size` bytes; a short read is an error that gives the offset.
 void write_all(int fd, const void* data, size_t size, const std::string& path);
 void pread_all(int fd, void* data, size_t size, uint64_t offset, const std::string& path);
+// From where `fd` stands to its end; a text of more than `most` bytes is an error.
+std::string read_rest(int fd, const std::string& path, uint64_t most = UINT64_MAX);
 std::string read_file(const std::string& path);
 // "DEVICE:INODE" of what has this name on this node; empty when there is nothing.
 std::string file_id(const std::string& path);

@@ -1,14 +1,16 @@
-// A lock for two kinds of caller that share no TLS: application threads (upper thread pointer) and the agent
-// (lower thread pointer). One word, raw futex system calls, no errno.
+// This header has a lock for two kinds of caller that share no TLS: application threads (upper thread
+// pointer) and the agent (lower thread pointer). The lock is one word; it uses raw futex system calls and no
+// errno.
 //
-// After Drepper, "Futexes Are Tricky", mutex 2: 0 free, 1 held, 2 held with waiters.
+// It follows Drepper, "Futexes Are Tricky", mutex 2: 0 is free, 1 is held, 2 is held with waiters.
 #pragma once
 
 #include <linux/futex.h>
-#include <sys/syscall.h>
 
 #include <atomic>
 #include <cstdint>
+
+#include "base/sys.h"
 
 namespace fermata {
 
@@ -17,16 +19,7 @@ struct Interval {
 };
 
 inline long raw_futex(std::atomic<uint32_t>* word, int op, uint32_t value, const Interval* timeout) {
-    long result;
-    register const Interval* r10 asm("r10") = timeout;
-    register long r8 asm("r8") = 0;
-    register long r9 asm("r9") = 0;
-    asm volatile("syscall"
-                 : "=a"(result)
-                 : "a"(SYS_futex), "D"(word), "S"(long(op | FUTEX_PRIVATE_FLAG)), "d"(long(value)), "r"(r10),
-                   "r"(r8), "r"(r9)
-                 : "rcx", "r11", "memory");
-    return result;
+    return sys(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout);
 }
 
 // Sleeps until *word differs from `seen`, somebody wakes it, or `us` microseconds have passed.

@@ -1,5 +1,5 @@
-// Diagnostics for developers: off unless FERMATA_LOG is trace, debug, info, warn or error. What a user must
-// read goes through Error or `say` instead.
+// This header has the log for developers and the lines for users. The log is off unless FERMATA_LOG is trace,
+// debug, info, warn or error; what a user must read goes through Error or `say`.
 #pragma once
 
 #include <spdlog/spdlog.h>

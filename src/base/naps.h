@@ -1,9 +1,10 @@
-// How long a thread sleeps between two looks at what it waits for: longer and longer, up to 1.6 ms.
+// Naps decides how long a thread sleeps between two looks at what it waits for: each sleep is twice as long
+// as the last one, up to 1.6 ms.
 //
-// Not 50 us for ever: with autogroups Linux 6.18 lets everything else on a CPU stand still for seconds,
-// kernel threads included, while one process of a session calls sched_yield all the time (Open MPI's ranks do
-// when there are more of them than cores) and another one sleeps so shortly (docs/internals/job.md has the
-// program that shows it).
+// Sleeps must not stay at 50 us: with autogroups, Linux 6.18 lets everything else on a CPU stand still for
+// seconds, kernel threads included, while one process of a session calls sched_yield all the time (Open MPI's
+// ranks do when there are more ranks than cores) and another process sleeps so shortly (docs/internals/job.md
+// has a program that shows it).
 #pragma once
 
 #include <cstdint>

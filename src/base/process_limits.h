@@ -1,12 +1,13 @@
-// The limits of Fermata's own processes: they hold many connections and the job's key, so they may open as
-// many files as the hard limit allows, and leave no core. What they start gets back what the user had.
+// These two functions set and give back the limits of Fermata's own processes. They hold many connections and
+// the job's key, so they may open as many files as the hard limit allows and leave no core; what they start
+// gets back the user's limits.
 #pragma once
 
 namespace fermata {
 
-// Of this process, from now on. Called again it does nothing.
+// Sets the limits of this process from now on. A second call does nothing.
 void take_own_limits();
-// In a child of such a process, before exec.
+// Gives a child of such a process the user's limits back; to be called before exec.
 void give_back_limits();
 
 }  // namespace fermata

@@ -1,4 +1,4 @@
-// Sets of signals.
+// signal_set() makes a set of signals.
 #pragma once
 
 #include <signal.h>

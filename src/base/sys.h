@@ -1,5 +1,5 @@
-// System calls without libc: no errno, no TLS, no interposition. Results as Linux gives them: -errno on
-// failure.
+// sys() makes system calls without libc: no errno, no TLS, no interposition. A result is the kernel's own:
+// -errno on failure.
 #pragma once
 
 #include <sys/syscall.h>
@@ -8,7 +8,8 @@ namespace fermata {
 
 template <typename A = long, typename B = long, typename C = long, typename D = long, typename E = long,
           typename F = long>
-inline long sys(long number, A a = 0, B b = 0, C c = 0, D d = 0, E e = 0, F f = 0) noexcept {
+[[gnu::always_inline]] inline long sys(long number, A a = 0, B b = 0, C c = 0, D d = 0, E e = 0,
+                                       F f = 0) noexcept {
     register long r10 asm("r10") = (long)d;
     register long r8 asm("r8") = (long)e;
     register long r9 asm("r9") = (long)f;

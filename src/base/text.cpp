@@ -58,37 +58,79 @@ std::string local_time_text(time_t when) {
 
 namespace {
 
-// Bytes of the UTF-8 character at `at` when it is one that may be shown; else 0.
-size_t shown_character(const std::string& text, size_t at) {
+struct Character {
+    size_t length = 0;  // bytes; 0: these are no UTF-8
+    uint32_t point = 0;
+};
+
+Character utf8_character(const std::string& text, size_t at) {
     auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
     unsigned first = byte(at);
-    if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+    if (first < 0x80) return {1, first};
     size_t length = first >= 0xc2 && first < 0xe0   ? 2
                     : first >= 0xe0 && first < 0xf0 ? 3
                     : first >= 0xf0 && first < 0xf5 ? 4
                                                     : 0;
-    if (length == 0) return 0;
-    unsigned point = first & (0xffu >> (length + 1));
+    if (length == 0) return {};
+    uint32_t point = first & (0xffu >> (length + 1));
     for (size_t i = 1; i < length; ++i) {
-        if ((byte(at + i) & 0xc0) != 0x80) return 0;
+        if ((byte(at + i) & 0xc0) != 0x80) return {};
         point = point << 6 | (byte(at + i) & 0x3f);
     }
     bool shortest = length == 2 || (length == 3 ? point >= 0x800 : point >= 0x10000 && point < 0x110000);
-    bool control = point < 0xa0;  // C1
+    bool surrogate = point >= 0xd800 && point < 0xe000;
+    return shortest && !surrogate ? Character{length, point} : Character{};
+}
+
+bool may_be_shown(uint32_t point) {
+    bool control = point < 0x20 || (point >= 0x7f && point < 0xa0);  // C0, DEL, C1
     bool turns = (point >= 0x202a && point <= 0x202e) ||
                  (point >= 0x2066 && point <= 0x2069);  // the reading direction
     bool line = point == 0x2028 || point == 0x2029;
-    bool surrogate = point >= 0xd800 && point < 0xe000;
-    return shortest && !control && !turns && !line && !surrogate ? length : 0;
+    return !control && !turns && !line;
 }
 
+// Characters for private use, one for each byte: F4 8F BC 80 to F4 8F BF BF.
+constexpr uint32_t kBytes = 0x10ff00;
+constexpr bool is_byte(uint32_t point) { return point >= kBytes && point <= kBytes + 0xff; }
+
 }  // namespace
+
+std::string as_utf8(const std::string& bytes) {
+    std::string text;
+    for (size_t at = 0; at < bytes.size();) {
+        auto [length, point] = utf8_character(bytes, at);
+        if (length != 0 && !is_byte(point)) {
+            text += bytes.substr(at, length);
+            at += length;
+        } else {
+            auto byte = static_cast<unsigned char>(bytes[at++]);
+            text += "\xf4\x8f";
+            text += static_cast<char>(0xbc + (byte >> 6));
+            text += static_cast<char>(0x80 + (byte & 0x3f));
+        }
+    }
+    return text;
+}
+
+std::string bytes_of_utf8(const std::string& text) {
+    std::string bytes;
+    for (size_t at = 0; at < text.size();) {
+        auto [length, point] = utf8_character(text, at);
+        if (length != 0 && is_byte(point))
+            bytes += static_cast<char>(point - kBytes);
+        else
+            bytes += text.substr(at, std::max<size_t>(length, 1));
+        at += std::max<size_t>(length, 1);
+    }
+    return bytes;
+}
 
 std::string visible(const std::string& text) {
     std::string shown;
     for (size_t at = 0; at < text.size();) {
-        size_t length = shown_character(text, at);
-        if (length == 0)
+        auto [length, point] = utf8_character(text, at);
+        if (length == 0 || !may_be_shown(point))
             shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at++]));
         else
             shown += text.substr(at, length), at += length;

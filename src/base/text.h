@@ -1,4 +1,4 @@
-// Durations, sizes and names as people write and read them.
+// This header turns durations, sizes and names into the text that people read, and back.
 #pragma once
 
 #include <time.h>
@@ -22,6 +22,10 @@ std::string local_time_text(time_t when);
 // Text of files and programs for a terminal: control characters and what is no UTF-8 as \x1b, so that nothing
 // moves the cursor or fakes a line.
 std::string visible(const std::string& text);
+// Any bytes (names of programs and files need not be UTF-8) as UTF-8, and back without a loss: what is none
+// becomes characters for private use, U+10FF00 plus the byte.
+std::string as_utf8(const std::string& bytes);
+std::string bytes_of_utf8(const std::string& text);
 // For a line that a shell shall take as it is.
 std::string shell_quoted(const std::string& word);
 

@@ -1,4 +1,5 @@
-// What the subcommands of `fermata` do once the command line is understood. All return the exit code.
+// This header has one function per subcommand of `fermata`, called once the command line is understood. Each
+// returns the exit code.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// This header reads what an image holds besides memory (threads, descriptors, kept files), for `fermata
+// inspect` and `fermata verify`.
 #pragma once
 
 #include <nlohmann/json.hpp>

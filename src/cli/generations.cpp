@@ -151,11 +151,11 @@ std::string damage_of(const store::GenerationInfo& info, const image::Key* key) 
                 return fmt::format("{}/{} is not the image that the manifest names", info.directory,
                                    entry.file);
             const std::vector<uint32_t>& needs = info.manifest->needs;
-            for (const image::Source& source : reader.sources())
-                if (source.generation != info.number &&
-                    std::count(needs.begin(), needs.end(), source.generation) == 0)
+            for (const image::Reference& reference : reader.references())
+                if (reference.generation != info.number &&
+                    std::count(needs.begin(), needs.end(), reference.generation) == 0)
                     return fmt::format("{}/{} refers to generation {}, of which the manifest says nothing",
-                                       info.directory, entry.file, source.generation);
+                                       info.directory, entry.file, reference.generation);
             check_parts(reader);
             reader.verify();
             if (has(reader, "process")) check_kept_files(reader, info.folder);

@@ -1,4 +1,5 @@
-// What `fermata help` says besides the options themselves: usage, examples, exit codes, where the pages are.
+// This header writes what `fermata help` says besides the options themselves: usage, examples, exit codes,
+// and where the pages are.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// This header reads which objects of MPI an image names, for `fermata inspect --objects`.
 #pragma once
 
 #include <nlohmann/json.hpp>

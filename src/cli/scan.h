@@ -1,6 +1,6 @@
-// The words of one subcommand, sorted before CLI11 sees them: Fermata's options, mpiexec's, and the program
-// with all that follows it, which nobody may look into for options. A lone ":" ends a program, as mpiexec has
-// it; then come mpiexec's options for the next one.
+// scan() sorts the words of one subcommand before CLI11 sees them: Fermata's options, mpiexec's options, and
+// the program with all that follows it. Words behind the program are never taken for options. A lone ":" ends
+// a program, as under mpiexec; mpiexec's options for the next program follow.
 #pragma once
 
 #include <CLI/CLI.hpp>

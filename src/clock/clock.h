@@ -37,15 +37,17 @@
 #include <cstdint>
 
 #include "base/lock.h"
+#include "base/naps.h"
 #include "clock/arena.h"
+#include "clock/comm.h"
+#include "clock/comms.h"
 #include "clock/messages.h"
+#include "clock/outbox.h"
 #include "clock/policy.h"
+#include "clock/rank_state.h"
 #include "clock/types.h"
 
 namespace fermata::clock {
-
-inline constexpr int kMaxSlots = 1024;  // split::kMaxThreads
-inline constexpr int kNoThread = -1;
 
 // What the clock asks of its surroundings. All pointers must be set. Called without the clock's lock.
 struct Environment {
@@ -85,98 +87,6 @@ struct Options {
     bool fault_open_gate = false;  // a gate stays open between the report and the targets
 };
 
-// One communicator as the clock sees it. The first line is written by application threads without a lock (MPI
-// allows one collective caller per communicator at a time), everything else under the clock's lock.
-struct alignas(64) Comm {
-    // Store order of enter(): inside, obliged, entered. Whoever sees `entered` sees the other two.
-    std::atomic<uint64_t> entered{0};  // collective calls begun here: blocking entered, non-blocking started
-    std::atomic<uint64_t> obliged{0};  // highest instance whose *call* obliges: blocking, or not re-issuable
-    std::atomic<uint64_t> told{0};     // highest non-blocking instance whose completion the application knows
-    std::atomic<uint32_t> inside{0};   // a thread is inside a blocking collective
-    std::atomic<int32_t> last_thread{kNoThread};
-    std::atomic<uint32_t> pending{0};  // as RankClock::pending(), beside what a call writes
-    void* owner = nullptr;             // the caller's own
-    uint64_t spare[2]{};
-
-    Uid uid{};
-    int32_t size = 0;          // members, both sides of an inter-communicator
-    bool has_members = false;  // `members` is set: a peer may not know the uid yet (see register_group_call)
-    bool stub = false;         // made from a peer's message; nobody here has registered it yet
-    Array<Rank> members{};
-    Instance snap = 0;        // max(obliged, told) at the snapshot of this epoch
-    Instance obliged_ok = 0;  // values that a gate or the snapshot has approved; the plain ones above may run
-    Instance told_ok = 0;     //   ahead by calls that are about to be held at the gate
-    Instance target = 0;      // T: instances up to here must be begun by every member
-    Instance raised = 0;      // highest RAISE sent in this epoch
-    Comm* next_hash = nullptr;
-    Comm* next = nullptr;  // all communicators, for the agent
-    Comm* previous = nullptr;
-};
-static_assert(offsetof(Comm, uid) == 64);
-
-// One blocked wait of one thread; lives on its stack.
-struct WaitSite {
-    uint64_t since = 0;  // when it was first seen blocked and needed, in this epoch
-    uint64_t asked = 0;  // when waiting() last said yes
-    uint64_t licensed_at = 0;
-    uint64_t era = 0;
-    bool licensed = false;
-};
-
-// One per application thread (index of its split::ThreadRecord), and one for the agent. Counters are written
-// by the owner only; the agent reads them.
-struct alignas(64) Slot {
-    uint64_t* sent;      // by world rank: messages handed to MPI, counted before the call
-    uint64_t* received;  // by world rank: matched by the application, or pulled
-    Labels* labels;      // by world rank: of the messages sent there; kept with THREAD_MULTIPLE only
-    int32_t index;
-    // Under the clock's lock:
-    uint32_t parked;    // waits in a gate now
-    bool held_at_exit;  // waits at the end of a collective (park_at_exit only)
-    bool waits;  // is blocked inside MPI for something that another rank must do: it asks for that itself
-    const Comm* gate_comm;  // ... for this instance, for diagnosis
-    Instance gate_instance;
-    uint64_t grants;  // gates it may pass for licences of others
-    uint64_t rounds_used;
-    // Licences asked for in this epoch, also over several waits: they grow rarer, else a loop that polls once
-    // a round would let unneeded ranks run ahead of it for ever.
-    uint64_t licences;
-    uint64_t licence_era;
-    WaitSite poll_site;
-    // In a one-sided call, which may wait for others inside the library. Written by the owner, read by the
-    // agent.
-    uint32_t accesses;
-
-    void sent_to(Rank x) { bump(sent[x]); }
-    void labelled(Rank x, Labels label) {
-        Labels known = __atomic_load_n(&labels[x], __ATOMIC_RELAXED);
-        if ((known & label) != label) __atomic_store_n(&labels[x], known | label, __ATOMIC_RELAXED);
-    }
-    void received_from(Rank x) { bump(received[x]); }
-    // Counters handed out twice (a message pulled by one thread and matched by another counts once: at the
-    // pull).
-    static void bump(uint64_t& counter) {
-        asm("incq %0" : "+m"(counter));  // one instruction, without the bus lock: the agent reads only
-    }
-};
-
-// One stay at a gate; lives on the caller's stack. Only for callers of gate_step (tests, simulators).
-struct GateSite {
-    bool undone = false;
-};
-
-enum class Gate {
-    blocking,  // a blocking collective, about to be entered
-    start,  // a non-blocking one that cannot be issued again (in-place reductions, Comm_idup, collective I/O)
-    tell,   // its completion is about to be told, the caller can wait
-    try_tell,  // ... the caller cannot wait
-};
-enum class Verdict {
-    pass,
-    wait,    // ask again after a nap (try_tell gets it only in the microseconds of a snapshot)
-    refuse,  // try_tell: do not tell
-};
-
 struct Totals {
     uint64_t sent, received;
 };
@@ -203,14 +113,14 @@ class RankClock {
     }
     // Has any rank of the job sent in synchronous mode? Meaningful once known(). Then a sender must not see
     // its message received before the program receives it.
-    bool job_sends_synchronously() const { return job_synchronous_; }
+    bool job_sends_synchronously() const { return cut_.job_synchronous; }
 
     // Slot of the thread with this record index; made at its first use.
     Slot& slot(int index) {
-        Slot* known = slots_[index].load(std::memory_order_acquire);
+        Slot* known = slots_.at[index].load(std::memory_order_acquire);
         return __builtin_expect(known != nullptr, 1) ? *known : new_slot(index);
     }
-    Slot& agent_slot() { return *agent_slot_; }
+    Slot& agent_slot() { return *slots_.agent; }
 
     // A communicator becomes usable. Call it while still inside the collective that creates it (WORLD and
     // SELF: in MPI_Init), so that no safe state falls between. `members` are world ranks; only their number
@@ -336,8 +246,8 @@ class RankClock {
     // The same on a fresh lower half under a fresh root, whose epochs begin again.
     void restart();
 
-    Epoch epoch() const { return epoch_; }
-    bool frozen() const { return frozen_; }
+    Epoch epoch() const { return cut_.epoch; }
+    bool frozen() const { return cut_.frozen; }
     // Valid from freeze() until resume() or restart(): instances up to this one must be complete at the end
     // of the drain; non-blocking ones above it are issued again, in order, at restart.
     Instance target(const Comm& c) const { return c.target; }
@@ -372,46 +282,38 @@ class RankClock {
     }
     bool may_leave(Slot& s);  // park_at_exit only
     bool access_step(Slot& s, bool holds);
-    bool known() const { return known_; }
+    bool known() const { return cut_.known; }
     bool needy();
-    Version version() const { return version_; }
+    Version version() const { return cut_.version; }
 
   private:
     friend class Arena;
-    struct Target {  // of a uid that nobody has registered here (yet)
-        Uid uid;
-        Instance instance;
-        Target* next;
-    };
-    struct Peer {
-        Rank rank;
-        uint64_t count;
-        uint32_t times;  // how often it has grown in this epoch
-        Labels wanted;   // of the message number `count`
-    };
-    struct Licensor {
-        Rank rank;
-        uint32_t credit;
-        bool active;
-    };
-    struct Chunk;  // of the queue of outgoing messages
 
     RankClock(const Options& options, const Environment& environment, ChunkSource memory);
 
     Slot& new_slot(int index);
     bool gate(Comm& c, Slot& s, Instance k, Gate kind);
     void access_gate(Slot& s, bool holds);
+    void nap_at_gate(uint32_t seen, Naps& naps);
     void waited_slow(Slot& s, WaitSite& site);
     bool blocked(Slot& s, WaitSite& site, uint64_t now_ns, bool in_wait);
 
     // The rest is called under the lock.
+    bool is_pending() const { return pending_.load(std::memory_order_relaxed) != 0; }
+    // Gates and waits of several threads: only then there are guesses about which one is meant.
+    bool several_threads() const { return thread_multiple_ && slots_.used > 1; }
+
     Slot* make_slot(int index);
-    Comm* insert(Uid uid, const Rank* members, int32_t count);
-    Comm* lookup(Uid uid) const;
-    void keep_members(Comm& c, const Rank* members, int32_t count);
+    Comm* insert(Uid uid, int32_t size);
+
+    // gates.cpp
     Verdict gate_locked(Comm& c, Slot& s, Instance k, Gate kind, GateSite& site, bool& poke);
     void undo(Comm& c, Instance k, Gate kind);
     void approve(Comm& c, Slot& s, Instance k, Gate kind);
+    bool may_access(Slot& s, bool holds);
+    void look_at_accesses(uint64_t now_ns);
+
+    // needs.cpp
     bool is_needy() const;
     bool serves(const Slot& s) const;
     bool answers(const Slot& s, const Peer& peer) const;
@@ -420,75 +322,59 @@ class RankClock {
     bool has_round(const Slot& s) const;
     bool spend_round(Slot& s);
     bool spend_grant(Slot& s);
-    uint64_t passes_for(const Slot& s, Rank licensor, uint32_t credit) const;
+    uint64_t passes_for(const Slot& s, Rank licensor, uint32_t draw) const;
     void apply_licence(Rank from, uint32_t credit);
     void apply_revoke(Rank from);
     void drop_grants();
-    void raise(Comm& c, Instance k);
-    void revoke();
-    bool may_access(Slot& s, bool holds);
-    void look_at_accesses(uint64_t now_ns);
+    bool in_mpi(int32_t index) const;
+    void look_for_stall(uint64_t now_ns);
     uint64_t sent_total(Rank x) const;
     uint64_t received_total(Rank x) const;
+
+    // rank_messages.cpp
+    const char* hear(const Header& h, Reader& r);
+    const char* hear_targets(Reader& r);
+    const char* hear_news(Reader& r);
+    const char* hear_item(Reader& r);
+    void hear_channel(Rank to, uint64_t count, Labels wanted);
+    const char* broken() const;
     void snapshot();
+    void apply(const Entry& entry);
+    void put_entry(Writer& w, Entry e, const Comm& c, uint32_t* run_index);
+    void raise(Comm& c, Instance k);
+    void licence(uint32_t credit);
+    void revoke();
+    void queue(const Writer& message) { outbox_.put(arena_, message); }
+
     void set_pending(uint32_t value);
     void clear_epoch();
     void ring();
-    void put_entry(Writer& w, Entry e, const Comm& c, uint32_t* run_index);
-    void queue(const Writer& message);
-    void apply(const Entry& entry);
-    bool in_mpi(int32_t index) const;
-    void look_for_stall(uint64_t now_ns);
 
+    // What a call reads comes first.
     std::atomic<uint32_t> pending_{0};  // and in each communicator: set_pending()
     Policy policy_;
     bool thread_multiple_ = false;
     std::atomic<uint32_t> synchronous_{0};
-    std::atomic<Slot*> slots_[kMaxSlots] = {};
-    Slot* agent_slot_ = nullptr;
+    Slots slots_;
 
     Lock lock_;
     std::atomic<uint32_t> bell_{0};  // changes whenever a parked thread should look again
     Options options_;
     Environment environment_;
     Arena arena_;
-    int32_t slots_end_ = 0;   // one past the highest index in use
-    int32_t slots_used_ = 0;  // of application threads
+    Comms comms_;
 
-    Comm* comms_ = nullptr;
-    Comm** hash_ = nullptr;
-    size_t hash_size_ = 0, comm_count_ = 0;
+    Cut cut_;
+    Targets targets_;        // of uids that nobody has registered here (yet)
+    Peers channel_targets_;  // TC: messages that peers demand from here
+    Peers demanded_;         // dem: what this rank has demanded
+    Licensors licensors_;    // who has asked this rank for licences
+    OwnLicence licence_;     // what this rank has asked others for
+    Accesses accesses_;
+    Gates gates_;
+    Stall stall_;
 
-    // This epoch.
-    Epoch epoch_ = 0;   // of the newest INTENT
-    Epoch closed_ = 0;  // messages of this epoch and older ones are ignored
-    uint64_t era_ = 0;  // counts INTENTs, also over restarts (where epochs begin again)
-    bool snapped_ = false;
-    std::atomic<bool> known_{false};  // targets have arrived
-    std::atomic<bool> job_synchronous_{false};
-    bool frozen_ = false;
-    Version version_ = 0;            // newest applied
-    bool reported_ = false;          // SAFE sent ...
-    Version reported_version_ = 0;   // ... at this version
-    Target** table_ = nullptr;       // hash by uid, made at the first checkpoint
-    Array<Peer> channel_targets_;    // TC: messages peers demand from here
-    Array<Peer> demanded_;           // dem: what this rank has demanded
-    Array<Licensor> licensors_;      // who has asked for licences in this epoch
-    uint32_t licensors_active_ = 0;  // ... and has them out now
-    uint32_t credit_ = 0;            // number of own licences in this epoch
-    bool licence_out_ = false;       // not revoked yet
-    int32_t licence_sites_ = 0;      // waits of this rank that asked for it
-    bool accessing_ = false;         // some thread was in a one-sided call when the agent last looked
-    bool access_licence_ = false;    // ... and holders of locks were asked to go on for its sake
-    uint64_t access_since_ = 0;
-    uint32_t parked_ = 0;  // threads in a gate
-    uint64_t passes_ = 0;  // gates passed beyond the targets
-    uint64_t rounds_ = 0;  // of the stall rule
-    uint64_t stall_stamp_ = 0, stall_since_ = 0;
-    uint64_t stalls_ = 0;  // rounds of this epoch
-
-    Chunk* out_first_ = nullptr;
-    Chunk* out_last_ = nullptr;
+    Outbox outbox_;
     uint8_t scratch_[kMaxMessage];  // one message in the making
 };
 

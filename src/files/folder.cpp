@@ -162,20 +162,11 @@ Fd Folder::lock_file(const std::string& name) const {
 
 std::string Folder::text(const std::string& name, uint64_t most) const {
     Fd fd = read(name);
-    if (auto size = size_of(name); size && *size > most)  // not one of ours: not even begun
+    struct stat status {};
+    if (::fstat(fd.get(), &status) != 0) fail_errno("cannot stat {}", path_of(name));
+    if (static_cast<uint64_t>(status.st_size) > most)  // not one of ours: not even begun
         fail("{} is longer than {} bytes: not one of ours", path_of(name), most);
-    std::string content;
-    char buffer[16384];
-    for (;;) {
-        ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
-        if (n < 0) {
-            if (errno == EINTR) continue;
-            fail_errno("cannot read {}", path_of(name));
-        }
-        if (n == 0) return content;
-        content.append(buffer, static_cast<size_t>(n));
-        if (content.size() > most) fail("{} is longer than {} bytes: not one of ours", path_of(name), most);
-    }
+    return read_rest(fd.get(), path_of(name), most);
 }
 
 void Folder::replace(const std::string& name, const std::string& content) const {

@@ -1,11 +1,12 @@
-// Directories in places that others may reach: checkpoint directories, generations, run directories.
+// A Folder is an open directory in a place that other users may reach: a checkpoint directory, a generation,
+// a run directory.
 //
-// A Folder is an open directory. Everything in it is reached by its descriptor, so that nobody can put
-// another directory under its name meanwhile; links are never followed, nothing is truncated that was there
-// before, and a pipe or a device under the name of a file is refused instead of waited for. Who owns a folder
-// is asked once, when it is opened, and holds for as long as the descriptor does.
+// Every file in a Folder is reached by the Folder's descriptor, so that nobody can put another directory
+// under the same name meanwhile. Links are never followed, existing files are never truncated, and a pipe or
+// a device under the name of a file is refused instead of waited for. The owner of a Folder is asked once,
+// when the Folder is opened, and holds for as long as the descriptor does.
 //
-// All of it throws Error, with the path in the line, unless it says something else.
+// Every function throws Error, with the path in the line, unless its comment says something else.
 #pragma once
 
 #include <sys/stat.h>
@@ -28,9 +29,9 @@ class Folder {
   public:
     Folder() = default;  // none
 
-    // Where the user pointed to: links in this path are the user's own and are followed.
+    // The directory that the user named: links in this path are the user's own and are followed.
     static Folder at(const std::string& path);
-    // The same, or none when there is no directory of this name.
+    // As at(), but none when there is no directory of this name.
     static std::optional<Folder> find_at(const std::string& path);
 
     explicit operator bool() const { return bool(open_); }
@@ -41,7 +42,7 @@ class Folder {
     mode_t mode() const { return open_->status.st_mode & 07777; }
     // Users other than its owner may put files into it, or take them away.
     bool open_to_others() const { return (mode() & 022) != 0; }
-    // Throws unless it belongs to somebody whom we believe (owners.h); `what` names it in the message.
+    // Throws unless the folder's owner is believed (owners.h); `what` names the folder in the message.
     void check_owner(const std::string& what) const;
 
     // Directories in this one, never through a link.
@@ -57,17 +58,17 @@ class Folder {
     Fd create(const std::string& name) const;
     // None when the name is taken.
     std::optional<Fd> try_create(const std::string& name) const;
-    // One that is there: regular, and of somebody whom we believe.
+    // Opens an existing file, which must be regular and of a believed owner.
     Fd read(const std::string& name) const;
     Fd write(const std::string& name) const;
-    // A lock file: there already or made, never truncated. Regular, of somebody whom we believe.
+    // Opens or makes a lock file, never truncating it; it must be regular and of a believed owner.
     Fd lock_file(const std::string& name) const;
     // The whole text of a file of at most `most` bytes.
     std::string text(const std::string& name, uint64_t most = kMostText) const;
     // Readers see the old or the new content, never half; both are on storage when this returns.
     void replace(const std::string& name, const std::string& content) const;
 
-    // What the name means, without following it; none when nothing is there.
+    // The status of what has this name, links not followed; none when nothing has it.
     std::optional<struct stat> look(const std::string& name) const;
     bool has(const std::string& name) const { return look(name).has_value(); }
     // Length of a regular file; none for anything else.
@@ -104,8 +105,7 @@ void make_path(const std::string& path);
 // Absolute, without "." and "..", as the text says it: links are not looked at.
 std::string absolute_path(const std::string& path);
 
-// What stands before and behind the last slash of a path: the directory ("." when there is none) and the
-// name.
+// Splits a path at its last slash into directory ("." when there is none) and name.
 std::pair<std::string, std::string> split_path(const std::string& path);
 
 }  // namespace fermata::files

@@ -1,4 +1,5 @@
-// Copies of the program's files in the directory of a generation (docs/formats/files.md).
+// This header names the copies of the program's files in the directory of a generation
+// (docs/formats/files.md).
 #pragma once
 
 #include <algorithm>

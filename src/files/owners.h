@@ -1,5 +1,6 @@
-// Whose files this process believes: its own user's, root's, and those of one more user whom the person who
-// started it has named (`--allow-owner`). An image is a program: whoever wrote it decides what runs here.
+// This header says whose files this process believes: those of its own user, of root, and of one more user
+// whom the person who started the process has named (`--allow-owner`). An image is a program, so whoever
+// wrote the image decides what runs here.
 #pragma once
 
 #include <sys/types.h>

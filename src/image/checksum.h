@@ -1,4 +1,4 @@
-// xxh3-128 as it is stored.
+// Checksum is the xxh3-128 of images and manifests in the byte order in which it is stored.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
-// XChaCha20-Poly1305 for what lies in the file of an image. No malloc and no lock: also for a forked child.
-// What makes a nonce unique: docs/formats/encryption.md.
+// This header encrypts and decrypts what lies in the file of an image, with XChaCha20-Poly1305. It uses no
+// malloc and no lock, so that a forked child may call it; docs/formats/encryption.md says why no nonce is
+// used twice.
 #pragma once
 
 #include <array>
@@ -18,14 +19,14 @@ enum class Cipher : uint32_t { none = 0, xchacha20_poly1305 = 1 };
 using Salt = std::array<uint8_t, 32>;
 Salt random_salt();
 
-// The key of one file's content, made from the job's. Each message under it has a place of its own in the
-// file, and is sealed once.
+// FileKey is the key of one file's content, made from the job's key. Each message sealed with it has a place
+// of its own in the file, and is sealed once.
 class FileKey {
   public:
     FileKey() = default;  // none
-    // Of an image: `header` is all that says whose and which it is, the salt included.
+    // The key of an image. `header` is all that identifies the image, the salt included.
     static FileKey of_image(const Key& key, const void* header, size_t size);
-    // Of text, which has one name for one content under one key.
+    // The key of a text file. Text of one content has one name under one key.
     static FileKey of_text(const Key& key, const Checksum& name);
     FileKey(const FileKey&) = default;
     FileKey& operator=(const FileKey&) = default;

@@ -1,4 +1,5 @@
-// How the bytes of a block become smaller. No malloc, no exceptions: also for a forked child.
+// This header compresses and decompresses the bytes of a block. It uses no malloc and no exceptions, so that
+// a forked child may call it.
 #pragma once
 
 #include <cstddef>

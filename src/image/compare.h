@@ -1,3 +1,5 @@
+// unchanged_since() finds the memory that still is what an earlier image holds, by comparing checksums. It
+// serves increments where the kernel cannot say which pages were written.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +12,8 @@ namespace fermata::image {
 
 using AddressRange = std::pair<uint64_t, uint64_t>;  // begin, end
 
-// Which memory of this process is as `base` holds it, in address order: blocks all of whose memory is in
-// `readable`, each compared as a whole.
+// Ranges of this process's memory whose content equals that of `base`, in address order. Only blocks that lie
+// in `readable` with all of their memory are compared, each as a whole.
 std::vector<AddressRange> unchanged_since(const Content& base, const std::vector<AddressRange>& readable);
 
 }  // namespace fermata::image

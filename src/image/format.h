@@ -1,4 +1,5 @@
-// The bytes of an image, shared by writer and reader. Little-endian, as every machine we run on.
+// This header has the bytes of an image's header and index, as writer and reader share them. All numbers are
+// little-endian.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct Header {
 };
 static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == 160);
 // Written as they are.
-static_assert(sizeof(Block) == 56 && sizeof(Extent) == 24 && sizeof(Source) == 32);
+static_assert(sizeof(Block) == 56 && sizeof(Extent) == 24 && sizeof(Reference) == 32);
 
 class Packer {
   public:

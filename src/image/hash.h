@@ -1,4 +1,4 @@
-// xxh3-128 with the best instructions of this processor; no malloc.
+// This header computes xxh3-128 with the best instructions of this processor. It uses no malloc.
 #pragma once
 
 #define XXH_STATIC_LINKING_ONLY  // the state as a value

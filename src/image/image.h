@@ -1,9 +1,10 @@
-// One rank's image: format in docs/formats/image.md.
+// This header writes and reads one rank's image (docs/formats/image.md).
 //
-// A file is a header page, data, and an index at the end. The content is made of blocks (a unit that is
-// stored, perhaps compressed, with an xxh3-128 of its content) and extents (which part of which block is the
-// memory at which address); a block may lie in the image of an earlier generation. The index has a checksum
-// in the header, the header has one of its own: nothing is used before its checksum has been compared.
+// A file is a header page, data, and an index at the end. The content is made of blocks and extents. A block
+// is what is stored as one, perhaps compressed, with an xxh3-128 of its content; an extent says which part of
+// which block is the memory at which address. A block may lie in the image of an earlier generation. The
+// header has a checksum of the index and one of itself, and nothing is used before its checksum has been
+// compared.
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/page.h"
 #include "files/folder.h"
 #include "image/checksum.h"
 #include "image/cipher.h"
@@ -25,11 +27,10 @@
 namespace fermata::image {
 
 inline constexpr uint32_t kFormatVersion = 4;
-inline constexpr uint64_t kPage = 4096;
 // Large enough for the storage's speed, small enough to name a fault and to bound every buffer.
 inline constexpr uint64_t kLargestBlock = 4 << 20;
 
-// Of one rank's image, inside the directory of its generation.
+// Name of one rank's image file, inside the directory of its generation.
 std::string image_name(uint32_t rank);
 
 // Where an image is: a file of its own, or part of the one that holds those of all ranks (shared.h).
@@ -62,7 +63,7 @@ struct Block {
     uint64_t offset;  // in its file; a multiple of the page size where the codec is none
     uint32_t stored;  // bytes in the file
     uint32_t length;  // bytes of content: whole pages, at most kLargestBlock
-    uint32_t source;  // 0 = this file, k = sources()[k - 1]
+    uint32_t source;  // 0 = this file, k = references()[k - 1]
     Codec codec;
     Checksum checksum;  // of the content
     Tag tag;            // of the stored bytes, when they are encrypted
@@ -78,19 +79,19 @@ struct Extent {
 };
 
 // Another file that holds blocks of this image, in the same directory of generations.
-enum class SourceKind : uint32_t {
+enum class ReferenceKind : uint32_t {
     image = 0,  // the same rank's of an earlier generation
     text = 1,   // what several ranks have in common: the content of the blocks one after the other
     part = 2,   // as `image`, in the file of all ranks
 };
-struct Source {
+struct Reference {
     uint32_t generation;
-    SourceKind kind;
+    ReferenceKind kind;
     uint64_t bytes;
     Checksum checksum;  // of an image: of its header; of text: its name, see text_name()
 };
 
-// Of a file of text that consists of these blocks, inside the directory of its generation.
+// Name of a text file whose blocks have this checksum, inside the directory of its generation.
 std::string text_name(const Checksum& name);
 bool is_text_name(const std::string& name);
 
@@ -121,26 +122,31 @@ struct WriteOptions {
     KeyPointer key;                          // encrypts
 };
 
-// What was written, for the next, incremental, image.
+// Blocks and extents of an image that was written: the next increment refers to them.
 struct Content {
-    std::vector<Source> sources;  // where the blocks are; never 0 as in an image
-    std::vector<Block> blocks;    // `source` - 1 indexes `sources`
-    std::vector<Extent> extents;  // address order
+    std::vector<Reference> references;  // where the blocks are; never 0 as in an image
+    std::vector<Block> blocks;          // `source` - 1 indexes `references`
+    std::vector<Extent> extents;        // address order
 };
 
 struct Header;
 class Pages;
-class UncachedFile;
+class Source;
+class Stream;
+class Sink;
 struct Pump;
 
-// Writes an image. Memory is read where it is, by several threads with bounded buffers, between finish() or
-// write() and their return; until then run() only notes it. The file is an image only once that has ended
-// well; the caller's generation is not committed before that.
+// Writes an image. run() only notes memory; finish() (or the steps below) reads it where it is, by several
+// threads with bounded buffers. The file is an image only once finish() has ended well, and the caller
+// commits the generation after that.
 class Writer {
   public:
     // Creates the file (0600); throws if it exists.
     Writer(const Place& place, const Identity& identity, const WriteOptions& options = {});
-    // Into part of a file that exists; where in it is said later, by place().
+    // Writes anywhere; `folder` gets the text that ranks have in common.
+    Writer(std::unique_ptr<Sink> sink, const files::Folder& folder, const Identity& identity,
+           const WriteOptions& options);
+    // Writes into a part of an existing file; place() says later where the part begins.
     static Writer in_shared(const Place& file, const Identity& identity, const WriteOptions& options = {});
     ~Writer();
     Writer(Writer&&) noexcept;
@@ -148,16 +154,16 @@ class Writer {
     void blob(const std::string& name, const void* data, size_t size);
     // Memory: `address` as the reader shall see it, `length` and both multiples of the page size.
     void run(uint64_t address, const void* data, uint64_t length);
-    // The same, when the reader does not begin with zeros there: zero pages are stored, too.
+    // As run(), for memory that is not zero before it is read: zero pages are stored, too.
     void run_on_ground(uint64_t address, const void* data, uint64_t length);
 
-    // Memory that is as it was in `base`: from there, without being written again. `unchanged`: begin and end
-    // of ranges in address order, which no run covers. What `base` has no extent for was zero then and is
-    // now.
+    // Takes memory from `base` without writing it again. `unchanged`: begin and end of ranges in address
+    // order whose content equals that of `base`, and which no run covers. Memory without an extent in `base`
+    // is zero now as it was then.
     void keep(const Content& base, const std::vector<std::pair<uint64_t, uint64_t>>& unchanged);
 
-    // Memory that other ranks probably hold as well, `ranges` as above: goes into a file beside this one that
-    // is named by its content, and which whoever comes first writes. At once, not by the pump.
+    // Writes memory that other ranks probably hold as well (`ranges` as above) into a text file beside this
+    // image, named by its content; the rank that comes first writes the file. Done at once, not by the pump.
     void share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges);
 
     // Index, header, fsync.
@@ -165,31 +171,31 @@ class Writer {
     // After finish() or conclude().
     Content content() const;
 
-    // The same in steps, for a forked child. prepare() allocates all that is needed; runs after later() are
-    // left for write_rest(). write_first() and write_rest() use no malloc, no lock and no exception, and keep
-    // what they found in memory shared with the child; conclude() throws what went wrong.
+    // finish() split into steps, so that a forked child can do the writing. prepare() allocates all that is
+    // needed; runs after later() are left for write_rest(). write_first() and write_rest() use no malloc, no
+    // lock and no exception, and keep their results in memory shared with the child; conclude() throws what
+    // went wrong.
     void later();
     void prepare();
-    // In a shared file: what the image may need at most, after prepare(); then where that is.
+    // In a shared file: the most bytes that the image may need, known after prepare(); then where its part
+    // begins.
     uint64_t room() const;
     void place(uint64_t begin);
     void write_first() noexcept;
     void write_rest() noexcept;
     Summary conclude();
-    int descriptor() const { return fd_.get(); }
+    // That a child keeps open, to write.
+    int descriptor() const;
 
   private:
     void add(uint64_t address, const void* data, uint64_t length, bool ground);
     void seal() noexcept;
     uint64_t largest_index() const;
-    Writer(const Place& place, Fd fd, bool shared, const Identity& identity, const WriteOptions& options);
 
     files::Folder folder_;
-    std::string path_;
-    bool shared_;
     Identity identity_;
     WriteOptions options_;
-    Fd fd_;
+    std::unique_ptr<Sink> sink_;
     std::vector<Blob> blobs_;
     std::unique_ptr<Header> header_;
     std::vector<std::byte> front_;  // the index up to the blocks
@@ -198,11 +204,11 @@ class Writer {
     std::vector<std::pair<std::string, Fd>> texts_;  // written by this rank, not yet synced
 };
 
-// Reads an image. The constructor has compared header and index, also the headers of the sources; data is
+// Reads an image. The constructor has compared header and index, also the headers of the references; data is
 // compared as it is read.
 class Reader {
   public:
-    // `key`: null for one that is not encrypted; throws KeyError when it does not fit.
+    // `key`: null for an image without encryption; throws KeyError when it does not fit.
     explicit Reader(const Place& place, const Key* key = nullptr);
     ~Reader();
 
@@ -211,13 +217,13 @@ class Reader {
     const std::vector<Blob>& blobs() const { return blobs_; }
     // Throws when there is none of this name.
     const std::vector<std::byte>& blob(const std::string& name) const;
-    const std::vector<Source>& sources() const { return sources_; }
+    const std::vector<Reference>& references() const { return references_; }
     const std::vector<Block>& blocks() const { return blocks_; }
     const std::vector<Extent>& extents() const { return extents_; }  // address order
 
     // The file of a block and where it is in there, for messages.
     const std::string& file_of(const Block& block) const;
-    uint64_t offset_of(const Block& block) const { return begins_.at(block.source) + block.offset; }
+    uint64_t offset_of(const Block& block) const;
     // Reads the content of a block to `destination` and compares its checksum; throws with file and offset.
     void read(const Block& block, void* destination) const;
     // Reads everything, in parallel, to where `place` says (called before anything is read, for each extent);
@@ -225,30 +231,30 @@ class Reader {
     void load(const std::function<void*(const Extent&)>& place, unsigned threads = 0,
               const std::function<bool(uint32_t block)>& wanted = {}) const;
     // load() reads past the page cache from so many bytes on. Less comes faster with what the kernel reads
-    // ahead (docs/performance.md).
+    // ahead (docs/internals/images.md).
     void set_uncached_from(uint64_t bytes) { uncached_from_ = bytes; }
-    // Of all its files.
+    // Descriptors of the image's file and of all its sources.
     std::vector<int> descriptors() const;
     // Compares every byte that a restart would read.
     void verify() const;
 
   private:
     class Scratch;
-    void open_sources(const Key* key);
+    void open_reference(const Reference& reference, const Key* key);
+    void check_blocks() const;
+    void check_extents();
     // `fresh`: nothing is in that memory yet.
-    void fetch(const Block& block, void* destination, Scratch& scratch, UncachedFile& file, bool fresh) const;
+    void fetch(const Block& block, void* destination, Scratch& scratch, Stream& file, bool fresh) const;
     void check(const Block& block, const void* content) const;
 
     files::Folder folder_;
     std::string path_;
     Identity identity_;
     Summary summary_;
-    std::vector<Fd> files_;  // this one, then the sources
-    std::vector<std::string> names_;
-    std::vector<uint64_t> begins_;  // of the image in its file
+    std::vector<std::unique_ptr<Source>> sources_;  // this image's, then what it refers to
     std::vector<FileKey> keys_;
     std::vector<Blob> blobs_;
-    std::vector<Source> sources_;
+    std::vector<Reference> references_;
     std::vector<Block> blocks_;
     std::vector<Extent> extents_;
     uint64_t uncached_from_ = 1 << 30;

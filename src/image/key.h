@@ -1,5 +1,5 @@
-// The key that a job's images and manifests are sealed with; what is made with it:
-// docs/formats/encryption.md.
+// Key reads the key file of a job and derives the keys and seals that images and manifests need
+// (docs/formats/encryption.md).
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace fermata::image {
 
-// Authenticates what it was made of, under a key.
+// A Tag authenticates the bytes that it was made of, under a key.
 struct Tag {
     std::array<uint8_t, 16> bytes{};
     bool operator==(const Tag&) const = default;
@@ -45,7 +45,7 @@ class Key {
     // A secret for one purpose and subject, which tells nothing of the key or of any other.
     void derive(const char* purpose, const void* subject, size_t size,
                 std::array<uint8_t, 32>& out) const noexcept;
-    // Of text that may be read by all and written by who has the key.
+    // The seal of text that anybody may read and only holders of the key may write.
     std::string seal_of(const std::string& text) const;
 
   private:

@@ -1,6 +1,6 @@
-// Writes into a file of tmpfs, faster than pwrite: through a mapping into huge pages, or, where the kernel
-// has none to give and others write to the same file, by UFFDIO_COPY, which unlike pwrite does not have the
-// inode for itself. No malloc, no locks of libc, no exceptions.
+// MemoryFile writes into a file of tmpfs faster than pwrite does: through a mapping of huge pages. Where the
+// kernel has no huge pages to give and other ranks write to the same file, it uses UFFDIO_COPY, which does
+// not lock the inode as pwrite does. It uses no malloc, no locks of libc and no exceptions.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,9 @@
-// Children of the program whose memory still comes (pager.h) when its process ends, killed or not: the kernel
-// would give them zeros for what they have not read. So a keeper holds their descriptors: a process that
-// shares memory and descriptors with the pager's threads, made with the first such child. Once these threads
-// are gone, a child that touches missing memory gets SIGBUS.
+// Orphans takes care of the program's children whose memory has not been read yet (pager.h) when the
+// program's process ends.
+//
+// The kernel would give such children zeros. So a keeper, a process that shares memory and descriptors with
+// the pager's threads, holds the descriptors from the first such child on. Once the pager's threads are gone,
+// a child that touches missing memory gets SIGBUS.
 #pragma once
 
 #include <atomic>

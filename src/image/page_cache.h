@@ -1,5 +1,5 @@
-// Reading and writing past the page cache. Each page that goes through it costs a copy and, in a virtual
-// machine, often a page that its host has to find first.
+// This header reads and writes files past the page cache. A page that goes through the cache costs a copy
+// and, in a virtual machine, often a page that the host has to find first.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace fermata::image {
 
-// Where O_DIRECT brings nothing (memory) or is known to be slow or odd (network, user space).
+// True for file systems where O_DIRECT brings nothing (memory) or is slow or odd (network, user space).
 bool page_cache_is_better(int fd);
 
 // A file that is open for reading, opened once more with O_DIRECT. Several threads may read.
@@ -20,9 +20,10 @@ class UncachedFile {
     // is read as it is.
     UncachedFile(int fd, bool wanted);
 
-    // What the page cache has of `size` bytes at `offset`, from their beginning: none if this is not known.
+    // Reads as many of `size` bytes at `offset`, from their beginning, as the page cache holds: 0 when that
+    // is not known. Returns their number.
     uint64_t read_cached(char* to, uint64_t size, uint64_t offset) const noexcept;
-    // Past the page cache when `to`, `size` and `offset` are of whole pages. Throws as pread_all does.
+    // Reads past the page cache when `to`, `size` and `offset` are of whole pages. Throws as pread_all does.
     void read(char* to, uint64_t size, uint64_t offset, const std::string& name);
     bool direct() const noexcept { return direct_.load(std::memory_order_relaxed); }
 

@@ -1,9 +1,9 @@
-// Memory that comes while the program runs already: pages of an image are read when they are first touched,
-// and in the background. Through userfaultfd; a block is read, decoded and compared as a whole before any
+// The pager reads an image while the program runs already: a page is read when it is touched first, and all
+// others in the background. It uses userfaultfd; a block is read, decoded and compared as a whole before any
 // page of it is given to the program.
 //
-// The program must not share this code's malloc (it has another libc): fork holds its locks while it waits
-// for the pager, which allocates.
+// The program must have another libc than this code: fork holds the program's malloc locks while it waits for
+// the pager, and the pager allocates.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,8 @@ class Pager {
         std::function<void()> finished;
         // Memory that children get empty (MADV_WIPEONFORK).
         std::function<Areas()> wiped_in_children;
-        // Of the areas: memory that had huge pages. It comes in small ones, and is put together in the end.
+        // Those of the areas that had huge pages. They are filled by small pages, which are joined in the
+        // end.
         Areas huge;
         // Descriptors that `failed` and `finished` need.
         std::vector<int> descriptors;

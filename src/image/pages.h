@@ -1,4 +1,5 @@
-// Anonymous memory of whole pages: costs nothing until it is used, and goes back to the kernel at once.
+// Pages owns anonymous memory of whole pages. Such memory costs nothing until it is used, and goes back to
+// the kernel at once.
 #pragma once
 #include <sys/mman.h>
 

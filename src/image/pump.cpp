@@ -33,11 +33,6 @@ constexpr uint64_t kStaging = 4 << 20;
 // there it took 1.33 ms for 2.75 MB, in blocks of 1 MiB 1.51 (2 MiB of second-level cache).
 constexpr uint64_t kStep = 256 << 10;
 constexpr size_t kStack = 256 << 10;
-// Storage is asked to begin early, so that the final fsync finds little to do.
-constexpr uint64_t kFlush = 16 << 20;
-
-// Blocks of a shared file are reserved in steps of this: each stops all ranks' writes for a moment.
-constexpr uint64_t kReserve = 256 << 20;
 
 // Choosing between plain and compressed by measuring: plain first, then compressed, then whichever was
 // faster.
@@ -69,7 +64,7 @@ struct Worker {
     char* through;  // what goes past the page cache: storage reads the same few pages again and again
     char* scratch;
     size_t scratch_size;
-    FileWindow window{nullptr};
+    unsigned number;  // of this thread
 
     void loop() noexcept;
     void straight(const char* data, uint64_t address, uint64_t length) noexcept;
@@ -80,7 +75,7 @@ struct Worker {
     void stage(const Block& block, const Fragment* parts, uint32_t count) noexcept;
     // No block is larger than a step, nor more gathered or looked for zeros at a time: copies into the page
     // cache gain nothing from large writes, but from memory that is still in the processor's.
-    bool in_steps() const noexcept { return !apart && !pump->result->direct.load(std::memory_order_relaxed); }
+    bool in_steps() const noexcept { return !apart && !pump->large(); }
     void make_room() noexcept;
     void flush() noexcept;
     bool put(const char* data, uint64_t size, uint64_t at) noexcept;
@@ -267,7 +262,7 @@ void Worker::emit(const char* data, uint32_t length, const Fragment& whole) noex
         return stage(block, &whole, 1);
     }
     block.offset = r.at.fetch_add(length);
-    const bool direct = r.direct.load(std::memory_order_relaxed);
+    const bool direct = pump->large();
     Hash hash;
     for (uint64_t at = 0; at < length; at += kStep) {
         uint64_t n = std::min<uint64_t>(kStep, length - at);
@@ -295,9 +290,7 @@ void Worker::flush() noexcept {
 }
 
 bool Worker::put(const char* data, uint64_t size, uint64_t at) noexcept {
-    bool inside = at <= pump->room && size <= pump->room - at;
-    if (inside && window.put(pump->memory, data, size, pump->base + at)) return true;
-    return pump->put(data, size, at);
+    return pump->put(number, data, size, at);
 }
 
 // What is staged for `at`, in place: now it is known where it will lie. Nothing of the program's stays
@@ -416,8 +409,9 @@ void Pump::allocate() {
 
     size_t scratch = page_up(encode_scratch(codec, level, kGather));
     size_t apart = codec == Codec::none && !key ? 0 : kGather;
-    size_t window = MemoryFile::is_one(fd) ? FileWindow::kSpace : 0;
-    work_each = kWorkerSize + kStack + apart + kStagingSize + kLargestBlock + scratch + window;
+    work_each = kWorkerSize + kStack + apart + kStagingSize + kLargestBlock + scratch;
+    const size_t view = work_each;
+    work_each += sink->space();
     work = spare().take(work_each * threads, work_size);
     for (unsigned i = 0; i < threads; ++i) {
         char* at = work + i * work_each;
@@ -428,8 +422,9 @@ void Pump::allocate() {
         worker->through = worker->staging + kStagingSize;
         worker->scratch = worker->through + kLargestBlock;
         worker->scratch_size = scratch;
-        if (window) worker->window = FileWindow(worker->scratch + scratch);
+        worker->number = i;
     }
+    sink->prepare(&result->sink, threads, work + view, work_each);
 }
 
 void Pump::run(uint32_t end) noexcept {
@@ -443,7 +438,7 @@ void Pump::run(uint32_t end) noexcept {
     sigset_t all, before;
     sigfillset(&all);
     sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
-    if (!result->direct) memory.open(fd, shared, base, base + room);
+    sink->enter();
     unsigned started = 1;
     for (unsigned i = 1; i < helpers; ++i) {
         Worker* w = worker(i);
@@ -458,9 +453,7 @@ void Pump::run(uint32_t end) noexcept {
     for (unsigned i = 1; i < started; ++i)
         while (uint32_t value = __atomic_load_n(&worker(i)->alive, __ATOMIC_ACQUIRE))
             sys(SYS_futex, &worker(i)->alive, FUTEX_WAIT, value, nullptr);
-    for (unsigned i = 0; i < started; ++i) worker(i)->window.leave();
-    if (memory) result->reserved = std::max(result->reserved.load(), memory.ahead() - base);
-    memory.close();
+    sink->leave();
     sys(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, 8);
 }
 
@@ -471,67 +464,10 @@ void Pump::fail(int code, const char* what, uint64_t at) noexcept {
     result->error_at = at;
 }
 
-// Writes past the page cache into one file go on side by side only where blocks are reserved (ext4): else
-// each has the inode for itself. Nothing is lost where that is not possible, or not done in time.
-void Pump::reserve(uint64_t end) noexcept {
-    uint64_t from = result->reserved.load();
-    while (from < end) {
-        // A last step of less than a quarter joins the one before.
-        uint64_t to = room - from <= kReserve * 5 / 4 ? room : from + kReserve;
-        if (!result->reserved.compare_exchange_strong(from, to)) continue;
-        if (::fallocate(fd, 0, static_cast<off_t>(base + from), static_cast<off_t>(to - from)) != 0) break;
-        from = to;
-    }
-}
-
-void Pump::give_back(uint64_t end) noexcept {
-    uint64_t from = page_up(end), to = result->reserved.load();
-    if (from >= to) return;
-    if (!shared)
-        ::ftruncate(fd, static_cast<off_t>(end));
-    else
-        ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(base + from),
-                    static_cast<off_t>(to - from));
-}
-
-bool Pump::put(const void* data, uint64_t size, uint64_t at) noexcept {
-    auto* from = static_cast<const char*>(data);
-    if (at > room || size > room - at) {  // never into another rank's part
-        fail(EOVERFLOW, "stay inside its part of", base + at);
-        return false;
-    }
-    if (shared && result->direct.load(std::memory_order_relaxed)) reserve(at + size);
-    at += base;
-    uint64_t begin = at;
-    bool again = false;
-    while (size > 0) {
-        ssize_t n = ::pwrite(fd, from, size, static_cast<off_t>(at));
-        if (n < 0) {
-            int code = errno;
-            if (code == EINTR) continue;
-            // The storage, or this kind of memory, or the rest of a short write cannot go past the page
-            // cache.
-            if ((code == EINVAL || code == EFAULT) && !again) {
-                result->direct = 0;
-                ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_DIRECT);
-                again = true;
-                continue;
-            }
-            fail(code, "write", at);
-            return false;
-        }
-        if (n == 0) {
-            fail(EIO, "write", at);
-            return false;
-        }
-        from += n;
-        at += static_cast<uint64_t>(n);
-        size -= static_cast<uint64_t>(n);
-    }
-    if (!result->direct.load(std::memory_order_relaxed) && begin / kFlush != at / kFlush && at >= kFlush)
-        ::sync_file_range(fd, static_cast<off64_t>(at / kFlush * kFlush - kFlush), kFlush,
-                          SYNC_FILE_RANGE_WRITE);
-    return true;
+bool Pump::put(unsigned thread, const void* data, uint64_t size, uint64_t at) noexcept {
+    Sink::Failure failure = sink->put(thread, data, size, at);
+    if (failure) fail(failure.code, failure.what, failure.at);
+    return !failure;
 }
 
 }  // namespace fermata::image

@@ -1,7 +1,7 @@
-// The pipeline of a writer: several threads take pieces of memory, pass over zero pages, form blocks,
-// checksum and perhaps compress them, and write them. No malloc, no locks, no exceptions and no thread-local
-// storage of its own, so that it also runs in a child made by a bare fork of a process with many threads;
-// what it finds lies in memory shared with that child.
+// The pump is the pipeline of a writer: several threads take pieces of memory, pass over zero pages, form
+// blocks, checksum and perhaps compress the blocks, and write them. It uses no malloc, no locks, no
+// exceptions and no thread-local storage, so that it also runs in a child made by a bare fork of a process
+// with many threads; its results lie in memory shared with that child.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "image/image.h"
-#include "image/memory_file.h"
+#include "image/sink.h"
 
 namespace fermata::image {
 
@@ -25,13 +25,12 @@ struct PumpResult {
     std::atomic<uint32_t> next_piece;
     std::atomic<uint32_t> blocks;
     std::atomic<uint64_t> extents;
-    std::atomic<uint64_t> at;        // end of the file so far; a multiple of the page size
-    std::atomic<uint64_t> content;   // bytes of the extents that were written here
-    std::atomic<uint64_t> zeros;     // bytes of zero pages passed over
-    std::atomic<int> direct;         // the file is open with O_DIRECT
-    std::atomic<uint64_t> reserved;  // the file may have room up to here that nobody needs
-    std::atomic<int> mode;           // of the choice by measuring, see pump.cpp
-    std::atomic<uint64_t> raw;       // bytes of memory that have been dealt with
+    std::atomic<uint64_t> at;       // end of the file so far; a multiple of the page size
+    std::atomic<uint64_t> content;  // bytes of the extents that were written here
+    std::atomic<uint64_t> zeros;    // bytes of zero pages passed over
+    Sink::State sink;
+    std::atomic<int> mode;      // of the choice by measuring, see pump.cpp
+    std::atomic<uint64_t> raw;  // bytes of memory that have been dealt with
     std::atomic<uint64_t> mode_since_ns, mode_since_raw, plain_speed;
     std::atomic<int> error;  // errno of the first failure, 0 = none
     std::atomic<uint64_t> error_at;
@@ -43,11 +42,7 @@ struct PumpResult {
 };
 
 struct Pump {
-    int fd = -1;
-    // The part of the file that is ours; offsets below count from its beginning.
-    uint64_t base = 0, room = UINT64_MAX;
-    bool shared = false;  // the file has other parts, written by others meanwhile
-    MemoryFile memory;    // the file, if it is one, while run() runs
+    Sink* sink = nullptr;
     Codec codec = Codec::none;
     int level = 1;
     bool measure = false;
@@ -75,14 +70,11 @@ struct Pump {
     // Writes pieces [.., end).
     void run(uint32_t end) noexcept;
     void fail(int error, const char* what, uint64_t at) noexcept;
+    // The sink wants large pieces.
+    bool large() const noexcept { return result->sink.large.load(std::memory_order_relaxed); }
     bool failed() const noexcept { return result->error.load(std::memory_order_relaxed) != 0; }
-    // Writes at `at` of our part, whatever that takes; false after fail().
-    bool put(const void* data, uint64_t size, uint64_t at) noexcept;
-    // Whatever was reserved from `end` on; nobody is writing any more.
-    void give_back(uint64_t end) noexcept;
-
-  private:
-    void reserve(uint64_t end) noexcept;
+    // False after fail(). `thread` as in Sink::put.
+    bool put(unsigned thread, const void* data, uint64_t size, uint64_t at) noexcept;
 };
 
 }  // namespace fermata::image

@@ -1,10 +1,8 @@
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -13,12 +11,13 @@
 #include <thread>
 
 #include "image/codec.h"
+#include "image/file_source.h"
 #include "image/format.h"
 #include "image/hash.h"
 #include "image/image.h"
-#include "image/page_cache.h"
 #include "image/pages.h"
 #include "image/shared.h"
+#include "image/source.h"
 
 namespace fermata::image {
 namespace {
@@ -29,7 +28,7 @@ constexpr uint64_t kStep = 256 << 10;
 // the kernel read ahead for two threads in one place).
 constexpr uint64_t kRow = 64 << 20;
 // Of 2 GiB a rank, two ranks on two processors, four threads each took a tenth less than two
-// (docs/performance.md).
+// (docs/internals/images.md).
 constexpr unsigned kMostThreads = 4;
 
 // Pages for what is about to be read there, all at once: one by one, as the copying meets them, they cost
@@ -37,36 +36,32 @@ constexpr unsigned kMostThreads = 4;
 void make_pages(char* at, uint64_t size) { ::madvise(at, size, MADV_POPULATE_WRITE); }
 
 struct Opened {
-    Fd fd;
+    std::unique_ptr<Source> source;
     Header header;
-    uint64_t begin = 0;
 };
 
-// The file with its header, which has been compared.
-Opened open_image(const Place& place) {
-    const std::string path = place.path();
-    Opened opened{place.folder.read(place.name), {}, place.begin.value_or(0)};
-    uint64_t begin = opened.begin;
-    struct stat st {};
-    if (::fstat(opened.fd.get(), &st) != 0) fail_errno("cannot stat {}", path);
-    auto size = static_cast<uint64_t>(st.st_size);
-    if (begin > size || size - begin < kPage)
-        fail("{} is truncated: {} bytes, not even a header{}", path, size,
-             place.begin ? fmt::format(" at offset {}", begin) : "");
-    size -= begin;
+// Its header has been compared.
+Opened open_image(std::unique_ptr<Source> source) {
+    Opened opened{std::move(source), {}};
+    const Source& from = *opened.source;
+    const std::string& path = from.name();
+    const std::string where = from.part() ? fmt::format(" at offset {}", from.begin()) : "";
+    uint64_t size = from.size();
+    if (size < kPage)
+        fail("{} is truncated: {} bytes, not even a header{}", path, from.begin() + size, where);
     Header& header = opened.header;
-    pread_all(opened.fd.get(), &header, sizeof header, begin, path);
+    from.read(&header, sizeof header, 0);
     if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
-        fail("{} is not a Fermata image{}", path, place.begin ? fmt::format(" at offset {}", begin) : "");
+        fail("{} is not a Fermata image{}", path, where);
     if (header.checksum != checksum_of(&header, offsetof(Header, checksum)))
-        fail("{} is damaged: header checksum at offset {}", path, begin);
+        fail("{} is damaged: header checksum at offset {}", path, from.begin());
     if (header.version != kFormatVersion)
         fail("{} has image format {}; this Fermata reads {}", path, header.version, kFormatVersion);
     if (header.page != kPage)
         fail("{} was made with pages of {} bytes; here they are {}", path, header.page, kPage);
-    if (place.begin ? size < header.file_size : size != header.file_size)
+    if (from.part() ? size < header.file_size : size != header.file_size)
         fail("{} is truncated or grown: {} bytes instead of {}{}", path, size, header.file_size,
-             place.begin ? fmt::format(" from offset {}", begin) : "");
+             from.part() ? fmt::format(" from offset {}", from.begin()) : "");
     size = header.file_size;
     if (header.index_offset < kPage || header.index_offset > size || header.index_offset % kPage ||
         header.index_size != size - header.index_offset)
@@ -77,42 +72,29 @@ Opened open_image(const Place& place) {
 // What a sparse file may claim beyond what it holds. Ours have no holes; copies may have some.
 constexpr uint64_t kMostHoles = 64 << 20;
 
-uint64_t holes(int fd, uint64_t begin, uint64_t end) {
-    uint64_t sum = 0;
-    while (begin < end) {
-        off_t data = ::lseek(fd, static_cast<off_t>(begin), SEEK_DATA);
-        if (data < 0) return errno == ENXIO ? sum + (end - begin) : 0;  // else nobody knows
-        auto to = std::min(static_cast<uint64_t>(data), end);
-        sum += to - begin;
-        off_t hole = ::lseek(fd, static_cast<off_t>(to), SEEK_HOLE);
-        if (hole < 0) break;
-        begin = std::max(static_cast<uint64_t>(hole), to);
-    }
-    return sum;
-}
-
 // Compared before there is memory for it: a damaged file, or a small one that claims to be large, costs none.
-std::vector<std::byte> read_index(const Opened& opened, const std::string& path) {
-    const uint64_t at = opened.begin + opened.header.index_offset, size = opened.header.index_size;
-    const int fd = opened.fd.get();
-    if (holes(fd, at, at + size) > std::max(kMostHoles, size / 2))
+std::vector<std::byte> read_index(const Opened& opened) {
+    const Source& from = *opened.source;
+    const uint64_t at = opened.header.index_offset, size = opened.header.index_size;
+    if (from.holes(at, size) > std::max(kMostHoles, size / 2))
         fail("{}: its index of {} bytes is mostly holes; a copy without them (cp --sparse=never) would do",
-             path, size);
+             from.name(), size);
+    auto damaged = [&] {
+        fail("{} is damaged: index checksum at offset {}", from.name(), from.begin() + at);
+    };
     std::vector<std::byte> piece(std::min<uint64_t>(size, 1 << 20));
     Hash hash;
     for (uint64_t done = 0, n; done < size; done += n) {
         n = std::min<uint64_t>(piece.size(), size - done);
-        pread_all(fd, piece.data(), n, at + done, path);
+        from.read(piece.data(), n, at + done);
         hash.add(piece.data(), n);
     }
-    if (opened.header.index_checksum != hash.sum())
-        fail("{} is damaged: index checksum at offset {}", path, at);
+    if (opened.header.index_checksum != hash.sum()) damaged();
     if (size <= piece.size()) return piece;
     std::vector<std::byte> index(size);
-    pread_all(fd, index.data(), size, at, path);
+    from.read(index.data(), size, at);
     // It may have been exchanged meanwhile.
-    if (opened.header.index_checksum != Hash::of(index.data(), size))
-        fail("{} is damaged: index checksum at offset {}", path, at);
+    if (opened.header.index_checksum != Hash::of(index.data(), size)) damaged();
     return index;
 }
 
@@ -144,19 +126,17 @@ class Reader::Scratch {
 Reader::~Reader() = default;
 
 Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path_(place.path()) {
-    Opened opened = open_image(place);
+    Opened opened = open_image(std::make_unique<FileSource>(place));
     const Header& header = opened.header;
     keys_.push_back(key_of(path_, header, key));
-    std::vector<std::byte> index = read_index(opened, path_);
+    std::vector<std::byte> index = read_index(opened);
     if (keys_[0] && !keys_[0].open_index(index.data(), index.size(), header.index_tag, &header,
                                          offsetof(Header, index_tag)))
         fail("{} is damaged: its header or index is not what was encrypted, at offset {}", path_,
-             opened.begin + header.index_offset);
+             opened.source->begin() + header.index_offset);
     identity_ = {header.job, header.generation, header.rank, header.ranks};
     summary_ = {header.file_size, header.checksum, 0, header.index_offset - kPage};
-    files_.push_back(std::move(opened.fd));
-    names_.push_back(path_);
-    begins_.push_back(opened.begin);
+    sources_.push_back(std::move(opened.source));
 
     Unpacker in(index, path_);
     uint64_t blobs = in.count(16);
@@ -169,18 +149,60 @@ Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path
         blob.bytes.assign(p, p + bytes);
         blobs_.push_back(std::move(blob));
     }
-    sources_ = in.values<Source>();
+    references_ = in.values<Reference>();
     blocks_ = in.values<Block>();
     extents_ = in.values<Extent>();
     if (!in.at_end()) fail("{} is damaged: bytes after its index", path_);
-    open_sources(key);
+    for (const Reference& reference : references_) open_reference(reference, key);
+    check_blocks();
+    check_extents();
+}
+
+// Beside the generation that this image is of, wherever that lies now.
+void Reader::open_reference(const Reference& reference, const Key* key) {
+    files::Folder other;
+    try {
+        other = reference.generation == identity_.generation && reference.kind == ReferenceKind::text
+                    ? folder_
+                    : folder_.beside(fmt::format("gen-{:06}", reference.generation));
+    } catch (const Error& why) {
+        fail("{} refers to generation {}: {}", path_, reference.generation, why.what());
+    }
+    if (reference.kind == ReferenceKind::text) {
+        Place place(other, text_name(reference.checksum));
+        try {
+            sources_.push_back(std::make_unique<FileSource>(place));
+        } catch (const Error& why) {
+            fail("{} refers to {}, which cannot be opened: {}", path_, place.path(), why.what());
+        }
+        if (sources_.back()->size() != reference.bytes)
+            fail("{}, which {} refers to, is truncated or grown: {} bytes instead of {}", place.path(), path_,
+                 sources_.back()->size(), reference.bytes);
+        keys_.push_back(key ? FileKey::of_text(*key, reference.checksum) : FileKey{});
+        return;
+    }
+    Place place(other, image_name(identity_.rank));
+    if (reference.kind == ReferenceKind::part) {
+        place = place_of(other, identity_.rank);
+        if (!place.begin) fail("{} refers to {}, which is not there", path_, other.path_of(kSharedName));
+    } else if (reference.kind != ReferenceKind::image) {
+        fail("{} is damaged: an unknown kind of reference", path_);
+    }
+    Opened opened = open_image(std::make_unique<FileSource>(place));
+    if (opened.header.checksum != reference.checksum || opened.header.file_size != reference.bytes)
+        fail("{} refers to another {} than the one that is there", path_, place.path());
+    keys_.push_back(key_of(place.path(), opened.header, key));
+    sources_.push_back(std::move(opened.source));
+}
+
+void Reader::check_blocks() const {
     for (const Block& block : blocks_) {
-        uint64_t end = block.source == 0                 ? header.index_offset
-                       : block.source <= sources_.size() ? sources_[block.source - 1].bytes
-                                                         : 0;
+        uint64_t end = block.source == 0                    ? kPage + summary_.written
+                       : block.source <= references_.size() ? references_[block.source - 1].bytes
+                                                            : 0;
         bool plain = block.codec == Codec::none;
-        bool headless = block.source && block.source <= sources_.size() &&
-                        sources_[block.source - 1].kind == SourceKind::text;
+        bool headless = block.source && block.source <= references_.size() &&
+                        references_[block.source - 1].kind == ReferenceKind::text;
         if (block.length == 0 || block.length > kLargestBlock || block.length % kPage || block.stored == 0 ||
             block.stored > block.length ||
             (plain && (block.stored != block.length || block.offset % kPage)) ||
@@ -188,6 +210,9 @@ Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path
             block.offset > end || block.stored > end - block.offset)
             fail("{} is damaged: a block lies outside the data", path_);
     }
+}
+
+void Reader::check_extents() {
     std::sort(extents_.begin(), extents_.end(),
               [](const Extent& a, const Extent& b) { return a.address < b.address; });
     uint64_t last = 0;
@@ -202,60 +227,17 @@ Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path
     }
 }
 
-void Reader::open_sources(const Key* key) {
-    for (const Source& source : sources_) {
-        // Beside the generation that this image is of, wherever that lies now.
-        files::Folder other;
-        try {
-            other = source.generation == identity_.generation && source.kind == SourceKind::text
-                        ? folder_
-                        : folder_.beside(fmt::format("gen-{:06}", source.generation));
-        } catch (const Error& why) {
-            fail("{} refers to generation {}: {}", path_, source.generation, why.what());
-        }
-        if (source.kind == SourceKind::text) {
-            std::string name = other.path_of(text_name(source.checksum));
-            Fd text;
-            try {
-                text = other.read(text_name(source.checksum));
-            } catch (const Error& why) {
-                fail("{} refers to {}, which cannot be opened: {}", path_, name, why.what());
-            }
-            struct stat st {};
-            if (::fstat(text.get(), &st) != 0) fail_errno("cannot stat {}", name);
-            if (static_cast<uint64_t>(st.st_size) != source.bytes)
-                fail("{}, which {} refers to, is truncated or grown: {} bytes instead of {}", name, path_,
-                     st.st_size, source.bytes);
-            files_.push_back(std::move(text));
-            names_.push_back(std::move(name));
-            begins_.push_back(0);
-            keys_.push_back(key ? FileKey::of_text(*key, source.checksum) : FileKey{});
-            continue;
-        }
-        Place place(other, image_name(identity_.rank));
-        if (source.kind == SourceKind::part) {
-            place = place_of(other, identity_.rank);
-            if (!place.begin) fail("{} refers to {}, which is not there", path_, other.path_of(kSharedName));
-        } else if (source.kind != SourceKind::image) {
-            fail("{} is damaged: an unknown kind of source", path_);
-        }
-        Opened opened = open_image(place);
-        if (opened.header.checksum != source.checksum || opened.header.file_size != source.bytes)
-            fail("{} refers to another {} than the one that is there", path_, place.path());
-        keys_.push_back(key_of(place.path(), opened.header, key));
-        files_.push_back(std::move(opened.fd));
-        names_.push_back(place.path());
-        begins_.push_back(opened.begin);
-    }
-}
-
 const std::vector<std::byte>& Reader::blob(const std::string& name) const {
     for (const Blob& blob : blobs_)
         if (blob.name == name) return blob.bytes;
     fail("{} has no part named '{}'", path_, name);
 }
 
-const std::string& Reader::file_of(const Block& block) const { return names_.at(block.source); }
+const std::string& Reader::file_of(const Block& block) const { return sources_.at(block.source)->name(); }
+
+uint64_t Reader::offset_of(const Block& block) const {
+    return sources_.at(block.source)->begin() + block.offset;
+}
 
 void Reader::check(const Block& block, const void* content) const {
     if (checksum_of(content, block.length) != block.checksum)
@@ -263,11 +245,10 @@ void Reader::check(const Block& block, const void* content) const {
              offset_of(block));
 }
 
-void Reader::fetch(const Block& block, void* destination, Scratch& scratch, UncachedFile& file,
-                   bool fresh) const {
+void Reader::fetch(const Block& block, void* destination, Scratch& scratch, Stream& file, bool fresh) const {
     const std::string& name = file_of(block);
     const FileKey& key = keys_[block.source];
-    uint64_t offset = offset_of(block);
+    const uint64_t offset = offset_of(block);
     auto decrypt = [&](void* data) {
         if (key && !key.open(data, block))
             fail("{} is damaged: the {} bytes at offset {} are not what was encrypted", name, block.stored,
@@ -276,7 +257,7 @@ void Reader::fetch(const Block& block, void* destination, Scratch& scratch, Unca
     if (block.codec != Codec::none) {
         // Their odd sizes at odd places are read faster through the page cache, which reads ahead.
         char* stored = scratch.stored();
-        pread_all(files_[block.source].get(), stored, block.stored, offset, name);
+        sources_[block.source]->read(stored, block.stored, block.offset);
         decrypt(stored);
         if (fresh) make_pages(static_cast<char*>(destination), block.length);
         if (!decode(block.codec, stored, block.stored, destination, block.length, scratch.shuffled()))
@@ -289,12 +270,12 @@ void Reader::fetch(const Block& block, void* destination, Scratch& scratch, Unca
     for (uint64_t at = 0, n; at < block.length; at += n) {
         n = std::min<uint64_t>(kStep, block.length - at);
         if (fresh) make_pages(to + at, n);
-        if (!file.direct() || file.read_cached(to + at, n, offset + at) != n) {
+        if (!file.direct() || file.read_cached(to + at, n, block.offset + at) != n) {
             if (file.direct()) {  // storage wants large reads
                 if (fresh) make_pages(to + at + n, block.length - at - n);
                 n = block.length - at;
             }
-            file.read(to + at, n, offset + at, name);
+            file.read(to + at, n, block.offset + at);
         }
         if (!key) hash.add(to + at, n);
     }
@@ -308,13 +289,13 @@ void Reader::fetch(const Block& block, void* destination, Scratch& scratch, Unca
 
 void Reader::read(const Block& block, void* destination) const {
     Scratch scratch;
-    UncachedFile file(files_[block.source].get(), false);
-    fetch(block, destination, scratch, file, false);
+    fetch(block, destination, scratch, *sources_[block.source]->stream(false), false);
 }
 
 std::vector<int> Reader::descriptors() const {
     std::vector<int> all;
-    for (const Fd& file : files_) all.push_back(file.get());
+    for (const auto& source : sources_)
+        if (int fd = source->descriptor(); fd >= 0) all.push_back(fd);
     return all;
 }
 
@@ -344,10 +325,10 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
             first.push_back(i);
             bytes += blocks_[targets[i].block].stored;
         }
-    std::deque<UncachedFile> files;
-    for (const Fd& file : files_) files.emplace_back(file.get(), bytes >= uncached_from_);
+    std::vector<std::unique_ptr<Stream>> streams;
+    for (const auto& source : sources_) streams.push_back(source->stream(bytes >= uncached_from_));
     // Past the page cache nobody reads ahead, so storage has to be asked for more at once.
-    const bool past = std::any_of(files.begin(), files.end(), [](auto& file) { return file.direct(); });
+    const bool past = std::any_of(streams.begin(), streams.end(), [](auto& one) { return one->direct(); });
     if (threads == 0)
         threads = std::clamp(std::thread::hardware_concurrency(), past ? kMostThreads : 2u, kMostThreads);
     threads = static_cast<unsigned>(std::min<size_t>(threads, first.size()));
@@ -365,7 +346,7 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
     auto load_one = [&](size_t i, Scratch& scratch) {
         const Target& one = targets[first[i]];
         const Block& block = blocks_[one.block];
-        UncachedFile& file = files[block.source];
+        Stream& file = *streams[block.source];
         if (one.to && first[i + 1] - first[i] == 1 && one.extent->length == block.length)
             return fetch(block, one.to, scratch, file, true);
         fetch(block, scratch.content(), scratch, file, false);

@@ -1,5 +1,5 @@
-// The words of `--save-options`, understood once: by the command. What goes to the ranks is the canonical
-// text of what was understood, so that root and ranks cannot read the same words differently.
+// This header parses the words of `--save-options`, once, in the command. Root and ranks get the canonical
+// text of the parsed options, so that they cannot read the same words differently.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct SaveOptions {
     // Blanks and commas separate words; the last of contradicting words counts. Throws Error (exit code 2)
     // that names the word that is wrong and lists the right ones.
     static SaveOptions parse(const std::string& words);
-    // What to_text() has written. Throws Error.
+    // Reads the text that to_text() has written. Throws Error.
     static SaveOptions from_text(const std::string& text);
     // Only what differs from the defaults, in the order of the list.
     std::string to_text() const;

@@ -1,6 +1,6 @@
-// One file for the images of all ranks: a table of where each begins, then the images, each in a part of the
-// file of its own. Who lays it out knows before anything is written how long each can become; what is not
-// used stays a hole. Format in docs/formats/image.md.
+// SharedFile lays out one file that holds the images of all ranks: a table of the offsets, then each image in
+// a part of its own. The root knows how long each image can become before anything is written; room that
+// stays unused is a hole (docs/formats/image.md).
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ class SharedFile {
     }
     // Where each rank's part begins when they are this long.
     static std::vector<uint64_t> lay_out(const std::vector<uint64_t>& lengths);
-    // The table, and the file as long as it will be. `end`: of the last part.
+    // Writes the table and sets the length of the file. `end`: where the last part ends.
     void finish(uint64_t job, uint32_t generation, const std::vector<uint64_t>& begins, uint64_t end);
 
     const std::string& path() const { return path_; }
@@ -48,7 +48,7 @@ class SharedFile {
     Fd fd_;
 };
 
-// Of a rank's image in the directory of a generation, whatever its layout.
+// Place of a rank's image in the directory of a generation of either layout.
 Place place_of(const files::Folder& folder, uint32_t rank);
 
 }  // namespace fermata::image

@@ -1,5 +1,5 @@
-// Memory that still has to be filled: which addresses of the image, and where they are now. The program may
-// unmap, empty and move memory before it has come.
+// Whereabouts keeps where memory that still has to be filled lies now. The program may unmap, empty and move
+// such memory before its content has been read.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ class Whereabouts {
         uint64_t now, was, length;
     };
 
-    // Not yet moved.
+    // Adds memory of the image that still lies at its own addresses.
     void add(uint64_t begin, uint64_t length);
-    // Nothing of the image belongs at these (present) addresses any more.
+    // The program has unmapped or emptied these present addresses: the image's memory there is not needed.
     void forget(uint64_t begin, uint64_t end);
-    // What is at `from` now, will be at `to`; what was there is forgotten.
+    // The program moves memory from `from` to `to`; what lay at `to` is forgotten.
     void move(uint64_t from, uint64_t to, uint64_t length);
 
-    // Where the image's memory is now, as far as it is anywhere.
+    // Present places of `length` bytes of the image from `was` on; parts that are not needed are left out.
     std::vector<Part> now_of(uint64_t was, uint64_t length) const;
-    // Which of the image's addresses belongs here.
+    // Address in the image of what belongs at the present address `now`.
     std::optional<uint64_t> was_of(uint64_t now) const;
 
   private:

@@ -1,27 +1,18 @@
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <thread>
 
 #include "image/codec.h"
+#include "image/file_sink.h"
 #include "image/format.h"
 #include "image/hash.h"
 #include "image/image.h"
-#include "image/page_cache.h"
 #include "image/pages.h"
 #include "image/pump.h"
 
 namespace fermata::image {
 namespace {
-
-// Images from this size on go past the page cache, where the storage can do that. A small one takes as long
-// either way, but new pages for the cache may have to be found by a virtual machine's host first: 20 ms
-// instead of 6 for four of 2.7 MiB (docs/internals/images.md).
-constexpr uint64_t kPastPageCache = 1 << 20;
 
 // Past the page cache the storage wants several requests at a time, however few processors there are. Into
 // the page cache it is processors that copy: more threads than those only hinder one another.
@@ -46,21 +37,18 @@ std::string hex_of(const uint8_t* bytes, size_t size) {
 
 std::string Checksum::hex() const { return hex_of(bytes.data(), bytes.size()); }
 
-Writer::Writer(const Place& place, Fd fd, bool shared, const Identity& identity, const WriteOptions& options)
-    : folder_(place.folder),
-      path_(place.path()),
-      shared_(shared),
+Writer::Writer(std::unique_ptr<Sink> sink, const files::Folder& folder, const Identity& identity,
+               const WriteOptions& options)
+    : folder_(folder),
       identity_(identity),
       options_(options),
-      fd_(std::move(fd)),
+      sink_(std::move(sink)),
       pump_(std::make_unique<Pump>()) {
-    pump_->fd = fd_.get();
+    pump_->sink = sink_.get();
     pump_->codec = options.codec;
     pump_->level = options.level;
     pump_->measure = options.measure;
     pump_->largest_block = options.largest_block;
-    pump_->shared = shared;
-    if (shared) pump_->room = 0;
     header_ = std::make_unique<Header>();
     Header& header = *header_;
     std::memcpy(header.magic, kMagic, sizeof kMagic);
@@ -79,10 +67,10 @@ Writer::Writer(const Place& place, Fd fd, bool shared, const Identity& identity,
 }
 
 Writer::Writer(const Place& place, const Identity& identity, const WriteOptions& options)
-    : Writer(place, place.folder.create(place.name), false, identity, options) {}
+    : Writer(FileSink::create(place), place.folder, identity, options) {}
 
 Writer Writer::in_shared(const Place& file, const Identity& identity, const WriteOptions& options) {
-    return {file, file.folder.write(file.name), true, identity, options};
+    return {FileSink::part_of(file), file.folder, identity, options};
 }
 
 Writer::Writer(Writer&&) noexcept = default;
@@ -101,7 +89,7 @@ void Writer::run_on_ground(uint64_t address, const void* data, uint64_t length) 
 
 void Writer::add(uint64_t address, const void* data, uint64_t length, bool ground) {
     if (address % kPage || length % kPage)
-        fail("image {}: run of {} bytes at {:#x} is not made of whole pages", path_, length, address);
+        fail("image {}: run of {} bytes at {:#x} is not made of whole pages", sink_->name(), length, address);
     auto* p = static_cast<const char*>(data);
     while (length > 0) {
         uint64_t n = std::min(length, kLargestBlock);
@@ -115,14 +103,14 @@ void Writer::add(uint64_t address, const void* data, uint64_t length, bool groun
 void Writer::keep(const Content& base, const std::vector<std::pair<uint64_t, uint64_t>>& unchanged) {
     Content& kept = pump_->kept;
     constexpr uint32_t kNone = UINT32_MAX;
-    std::vector<uint32_t> block_of(base.blocks.size(), kNone), source_of(base.sources.size(), kNone);
+    std::vector<uint32_t> block_of(base.blocks.size(), kNone), source_of(base.references.size(), kNone);
     auto block = [&](uint32_t old) {
         if (block_of[old] != kNone) return block_of[old];
         Block copy = base.blocks[old];
         uint32_t& source = source_of.at(copy.source - 1);
         if (source == kNone) {
-            kept.sources.push_back(base.sources[copy.source - 1]);
-            source = static_cast<uint32_t>(kept.sources.size());
+            kept.references.push_back(base.references[copy.source - 1]);
+            source = static_cast<uint32_t>(kept.references.size());
         }
         copy.source = source;
         kept.blocks.push_back(copy);
@@ -144,35 +132,35 @@ void Writer::share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
     Packer name;
     std::optional<TextName> secret_name;
     if (options_.key) secret_name.emplace(*options_.key);
-    Source source{identity_.generation, SourceKind::text, 0, {}};
+    Reference text{identity_.generation, ReferenceKind::text, 0, {}};
     size_t first = kept.blocks.size();
-    auto number = static_cast<uint32_t>(kept.sources.size() + 1);
+    auto number = static_cast<uint32_t>(kept.references.size() + 1);
     for (auto [begin, end] : ranges)
         for (uint64_t at = begin; at < end; at += kLargestBlock) {
             auto length = static_cast<uint32_t>(std::min(kLargestBlock, end - at));
             auto* content = reinterpret_cast<const void*>(at);
             Checksum checksum = checksum_of(content, length);
             kept.extents.push_back({at, length, static_cast<uint32_t>(kept.blocks.size()), 0, 0});
-            kept.blocks.push_back({source.bytes, length, length, number, Codec::none, checksum, {}});
+            kept.blocks.push_back({text.bytes, length, length, number, Codec::none, checksum, {}});
             name.value(length);
             name.value(checksum);
             if (secret_name) {
                 secret_name->add(&length, sizeof length);
                 secret_name->add(content, length);
             }
-            source.bytes += length;
+            text.bytes += length;
         }
-    if (source.bytes == 0) return;
-    source.checksum = secret_name ? secret_name->name() : checksum_of(name.out.data(), name.out.size());
-    kept.sources.push_back(source);
-    std::string path = folder_.path_of(text_name(source.checksum));
-    Fd file = folder_.try_create(text_name(source.checksum)).value_or(Fd());
+    if (text.bytes == 0) return;
+    text.checksum = secret_name ? secret_name->name() : checksum_of(name.out.data(), name.out.size());
+    kept.references.push_back(text);
+    std::string path = folder_.path_of(text_name(text.checksum));
+    Fd file = folder_.try_create(text_name(text.checksum)).value_or(Fd());
     // It is there: if whoever writes it fails, so does the generation. The tags are this image's own.
     if (!file && !options_.key) return;
     FileKey key;
     std::vector<char> sealed;
     if (options_.key) {
-        key = FileKey::of_text(*options_.key, source.checksum);
+        key = FileKey::of_text(*options_.key, text.checksum);
         sealed.resize(kLargestBlock);
     }
     for (size_t i = first; i < kept.blocks.size(); ++i) {
@@ -188,15 +176,18 @@ void Writer::share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
     if (file) texts_.emplace_back(std::move(path), std::move(file));
 }
 
+int Writer::descriptor() const { return sink_->descriptor(); }
+
 Content Writer::content() const {
     const PumpResult& r = *pump_->result;
-    Content all{pump_->kept.sources,
+    Content all{pump_->kept.references,
                 {pump_->blocks, pump_->blocks + r.blocks},
                 {pump_->extents, pump_->extents + r.extents}};
-    all.sources.push_back(
-        {identity_.generation, shared_ ? SourceKind::part : SourceKind::image, r.file_size, r.header});
+    all.references.push_back({identity_.generation,
+                              sink_->is_part() ? ReferenceKind::part : ReferenceKind::image, r.file_size,
+                              r.header});
     for (Block& block : all.blocks)
-        if (block.source == 0) block.source = static_cast<uint32_t>(all.sources.size());
+        if (block.source == 0) block.source = static_cast<uint32_t>(all.references.size());
     std::sort(all.extents.begin(), all.extents.end(),
               [](const Extent& a, const Extent& b) { return a.address < b.address; });
     return all;
@@ -211,19 +202,16 @@ void Writer::prepare() {
         index.sized(blob.name.data(), blob.name.size());
         index.sized(blob.bytes.data(), blob.bytes.size());
     }
-    index.value(static_cast<uint64_t>(pump_->kept.sources.size()));
-    for (const Source& source : pump_->kept.sources) index.value(source);
+    index.value(static_cast<uint64_t>(pump_->kept.references.size()));
+    for (const Reference& reference : pump_->kept.references) index.value(reference);
     front_ = std::move(index.out);
     uint64_t expected = 0;
     for (const Piece& piece : pump_->pieces) expected += piece.length;
-    bool direct = options_.direct == WriteOptions::Direct::yes;
-    if (options_.direct == WriteOptions::Direct::automatic)
-        direct = expected >= kPastPageCache && !page_cache_is_better(fd_.get());
-    if (direct) direct = ::fcntl(fd_.get(), F_SETFL, O_DIRECT) == 0;
-    pump_->threads = options_.threads ? options_.threads : default_threads(direct, options_.processors);
+    const bool large = sink_->begin(expected, options_.direct);
+    pump_->threads = options_.threads ? options_.threads : default_threads(large, options_.processors);
     pump_->allocate();
-    pump_->result->direct = direct;
-    if (!shared_) pump_->room = room();
+    pump_->result->sink.large = large;
+    if (!sink_->is_part()) sink_->place(0, room());
     if (pump_->key)
         sealed_index_ = std::make_unique<Pages>(largest_index(), "to encrypt the index of an image");
 }
@@ -239,10 +227,7 @@ uint64_t Writer::room() const {
     return kPage + content + uint64_t{pump_->max_blocks} * kPage + (largest_index() / kPage + 1) * kPage;
 }
 
-void Writer::place(uint64_t begin) {
-    pump_->base = begin;
-    pump_->room = room();
-}
+void Writer::place(uint64_t begin) { sink_->place(begin, room()); }
 
 void Writer::write_first() noexcept {
     auto all = static_cast<uint32_t>(pump_->pieces.size());
@@ -262,8 +247,10 @@ void Writer::write_rest() noexcept {
 // Index, header, fsync; by whoever wrote the rest.
 void Writer::seal() noexcept {
     PumpResult& r = *pump_->result;
-    int fd = fd_.get();
-    if (r.direct.exchange(0)) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_DIRECT);
+    auto put = [this](const void* data, uint64_t size, uint64_t at) {
+        return pump_->put(Sink::kNobody, data, size, at);
+    };
+    sink_->expect_small();
     struct {
         const void* data;
         uint64_t size;
@@ -287,12 +274,12 @@ void Writer::seal() noexcept {
         header.index_tag = pump_->key.seal_index(sealed_index_->data(), header.index_size, &header,
                                                  offsetof(Header, index_tag));
         header.index_checksum = Hash::of(sealed_index_->data(), header.index_size);
-        if (!pump_->put(sealed_index_->data(), header.index_size, at)) return;
+        if (!put(sealed_index_->data(), header.index_size, at)) return;
     } else {
         Hash hash;
         for (const auto& part : parts) {
             hash.add(part.data, part.size);
-            if (!pump_->put(part.data, part.size, at)) return;
+            if (!put(part.data, part.size, at)) return;
             at += part.size;
         }
         header.index_checksum = hash.sum();
@@ -301,9 +288,9 @@ void Writer::seal() noexcept {
     // The header last: until then the file has none.
     char page[kPage] = {};
     std::memcpy(page, &header, sizeof header);
-    if (!pump_->put(page, sizeof page, 0)) return;
-    pump_->give_back(header.file_size);
-    if (options_.sync && ::fsync(fd) != 0) return pump_->fail(errno, "bring to storage", 0);
+    if (!put(page, sizeof page, 0)) return;
+    sink_->end(header.file_size);
+    if (int error = options_.sync ? sink_->sync() : 0) return pump_->fail(error, "bring to storage", 0);
     r.file_size = header.file_size;
     r.header = header.checksum;
     r.complete = true;
@@ -312,15 +299,14 @@ void Writer::seal() noexcept {
 Summary Writer::conclude() {
     PumpResult& r = *pump_->result;
     if (int code = r.error.load())
-        throw Error(fmt::format("cannot {} {} at offset {}: {}", r.error_what, path_, r.error_at.load(),
-                                std::strerror(code)));
-    if (!r.complete) fail("{} was not written to its end", path_);
+        throw Error(fmt::format("cannot {} {} at offset {}: {}", r.error_what, sink_->name(),
+                                r.error_at.load(), std::strerror(code)));
+    if (!r.complete) fail("{} was not written to its end", sink_->name());
     for (auto& [path, file] : texts_) {
         if (options_.sync) sync_file(file.get(), path);
         file.reset();
     }
-    int fd = fd_.release();
-    if (::close(fd) != 0) fail_errno("cannot close {}", path_);
+    sink_->close();
     return {r.file_size, r.header, r.content.load(), r.at.load() - kPage};
 }
 

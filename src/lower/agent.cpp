@@ -12,17 +12,12 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/naps.h"
-#include "image/shared.h"
 #include "lower/binding/binding.h"
 #include "lower/mpi_above.h"
-#include "lower/rank_image.h"
 #include "lower/services.h"
 #include "lower/starter.h"
-#include "split/fds/descriptors.h"
 #include "split/loader/starters.h"
 #include "split/memory/memory.h"
-#include "split/process/state.h"
 #include "split/threads/donors.h"
 #include "split/threads/stop.h"
 
@@ -31,25 +26,64 @@ namespace {
 
 namespace threads = split::threads;
 
-// While a checkpoint is pending the agent looks this often by itself: parked threads ring the bell for most
-// events.
-constexpr uint32_t kPendingTick = 300;           // us, the first one without news
-constexpr long kMeetingTick = 20'000;            // ns; all threads stand
-constexpr timespec kEarlyTick{0, 5'000'000};     // while a checkpoint waits for helpers to end
-constexpr timespec kIdleTick{1, 0};              // only to notice threads that have ended
-constexpr timespec kWritingTick{0, 50'000'000};  // while a child writes: memory may run short
+// Pace::busy: so long at first, longer without news.
+constexpr uint32_t kBusyTick = 300;  // us
 // One attempt to stop all threads; between attempts the agent pulls messages, so that senders come out.
 constexpr uint64_t kStopSlice = 2'000'000;  // ns
-
 // Threads that read a mapped image when a checkpoint waits for it.
 constexpr unsigned kHurry = 3;
+
+timespec time_of(Pace pace, Naps& naps) {
+    switch (pace) {
+        case Pace::rest:
+            return {1, 0};
+        case Pace::helpers:
+            return {0, 5'000'000};
+        case Pace::behind:
+            return {0, 50'000'000};
+        case Pace::meeting:
+            return {0, 20'000'000};
+        case Pace::busy:
+            break;
+    }
+    return {0, static_cast<long>(naps.next_ns())};
+}
+
+// The event that a message is, where it is one.
+std::optional<Event> event_of(const wire::Message& message) {
+    if (std::holds_alternative<wire::Begin>(message)) return Event::begin;
+    if (std::holds_alternative<wire::Clock>(message)) return Event::clock;
+    if (std::holds_alternative<wire::Freeze>(message)) return Event::freeze;
+    if (std::holds_alternative<wire::Take>(message)) return Event::take;
+    if (std::holds_alternative<wire::Drain>(message)) return Event::drain;
+    if (std::holds_alternative<wire::Save>(message)) return Event::save;
+    if (std::holds_alternative<wire::Placed>(message)) return Event::placed;
+    if (std::holds_alternative<wire::Resume>(message)) return Event::resume;
+    if (std::holds_alternative<wire::Cancel>(message)) return Event::cancel;
+    if (std::holds_alternative<wire::Leave>(message)) return Event::leave;
+    if (std::holds_alternative<wire::Go>(message)) return Event::go;
+    return {};
+}
+
+// Of the checkpoint that the message belongs to, where only a rank that takes part in it may hear it.
+std::optional<uint32_t> epoch_of(const wire::Message& message) {
+    if (auto* m = std::get_if<wire::Freeze>(&message)) return m->epoch;
+    if (auto* m = std::get_if<wire::Take>(&message)) return m->epoch;
+    if (auto* m = std::get_if<wire::Drain>(&message)) return m->epoch;
+    if (auto* m = std::get_if<wire::Save>(&message)) return m->epoch;
+    if (auto* m = std::get_if<wire::Placed>(&message)) return m->epoch;
+    if (auto* m = std::get_if<wire::Leave>(&message)) return m->epoch;
+    return {};
+}
 
 sem_t ready;
 
 }  // namespace
 
 Agent::Agent(AgentTask task, std::unique_ptr<tree::AgentLink> link)
-    : task_(std::move(task)), link_(std::move(link)), went_on_(!task_.config.generation) {}
+    : task_(std::move(task)),
+      link_(std::move(link)),
+      stage_(task_.config.generation ? Stage::restoring : Stage::running) {}
 
 Agent& Agent::start(AgentTask task, std::unique_ptr<tree::AgentLink> link) {
     auto* agent = new Agent(std::move(task), std::move(link));  // for the life of the process
@@ -69,6 +103,18 @@ Agent& Agent::start(AgentTask task, std::unique_ptr<tree::AgentLink> link) {
     return *agent;
 }
 
+void Agent::note_phase(wire::RestartPhase phase) {
+    progress_.enter(phase);
+    threads::poke_agent();
+}
+
+void Agent::finish_restart(RestoredParts parts) {
+    restored_.give(std::move(parts));
+    threads::poke_agent();
+}
+
+// ---- what comes
+
 void Agent::run() {
     threads::enter_agent();
     use_processors_of(
@@ -78,145 +124,312 @@ void Agent::run() {
                                      task_.facts.version.c_str());
     hello.restarted_from = task_.config.generation;
     link_->send(hello);
-    Naps naps(kPendingTick);
+    Naps naps(kBusyTick);
     for (;;) {
-        pollfd fds[3] = {{threads::bell_fd(), POLLIN, 0},
-                         {writing_ ? writing_->descriptor() : -1, POLLIN, 0},
-                         {lost_ ? -1 : link_->fd(), POLLIN, 0}};
-        bool others_work = waits_for_others();
-        timespec wait{0, kMeetingTick};
-        if (stage_ == Stage::idle && !others_work)
-            wait = early_ ? kEarlyTick : writing_ ? kWritingTick : kIdleTick;
-        else if (!meeting_)
-            wait.tv_nsec = naps.next_ns();
-        if (ppoll(fds, 3, &wait, nullptr) > 0 || others_work) naps.restart();
-        if (others_work) binding_table().Progress();
-        threads::answer_bell();
-        threads::serve_donor_requests();
-        if (stage_ == Stage::idle && (fds[0].revents | fds[1].revents | fds[2].revents) == 0)
-            threads::collect_ended_threads();
+        wait(naps);
         mailbox();
         if (task_.pager && task_.pager->finished()) task_.pager.reset();
-        if (early_ && !cancelled_ && ready_for_checkpoint() && helpers_.reached(monotonic_ns())) begin_late();
-        if (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 1) rebuild();
         while (auto message = link_->receive()) handle(*message);
-        if (link_->closed() && !lost_) lose_daemon();
-        if (meeting_ && meeting_->over()) met();
-        if (writing_) watch_writer();
-        tick();
+        if (link_->closed() && !alone()) on(Event::daemon_lost);
+        look();
+        converge_and_freeze();
     }
 }
 
-void Agent::lose_daemon() {
-    lost_ = true;
-    early_.reset();
-    captured_.reset();
-    writing_.reset();
-    // What it did now would be done again after the restart.
-    if (leaves_) ::_exit(128 + SIGTERM);
-    if (!went_on_) {
-        // Others may have been told to go on, and wait for this rank in vain.
-        say(fmt::format("error: rank {}: lost the node daemon before every rank was back: restart again",
-                        task_.facts.rank));
-        ::_exit(static_cast<int>(ExitCode::failed));
-    }
-    if (meeting_) {
-        cancelled_ = epoch_;
-        return;
-    }
-    // Others may have been told to save and wait for this rank's word.
-    if (stage_ == Stage::drain) {
-        try {
-            static_cast<void>(std::make_unique<Meeting>(the_bridge()->private_world, false).release());
-        } catch (const Error&) {  // MPI is broken: so are they
-        }
-    }
-    go_on_alone();
-}
-
-void Agent::go_on_alone() {
-    resume(epoch_);
-    // Nobody can answer any more: every rank goes into the real MPI_Finalize by itself.
-    release_finalize();
-    say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints",
-                    task_.facts.rank));
-}
-
-// This rank has done its part in collective calls (rebuilding, files and windows before a save), others may
-// be in theirs: a message that the library has taken from us may still need us to move (UCX while it
-// connects). No thread of the application is in the library then.
-bool Agent::waits_for_others() const {
-    return stage_ == Stage::save || (restart_ && __atomic_load_n(&restart_ready_, __ATOMIC_ACQUIRE) == 2);
+// Until something comes, or it is time to look.
+void Agent::wait(Naps& naps) {
+    const StageFacts& facts = facts_of(stage_);
+    bool child_writes = checkpoint_ && checkpoint_->saving;
+    pollfd fds[3] = {{threads::bell_fd(), POLLIN, 0},
+                     {child_writes ? checkpoint_->saving->descriptor() : -1, POLLIN, 0},
+                     {alone() ? -1 : link_->fd(), POLLIN, 0}};
+    timespec time = time_of(facts.pace, naps);
+    if (ppoll(fds, 3, &time, nullptr) > 0 || facts.moves_library) naps.restart();
+    if (facts.moves_library) binding_table().Progress();
+    threads::answer_bell();
+    threads::serve_donor_requests();
+    if (facts.at_rest && (fds[0].revents | fds[1].revents | fds[2].revents) == 0)
+        threads::collect_ended_threads();
 }
 
 void Agent::mailbox() {
-    if (auto line = take_warning())
-        link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, *line)});
+    if (auto line = take_warning()) warn(*line);
     if (auto fatal = take_fatal()) {
-        if (lost_ || !link_->send(wire::Fatal{fatal->line, fatal->code})) {
+        if (alone() || !link_->send(wire::Fatal{fatal->line, fatal->code})) {
             say("error: " + fatal->line);
             ::_exit(fatal->code);
         }
     }
     if (take_finalize_arrival()) link_->send(wire::ArrivedFinalize{});
+    say_phase();
 }
 
 void Agent::handle(const wire::Message& message) {
-    spdlog::debug("rank {}: {}", task_.facts.rank, wire::name_of(message));
-    if (auto* m = std::get_if<wire::Clock>(&message)) {
-        // Only of a checkpoint that this rank takes part in: nobody would take back what another one begins
-        // here.
-        if (early_)
-            early_clock_.push_back(*m);
-        else if (stage_ != Stage::idle)
-            clock_in(*m);
-    } else if (auto* m = std::get_if<wire::Begin>(&message)) {
-        begin(*m);
-    } else if (auto* m = std::get_if<wire::Freeze>(&message)) {
-        freeze(*m);
-    } else if (auto* m = std::get_if<wire::Take>(&message)) {
-        if (m->epoch == epoch_ && stage_ == Stage::freeze) the_upper()->take();
-    } else if (auto* m = std::get_if<wire::Drain>(&message)) {
-        drain(*m);
-    } else if (auto* m = std::get_if<wire::Save>(&message)) {
-        save(*m);
-    } else if (auto* m = std::get_if<wire::Placed>(&message)) {
-        write(m);
-    } else if (auto* m = std::get_if<wire::Leave>(&message)) {
-        leave(*m);
-    } else if (auto* m = std::get_if<wire::Resume>(&message)) {
-        resume(m->epoch);
-    } else if (auto* m = std::get_if<wire::Cancel>(&message)) {
-        early_.reset();
-        captured_.reset();
-        writing_.reset();  // ends the child that writes
-        if (meeting_)
-            cancelled_ = m->epoch;
-        else
-            resume(m->epoch);
-    } else if (std::holds_alternative<wire::Query>(message)) {
+    spdlog::debug("rank {}: {}", rank(), wire::name_of(message));
+    if (auto* m = std::get_if<wire::Resume>(&message)) ended_epoch_ = m->epoch;
+    if (auto* m = std::get_if<wire::Cancel>(&message)) ended_epoch_ = m->epoch;
+    if (auto epoch = epoch_of(message); epoch && (!checkpoint_ || checkpoint_->epoch != *epoch)) return;
+    if (std::holds_alternative<wire::Query>(message))
         query();
-    } else if (std::holds_alternative<wire::FinalizeReleased>(message)) {
+    else if (std::holds_alternative<wire::FinalizeReleased>(message))
         release_finalize();
-    } else if (std::holds_alternative<wire::Go>(message)) {
-        go();
+    else if (auto event = event_of(message))
+        on(*event, &message);
+}
+
+// Enters the stage of the event's row, then does the row's action; what that finds out is the next event.
+void Agent::on(Event event, const wire::Message* message) {
+    for (std::optional<Event> next = event; next;) {
+        std::optional<Step> row = step(stage_, *next);
+        if (!row) {
+            spdlog::error("rank {}: {} while {}: {}", rank(), word_of(*next), facts_of(stage_).word,
+                          why_never(stage_, *next));
+            return;
+        }
+        stage_ = row->next;
+        next = act(row->action, message);
     }
 }
 
-void Agent::tick() {
-    if (stage_ == Stage::idle || !the_upper()) return;
-    if (stage_ == Stage::converge) the_upper()->poll(monotonic_ns());
+// Finds out what has happened by itself.
+void Agent::look() {
+    switch (stage_) {
+        case Stage::restoring:
+            if ((parts_ = restored_.take())) on(Event::restored);
+            break;
+        case Stage::asked:
+            if (auto event = consider()) on(*event);
+            break;
+        case Stage::meeting:
+        case Stage::given_up:
+        case Stage::given_up_asked:
+        case Stage::meeting_alone:
+            if (checkpoint_->saving->over()) on(checkpoint_->saving->everybody() ? Event::met : Event::away);
+            break;
+        case Stage::writing:
+        case Stage::behind:
+            if (checkpoint_->saving->child_done()) on(Event::ended);
+            break;
+        default:
+            break;
+    }
+}
+
+void Agent::converge_and_freeze() {
+    if (!facts_of(stage_).in_checkpoint) return;
+    if (stage_ == Stage::converging) the_upper()->poll(monotonic_ns());
     clock_out();
-    if (const char* why = the_upper()->give_up(); why && !gave_up_) {
-        gave_up_ = true;
-        link_->send(wire::Again{epoch_, why});
+    if (const char* why = the_upper()->give_up(); why && !checkpoint_->gave_up) {
+        checkpoint_->gave_up = true;
+        link_->send(wire::Again{checkpoint_->epoch, why});
     }
-    if (stage_ == Stage::freeze) try_freeze();
+    // Helper commands that began while the ranks converged: the program runs on, up to its next MPI call.
+    if (stage_ == Stage::calming && helpers_.reached(monotonic_ns())) on(Event::calm);
+    if (stage_ == Stage::stopping) return stop_threads();
+    if (stage_ != Stage::calming && stage_ != Stage::frozen) return;
+    // Others may still be inside a send to this rank: pulling lets them out.
+    split::DrainReport ignored{};
+    the_upper()->drain(&ignored);
 }
 
-void Agent::clock_in(const wire::Clock& m) {
+void Agent::stop_threads() {
+    threads::StopReport report = threads::stop_all(monotonic_ns() + kStopSlice);
+    split::DrainReport drained{};
+    the_upper()->drain(&drained);
+    for (const auto& thread : report.missing)
+        spdlog::debug("rank {}: thread {} {}", rank(), thread.tid, thread.where);
+    if (!report.stopped) return;
+    checkpoint_->sent = drained.sent;
+    on(Event::stand);
+}
+
+void Agent::query() {
+    static char text[16384];
+    wire::Diagnosis answer;
+    if (the_upper()) {
+        size_t size = the_upper()->diagnosis(text, sizeof text);
+        answer.text.assign(text, size);
+        if (facts_of(stage_).pace == Pace::meeting)
+            answer.text += "stands until every rank has been told to save\n";
+    } else {
+        answer.text = "the program is being loaded";
+    }
+    link_->send(answer);
+}
+
+// ---- what is done about it
+
+std::optional<Event> Agent::act(Action action, const wire::Message* message) {
+    switch (action) {
+        case Action::nothing:
+            break;
+        case Action::rebuild:
+            rebuild();
+            break;
+        case Action::go:
+            go();
+            break;
+        case Action::end_before_go:
+            say(fmt::format("error: rank {}: lost the node daemon before every rank was back: restart again",
+                            rank()));
+            ::_exit(static_cast<int>(ExitCode::failed));
+        case Action::note_begin:
+            asked_ = Asked{std::get<wire::Begin>(*message), {}, {}};
+            if (task_.pager) task_.pager->prefetch(kHurry);
+            return stage_ == Stage::asked ? consider() : std::nullopt;
+        case Action::keep_clock:
+            asked_->clock.push_back(std::get<wire::Clock>(*message));
+            break;
+        case Action::refuse:
+            link_->send(wire::Refuse{asked_->begin.epoch, asked_->refusal});
+            asked_.reset();
+            break;
+        case Action::begin:
+            begin();
+            break;
+        case Action::forget_begin:
+            asked_.reset();
+            break;
+        case Action::forget_begin_and_answer:
+            asked_.reset();
+            answer();
+            break;
+        case Action::hear_clock:
+            hear_clock(std::get<wire::Clock>(*message));
+            break;
+        case Action::close:
+            the_upper()->freeze();
+            link_->send(wire::Closed{checkpoint_->epoch});
+            break;
+        case Action::take:
+            the_upper()->take();
+            break;
+        case Action::ask_to_stop:
+            threads::ask_all_to_stop();
+            break;
+        case Action::say_frozen:
+            link_->send(wire::Frozen{checkpoint_->epoch, checkpoint_->sent});
+            break;
+        case Action::drain:
+            drain(std::get<wire::Drain>(*message));
+            break;
+        default:
+            return act_on_image(action, message);
+    }
+    return {};
+}
+
+// From Save on.
+std::optional<Event> Agent::act_on_image(Action action, const wire::Message* message) {
+    switch (action) {
+        case Action::meet:
+            checkpoint_->saving.emplace(task_.who, std::get<wire::Save>(*message));
+            if (checkpoint_->saving->failed()) return Event::ended;
+            break;
+        case Action::capture:
+            return capture();
+        case Action::say_size:
+            link_->send(wire::Sized{checkpoint_->epoch, rank(), checkpoint_->saving->room()});
+            break;
+        case Action::write:
+            return write(std::get<wire::Placed>(*message).begin);
+        case Action::conclude:
+            link_->send(checkpoint_->saving->conclude(last_image_));
+            if (stage_ == Stage::running) checkpoint_.reset();
+            break;
+        case Action::leave:
+            leave();
+            break;
+        case Action::end_left:
+            ::_exit(128 + SIGTERM);
+        default:
+            go_on(action);
+            break;
+    }
+    return {};
+}
+
+// Out of a checkpoint.
+void Agent::go_on(Action action) {
+    switch (action) {
+        case Action::go_on_writing:
+            run_program();
+            checkpoint_->saving->let_child_go();
+            return answer();
+        case Action::help_and_go_on:
+            checkpoint_->saving->help();
+            [[fallthrough]];
+        case Action::go_on:
+            checkpoint_.reset();
+            run_program();
+            return answer();
+        case Action::drop_image:
+            checkpoint_.reset();
+            return answer();
+        case Action::stay_away_and_go_on_alone:
+            stay_away();
+            break;
+        case Action::help_and_go_on_alone:
+            checkpoint_->saving->help();
+            break;
+        case Action::answer:
+            return answer();
+        default:  // go_on_alone, stay_alone
+            break;
+    }
+    asked_.reset();
+    checkpoint_.reset();
+    if (action != Action::stay_alone) run_program();
+    // Nobody can answer any more: every rank goes into the real MPI_Finalize by itself.
+    release_finalize();
+    say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints", rank()));
+}
+
+void Agent::rebuild() {
+    progress_.enter(wire::RestartPhase::rebuild);
+    say_phase();
+    std::string error = rebuild_objects(*parts_, rank());
+    link_->send(wire::Restored{error.empty(), error});  // which says as well that it is in `go`
+}
+
+void Agent::go() {
+    for (const std::string& line : let_program_run(*parts_)) warn(line);
+    parts_.reset();
+    if (task_.pager) task_.pager->prefetch(1);
+}
+
+// May the checkpoint that was asked for begin? Nothing: not yet.
+std::optional<Event> Agent::consider() {
+    if (!the_upper() || task_.pager || !helpers_.reached(monotonic_ns())) return {};
+    char why[512] = "";
+    if (the_upper()->refuses(why, sizeof why)) {
+        asked_->refusal = why;
+        return Event::refused;
+    }
+    if (std::string library = mpi_above(); !library.empty()) {
+        asked_->refusal = fmt::format(
+            "{} is in the program beside Fermata's MPI: what it knows cannot be saved; let ld.so load it "
+            "(dlopen), which gives Fermata's instead",
+            library);
+        return Event::refused;
+    }
+    return Event::ready;
+}
+
+void Agent::begin() {
+    Asked asked = std::move(*asked_);
+    asked_.reset();
+    checkpoint_.emplace(asked.begin.epoch);
+    try {
+        split::sample_memory_flags();  // now, while the program still runs: it costs 0.1 s per GiB
+    } catch (const Error&) {           // then it is done, and reported, when the image is written
+    }
+    for (const wire::Clock& clock : asked.clock) hear_clock(clock);
+}
+
+void Agent::hear_clock(const wire::Clock& m) {
     if (const char* why = the_upper()->inbox(m.bytes.data(), m.bytes.size()))
-        link_->send(wire::Refuse{epoch_, fmt::format("the protocol broke: {}", why)});
+        link_->send(wire::Refuse{checkpoint_->epoch, fmt::format("the protocol broke: {}", why)});
 }
 
 void Agent::clock_out() {
@@ -228,235 +441,31 @@ void Agent::clock_out() {
     }
 }
 
-void Agent::begin(const wire::Begin& m, bool helpers_waited) {
-    char why[512] = "";
-    if (cancelled_ || !ready_for_checkpoint() || (!helpers_waited && !helpers_.reached(monotonic_ns()))) {
-        early_ = m;  // until the last one is over, the front is there, all memory, and helpers have ended
-        early_clock_.clear();
-        if (task_.pager) task_.pager->prefetch(kHurry);
-    } else if (the_upper()->refuses(why, sizeof why)) {
-        link_->send(wire::Refuse{m.epoch, why});
-    } else if (std::string library = mpi_above(); !library.empty()) {
-        link_->send(wire::Refuse{
-            m.epoch,
-            fmt::format("{} is in the program beside Fermata's MPI: what it knows cannot be saved; let "
-                        "ld.so load it (dlopen), which gives Fermata's instead",
-                        library)});
-    } else {
-        stage_ = Stage::converge;
-        epoch_ = m.epoch;
-        frozen_ = gave_up_ = false;
-        try {
-            split::sample_memory_flags();  // now, while the program still runs: it costs 0.1 s per GiB
-        } catch (const Error&) {           // then it is done, and reported, when the image is written
-        }
-    }
-}
-
-bool Agent::ready_for_checkpoint() const { return the_upper() && !task_.pager; }
-
-// The program has loaded its front, or its memory: now the checkpoint that waited for it begins here.
-void Agent::begin_late() {
-    wire::Begin m = *early_;
-    early_.reset();
-    begin(m, true);
-    if (stage_ == Stage::idle) early_clock_.clear();  // refused
-    for (const wire::Clock& clock : early_clock_) clock_in(clock);
-    early_clock_.clear();
-}
-
-void Agent::freeze(const wire::Freeze& m) {
-    if (stage_ != Stage::converge || m.epoch != epoch_) return;
-    stage_ = Stage::freeze;
-    the_upper()->freeze();
-    link_->send(wire::Closed{epoch_});
-    asked_to_stop_ = false;
-    try_freeze();
-}
-
-void Agent::try_freeze() {
-    // Helper commands that began while the ranks converged: the program runs on, up to its next MPI call.
-    if (!frozen_ && !asked_to_stop_ && helpers_.reached(monotonic_ns())) {
-        asked_to_stop_ = true;
-        threads::ask_all_to_stop();
-    }
-    if (!frozen_ && asked_to_stop_) {
-        threads::StopReport report = threads::stop_all(monotonic_ns() + kStopSlice);
-        split::DrainReport drained{};
-        the_upper()->drain(&drained);
-        if (!report.stopped) {
-            for (const auto& thread : report.missing)
-                spdlog::debug("rank {}: thread {} {}", task_.facts.rank, thread.tid, thread.where);
-            return;
-        }
-        frozen_ = true;
-        link_->send(wire::Frozen{epoch_, drained.sent});
-        return;
-    }
-    // Others may still be inside a send to this rank: pulling lets them out.
-    split::DrainReport ignored{};
-    the_upper()->drain(&ignored);
-}
-
 void Agent::drain(const wire::Drain& m) {
-    if (m.epoch != epoch_ || !frozen_) return;
-    stage_ = Stage::drain;
     split::DrainReport report{};
     the_upper()->drain(&report);
     link_->send(wire::Drained{m.epoch, m.round, report.sent, report.received, report.open});
 }
 
-void Agent::save(const wire::Save& m) {
-    if (m.epoch != epoch_ || !frozen_) return;
-    stage_ = Stage::save;
-    captured_.reset();
-    writing_.reset();
-    saved_ = {};
-    saved_.epoch = m.epoch;
-    saved_.rank = task_.facts.rank;
-    save_began_ = monotonic_ns();
-    forks_ = false;
-    try {
-        how_ = image::SaveOptions::from_text(m.options);
-        forks_ = how_.forked;
-        saved_.file = how_.write.shared ? image::kSharedName
-                                        : image::image_name(static_cast<uint32_t>(task_.facts.rank));
-        meeting_ = std::make_unique<Meeting>(the_bridge()->private_world, true);
-        save_ = m;
-    } catch (const std::exception& error) {
-        saved_.error = fmt::format("rank {}: {}", saved_.rank, error.what());
-        finish_save();
-    }
+std::optional<Event> Agent::capture() {
+    Saving& saving = *checkpoint_->saving;
+    saving.capture(last_image_);
+    if (saving.failed()) return Event::ended;
+    if (saving.shared()) return Event::sized;
+    return write({});
 }
 
-// All ranks know by now whether all of them take part, and do the same.
-void Agent::met() {
-    bool everybody = meeting_->everybody();
-    meeting_.reset();
-    if (everybody && !cancelled_) return capture();
-    // Some are in it and need this rank, whatever it has heard meanwhile.
-    if (everybody) {
-        try {
-            prepare_save();
-        } catch (const std::exception&) {  // nothing is saved
-        }
-        forget_roster();
-    }
-    save_.reset();
-    // Else it will: who says no has lost its daemon, and the root with it.
-    if (!cancelled_) return;
-    uint32_t epoch = *cancelled_;
-    cancelled_.reset();
-    if (lost_)
-        go_on_alone();
-    else
-        resume(epoch);
-}
-
-// What ranks do together before each saves. An error class of files and windows.
-int Agent::prepare_save() {
-    int code = the_upper()->before_save();
-    roster_ = exchange_uses(the_bridge()->private_world, task_.facts.rank, task_.facts.size);
-    split::shared::set_roster(roster_.get());
-    return code;
-}
-
-void Agent::forget_roster() {
-    split::shared::set_roster(nullptr);
-    roster_.reset();
-}
-
-void Agent::capture() {
-    wire::Save m = std::move(*save_);
-    save_.reset();
-    try {
-        image::Identity identity{task_.job, m.generation.number(), static_cast<uint32_t>(task_.facts.rank),
-                                 static_cast<uint32_t>(task_.facts.size)};
-        if (int code = prepare_save())
-            fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
-                 code);
-        captured_ =
-            capture_image(m.directory, identity, task_.program, how_, task_.key, task_.config.files, newest_);
-        forget_roster();
-    } catch (const std::exception& error) {
-        forget_roster();
-        saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
-        return finish_save();
-    }
-    if (captured_->image->shared())
-        link_->send(wire::Sized{m.epoch, task_.facts.rank, captured_->image->writer().room()});
-    else
-        write(nullptr);
-}
-
-void Agent::write(const wire::Placed* where) {
-    if (!captured_ || (where && where->epoch != epoch_)) return;
-    CapturedImage captured = std::move(*captured_);
-    captured_.reset();
-    saved_.suspend_us = (monotonic_ns() - save_began_) / 1000;
-    try {
-        if (where) captured.image->writer().place(where->begin);
-        write_image(captured);
-        writing_ = std::move(captured.image);
-        covered_ = std::move(captured.covered);
-        for (const std::string& line : captured.warnings)
-            link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line), epoch_});
-    } catch (const std::exception& error) {
-        saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
-    }
+std::optional<Event> Agent::write(std::optional<uint64_t> place) {
+    Saving& saving = *checkpoint_->saving;
+    for (const std::string& line : saving.write(place)) warn(line, checkpoint_->epoch);
     // Also when this rank could not fork: the others must not wait for its word.
-    if (forks_ && saved_.error.empty()) link_->send(wire::Captured{saved_.epoch});
-    if (!writing_ || writing_->descriptor() < 0) finish_save();
-}
-
-void Agent::finish_save() {
-    try {
-        if (writing_ && saved_.error.empty()) {
-            image::Summary summary = writing_->conclude();
-            saved_.bytes = summary.bytes;
-            saved_.checksum = summary.checksum.hex();
-            image::Content content = writing_->writer().content();
-            uint32_t own = content.sources.back().generation;
-            for (const image::Source& source : content.sources)
-                if (source.generation != own) saved_.needs.push_back(Generation(source.generation));
-            if (!covered_.empty()) {
-                newest_.generation = own;
-                newest_.content = std::move(content);
-                newest_.covered = std::move(covered_);
-            }
-        }
-    } catch (const std::exception& error) {
-        saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
-    }
-    writing_.reset();
-    link_->send(saved_);
-}
-
-void Agent::watch_writer() {
-    try {
-        if (!writing_->done()) return writing_->watch_memory();
-    } catch (const std::exception& error) {
-        saved_.error = fmt::format("rank {}: {}", task_.facts.rank, error.what());
-    }
-    finish_save();
-}
-
-void Agent::resume(uint32_t epoch) {
-    if (stage_ != Stage::idle) {
-        the_upper()->resume(0);
-        threads::resume_all();
-        stage_ = Stage::idle;
-        frozen_ = false;
-    }
-    if (writing_) writing_->child().let_go();
-    if (!lost_) link_->send(wire::Resumed{epoch});
+    if (saving.let_program_go()) link_->send(wire::Captured{checkpoint_->epoch});
+    return saving.descriptor() >= 0 ? Event::child_writes : Event::ended;
 }
 
 // The program stands and blocks everything; nothing else of it is to run, its own handler least of all. Not
 // by the signal's default action: of a rank that dies of a signal Hydra says that the program ended badly.
-void Agent::leave(const wire::Leave& m) {
-    if (m.epoch != epoch_ || stage_ != Stage::save) return;
-    leaves_ = true;
+void Agent::leave() {
     tell_starter_of_end();
     struct sigaction end {};
     end.sa_handler = [](int) { ::_exit(128 + SIGTERM); };
@@ -467,49 +476,27 @@ void Agent::leave(const wire::Leave& m) {
     pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
 }
 
-void Agent::query() {
-    static char text[16384];
-    wire::Diagnosis answer;
-    if (the_upper()) {
-        size_t size = the_upper()->diagnosis(text, sizeof text);
-        answer.text.assign(text, size);
-        if (meeting_) answer.text += "stands until every rank has been told to save\n";
-    } else {
-        answer.text = "the program is being loaded";
+// Others may have been told to save, and wait for this rank's word in the meeting: it is no.
+void Agent::stay_away() {
+    try {
+        static_cast<void>(std::make_unique<Meeting>(the_bridge()->private_world, false).release());
+    } catch (const Error&) {  // MPI is broken: so are they
     }
-    link_->send(answer);
 }
 
-void Agent::finish_restart(RestartTask task) {
-    restart_ = std::make_unique<RestartTask>(std::move(task));
-    __atomic_store_n(&restart_ready_, 1, __ATOMIC_RELEASE);
-    threads::poke_agent();
-}
-
-void Agent::rebuild() {
-    restart_ready_ = 2;
-    std::string error = restart_->error;
-    if (error.empty()) {
-        char line[1024] = "";
-        if (the_upper()->rebuild(line, sizeof line) != 0)
-            error = line[0] ? line : "cannot rebuild the MPI objects";
-    }
-    if (!error.empty()) error = fmt::format("rank {}: {}", task_.facts.rank, error);
-    link_->send(wire::Restored{error.empty(), error});
-}
-
-void Agent::go() {
-    if (!restart_ || restart_ready_ != 2) return;
-    went_on_ = true;
-    the_upper()->resume(1);
-    split::process::Restored timers = split::process::restore_timers(restart_->process_state);
-    for (const std::string& line : timers.warnings)
-        link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, line)});
-    if (!timers.error.empty())
-        link_->send(wire::Warning{fmt::format("rank {}: {}", task_.facts.rank, timers.error)});
-    restart_.reset();
+void Agent::run_program() {
+    the_upper()->resume(0);
     threads::resume_all();
-    if (task_.pager) task_.pager->prefetch(1);
+}
+
+void Agent::answer() { link_->send(wire::Resumed{ended_epoch_}); }
+
+void Agent::warn(const std::string& line, uint32_t epoch) {
+    link_->send(wire::Warning{fmt::format("rank {}: {}", rank(), line), epoch});
+}
+
+void Agent::say_phase() {
+    if (auto phase = progress_.take_news()) link_->send(wire::Phase{*phase, rank()});
 }
 
 }  // namespace fermata::lower

@@ -5,7 +5,7 @@
 //     FERMATA_RESTORE=… lower-MPI                         restart
 //
 // Both are one path: MPI starts, the address space is parted, and then the upper half comes either from a
-// program or from an image.
+// program (start_program) or from an image (restart.h).
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,10 +17,9 @@
 #include "files/owners.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
-#include "lower/meeting.h"
-#include "lower/rank_image.h"
+#include "lower/load_image.h"
+#include "lower/restart.h"
 #include "lower/services.h"
-#include "lower/shared_ranks.h"
 #include "lower/starter.h"
 #include "lower/thread_need.h"
 #include "split/address/partition.h"
@@ -42,7 +41,7 @@ namespace fermata::lower {
 namespace {
 
 namespace threads = split::threads;
-// Handed to the agent once there is one.
+// Handed to the agent once there is one; null then.
 using Link = std::unique_ptr<tree::AgentLink>;
 
 struct Options {
@@ -112,8 +111,8 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
                                 const MpiFacts& facts, image::KeyPointer key, uint64_t mask, Link& link) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty()) fail("{}", check.error);
-    make_bridge(facts, check.binary, config.restarts);
-    the_bridge()->protocol = ::strdup(config.protocol.c_str());  // for the life of the process
+    make_bridge(facts, {config.protocol, "", config.restarts});
+    name_program(check.binary);
     threads::create_table();
     split::process::note_inherited();
     if (facts.rank == 0 && !config.input.empty()) {
@@ -122,8 +121,12 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
         input->become_standard_input();
     }
     threads::install_stop_handler();
-    Agent::start({config, facts, check.binary, job_number(config.job_id), std::move(key), nullptr},
-                 std::move(link));
+    Agent::start(
+        {config,
+         facts,
+         {facts.rank, facts.size, job_number(config.job_id), check.binary, std::move(key), config.files},
+         nullptr},
+        std::move(link));
     tree::AgentConfig::forget_environment();
     threads::note_present_threads();
 
@@ -139,60 +142,6 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     split::show_command_line(started.command_line, started.command_line_end);
     threads::unblock_for_upper(mask);
     split::enter_program(started);
-}
-
-// No rank goes on before all files are as they were: others may have them open.
-void put_back_files(const tree::AgentConfig& config, const MpiFacts& facts,
-                    const split::process::PathMap& moved, const image::Key* key) {
-    split::process::PutBack mine =
-        put_files_back(config.restore, config.seal, facts.rank, facts.size, config.files, moved, key);
-    for (const std::string& line : mine.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
-    if (!mine.error.empty()) fail("{}", mine.error);
-    int files = sum_of_all(facts.private_world, mine.files);
-    if (files > 0 && facts.rank == 0)
-        say(
-            fmt::format("{} of the program's files {} as at {} again; newer versions are kept beside {} "
-                        "(*.after-{}, *.end-after-{})",
-                        files, files == 1 ? "is" : "are", config.generation.name(),
-                        files == 1 ? "it" : "them", config.generation.name(), config.generation.name()));
-}
-
-[[noreturn]] void continue_image(const tree::AgentConfig& config, const MpiFacts& facts,
-                                 image::KeyPointer key, Link& link) {
-    make_bridge(facts, "", config.restarts);
-    auto moved = split::process::PathMap::from_text(config.moved);
-    the_bridge()->moved = ::strdup(config.moved.c_str());  // for the life of the process
-    put_back_files(config, facts, moved, key.get());
-    LoadedImage image = load_image(config.restore, config.seal, facts.rank, facts.size, config.mapped, moved,
-                                   key.get(), peers(facts.private_world, facts.rank, config.node));
-    for (const std::string& line : image.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
-    threads::install_stop_handler();
-    make_bridge(facts, image.program, config.restarts);
-    the_bridge()->protocol = ::strdup(config.protocol.c_str());
-    set_upper(image.upper);
-    image.upper->bridge = the_bridge();
-    split::show_command_line(image.upper->command_line, image.upper->command_line_end);
-    if (std::string why = threads::fit_lazy_binding_to_cpu(image.linkers); !why.empty())
-        fail("{}: {}: restart on a node like the first", config.restore, why);
-    if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", config.restore, why);
-
-    Agent& agent = Agent::start(
-        {config, facts, image.program, image.identity.job, std::move(key), std::move(image.pager)},
-        std::move(link));
-    threads::note_present_threads();
-    RestartTask task;
-    task.process_state = image.process_state;
-    threads::RestoreReport made = threads::restore_threads();
-    task.error = made.error;
-    if (task.error.empty()) {
-        split::process::Restored restored = split::process::restore(image.process_state, process_limits());
-        task.error = restored.error;
-        for (const std::string& line : restored.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
-    }
-    split::shared::forget_objects();
-    for (const std::string& line : made.warnings) say(fmt::format("rank {}: {}", facts.rank, line));
-    agent.finish_restart(std::move(task));
-    threads::continue_main();
 }
 
 // A rank that cannot start says so through the tree: the root prints one line and ends the job.

@@ -98,8 +98,7 @@ void register_upper(split::UpperServices* services) noexcept {
 
 }  // namespace
 
-split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, uint32_t restarts) {
-    std::strncpy(program_path, program.c_str(), sizeof program_path - 1);
+split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.version = split::kBridgeVersion;
     bridge.abi_hash = mpi::kAbiHash;
     bridge.mpi = &binding_table();
@@ -116,10 +115,11 @@ split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, ui
     bridge.world_rank = facts.rank;
     bridge.world_size = facts.size;
     bridge.thread_level = facts.thread_level;
-    bridge.restarted = restarts;
+    bridge.restarted = job.restarts;
     bridge.private_world = facts.private_world;
     bridge.program = program_path;
-    if (bridge.moved == nullptr) bridge.moved = "";
+    bridge.protocol = ::strdup(job.protocol.c_str());  // for the life of the process
+    bridge.moved = ::strdup(job.moved.c_str());
     bridge.mpi_library = binding_name();
     bridge.process = ::getpid();
     bridge.first_lower = split::lower_descriptor_base();
@@ -130,6 +130,10 @@ split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, ui
     return &bridge;
 }
 
+void name_program(const std::string& path) {
+    std::strncpy(program_path, path.c_str(), sizeof program_path - 1);
+}
+
 void note_command_line(const char* begin, const char* end) {
     command_line = begin;
     command_line_end = end;
@@ -138,6 +142,8 @@ void note_command_line(const char* begin, const char* end) {
 split::Bridge* the_bridge() { return &bridge; }
 split::UpperServices* the_upper() { return upper.load(std::memory_order_acquire); }
 void set_upper(split::UpperServices* services) { upper.store(services, std::memory_order_release); }
+
+split::process::Limits process_limits() { return {split::lower_descriptor_base()}; }
 
 std::optional<std::string> take_warning() {
     if (warning.state.load() != 2) return {};

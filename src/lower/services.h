@@ -7,17 +7,30 @@
 
 #include "lower/mpi_start.h"
 #include "split/bridge.h"
+#include "split/process/state.h"
 
 namespace fermata::lower {
 
-// Fills the process's one Bridge. `program` is copied.
-split::Bridge* make_bridge(const MpiFacts& facts, const std::string& program, uint32_t restarts);
+// What is known of the job when the Bridge is made; the texts are copied.
+struct JobFacts {
+    std::string protocol;   // of the collective clock; empty = the default
+    std::string moved;      // folders that are elsewhere since the checkpoint, "/old=/new:…"
+    uint32_t restarts = 0;  // that lie behind this process
+};
+
+// Fills the process's one Bridge, once, but for the program's name.
+split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job);
+// Of a restarted job only the image knows the program. Before the upper half runs.
+void name_program(const std::string& path);
 // Where the program's command line lies; the upper half keeps it once it has registered itself.
 void note_command_line(const char* begin, const char* end);
 split::Bridge* the_bridge();
 // What the front registered, or took part in the image; null before.
 split::UpperServices* the_upper();
 void set_upper(split::UpperServices* upper);
+
+// Where the two halves of this process meet, as far as src/split/process has to know.
+split::process::Limits process_limits();
 
 // What upper threads left for the agent to say; the bell was rung for each.
 struct FatalRequest {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "lower/binding/binding.h"
 #include "lower/binding/library.h"
-#include "lower/rank_image.h"
+#include "lower/services.h"
 
 namespace fermata::lower {
 namespace {

@@ -61,10 +61,10 @@ std::vector<TextUnit> text_units(const split::MemoryTable& table) {
 }
 
 void remember_text(const image::Reader& reader) {
-    std::vector<TextUnit> units(reader.sources().size());
+    std::vector<TextUnit> units(reader.references().size());
     for (const image::Extent& extent : reader.extents()) {
         uint32_t source = reader.blocks()[extent.block].source;
-        if (source == 0 || reader.sources()[source - 1].kind != image::SourceKind::text) continue;
+        if (source == 0 || reader.references()[source - 1].kind != image::ReferenceKind::text) continue;
         TextUnit& unit = units[source - 1];
         if (!unit.empty() && unit.back().end == extent.address)
             unit.back().end += extent.length;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "files/place.h"
 #include "split/loader/program.h"
 
 namespace fermata::lower {
@@ -16,7 +17,7 @@ namespace {
 
 // The name stands in the dynamic string table of whoever imports it.
 bool mentions_threads(const std::string& path) {
-    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    int fd = files::open_regular(path, O_RDONLY).fd.release();
     if (fd < 0) return true;
     struct stat st {};
     bool found = true;

@@ -51,7 +51,7 @@ void Root::take_requests() {
     Request request = requests_.front();
     requests_.pop_front();
     Outcome outcome;
-    if (suspended_) {
+    if (signals_seen_.suspended) {
         outcome.code = ExitCode::refused;
         outcome.line = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
     } else {
@@ -69,8 +69,8 @@ void Root::take_requests() {
         say(fmt::format("checkpointed and stopped: `fermata restart --ckpt-dir {}` continues it{}",
                         shell_quoted(settings_.ckpt_dir), settings_.key ? " (with its --encrypt-key)" : ""));
     }
-    if (!outcome.ok && request.origin == "signal" && request.stop && !launcher_end_)
-        launcher_->ask_to_end();  // asked to go: without a checkpoint, then
+    if (!outcome.ok && request.origin == "signal" && request.stop)
+        ask_launcher_to_end();  // asked to go: without a checkpoint, then
     if (!finalize_released_) schedule_.plan(tree::now_ms());
 }
 

@@ -83,6 +83,10 @@ int Root::run(launch::Launcher& launcher) {
 // So that nobody repeats what came after the last checkpoint.
 void Root::note_end() {
     if (exit_code() != 0 || (!settings_.note_end && committed_ == 0 && !settings_.restored)) return;
+    if (!came_to_its_end())
+        return say(
+            "mpiexec says that the job has ended well, but its ranks were ended before MPI_Finalize: it can "
+            "still be continued");
     try {
         store_.note_end({settings_.job_number, settings_.job,
                          store::whole_command(settings_.command, settings_.segments),
@@ -103,8 +107,8 @@ void Root::release_finalize() {
 // a lot when ranks leave on their own; it waits a second for them (odls_base_sigkill_timeout).
 // MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_launcher() {
-    launcher_->ask_to_end();
-    if (suspended_) go_on();
+    ask_launcher_to_end();
+    if (signals_seen_.suspended) go_on();
     int64_t start = tree::now_ms();
     bool helped = false;
     while (!launcher_end_) {
@@ -129,11 +133,18 @@ void Root::clear_up() {
     while (!tree_.nodes().empty() && tree::now_ms() < end) serve(20);
 }
 
+// MPICH's mpiexec may exit with 0 when a signal has ended it, and does when ranks leave without MPI_Finalize.
+bool Root::came_to_its_end() const {
+    bool no_program = start_.ranks() == 0;
+    return signals_seen_.to_end == 0 && (finalize_released_ || no_program || node_lost_);
+}
+
 int Root::exit_code() const {
     if (stopped_) return static_cast<int>(ExitCode::to_be_continued);
     if (fatal_) return fatal_->code;
     if (cancelled_) return 128 + SIGTERM;
-    return launcher_end_.value_or(0);
+    int code = launcher_end_.value_or(0);
+    return code == 0 && signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : code;
 }
 
 bool Root::over() const { return launcher_end_ || stopped_ || fatal_ || cancelled_; }

@@ -39,7 +39,7 @@ class Root {
     // Throws Error when nothing could be started.
     int run(launch::Launcher& launcher);
     // It ends because somebody wants it to: not to be restarted.
-    bool asked_to_end() const { return cancelled_ || terms_.seen > 0; }
+    bool asked_to_end() const { return cancelled_ || signals_seen_.terms > 0; }
 
   private:
     // root.cpp: the life of a job
@@ -51,6 +51,7 @@ class Root {
     void end_launcher();
     void clear_up();
     int exit_code() const;
+    bool came_to_its_end() const;
     void note_end();
     void watch_start();
 
@@ -79,6 +80,8 @@ class Root {
     // signals.cpp
     static Fd watch_signals();
     void signals();
+    void hand_on(int signal, bool to_all);
+    void ask_launcher_to_end();
     void asked_to_go();
     void suspend();
     void go_on();
@@ -137,15 +140,17 @@ class Root {
     int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
     bool running_ = false;         // all ranks are here and, after a restart, released
     std::string somebody_gone_;    // first rank that left too early
+    bool node_lost_ = false;       // with its daemon: its ranks go on, and nobody hears of them
     bool finalize_released_ = false;
     std::optional<wire::Fatal> fatal_;
     bool cancelled_ = false;  // `fermata cancel`
     bool stopped_ = false;    // checkpointed and stopped, or before a restart went on: exit 85
-    bool suspended_ = false;  // by SIGTSTP, until SIGCONT
     struct {
-        int seen = 0;
-        int64_t last = 0;  // ms
-    } terms_;              // SIGTERM
+        int terms = 0;           // SIGTERMs
+        int64_t last_term = 0;   // ms
+        int to_end = 0;          // the newest that was handed on to the launcher and ends a job
+        bool suspended = false;  // by SIGTSTP, until SIGCONT
+    } signals_seen_;
 
     // Checkpoints.
     Schedule schedule_;

@@ -46,10 +46,10 @@ void Root::signals() {
             case SIGQUIT:
             case SIGUSR2:
                 // A terminal's reach all processes of a group, a process's only the one it names.
-                if (launcher_) launcher_->hand_on(signal, info.ssi_code > 0);
+                hand_on(signal, info.ssi_code > 0);
                 break;
             case SIGWINCH:
-                if (launcher_) launcher_->hand_on(signal, true);
+                hand_on(signal, true);
                 break;
             case SIGTSTP:
                 suspend();
@@ -61,15 +61,27 @@ void Root::signals() {
     }
 }
 
+void Root::hand_on(int signal, bool to_all) {
+    if (!launcher_ || launcher_end_) return;
+    if (signal == SIGINT || signal == SIGHUP || signal == SIGQUIT) signals_seen_.to_end = signal;
+    launcher_->hand_on(signal, to_all);
+}
+
+void Root::ask_launcher_to_end() {
+    if (!launcher_ || launcher_end_) return;
+    signals_seen_.to_end = SIGTERM;
+    launcher_->ask_to_end();
+}
+
 // SIGTERM. First: keep the work, then go. Again, or when there is nothing to keep: go.
 void Root::asked_to_go() {
     int64_t now = tree::now_ms();
-    if (terms_.seen > 0 && now - terms_.last < kSameTermMs) return;
-    terms_.last = now;
+    if (signals_seen_.terms > 0 && now - signals_seen_.last_term < kSameTermMs) return;
+    signals_seen_.last_term = now;
     // A program that stands still can neither be saved nor end.
-    if (suspended_) go_on();
-    if (terms_.seen++ > 0 || finalize_released_) {
-        if (launcher_) launcher_->ask_to_end();
+    if (signals_seen_.suspended) go_on();
+    if (signals_seen_.terms++ > 0 || finalize_released_) {
+        ask_launcher_to_end();
     } else if (!running_ && settings_.restored) {
         say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
                         settings_.restored.name()));
@@ -84,9 +96,9 @@ void Root::asked_to_go() {
 // parent in its session does not stop either: then only the job stands, until SIGCONT.
 void Root::suspend() {
     if (!launcher_ || launcher_end_) return;
-    launcher_->hand_on(SIGTSTP, true);
+    hand_on(SIGTSTP, true);
     tree_.broadcast(wire::Stand{true});
-    suspended_ = true;
+    signals_seen_.suspended = true;
     sigset_t set = signal_set({SIGTSTP});
     ::raise(SIGTSTP);
     ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
@@ -94,9 +106,9 @@ void Root::suspend() {
 }
 
 void Root::go_on() {
-    if (launcher_) launcher_->hand_on(SIGCONT, true);
-    if (suspended_) tree_.broadcast(wire::Stand{false});
-    suspended_ = false;
+    hand_on(SIGCONT, true);
+    if (signals_seen_.suspended) tree_.broadcast(wire::Stand{false});
+    signals_seen_.suspended = false;
 }
 
 }  // namespace fermata::root

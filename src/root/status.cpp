@@ -18,7 +18,7 @@ void Root::start_query() {
 }
 
 const char* Root::state() const {
-    if (suspended_) return "suspended";
+    if (signals_seen_.suspended) return "suspended";
     if (attempt_.in_progress && running_) return "checkpointing";
     if (finalize_released_) return "finishing";
     if (!somebody_gone_.empty()) return "broken";

@@ -19,7 +19,7 @@ namespace fermata::store {
 namespace {
 
 bool is_text(const image::Reader& reader, uint32_t source) {
-    return source != 0 && reader.sources()[source - 1].kind == image::SourceKind::text;
+    return source != 0 && reader.references()[source - 1].kind == image::ReferenceKind::text;
 }
 
 // The text of an image, as it is once its files lie in generation `number`.
@@ -28,8 +28,8 @@ struct Text {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
 };
 Text text_of(const image::Reader& reader, uint32_t number) {
-    Text text{{reader.sources(), reader.blocks(), {}}, {}};
-    for (image::Source& source : text.content.sources) source.generation = number;
+    Text text{{reader.references(), reader.blocks(), {}}, {}};
+    for (image::Reference& reference : text.content.references) reference.generation = number;
     for (const image::Extent& extent : reader.extents()) {
         if (!is_text(reader, reader.blocks()[extent.block].source)) continue;
         text.content.extents.push_back(extent);
@@ -53,10 +53,11 @@ void copy_file(const files::Folder& from, const std::string& name, const files::
 
 // Its files are the same under the new name, where the file system can do that.
 void take_text(const files::Folder& old, const image::Reader& reader, const files::Folder& to) {
-    for (const image::Source& source : reader.sources()) {
-        if (source.kind != image::SourceKind::text || to.has(image::text_name(source.checksum))) continue;
-        std::string name = image::text_name(source.checksum);
-        files::Folder from = old.beside(Generation(source.generation).name());
+    for (const image::Reference& reference : reader.references()) {
+        if (reference.kind != image::ReferenceKind::text || to.has(image::text_name(reference.checksum)))
+            continue;
+        std::string name = image::text_name(reference.checksum);
+        files::Folder from = old.beside(Generation(reference.generation).name());
         if (::linkat(from.descriptor(), name.c_str(), to.descriptor(), name.c_str(), 0) != 0)
             copy_file(from, name, to);
     }
@@ -81,8 +82,7 @@ void take_files(const files::Folder& old, const files::Folder& to) {
 image::Summary copy_whole(const image::Reader& from, image::Writer writer,
                           const std::function<void(image::Writer&)>& place) {
     // In address order.
-    image::Pages content(std::max<uint64_t>(from.summary().content, image::kPage),
-                         "for the content of an image");
+    image::Pages content(std::max<uint64_t>(from.summary().content, kPage), "for the content of an image");
     char* at = content.data();
     from.load([&](const image::Extent& extent) {  // called for every extent in turn before anything is read
         char* place = at;

@@ -25,7 +25,7 @@ std::vector<JobEnd> Store::ends() const {
             JobEnd end;
             end.job = std::stoull(json.at("job").get<std::string>(), nullptr, 16);
             end.name = json.at("name");
-            end.command = json.at("command").get<std::vector<std::string>>();
+            end.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
             end.when = json.at("when");
             if (name == name_of(end.job)) all.push_back(std::move(end));
         } catch (const std::exception&) {
@@ -40,7 +40,7 @@ void Store::note_end(const JobEnd& end) const {
     nlohmann::ordered_json json = {{"job", fmt::format("{:016x}", end.job)},
                                    {"name", end.name},
                                    {"when", end.when},
-                                   {"command", end.command}};
+                                   {"command", words_as_utf8(end.command)}};
     folder_.replace(name_of(end.job),
                     json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "store/store.h"
 
 namespace fermata::store {
@@ -89,6 +90,18 @@ double Manifest::seconds() const {
     return sum;
 }
 
+std::vector<std::string> words_as_utf8(const std::vector<std::string>& words) {
+    std::vector<std::string> text;
+    for (const std::string& word : words) text.push_back(as_utf8(word));
+    return text;
+}
+
+std::vector<std::string> words_of_utf8(const std::vector<std::string>& text) {
+    std::vector<std::string> words;
+    for (const std::string& word : text) words.push_back(bytes_of_utf8(word));
+    return words;
+}
+
 std::string to_text(const Manifest& m, const image::Key* key) {
     image::check_key("the new " + Generation(m.generation).name(), m.key_id, key);
     nlohmann::ordered_json images = nlohmann::ordered_json::array();
@@ -106,16 +119,17 @@ std::string to_text(const Manifest& m, const image::Key* key) {
                                    {"level", m.level},
                                    {"shared_bytes", m.shared_bytes},
                                    {"mpi", m.mpi},
-                                   {"command", m.command},
+                                   {"command", words_as_utf8(m.command)},
                                    {"phases", m.phases},
                                    {"needs", m.needs},
                                    {"images", images}};
     if (!m.starter.empty()) json["starter"] = m.starter;
     for (const Segment& segment : m.segments)
-        json["segments"].push_back(
-            {{"first_rank", segment.first_rank}, {"ranks", segment.ranks}, {"command", segment.command}});
+        json["segments"].push_back({{"first_rank", segment.first_rank},
+                                    {"ranks", segment.ranks},
+                                    {"command", words_as_utf8(segment.command)}});
     if (m.key_id) json["encryption"] = {{"cipher", kCipher}, {"key", m.key_id->hex()}};
-    // Arguments need not be UTF-8; a replaced byte there is only cosmetic (the image holds the real ones).
+    // What else is not UTF-8 is for people only.
     std::string body = json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
     body += checksum_line(body);
     return key ? body + kSeal + key->seal_of(body) + "\n" : body;
@@ -153,7 +167,7 @@ Manifest parse_manifest(const std::string& whole, const std::string& path, const
         m.level = json.value("level", "files");
         m.shared_bytes = later(json, "shared_bytes");
         m.mpi = json.at("mpi");
-        m.command = json.at("command").get<std::vector<std::string>>();
+        m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
         m.starter = json.value("starter", "");
         m.phases = json.at("phases").get<std::map<std::string, double>>();
         for (const auto& value : json.at("needs")) {
@@ -185,7 +199,7 @@ Manifest parse_manifest(const std::string& whole, const std::string& path, const
             for (const auto& segment : json.at("segments"))
                 m.segments.push_back({number<uint32_t>(segment.at("first_rank"), path, "first_rank"),
                                       number<uint32_t>(segment.at("ranks"), path, "ranks"),
-                                      segment.at("command").get<std::vector<std::string>>()});
+                                      words_of_utf8(segment.at("command").get<std::vector<std::string>>())});
         }
         check_segments(m, path);
         if (json.contains("encryption")) {

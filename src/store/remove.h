@@ -1,5 +1,6 @@
-// What may be removed: directories that Fermata made, as their marker says, with nothing in them but what
-// Fermata writes. Whatever else lies in one (a person's notes, a link) keeps the whole directory.
+// This header removes directories of generations: only those that Fermata made, as their marker says, and
+// that hold nothing but what Fermata writes. Anything else in one (a person's notes, a link) keeps the whole
+// directory.
 #pragma once
 
 #include <cstdint>

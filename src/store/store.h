@@ -1,7 +1,7 @@
-// Generations in a checkpoint directory; format in docs/formats/manifest.md.
+// The store keeps the generations of a checkpoint directory (docs/formats/manifest.md).
 //
-// A generation is a directory gen-000001 with an image per rank and a manifest. It exists once its manifest
-// has its name, and not before: everything else in the directory is synced first.
+// A generation is a directory gen-000001 with an image per rank and a manifest. The generation exists once
+// its manifest has its name: everything else in the directory is synced before.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,6 @@ struct ImageEntry {
     uint64_t offset = 0;   // in the file, when that holds all images
 };
 
-// What a restart needs to know before it opens an image.
 // Neighbouring ranks that run one program, of a job that runs several (`fermata run … : …`).
 struct Segment {
     uint32_t first_rank = 0;
@@ -51,7 +50,11 @@ struct Segment {
 // The whole command of a job, as mpiexec takes it: of several programs "-n 1 ./atm : -n 3 ./ocn".
 std::vector<std::string> whole_command(const std::vector<std::string>& command,
                                        const std::vector<Segment>& segments);
+// For JSON and back, exactly: `run --continue` compares them, and words need not be UTF-8.
+std::vector<std::string> words_as_utf8(const std::vector<std::string>& words);
+std::vector<std::string> words_of_utf8(const std::vector<std::string>& text);
 
+// Manifest is what a restart needs to know before it opens an image.
 struct Manifest {
     uint64_t job = 0;
     std::string job_name;
@@ -71,7 +74,7 @@ struct Manifest {
     std::vector<uint32_t> needs;           // earlier generations whose images these refer to
     uint64_t bytes() const;
     Layout layout() const { return shared_bytes ? Layout::shared : Layout::files; }
-    // Of the file that holds this image, whole.
+    // Length of the file that holds this image.
     uint64_t file_bytes(const ImageEntry& image) const {
         return layout() == Layout::shared ? shared_bytes : image.bytes;
     }
@@ -84,12 +87,13 @@ struct GenerationInfo {
     std::optional<uint64_t> job;  // that made it; none: it has no marker and no manifest that can be read
     std::optional<Manifest> manifest;  // none: incomplete or damaged
     std::string damage;                // why there is none; empty for one that was never committed
-    // Of the manifest's text. A rank that is given this continues no other generation.
+    // Checksum of the manifest's text. A rank that is given this seal continues no other generation.
     image::Checksum seal;
     image::Place place(const ImageEntry& entry) const;
     // Is this the image that the manifest means: its bytes, and of whom it says that it is?
     bool is_of(const ImageEntry& entry, const image::Reader& image) const;
-    // Of its images, of the text that they have in common, and of the program's files. A complete one's.
+    // Sum of its images, of the text that they have in common, and of the program's files. Complete ones
+    // only.
     uint64_t bytes() const;
     // Throws when a file of all images does not say what the manifest says: ranks believe the file.
     void check_layout() const;
@@ -135,13 +139,13 @@ class Store {
     // with its size. A damaged newest one is an error unless `fallback` is allowed. Throws with
     // ExitCode::damaged, or image::KeyError.
     GenerationInfo choose(std::optional<uint32_t> wanted, bool fallback) const;
-    // The same for one that list() gave.
+    // The same checks for a generation that list() gave.
     void check(const GenerationInfo& info) const;
 
     // Jobs that ended with exit code 0, oldest first.
     std::vector<JobEnd> ends() const;
     void note_end(const JobEnd& end) const;
-    // It goes on all the same.
+    // The job is continued all the same.
     void forget_end(uint64_t job) const noexcept;
 
     // Makes the directory of the next generation: above every number in use, committed or not. Removes

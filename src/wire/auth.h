@@ -1,4 +1,4 @@
-// The job's key and what it protects: node daemon <-> root over TCP.
+// Handshake proves that node daemon and root, joined by TCP, both know the job's key.
 //
 //     node -> root   "FMTA" | u16 version | nonce_node (32)
 //     root -> node   nonce_root (32) | proof_root (32)
@@ -39,7 +39,7 @@ class Handshake {
     Handshake(const Handshake&) = default;
     Handshake& operator=(const Handshake&) = default;
 
-    // What to send first (node), or nothing (root).
+    // Bytes to send first (node), or nothing (root).
     std::string hello();
     // Takes received bytes; returns what to send now. Consumes no byte beyond the handshake: see rest().
     std::string feed(const void* data, size_t size);

@@ -1,4 +1,4 @@
-// Messages as bytes. A frame is
+// A frame is one message as bytes; this header writes and reads frames:
 //
 //     u32 length of the payload | u16 type | u16 version | payload | tag (only on sealed channels, 16 bytes)
 //

@@ -1,9 +1,10 @@
-// What travels in the tree root - node daemon - agent: one struct per message, the same types on both hops.
+// These messages travel in the tree root - node daemon - agent: one struct per message, the same types on
+// both hops.
 //
-// Going up, the node daemon merges what its ranks say (sums, maxima, votes, lists), so the root sees one
-// message per node. Every struct names its fields once, in `each`; frame.h walks that list to write and to
-// read. A new field goes to the end and raises kWireVersion: both sides of a hop always come from the same
-// build or refuse each other. docs/formats/wire.md is the page of this format.
+// On the way up the node daemon merges what its ranks say (sums, maxima, votes, lists), so that the root sees
+// one message per node. Every struct names its fields once, in `each`; frame.h walks that list to write and
+// to read. A new field goes to the end and raises kWireVersion: both ends of a hop come from the same build
+// or refuse each other. docs/formats/wire.md is the page of this format.
 #pragma once
 
 #include <cstddef>
@@ -145,7 +146,7 @@ struct Cancel {
     }
 };
 
-// Who waits where? Answer Diagnosis.
+// Asks in which call each rank waits. Answer: Diagnosis.
 struct Query {
     static constexpr uint16_t kType = 23;
     template <class F>

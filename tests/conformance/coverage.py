@@ -13,6 +13,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 import conformance_test as conformance
 import harness
@@ -108,7 +109,7 @@ def report(cwd):
     alive = {library: held(library, cwd) for library in LIBRARIES}
     out = ["# Conformance", "",
            "Written by `tests/conformance/coverage.py` from runs of the programs; not by hand. How it is tested: [testing.md](testing.md).", "",
-           "`native`: called natively; `Fermata`: called under Fermata, error class and outputs of each call compared with the native run.",
+           "`native`: called natively; `Fermata`: called under Fermata, error class and outputs of each call compared with the native run. "
            "Where a library lacks a function, the other's native run, or its plain sibling, says what is expected.", "",
            "| chapter | functions | " + " | ".join(f"{n} has | native | Fermata" for n in LIBRARIES.values()) + " |",
            "| --- | --: |" + " --: | --: | --: |" * len(LIBRARIES)]
@@ -131,7 +132,7 @@ def report(cwd):
     for (why, where), names in missing.items():
         out.append(f"- {why} (on {where}): {', '.join(names)}")
     out += ["", "## Held across checkpoint and restart, then used", "",
-            "Every trap (`system.trap.*`; two cases of `system.dynamic.*`) is stopped where these objects are alive, killed, continued on",
+            "Every trap (`system.trap.*`; two cases of `system.dynamic.*`) is stopped where these objects are alive, killed, continued on "
             "the same and on the other library, and checks what it does with them. *kept*: alive there, but not handed to a call afterwards.", "",
             "| kind | made by | program for Open MPI | program for MPICH |", "| --- | --- | --- | --- |"]
     lacking = []
@@ -144,14 +145,20 @@ def report(cwd):
                     cases.update(alive[library].get((kind, maker), {}))
                 cells.append(", ".join(c if used else f"{c} (kept)" for c, used in sorted(cases.items())[:3]))
             if any(cells):
-                out.append(f"| {kind} | {name[4:]} | {cells[0] or '–'} | {cells[1] or '–'} |")
+                out.append(f"| {kind} | {name[4:]} | {cells[0] or '–'} | " + ("the same" if cells[0] == cells[1] else cells[1] or "–") + " |")
             else:
                 lacking.append(f"- {name[4:]} ({kind}): {NEVER_HELD.get(name, 'no case yet')}")
     out += ["", "Not held by a trap:", "", *lacking, "",
             "## Where a call may differ from the native library", ""]
     for rule in rules:
         out.append(f"- {LIBRARIES.get(rule.get('library'), 'both')}: {rule['reason']}")
-    return "\n".join(line.rstrip() for line in out) + "\n"
+    return "\n".join(map(wrapped, out)) + "\n"
+
+
+def wrapped(line):
+    """Of 110 characters, as all pages are; tables stay as they are."""
+    return line.rstrip() if line.startswith("|") else textwrap.fill(
+        line, 110, subsequent_indent="  " if line.startswith("- ") else "", break_long_words=False, break_on_hyphens=False)
 
 
 def main():

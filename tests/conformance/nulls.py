@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a call says that has to write a result, or read a handle, through NULL.
 
-    nulls.py measure > api/nulls.json   natively, on both libraries: where it is not MPI_ERR_ARG
+    nulls.py measure > mpi/nulls.json   natively, on both libraries: where it is not MPI_ERR_ARG
     nulls.py run LIBRARY                under Fermata: the same error classes; where the library crashes, MPI_ERR_ARG
 
 The conformance program tries every such place once, before the call it belongs to. A library that crashes, hangs or takes
@@ -20,7 +20,7 @@ import harness  # noqa: E402
 import suites  # noqa: E402
 from harness import FERMATA, check  # noqa: E402
 
-API = HERE.parents[1] / "api" / "nulls.json"
+API = HERE.parents[1] / "mpi" / "nulls.json"
 CRASHES = "crash"
 
 

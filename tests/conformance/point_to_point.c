@@ -221,7 +221,7 @@ void case_held_objects(void) {
     MPI_Comm_free(&comm);
 }
 
-/* Before anybody sends synchronously: with short forms (src/front/abi/short_message.h). Once: MPICH 4.0.2's
+/* Before anybody sends synchronously: with short forms (src/front/abi/direct_message.h). Once: MPICH 4.0.2's
  * MPI_Isendrecv, in some of the styles, gives wrong statuses and does not bear MPI_PROC_NULL. */
 void case_exchanges(void) {
     int out[N], in[N] = {0}, flag = 0;

@@ -17,7 +17,6 @@
 namespace fermata::fuzz {
 namespace {
 namespace fs = std::filesystem;
-using image::kPage;
 
 constexpr uint64_t kBase = 0x10000000;
 

@@ -44,7 +44,7 @@ Verdict run(Input input) {
         require(table.bytes == input.size(), "a file of another length was accepted");
         uint64_t last = 0;
         for (uint64_t begin : table.begins) {
-            require(begin > last && begin % image::kPage == 0 && begin < table.bytes,
+            require(begin > last && begin % kPage == 0 && begin < table.bytes,
                     "an impossible part was accepted");
             last = begin;
         }

@@ -1,4 +1,4 @@
-/* Messages in the ways that have a form of their own (src/front/abi/short_message.h, short_wait.h), none of
+/* Messages in the ways that have a form of their own (src/front/abi/direct_message.h, short_wait.h), none of
  * them synchronous, which would end those forms. Each round one rank comes late, so that the others wait
  * inside the call when a checkpoint comes: exchanging ROUNDS. The last line is the same whatever happens on
  * the way. */

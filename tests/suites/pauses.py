@@ -47,7 +47,7 @@ def main():
     header = subprocess.run([sys.argv[1], "-E", "-x", "c", "-"], input="#include <mpi.h>", text=True, check=True,
                             capture_output=True).stdout
     print(HEAD)
-    for line in (ROOT / "api" / "mpi.json").read_text().splitlines():
+    for line in (ROOT / "mpi" / "mpi.json").read_text().splitlines():
         line = line.strip().rstrip(",")
         if not line.startswith('{"name": "MPI_'):
             continue

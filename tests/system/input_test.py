@@ -24,8 +24,11 @@ def write_input(cwd):
     return path
 
 
-def start(cwd, mpi, stdin):
-    return Job.run([PROGRAMS / f"reader.{mpi}", SECONDS], 2, cwd, mpi=mpi, ckpt=f"ckpt.{mpi}", stdin=stdin)
+def start(cwd, mpi, stdin, shell=False):
+    command = [PROGRAMS / f"reader.{mpi}", SECONDS]
+    if shell:
+        command = ["sh", "-c", f"{command[0]} {SECONDS}; exit $?"]
+    return Job.run(command, 2, cwd, mpi=mpi, ckpt=f"ckpt.{mpi}", stdin=stdin)
 
 
 def reference_run(cwd, path):
@@ -39,10 +42,10 @@ def reference_run(cwd, path):
 def from_file(cwd):
     path = write_input(cwd)
     reference = reference_run(cwd, path)
-    for mpi, other in (("openmpi", "mpich"), ("mpich", "openmpi")):
-        with open(path) as stdin, start(cwd, mpi, stdin) as job:
+    for mpi, other, shell in (("openmpi", "mpich", False), ("mpich", "openmpi", False), ("openmpi", "openmpi", True)):
+        with open(path) as stdin, start(cwd, mpi, stdin, shell) as job:
             job.wait_until(lambda: len(job.lines()) >= 5, "five lines of results")
-            job.checkpoint()
+            check(not job.checkpoint()["warnings"], job.errors())
             job.kill_ranks()
             printed = len(job.lines())
         with Job.restart(cwd, mpi=other, ckpt=f"ckpt.{mpi}") as job:

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
 """Several jobs in one checkpoint directory, jobs that have ended, and `run --continue`: one line for a chain of jobs."""
+import os
+import pathlib
+import shutil
+import signal
+
 import harness
 from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
 
@@ -88,8 +93,53 @@ def chain(mpi):
             check(job.finish() == wanted, "the result")
         done = call(*other, cwd=cwd)
         check(done.returncode == 0 and not done.stdout, f"{done}")
+        # Words that are no UTF-8 are compared by their bytes.
+        latin = [*line[:6], "--ckpt-dir", "lat\udce9n", *line[8:], "caf\udce9"]
+        with Job(latin, cwd) as job:
+            job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
+            done = call("checkpoint", "--stop", "--ckpt-dir", "lat\udce9n", cwd=cwd)
+            check(done.returncode == 0, f"{done}")
+            job.finish(expected=85)
+            lines = job.lines()
+        done = call(*latin[:-1], "caf\udce8", cwd=cwd)
+        check(done.returncode == 2 and "of another command" in done.stderr, f"{done}")
+        with Job(latin, cwd) as job:
+            lines += job.finish()
+        check(lines == wanted, f"{lines}")
+        done = call(*latin, cwd=cwd)
+        check(done.returncode == 0 and not done.stdout and "nothing is left to be done" in done.stderr, f"{done}")
+
+
+def interrupted(mpi):
+    """A job that a signal has ended has not come to its end, whatever mpiexec's exit code (MPICH's says 0)."""
+    line = ["run", "--continue", "-n", 2, "--mpi", mpi, "--ckpt-dir", "ckpt", "--", *program(mpi)]
+    with Scratch("one-directory") as cwd:
+        wanted = harness.native(program(mpi), 2, mpi, cwd)
+        ckpt, away = cwd / "ckpt", cwd / "away"
+
+        def launcher(job):
+            children = pathlib.Path(f"/proc/{job.process.pid}/task/{job.process.pid}/children").read_text().split()
+            return next(int(child) for child in children if "mpiexec" in pathlib.Path(f"/proc/{child}/cmdline").read_text())
+
+        def full(job):  # the checkpoint that SIGTERM asks for fails
+            ckpt.rename(away)
+            job.process.terminate()
+
+        for end in (lambda job: job.process.send_signal(signal.SIGINT), lambda job: os.kill(launcher(job), signal.SIGTERM), full):
+            with Job(line, cwd) as job:
+                job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
+                job.checkpoint()
+                end(job)
+                code = job.end()
+            check(end is not full or code not in (0, 85), f"exit code {code}")
+            if away.exists():
+                away.rename(ckpt)
+            with Job(line, cwd) as job:
+                lines = job.finish()
+                check("restarting from gen-000001" in job.errors() and lines == wanted[-len(lines):], f"{lines} {job.errors()}")
+            shutil.rmtree(ckpt)
 
 
 if __name__ == "__main__":
-    CASES = {"retention": retention, "ended": ended, "chain": chain}
+    CASES = {"retention": retention, "ended": ended, "chain": chain, "interrupted": interrupted}
     raise SystemExit(harness.main(lambda name, mpi: CASES[name](mpi), CASES))

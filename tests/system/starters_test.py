@@ -3,7 +3,7 @@
 
     starters_test.py CASE LIBRARY
 
-forms: each form prints the native lines, once. resumed, restarted, replaced: with a checkpoint. codes: exit codes.
+forms: each form prints the native lines, once. resumed, redirected, restarted, replaced: with a checkpoint. codes: exit codes.
 none: nothing of MPI is started. refused: forms that cannot work say so in one line.
 """
 import os
@@ -57,6 +57,7 @@ def forms(place):
     place.script("goes_on.sh", '#!/bin/sh\n"$@"\necho after $?\n')
     place.script("no_shebang", 'export STARTED_TAG=x\n"$@"\n')
     place.script("preloads.sh", '#!/bin/sh\nunset LD_PRELOAD\nexport LD_PRELOAD=\nexec "$@"\n')
+    place.script("shebang", f"#!/usr/bin/env -S STARTED_TAG=x sh -e\nexec {program} {few}\n")
     (place.cwd / "bin").mkdir()
     (place.cwd / "bin" / program.name).symlink_to(program)
     path = {"PATH": f"{place.cwd / 'bin'}:{os.environ['PATH']}"}
@@ -66,6 +67,7 @@ def forms(place):
         (["./goes_on.sh", program, few], after, {}),
         (["sh", "goes_on.sh", program, few], after, {}),
         (["./no_shebang", program, few], tagged, {}),
+        (["./shebang"], tagged, {}),
         (["./preloads.sh", program, few], reference, {}),
         (["nice", "setsid", "stdbuf", "-oL", "taskset", "-c", "0", "timeout", "60", program, few], reference, {}),
         (["sh", "-c", f"{words} | cat"], reference, {}),
@@ -111,6 +113,34 @@ def stop_and_continue(place, command, waits):
             check(got == reference, f"continued on {mpi}: {got}, not {reference}")
             said = AFTER in job.errors()
             check(said == waits, f"continued on {mpi}, of what the starter does after it: {job.errors()}")
+
+
+def redirected(place):
+    """What a script redirects stays there. A terminal of a starter becomes the launcher's, output as output."""
+    reference = place.reference(STEPS)
+    place.script("redirected.sh", '#!/bin/sh\n"$@" > log.${OMPI_COMM_WORLD_RANK:-$PMI_RANK} 2> /dev/null\n')
+    logs = [place.cwd / "log.0", place.cwd / "log.1"]
+
+    def lines():
+        return sorted(line for log in logs if log.exists() for line in log.read_text().splitlines())
+
+    with place.job(["./redirected.sh", place.program, STEPS], pause=50000) as job:
+        job.wait_until(lambda: len(lines()) >= 8, "some steps")
+        job.checkpoint("--stop")
+        check(job.end(60) == 85 and not re.search("(?m)^(begin|step|end)", job.output()), f"stopped: {job.output()} {job.errors()}")
+    for mpi in ("openmpi", "mpich"):
+        with Job.restart(place.cwd, mpi=mpi) as job:
+            check(not job.finish() and lines() == reference, f"continued on {mpi}: {lines()}, not {reference}; {job.output()}")
+
+    words = ["script", "-qec", f"{place.program} {STEPS}", "/dev/null"]
+    with place.job(words, pause=50000) as job:
+        job.wait_until(lambda: len(job.lines()) >= 8, "some steps")
+        job.checkpoint("--stop")
+        check(job.end(60) == 85, f"stopped: {job.output()} {job.errors()}")
+        first = [line for line in job.lines() if re.match("begin|step", line)]
+    with Job.restart(place.cwd, mpi=place.mpi) as job:
+        got = sorted(first + job.finish())
+        check(got == reference, f"after a terminal of script's: {got}, not {reference}; {job.errors()}")
 
 
 def restarted(place):
@@ -172,7 +202,7 @@ def refused(place):
                 check(len(job.errors().splitlines()) == 1, f"{command}: {job.errors()}")
 
 
-CASES = {case.__name__: case for case in (forms, resumed, restarted, replaced, codes, none, refused)}
+CASES = {case.__name__: case for case in (forms, resumed, redirected, restarted, replaced, codes, none, refused)}
 
 
 def run(name, mpi):

@@ -1,1 +1,1 @@
-"""Generators: api/mpi.json -> headers, wrappers, bindings, fronts."""
+"""Generators: mpi/mpi.json -> headers, wrappers, bindings, fronts."""

@@ -19,7 +19,7 @@ import tempfile
 
 
 def names(path, key):
-    """The names in one of api/'s tables: MPI_ and a library's own, MPIX_ and OMPI_."""
+    """The names in one of mpi/'s tables: MPI_ and a library's own, MPIX_ and OMPI_."""
     rows = json.loads(pathlib.Path(path).read_text())[key]
     return sorted({row["name"] for row in rows if row["name"].startswith(("MPI_", "MPIX_", "OMPI_"))})
 

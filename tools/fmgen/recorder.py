@@ -1,4 +1,4 @@
-"""A recorder of MPI calls for the conformance programs: every function of api/mpi.json as R_MPI_X, which calls it and writes
+"""A recorder of MPI calls for the conformance programs: every function of mpi/mpi.json as R_MPI_X, which calls it and writes
 its error class and outputs to a log, in words that are the same on every library.
 
 Parameters are understood by their kind alone. R_MPI_X may call a sibling in its place (REC_MODE): MPI_X_c, MPI_IX + Wait,
@@ -310,7 +310,7 @@ def body(f, header):
     return lines
 
 
-HEAD = "/* Generated from api/mpi.json by tools/fmgen/recorder.py. */\n"
+HEAD = "/* Generated from mpi/mpi.json by tools/fmgen/recorder.py. */\n"
 
 
 def generate(library, constants, directory):

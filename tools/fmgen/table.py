@@ -1,7 +1,7 @@
 """The table of MPI functions and constants, as every generator sees it.
 
-Facts live in api/mpi.json (one function per line: parameters with C type, kind, direction, length) and
-api/constants.json (one constant per line: value in the standard ABI of MPI-5.0, in MPICH's ABI and in Open MPI's).
+Facts live in mpi/mpi.json (one function per line: parameters with C type, kind, direction, length) and
+mpi/constants.json (one constant per line: value in the standard ABI of MPI-5.0, in MPICH's ABI and in Open MPI's).
 This module gives them one clean face and decides, once, how a C function becomes an *internal* one:
 
 * `Function.internal` names the internal entry an ABI function goes to. Large-count variants whose signature
@@ -146,7 +146,7 @@ class Constant:
 @lru_cache(maxsize=None)
 def functions():
     """All C functions of the standard (MPI-5.0 with the removed ones), by the order of the file."""
-    rows = json.loads((ROOT / "api/mpi.json").read_text())["functions"]
+    rows = json.loads((ROOT / "mpi/mpi.json").read_text())["functions"]
     out = []
     for r in rows:
         params = tuple(Param(p["name"], p["c"], p["kind"], p["dir"], p.get("len", ""), p.get("root_only", False))
@@ -184,7 +184,7 @@ def table_functions():
 
 @lru_cache(maxsize=None)
 def constants():
-    rows = json.loads((ROOT / "api/constants.json").read_text())["constants"]
+    rows = json.loads((ROOT / "mpi/constants.json").read_text())["constants"]
     return tuple(Constant(r["name"], r["class"], r["std"], r["mpich"], r["openmpi"], r.get("openmpi_fortran"))
                  for r in rows)
 
@@ -226,9 +226,9 @@ def needs_places(f, p):
 
 @lru_cache(maxsize=None)
 def null_classes(library):
-    """{(function, parameter): error class} of what that library says to NULL there (api/nulls.json), where it is not
+    """{(function, parameter): error class} of what that library says to NULL there (mpi/nulls.json), where it is not
     MPI_ERR_ARG. MPI_SUCCESS: it takes it."""
-    rows = json.loads((ROOT / "api/nulls.json").read_text())
+    rows = json.loads((ROOT / "mpi/nulls.json").read_text())
     return {tuple(place.split()): name for name, places in rows.get(library, {}).items() for place in places}
 
 
@@ -290,5 +290,5 @@ def cxx_ret(f):
 
 def openmpi_data_symbols():
     """[(size, name)] of the data symbols of libmpi.so.40; executables copy-relocate them, sizes must be exact."""
-    rows = (ROOT / "api/openmpi_data_symbols.txt").read_text().split("\n")
+    rows = (ROOT / "mpi/openmpi_data_symbols.txt").read_text().split("\n")
     return [(int(r.split()[0]), r.split()[1]) for r in rows if r.strip()]

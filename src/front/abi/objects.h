@@ -1,4 +1,4 @@
-// From the application's handles to the objects, for the short forms. Each ABI has
+// From the application's handles to the objects, for the direct tier. Each ABI has
 //
 //     template <Kind kind> front::Object* object_of(A_X handle);      // null: not met yet, or no such object
 //     template <Kind kind> void meet(A_X handle);                     // what object_of() finds from now on

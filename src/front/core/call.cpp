@@ -29,7 +29,7 @@ split::ThreadRecord* Call::attach() noexcept {
 // is held and nothing of the lower half is cached. After the loop `in_mpi` is set again *before* the last
 // look at the frozen bit, as in the constructor of Call.
 bool stop_here(split::ThreadRecord* record) noexcept {
-    if ((front.slow & kFrozen) == 0 && record->stop == 0) return false;
+    if ((front.careful & kFrozen) == 0 && record->stop == 0) return false;
     if (record->callbacks != 0) return false;  // below us is a call into the lower half: it has to end first
     // More than one: an entry that uses another, or a callback of the application that does.
     uint32_t depth = record->in_mpi;
@@ -40,13 +40,13 @@ bool stop_here(split::ThreadRecord* record) noexcept {
         asm volatile("" ::: "memory");
         for (Naps naps(20);;) {
             bridge()->stop_point();
-            if ((front.slow & kFrozen) == 0 && record->stop == 0) break;
+            if ((front.careful & kFrozen) == 0 && record->stop == 0) break;
             sleep_ns(naps.next_ns());  // frozen, and the agent has not come to this thread yet
         }
         record->mode = mode;
         record->in_mpi = depth;
         asm volatile("" ::: "memory");
-    } while ((front.slow & kFrozen) != 0);
+    } while ((front.careful & kFrozen) != 0);
     record->waiting_in = waiting_in;
     return true;
 }

@@ -18,11 +18,14 @@ namespace fermata::front {
 // ThreadRecord::mode: how far others (threads that pull, the agent) may work on messages and requests
 // while this thread is inside MPI.
 enum Mode : uint16_t {
-    kFast = 0,     // on a fast path: posts and tests without the engine's lock, others keep off
-    kCareful = 1,  // on a slow path: every call into the lower half is made under the engine's lock
+    kUnlocked =
+        0,  // in the direct or translated tier: posts and tests without the library's lock, others keep off
+    kCareful = 1,  // in the careful tier: every call into the lower half is made under the library's lock
     kCaptive = 2,  // in a lower-half call that touches neither requests nor matching: a collective
     kSending = 3,  // likewise: a blocking send
 };
+// ThreadRecord::waiting_for: no peer of one rank, but any of many requests.
+inline constexpr int32_t kAnyOfMany = -2;
 inline bool captive(uint32_t mode) noexcept { return mode == kCaptive || mode == kSending; }
 
 // Around application code that the lower half has called (a reduction).
@@ -52,15 +55,17 @@ __attribute__((always_inline)) inline void leave_mpi(split::ThreadRecord* record
 
 class Call {
   public:
-    // What a short form began: it goes on as a Call, without an instant outside of MPI.
+    // What a direct entry began: it goes on as a Call, without an instant outside of MPI.
     Call(const char* function, split::ThreadRecord* record) : record_(record), function_(function) {}
     __attribute__((always_inline)) explicit Call(const char* function) : function_(function) {
         record_ = split::calling_thread();
         if (__builtin_expect(record_ == nullptr, 0)) record_ = attach();
         record_->in_mpi = record_->in_mpi + 1;
-        asm volatile("" ::: "memory");  // pairs with the agent's membarrier: in_mpi before the look at slow
+        asm volatile(
+            "" ::
+                : "memory");  // pairs with the agent's membarrier: in_mpi before the look at `careful`
         record_->waiting_in = function;
-        if (__builtin_expect((front.slow & kFrozen) != 0, 0)) enter_frozen();
+        if (__builtin_expect((front.careful & kFrozen) != 0, 0)) enter_frozen();
     }
     __attribute__((always_inline)) ~Call() {
         if (__builtin_expect(record_ != nullptr, 1)) leave_mpi(record_);

@@ -8,9 +8,9 @@ namespace fermata::front {
 
 void fatal_line(const char* line) noexcept {
     if (fermata_upper.bridge != nullptr) fermata_upper.bridge->fatal(line, 70);  // EX_SOFTWARE
-    raw_syscall(SYS_write, 2, reinterpret_cast<long>(line), static_cast<long>(__builtin_strlen(line)));
-    raw_syscall(SYS_write, 2, reinterpret_cast<long>("\n"), 1);
-    for (;;) raw_syscall(SYS_exit_group, 70);
+    sys(SYS_write, 2, reinterpret_cast<long>(line), static_cast<long>(__builtin_strlen(line)));
+    sys(SYS_write, 2, reinterpret_cast<long>("\n"), 1);
+    for (;;) sys(SYS_exit_group, 70);
 }
 
 void fatal_join(const char* const* pieces) noexcept {

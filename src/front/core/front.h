@@ -15,13 +15,13 @@ class RankClock;
 
 namespace fermata::front {
 
-// Bits of Front::slow. Any bit sends point-to-point wrappers to their slow path: the one branch of the hot
-// path.
-enum Slow : uint32_t {
+// Bits of Front::careful. Any bit sends the calls of point-to-point to the careful tier: the one branch of
+// the hot ones.
+enum CarefulBit : uint32_t {
     kPending = 1,  // a checkpoint is on its way: between INTENT and resume
     kFrozen = 2,   // nothing new may be handed to MPI: wrappers go to a stop point
     kQueued = 4,   // pulled messages wait in the queue
-    kOwed = 8,     // synchronous sends wait for a receipt: see p2p/synchronous.h
+    kOwed = 8,     // synchronous sends wait for a receipt: see requests/synchronous.h
 };
 
 // Bits of Front::watch.
@@ -34,10 +34,10 @@ enum class Life : uint32_t { before = 0, running = 1, finalized = 2 };
 
 struct Front {
     // Hot words, one cache line, read by every wrapper and written only by checkpoints.
-    alignas(64) volatile uint32_t slow;  // Slow bits
-    volatile uint32_t watch;             // Watch bits: what else a send has to be noted for
-    volatile uint32_t attention;         // 1 while kPending or kFrozen: `stop` word of the lower spin loops
-    uint32_t threads;                    // 1: the application runs MPI_THREAD_MULTIPLE: pools lock
+    alignas(64) volatile uint32_t careful;  // CarefulBit
+    volatile uint32_t watch;                // Watch bits: what else a send has to be noted for
+    volatile uint32_t attention;  // 1 while kPending or kFrozen: `stop` word of the lower spin loops
+    uint32_t threads;             // 1: the application runs MPI_THREAD_MULTIPLE: pools lock
     Life life;
     const mpi::Table* table;  // == bridge->mpi
     clock::RankClock* clock;
@@ -55,9 +55,9 @@ struct Front {
 extern Front front;
 
 void add_watch(Watch bits) noexcept;
-// Sets or clears bits of Front::slow (agent and threads may race: atomic) and keeps `attention` in step.
-void set_slow(uint32_t bits) noexcept;
-void clear_slow(uint32_t bits) noexcept;
+// Sets or clears bits of Front::careful (agent and threads may race: atomic) and keeps `attention` in step.
+void set_careful(uint32_t bits) noexcept;
+void clear_careful(uint32_t bits) noexcept;
 
 }  // namespace fermata::front
 

@@ -68,14 +68,14 @@ void SpinLock::slow() noexcept {
 }
 
 void* fm_map(size_t size) noexcept {
-    long start = raw_syscall(SYS_mmap, 0, static_cast<long>(round_page(size)), PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long start = sys(SYS_mmap, 0, static_cast<long>(round_page(size)), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (failed(start)) fatal_line("fermata: out of memory in the MPI front: raise the memory limit");
     return reinterpret_cast<void*>(start);
 }
 
 void fm_unmap(void* start, size_t size) noexcept {
-    raw_syscall(SYS_munmap, reinterpret_cast<long>(start), static_cast<long>(round_page(size)));
+    sys(SYS_munmap, reinterpret_cast<long>(start), static_cast<long>(round_page(size)));
 }
 
 void* fm_alloc(size_t size) noexcept {

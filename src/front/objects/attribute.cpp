@@ -1,6 +1,7 @@
 #include "front/objects/attribute.h"
 
 #include "front/objects/api.h"
+#include "front/objects/error_codes.h"
 
 namespace fermata::front {
 namespace {
@@ -25,26 +26,6 @@ void* seen_by(Attribute* attribute, AttrLanguage reader) {
             return attribute->value;
     }
     return attribute->value;
-}
-
-// Writes a value where a getter of that language wants it.
-void write_value(void* attribute_val, void* value, AttrLanguage reader) {
-    auto bits = reinterpret_cast<intptr_t>(value);
-    switch (reader) {
-        case AttrLanguage::c:
-            __builtin_memcpy(attribute_val, &value, sizeof value);
-            break;
-        case AttrLanguage::fortran_int: {
-            auto narrow = static_cast<int32_t>(bits);
-            __builtin_memcpy(attribute_val, &narrow, sizeof narrow);
-            break;
-        }
-        case AttrLanguage::fortran_aint: {
-            auto wide = static_cast<int64_t>(bits);
-            __builtin_memcpy(attribute_val, &wide, sizeof wide);
-            break;
-        }
-    }
 }
 
 void keyval_unref(KeyvalObject* keyval) {
@@ -83,8 +64,38 @@ void add(Attributes* attributes, KeyvalObject* keyval, void* value, AttrLanguage
     attributes->push_back(attribute);
 }
 
-int create_keyval(Owner owner, void* copy, CopyAdapter copy_adapter, void* remove,
-                  DeleteAdapter remove_adapter, void* extra_state, AttrLanguage language) {
+// The library's own attributes of communicators, as they were at the job's first start: a restart on another
+// library must not change what the application has read.
+struct WorldAttributes {
+    int value[7];  // from FM_TAG_UB on
+    bool found[7];
+};
+WorldAttributes world_attributes;
+static_assert(FM_UNIVERSE_SIZE - FM_TAG_UB == 6);
+
+}  // namespace
+
+void write_value(void* attribute_val, void* value, AttrLanguage reader) noexcept {
+    auto bits = reinterpret_cast<intptr_t>(value);
+    switch (reader) {
+        case AttrLanguage::c:
+            __builtin_memcpy(attribute_val, &value, sizeof value);
+            break;
+        case AttrLanguage::fortran_int: {
+            auto narrow = static_cast<int32_t>(bits);
+            __builtin_memcpy(attribute_val, &narrow, sizeof narrow);
+            break;
+        }
+        case AttrLanguage::fortran_aint: {
+            auto wide = static_cast<int64_t>(bits);
+            __builtin_memcpy(attribute_val, &wide, sizeof wide);
+            break;
+        }
+    }
+}
+
+int keyval_create(Owner owner, void* copy, CopyAdapter copy_adapter, void* remove,
+                  DeleteAdapter remove_adapter, void* extra_state, AttrLanguage language) noexcept {
     auto* keyval = fm_new<KeyvalObject>();
     keyval->owner = owner;
     keyval->copy = copy;
@@ -96,7 +107,7 @@ int create_keyval(Owner owner, void* copy, CopyAdapter copy_adapter, void* remov
     return static_cast<int>(give_handle(keyval));
 }
 
-int free_keyval(Owner owner, int* keyval) {
+int keyval_free(Owner owner, int* keyval) noexcept {
     KeyvalObject* object = find_keyval(*keyval);
     if (object == nullptr || object->owner != owner) return FM_ERR_KEYVAL;
     if (!object->freed) {
@@ -107,7 +118,8 @@ int free_keyval(Owner owner, int* keyval) {
     return FM_SUCCESS;
 }
 
-int set_attribute(Carrier carrier, Attributes* attributes, int keyval, void* value, AttrLanguage language) {
+int attribute_set(Carrier carrier, Attributes* attributes, int keyval, void* value,
+                  AttrLanguage language) noexcept {
     KeyvalObject* object = find_keyval(keyval);
     if (object == nullptr || object->owner != carrier.owner) return FM_ERR_KEYVAL;
     if (Attribute* old = find_attribute(*attributes, object)) {
@@ -120,8 +132,8 @@ int set_attribute(Carrier carrier, Attributes* attributes, int keyval, void* val
     return FM_SUCCESS;
 }
 
-int get_attribute(Owner owner, const Attributes& attributes, int keyval, void* attribute_val, int* flag,
-                  AttrLanguage language) {
+int attribute_get(Owner owner, const Attributes& attributes, int keyval, void* attribute_val, int* flag,
+                  AttrLanguage language) noexcept {
     KeyvalObject* object = find_keyval(keyval);
     if (object == nullptr || object->owner != owner) return FM_ERR_KEYVAL;
     Attribute* found = find_attribute(attributes, object);
@@ -130,7 +142,7 @@ int get_attribute(Owner owner, const Attributes& attributes, int keyval, void* a
     return FM_SUCCESS;
 }
 
-int delete_attribute(Carrier carrier, Attributes* attributes, int keyval) {
+int attribute_delete(Carrier carrier, Attributes* attributes, int keyval) noexcept {
     KeyvalObject* object = find_keyval(keyval);
     if (object == nullptr || object->owner != carrier.owner) return FM_ERR_KEYVAL;
     Attribute* found = find_attribute(*attributes, object);
@@ -141,23 +153,15 @@ int delete_attribute(Carrier carrier, Attributes* attributes, int keyval) {
     return FM_SUCCESS;
 }
 
-// The library's own attributes of communicators, as they were at the job's first start: a restart on another
-// library must not change what the application has read.
-struct WorldAttributes {
-    int value[7];  // from FM_TAG_UB on
-    bool found[7];
-};
-WorldAttributes world_attributes;
-static_assert(FM_UNIVERSE_SIZE - FM_TAG_UB == 6);
-
-bool is_world_keyval(int keyval) { return keyval >= FM_TAG_UB && keyval <= FM_UNIVERSE_SIZE; }
-
-// A predefined attribute: C reads a pointer to the value, Fortran the value.
-void write_predefined(void* attribute_val, void* cell, int64_t value, AttrLanguage language) {
-    write_value(attribute_val, language == AttrLanguage::c ? cell : reinterpret_cast<void*>(value), language);
+bool world_attribute(int keyval, int** cell) noexcept {
+    const int which = keyval - FM_TAG_UB;
+    if (keyval == FM_LASTUSEDCODE) {
+        world_attributes.value[which] = last_used_code();
+        world_attributes.found[which] = true;
+    }
+    *cell = &world_attributes.value[which];
+    return world_attributes.found[which];
 }
-
-}  // namespace
 
 void world_attributes_start() noexcept {
     for (int keyval = FM_TAG_UB; keyval <= FM_UNIVERSE_SIZE; keyval++) {
@@ -201,151 +205,4 @@ int attributes_delete_all(Carrier carrier, Attributes* attributes) noexcept {
     return FM_SUCCESS;
 }
 
-extern "C" {
-
-int fm_Comm_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter,
-                          int* keyval, void* extra_state, AttrLanguage language) {
-    Call call("MPI_Comm_create_keyval");
-    *keyval = create_keyval(Owner::comm, copy, copy_adapter, remove, remove_adapter, extra_state, language);
-    return FM_SUCCESS;
-}
-int fm_Type_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter,
-                          int* keyval, void* extra_state, AttrLanguage language) {
-    Call call("MPI_Type_create_keyval");
-    *keyval = create_keyval(Owner::type, copy, copy_adapter, remove, remove_adapter, extra_state, language);
-    return FM_SUCCESS;
-}
-int fm_Win_create_keyval(void* copy, CopyAdapter copy_adapter, void* remove, DeleteAdapter remove_adapter,
-                         int* keyval, void* extra_state, AttrLanguage language) {
-    Call call("MPI_Win_create_keyval");
-    *keyval = create_keyval(Owner::win, copy, copy_adapter, remove, remove_adapter, extra_state, language);
-    return FM_SUCCESS;
-}
-
-Kind fm_keyval_owner(int keyval) {
-    Call call("MPII_Keyval_set_proxy");
-    KeyvalObject* object = find_keyval(keyval);
-    if (object == nullptr) return Kind::none;
-    return object->owner == Owner::comm   ? Kind::comm
-           : object->owner == Owner::type ? Kind::datatype
-                                          : Kind::win;
-}
-void fm_keyval_is_fortran(int keyval, CopyAdapter copy, DeleteAdapter remove) {
-    Call call("MPII_Keyval_set_proxy");
-    KeyvalObject* object = find_keyval(keyval);
-    if (object == nullptr) return;
-    object->copy_adapter = copy;
-    object->remove_adapter = remove;
-    object->language = AttrLanguage::fortran_aint;
-    __builtin_memcpy(&object->extra_state, object->extra_state, sizeof object->extra_state);
-}
-
-int fm_Comm_free_keyval(int* keyval) {
-    Call call("MPI_Comm_free_keyval");
-    return call.finish(free_keyval(Owner::comm, keyval));
-}
-int fm_Type_free_keyval(int* keyval) {
-    Call call("MPI_Type_free_keyval");
-    return call.finish(free_keyval(Owner::type, keyval));
-}
-int fm_Win_free_keyval(int* keyval) {
-    Call call("MPI_Win_free_keyval");
-    return call.finish(free_keyval(Owner::win, keyval));
-}
-
-int fm_Comm_set_attr(Comm comm, int keyval, void* value, AttrLanguage language) {
-    Call call("MPI_Comm_set_attr");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    return call.finish(
-        comm, set_attribute({Owner::comm, object->handle}, &object->attributes, keyval, value, language));
-}
-int fm_Type_set_attr(Datatype datatype, int keyval, void* value, AttrLanguage language) {
-    Call call("MPI_Type_set_attr");
-    TypeObject* object = find(datatype);
-    if (object == nullptr) return call.finish(FM_ERR_TYPE);
-    return call.finish(
-        set_attribute({Owner::type, object->handle}, &object->attributes, keyval, value, language));
-}
-int fm_Win_set_attr(Win win, int keyval, void* value, AttrLanguage language) {
-    Call call("MPI_Win_set_attr");
-    WinObject* object = find(win);
-    if (object == nullptr) return call.finish(FM_ERR_WIN);
-    return call.finish(
-        win, set_attribute({Owner::win, object->handle}, &object->attributes, keyval, value, language));
-}
-
-int fm_Comm_get_attr(Comm comm, int keyval, void* attribute_val, int* flag, AttrLanguage language) {
-    Call call("MPI_Comm_get_attr");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    if (is_world_keyval(keyval)) {
-        int which = keyval - FM_TAG_UB;
-        if (keyval == FM_LASTUSEDCODE) {
-            world_attributes.value[which] = last_used_code();
-            world_attributes.found[which] = true;
-        }
-        *flag = world_attributes.found[which];
-        if (*flag)
-            write_predefined(attribute_val, &world_attributes.value[which], world_attributes.value[which],
-                             language);
-        return FM_SUCCESS;
-    }
-    return call.finish(comm,
-                       get_attribute(Owner::comm, object->attributes, keyval, attribute_val, flag, language));
-}
-int fm_Type_get_attr(Datatype datatype, int keyval, void* attribute_val, int* flag, AttrLanguage language) {
-    Call call("MPI_Type_get_attr");
-    TypeObject* object = find(datatype);
-    if (object == nullptr) return call.finish(FM_ERR_TYPE);
-    return call.finish(get_attribute(Owner::type, object->attributes, keyval, attribute_val, flag, language));
-}
-int fm_Win_get_attr(Win win, int keyval, void* attribute_val, int* flag, AttrLanguage language) {
-    Call call("MPI_Win_get_attr");
-    WinObject* object = find(win);
-    if (object == nullptr) return call.finish(FM_ERR_WIN);
-    *flag = 1;
-    switch (keyval) {
-        case FM_WIN_BASE:
-            write_value(attribute_val, object->base, language);
-            return FM_SUCCESS;
-        case FM_WIN_SIZE:
-            write_predefined(attribute_val, &object->size, object->size, language);
-            return FM_SUCCESS;
-        case FM_WIN_DISP_UNIT:
-            write_predefined(attribute_val, &object->disp_unit, object->disp_unit, language);
-            return FM_SUCCESS;
-        case FM_WIN_CREATE_FLAVOR:
-            write_predefined(attribute_val, &object->flavor, object->flavor, language);
-            return FM_SUCCESS;
-        case FM_WIN_MODEL:
-            write_predefined(attribute_val, &object->model, object->model, language);
-            return FM_SUCCESS;
-        default:
-            break;
-    }
-    return call.finish(win,
-                       get_attribute(Owner::win, object->attributes, keyval, attribute_val, flag, language));
-}
-
-int fm_Comm_delete_attr(Comm comm, int keyval) {
-    Call call("MPI_Comm_delete_attr");
-    CommObject* object = find(comm);
-    if (object == nullptr) return call.finish(FM_ERR_COMM);
-    return call.finish(comm, delete_attribute({Owner::comm, object->handle}, &object->attributes, keyval));
-}
-int fm_Type_delete_attr(Datatype datatype, int keyval) {
-    Call call("MPI_Type_delete_attr");
-    TypeObject* object = find(datatype);
-    if (object == nullptr) return call.finish(FM_ERR_TYPE);
-    return call.finish(delete_attribute({Owner::type, object->handle}, &object->attributes, keyval));
-}
-int fm_Win_delete_attr(Win win, int keyval) {
-    Call call("MPI_Win_delete_attr");
-    WinObject* object = find(win);
-    if (object == nullptr) return call.finish(FM_ERR_WIN);
-    return call.finish(win, delete_attribute({Owner::win, object->handle}, &object->attributes, keyval));
-}
-
-}  // extern "C"
 }  // namespace fermata::front

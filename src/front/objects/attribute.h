@@ -41,9 +41,24 @@ inline KeyvalObject* find_keyval(int keyval) noexcept {
     return static_cast<KeyvalObject*>(find_object(static_cast<uint32_t>(keyval), Kind::keyval));
 }
 
+int keyval_create(Owner owner, void* copy, mpi::CopyAdapter copy_adapter, void* remove,
+                  mpi::DeleteAdapter remove_adapter, void* extra_state, mpi::AttrLanguage language) noexcept;
+// From here on error classes.
+int keyval_free(Owner owner, int* keyval) noexcept;
+int attribute_set(Carrier carrier, Attributes* attributes, int keyval, void* value,
+                  mpi::AttrLanguage language) noexcept;
+int attribute_get(Owner owner, const Attributes& attributes, int keyval, void* attribute_val, int* flag,
+                  mpi::AttrLanguage language) noexcept;
+int attribute_delete(Carrier carrier, Attributes* attributes, int keyval) noexcept;
+// Writes a value where a getter of that language wants it.
+void write_value(void* attribute_val, void* value, mpi::AttrLanguage reader) noexcept;
+
+// Reads the library's own attributes of communicators, once in a job.
+void world_attributes_start() noexcept;
+// One of them, from FM_TAG_UB to FM_UNIVERSE_SIZE: where its value is; false: this library has none.
+bool world_attribute(int keyval, int** cell) noexcept;
 // Copies those whose callback says so from one object to its duplicate; the first error stops and is
 // returned.
-void world_attributes_start() noexcept;  // reads the library's own attributes, once in a job
 int attributes_copy(Carrier from, const Attributes& source, Attributes* target) noexcept;
 // Runs the delete callbacks, last set first; stops at the first error (that attribute and the earlier ones
 // stay).

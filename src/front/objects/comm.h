@@ -13,9 +13,11 @@ struct Comm;
 
 namespace fermata::front {
 
+struct RequestObject;  // of the room requests
+
 // Stands for the clock of communicators whose collectives have to be Calls from the start. A checkpoint is
-// always on its way here; what else calls write in it means nothing. Of the core room.
-extern clock::Comm no_short_clock;
+// always on its way here; what else calls write in it means nothing.
+extern clock::Comm no_direct_clock;
 
 struct Topology {
     int32_t kind = 0;                  // standard ABI MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH; 0 is none
@@ -30,10 +32,10 @@ struct CommObject : Object {
     constexpr CommObject() : Object(Kind::comm) {}
     uint64_t uid = 0;              // the same at all members, never used twice in a job; order of rebuild
     clock::Comm* clock = nullptr;  // the collective clock's state
-    clock::Comm* short_clock = &no_short_clock;  // the same, for the short forms
-    int32_t rank = 0;                            // this process in the (local) group
-    int32_t size = 0;                            // of the (local) group
-    int32_t remote_size = 0;                     // of the remote group, 0 for intra-communicators
+    clock::Comm* direct_clock = &no_direct_clock;  // the same, for the direct entries
+    int32_t rank = 0;                              // this process in the (local) group
+    int32_t size = 0;                              // of the (local) group
+    int32_t remote_size = 0;                       // of the remote group, 0 for intra-communicators
     bool inter = false;
     bool freed = false;      // the application freed it; lives on for requests that are still open
     bool stranger = false;   // has members outside this job's world: see connected.h
@@ -56,7 +58,7 @@ struct CommObject : Object {
     // All live communicators (freed ones with open requests too), any order.
     CommObject* next = nullptr;
     CommObject* previous = nullptr;
-    void* farewell = nullptr;  // the barrier that MPI_Comm_free began: a request of the point-to-point room
+    RequestObject* farewell = nullptr;   // the barrier that MPI_Comm_free began
     CommObject* next_leaving = nullptr;  // freed, farewell not complete; then: dead, to be destroyed
     bool dead = false;                   // no reference left
 
@@ -77,6 +79,10 @@ void comm_count_peers(CommObject* comm) noexcept;
 // A pending request keeps a communicator that the application frees.
 inline void comm_ref(CommObject* comm) noexcept { ref(comm); }
 void comm_unref(CommObject* comm) noexcept;
+// Those without a reference left, chained by next_leaving: to be destroyed by the caller.
+CommObject* take_dead_comms() noexcept;
+// Takes it out of the list of live ones.
+void comm_unlink(CommObject* comm) noexcept;
 
 // Predefined ones (storage that no static destructor touches: programs call MPI from exit handlers).
 extern CommObject& comm_world;

@@ -31,6 +31,15 @@ bool connected_refuse(char* why, size_t size) noexcept;
 // A checkpoint that is on its way has to be given up. Cheap.
 bool connected_now() noexcept;
 
+// Around a call that may lead to strangers: from its first instruction on no checkpoint begins. Inside the
+// CollectiveScope of the call: one that is on its way cannot freeze this process, and is given up at the
+// agent's next look.
+void connecting_begins(const char* function) noexcept;
+void connecting_ends() noexcept;
+// While a port is open no checkpoint begins, either.
+void port_opened() noexcept;
+void port_closed() noexcept;
+
 // A communicator with strangers comes, and goes.
 void connection_made(CommObject* comm) noexcept;
 void connection_gone(CommObject* comm) noexcept;

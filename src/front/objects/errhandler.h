@@ -1,6 +1,7 @@
-// Error handlers, classes, codes and strings: all upper half. The real library always returns its errors.
+// Error handlers: all upper half. The real library always returns its errors.
 #pragma once
 
+#include "front/objects/error_codes.h"
 #include "front/objects/registry.h"
 
 namespace fermata::front {
@@ -16,11 +17,6 @@ struct ErrhandlerObject : Object {
 inline ErrhandlerObject* find_errhandler(uint32_t handle) noexcept {
     return static_cast<ErrhandlerObject*>(find_object(handle, Kind::errhandler));
 }
-
-// Text of an error class or code; never null.
-const char* error_text(int code) noexcept;
-int error_class_of(int code) noexcept;
-int last_used_code() noexcept;  // MPI_LASTUSEDCODE
 
 // Every holder (handle, communicator, window, file) has a reference; predefined ones are not counted.
 void errhandler_ref(ErrhandlerObject* handler) noexcept;

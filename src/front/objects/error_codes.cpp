@@ -1,5 +1,7 @@
 // Error classes, codes and their texts. The application's own ones are numbered from the standard's last code
 // on.
+#include "front/objects/error_codes.h"
+
 #include "front/objects/api.h"
 
 namespace fermata::front {
@@ -102,18 +104,11 @@ bool known_class(int code) {
     OwnCode* found = find_own(code);
     return found != nullptr && found->error_class == code;
 }
+
 int add_own(int error_class) {
     int code = kFirstOwn + static_cast<int>(own.list.size());
     own.list.push_back({error_class == 0 ? code : error_class, {}});
     return code;
-}
-int remove_own(int code, bool wants_class) {
-    SpinGuard guard(own.lock);
-    OwnCode* found = find_own(code);
-    if (found == nullptr || (found->error_class == code) != wants_class) return FM_ERR_ARG;
-    found->error_class = 0;
-    found->text.clear();
-    return FM_SUCCESS;
 }
 
 }  // namespace
@@ -138,80 +133,38 @@ int error_class_of(int code) noexcept {
     return found != nullptr ? found->error_class : FM_ERR_UNKNOWN;
 }
 
-extern "C" {
-
-int fm_Error_class(int errorcode, int* errorclass) {
-    Call call("MPI_Error_class");
-    *errorclass = error_class_of(errorcode);
-    return FM_SUCCESS;
-}
-
-int fm_Error_string(int errorcode, char* string, int* resultlen) {
-    Call call("MPI_Error_string");
-    {
-        SpinGuard guard(own.lock);
-        if (!predefined_class(errorcode) && find_own(errorcode) == nullptr) errorcode = FM_ERR_UNKNOWN;
-    }
-    const char* text = error_text(errorcode);
-    size_t length = __builtin_strlen(text);
-    __builtin_memcpy(string, text, length + 1);
-    *resultlen = static_cast<int>(length);
-    return FM_SUCCESS;
-}
-
-int fm_Add_error_class(int* errorclass) {
-    Call call("MPI_Add_error_class");
+bool error_code_is_known(int code) noexcept {
+    if (predefined_class(code)) return true;
     SpinGuard guard(own.lock);
-    *errorclass = add_own(0);
-    return FM_SUCCESS;
+    return find_own(code) != nullptr;
 }
 
-int fm_Add_error_code(int errorclass, int* errorcode) {
-    Call call("MPI_Add_error_code");
-    bool known;
-    {
-        SpinGuard guard(own.lock);
-        known = known_class(errorclass);
-        if (known) *errorcode = add_own(errorclass);
-    }
-    return call.finish(known ? FM_SUCCESS : FM_ERR_ARG);
+int add_error_class() noexcept {
+    SpinGuard guard(own.lock);
+    return add_own(0);
 }
 
-int fm_Add_error_string(int errorcode, const char* string) {
-    Call call("MPI_Add_error_string");
-    bool known = false;
-    if (string != nullptr && __builtin_strlen(string) < FM_MAX_ERROR_STRING) {
-        SpinGuard guard(own.lock);
-        if (OwnCode* found = find_own(errorcode)) {
-            found->text = string;
-            known = true;
-        }
-    }
-    return call.finish(known ? FM_SUCCESS : FM_ERR_ARG);
+bool add_error_code(int error_class, int* code) noexcept {
+    SpinGuard guard(own.lock);
+    if (!known_class(error_class)) return false;
+    *code = add_own(error_class);
+    return true;
 }
 
-int fm_Remove_error_class(int errorclass) {
-    Call call("MPI_Remove_error_class");
-    return call.finish(remove_own(errorclass, true));
+bool set_error_text(int code, const char* text) noexcept {
+    SpinGuard guard(own.lock);
+    OwnCode* found = find_own(code);
+    if (found != nullptr) found->text = text;
+    return found != nullptr;
 }
 
-int fm_Remove_error_code(int errorcode) {
-    Call call("MPI_Remove_error_code");
-    return call.finish(remove_own(errorcode, false));
+bool remove_error_code(int code, bool wants_class) noexcept {
+    SpinGuard guard(own.lock);
+    OwnCode* found = find_own(code);
+    if (found == nullptr || (found->error_class == code) != wants_class) return false;
+    found->error_class = 0;
+    found->text.clear();
+    return true;
 }
 
-int fm_Remove_error_string(int errorcode) {
-    Call call("MPI_Remove_error_string");
-    bool known = false;
-    {
-        SpinGuard guard(own.lock);
-        if (OwnCode* found = find_own(errorcode)) {
-            found->text.clear();
-            known = true;
-        }
-    }
-    return call.finish(known ? FM_SUCCESS : FM_ERR_ARG);
-}
-
-}  // extern "C"
 }  // namespace fermata::front

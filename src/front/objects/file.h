@@ -30,10 +30,10 @@ struct FileObject : Object {
     // 14.4.5), so a checkpoint finds nothing of it in the library.
     bool split = false;
     mpi::Status split_status;
-    // Non-blocking collectives that are not complete: requests, by Request::after. Threads may ask for
-    // different ones at once; taken inside the engine's lock, never around it.
+    // Non-blocking collectives that are not complete, by RequestObject::after. Threads may ask for
+    // different ones at once; taken inside the library's lock, never around it.
     SpinLock order;
-    Object* oldest = nullptr;
+    RequestObject* oldest = nullptr;
     FileObject* next = nullptr;
     FileObject* previous = nullptr;
 };

@@ -11,14 +11,35 @@ namespace fermata::front {
 
 // Real objects from descriptions: used at creation and at restart.
 int op_make_real(OpObject* op) noexcept;
+void op_publish(OpObject* op) noexcept;  // gives it its handle
 int type_make_real(TypeObject* type) noexcept;
+// Makes the real type of a new description, learns its layout, gives it a handle. Destroys the description on
+// failure.
+int type_create(TypeObject* type) noexcept;
+void type_destroy(TypeObject* type) noexcept;
+// A live type with this description; null: none.
+TypeObject* type_like(int combiner, const Vec<int64_t>& ints) noexcept;
 
 int win_make_real(WinObject* win) noexcept;
+// Should it have no real one (calls/win_alone.h)? `again`: after a restart, where nothing may be refused.
+bool win_stands_alone(const WinObject* win, bool again) noexcept;
+// Memory of MPI_Win_allocate: ours instead of the library's, so that it is part of the image.
+void win_own_memory(WinObject* win) noexcept;
+// Among the live windows; not any more; gone altogether.
+void win_link(WinObject* win) noexcept;
+void win_unlink(WinObject* win) noexcept;
+void win_release(WinObject* win) noexcept;
 // Those for the library: it must not take "no locks" at its word, MPI_Win_start takes some.
 InfoPairs win_hints(const WinObject* win);
 // The real locks of an open MPI_Win_start.
 int win_lock_started(const WinObject* win) noexcept;
 int file_make_real(FileObject* file) noexcept;
+int file_open_real(const FileObject* file, int amode, mpi::RealFile* real) noexcept;
+// Among the open files; not any more; gone altogether.
+void file_link(FileObject* file) noexcept;
+void file_unlink(FileObject* file) noexcept;
+void file_release(FileObject* file) noexcept;
+const char* without_driver(const char* path) noexcept;  // ROMIO's prefix ("ufs:") cut off
 // Agent, all ranks together, all threads stopped.
 int win_before_save(WinObject* win) noexcept;
 int file_before_save(FileObject* file) noexcept;

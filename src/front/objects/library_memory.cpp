@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "base/page.h"
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/sys.h"
@@ -9,8 +10,6 @@
 
 namespace fermata::front {
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 // The pages of `size` bytes at an address.
 struct Pages {
@@ -25,8 +24,8 @@ struct Pages {
 // A second mapping of these pages, anywhere: an old size of 0 asks for one, and is refused for private
 // memory.
 uint64_t second_mapping(Pages pages) {
-    long at = raw_syscall(SYS_mremap, static_cast<long>(pages.start), 0, static_cast<long>(pages.length),
-                          MREMAP_MAYMOVE);
+    long at =
+        sys(SYS_mremap, static_cast<long>(pages.start), 0, static_cast<long>(pages.length), MREMAP_MAYMOVE);
     return failed(at) ? 0 : static_cast<uint64_t>(at);
 }
 
@@ -55,9 +54,9 @@ bool library_allocates(WinObject* win, RealWin* real) noexcept {
     if (again) {
         __builtin_memcpy(theirs, win->base, static_cast<size_t>(win->size));
         auto old = reinterpret_cast<uint64_t>(win->base) - offset;
-        long moved = raw_syscall(SYS_mremap, static_cast<long>(view), static_cast<long>(pages.length),
-                                 static_cast<long>(pages.length), MREMAP_MAYMOVE | MREMAP_FIXED,
-                                 static_cast<long>(old));
+        long moved =
+            sys(SYS_mremap, static_cast<long>(view), static_cast<long>(pages.length),
+                static_cast<long>(pages.length), MREMAP_MAYMOVE | MREMAP_FIXED, static_cast<long>(old));
         if (failed(moved)) fatal_line("fermata: cannot map a window's memory where it was");
         view = old;
     }

@@ -30,6 +30,14 @@ int op_make_real(OpObject* op) noexcept {
 
 OpObject* first_op() noexcept { return ops; }
 
+void op_publish(OpObject* op) noexcept {
+    give_handle(op);
+    SpinGuard guard(list_lock);
+    op->next = ops;
+    if (ops != nullptr) ops->previous = op;
+    ops = op;
+}
+
 void op_unref(OpObject* op) noexcept {
     if (op->predefined || !drop(op)) return;
     {
@@ -44,45 +52,4 @@ void op_unref(OpObject* op) noexcept {
     fm_delete(op);
 }
 
-extern "C" {
-
-int fm_Op_create(void* fn, OpAdapter adapter, int commute, Op* op) {
-    Call call("MPI_Op_create");
-    auto* object = fm_new<OpObject>();
-    object->function = fn;
-    object->adapter = adapter;
-    object->commutes = commute != 0;
-    if (int rc = op_make_real(object)) {
-        fm_delete(object);
-        return call.finish(rc);
-    }
-    {
-        SpinGuard guard(list_lock);
-        object->next = ops;
-        if (ops != nullptr) ops->previous = object;
-        ops = object;
-    }
-    *op = Op{give_handle(object)};
-    return FM_SUCCESS;
-}
-
-int fm_Op_free(Op* op) {
-    Call call("MPI_Op_free");
-    OpObject* object = find(*op);
-    if (object == nullptr || object->predefined || object->freed) return call.finish(FM_ERR_OP);
-    object->freed = true;
-    op_unref(object);
-    *op = FM_OP_NULL;
-    return FM_SUCCESS;
-}
-
-int fm_Op_commutative(Op op, int* commute) {
-    Call call("MPI_Op_commutative");
-    OpObject* object = find(op);
-    if (object == nullptr) return call.finish(FM_ERR_OP);
-    *commute = object->commutes;
-    return FM_SUCCESS;
-}
-
-}  // extern "C"
 }  // namespace fermata::front

@@ -1,8 +1,8 @@
 // Predefined objects: made once, their real handles read again at every restart.
 #include "fermata_predefined.h"
 #include "front/core/bridge.h"
-#include "front/core/collective.h"
 #include "front/objects/api.h"
+#include "front/objects/clock.h"
 #include "front/objects/internal.h"
 #include "front/objects/objects.h"
 

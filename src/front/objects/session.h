@@ -18,5 +18,6 @@ inline SessionObject* find(mpi::Session h) noexcept {
 
 // Value of the hint "thread_level", or `otherwise`.
 int level_named(mpi::Info info, int otherwise) noexcept;
+const char* name_of_level(int value) noexcept;
 
 }  // namespace fermata::front

@@ -1,58 +1,35 @@
 #include "front/objects/shared_segment.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
+#include "base/page.h"
 #include "front/core/sys.h"
 #include "front/objects/api.h"
-#include "front/objects/comm_create.h"
+#include "front/objects/comm_make.h"
 #include "front/objects/internal.h"
+#include "front/objects/segment_file.h"
 
 namespace fermata::front {
 namespace {
 
-constexpr int64_t kPage = 4096;
-
-struct Name {
-    char text[64] = "/dev/shm/fermata-window-";
-    explicit Name(uint64_t number) {
-        size_t at = __builtin_strlen(text);
-        for (int shift = 60; shift >= 0; shift -= 4) text[at++] = "0123456789abcdef"[number >> shift & 15];
-    }
-    long address() const { return reinterpret_cast<long>(text); }
-};
-
-int map_file(const Name& name, int flags, int64_t length, char** start) {
-    long fd = raw_syscall(SYS_open, name.address(), flags | O_RDWR | O_CLOEXEC, 0600);
-    if (failed(fd)) return FM_ERR_RMA_SHARED;
-    int rc = FM_SUCCESS;
-    // Reserved now, because a full /dev/shm would otherwise be a SIGBUS at the first touch.
-    if ((flags & O_CREAT) != 0 && (failed(raw_syscall(SYS_ftruncate, fd, length)) ||
-                                   failed(raw_syscall(SYS_fallocate, fd, 0, 0, length))))
-        rc = FM_ERR_NO_MEM;
-    if (rc == FM_SUCCESS) {
-        long at = raw_syscall(SYS_mmap, 0, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (failed(at))
-            rc = FM_ERR_RMA_SHARED;
-        else
-            *start = reinterpret_cast<char*>(at);
-    }
-    raw_syscall(SYS_close, fd);
-    return rc;
-}
-
-// Collective: the same new pages in every member.
+// Collective: the same new pages in every member. The first one says of the file that it made, with what
+// went wrong.
 int map_together(CommObject* comm, int64_t length, char** start) {
-    RealComm real{comm->real};
-    uint64_t number = fresh_uid() ^ now_ns();
-    if (int rc = LOWER(Bcast)(&number, sizeof number, to_real(FM_BYTE), 0, real)) return rc;
-    Name name(number);
-    int rc = comm->rank == 0 ? map_file(name, O_CREAT | O_EXCL, length, start) : FM_SUCCESS;
+    struct Told {
+        SegmentFile file;
+        int64_t rc;
+    } told{};
+    if (comm->rank == 0) {
+        told.file.number = fresh_uid() ^ now_ns();
+        told.rc = segment_file_make(&told.file, length, start);
+    }
+    int rc = LOWER(Bcast)(&told, sizeof told, to_real(FM_BYTE), 0, RealComm{comm->real});
+    if (rc == FM_SUCCESS) rc = static_cast<int>(told.rc);
+    if (rc == FM_SUCCESS && comm->rank != 0) rc = segment_file_map(told.file, length, start);
     rc = agree(comm, rc);
-    if (rc == FM_SUCCESS && comm->rank != 0) rc = map_file(name, 0, length, start);
-    int all = agree(comm, rc);
-    if (comm->rank == 0) raw_syscall(SYS_unlink, name.address());
-    return all;
+    if (comm->rank == 0 && told.rc == FM_SUCCESS) segment_file_unname(told.file);
+    if (rc != FM_SUCCESS && *start != nullptr) sys(SYS_munmap, reinterpret_cast<long>(*start), length);
+    return rc;
 }
 
 }  // namespace
@@ -91,14 +68,14 @@ int segment_make_again(CommObject* comm, SharedSegment* segment) noexcept {
     __builtin_memcpy(fresh + segment->offsets[me], segment->start + segment->offsets[me],
                      static_cast<size_t>(segment->sizes[me]));
     int rc = LOWER(Barrier)(RealComm{comm->real});
-    long moved = raw_syscall(SYS_mremap, reinterpret_cast<long>(fresh), segment->length, segment->length,
-                             MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<long>(segment->start));
+    long moved = sys(SYS_mremap, reinterpret_cast<long>(fresh), segment->length, segment->length,
+                     MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<long>(segment->start));
     return failed(moved) ? FM_ERR_RMA_SHARED : rc;
 }
 
 void segment_drop(SharedSegment* segment) noexcept {
     if (segment == nullptr) return;
-    raw_syscall(SYS_munmap, reinterpret_cast<long>(segment->start), segment->length);
+    sys(SYS_munmap, reinterpret_cast<long>(segment->start), segment->length);
     fm_delete(segment);
 }
 

@@ -63,19 +63,19 @@ FERMATA_INTERPOSE int close(int fd) {
 FERMATA_INTERPOSE int close_range(unsigned first, unsigned last, int flags) noexcept {
     const unsigned lower = first_lower();
     if (first > last || last < lower || (static_cast<unsigned>(flags) & ~(kUnshare | kOnExec)) != 0)
-        return answer(raw_syscall(SYS_close_range, first, last, flags));
+        return answer(fermata::sys(SYS_close_range, first, last, flags));
     // The agent must go on seeing what the program has open: no table of its own for the caller.
     flags &= ~static_cast<int>(kUnshare);
     // What the lower half has is closed on exec anyway.
     if ((static_cast<unsigned>(flags) & kOnExec) != 0)
-        return answer(raw_syscall(SYS_close_range, first, last, flags));
-    int rc = first < lower ? answer(raw_syscall(SYS_close_range, first, lower - 1, 0)) : 0;
+        return answer(fermata::sys(SYS_close_range, first, last, flags));
+    int rc = first < lower ? answer(fermata::sys(SYS_close_range, first, lower - 1, 0)) : 0;
     rlimit limit{};
     // Above the line are only those of a program that has raised its limit.
     if (rc != 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= lower) return rc;
     const unsigned end = limit.rlim_cur <= last ? static_cast<unsigned>(limit.rlim_cur) : last + 1;
     for (unsigned fd = first > lower ? first : lower; fd < end; fd++)
-        if (!lower_has(fd)) raw_syscall(SYS_close, fd);
+        if (!lower_has(fd)) fermata::sys(SYS_close, fd);
     return 0;
 }
 

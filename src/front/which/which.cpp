@@ -39,7 +39,7 @@ Given* given[kFronts];
 split::UpperServices* core;
 
 long open_to_read(const char* path) noexcept {
-    return raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC);
+    return sys(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC);
 }
 
 split::Bridge* lower_half() noexcept {
@@ -59,8 +59,8 @@ split::Bridge* lower_half() noexcept {
     line << "fermata: " << path << why;
     if (split::Bridge* bridge = lower_half()) bridge->fatal(text, 70);  // EX_SOFTWARE, as the core's own
     line << "\n";
-    raw_syscall(SYS_write, 2, reinterpret_cast<long>(text), static_cast<long>(length_of(text)));
-    for (;;) raw_syscall(SYS_exit_group, 70);
+    sys(SYS_write, 2, reinterpret_cast<long>(text), static_cast<long>(length_of(text)));
+    for (;;) sys(SYS_exit_group, 70);
 }
 
 // The folder that holds this library: by the name of what is mapped here, since ld.so does not say.
@@ -71,8 +71,8 @@ void find_own_directory() noexcept {
     static char buffer[1 << 16];
     size_t have = 0;
     for (bool end = false; !end;) {
-        long n = raw_syscall(SYS_read, fd, reinterpret_cast<long>(buffer + have),
-                             static_cast<long>(sizeof buffer - have));
+        long n =
+            sys(SYS_read, fd, reinterpret_cast<long>(buffer + have), static_cast<long>(sizeof buffer - have));
         end = n <= 0;
         if (!end) have += static_cast<size_t>(n);
         size_t at = 0;
@@ -93,13 +93,13 @@ void find_own_directory() noexcept {
             size_t length = length_of(text);
             while (length > 0 && text[length] != '/') --length;
             for (size_t k = 0; k < length && length < kPath; ++k) own_directory[k] = text[k];
-            raw_syscall(SYS_close, fd);
+            sys(SYS_close, fd);
             return;
         }
         for (size_t i = at; i < have; ++i) buffer[i - at] = buffer[i];
         have -= at;
     }
-    raw_syscall(SYS_close, fd);
+    sys(SYS_close, fd);
 }
 
 // The front of that name, as a path that stays; null when there is none.
@@ -109,11 +109,11 @@ const char* front_called(const char* soname) noexcept {
         if (*at == '/') return nullptr;
     char path[kPath];
     Line(path, sizeof path) << own_directory << "/" << soname;
-    if (failed(raw_syscall(SYS_access, reinterpret_cast<long>(path), R_OK))) return nullptr;
+    if (failed(sys(SYS_access, reinterpret_cast<long>(path), R_OK))) return nullptr;
     for (Given*& one : given) {
         if (one == nullptr) {
-            long at = raw_syscall(SYS_mmap, 0, sizeof(Given), PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            long at =
+                sys(SYS_mmap, 0, sizeof(Given), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (failed(at)) return nullptr;
             one = reinterpret_cast<Given*>(at);
             Line(one->path, sizeof one->path) << path;
@@ -129,17 +129,17 @@ const char* front_for_file(const char* path) noexcept {
     if (failed(fd)) return nullptr;
     const char* front = nullptr;
     struct stat status;
-    if (!failed(raw_syscall(SYS_fstat, fd, reinterpret_cast<long>(&status))) && S_ISREG(status.st_mode) &&
+    if (!failed(sys(SYS_fstat, fd, reinterpret_cast<long>(&status))) && S_ISREG(status.st_mode) &&
         status.st_size >= static_cast<off_t>(sizeof(Elf64_Ehdr))) {
-        long at = raw_syscall(SYS_mmap, 0, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        long at = sys(SYS_mmap, 0, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (!failed(at)) {
             const char* soname =
                 soname_in_file(reinterpret_cast<const char*>(at), static_cast<uint64_t>(status.st_size));
             if (soname != nullptr) front = front_called(soname);
-            raw_syscall(SYS_munmap, at, status.st_size);
+            sys(SYS_munmap, at, status.st_size);
         }
     }
-    raw_syscall(SYS_close, fd);
+    sys(SYS_close, fd);
     return front;
 }
 

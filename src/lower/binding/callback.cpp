@@ -9,6 +9,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "base/page.h"
 #include "lower/binding/binding.h"
 #include "split/gate.h"
 
@@ -18,7 +19,6 @@ volatile uint32_t g_yield = 0;
 
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr size_t kSlot = 32;
 constexpr size_t kSlots = kPage / kSlot;
 // Released thunks that stay valid before the first of them is used again.

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace fermata::split {
+#include "base/page.h"
 
-inline constexpr uint64_t kPage = 4096;
+namespace fermata::split {
 
 struct Range {
     uint64_t begin = 0;

@@ -1,9 +1,14 @@
 #include "split/loader/behind.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
 #include <set>
+
+#include "base/fd.h"
+#include "files/place.h"
 
 namespace fermata::split {
 namespace {
@@ -25,12 +30,11 @@ std::vector<std::string> words_of(const std::string& text) {
 }
 
 std::string text_of(const std::string& path) {
+    files::Opened file = files::open_regular(path, O_RDONLY);
     struct stat st {};
-    if (::stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode) || size_t(st.st_size) > kLongestScript)
-        return "";
-    std::ifstream file(path, std::ios::binary);
+    if (!file || ::fstat(file.fd.get(), &st) != 0 || size_t(st.st_size) > kLongestScript) return "";
     std::string text(size_t(st.st_size), 0);
-    file.read(text.data(), st.st_size);
+    text.resize(size_t(std::max<ssize_t>(::pread(file.fd.get(), text.data(), text.size(), 0), 0)));
     return text.find('\0') == std::string::npos ? text : "";
 }
 

@@ -3,13 +3,14 @@
 #include <fcntl.h>
 
 #include "base/fd.h"
+#include "files/place.h"
 #include "split/loader/elf_tables.h"
 
 namespace fermata::split {
 namespace {
 
 std::vector<DynamicSymbol> symbols_of(const ElfFile& file, uint32_t table) {
-    Fd fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+    Fd fd = files::open_regular(file.path, O_RDONLY).fd;
     if (!fd) return {};
     const std::vector<Elf64_Shdr> sections = sections_of(fd.get(), file.header);
     std::vector<DynamicSymbol> found;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "files/place.h"
 #include "split/loader/elf_tables.h"
 
 namespace fermata::split {
@@ -39,8 +40,8 @@ constexpr uint64_t kMost = 64 << 20;  // of a table, in bytes
 
 std::string ElfFile::read(const std::string& file) {
     path = file;
-    Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd) return std::string("cannot be read: ") + std::strerror(errno);
+    auto [fd, error, why] = files::open_regular(file, O_RDONLY);
+    if (!fd) return "cannot be read: " + why;
     if (!read_at(fd.get(), &header, sizeof header, 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
         return "is not an ELF file";
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)

@@ -1,11 +1,14 @@
 #include "split/loader/library_search.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+
+#include "files/place.h"
 
 namespace fermata::split {
 namespace {
@@ -20,9 +23,9 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 // A library for this machine, not just a file of that name (multiarch directories hold others).
 bool usable(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
+    files::Opened file = files::open_regular(path, O_RDONLY);
     Elf64_Ehdr header{};
-    if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return false;
+    if (!file || ::pread(file.fd.get(), &header, sizeof header, 0) != sizeof header) return false;
     return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
            header.e_machine == EM_X86_64;
 }

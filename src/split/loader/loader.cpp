@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "files/place.h"
 #include "split/address/partition.h"
 #include "split/address/raw.h"
 #include "split/loader/elf_file.h"
@@ -78,8 +79,8 @@ LoadedElf map_elf(const ElfFile& elf, Range area) {
         align = std::max<uint64_t>(align, p.p_align);
     }
     if (elf.header.e_type != ET_DYN || low >= high) fail("{} is not a dynamic loader", elf.path);
-    Fd fd(::open(elf.path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd) fail_errno("cannot open {}", elf.path);
+    auto [fd, error, why] = files::open_regular(elf.path, O_RDONLY);
+    if (!fd) fail("cannot open {}: {}", elf.path, why);
     uint64_t begin = reserve(high - low, area, align, elf.path.c_str());
     uint64_t bias = begin - low;
     LoadedElf loaded;

@@ -1,5 +1,6 @@
 #include "split/loader/program.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -11,9 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <set>
 
+#include "files/place.h"
 #include "split/loader/dynamic_symbols.h"
 #include "split/loader/elf_file.h"
 #include "split/loader/library_search.h"
@@ -124,13 +125,12 @@ std::vector<std::string> words_of(const std::string& line) {
 std::vector<std::string> script_command(const std::string& path, char* const* environment,
                                         std::string& error) {
     char head[256] = {};  // BINPRM_BUF_SIZE: the kernel reads no more of the line
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-        error = path + " cannot be read: " + std::strerror(errno);
+    auto [fd, number, why] = files::open_regular(path, O_RDONLY);
+    if (!fd) {
+        error = path + " cannot be read: " + why;
         return {};
     }
-    file.read(head, sizeof head - 1);
-    auto got = size_t(file.gcount());
+    auto got = size_t(std::max<ssize_t>(::pread(fd.get(), head, sizeof head - 1, 0), 0));
     std::string line(head, head + got);
     line.resize(line.find('\n') == std::string::npos ? line.size() : line.find('\n'));
     if (!line.starts_with("#!")) {
@@ -156,16 +156,13 @@ std::vector<std::string> script_command(const std::string& path, char* const* en
         return {};
     }
     std::vector<std::string> command;
-    if (interpreter.ends_with("/env") && words.size() > 1) {
+    size_t first = 1;
+    if (words.size() > 1 && (words[1] == "-S" || words[1] == "--split-string")) first = 2;
+    // With options, variables or quotes of its own env is a starter like others.
+    bool only_searches = first < words.size() && !words[first].starts_with("-") &&
+                         line.find_first_of("='\"\\$") == std::string::npos;
+    if (interpreter.ends_with("/env") && only_searches) {
         // env would replace this process by exec; do its work here: search PATH.
-        size_t first = 1;
-        if (words[1] == "-S" || words[1] == "--split-string") first = 2;
-        if (first >= words.size() || words[first].starts_with("-") ||
-            words[first].find('=') != std::string::npos) {
-            error = "script " + path + " uses env in a way Fermata does not follow (" + line +
-                    "): name the interpreter on the command line";
-            return {};
-        }
         std::string found = search_path(words[first], environment, error);
         if (found.empty()) {
             error = "the interpreter of script " + path + " is missing: " + error;

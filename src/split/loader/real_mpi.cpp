@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/fd.h"
+#include "files/place.h"
 #include "split/loader/dynamic_symbols.h"
 #include "split/loader/mpi_name.h"
 
@@ -24,7 +25,7 @@ bool implements_mpi(const std::vector<DynamicSymbol>& symbols) {
 // messages.
 bool speaks_like_mpi(const std::string& path) {
     const char* const words[][2] = {{"MPIR_CVAR_", "MPI_COMM_WORLD"}, {"OMPI_MCA_", "ompi_mpi_init"}};
-    Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    Fd fd = files::open_regular(path, O_RDONLY).fd;
     struct stat status {};
     if (!fd || ::fstat(fd.get(), &status) != 0 || status.st_size <= 0) return false;
     const auto size = static_cast<size_t>(status.st_size);

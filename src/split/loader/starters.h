@@ -8,13 +8,17 @@ namespace fermata::split {
 // They run natively, until one of them becomes or starts the MPI program. Needed by name only when they (or
 // libraries of theirs) import dlopen: who does neither import MPI nor dlopen is a starter anyway.
 inline constexpr const char* kStarters[] = {
-    "sh",       "bash",    "rbash",      "dash",      "ash",       "ksh",     "ksh93",   "ksh2020", "mksh",
-    "zsh",      "fish",    "csh",        "tcsh",      "busybox",   "toybox",  "env",     "nice",    "ionice",
-    "nohup",    "setsid",  "timeout",    "time",      "stdbuf",    "taskset", "numactl", "chrt",    "prlimit",
-    "setarch",  "linux64", "uname26",    "flock",     "xargs",     "script",  "strace",  "ltrace",  "gdb",
-    "valgrind", "perf",    "hwloc-bind", "perl",      "tini",      "expect",  "make",    "gmake",   "find",
-    "awk",      "gawk",    "mawk",       "catchsegv", "dumb-init", "sleep",   "true",    "false",   "echo",
-    "cat",      "ls",      "cp",         "mv",        "rm",        "mkdir",   "sed"};
+    "sh",        "bash",      "rbash",      "dash",    "ash",      "ksh",     "ksh93",      "ksh2020",
+    "mksh",      "zsh",       "fish",       "csh",     "tcsh",     "busybox", "toybox",     "env",
+    "nice",      "ionice",    "nohup",      "setsid",  "timeout",  "time",    "stdbuf",     "taskset",
+    "numactl",   "chrt",      "prlimit",    "setarch", "linux64",  "uname26", "flock",      "xargs",
+    "script",    "strace",    "ltrace",     "gdb",     "valgrind", "perf",    "hwloc-bind", "perl",
+    "tini",      "expect",    "make",       "gmake",   "find",     "awk",     "gawk",       "mawk",
+    "catchsegv", "dumb-init", "sleep",      "true",    "false",    "echo",    "cat",        "ls",
+    "cp",        "mv",        "rm",         "mkdir",   "sed",      "sudo",    "su",         "runuser",
+    "doas",      "setpriv",   "unshare",    "nsenter", "chroot",   "bwrap",   "firejail",   "unbuffer",
+    "conda",     "mamba",     "micromamba", "uv",      "pixi",     "poetry",  "pipenv",     "nsys",
+    "ncu"};
 
 // What they start is out of sight: on another machine, in another container, or ranks of a job of its own.
 struct Elsewhere {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "files/place.h"
 #include "split/address/maps.h"
 #include "split/address/raw.h"
 #include "split/address/window.h"
@@ -48,14 +49,14 @@ class Objects {
             return {std::move(fd), true};
         }
         int access = e.writable_file ? O_RDWR : O_RDONLY;
-        Fd fd(::open(e.name.c_str(), access | O_CLOEXEC));
-        if (!fd && errno == ENOENT && e.kind == MapKind::shared_kept &&
+        auto [fd, error, why] = files::open_regular(e.name, access);
+        if (error == ENOENT && e.kind == MapKind::shared_kept &&
             shared::on_tmpfs(e.name.substr(0, e.name.rfind('/')))) {
             fd = Fd(::open(e.name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-            if (fd && ftruncate(fd.get(), off_t(e.object_size)) != 0)
+            if (!fd || ftruncate(fd.get(), off_t(e.object_size)) != 0)
                 fail_errno("cannot make {} again, which the program has mapped", e.name);
         }
-        if (!fd) fail_errno("cannot open {}, which the program has mapped", e.name);
+        if (!fd) fail("cannot open {}, which the program has mapped: {}", e.name, why);
         struct stat s {};
         if (fstat(fd.get(), &s) == 0 && uint64_t(s.st_size) < e.object_size)
             fail("{}, which the program has mapped, is shorter than at the checkpoint ({} < {} bytes)",

@@ -1,22 +1,26 @@
-// Saving and loading the upper half's memory.
+// This header saves and loads the upper half's memory.
 //
-// Before the threads are stopped, if time counts: sample_memory_flags().
-// At a checkpoint (upper threads stopped):
-//     MemoryTable table = collect_memory().table; // walks /proc/self/smaps and pagemap; allocates (lower
-//     malloc) [fork]                                      // optional; nothing below allocates
-//     make_readable(table);                       // PROT_NONE pages with content
-//     write(encode(table)); for (map : table.maps) for (run : map.runs) write(run.begin, run.size());
-//     restore_protection(table);                  // not needed in a forked child
+// At a checkpoint, with the upper threads stopped (sample_memory_flags() before that shortens the stop):
+//
+//     MemoryTable table = collect_memory().table;  // reads /proc/self/smaps and pagemap; lower malloc
+//     fork();                                      // optional; nothing below allocates
+//     make_readable(table);                        // PROT_NONE pages with content
+//     write(encode(table));
+//     for (map : table.maps) for (run : map.runs) write(run.begin, run.size());
+//     restore_protection(table);                   // not needed in a forked child
+//
 // The image's data is the runs one after the other: run k starts at the sum of the sizes before it.
 //
-// At restart (after partition(), no upper half):
+// At a restart, after partition(), without an upper half:
+//
 //     MemoryTable table = decode(bytes);
-//     map_memory(table);                          // everything mapped and writable
-//     for every run: read its bytes to run.begin  // in any order, in parallel if you like
-//     finish_memory(table);                       // protections, advice, vDSO table
-// or load_memory(table, reader) for all of it. Everything comes back at the same addresses, with content,
-// protection and advice; then the vDSO's table is refilled. The kernel's search continues in the window as
-// before.
+//     map_memory(table);                           // everything mapped and writable
+//     for (every run) read its bytes to run.begin; // in any order, in parallel if you like
+//     finish_memory(table);                        // protections, advice, vDSO table
+//
+// load_memory(table, reader) does all of that. Everything comes back at the same addresses, with content,
+// protection and advice; then the vDSO's table is refilled. The kernel's search for addresses continues in
+// the window as before.
 #pragma once
 
 #include <cstddef>

@@ -70,17 +70,17 @@ class Sum {
 
 }  // namespace
 
-OpenFile::OpenFile(const std::string& path, int flags, mode_t mode)
-    : fd_(open(path.c_str(), flags | O_CLOEXEC, mode)) {
-    if (fd_ < 0 && errno == EPERM && (flags & O_NOATIME) != 0)
-        fd_ = open(path.c_str(), (flags & ~O_NOATIME) | O_CLOEXEC, mode);
-}
-OpenFile::~OpenFile() {
-    if (fd_ >= 0) close(fd_);
+files::Opened open_to_look(const std::string& path) {
+    files::Opened file = files::open_regular(path, O_RDONLY | O_NOATIME);
+    return file || file.error != EPERM ? std::move(file) : files::open_regular(path, O_RDONLY);
 }
 
-OpenFile open_to_look(const std::string& path) {
-    return {path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME};
+files::Opened open_itself(const std::string& path, int flags) {
+    return files::open_regular(path, flags, O_NOFOLLOW);
+}
+
+Fd make_new(const std::string& path, mode_t mode) {
+    return Fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode));
 }
 
 std::string sum_of(int fd, int64_t at, int64_t size) {
@@ -115,30 +115,33 @@ std::string name_beside(const std::string& path, const std::string& what) {
 }
 
 std::string cut_back(const std::string& path, int64_t size, const std::string& aside) {
-    OpenFile file(path, O_RDWR);
+    files::Opened file = open_itself(path, O_RDWR);
+    if (!file) return file.why;
     struct stat now;
-    if (file.fd() < 0 || fstat(file.fd(), &now) != 0) return error_text(errno);
+    if (fstat(file.fd.get(), &now) != 0) return error_text(errno);
     {
-        OpenFile rest(aside, O_WRONLY | O_CREAT | O_EXCL, now.st_mode & 0777);
-        if (rest.fd() < 0) return aside + ": " + error_text(errno);
-        if (!copy_file(file.fd(), size, now.st_size - size, rest.fd(), nullptr) || fsync(rest.fd()) != 0) {
+        Fd rest = make_new(aside, now.st_mode & 0777);
+        if (!rest) return aside + ": " + error_text(errno);
+        if (!copy_file(file.fd.get(), size, now.st_size - size, rest.get(), nullptr) ||
+            fsync(rest.get()) != 0) {
             int error = errno;
             unlink(aside.c_str());
             return aside + ": " + error_text(error);
         }
     }
-    if (ftruncate(file.fd(), size) != 0) {
+    if (ftruncate(file.fd.get(), size) != 0) {
         int error = errno;
         unlink(aside.c_str());
         return error_text(error);
     }
-    fsync(file.fd());
+    fsync(file.fd.get());
     return {};
 }
 
 bool sync_parent(const std::string& path) {
-    OpenFile parent(path.substr(0, std::max<size_t>(path.rfind('/'), 1)), O_RDONLY | O_DIRECTORY);
-    return parent.fd() >= 0 && fsync(parent.fd()) == 0;
+    Fd parent(open(path.substr(0, std::max<size_t>(path.rfind('/'), 1)).c_str(),
+                   O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return parent && fsync(parent.get()) == 0;
 }
 
 }  // namespace fermata::split::process

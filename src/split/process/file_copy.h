@@ -6,24 +6,15 @@
 #include <cstdint>
 #include <string>
 
+#include "files/place.h"
+
 namespace fermata::split::process {
 
-// An open descriptor of ours; -1 = none, with errno as open left it.
-class OpenFile {
-  public:
-    OpenFile(const std::string& path, int flags, mode_t mode = 0);
-    explicit OpenFile(int fd) : fd_(fd) {}
-    ~OpenFile();
-    OpenFile(const OpenFile&) = delete;
-    OpenFile& operator=(const OpenFile&) = delete;
-    int fd() const { return fd_; }
-
-  private:
-    int fd_;
-};
-
-// For reading: without waiting for anybody, and without a trace where that is allowed.
-OpenFile open_to_look(const std::string& path);
+// For reading: a regular file, without a trace where that is allowed.
+files::Opened open_to_look(const std::string& path);
+// A regular file that is no link, and one that was not there; none: errno tells why.
+files::Opened open_itself(const std::string& path, int flags);
+Fd make_new(const std::string& path, mode_t mode);
 
 // xxh3-128 of [at, at + size) as hex; "" when it cannot be read or ends before.
 std::string sum_of(int fd, int64_t at, int64_t size);

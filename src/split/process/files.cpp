@@ -192,14 +192,14 @@ class Capture {
     }
 
     void one(const std::string& path, const Wanted& wanted) {
-        OpenFile file = open_to_look(path);
+        files::Opened file = open_to_look(path);
         struct stat status;
-        if (file.fd() < 0) {
-            // Gone since a moment ago, or not to be read by who writes it.
-            if (errno != ENOENT) unkept_.push_back(path + " (" + error_text(errno) + ")");
+        if (!file) {
+            // Gone or replaced since a moment ago, or not to be read by who writes it.
+            if (file.error != ENOENT && file.error != 0) unkept_.push_back(path + " (" + file.why + ")");
             return;
         }
-        if (fstat(file.fd(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+        if (fstat(file.fd.get(), &status) != 0) return;
         std::string key = key_of(path, status);
         Json entry = describe(path, status);
         if (wanted.open && (wanted.how & kNotedLastAppended) != 0) entry["open_appended"] = true;
@@ -219,12 +219,13 @@ class Capture {
             g_kept[path] = {key, {}, {}};
             return;
         }
-        if (keep_.all && keep_content(path, file.fd(), place->get(), status, entry)) {
+        if (keep_.all && keep_content(path, file.fd.get(), place->get(), status, entry)) {
             entry["how"] = "copy";
             entry["name"] = key;
             g_kept[path] = {key, folder_, entry};
             fresh_.push_back(key);
-        } else if ((wanted.how & kNotedLastAppended) != 0 && keep_ends(file.fd(), status.st_size, entry)) {
+        } else if ((wanted.how & kNotedLastAppended) != 0 &&
+                   keep_ends(file.fd.get(), status.st_size, entry)) {
             entry["how"] = "end";
         } else {
             entry["how"] = "large";

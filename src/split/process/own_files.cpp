@@ -1,7 +1,6 @@
 // Files of the process itself in /proc, and files that their owner may not open.
 //
 // The kernel names a file in /proc/self by the process's number, which is another one after a restart.
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,25 +51,26 @@ std::string proc_path_here(const std::string& path, int tid) {
     return std::string(kThreads) + std::to_string(threads::new_tid(tid)) + path.substr(kThreads.size());
 }
 
-int open_as_owner(const std::string& path, int flags, mode_t saved_mode) {
-    int fd = open(path.c_str(), flags);
-    if (fd >= 0 || errno != EACCES) return fd;
+files::Opened open_as_owner(const std::string& path, int flags, mode_t saved_mode) {
+    files::Place place(path);
+    if (!place.is(S_IFREG)) return files::refused(place, S_IFREG, errno);
+    Fd fd = place.open(flags);
     // Opened when its permissions still allowed it (0444 at its creation): they allow it for a moment. What
     // it had at the checkpoint comes back even if another rank is doing the same.
-    struct stat now;
-    if (stat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode) || now.st_uid != geteuid()) {
+    if (!fd && errno == EACCES && place.status().st_uid == geteuid()) {
+        mode_t now = place.status().st_mode;
+        mode_t had = (now & S_IWUSR) != 0 ? saved_mode & 07777 : now & 07777;
         errno = EACCES;
-        return -1;
+        for (int attempt = 0; !fd && attempt < 100; ++attempt) {  // another rank may just have put it back
+            if (!place.set_mode(had | S_IRUSR | S_IWUSR)) break;
+            fd = place.open(flags);
+        }
+        int error = errno;
+        place.set_mode(had);
+        errno = error;
     }
-    mode_t had = (now.st_mode & S_IWUSR) != 0 ? saved_mode & 07777 : now.st_mode & 07777;
-    for (int attempt = 0; fd < 0 && attempt < 100; ++attempt) {  // another rank may just have put it back
-        if (chmod(path.c_str(), had | S_IRUSR | S_IWUSR) != 0) break;
-        fd = open(path.c_str(), flags);
-    }
-    int error = errno;
-    chmod(path.c_str(), had);
-    errno = error;
-    return fd;
+    if (!fd) return files::refused(place, S_IFREG, errno);
+    return {std::move(fd), 0, {}};
 }
 
 }  // namespace fermata::split::process

@@ -1,12 +1,12 @@
 // The parts of the process state; each captures into and restores from its own piece of the CBOR value.
 #pragma once
 
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "files/place.h"
 #include "split/process/state.h"
 
 namespace fermata::split::process {
@@ -40,21 +40,6 @@ int raised(int fd, int base);
 // Same open file description? (kcmp; without it, by inode and offset.)
 bool same_description(int a, int b);
 
-// A number, and which of the process's open file descriptions it is.
-struct OpenDescriptor {
-    int fd;
-    size_t description;
-};
-// What `epoll` watches, as `info` (its fdinfo) says, by descriptions.
-Json capture_epoll(int epoll, const std::string& info, const std::vector<OpenDescriptor>& open,
-                   Lines& warnings);
-// `made`: a descriptor of every description; `origin`: the description that a number has, -1 = it is free.
-// Numbers that mean another description than the watch are borrowed and closed: watches first, then the
-// numbers.
-using OriginOf = std::function<int(int)>;
-void watch_again(int epoll, const Json& watched, const std::vector<int>& made, const OriginOf& origin,
-                 Lines& warnings);
-
 // Files of this process in /proc: "/proc/self/…" and the thread, or an empty path when it is none of them.
 struct OwnProcFile {
     std::string path;  // with "/proc/self/task/" and the rest of the path behind the thread's number
@@ -63,19 +48,9 @@ struct OwnProcFile {
 OwnProcFile own_proc_file(const std::string& path);
 bool of_another_process(const std::string& path);
 std::string proc_path_here(const std::string& path, int tid);
-// open(); where the permissions of our own file have come to forbid it, they are lifted for the moment.
-int open_as_owner(const std::string& path, int flags, mode_t saved_mode);
-
-// One socket of the process, by its own description.
-struct SocketFd {
-    int fd;
-    uint64_t inode;
-};
-// One JSON value per socket, in order; those of a pair within the process refer to each other.
-std::vector<Json> capture_sockets(const std::vector<SocketFd>& sockets, Lines& warnings);
-// A new descriptor for value i (-1 = failed, a line is added). `ends` (one per socket, -1 at first) keeps the
-// second end of a pair until its turn comes; the caller moves them out of the way and closes what is left.
-int restore_socket(const std::vector<const Json*>& all, size_t i, std::vector<int>& ends, Lines& warnings);
+// A regular file; where the permissions of our own file have come to forbid it, they are lifted for the
+// moment.
+files::Opened open_as_owner(const std::string& path, int flags, mode_t saved_mode);
 
 Json capture_signals();
 void restore_signals(const Json& state);

@@ -73,10 +73,10 @@ class Back {
         auto size = entry.at("size").get<int64_t>();
         std::string sum = entry.at("sum");
         if (regular && now_.st_size >= size && !sum.empty()) {
-            OpenFile file(path_, O_RDONLY | O_NONBLOCK);
-            if (file.fd() >= 0 && sum_of(file.fd(), 0, size) == sum) {
+            files::Opened file = open_itself(path_, O_RDONLY);
+            if (file && sum_of(file.fd.get(), 0, size) == sum) {
                 if (now_.st_size > size) return cut(entry);
-                if (!same_time(now_.st_mtim, time_of(entry.at("modified")))) set_times(file.fd(), entry);
+                if (!same_time(now_.st_mtim, time_of(entry.at("modified")))) set_times(file.fd.get(), entry);
                 return;
             }
         }
@@ -85,11 +85,11 @@ class Back {
 
     void ended(const Json& entry, bool regular) {
         auto size = entry.at("size").get<int64_t>();
-        OpenFile file(path_, O_RDONLY | O_NONBLOCK);
+        files::Opened file = open_itself(path_, O_RDONLY);
         std::string head = entry.at("head"), tail = entry.at("tail");
         int64_t part = std::min<int64_t>(size, entry.at("sample"));
-        if (!regular || file.fd() < 0 || now_.st_size < size || sum_of(file.fd(), 0, part) != head ||
-            sum_of(file.fd(), size - part, part) != tail) {
+        if (!regular || !file || now_.st_size < size || sum_of(file.fd.get(), 0, part) != head ||
+            sum_of(file.fd.get(), size - part, part) != tail) {
             result_.warnings.push_back(
                 path_ +
                 " was changed after the checkpoint in another way than by appending: it stays as it is");
@@ -102,8 +102,7 @@ class Back {
         std::string aside = name_beside(path_, "end-after-" + generation_);
         std::string why = cut_back(path_, entry.at("size"), aside);
         if (!why.empty()) refuse("what was appended to it cannot be set aside: " + why);
-        OpenFile file(path_, O_WRONLY | O_NONBLOCK);
-        if (file.fd() >= 0) set_times(file.fd(), entry);
+        if (files::Opened file = open_itself(path_, O_WRONLY)) set_times(file.fd.get(), entry);
         ++result_.files;
     }
 
@@ -152,23 +151,23 @@ class Back {
     }
 
     void fill(const std::string& name, int kept, const std::string& from, const Json& entry) const {
-        OpenFile file(name, O_RDWR | O_CREAT | O_EXCL, 0600);
-        if (file.fd() < 0) refuse(name + ": " + error_text(errno));
+        Fd file = make_new(name, 0600);
+        if (!file) refuse(name + ": " + error_text(errno));
         auto size = entry.at("size").get<int64_t>();
         std::string sum = entry.at("sum"), found;
         struct stat status;
         if (fstat(kept, &status) != 0 || status.st_size != size) refuse(from + " is damaged");
-        if (size > 0 && clone_file(kept, file.fd()))
+        if (size > 0 && clone_file(kept, file.get()))
             found = sum.empty() ? "" : sum_of(kept, 0, size);
-        else if (!copy_file(kept, 0, size, file.fd(), &found))
+        else if (!copy_file(kept, 0, size, file.get(), &found))
             refuse(name + ": " + error_text(errno));
         if (!sum.empty() && found != sum) refuse(from + " is damaged");
         // Another owner only as root; a file of another's that the program may write comes back as its own.
         [[maybe_unused]] int ignored =
-            fchown(file.fd(), entry.at("owner").at(0).get<uid_t>(), entry.at("owner").at(1).get<gid_t>());
-        fchmod(file.fd(), entry.at("mode").get<mode_t>());
-        set_times(file.fd(), entry);
-        if (fsync(file.fd()) != 0) refuse(name + ": " + error_text(errno));
+            fchown(file.get(), entry.at("owner").at(0).get<uid_t>(), entry.at("owner").at(1).get<gid_t>());
+        fchmod(file.get(), entry.at("mode").get<mode_t>());
+        set_times(file.get(), entry);
+        if (fsync(file.get()) != 0) refuse(name + ": " + error_text(errno));
     }
 
     // Every rank that wrote it has it in its list: the first one moves it.

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/fd.h"
+#include "files/place.h"
 #include "split/address/ranges.h"
 #include "split/process/parts.h"
 #include "split/shared/extents.h"
@@ -64,13 +65,16 @@ void add_named(const std::string& path, const Key& key, json& one, std::vector<s
     if (object) rest = difference(rest, object->covered);
     std::erase_if(rest, [](const Range& part) { return part.empty(); });
     if (rest.empty()) return;
-    Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    files::Place place(path, O_NOFOLLOW);
+    bool itself =
+        place.is(S_IFREG) && place.status().st_dev == file.st_dev && place.status().st_ino == file.st_ino;
+    Fd fd = itself ? place.open(O_RDONLY) : Fd();
     one["unsaved"] = !fd || static_cast<uint64_t>(file.st_blocks) * 512 > kMostContent;
     if (one["unsaved"].get<bool>())
         warnings.push_back(fmt::format("{}: what is not mapped of it is not saved ({})", path,
                                        fd ? "more than 1 GiB" : "it cannot be read"));
     else
-        one["content"] = read_extents(fd.get(), rest);
+        one["content"] = read_extents(fd.get(), rest, path);
 }
 
 // A segment that no rank has attached.

@@ -13,7 +13,7 @@ namespace fermata::split::shared {
 
 using nlohmann::json;
 
-json read_extents(int fd, const std::vector<Range>& parts) {
+json read_extents(int fd, const std::vector<Range>& parts, const std::string& what) {
     json extents = json::array();
     for (const Range& part : parts)
         for (auto at = static_cast<off_t>(part.begin), last = static_cast<off_t>(part.end); at < last;) {
@@ -26,7 +26,11 @@ json read_extents(int fd, const std::vector<Range>& parts) {
             for (size_t got = 0; got < bytes.size();) {
                 ssize_t size =
                     ::pread(fd, bytes.data() + got, bytes.size() - got, begin + static_cast<off_t>(got));
-                if (size <= 0) fail_errno("cannot read shared memory that is to be saved");
+                if (size < 0 && errno == EINTR) continue;
+                if (size <= 0)
+                    fail("{}: byte {} of {} cannot be read ({}): checkpoint it again when nobody changes it",
+                         what, begin + static_cast<off_t>(got), last,
+                         size < 0 ? std::strerror(errno) : "it became shorter");
                 got += static_cast<size_t>(size);
             }
             extents.push_back({begin, json::binary(std::move(bytes))});
@@ -35,13 +39,16 @@ json read_extents(int fd, const std::vector<Range>& parts) {
     return extents;
 }
 
-void write_extents(int fd, const json& extents) {
+void write_extents(int fd, const json& extents, const std::string& what) {
     for (const json& extent : extents) {
         const auto& bytes = extent.at(1).get_binary();
         for (size_t done = 0; done < bytes.size();) {
             ssize_t size = ::pwrite(fd, bytes.data() + done, bytes.size() - done,
                                     extent.at(0).get<off_t>() + static_cast<off_t>(done));
-            if (size <= 0) fail_errno("cannot write shared memory again");
+            if (size < 0 && errno == EINTR) continue;
+            if (size <= 0)
+                fail("{} cannot be written: byte {} of {}: {}", what, done, bytes.size(),
+                     size < 0 ? std::strerror(errno) : "no room");
             done += static_cast<size_t>(size);
         }
     }

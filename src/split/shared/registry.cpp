@@ -16,6 +16,7 @@
 #include "base/cbor.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "files/place.h"
 #include "split/address/maps.h"
 #include "split/address/raw.h"
 #include "split/fds/descriptors.h"
@@ -114,22 +115,25 @@ Fd open_named(const json& saved, std::vector<std::string>& warnings) {
     bool tmpfs = saved.at("tmpfs").get<bool>();
     if (tmpfs)
         if (Fd made = make_named(saved)) {
-            write_extents(made.get(), saved.value("content", json::array()));
+            write_extents(made.get(), saved.value("content", json::array()), "the content of " + path);
             return made;
         }
     bool careful = others_may_make(path);
-    Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | (careful ? O_NOFOLLOW : 0)));
-    int error = errno;
-    struct stat there {};
-    bool known = (fd ? ::fstat(fd.get(), &there) : ::lstat(path.c_str(), &there)) == 0;
-    bool same = known && there.st_dev == saved.at("device").get<dev_t>() &&
+    files::Place place(path, careful ? O_NOFOLLOW : 0);
+    const struct stat& there = place.status();
+    bool same = place && there.st_dev == saved.at("device").get<dev_t>() &&
                 there.st_ino == saved.at("inode").get<ino_t>() &&
                 there.st_uid == saved.at("uid").get<uid_t>();
-    if (known && careful) check_owner(path, there, saved, same);
-    if (!fd) {
-        errno = error;
-        fail_errno("cannot open {}, which the program has mapped", path);
+    int error = errno;
+    if (place && careful) check_owner(path, there, saved, same);
+    Fd fd;
+    if (place.is(S_IFREG)) {
+        fd = place.open(O_RDWR);
+        error = errno;
     }
+    if (!fd)
+        fail("cannot open {}, which the program has mapped: {}", path,
+             files::refused(place, S_IFREG, error).why);
     if (!tmpfs && there.st_size < size)
         fail("{}, which the program has mapped, is shorter than at the checkpoint ({} < {} bytes)", path,
              there.st_size, size);
@@ -140,7 +144,7 @@ Fd open_named(const json& saved, std::vector<std::string>& warnings) {
                         path));
     if (tmpfs) {
         clear(fd.get(), saved);
-        write_extents(fd.get(), saved.value("content", json::array()));
+        write_extents(fd.get(), saved.value("content", json::array()), "the content of " + path);
     }
     return fd;
 }

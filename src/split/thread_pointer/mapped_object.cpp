@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "files/place.h"
 #include "split/loader/elf_file.h"
 #include "split/loader/elf_tables.h"
 
@@ -52,7 +53,7 @@ std::vector<Range> code_sections(const dl_phdr_info& info) {
     if (!why.empty() || file.segments.size() != info.dlpi_phnum ||
         std::memcmp(file.segments.data(), info.dlpi_phdr, info.dlpi_phnum * sizeof *info.dlpi_phdr) != 0)
         return {};
-    Fd fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+    Fd fd = files::open_regular(file.path, O_RDONLY).fd;
     if (!fd) return {};
     std::vector<Range> code;
     for (const Elf64_Shdr& section : sections_of(fd.get(), file.header)) {

@@ -18,7 +18,6 @@
 namespace fermata::split::threads {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 // The job stands still meanwhile: with sixteen bytes at a time memory is the limit (8 GB/s a core seen), word
 // by word the ranks of a node took half a second for what they take 0.1 s for now.
 constexpr uint64_t kMostSearched = 256ull << 20;

@@ -11,20 +11,14 @@
 
 #include <cstdint>
 
+#include "base/sys.h"
+
 namespace fermata::split::raw {
 
 #define FERMATA_RAW __attribute__((always_inline)) inline
 
 FERMATA_RAW long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
-    long result;
-    register long r10 asm("r10") = d;
-    register long r8 asm("r8") = e;
-    register long r9 asm("r9") = f;
-    asm volatile("syscall"
-                 : "=a"(result)
-                 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                 : "rcx", "r11", "memory");
-    return result;
+    return sys(number, a, b, c, d, e, f);
 }
 
 template <class T>

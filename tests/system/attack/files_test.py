@@ -261,6 +261,34 @@ def lock_link(victim, attacker):
               f"a pipe: {code}: {job.errors()}")
 
 
+# ---- row 8: what lies where the program's files were
+
+def other_kinds(victim, attacker):
+    """A pipe, a device, a directory where the program's open or mapped file was: refused at once; the user's link is followed."""
+    project = victim.home.parent / "project"
+    project.mkdir()
+    project.chmod(0o777)
+    victim.write(project / "opened", "opened one\n")
+    victim.write(project / "mapped", "mapped" + "." * 4090)
+    project.chmod(0o777)
+    os.environ["HOLD_FILE"] = str(project / "go")
+    with victim.run([PROGRAMS / "opened.openmpi"], cwd=project, ckpt=victim.home / "ckpt") as job:
+        job.wait_line("READY")
+        job.checkpoint("--stop")
+        job.finish(expected=85)
+    for name in ("opened", "mapped"):
+        attacker.shell(f"mv {name} {name}.away", project)
+        for made, word in (("mkfifo -m 666", "named pipe"), ("ln -s /dev/zero", "device"), ("mkdir -m 777", "directory")):
+            attacker.shell(f"{made} {name}", project)
+            done = victim.call("restart", "--ckpt-dir", victim.home / "ckpt", cwd=project)
+            print("  ", one_line(done, 1, project / name, word), flush=True)
+            attacker.shell(f"rm -r {name}", project)
+        victim.shell(f"ln -s {name}.away {name}", project)
+    victim.write(project / "go", "")
+    with victim.restart(victim.home / "ckpt", cwd=project) as job:
+        check("opened: right" in job.finish()[-1], job.output())
+
+
 # ---- row 5: whose generation
 
 def foreign_generation(victim, attacker):
@@ -720,7 +748,7 @@ def root_in_a_users_directory(victim, _):
 
 
 CASES = {function.__name__: function for function in (
-    run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link,
+    run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link, other_kinds,
     foreign_generation, users_generation_for_root, directory_of_all, links_as_generations, links_in_generations,
     generation_exchanged, pipe_as_manifest, pipe_as_image, pipe_as_directory, huge_manifest, high_numbers, name_is_taken,
     nested_state, index_of_holes, escapes, own_gen_directories, what_dead_jobs_left, setuid_program,

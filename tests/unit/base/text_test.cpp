@@ -36,5 +36,25 @@ TEST(Duration, RefusesInOneLineWhatIsNone) {
     }
 }
 
+TEST(Bytes, ComeBackFromUtf8AsTheyWere) {
+    const std::vector<std::string> words = {"plain",
+                                            "caf\xc3\xa9",
+                                            "caf\xe9",
+                                            "\xff",
+                                            "\xc3",
+                                            "\xed\xa0\x80",
+                                            std::string("a\0b", 3),
+                                            "\xf4\x8f\xbf\xa9",
+                                            "\xf4\x90\x80\x80"};
+    for (const std::string& word : words) {
+        std::string text = as_utf8(word);
+        EXPECT_EQ(bytes_of_utf8(text), word);
+        EXPECT_EQ(as_utf8(text) == text, text == word)
+            << "a text that has such characters is no longer itself";
+    }
+    EXPECT_EQ(as_utf8("caf\xc3\xa9"), "caf\xc3\xa9");
+    EXPECT_NE(as_utf8("\xe9"), as_utf8("\xe8"));
+}
+
 }  // namespace
 }  // namespace fermata

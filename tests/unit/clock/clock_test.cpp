@@ -67,6 +67,30 @@ Bytes plain(Kind kind, Epoch epoch) {
     return Bytes(b, b + w.size());
 }
 
+TEST(Rank, RefusesACheckpointWhenItHasLostCount) {
+    auto targets = [](Rig& rig) {
+        uint8_t b[64];
+        Writer w(b, sizeof b);
+        w.header(Kind::targets, 1).u32(1).u32(0).u32(0);
+        const char* why = nullptr;
+        rig.clock->inbox(b, w.size(), &why);
+        return std::string(why ? why : "");
+    };
+    Rig fine(0, 2), threads(0, 2), targetless(0, 2), rounds(0, 2);
+    Comm* comm = targetless.comm(7, {0, 1});
+    for (Rig* rig : {&fine, &threads, &targetless, &rounds}) {
+        rig->slot();
+        ASSERT_TRUE(rig->in(plain(Kind::intent, 1)));
+    }
+    EXPECT_EQ(targets(fine), "");
+    threads.slot().parked = 1;
+    EXPECT_EQ(targets(threads), "the clock has lost count of its parked threads");
+    comm->snap = 1;
+    EXPECT_EQ(targets(targetless), "the clock has a target below what was begun");
+    rounds.slot().rounds_used = 1;
+    EXPECT_EQ(targets(rounds), "a thread has used a round of the clock that has not been");
+}
+
 // Root and ranks, directly connected; everything is delivered until nothing moves.
 void settle(Root& root, std::vector<Rig*> ranks, uint64_t now = 1) {
     for (bool moved = true; moved;) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fermata_api.h"
-#include "front/wrappers/unsupported.h"
+#include "front/calls/unsupported.h"
 
 using namespace fermata::mpi;
 

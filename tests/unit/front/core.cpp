@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "fermata_api.h"
-#include "front/wrappers/unsupported.h"
+#include "front/calls/unsupported.h"
 
 namespace core {
 Seen seen;

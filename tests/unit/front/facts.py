@@ -1,4 +1,4 @@
-"""Writes VALUE(name, value) and HANDLE(kind, name, std) lines: api/constants.json against a real mpi.h."""
+"""Writes VALUE(name, value) and HANDLE(kind, name, std) lines: mpi/constants.json against a real mpi.h."""
 
 import sys
 

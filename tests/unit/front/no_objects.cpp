@@ -1,7 +1,7 @@
 // What the short forms in the fronts use of the core, without any object: they all give up, so that the tests
 // see what the fronts hand to the core.
-#include "front/core/short_collective.h"
-#include "front/p2p/short_message.h"
+#include "front/requests/direct_collective.h"
+#include "front/requests/direct_message.h"
 
 namespace fermata::front {
 namespace {
@@ -23,33 +23,36 @@ constinit Registry registry;
 constinit Front front{};
 constinit RequestPool request_pool{};
 int stop_at_exit() noexcept { return 0; }
-int ShortEntry::class_of(int rc) noexcept { return rc; }
-int ShortEntry::fail(const split::ThreadRecord*, const CommObject*, int rc) noexcept { return rc; }
-int ShortCollective::failed(split::ThreadRecord*, clock::Comm&, int rc) noexcept { return rc; }
-int ShortCollective::leave_pending(split::ThreadRecord*, clock::Comm&) noexcept { return 0; }
-int ShortMessage::wait_on(int rc, mpi::RealRequest*, void*) noexcept { return rc; }
-void ShortMessage::end_spent_receive(split::ThreadRecord*) noexcept {}
-bool ShortMessage::strip(split::ThreadRecord*, Request*) noexcept { return true; }
-int ShortMessage::start_failed(split::ThreadRecord*, Request*, int rc) noexcept { return rc; }
-int ShortMessage::probe_failed(split::ThreadRecord*, const CommObject*, int rc) noexcept { return rc; }
-int ShortMessage::exchange_refused(split::ThreadRecord*, const Exchange&, mpi::RealRequest, int rc) noexcept {
+int DirectEntry::class_of(int rc) noexcept { return rc; }
+int DirectEntry::fail(const split::ThreadRecord*, const CommObject*, int rc) noexcept { return rc; }
+int DirectCollective::failed(split::ThreadRecord*, clock::Comm&, int rc) noexcept { return rc; }
+int DirectCollective::leave_pending(split::ThreadRecord*, clock::Comm&) noexcept { return 0; }
+int DirectMessage::wait_on(int rc, mpi::RealRequest*, void*) noexcept { return rc; }
+void DirectMessage::end_spent_receive(split::ThreadRecord*) noexcept {}
+bool DirectMessage::strip(split::ThreadRecord*, RequestObject*) noexcept { return true; }
+int DirectMessage::start_failed(split::ThreadRecord*, RequestObject*, int rc) noexcept { return rc; }
+int DirectMessage::probe_failed(split::ThreadRecord*, const CommObject*, int rc) noexcept { return rc; }
+int DirectMessage::exchange_refused(split::ThreadRecord*, const Exchange&, mpi::RealRequest,
+                                    int rc) noexcept {
     return rc;
 }
-int ShortMessage::exchange_goes_on(split::ThreadRecord*, const Exchange&, const mpi::RealRequest*,
-                                   mpi::Status*) noexcept {
+int DirectMessage::exchange_goes_on(split::ThreadRecord*, const Exchange&, const mpi::RealRequest*,
+                                    mpi::Status*) noexcept {
     return 0;
 }
-int ShortMessage::send_failed(split::ThreadRecord*, const CommObject*, int, int rc) noexcept { return rc; }
-int ShortMessage::begin_failed(split::ThreadRecord*, Request*, int rc) noexcept { return rc; }
-int ShortMessage::receive_failed(split::ThreadRecord*, const CommObject*, int, int rc) noexcept { return rc; }
-int ShortMessage::receive_ended(split::ThreadRecord*, const CommObject*, int, int error) noexcept {
+int DirectMessage::send_failed(split::ThreadRecord*, const CommObject*, int, int rc) noexcept { return rc; }
+int DirectMessage::begin_failed(split::ThreadRecord*, RequestObject*, int rc) noexcept { return rc; }
+int DirectMessage::receive_failed(split::ThreadRecord*, const CommObject*, int, int rc) noexcept {
+    return rc;
+}
+int DirectMessage::receive_ended(split::ThreadRecord*, const CommObject*, int, int error) noexcept {
     return error;
 }
-int ShortMessage::receive_goes_on(split::ThreadRecord*, void*, mpi::Count, mpi::Datatype, int, int,
-                                  CommObject*, mpi::RealRequest, mpi::Status*) noexcept {
+int DirectMessage::receive_goes_on(split::ThreadRecord*, void*, mpi::Count, mpi::Datatype, int, int,
+                                   CommObject*, mpi::RealRequest, mpi::Status*) noexcept {
     return 0;
 }
-void ShortMessage::test_failed(split::ThreadRecord*, Request*, const mpi::Status&, int) noexcept {}
-void ShortMessage::wait_failed(split::ThreadRecord*, Request*, const mpi::Status&, int) noexcept {}
+void DirectMessage::test_failed(split::ThreadRecord*, RequestObject*, const mpi::Status&, int) noexcept {}
+void DirectMessage::wait_failed(split::ThreadRecord*, RequestObject*, const mpi::Status&, int) noexcept {}
 
 }  // namespace fermata::front

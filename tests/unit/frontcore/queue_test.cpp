@@ -1,4 +1,4 @@
-#include "front/p2p/queue.h"
+#include "front/requests/queue.h"
 
 #include <gtest/gtest.h>
 

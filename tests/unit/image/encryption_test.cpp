@@ -237,7 +237,7 @@ TEST_F(EncryptionTest, TextHasOneNameUnderOneKeyWhoeverWritesIt) {
         Writer writer(directory_ + "/gen-000003/" + name, {11, 3, 0, 1}, options("", key));
         writer.share({{at, at + 300 * kPage}});
         writer.finish();
-        return writer.content().sources.at(0).checksum;
+        return writer.content().references.at(0).checksum;
     };
     Checksum one = share("rank-000000.img", key_), two = share("rank-000001.img", key_),
              other = share("rank-000002.img", other_), plain = share("rank-000003.img", nullptr);

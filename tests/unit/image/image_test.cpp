@@ -354,7 +354,7 @@ TEST_F(ImageTest, AChainOfIncrementsReadsBackAsTheLast) {
         if (generation == 1) full = summary.bytes;
         EXPECT_TRUE(generation == 1 || summary.bytes < full / 20) << summary.bytes;
         Reader reader(path_);
-        EXPECT_LE(reader.sources().size(), generation - 1);
+        EXPECT_LE(reader.references().size(), generation - 1);
         std::vector<char> back(memory.size(), 0);
         reader.load([&](const Extent& e) { return back.data() + (e.address - kBase); });
         ASSERT_EQ(std::memcmp(back.data(), memory.data(), memory.size()), 0) << generation;

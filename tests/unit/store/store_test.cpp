@@ -154,6 +154,9 @@ TEST_F(StoreTest, ProgramsOfAManifestAreAllRanksInOrder) {
     EXPECT_EQ(again.segments, m.segments);
     std::vector<std::string> whole = {"-n", "1", "./atm", "namelist", ":", "-n", "3", "./ocn"};
     EXPECT_EQ(again.whole_command(), whole);
+    m.command = m.segments[0].command = {"./caf\xe9"};  // Latin-1
+    EXPECT_EQ(parse_manifest(to_text(m), "m").segments, m.segments);
+    m.command = m.segments[0].command = {"./atm", "namelist"};
     const std::vector<std::vector<Segment>> wrong = {
         {{0, 4, m.command}},                   // one is no several
         {{0, 1, m.command}, {1, 2, {"b"}}},    // too few
@@ -240,7 +243,7 @@ TEST_F(StoreTest, RetentionKeepsWhatAKeptGenerationNeeds) {
 TEST_F(StoreTest, ACompactedGenerationStandsAloneWithTheSameContent) {
     Store store = of_job(0x1234, directory_);
     constexpr uint64_t kBase = 0x10000000, kPages = 600;
-    std::vector<char> memory(kPages * image::kPage, 0);
+    std::vector<char> memory(kPages * kPage, 0);
     image::Content newest;
     image::WriteOptions how;
     how.sync = false;
@@ -250,10 +253,10 @@ TEST_F(StoreTest, ACompactedGenerationStandsAloneWithTheSameContent) {
         fs::remove(pending.directory + "/" + manifest.images[0].file);
         image::Writer writer(pending.directory + "/" + manifest.images[0].file, {0x1234, number, 0, 1}, how);
         writer.blob("process", "abc", 3);
-        uint64_t written = number == 1 ? kPages : 3 * number, end = written * image::kPage;
+        uint64_t written = number == 1 ? kPages : 3 * number, end = written * kPage;
         for (uint64_t i = 0; i < end; i += 5) memory[i] = static_cast<char>(i / 977 + number);
         // A page that becomes zero again is a change, too.
-        if (number > 1) std::fill_n(memory.begin(), image::kPage, 0);
+        if (number > 1) std::fill_n(memory.begin(), kPage, 0);
         writer.run(kBase, memory.data(), end);
         writer.keep(newest, {{kBase + end, kBase + memory.size()}});
         image::Summary summary = writer.finish();

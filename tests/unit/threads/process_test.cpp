@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -356,6 +357,67 @@ TEST_F(Process, AFileThatMayNoLongerBeOpenedIsOpenedByItsOwner) {
         CHECK(write(fd, " after", 6) == 6);
         struct stat now;
         CHECK(stat(name.c_str(), &now) == 0 && (now.st_mode & 0777) == 0444 && now.st_size == 12);
+    });
+}
+
+// A pipe in its place would make the restart wait for ever (child() would end it).
+TEST_F(Process, AnotherKindInPlaceOfAFileIsRefusedAtOnceAndALinkIsFollowed) {
+    child([&] {
+        std::string name = path("data"), away = path("away");
+        int fd = open(name.c_str(), O_RDWR | O_CREAT, 0600);
+        CHECK(write(fd, "0123456789", 10) == 10 && close(fd) == 0);
+        fd = open(name.c_str(), O_RDONLY | O_NOFOLLOW);
+        CHECK(read_some(fd, 4) == "0123");
+        Captured captured = capture({});
+        CHECK(captured.warnings.empty() && close(fd) == 0);
+        CHECK(rename(name.c_str(), away.c_str()) == 0 && mkfifo(name.c_str(), 0600) == 0);
+        CHECK(restore(captured.state, {}).error.find("it is a named pipe") != std::string::npos);
+        CHECK(unlink(name.c_str()) == 0 && symlink("/dev/full", name.c_str()) == 0);
+        CHECK(restore(captured.state, {}).error.find("it is a device") != std::string::npos);
+        CHECK(unlink(name.c_str()) == 0 && symlink("away", name.c_str()) == 0);
+        CHECK(restore(captured.state, {}).error.empty());
+        CHECK(read_some(fd, 2) == "45");
+    });
+}
+
+TEST_F(Process, AnotherFileInPlaceOfANamedPipeStaysAsItIs) {
+    child([&] {
+        std::string name = path("fifo");
+        CHECK(mkfifo(name.c_str(), 0600) == 0);
+        int fd = open(name.c_str(), O_RDWR);
+        CHECK(write(fd, "waits", 5) == 5);
+        Captured captured = capture({});
+        CHECK(close(fd) == 0 && unlink(name.c_str()) == 0);
+        int other = open(name.c_str(), O_RDWR | O_CREAT, 0600);
+        CHECK(write(other, "precious", 8) == 8 && close(other) == 0);
+        CHECK(restore(captured.state, {}).error.find("it is a regular file") != std::string::npos);
+        other = open(name.c_str(), O_RDONLY);
+        CHECK(read_some(other, 99) == "precious");
+    });
+}
+
+TEST_F(Process, OnlyASocketIsRemovedFromItsAddress) {
+    child([&] {
+        auto listener_at = [&](const std::string& name) {
+            int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+            sockaddr_un address = {};
+            address.sun_family = AF_UNIX;
+            path(name).copy(address.sun_path, sizeof address.sun_path - 1);
+            CHECK(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, 5) == 0);
+            return fd;
+        };
+        int fd = listener_at("socket");
+        CHECK(there_and_back().empty());  // its own is
+        Captured captured = capture({});
+        CHECK(close(fd) == 0 && unlink(path("socket").c_str()) == 0);
+        close(listener_at("other"));
+        CHECK(symlink("other", path("socket").c_str()) == 0);
+        Restored restored = restore(captured.state, {});
+        CHECK(restored.error.empty() && restored.warnings.size() == 1);
+        CHECK(restored.warnings[0].find("cannot be taken") != std::string::npos);
+        struct stat there;
+        CHECK(lstat(path("socket").c_str(), &there) == 0 && S_ISLNK(there.st_mode));
+        CHECK(stat(path("socket").c_str(), &there) == 0);
     });
 }
 

@@ -1,0 +1,20 @@
+// What the generated pass-through wrappers are made of (tools/fmgen/passthrough.py).
+#pragma once
+
+#include "front/calls/win_alone.h"
+#include "front/core/call.h"
+#include "front/core/lower.h"
+#include "front/objects/real.h"
+#include "front/requests/collective.h"
+#include "front/requests/foreign.h"
+
+namespace fermata::front {
+
+// A file's data access moves with the clock of the private communicator that MPI_File_open made; null: an
+// unknown handle, the real library reports the error.
+inline clock::Comm* clock_of(mpi::File fh) noexcept {
+    FileObject* file = find(fh);
+    return file != nullptr && file->comm != nullptr ? file->comm->clock : nullptr;
+}
+
+}  // namespace fermata::front

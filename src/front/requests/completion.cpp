@@ -1,0 +1,32 @@
+#include "front/requests/completion.h"
+
+namespace fermata::front {
+
+bool look_up(int n, const mpi::Request* handles, RequestObject** out) noexcept {
+    for (int i = 0; i < n; i++) {
+        out[i] = find_request(handles[i]);
+        if (__builtin_expect(out[i] == nullptr && handles[i] != FM_REQUEST_NULL, 0)) return false;
+    }
+    return true;
+}
+
+Comm comm_of(const RequestObject* r) noexcept {
+    return r != nullptr && r->comm != nullptr && r->comm->handle != 0 ? static_cast<Comm>(r->comm->handle)
+                                                                      : FM_COMM_SELF;
+}
+
+bool test_one(Call& call, RequestObject* r) noexcept {
+    if (r->state == State::active) {
+        LockIfCareful guard(call.record());
+        if (!advance(r, slot_of(call.record()))) return false;
+    }
+    return may_tell(r, call.record(), false);
+}
+
+void before_test(Call& call) noexcept {
+    if (!pending_checkpoint()) return;
+    Careful careful(call.record());
+    pull(call.record(), slot_of(call.record()));
+}
+
+}  // namespace fermata::front

@@ -1,0 +1,244 @@
+#include "lower/load_image.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "lower/cpu.h"
+#include "lower/services.h"
+#include "lower/text_ranges.h"
+#include "split/address/maps.h"
+#include "split/bridge.h"
+#include "split/memory/dirty.h"
+#include "split/memory/memory.h"
+#include "split/process/places.h"
+#include "split/shared/describe.h"
+#include "split/threads/donors.h"
+#include "store/store.h"
+
+namespace fermata::lower {
+namespace {
+
+std::string text_of(const std::vector<std::byte>& bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Where the extents of an image go: each into one mapping of its table, and nowhere else.
+class Places {
+  public:
+    Places(const split::MemoryTable& table, const std::string& path) : table_(table), path_(path) {}
+
+    void of(const image::Extent& extent) {  // called in address order
+        while (next_ < table_.maps.size() && table_.maps[next_].range.end <= extent.address) ++next_;
+        split::Range range{extent.address, extent.address + extent.length};
+        if (next_ >= table_.maps.size() || !table_.maps[next_].range.contains(range))
+            fail("{} is damaged: content for {:#x}, where the program had no memory", path_, extent.address);
+    }
+
+  private:
+    const split::MemoryTable& table_;
+    const std::string& path_;
+    size_t next_ = 0;
+};
+
+// ld-linux-x86-64.so.2, and ld-2.31.so behind that name in older systems.
+bool is_dynamic_linker(const std::string& path) {
+    return path.substr(path.rfind('/') + 1).starts_with("ld-");
+}
+
+// Null, with a warning, when this process may not watch faults.
+std::unique_ptr<image::Pager> page_later(const image::Place& place, const image::Key* key,
+                                         const split::MemoryTable& table, int rank,
+                                         std::vector<std::string>& warnings) {
+    image::Pager::Areas areas;
+    image::Pager::Hooks hooks;
+    bool everywhere = split::huge_pages_everywhere();
+    for (const split::MapEntry& map : table.maps) {
+        // A stack may grow past what is watched.
+        if (map.kind != split::MapKind::anonymous || (map.flags & (MAP_HUGETLB | MAP_GROWSDOWN))) continue;
+        areas.emplace_back(map.range.begin, map.range.end);
+        if ((map.advice & split::kHugePage) || (everywhere && !(map.advice & split::kNoHugePage)))
+            hooks.huge.push_back(areas.back());
+    }
+    hooks.failed = [rank](const std::string& line) {
+        // Whoever should say it may itself wait for that memory.
+        std::thread([] {
+            ::sleep(30);
+            ::_exit(static_cast<int>(ExitCode::damaged));
+        }).detach();
+        the_bridge()->fatal(fmt::format("error: rank {}: {}", rank, line).c_str(),
+                            static_cast<int>(ExitCode::damaged));
+    };
+    hooks.finished = split::threads::poke_agent;
+    hooks.wiped_in_children = [] {
+        image::Pager::Areas wiped;
+        for (const split::Mapping& map : split::read_smaps())
+            if (map.flags.find(" wf") != std::string::npos)
+                wiped.emplace_back(map.range.begin, map.range.end);
+        return wiped;
+    };
+    hooks.descriptors = {split::threads::bell_fd()};
+    try {
+        return std::make_unique<image::Pager>(std::make_unique<image::Reader>(place, key), areas,
+                                              std::move(hooks));
+    } catch (const Error& why) {
+        warnings.push_back(fmt::format("all memory is read before the program goes on: {}", why.what()));
+        return {};
+    }
+}
+
+// What cannot be read of an image that the root has chosen is damage, or the image was exchanged: the exit
+// code says so. A wrong key keeps its own.
+template <class Read>
+decltype(auto) as_damage(Read read) {
+    try {
+        return read();
+    } catch (const image::KeyError&) {
+        throw;
+    } catch (const Error& error) {
+        throw Error(error.what(), ExitCode::damaged);
+    }
+}
+
+// The image of this rank in the generation that the root has chosen: `seal` is of its manifest, which names
+// the image.
+struct ChosenImage {
+    explicit ChosenImage(const WantedImage& wanted)
+        : generation(store::open_chosen(wanted.directory, wanted.seal, wanted.key.get())),
+          place(generation.place(entry(wanted.rank, wanted.size))),
+          reader(as_damage([&] { return image::Reader(place, wanted.key.get()); })) {
+        const image::Identity& who = reader.identity();
+        const int rank = wanted.rank, size = wanted.size;
+        if (reader.summary().checksum.hex() != entry(rank, size).checksum ||
+            who.job != generation.manifest->job || who.generation != generation.number)
+            throw Error(fmt::format("{} is not the image that the manifest names", place.path()),
+                        ExitCode::damaged);
+        if (who.rank != static_cast<uint32_t>(rank) || who.ranks != static_cast<uint32_t>(size))
+            throw Error(fmt::format("{} is of rank {} of {}, not of rank {} of {}", place.path(), who.rank,
+                                    who.ranks, rank, size),
+                        ExitCode::damaged);
+    }
+
+    store::GenerationInfo generation;
+    image::Place place;
+    image::Reader reader;
+
+  private:
+    const store::ImageEntry& entry(int rank, int size) const {
+        const auto& images = generation.manifest->images;
+        if (images.size() != static_cast<size_t>(size))
+            fail("{} has {} ranks, and {} were started", generation.directory, images.size(), size);
+        return images.at(static_cast<size_t>(rank));
+    }
+};
+
+// Refuses the image of another build.
+Anchors anchors_of(const image::Reader& reader, const std::string& path) {
+    const auto& bytes = as_damage([&]() -> const auto& { return reader.blob(kAnchorsPart); });
+    Anchors anchors;
+    if (bytes.size() != sizeof anchors)
+        throw Error(fmt::format("{} is damaged: its parts", path), ExitCode::damaged);
+    std::memcpy(&anchors, bytes.data(), sizeof anchors);
+    if (anchors.bridge_version != split::kBridgeVersion || anchors.abi_hash != the_bridge()->abi_hash)
+        fail("{} was made by another build of Fermata; restart it with the one that made it", path);
+    return anchors;
+}
+
+void check_cpu(const image::Reader& reader, const std::string& path) {
+    std::string missing = missing_instructions(text_of(reader.blob(kCpuPart)), cpu_instructions());
+    if (!missing.empty() && !std::getenv("FERMATA_ANY_CPU"))
+        fail(
+            "{}: the program was started on a CPU with {}, which this one lacks and it may have chosen its "
+            "code by: restart on a node like that one, or with FERMATA_ANY_CPU=1 if it uses nothing of it",
+            path, missing);
+}
+
+split::MemoryTable memory_table(const image::Reader& reader, const split::process::PathMap& moved) {
+    const auto& bytes = reader.blob(kMemoryPart);
+    split::MemoryTable table = as_damage([&] {
+        return split::decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    });
+    for (split::MapEntry& map : table.maps)
+        if (map.kind == split::MapKind::shared_file || map.kind == split::MapKind::shared_kept)
+            map.name = moved(map.name);
+    return table;
+}
+
+}  // namespace
+
+std::vector<std::string> programs_of_images(const std::string& directory, const std::string& seal,
+                                            const image::Key* key) {
+    try {
+        store::GenerationInfo chosen = store::open_chosen(directory, seal, key);
+        const store::Manifest& manifest = *chosen.manifest;
+        std::vector<uint32_t> ranks;
+        for (const store::Segment& segment : manifest.segments) ranks.push_back(segment.first_rank);
+        if (ranks.empty()) ranks = {0};
+        std::vector<std::string> programs;
+        for (uint32_t rank : ranks)
+            programs.push_back(
+                text_of(image::Reader(chosen.place(manifest.images.at(rank)), key).blob(kProgramPart)));
+        return programs;
+    } catch (const std::exception&) {
+        return {};
+    }
+}
+
+split::process::PutBack put_files_back(const WantedImage& wanted, bool all) {
+    ChosenImage image(wanted);
+    std::string state;
+    std::vector<std::string> lines;
+    try {
+        state = wanted.moved.in_state(text_of(image.reader.blob(kProcessPart)));
+        lines = {split::process::make_temporary_folder(state)};
+        if (wanted.rank == 0) lines.push_back(split::process::say_of_another_place(state, wanted.directory));
+    } catch (const Error&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw Error(fmt::format("the image's process state is damaged: {}", error.what()), ExitCode::damaged);
+    }
+    auto result = split::process::put_files_back(state, image.generation.folder,
+                                                 Generation(image.generation.number).name(), all);
+    for (const std::string& line : lines)
+        if (!line.empty()) result.warnings.push_back(line);
+    return result;
+}
+
+LoadedImage load_image(const WantedImage& wanted, bool mapped, split::shared::Peers peers) {
+    ChosenImage chosen(wanted);
+    const image::Reader& reader = chosen.reader;
+    const std::string path = chosen.place.path();
+    LoadedImage loaded;
+    loaded.identity = reader.identity();
+    loaded.anchors = anchors_of(reader, path);
+    check_cpu(reader, path);
+    loaded.program = wanted.moved(text_of(reader.blob(kProgramPart)));
+    loaded.process_state = wanted.moved.in_state(text_of(reader.blob(kProcessPart)));
+
+    split::MemoryTable table = memory_table(reader, wanted.moved);
+    split::shared::make_objects(wanted.moved.in_shared(text_of(reader.blob(kSharedPart))), std::move(peers),
+                                loaded.warnings);
+    split::map_memory(table);
+    remember_text(reader);
+    Places places(table, path);
+    for (const image::Extent& extent : reader.extents()) places.of(extent);
+    if (mapped)
+        loaded.pager = page_later(chosen.place, wanted.key.get(), table, wanted.rank, loaded.warnings);
+    if (!loaded.pager)
+        as_damage([&] {
+            reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
+        });
+    split::shared::meet_over_content();
+    split::finish_memory(table);
+    for (const split::MapEntry& map : table.maps)
+        if ((map.prot & PROT_EXEC) && (map.prot & PROT_READ) && is_dynamic_linker(map.name))
+            loaded.linkers.push_back(map.range);
+    return loaded;
+}
+
+}  // namespace fermata::lower

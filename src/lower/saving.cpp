@@ -1,0 +1,113 @@
+#include "lower/saving.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "image/shared.h"
+#include "lower/services.h"
+#include "lower/shared_ranks.h"
+#include "split/shared/registry.h"
+
+namespace fermata::lower {
+
+Saving::Saving(const SavedRank& who, const wire::Save& order)
+    : who_(who), order_(order), began_(monotonic_ns()) {
+    saved_.epoch = order.epoch;
+    saved_.rank = who.rank;
+    try {
+        options_ = image::SaveOptions::from_text(order.options);
+        saved_.file =
+            options_.write.shared ? image::kSharedName : image::image_name(static_cast<uint32_t>(who.rank));
+        meeting_.emplace(the_bridge()->private_world, true);
+    } catch (const std::exception& error) {
+        note(error);
+    }
+}
+
+void Saving::note(const std::exception& error) {
+    saved_.error = fmt::format("rank {}: {}", who_.rank, error.what());
+}
+
+void Saving::prepare_together() {
+    int code = the_upper()->before_save();
+    roster_ = exchange_uses(the_bridge()->private_world, who_.rank, who_.size);
+    split::shared::set_roster(roster_.get());
+    if (code)
+        fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
+             code);
+}
+
+void Saving::forget_roster() {
+    split::shared::set_roster(nullptr);
+    roster_.reset();
+}
+
+void Saving::help() {
+    try {
+        prepare_together();
+    } catch (const std::exception&) {  // nothing is saved
+    }
+    forget_roster();
+}
+
+void Saving::capture(LastImage& last) {
+    try {
+        prepare_together();
+        image::Identity identity{who_.job, order_.generation.number(), static_cast<uint32_t>(who_.rank),
+                                 static_cast<uint32_t>(who_.size)};
+        captured_ =
+            capture_image({order_.directory, identity, who_.program, options_, who_.key, who_.files}, last);
+    } catch (const std::exception& error) {
+        note(error);
+    }
+    forget_roster();
+}
+
+std::vector<std::string> Saving::write(std::optional<uint64_t> begin) {
+    CapturedImage captured = std::move(*captured_);
+    captured_.reset();
+    saved_.suspend_us = (monotonic_ns() - began_) / 1000;
+    try {
+        if (begin) captured.image->writer().place(*begin);
+        write_image(captured);
+        image_ = std::move(captured.image);
+        covered_ = std::move(captured.covered);
+        return std::move(captured.warnings);
+    } catch (const std::exception& error) {
+        note(error);
+        return {};
+    }
+}
+
+bool Saving::child_done() {
+    try {
+        if (image_->done()) return true;
+        image_->watch_memory();
+        return false;
+    } catch (const std::exception& error) {
+        note(error);
+        return true;
+    }
+}
+
+wire::Saved Saving::conclude(LastImage& last) {
+    try {
+        if (image_ && !failed()) {
+            image::Summary summary = image_->conclude();
+            saved_.bytes = summary.bytes;
+            saved_.checksum = summary.checksum.hex();
+            image::Content content = image_->writer().content();
+            uint32_t own = content.references.back().generation;
+            for (const image::Reference& reference : content.references)
+                if (reference.generation != own) saved_.needs.push_back(Generation(reference.generation));
+            if (!covered_.empty()) last.remember(std::move(content), std::move(covered_));
+        }
+    } catch (const std::exception& error) {
+        note(error);
+    }
+    image_.reset();
+    return std::move(saved_);
+}
+
+}  // namespace fermata::lower

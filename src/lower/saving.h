@@ -1,0 +1,80 @@
+// A rank's part of one checkpoint from Save to Saved: the meeting with the other ranks, the capture, and the
+// writing by this process or by a child. The agent's alone, all threads stopped (but while a child writes).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lower/capture.h"
+#include "lower/meeting.h"
+#include "split/shared/roster.h"
+#include "wire/message.h"
+
+namespace fermata::lower {
+
+// What an image says of its rank, the same in all its images.
+struct SavedRank {
+    int rank = 0;
+    int size = 0;
+    uint64_t job = 0;  // image::Identity::job
+    std::string program;
+    image::KeyPointer key;  // null: images are not encrypted
+    bool files = true;      // the program's files are kept
+};
+
+// No member throws: what goes wrong is in the Saved that conclude() returns.
+class Saving {
+  public:
+    // Begins the meeting; over() looks for its end. failed() when it could not begin.
+    Saving(const SavedRank& who, const wire::Save& order);
+    Saving(const Saving&) = delete;
+    Saving& operator=(const Saving&) = delete;
+
+    bool failed() const { return !saved_.error.empty(); }
+    bool over() { return meeting_->over(); }
+    bool everybody() const { return meeting_->everybody(); }
+
+    // The meeting said that every rank saves, but this one has heard that the checkpoint is given up: it does
+    // only what the others need it for.
+    void help();
+    // What ranks do together before each saves, then what the image holds.
+    void capture(LastImage& last);
+    // The image goes into the file of all ranks: it needs `room` bytes there.
+    bool shared() const { return captured_->image->shared(); }
+    uint64_t room() const { return captured_->image->writer().room(); }
+    // Writes the image, or makes the child that does; `begin`: its place in the file of all ranks. Lines for
+    // the user.
+    std::vector<std::string> write(std::optional<uint64_t> begin);
+
+    // The program may go on while a child writes, as Save has asked: said also when there is no child.
+    bool let_program_go() const { return options_.forked && !failed(); }
+    // A child writes: poll() finds this readable when it has ended; -1: none does.
+    int descriptor() const { return image_ ? image_->descriptor() : -1; }
+    // The program goes on, and the child may use processors.
+    void let_child_go() { image_->child().let_go(); }
+    // Has the child ended, or does it have to (memory runs short)?
+    bool child_done();
+    // The image is complete and remembered, or removed; the answer for the root.
+    wire::Saved conclude(LastImage& last);
+
+  private:
+    void prepare_together();
+    void forget_roster();
+    void note(const std::exception& error);
+
+    const SavedRank& who_;
+    const wire::Save order_;
+    const uint64_t began_;  // ns
+    image::SaveOptions options_;
+    std::optional<Meeting> meeting_;
+    std::unique_ptr<split::shared::Roster> roster_;  // while ranks capture
+    std::optional<CapturedImage> captured_;          // from capture() to write()
+    std::unique_ptr<PendingImage> image_;            // from write() to conclude()
+    std::vector<split::Range> covered_;              // by it
+    wire::Saved saved_;
+};
+
+}  // namespace fermata::lower

@@ -1,0 +1,57 @@
+// Making all descriptors of a state again: what the kinds share while it lasts.
+#pragma once
+
+#include <vector>
+
+#include "split/process/descriptors/contents.h"
+#include "split/process/descriptors/operations.h"
+#include "split/process/descriptors/pipes.h"
+#include "split/process/descriptors/saved.h"
+#include "split/process/descriptors/sockets.h"
+
+namespace fermata::split::process::descriptors {
+
+class Restore {
+  public:
+    Restore(const Json& state, const Limits& limits, Lines& warnings);
+    // Throws Refused.
+    void run();
+
+    // Out of the range where the numbers are. Throws Refused.
+    Fd up(Fd fd) const;
+    // Reads as end of file.
+    static Fd placeholder();
+    // The description that a number has; -1 = it is free.
+    int origin_of(int number) const;
+    // Ours of a description, while the numbers are given out; -1 = none.
+    int made(size_t description) const { return made_.at(description).get(); }
+
+    Lines& warnings;
+    Contents contents;
+    Pipes pipes;
+    Sockets sockets;
+
+  private:
+    void make_all();
+    void give_numbers() const;
+    void close_standard() const;
+    void set_again() const;
+    void connect();
+    void drop();
+    void lock_again() const;
+
+    std::vector<Number> numbers_;
+    std::vector<Description> all_;
+    std::vector<Fd> made_;  // one for each of them
+    int base_;
+};
+
+// Flags that make sense when a file is opened again.
+int reopen_flags(int flags);
+// A description of its own of what this descriptor of ours has open.
+Fd open_again(int fd, int flags);
+// Where everybody may put files, another one of that name may be a trap: throws Refused when it belongs to
+// neither this user nor the one whom the state names.
+void check_owner(int fd, const Description& one, const std::string& path);
+
+}  // namespace fermata::split::process::descriptors

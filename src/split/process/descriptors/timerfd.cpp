@@ -1,0 +1,59 @@
+// Timers as descriptors (timerfd): the time that was left runs on.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/timerfd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "split/process/descriptors/restore.h"
+#include "split/process/descriptors/saved.h"
+
+namespace fermata::split::process::descriptors {
+namespace {
+
+bool is(const Entry& entry) { return entry.is_anonymous("[timerfd]"); }
+
+Json capture(Capture&, const Entry& entry) {
+    itimerspec left = {};
+    timerfd_gettime(entry.fd, &left);
+    int clock = std::atoi(field(entry.info, "clockid").c_str());
+    long flags = std::strtol(field(entry.info, "settime flags").c_str(), nullptr, 8);
+    // A moment of the wall clock stays that moment; moments of other clocks are distances.
+    bool moment = (flags & TFD_TIMER_ABSTIME) != 0 &&
+                  (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_ALARM) &&
+                  (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0);
+    if (moment) {
+        timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        left.it_value.tv_sec += now.tv_sec + (left.it_value.tv_nsec + now.tv_nsec) / 1000000000;
+        left.it_value.tv_nsec = (left.it_value.tv_nsec + now.tv_nsec) % 1000000000;
+    }
+    return {{"clock", clock},
+            {"set", moment ? flags & (TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET) : 0},
+            {"ticks", std::strtoull(field(entry.info, "ticks").c_str(), nullptr, 10)},
+            {"left", Time{left.it_value}},
+            {"interval", Time{left.it_interval}}};
+}
+
+Fd make(Restore& restore, const Description& one) {
+    Fd fd(timerfd_create(one.saved.at("clock"), TFD_CLOEXEC | (one.flags & O_NONBLOCK)));
+    if (!fd) return fd;
+    itimerspec left = {one.saved.at("interval").get<Time>().value, one.saved.at("left").get<Time>().value};
+    if (timerfd_settime(fd.get(), one.saved.at("set"), &left, nullptr) != 0) return {};
+    auto ticks = one.saved.at("ticks").get<uint64_t>();
+    constexpr unsigned long kSetTicks = _IOW('T', 0, uint64_t);  // TFD_IOC_SET_TICKS
+    if (ticks != 0 && ioctl(fd.get(), kSetTicks, &ticks) != 0)
+        restore.warnings.push_back(
+            fmt::format("{}: {} expirations of the timer that were not read yet are lost (a kernel without "
+                        "CONFIG_CHECKPOINT_RESTORE?)",
+                        one.who, ticks));
+    return fd;
+}
+
+}  // namespace
+
+const Operations kTimerfd = {.kind = Kind::timerfd, .is = is, .capture = capture, .make = make};
+
+}  // namespace fermata::split::process::descriptors
