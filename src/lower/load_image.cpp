@@ -194,8 +194,10 @@ split::process::PutBack put_files_back(const WantedImage& wanted, bool all) {
     std::string state;
     std::vector<std::string> lines;
     try {
-        state = wanted.moved.in_state(text_of(image.reader.blob(kProcessPart)));
-        lines = {split::process::make_temporary_folder(state)};
+        const std::string saved = text_of(image.reader.blob(kProcessPart));
+        state = wanted.moved.in_state(saved);
+        if (wanted.rank == 0) lines = wanted.moved.unused_in(saved);
+        lines.push_back(split::process::make_temporary_folder(state));
         if (wanted.rank == 0) lines.push_back(split::process::say_of_another_place(state, wanted.directory));
     } catch (const Error&) {
         throw;

@@ -87,7 +87,9 @@ Outcome Root::checkpoint(const Request& request) {
 
 void Root::wait_for_start(const Request& request, double end) {
     if (finalize_released_)
-        throw Abandoned{"the job is in MPI_Finalize: it ends by itself", ExitCode::refused};
+        throw Abandoned{
+            "every rank has called MPI_Finalize: what the program does after it is in no checkpoint",
+            ExitCode::refused};
     auto in_starters = [&] {
         // A person who asks shall not wait for the whole time: the script may prepare for hours.
         return request.client >= 0 && start_.some_in_starters() &&
@@ -292,7 +294,7 @@ void Root::until(Done done, double end, const char* what) {
     for (;;) {
         const std::string& refusal = tally_.answers().refusal;
         if (!refusal.empty()) throw Abandoned{refusal, ExitCode::refused};
-        if (fatal_) throw Abandoned{fatal_->line};
+        if (fatal_) throw Abandoned{fatal_->line.substr(fatal_->line.starts_with("error: ") ? 7 : 0)};
         if (launcher_end_ || stopped_) throw Abandoned{"the job has ended"};
         if (!somebody_gone_.empty()) throw Abandoned{somebody_gone_};
         if (attempt_.cancelled) throw Abandoned{"cancelled", ExitCode::refused};

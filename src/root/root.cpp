@@ -107,7 +107,7 @@ void Root::release_finalize() {
 // a lot when ranks leave on their own; it waits a second for them (odls_base_sigkill_timeout).
 // MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_launcher() {
-    ask_launcher_to_end();
+    launcher_->ask_to_end();  // not because somebody wants it
     if (signals_seen_.suspended) go_on();
     int64_t start = tree::now_ms();
     bool helped = false;

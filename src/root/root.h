@@ -39,7 +39,7 @@ class Root {
     // Throws Error when nothing could be started.
     int run(launch::Launcher& launcher);
     // It ends because somebody wants it to: not to be restarted.
-    bool asked_to_end() const { return cancelled_ || signals_seen_.terms > 0; }
+    bool asked_to_end() const { return cancelled_ || signals_seen_.terms > 0 || signals_seen_.to_end != 0; }
 
   private:
     // root.cpp: the life of a job

@@ -74,9 +74,13 @@ void check_limits() {
             space.rlim_cur / 1024);
 }
 
+// Whoever follows them takes the first that fits: the innermost folder.
 std::string moves_of(const SubmitOptions& options) {
+    std::vector<std::string> moves = options.moved;
+    std::stable_sort(moves.begin(), moves.end(),
+                     [](const auto& a, const auto& b) { return a.find('=') > b.find('='); });
     std::string text;
-    for (const std::string& move : options.moved) text += (text.empty() ? "" : ":") + move;
+    for (const std::string& move : moves) text += (text.empty() ? "" : ":") + move;
     return text;
 }
 
@@ -391,6 +395,8 @@ int signal_within(double seconds) {
 // A job that fails goes on from its newest generation, as often as the user allows.
 int submit_and_restart(Submission what) {
     int left = what.options.max_restarts;
+    const std::vector<std::string> moved = what.options.moved;
+    const uint32_t first = what.from ? what.from->number : 0;
     for (double pause = 1;; pause = std::min(pause * 2, 300.0)) {
         auto [code, asked_to] = submit(what);
         if (code == 0 || asked_to || code == static_cast<int>(ExitCode::to_be_continued) || left-- <= 0)
@@ -398,7 +404,10 @@ int submit_and_restart(Submission what) {
         store::Store store = store::Store::for_reading(what.ckpt_dir, what.key);
         try {
             // An older one in the same directory may be another job's work.
-            what.from = choose_generation(store, {}, {what.job_number, true, false});
+            store::GenerationInfo next = choose_generation(store, {}, {what.job_number, true, false});
+            // What was saved since the restart has the new places already.
+            what.options.moved = next.number > first ? std::vector<std::string>() : moved;
+            what.from = std::move(next);
         } catch (const Error& error) {
             say(fmt::format("the job ended with {} and cannot be restarted: {}", code, error.what()));
             return code;

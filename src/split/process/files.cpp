@@ -19,6 +19,8 @@
 #include "base/fd.h"
 #include "files/kept.h"
 #include "split/noted_files.h"
+#include "split/process/descriptors/kind.h"
+#include "split/process/descriptors/saved.h"
 #include "split/process/file_copy.h"
 #include "split/threads/raw.h"
 
@@ -140,7 +142,8 @@ class Capture {
     void open_ones(const Json& descriptors) {
         for (const Json& one : descriptors.at("descriptions")) {
             int flags = one.at("flags");
-            if (one.at("kind") != "file" || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0)
+            if (one.at("kind") != descriptors::word_of(descriptors::Kind::file) ||
+                (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0)
                 continue;
             bool appended = (flags & O_APPEND) != 0;
             if (!appended && !keep_.all) continue;
@@ -150,7 +153,8 @@ class Capture {
             Wanted& wanted = wanted_[path];
             wanted.open = true;
             wanted.how |= appended ? kNotedAppended | kNotedLastAppended : kNotedWritten;
-            for (const Json& lock : one.at("locks")) wanted.locked |= lock.at(0) == "POSIX";
+            for (const Json& lock : one.at("locks"))
+                wanted.locked |= lock.get<descriptors::Lock>().kind == "POSIX";
         }
     }
 

@@ -1,9 +1,6 @@
 #include "split/shared/segments.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/ipc.h>
-#include <sys/shm.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +10,7 @@
 #include "split/address/raw.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/alloc/shared_segments.h"
+#include "split/shared/ipc.h"
 #include "split/shared/objects.h"
 
 namespace fermata::split::shared {
@@ -20,32 +18,14 @@ namespace {
 
 using nlohmann::json;
 
-#ifndef SHM_DEST
-constexpr int SHM_DEST = 01000;
-#endif
-
-bool status_of(int id, shmid_ds& info) { return ::shmctl(id, IPC_STAT, &info) == 0; }
-
 // The same one, or the one that an earlier restart of this job has made.
 bool same_segment(const shmid_ds& there, const json& saved) {
     bool this_boot = saved.at("kernel").get<uint64_t>() == this_kernel();
-    return there.shm_perm.cuid == ::geteuid() && there.shm_perm.__key == saved.at("ipc_key").get<key_t>() &&
-           there.shm_segsz == saved.at("size").get<uint64_t>() && !(there.shm_perm.mode & SHM_DEST) &&
-           (this_boot || there.shm_nattch == 0);
+    return is_ours(there.shm_perm, saved) && there.shm_segsz == saved.at("size").get<uint64_t>() &&
+           !(there.shm_perm.mode & SHM_DEST) && (this_boot || there.shm_nattch == 0);
 }
 
 }  // namespace
-
-bool ask_for_number(const char* kind, int id) noexcept {
-    char path[64], text[16];
-    std::snprintf(path, sizeof path, "/proc/sys/kernel/%s_next_id", kind);
-    int size = std::snprintf(text, sizeof text, "%d", id);
-    int fd = ::open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    bool done = ::write(fd, text, static_cast<size_t>(size)) == size;
-    ::close(fd);
-    return done;
-}
 
 json describe_segment(int id, std::vector<std::string>& warnings) {
     shmid_ds info{};
@@ -58,12 +38,11 @@ json describe_segment(int id, std::vector<std::string>& warnings) {
             "System V segment {} keeps its number at a restart only while it exists on this node, "
             "or as root: shmat and shmctl by that number fail otherwise (its memory comes back)",
             id));
-    return {{"id", id},
-            {"ipc_key", removed ? IPC_PRIVATE : info.shm_perm.__key},
-            {"mode", info.shm_perm.mode & 0777},
-            {"size", info.shm_segsz},
-            {"removed", removed},
-            {"kernel", this_kernel()}};
+    json one = describe_ipc(id, info.shm_perm);
+    if (removed) one["ipc_key"] = IPC_PRIVATE;
+    one["size"] = info.shm_segsz;
+    one["removed"] = removed;
+    return one;
 }
 
 Segment make_segment(const json& saved, std::vector<std::string>& warnings) {

@@ -21,8 +21,4 @@ Segment make_segment(const nlohmann::json& described, std::vector<std::string>& 
 Segment attach_segment(int id);
 void detach_segment(const Segment& segment) noexcept;
 
-// Asks the kernel for this number for the next object of a kind ("shm", "sem", "msg"): root only. Says
-// whether it took it.
-bool ask_for_number(const char* kind, int id) noexcept;
-
 }  // namespace fermata::split::shared

@@ -1,10 +1,6 @@
 #include "split/shared/system_v.h"
 
 #include <fmt/format.h>
-#include <sys/ipc.h>
-#include <sys/msg.h>
-#include <sys/sem.h>
-#include <sys/shm.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,23 +11,19 @@
 #include "base/error.h"
 #include "split/alloc/shared_segments.h"
 #include "split/process/parts.h"
-#include "split/shared/segments.h"
+#include "split/shared/ipc.h"
 
 namespace fermata::split::shared {
 namespace {
 
 using nlohmann::json;
 
-#ifndef SHM_DEST
-constexpr int SHM_DEST = 01000;
-#endif
 #ifndef MSG_COPY
 constexpr int MSG_COPY = 040000;
 #endif
 
 union Argument {
     int value;
-    semid_ds* status;
     unsigned short* values;
 };
 
@@ -55,13 +47,6 @@ std::vector<int> numbers_in(const char* table) {
     return numbers;
 }
 
-bool status_of(int id, semid_ds& status) {
-    Argument argument{};
-    argument.status = &status;
-    return ::semctl(id, 0, IPC_STAT, argument) == 0;
-}
-bool status_of(int id, msqid_ds& status) { return ::msgctl(id, IPC_STAT, &status) == 0; }
-
 bool used_by_us(int id, const semid_ds& status) {
     constexpr unsigned long kMost = 4096;  // questions
     for (unsigned long i = 0; i < std::min(status.sem_nsems, kMost); ++i)
@@ -72,11 +57,9 @@ bool used_by_us(int id, const semid_ds& status) {
 const char* word_of(Kind kind) { return kind == Kind::semaphores ? "semaphores" : "message queue"; }
 
 json describe_permissions(const Key& key, const ipc_perm& permissions) {
-    return {{"id", static_cast<int>(key.inode)},
-            {"ipc_key", permissions.__key},
-            {"mode", permissions.mode & 0777},
-            {"kernel", this_kernel()},
-            {"name", fmt::format("System V {} {}", word_of(key.kind), key.inode)}};
+    json one = describe_ipc(static_cast<int>(key.inode), permissions);
+    one["name"] = fmt::format("System V {} {}", word_of(key.kind), key.inode);
+    return one;
 }
 
 struct Message {
@@ -127,7 +110,7 @@ int find(Kind kind, const json& saved, bool& exists) {
     if (!exists) return -1;
     const ipc_perm& there = kind == Kind::semaphores ? set.sem_perm : queue.msg_perm;
     bool alike = kind != Kind::semaphores || set.sem_nsems == saved.at("values").size();
-    return alike && there.cuid == ::geteuid() && there.__key == saved.at("ipc_key").get<key_t>() ? id : -1;
+    return alike && is_ours(there, saved) ? id : -1;
 }
 
 int make(Kind kind, const json& saved) {
@@ -160,7 +143,7 @@ std::vector<Use> used_system_v(const std::set<int>& not_ours) {
     }
     for (int id : numbers_in("shm")) {
         shmid_ds status{};
-        if (!not_ours.contains(id) && !lower_segment(id) && ::shmctl(id, IPC_STAT, &status) == 0 &&
+        if (!not_ours.contains(id) && !lower_segment(id) && status_of(id, status) &&
             (status.shm_cpid == ::getpid() || status.shm_lpid == ::getpid()))
             note_system_v(Kind::segment, id);
     }
@@ -170,7 +153,7 @@ std::vector<Use> used_system_v(const std::set<int>& not_ours) {
         shmid_ds segment{};
         if (kind == Kind::segment) {
             // A removed one belongs to those who have it attached.
-            if (::shmctl(id, IPC_STAT, &segment) != 0 || (segment.shm_perm.mode & SHM_DEST)) return true;
+            if (!status_of(id, segment) || (segment.shm_perm.mode & SHM_DEST)) return true;
             Use use;
             use.key = {kind, this_ipc(), 0, static_cast<uint64_t>(id)};
             use.size = segment.shm_segsz;

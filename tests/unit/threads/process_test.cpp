@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,81 +26,9 @@
 #include <string>
 
 #include "base/cbor.h"
-#include "split/process/state.h"
-#include "split/threads/records.h"
-
-using namespace fermata::split::process;
+#include "process_fixture.h"
 
 namespace {
-
-// In the child: gtest's own macros would report to nobody.
-#define CHECK(condition)                                                                                   \
-    do {                                                                                                   \
-        if (!(condition)) {                                                                                \
-            std::fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
-            _exit(1);                                                                                      \
-        }                                                                                                  \
-    } while (0)
-
-class Process : public ::testing::Test {
-  protected:
-    void SetUp() override {
-        fermata::split::threads::set_split(false);
-        char name[] = "/tmp/fermata-process-XXXXXX";
-        ASSERT_NE(mkdtemp(name), nullptr);
-        directory_ = name;
-    }
-    void TearDown() override { ASSERT_EQ(system(("rm -rf " + directory_).c_str()), 0); }
-    std::string path(const std::string& name) const { return directory_ + "/" + name; }
-
-    // Runs `body` in a child with a time limit; it ends with _exit on a failure.
-    template <class F>
-    void child(F body) {
-        std::fflush(nullptr);
-        pid_t pid = fork();
-        if (pid == 0) {
-            alarm(30);
-            // Descriptors of the test driver are not part of the picture.
-            close_range(3, ~0u, 0);
-            note_inherited();
-            body();
-            _exit(0);
-        }
-        int status = 0;
-        ASSERT_EQ(waitpid(pid, &status, 0), pid);
-        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
-    }
-
-    // capture, close everything, restore.
-    static std::vector<std::string> there_and_back(size_t expected_capture_warnings = 0) {
-        Captured captured = capture({});
-        for (auto& line : captured.warnings)
-            if (captured.warnings.size() != expected_capture_warnings)
-                std::fprintf(stderr, "%s\n", line.c_str());
-        CHECK(captured.warnings.size() == expected_capture_warnings);
-        close_range(3, 499, 0);
-        sigset_t before;
-        sigprocmask(SIG_BLOCK, nullptr, &before);
-        Restored restored = restore(captured.state, {});
-        sigprocmask(SIG_SETMASK, &before, nullptr);
-        if (!restored.error.empty()) std::fprintf(stderr, "%s\n", restored.error.c_str());
-        CHECK(restored.error.empty());
-        Restored timers = restore_timers(captured.state);
-        CHECK(timers.error.empty());
-        restored.warnings.insert(restored.warnings.end(), timers.warnings.begin(), timers.warnings.end());
-        for (auto& line : restored.warnings) std::fprintf(stderr, "%s\n", line.c_str());
-        return restored.warnings;
-    }
-
-    std::string directory_;
-};
-
-std::string read_some(int fd, size_t size) {
-    std::string text(size, 0);
-    ssize_t got = read(fd, text.data(), size);
-    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
-    return text;
-}
 
 TEST_F(Process, FilesComeBackWithOffsetFlagsAndSharing) {
     child([&] {
@@ -329,22 +256,6 @@ TEST_F(Process, EventTimerSignalAndEpollDescriptors) {
     });
 }
 
-TEST_F(Process, ContentThatDoesNotFitIsRefused) {
-    child([&] {
-        int fd = open(path("gone").c_str(), O_CREAT | O_RDWR, 0600);
-        std::string text(100000, 'x');
-        CHECK(write(fd, text.data(), text.size()) == 100000 && unlink(path("gone").c_str()) == 0);
-        Captured captured = capture({});
-        close(fd);
-        signal(SIGXFSZ, SIG_IGN);
-        rlimit small = {5000, RLIM_INFINITY};
-        CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
-        Restored restored = restore(captured.state, {});
-        CHECK(restored.error.find("the content of the removed file") != std::string::npos);
-        CHECK(restored.error.find("cannot be written") != std::string::npos);
-    });
-}
-
 TEST_F(Process, AFileThatMayNoLongerBeOpenedIsOpenedByItsOwner) {
     child([&] {
         std::string name = path("read-only");
@@ -357,67 +268,6 @@ TEST_F(Process, AFileThatMayNoLongerBeOpenedIsOpenedByItsOwner) {
         CHECK(write(fd, " after", 6) == 6);
         struct stat now;
         CHECK(stat(name.c_str(), &now) == 0 && (now.st_mode & 0777) == 0444 && now.st_size == 12);
-    });
-}
-
-// A pipe in its place would make the restart wait for ever (child() would end it).
-TEST_F(Process, AnotherKindInPlaceOfAFileIsRefusedAtOnceAndALinkIsFollowed) {
-    child([&] {
-        std::string name = path("data"), away = path("away");
-        int fd = open(name.c_str(), O_RDWR | O_CREAT, 0600);
-        CHECK(write(fd, "0123456789", 10) == 10 && close(fd) == 0);
-        fd = open(name.c_str(), O_RDONLY | O_NOFOLLOW);
-        CHECK(read_some(fd, 4) == "0123");
-        Captured captured = capture({});
-        CHECK(captured.warnings.empty() && close(fd) == 0);
-        CHECK(rename(name.c_str(), away.c_str()) == 0 && mkfifo(name.c_str(), 0600) == 0);
-        CHECK(restore(captured.state, {}).error.find("it is a named pipe") != std::string::npos);
-        CHECK(unlink(name.c_str()) == 0 && symlink("/dev/full", name.c_str()) == 0);
-        CHECK(restore(captured.state, {}).error.find("it is a device") != std::string::npos);
-        CHECK(unlink(name.c_str()) == 0 && symlink("away", name.c_str()) == 0);
-        CHECK(restore(captured.state, {}).error.empty());
-        CHECK(read_some(fd, 2) == "45");
-    });
-}
-
-TEST_F(Process, AnotherFileInPlaceOfANamedPipeStaysAsItIs) {
-    child([&] {
-        std::string name = path("fifo");
-        CHECK(mkfifo(name.c_str(), 0600) == 0);
-        int fd = open(name.c_str(), O_RDWR);
-        CHECK(write(fd, "waits", 5) == 5);
-        Captured captured = capture({});
-        CHECK(close(fd) == 0 && unlink(name.c_str()) == 0);
-        int other = open(name.c_str(), O_RDWR | O_CREAT, 0600);
-        CHECK(write(other, "precious", 8) == 8 && close(other) == 0);
-        CHECK(restore(captured.state, {}).error.find("it is a regular file") != std::string::npos);
-        other = open(name.c_str(), O_RDONLY);
-        CHECK(read_some(other, 99) == "precious");
-    });
-}
-
-TEST_F(Process, OnlyASocketIsRemovedFromItsAddress) {
-    child([&] {
-        auto listener_at = [&](const std::string& name) {
-            int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-            sockaddr_un address = {};
-            address.sun_family = AF_UNIX;
-            path(name).copy(address.sun_path, sizeof address.sun_path - 1);
-            CHECK(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, 5) == 0);
-            return fd;
-        };
-        int fd = listener_at("socket");
-        CHECK(there_and_back().empty());  // its own is
-        Captured captured = capture({});
-        CHECK(close(fd) == 0 && unlink(path("socket").c_str()) == 0);
-        close(listener_at("other"));
-        CHECK(symlink("other", path("socket").c_str()) == 0);
-        Restored restored = restore(captured.state, {});
-        CHECK(restored.error.empty() && restored.warnings.size() == 1);
-        CHECK(restored.warnings[0].find("cannot be taken") != std::string::npos);
-        struct stat there;
-        CHECK(lstat(path("socket").c_str(), &there) == 0 && S_ISLNK(there.st_mode));
-        CHECK(stat(path("socket").c_str(), &there) == 0);
     });
 }
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/error.h"
@@ -81,7 +82,7 @@ std::string capture_content(Capture& capture, const Entry& entry, const std::str
         content["object"] = shared::to_text(key);
         content["settles"] = object->opener == shared::roster()->rank();
     }
-    if (int seals = fcntl(entry.fd, kGetSeals); seals > 0) content["seals"] = seals;
+    content["seals"] = std::max(0, fcntl(entry.fd, kGetSeals));
     // What is mapped is in the image's memory, and what lower ranks have is in theirs.
     std::vector<Range> rest{{0, size}};
     if (object) rest = difference(difference(rest, object->lower), object->mapped);
