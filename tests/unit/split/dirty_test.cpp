@@ -27,6 +27,7 @@
 #include "base/page.h"
 
 using namespace fermata::split;
+using fermata::kPage;
 
 namespace {
 
