@@ -7,7 +7,7 @@
 #include <string>
 
 #include "image/save_options.h"
-#include "launch/launch.h"
+#include "launch/mpiexec.h"
 
 namespace fermata::cli {
 

@@ -19,7 +19,8 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "image/pager.h"
-#include "launch/launch.h"
+#include "launch/launcher_options.h"
+#include "launch/library.h"
 #include "launch/program_place.h"
 #include "split/loader/behind.h"
 #include "split/loader/library_search.h"
@@ -163,7 +164,7 @@ std::vector<Finding> look_around() {
                    fmt::format("{}: {}", places.front_dir, fronts.empty() ? "none" : fronts)});
     all.push_back(which_mpi(places.front_dir));
     bool any = false;
-    for (const launch::Launcher& launcher : launch::all_launchers(places)) {
+    for (const launch::Library& launcher : launch::all_libraries(places)) {
         std::string found;
         if (launcher.mpiexec.empty())
             found = "no mpiexec in PATH";

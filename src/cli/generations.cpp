@@ -50,8 +50,22 @@ std::string age_text(int64_t seconds) {
     return fmt::format("{} d", seconds / 86400);
 }
 
+// "alice (uid 1000)" when it is not the caller's own, else "".
+std::string other_owner(const store::GenerationInfo& info) {
+    uid_t owner = info.folder.owner();
+    return owner == ::geteuid() ? "" : visible(files::name_of_user(owner));
+}
+
+// The same as a part of a line.
+std::string of_other(const store::GenerationInfo& info) {
+    std::string owner = other_owner(info);
+    return owner.empty() ? "" : ", of " + owner;
+}
+
 json summary(const store::GenerationInfo& info) {
-    json j = {{"generation", store::generation_name(info.number)}, {"directory", info.directory}};
+    json j = {{"generation", Generation(info.number).name()},
+              {"directory", info.directory},
+              {"owner", files::name_of_user(info.folder.owner())}};
     if (!info.manifest) {
         j["state"] = info.damage.empty() ? "incomplete" : "damaged";
         j["damage"] = info.damage;
@@ -198,35 +212,63 @@ std::string words_of(const store::Manifest& m) {
     return words;
 }
 
+const char* what_uncommitted_is(const store::Store& store, const store::GenerationInfo& info, bool in_use) {
+    if (in_use) return "incomplete: being written, or never committed";
+    return store.is_left_behind(info)
+               ? "incomplete: never committed; the next checkpoint here removes it"
+               : "incomplete: never committed; only its own job's next checkpoint removes it";
+}
+
+// A column for the owner, behind the job's.
+void add_owners(std::vector<std::vector<std::string>>& lines, std::vector<char>& sides,
+                const std::vector<store::GenerationInfo>& generations) {
+    constexpr size_t kBehind = 4;
+    for (size_t i = 0; i < lines.size(); ++i)
+        if (lines[i].size() == sides.size())
+            lines[i].insert(
+                lines[i].begin() + kBehind,
+                i == 0 ? "owner" : visible(files::name_of_user(generations[i - 1].folder.owner())));
+    sides.insert(sides.begin() + kBehind, '<');
+}
+
 }  // namespace
 
 int list(const StoreOptions& options) {
     files::believe_everybody();  // nothing of what is read runs
     store::Store store = open_store(options);
     json all = json::array();
+    std::vector<store::GenerationInfo> generations = store.list();
+    const bool in_use = store.in_use();
+    const bool of_others = std::any_of(generations.begin(), generations.end(),
+                                       [](const auto& info) { return !other_owner(info).empty(); });
     std::vector<std::vector<std::string>> lines = {
         {"generation", "committed", "age", "job", "ranks", "size", "kind", "took", "mpi", "command"}};
-    for (const store::GenerationInfo& info : store.list()) {
+    for (const store::GenerationInfo& info : generations) {
         if (options.json) {
             all.push_back(summary(info));
         } else if (info.manifest) {
             const store::Manifest& m = *info.manifest;
-            lines.push_back({store::generation_name(info.number), visible(m.created), age_text(age_of(info)),
+            lines.push_back({Generation(info.number).name(), visible(m.created), age_text(age_of(info)),
                              visible(m.job_name), std::to_string(m.images.size()), human_size(info.bytes()),
                              words_of(m), fmt::format("{:.2f} s", m.seconds()), visible(m.mpi),
                              command_line(m)});
         } else {
-            lines.push_back({store::generation_name(info.number), info.damage.empty()
-                                                                      ? "incomplete: never committed"
-                                                                      : "damaged: " + visible(info.damage)});
+            std::string of =
+                of_others ? fmt::format(" (of {})", files::name_of_user(info.folder.owner())) : "";
+            lines.push_back({Generation(info.number).name(),
+                             (info.damage.empty() ? std::string(what_uncommitted_is(store, info, in_use))
+                                                  : "damaged: " + visible(info.damage)) +
+                                 visible(of)});
         }
     }
+    std::vector<char> sides = {'<', '<', '>', '<', '>', '>', '<', '>', '<', '<'};
+    if (of_others) add_owners(lines, sides, generations);
     if (options.json)
         print(all);
     else if (lines.size() == 1)
         fmt::print("no generation in {}\n", visible(store.directory()));
     else
-        print_table(lines, {'<', '<', '>', '<', '>', '>', '<', '>', '<', '<'});
+        print_table(lines, sides);
     return 0;
 }
 
@@ -243,17 +285,20 @@ int verify(const StoreOptions& options) {
         info.check_key(store.key());
         std::string damage = damage_of(info, store.key());
         good = good && damage.empty();
-        std::string name = store::generation_name(info.number);
+        std::string name = Generation(info.number).name();
         if (options.json)
-            all.push_back({{"generation", name}, {"ok", damage.empty()}, {"damage", damage}});
+            all.push_back({{"generation", name},
+                           {"ok", damage.empty()},
+                           {"damage", damage},
+                           {"owner", files::name_of_user(info.folder.owner())}});
         else if (damage.empty())
-            fmt::print("{}  intact, {}\n", name, human_size(info.bytes()));
+            fmt::print("{}  intact, {}{}\n", name, human_size(info.bytes()), of_other(info));
         else
-            say(fmt::format("error: {}: {}", name, visible(damage)));
+            say(fmt::format("error: {}{}: {}", name, of_other(info), visible(damage)));
     }
     if (!any)
         throw Error(fmt::format("no generation{} in {}",
-                                options.generation ? " " + store::generation_name(*options.generation) : "",
+                                options.generation ? " " + Generation(*options.generation).name() : "",
                                 options.ckpt_dir),
                     ExitCode::damaged);
     if (options.json) print(all);
@@ -290,8 +335,9 @@ int inspect(const StoreOptions& options) {
         print(j);
         return 0;
     }
-    fmt::print("{}  {}  job {}\n  command  {}\n  mpi      {}\n", store::generation_name(info.number),
+    fmt::print("{}  {}  job {}\n  command  {}\n  mpi      {}\n", Generation(info.number).name(),
                visible(m.created), visible(m.job_name), command_line(m), visible(m.mpi));
+    if (std::string owner = other_owner(info); !owner.empty()) fmt::print("  owner    {}\n", owner);
     uint64_t text = info.bytes() - m.bytes();
     fmt::print("  size     {}: {} image{}, {}{}\n", human_size(info.bytes()), m.images.size(),
                m.images.size() == 1 ? "" : "s", human_size(m.bytes()),
@@ -332,17 +378,17 @@ int compact(const CompactOptions& options) {
     if (options.keep > 0) store.retain(options.keep);
     store::GenerationInfo after = store.choose(before.number, false);
     if (options.store.json)
-        print({{"generation", store::generation_name(after.number)},
+        print({{"generation", Generation(after.number).name()},
                {"changed", changed},
                {"bytes_before", bytes_before},
                {"bytes", after.bytes()},
                {"needed", before.manifest->needs}});
     else if (changed)
         std::printf("%s stands alone: %s; it was %s and needed %zu earlier generations\n",
-                    store::generation_name(after.number).c_str(), human_size(after.bytes()).c_str(),
+                    Generation(after.number).name().c_str(), human_size(after.bytes()).c_str(),
                     human_size(bytes_before).c_str(), before.manifest->needs.size());
     else
-        std::printf("%s stands alone already: %s\n", store::generation_name(after.number).c_str(),
+        std::printf("%s stands alone already: %s\n", Generation(after.number).name().c_str(),
                     human_size(after.bytes()).c_str());
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/scan.h"
+#include "files/folder.h"
 #include "root/submit.h"
 
 namespace {
@@ -43,13 +44,13 @@ double parse_interval(const std::string& text) {
     return seconds;
 }
 
-// "/old=/new", without slashes at the end.
+// "/old=/new", as the kernel names folders: without "//", ".", ".." and a slash at the end.
 std::string parse_move(const std::string& text) {
     size_t equals = text.find('=');
     std::string old = text.substr(0, equals),
                 now = equals == std::string::npos ? "" : text.substr(equals + 1);
     for (std::string* path : {&old, &now})
-        while (path->size() > 1 && path->back() == '/') path->pop_back();
+        if (path->starts_with("/")) *path = files::absolute_path(*path);
     if (!old.starts_with("/") || old == "/" || !now.starts_with("/") || now == "/" ||
         (old + now).find_first_of("=:") != std::string::npos)
         throw Error(

@@ -207,4 +207,39 @@ std::string working_directory_of(const std::vector<std::string>& words) {
     return directory;
 }
 
+std::vector<std::string> split_words(const std::string& text) {
+    std::vector<std::string> words;
+    std::string word;
+    bool open = false;
+    char quote = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+        char c = text[i];
+        if (quote) {
+            if (c == quote)
+                quote = 0;
+            else if (c == '\\' && quote == '"' && i + 1 < text.size())
+                word += text[++i];
+            else
+                word += c;
+        } else if (c == '\'' || c == '"') {
+            quote = c;
+            open = true;
+        } else if (c == '\\' && i + 1 < text.size()) {
+            word += text[++i];
+            open = true;
+        } else if (c == ' ' || c == '\t' || c == '\n') {
+            if (open) words.push_back(std::move(word));
+            word.clear();
+            open = false;
+        } else {
+            word += c;
+            open = true;
+        }
+    }
+    if (quote)
+        throw Error(fmt::format("--mpiexec-args has an unclosed {}: {}", quote, text), ExitCode::usage);
+    if (open) words.push_back(std::move(word));
+    return words;
+}
+
 }  // namespace fermata::launch

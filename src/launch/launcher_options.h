@@ -18,4 +18,7 @@ void check_launcher_options(const std::string& mpi, const std::vector<std::strin
 // Where mpiexec starts the ranks, when these words (with those of --mpiexec-args) say so; else empty.
 std::string working_directory_of(const std::vector<std::string>& words);
 
+// Words of a string as a shell splits them: blanks, '…', "…", backslash.
+std::vector<std::string> split_words(const std::string& text);
+
 }  // namespace fermata::launch

@@ -33,7 +33,7 @@ const Known* library_in(const fs::path& folder) {
 
 bool names_a_place(const std::string& wanted) { return wanted.find('/') != std::string::npos; }
 
-Launcher launcher_at(const std::string& place, const Places& places) {
+Library library_at(const std::string& place, const Places& places) {
     std::error_code error;
     fs::path root = fs::canonical(place, error);
     if (error) throw Error(fmt::format("no MPI library at {}: {}", place, error.message()), ExitCode::usage);
@@ -44,7 +44,7 @@ Launcher launcher_at(const std::string& place, const Places& places) {
                         "MPI's) should be there",
                         root.string()),
             ExitCode::usage);
-    Launcher found;
+    Library found;
     found.mpi = known->mpi;
     found.root = root.string();
     found.mpiexec = (root / "bin" / "mpiexec").string();
@@ -58,10 +58,10 @@ Launcher launcher_at(const std::string& place, const Places& places) {
     return found;
 }
 
-std::map<std::string, std::string> reach_library(const Launcher& launcher, const std::string& directory) {
-    fs::path root = launcher.root, links = fs::path(directory) / "mpi";
+std::map<std::string, std::string> reach_library(const Library& library, const std::string& directory) {
+    fs::path root = library.root, links = fs::path(directory) / "mpi";
     const Known* known = library_in(root / "lib");
-    if (known == nullptr) fail("the MPI library at {} has gone", launcher.root);
+    if (known == nullptr) fail("the MPI library at {} has gone", library.root);
     // Everything beside it is linked, too: the library may look for its own parts where it was found
     // ($ORIGIN).
     fs::create_directory(links);

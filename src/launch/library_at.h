@@ -6,16 +6,16 @@
 #include <map>
 #include <string>
 
-#include "launch/launch.h"
+#include "launch/library.h"
 
 namespace fermata::launch {
 
 // Does --mpi name a place?
 bool names_a_place(const std::string& wanted);
 // Throws Error when there is no library, no launcher, or no lower half for it.
-Launcher launcher_at(const std::string& place, const Places& places);
+Library library_at(const std::string& place, const Places& places);
 // Makes the library found by its lower half: a directory of links below `directory`, and the variables that
 // ranks need.
-std::map<std::string, std::string> reach_library(const Launcher& launcher, const std::string& directory);
+std::map<std::string, std::string> reach_library(const Library& library, const std::string& directory);
 
 }  // namespace fermata::launch

@@ -83,7 +83,7 @@ sem_t ready;
 Agent::Agent(AgentTask task, std::unique_ptr<tree::AgentLink> link)
     : task_(std::move(task)),
       link_(std::move(link)),
-      stage_(task_.config.generation.empty() ? Stage::running : Stage::restoring) {}
+      stage_(task_.config.generation ? Stage::restoring : Stage::running) {}
 
 Agent& Agent::start(AgentTask task, std::unique_ptr<tree::AgentLink> link) {
     auto* agent = new Agent(std::move(task), std::move(link));  // for the life of the process

@@ -92,21 +92,36 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
     }
 }
 
+// What cannot be read of an image that the root has chosen is damage, or the image was exchanged: the exit
+// code says so. A wrong key keeps its own.
+template <class Read>
+decltype(auto) as_damage(Read read) {
+    try {
+        return read();
+    } catch (const image::KeyError&) {
+        throw;
+    } catch (const Error& error) {
+        throw Error(error.what(), ExitCode::damaged);
+    }
+}
+
 // The image of this rank in the generation that the root has chosen: `seal` is of its manifest, which names
 // the image.
 struct ChosenImage {
     explicit ChosenImage(const WantedImage& wanted)
         : generation(store::open_chosen(wanted.directory, wanted.seal, wanted.key.get())),
           place(generation.place(entry(wanted.rank, wanted.size))),
-          reader(place, wanted.key.get()) {
+          reader(as_damage([&] { return image::Reader(place, wanted.key.get()); })) {
         const image::Identity& who = reader.identity();
         const int rank = wanted.rank, size = wanted.size;
         if (reader.summary().checksum.hex() != entry(rank, size).checksum ||
             who.job != generation.manifest->job || who.generation != generation.number)
-            fail("{} is not the image that the manifest names", place.path());
+            throw Error(fmt::format("{} is not the image that the manifest names", place.path()),
+                        ExitCode::damaged);
         if (who.rank != static_cast<uint32_t>(rank) || who.ranks != static_cast<uint32_t>(size))
-            fail("{} is of rank {} of {}, not of rank {} of {}", place.path(), who.rank, who.ranks, rank,
-                 size);
+            throw Error(fmt::format("{} is of rank {} of {}, not of rank {} of {}", place.path(), who.rank,
+                                    who.ranks, rank, size),
+                        ExitCode::damaged);
     }
 
     store::GenerationInfo generation;
@@ -124,9 +139,10 @@ struct ChosenImage {
 
 // Refuses the image of another build.
 Anchors anchors_of(const image::Reader& reader, const std::string& path) {
-    const auto& bytes = reader.blob(kAnchorsPart);
+    const auto& bytes = as_damage([&]() -> const auto& { return reader.blob(kAnchorsPart); });
     Anchors anchors;
-    if (bytes.size() != sizeof anchors) fail("{} is damaged: its parts", path);
+    if (bytes.size() != sizeof anchors)
+        throw Error(fmt::format("{} is damaged: its parts", path), ExitCode::damaged);
     std::memcpy(&anchors, bytes.data(), sizeof anchors);
     if (anchors.bridge_version != split::kBridgeVersion || anchors.abi_hash != the_bridge()->abi_hash)
         fail("{} was made by another build of Fermata; restart it with the one that made it", path);
@@ -144,7 +160,9 @@ void check_cpu(const image::Reader& reader, const std::string& path) {
 
 split::MemoryTable memory_table(const image::Reader& reader, const split::process::PathMap& moved) {
     const auto& bytes = reader.blob(kMemoryPart);
-    split::MemoryTable table = split::decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    split::MemoryTable table = as_damage([&] {
+        return split::decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    });
     for (split::MapEntry& map : table.maps)
         if (map.kind == split::MapKind::shared_file || map.kind == split::MapKind::shared_kept)
             map.name = moved(map.name);
@@ -176,16 +194,18 @@ split::process::PutBack put_files_back(const WantedImage& wanted, bool all) {
     std::string state;
     std::vector<std::string> lines;
     try {
-        state = wanted.moved.in_state(text_of(image.reader.blob(kProcessPart)));
-        lines = {split::process::make_temporary_folder(state)};
+        const std::string saved = text_of(image.reader.blob(kProcessPart));
+        state = wanted.moved.in_state(saved);
+        if (wanted.rank == 0) lines = wanted.moved.unused_in(saved);
+        lines.push_back(split::process::make_temporary_folder(state));
         if (wanted.rank == 0) lines.push_back(split::process::say_of_another_place(state, wanted.directory));
     } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {
-        fail("the image's process state is damaged: {}", error.what());
+        throw Error(fmt::format("the image's process state is damaged: {}", error.what()), ExitCode::damaged);
     }
     auto result = split::process::put_files_back(state, image.generation.folder,
-                                                 store::generation_name(image.generation.number), all);
+                                                 Generation(image.generation.number).name(), all);
     for (const std::string& line : lines)
         if (!line.empty()) result.warnings.push_back(line);
     return result;
@@ -212,7 +232,9 @@ LoadedImage load_image(const WantedImage& wanted, bool mapped, split::shared::Pe
     if (mapped)
         loaded.pager = page_later(chosen.place, wanted.key.get(), table, wanted.rank, loaded.warnings);
     if (!loaded.pager)
-        reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
+        as_damage([&] {
+            reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
+        });
     split::shared::meet_over_content();
     split::finish_memory(table);
     for (const split::MapEntry& map : table.maps)

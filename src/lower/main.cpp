@@ -146,17 +146,18 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
 
 // A rank that cannot start says so through the tree: the root prints one line and ends the job.
 [[noreturn]] void give_up(const tree::AgentConfig& config, const MpiFacts& facts, const std::string& why,
-                          Link& link) {
+                          ExitCode code, Link& link) {
     std::string line = fmt::format("rank {}: {}", facts.rank, why);
     try {
-        if (!link) the_bridge()->fatal(("error: " + line).c_str(), 1);  // the agent has it by now
+        const auto exit_code = static_cast<int32_t>(code);
+        if (!link) the_bridge()->fatal(("error: " + line).c_str(), exit_code);  // the agent has it by now
         wire::Hello hello = link->hello(facts.rank, facts.size, facts.library.c_str(), facts.version.c_str());
         hello.restarted_from = config.generation;
         link->send(hello);
         if (config.restore.empty())
-            link->send(wire::Fatal{"error: " + line, 1});
+            link->send(wire::Fatal{"error: " + line, exit_code});
         else
-            link->send(wire::Restored{false, line});
+            link->send(wire::Restored{false, line, 0, exit_code});
         sleep(20);  // the root ends us; this is for the case that it is gone
     } catch (const std::exception&) {
         say("error: " + line);
@@ -205,6 +206,7 @@ int run(int argc, char** argv) {
     if (std::string why = threads::unsupported_machine(); !why.empty()) fail("{}", why);
     Options options = parse(argc, argv);
     bool restart = !config.restore.empty();
+    if (restart != static_cast<bool>(config.generation)) fail("FERMATA_GENERATION is damaged");
     if (!config.allow_owner.empty()) files::allow_owner(files::user_from(config.allow_owner));
     if (comes_from_starter())
         if (std::string why = take_over_from_starter(options.program, config); !why.empty())
@@ -234,8 +236,10 @@ int run(int argc, char** argv) {
         threads::make_bell(split::lower_descriptor_base());
         if (restart) continue_image(config, facts, std::move(key), link);
         start_program(options, config, facts, std::move(key), mask, link);
+    } catch (const Error& error) {
+        give_up(config, facts, error.what(), error.code(), link);
     } catch (const std::exception& error) {
-        give_up(config, facts, error.what(), link);
+        give_up(config, facts, error.what(), ExitCode::failed, link);
     }
 }
 

@@ -73,8 +73,8 @@ void Restart::put_back_files() {
         say(
             fmt::format("{} of the program's files {} as at {} again; newer versions are kept beside {} "
                         "(*.after-{}, *.end-after-{})",
-                        files, files == 1 ? "is" : "are", config_.generation, files == 1 ? "it" : "them",
-                        config_.generation, config_.generation));
+                        files, files == 1 ? "is" : "are", config_.generation.name(),
+                        files == 1 ? "it" : "them", config_.generation.name(), config_.generation.name()));
 }
 
 void Restart::load() {

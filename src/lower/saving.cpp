@@ -1,6 +1,5 @@
 #include "lower/saving.h"
 
-#include <charconv>
 #include <utility>
 
 #include "base/clock.h"
@@ -11,17 +10,6 @@
 #include "split/shared/registry.h"
 
 namespace fermata::lower {
-namespace {
-
-// "gen-000012" -> 12
-uint32_t generation_number(const std::string& name) {
-    uint32_t number = 0;
-    auto dash = name.rfind('-');
-    if (dash != std::string::npos) std::from_chars(name.data() + dash + 1, name.data() + name.size(), number);
-    return number;
-}
-
-}  // namespace
 
 Saving::Saving(const SavedRank& who, const wire::Save& order)
     : who_(who), order_(order), began_(monotonic_ns()) {
@@ -66,8 +54,8 @@ void Saving::help() {
 void Saving::capture(LastImage& last) {
     try {
         prepare_together();
-        image::Identity identity{who_.job, generation_number(order_.generation),
-                                 static_cast<uint32_t>(who_.rank), static_cast<uint32_t>(who_.size)};
+        image::Identity identity{who_.job, order_.generation.number(), static_cast<uint32_t>(who_.rank),
+                                 static_cast<uint32_t>(who_.size)};
         captured_ =
             capture_image({order_.directory, identity, who_.program, options_, who_.key, who_.files}, last);
     } catch (const std::exception& error) {
@@ -112,7 +100,7 @@ wire::Saved Saving::conclude(LastImage& last) {
             image::Content content = image_->writer().content();
             uint32_t own = content.references.back().generation;
             for (const image::Reference& reference : content.references)
-                if (reference.generation != own) saved_.needs += fmt::format("{} ", reference.generation);
+                if (reference.generation != own) saved_.needs.push_back(Generation(reference.generation));
             if (!covered_.empty()) last.remember(std::move(content), std::move(covered_));
         }
     } catch (const std::exception& error) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -27,6 +28,17 @@ constexpr size_t kMaxLine = 16384;  // of what the root hears from a rank
 constexpr int kQueryMs = 5000;      // a rank that does not answer in this time is reported as silent
 constexpr int kGraceMs = 5000;      // after the root is gone, for mpiexec to end the ranks itself
 constexpr size_t kMaxDiagnosis = 64 << 10;
+
+template <class... Types>
+bool is_one_of(const wire::Message& message) {
+    return (std::holds_alternative<Types>(message) || ...);
+}
+
+// Handed on as they are.
+bool is_for_agents(const wire::Message& message) {
+    return is_one_of<wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Resume, wire::Cancel,
+                     wire::FinalizeReleased, wire::Go, wire::Leave>(message);
+}
 
 std::string clipped(const std::string& text) {
     return text.size() <= kMaxLine ? text : text.substr(0, kMaxLine) + " …";
@@ -73,18 +85,21 @@ void Node::turn(int timeout_ms) {
         agent.channel.serve(fds[i + 2].revents);
         while (auto message = agent.channel.receive()) from_agent(agent, *message);
     }
+    // What ranks said before they went is known before that.
+    hand_up();
     int64_t now = tree::now_ms();
     for (size_t i = agents_.size(); i-- > 0;)
         if (agents_[i]->channel.closed() || (!agents_[i]->ours && now - agents_[i]->since > kStrangerMs))
             drop(i);
     if (fds[0].revents) accept_agents();
-    if (!joined_.empty()) {
-        root_.send(wire::Joined{std::move(joined_)});
-        joined_.clear();
-    }
     pump_clock();
-    send_full_tallies();
-    tell_phase();
+    hand_up();
+}
+
+// Ranks that are new, then what they say.
+void Node::hand_up() {
+    if (!joined_.empty()) root_.send(wire::Joined{std::exchange(joined_, {})});
+    for (const wire::Message& message : tally_.hand_up(ranks())) root_.send(message);
 }
 
 void Node::accept_agents() {
@@ -100,6 +115,7 @@ void Node::accept_agents() {
         auto agent = std::make_unique<Agent>(tree::Channel(std::move(fd), kStrangerPayload));
         agent->pid = peer.pid;
         agent->since = tree::now_ms();
+        agent->id = next_id_++;
         agents_.push_back(std::move(agent));
     }
 }
@@ -140,157 +156,104 @@ uint32_t Node::ranks() const {
         std::count_if(agents_.begin(), agents_.end(), [](auto& agent) { return agent->rank >= 0; }));
 }
 
-void Node::from_agent(Agent& agent, const wire::Message& message) {
+// What may come before a rank has said Hello.
+bool Node::from_stranger(Agent& agent, const wire::Message& message) {
     if (auto* m = std::get_if<wire::Starting>(&message)) {
         if (introduce(agent, m->job_id)) agent.called = m->rank;
-        return;
-    }
-    if (auto* m = std::get_if<wire::InStarter>(&message)) {
+    } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
         root_.send(*m);
-        return;
-    }
-    if (auto* hello = std::get_if<wire::Hello>(&message)) {
-        if (!introduce(agent, hello->job_id)) return;
+    } else if (auto* hello = std::get_if<wire::Hello>(&message)) {
+        if (!introduce(agent, hello->job_id)) return true;
         if (hello->rank < 0 || agent.rank >= 0) {
             spdlog::warn("pid {} says it is rank {}, and was {}", agent.pid, hello->rank, agent.rank);
             ::shutdown(agent.channel.fd(), SHUT_RDWR);
-            return;
+            return true;
         }
         agent.rank = hello->rank;
-        agent.rebuilding = !hello->restarted_from.empty();
+        agent.rebuilding = static_cast<bool>(hello->restarted_from);
         joined_.push_back(*hello);
-        return;
+    } else if (std::get_if<wire::Phase>(&message)) {
+        if (agent.ours) tally_.take(agent.id, checked(agent, message));
+    } else {
+        return false;
     }
-    if (auto* m = std::get_if<wire::Phase>(&message)) {
-        if (agent.ours) phases_.said(&agent, {m->phase, agent.rank >= 0 ? agent.rank : m->rank});
-        return;
-    }
-    if (agent.rank < 0) return;
+    return true;
+}
+
+void Node::from_agent(Agent& agent, const wire::Message& message) {
+    if (from_stranger(agent, message) || agent.rank < 0) return;
     spdlog::debug("rank {}: {}", agent.rank, wire::name_of(message));
-    // Answers to an older question are late and count no more.
-    auto current = [&](uint32_t epoch) { return epoch == tally_.epoch; };
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && agent.child >= 0 &&
             !clock_->from_child(static_cast<size_t>(agent.child), wire::plain(m->bytes)))
             refuse_clock(fmt::format("rank {}", agent.rank));
-    } else if (auto* m = std::get_if<wire::Closed>(&message)) {
-        if (current(m->epoch)) ++tally_.closed;
-    } else if (auto* m = std::get_if<wire::Frozen>(&message)) {
-        if (!current(m->epoch)) return;
-        ++tally_.frozen;
-        tally_.sent += m->sent;
-    } else if (auto* m = std::get_if<wire::Drained>(&message)) {
-        if (!current(m->epoch) || m->round != tally_.round) return;
-        ++tally_.drained;
-        tally_.sent += m->sent;
-        tally_.received += m->received;
-        tally_.open += m->open;
-    } else if (auto* m = std::get_if<wire::Captured>(&message)) {
-        if (current(m->epoch)) ++tally_.captured;
-    } else if (auto* m = std::get_if<wire::Sized>(&message)) {
-        if (current(m->epoch)) tally_.sized.push_back(*m);
-    } else if (auto* m = std::get_if<wire::Saved>(&message)) {
-        if (!current(m->epoch)) return;
-        tally_.saved.push_back(*m);
-        tally_.saved.back().error = clipped(m->error);
-        // Bad news travels at once.
-        if (!m->error.empty()) {
-            root_.send(wire::SavedList{m->epoch, {tally_.saved.back()}});
-            tally_.saved.clear();
-        }
-    } else if (auto* m = std::get_if<wire::Resumed>(&message)) {
-        if (current(m->epoch)) ++tally_.resumed;
-    } else if (auto* m = std::get_if<wire::Restored>(&message)) {
-        agent.rebuilding = false;
-        if (m->ok) {
-            ++tally_.restored;
-            phases_.said(&agent, {wire::RestartPhase::go, agent.rank});
-        } else {
-            root_.send(wire::Restored{false, clipped(m->error), 0});
-        }
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
-        if (!query_end_ || agent.answered) return;
-        agent.answered = true;
-        ++diagnosed_;
-        size_t start = 0;
-        while (start < m->text.size() && diagnosis_.size() < kMaxDiagnosis) {
-            size_t end = std::min(m->text.find('\n', start), m->text.size());
-            if (end > start)
-                diagnosis_ += fmt::format("rank {} on {}: {}\n", agent.rank, config_.node,
-                                          m->text.substr(start, end - start));
-            start = end + 1;
-        }
-        answer_query(false);
-    } else if (std::get_if<wire::ArrivedFinalize>(&message)) {
-        ++finalized_;
-        root_.send(wire::ArrivedFinalize{1});
-    } else if (auto* m = std::get_if<wire::Refuse>(&message)) {
-        root_.send(wire::Refuse{m->epoch, fmt::format("rank {}: {}", agent.rank, clipped(m->why))});
-    } else if (auto* m = std::get_if<wire::Again>(&message)) {
-        root_.send(wire::Again{m->epoch, fmt::format("rank {}: {}", agent.rank, clipped(m->why))});
-    } else if (auto* m = std::get_if<wire::Warning>(&message)) {
-        root_.send(wire::Warning{clipped(m->text), m->epoch});
+        diagnosis(agent, *m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         root_.send(wire::Fatal{clipped(m->line), m->code});
-    } else {
+    } else if (std::get_if<wire::SavedList>(&message) || std::get_if<wire::SizedList>(&message) ||
+               !tally_.take(agent.id, checked(agent, message))) {
         spdlog::warn("rank {} sent {}, which is not for agents to send", agent.rank, wire::name_of(message));
+    } else if (auto* m = std::get_if<wire::Restored>(&message)) {
+        agent.rebuilding = false;
+        if (m->ok) tally_.take(agent.id, wire::Phase{wire::RestartPhase::go, agent.rank});
     }
+}
+
+// A rank speaks for itself alone, and in lines of some length.
+wire::Message Node::checked(const Agent& agent, wire::Message message) const {
+    if (auto* m = std::get_if<wire::Refuse>(&message))
+        m->why = fmt::format("rank {}: {}", agent.rank, clipped(m->why));
+    else if (auto* m = std::get_if<wire::Again>(&message))
+        m->why = fmt::format("rank {}: {}", agent.rank, clipped(m->why));
+    else if (auto* m = std::get_if<wire::Warning>(&message))
+        m->text = clipped(m->text);
+    else if (auto* m = std::get_if<wire::Saved>(&message))
+        m->rank = agent.rank, m->error = clipped(m->error);
+    else if (auto* m = std::get_if<wire::Sized>(&message))
+        m->rank = agent.rank;
+    else if (auto* m = std::get_if<wire::Phase>(&message))
+        m->rank = agent.rank >= 0 ? agent.rank : m->rank, m->there = 1;
+    std::visit(
+        [](auto& m) {
+            if constexpr (requires { m.ranks = 1u; }) m.ranks = 1;
+        },
+        message);
+    if (auto* m = std::get_if<wire::Restored>(&message)) m->error = clipped(m->error);
+    return message;
 }
 
 void Node::from_root(const wire::Message& message) {
     spdlog::debug("root: {}", wire::name_of(message));
-    auto question = [&](uint32_t epoch, uint32_t round = 0) {
-        auto restored = tally_.restored;
-        tally_ = {};
-        tally_.restored = restored;
-        tally_.epoch = epoch;
-        tally_.round = round;
-        broadcast(message);
-    };
+    tally_.ask(message);
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && !clock_->from_parent(wire::plain(m->bytes))) refuse_clock("the root");
-    } else if (auto* m = std::get_if<wire::Begin>(&message)) {
+    } else if (std::get_if<wire::Begin>(&message)) {
         int children = 0;
         for (auto& agent : agents_) agent->child = agent->rank >= 0 ? children++ : -1;
         clock_ = std::make_unique<clock::Node>(static_cast<size_t>(children));
-        question(m->epoch);
-    } else if (auto* m = std::get_if<wire::Freeze>(&message)) {
-        question(m->epoch);
-    } else if (auto* m = std::get_if<wire::Drain>(&message)) {
-        question(m->epoch, m->round);
-    } else if (auto* m = std::get_if<wire::Save>(&message)) {
-        question(m->epoch);
+        broadcast(message);
     } else if (auto* m = std::get_if<wire::PlacedList>(&message)) {
         std::map<int32_t, const wire::Placed*> of_rank;
         for (const wire::Placed& part : m->parts) of_rank[part.rank] = &part;
         for (auto& agent : agents_)
             if (auto part = of_rank.find(agent->rank); part != of_rank.end())
                 agent->channel.send(*part->second);
-    } else if (auto* m = std::get_if<wire::Resume>(&message)) {
-        // Not a new question: with a forked writer Saved comes after this.
-        tally_.resumed = 0;
-        broadcast(*m);
-    } else if (auto* m = std::get_if<wire::Cancel>(&message)) {
-        question(m->epoch);
     } else if (std::get_if<wire::Query>(&message)) {
         diagnosis_.clear();
         diagnosed_ = 0;
         query_end_ = tree::now_ms() + kQueryMs;
-        for (auto& agent : agents_) agent->answered = false;
+        for (auto& agent : agents_) agent->diagnosed = false;
         broadcast(message);
         answer_query(false);
-    } else if (std::get_if<wire::FinalizeReleased>(&message)) {
-        ending_ = true;
-        broadcast(message);
-    } else if (std::get_if<wire::Go>(&message)) {
-        phases_.clear();
-        broadcast(message);
-    } else if (std::get_if<wire::Take>(&message) || std::get_if<wire::Leave>(&message)) {
-        broadcast(message);
     } else if (std::get_if<wire::Kill>(&message)) {
         kill_ranks();
     } else if (auto* m = std::get_if<wire::Stand>(&message)) {
         signal_ranks(m->still ? SIGSTOP : SIGCONT);
+    } else if (is_for_agents(message)) {
+        if (std::get_if<wire::FinalizeReleased>(&message)) ending_ = true;
+        if (std::get_if<wire::Go>(&message)) tally_.forget_phases();
+        broadcast(message);
     }
 }
 
@@ -301,9 +264,9 @@ void Node::broadcast(const wire::Message& message) {
 
 // A clock message that cannot be: without it the checkpoint would wait for ever.
 void Node::refuse_clock(const std::string& from) {
-    root_.send(
-        wire::Refuse{tally_.epoch, fmt::format("the protocol broke: from {} to the node daemon on {}: {}",
-                                               from, config_.node, clock_->error())});
+    tally_.take(-1, wire::Refuse{tally_.epoch(),
+                                 fmt::format("the protocol broke: from {} to the node daemon on {}: {}", from,
+                                             config_.node, clock_->error())});
 }
 
 void Node::pump_clock() {
@@ -313,55 +276,25 @@ void Node::pump_clock() {
     while (clock_->next_down(&bytes)) broadcast(wire::Clock{wire::packed(bytes)});
 }
 
-void Node::send_full_tallies() {
-    uint32_t all = ranks();
-    if (all == 0) return;
-    auto& t = tally_;
-    if (t.closed == all) {
-        root_.send(wire::Closed{t.epoch, t.closed});
-        t.closed = 0;
+void Node::diagnosis(Agent& agent, const wire::Diagnosis& said) {
+    if (!query_end_ || agent.diagnosed) return;
+    agent.diagnosed = true;
+    ++diagnosed_;
+    size_t start = 0;
+    while (start < said.text.size() && diagnosis_.size() < kMaxDiagnosis) {
+        size_t end = std::min(said.text.find('\n', start), said.text.size());
+        if (end > start)
+            diagnosis_ += fmt::format("rank {} on {}: {}\n", agent.rank, config_.node,
+                                      said.text.substr(start, end - start));
+        start = end + 1;
     }
-    if (t.frozen == all) {
-        root_.send(wire::Frozen{t.epoch, t.sent, t.frozen});
-        t.frozen = 0, t.sent = 0;
-    }
-    if (t.drained == all) {
-        root_.send(wire::Drained{t.epoch, t.round, t.sent, t.received, t.open, t.drained});
-        t.drained = 0, t.sent = t.received = t.open = 0;
-    }
-    if (t.captured == all) {
-        root_.send(wire::Captured{t.epoch, t.captured});
-        t.captured = 0;
-    }
-    if (t.sized.size() == all) {
-        root_.send(wire::SizedList{t.epoch, std::move(t.sized)});
-        t.sized.clear();
-    }
-    if (t.saved.size() == all) {
-        root_.send(wire::SavedList{t.epoch, std::move(t.saved)});
-        t.saved.clear();
-    }
-    if (t.resumed >= all) {
-        root_.send(wire::Resumed{t.epoch, t.resumed});
-        t.resumed = 0;
-    }
-    if (t.restored > 0) {  // not asked for: ranks come one by one, the root adds up
-        root_.send(wire::Restored{true, "", t.restored});
-        t.restored = 0;
-    }
-}
-
-// Once a turn: ranks pass the phases together.
-void Node::tell_phase() {
-    auto phase = phases_.furthest_behind();
-    if (phase && phase != told_phase_) root_.send(*phase);
-    told_phase_ = phase;
+    answer_query(false);
 }
 
 void Node::answer_query(bool late) {
     if (!query_end_ || (!late && diagnosed_ < ranks())) return;
     for (auto& agent : agents_) {
-        if (agent->rank >= 0 && !agent->answered)
+        if (agent->rank >= 0 && !agent->diagnosed)
             diagnosis_ += fmt::format(
                 "rank {} on {}: {} (pid {})\n", agent->rank, config_.node,
                 agent->rebuilding
@@ -382,7 +315,7 @@ void Node::drop(size_t index) {
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
     if (agent.rank >= 0) root_.send(wire::RankGone{agent.rank, agent.pid, config_.node, ending_});
-    phases_.gone(&agent);
+    tally_.gone(agent.id);
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
     answer_query(false);
 }

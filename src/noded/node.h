@@ -13,8 +13,8 @@
 #include "clock/tree.h"
 #include "tree/agent_link.h"
 #include "tree/channel.h"
-#include "tree/restart_phase.h"
 #include "tree/run_dir.h"
+#include "tree/tally.h"
 
 namespace fermata::noded {
 
@@ -30,21 +30,14 @@ class Node {
         tree::Channel channel;
         bool ours = false;  // has said the job's id
         int64_t since = 0;  // ms
+        int id = 0;         // of this connection, for the tally
         int rank = -1;      // -1: has not said Hello yet
         int called = -1;    // what the launcher calls it, until then
         int child = -1;     // of the clock in this epoch
         pid_t pid = 0;
         Fd process;               // pidfd: ends this process and no other that got its number
         bool rebuilding = false;  // restarted, and has not said Restored yet
-        bool answered = false;    // the question asked last (Tally, Diagnosis)
-    };
-    // Answers of this node's ranks to the newest question, sent up once all have answered.
-    struct Tally {
-        uint32_t epoch = 0, round = 0;
-        uint32_t closed = 0, frozen = 0, drained = 0, captured = 0, resumed = 0, restored = 0;
-        uint64_t sent = 0, received = 0, open = 0;
-        std::vector<wire::Saved> saved;
-        std::vector<wire::Sized> sized;
+        bool diagnosed = false;   // has answered the newest Query
     };
 
     void turn(int timeout_ms);
@@ -53,13 +46,15 @@ class Node {
     bool introduce(Agent& agent, const std::string& job_id);
     bool nobody_here() const;
     void from_agent(Agent& agent, const wire::Message& message);
+    bool from_stranger(Agent& agent, const wire::Message& message);
+    wire::Message checked(const Agent& agent, wire::Message message) const;
+    void diagnosis(Agent& agent, const wire::Diagnosis& said);
     void from_root(const wire::Message& message);
     void drop(size_t index);
     void broadcast(const wire::Message& message);
     void refuse_clock(const std::string& from);
     void pump_clock();
-    void send_full_tallies();
-    void tell_phase();
+    void hand_up();
     void answer_query(bool late);
     void kill_ranks();
     void signal_ranks(int signal);
@@ -72,10 +67,8 @@ class Node {
     std::vector<std::unique_ptr<Agent>> agents_;
     std::vector<wire::Hello> joined_;     // not yet told to the root
     std::unique_ptr<clock::Node> clock_;  // of this epoch
-    Tally tally_;
-    tree::RestartPhases<const Agent*> phases_;
-    std::optional<wire::Phase> told_phase_;
-    uint32_t finalized_ = 0;
+    tree::Tally tally_{tree::Tally::Level::between};
+    int next_id_ = 0;
     bool ending_ = false;  // ranks may leave: finalized, stopped or killed
     bool killed_ = false;
     int64_t query_end_ = 0;  // 0 = no query open

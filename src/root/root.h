@@ -6,8 +6,6 @@
 // heard.
 #pragma once
 
-#include <sys/types.h>
-
 #include <deque>
 #include <map>
 #include <memory>
@@ -17,68 +15,19 @@
 
 #include "base/error.h"
 #include "clock/tree.h"
-#include "image/save_options.h"
 #include "image/shared.h"
-#include "launch/terminal_input.h"
+#include "launch/launcher.h"
 #include "root/control.h"
+#include "root/inquiry.h"
+#include "root/request.h"
+#include "root/schedule.h"
+#include "root/settings.h"
+#include "root/start.h"
 #include "store/store.h"
-#include "tree/restart_phase.h"
-#include "tree/roster.h"
+#include "tree/tally.h"
 #include "tree/tree.h"
-#include "tree/warnings.h"
 
 namespace fermata::root {
-
-// Seconds. A phase that takes longer is given up with a diagnosis; the job goes on.
-struct Limits {
-    double start = 600;       // until every rank of the job runs (its image is loaded); 0 = no limit
-    double checkpoint = 600;  // request .. drain together
-    double save = 3600;       // a request's own time is for both
-    double resume = 60;
-    double grace = 30;  // SIGTERM: request .. commit
-};
-
-struct Settings {
-    std::string job;
-    std::string job_id;
-    uint64_t job_number = 0;  // image::Identity::job: the same over restarts
-    std::string ckpt_dir;     // absolute
-    std::string protocol = "cc-d";
-    image::SaveOptions save_options;
-    image::KeyPointer key;  // of the images; null = none
-    std::vector<std::string> command;
-    std::vector<store::Segment> segments;  // of a job of several programs
-    int expected_ranks = 0;                // 0 = whatever mpiexec starts
-    std::string restored;                  // generation this job was restarted from; empty = first start
-    double interval = 0;                   // seconds; 0 = none, < 0 = auto (Young/Daly)
-    double mtbf = 86400;                   // seconds between failures, for auto
-    double walltime = 0;                   // seconds this job may last; 0 = no limit
-    unsigned keep = 0;                     // generations; 0 = all
-    bool verbose = false;
-    bool note_end = false;  // exit code 0 is noted in the directory also when no generation was made
-    Limits limits;
-};
-
-// One wish for a checkpoint.
-struct Request {
-    std::string origin;  // "command", "interval", "signal"
-    bool stop = false;
-    double timeout = 0;  // 0 = the default
-    int client = -1;     // who gets the answer
-};
-
-struct Outcome {
-    bool ok = false;
-    ExitCode code = ExitCode::failed;
-    std::string line;    // for people
-    std::string detail;  // how long each phase took, likewise
-    std::string generation;
-    uint64_t bytes = 0;
-    double seconds = 0;                                  // request .. resume
-    std::vector<std::pair<std::string, double>> phases;  // seconds, in order
-    std::string diagnosis;
-    std::vector<std::string> warnings;  // of the ranks: what the generation does not hold
-};
 
 class Root {
   public:
@@ -86,45 +35,53 @@ class Root {
 
     std::string address() const;  // for FERMATA_ROOT
 
-    // Watches the job of this mpiexec until it ends; its exit code, or 85, or that of a fatal error.
-    int watch(pid_t mpiexec, std::optional<launch::TerminalInput> input = {});
+    // Starts the job and watches it until it ends; the launcher's exit code, or 85, or that of a fatal error.
+    // Throws Error when nothing could be started.
+    int run(launch::Launcher& launcher);
     // It ends because somebody wants it to: not to be restarted.
-    bool asked_to_end() const { return cancelled_ || terms_ > 0; }
+    bool asked_to_end() const { return cancelled_ || signals_seen_.terms > 0 || signals_seen_.to_end != 0; }
 
   private:
-    // root.cpp
+    // root.cpp: the life of a job
+    void lock_directory();
     void serve(int timeout_ms);
-    void from_node(int node, const wire::Message& message);
-    void lost_node(int node, const tree::NodeInfo& info);
-    void joined(int node, const wire::Hello& hello);
-    void take_requests();
-    void answer(const Request& request, const Outcome& outcome);
+    void serve_once(int timeout_ms);
     void release_finalize();
     bool over() const;  // what goes away now does so because the job ends
-    void end_mpiexec();
+    void end_launcher();
     void clear_up();
     int exit_code() const;
     bool came_to_its_end() const;
     void note_end();
-    bool everybody_is_here() const;
-    std::string who_is_missing() const;
-    std::string who_is_in_a_starter() const;
-    const char* start_phase() const;
-    std::optional<wire::Phase> furthest_behind() const;
     void watch_start();
-    double next_interval() const;
-    void plan_next();
-    int64_t stop_due() const;
-    void start_query();
-    bool query_done() const;
-    std::string status_json();
-    void give_status();
+
+    // events.cpp: what nodes say
+    void from_node(int node, const wire::Message& message);
+    void clock_from(int node, const wire::Clock& message);
+    void joined(int node, const wire::Hello& hello);
+    void look_whether_it_runs();
+    void lost_node(int node, const tree::NodeInfo& info);
+    void fail_job(const std::string& why, int32_t code = static_cast<int32_t>(ExitCode::failed));
     void pump_clock();
 
-    // launcher_signals.cpp
+    // requests.cpp: what people and schedules ask for
+    void asked(int client, const ControlRequest& request);
+    void cancel(int client, bool checkpoint_only);
+    void take_requests();
+    void answer(const Request& request, const Outcome& outcome);
+
+    // status.cpp
+    void start_query();
+    bool query_done() const { return inquiry_.done(tree_.nodes().size()); }
+    const char* state() const;
+    std::string status_json();
+    void give_status();
+
+    // signals.cpp
     static Fd watch_signals();
     void signals();
-    void hand_on(int signal, bool to_group);
+    void hand_on(int signal, bool to_all);
+    void ask_launcher_to_end();
     void asked_to_go();
     void suspend();
     void go_on();
@@ -134,93 +91,79 @@ class Root {
         std::string why;
         ExitCode code = ExitCode::failed;
     };
+    // The checkpoint in progress, or the newest.
+    struct Attempt {
+        uint32_t epoch = 0;
+        bool in_progress = false;
+        bool cancelled = false;
+        int client = -1;    // who asked and hears of each phase
+        std::string phase;  // empty = none
+        int64_t phase_start_us = 0;
+        double start = 0, standing = 0, going_on = 0;  // s; going_on: 0 = the ranks stand until the commit
+        Outcome outcome;
+        store::GenerationInfo generation;
+        uint64_t shared_bytes = 0;     // of the file of all images, when there is one
+        std::vector<uint64_t> begins;  // and where each is in it
+    };
     Outcome checkpoint(const Request& request);
+    void take_checkpoint(const Request& request);
+    void wait_for_start(const Request& request, double end);
+    void begin();
+    void freeze(double end);
+    void drain(double end);
+    void save(const Request& request, double end);
+    void lay_out_shared_file(image::SharedFile& file);
+    void commit();
+    void resume(bool stop);
+    void conclude();
+    void take_back(const std::string& why);
+    store::Manifest manifest() const;
+    void question(const wire::Message& message);
     void enter(const char* phase);
     void leave_phase();
     template <class Done>
     void until(Done done, double end, const char* what);
-    void drain(double end);
-    double save(const Request& request, double end);
-    void lay_out_shared_file(image::SharedFile& file);
-    store::Manifest manifest() const;
-    void take_back(const std::string& why);
     std::string diagnose();
 
     Settings settings_;
     store::Store store_;
     tree::Tree tree_;
+    tree::Tally tally_{tree::Tally::Level::top};
     Control control_;
-    std::unique_ptr<clock::Root> clock_;  // of the checkpoint in progress
-    std::map<int, size_t> clock_child_;   // node -> child of clock_
     Fd signals_;
+    launch::Launcher* launcher_ = nullptr;
+    std::optional<int> launcher_end_;  // its exit code
 
     // The job.
-    pid_t mpiexec_ = -1;  // and its process group
-    std::optional<launch::TerminalInput> input_;
-    std::optional<int> mpiexec_status_;
-    bool child_ended_ = false;  // mpiexec, or something it left
-    tree::Roster roster_;
-    std::string mpi_, mpi_version_;
-    struct Starter {
-        int pid;
-        std::string program;
-    };
-    std::map<int, Starter> starters_;  // of ranks that have not started their MPI program yet
-    std::string waiting_starter_;      // one that waits for the program: it may go on after that
-    int64_t starters_since_ = 0;       // ms; when the newest change of starters_ was
-    std::string somebody_gone_;        // first rank that left too early
-    bool node_lost_ = false;           // with its daemon: its ranks go on, and nobody hears of them
-    uint32_t restored_ranks_ = 0;
-    tree::RestartPhases<int> phases_;  // of the nodes
-    bool running_ = false;             // all ranks are here and, after a restart, released
-    uint32_t finalized_ = 0;
+    const int64_t started_;  // ms
+    Start start_;
+    int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
+    bool running_ = false;         // all ranks are here and, after a restart, released
+    std::string somebody_gone_;    // first rank that left too early
+    bool node_lost_ = false;       // with its daemon: its ranks go on, and nobody hears of them
     bool finalize_released_ = false;
     std::optional<wire::Fatal> fatal_;
     bool cancelled_ = false;  // `fermata cancel`
     bool stopped_ = false;    // checkpointed and stopped, or before a restart went on: exit 85
-    int terms_ = 0;           // SIGTERMs seen
-    int64_t last_term_ = 0;   // ms
-    int signal_to_end_ = 0;   // handed on to mpiexec
-    bool suspended_ = false;  // by SIGTSTP, until SIGCONT
-    int64_t started_;
-    int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
-    int64_t next_due_ = 0;         // ms; 0 = no interval
+    struct {
+        int terms = 0;           // SIGTERMs
+        int64_t last_term = 0;   // ms
+        int to_end = 0;          // the newest that was handed on to the launcher and ends a job
+        bool suspended = false;  // by SIGTSTP, until SIGCONT
+    } signals_seen_;
+
+    // Checkpoints.
+    Schedule schedule_;
+    std::deque<Request> requests_;
+    Attempt attempt_;
+    std::unique_ptr<clock::Root> clock_;  // of the one in progress
+    std::map<int, size_t> clock_child_;   // node -> child of clock_
     uint32_t checkpoints_ = 0;
+    uint32_t committed_ = 0;   // newest generation that this job has committed
     Outcome last_;             // the newest, good or not
     uint64_t last_bytes_ = 0;  // of the newest good one
-    double last_cost_ = 0;     // seconds the job stood still
-    double last_seconds_ = 0;  // request .. resume of the newest good one
-    bool stop_planned_ = false;
 
-    // Requests and the checkpoint in progress.
-    std::deque<Request> requests_;
-    uint32_t epoch_ = 0;
-    bool in_checkpoint_ = false;
-    bool cancel_ = false;
-    std::string phase_;  // empty = none
-    int client_ = -1;    // who asked and hears of each phase
-    int64_t phase_start_us_ = 0;
-    Outcome now_;
-    store::GenerationInfo generation_;
-    uint32_t committed_ = 0;  // newest generation that this job has committed
-    struct {
-        std::string refusal;
-        bool again = false;  // it would not be refused a second time
-        uint32_t closed = 0, frozen = 0, drained = 0, captured = 0, resumed = 0, round = 0;
-        uint64_t sent = 0, received = 0, open = 0;
-        uint64_t suspend_us = 0;
-        std::string save_error;
-        tree::Warnings warnings;
-        std::vector<wire::Saved> saved;
-        std::vector<wire::Sized> sized;
-        uint64_t shared_bytes = 0;     // of the file of all images, when there is one
-        std::vector<uint64_t> begins;  // and where each is in it
-    } heard_;
-
-    // Diagnosis.
-    int64_t query_end_ = 0;
-    size_t query_nodes_ = 0;
-    std::string diagnosis_;
+    Inquiry inquiry_;
     std::vector<int> status_clients_;
 };
 

@@ -35,9 +35,6 @@ void Root::signals() {
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
         int signal = static_cast<int>(info.ssi_signo);
         switch (signal) {
-            case SIGCHLD:
-                child_ended_ = true;
-                break;
             case SIGUSR1:
                 requests_.push_back({"signal", false, 0, -1});
                 break;
@@ -64,25 +61,30 @@ void Root::signals() {
     }
 }
 
-void Root::hand_on(int signal, bool to_group) {
-    if (mpiexec_ <= 0 || mpiexec_status_) return;
-    if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
-        signal_to_end_ = signal;
-    ::kill(to_group ? -mpiexec_ : mpiexec_, signal);
+void Root::hand_on(int signal, bool to_all) {
+    if (!launcher_ || launcher_end_) return;
+    if (signal == SIGINT || signal == SIGHUP || signal == SIGQUIT) signals_seen_.to_end = signal;
+    launcher_->hand_on(signal, to_all);
+}
+
+void Root::ask_launcher_to_end() {
+    if (!launcher_ || launcher_end_) return;
+    signals_seen_.to_end = SIGTERM;
+    launcher_->ask_to_end();
 }
 
 // SIGTERM. First: keep the work, then go. Again, or when there is nothing to keep: go.
 void Root::asked_to_go() {
     int64_t now = tree::now_ms();
-    if (terms_ > 0 && now - last_term_ < kSameTermMs) return;
-    last_term_ = now;
+    if (signals_seen_.terms > 0 && now - signals_seen_.last_term < kSameTermMs) return;
+    signals_seen_.last_term = now;
     // A program that stands still can neither be saved nor end.
-    if (suspended_) go_on();
-    if (terms_++ > 0 || finalize_released_) {
-        hand_on(SIGTERM, false);
-    } else if (!running_ && !settings_.restored.empty()) {
+    if (signals_seen_.suspended) go_on();
+    if (signals_seen_.terms++ > 0 || finalize_released_) {
+        ask_launcher_to_end();
+    } else if (!running_ && settings_.restored) {
         say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
-                        settings_.restored));
+                        settings_.restored.name()));
         stopped_ = true;
     } else {
         requests_.push_back({"signal", true, settings_.limits.grace, -1});
@@ -93,10 +95,10 @@ void Root::asked_to_go() {
 // of their own, which SIGTSTP never stops), then Fermata as any program does. A process group without a
 // parent in its session does not stop either: then only the job stands, until SIGCONT.
 void Root::suspend() {
-    if (mpiexec_status_) return;
+    if (!launcher_ || launcher_end_) return;
     hand_on(SIGTSTP, true);
     tree_.broadcast(wire::Stand{true});
-    suspended_ = true;
+    signals_seen_.suspended = true;
     sigset_t set = signal_set({SIGTSTP});
     ::raise(SIGTSTP);
     ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
@@ -105,8 +107,8 @@ void Root::suspend() {
 
 void Root::go_on() {
     hand_on(SIGCONT, true);
-    if (suspended_) tree_.broadcast(wire::Stand{false});
-    suspended_ = false;
+    if (signals_seen_.suspended) tree_.broadcast(wire::Stand{false});
+    signals_seen_.suspended = false;
 }
 
 }  // namespace fermata::root

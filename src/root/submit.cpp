@@ -13,10 +13,10 @@
 #include "files/folder.h"
 #include "files/owners.h"
 #include "image/image.h"
-#include "launch/launch.h"
 #include "launch/launcher_options.h"
 #include "launch/library_at.h"
 #include "launch/program_place.h"
+#include "root/root.h"
 #include "split/loader/behind.h"
 #include "tree/input.h"
 #include "tree/local_socket.h"
@@ -74,9 +74,13 @@ void check_limits() {
             space.rlim_cur / 1024);
 }
 
+// Whoever follows them takes the first that fits: the innermost folder.
 std::string moves_of(const SubmitOptions& options) {
+    std::vector<std::string> moves = options.moved;
+    std::stable_sort(moves.begin(), moves.end(),
+                     [](const auto& a, const auto& b) { return a.find('=') > b.find('='); });
     std::string text;
-    for (const std::string& move : options.moved) text += (text.empty() ? "" : ":") + move;
+    for (const std::string& move : moves) text += (text.empty() ? "" : ":") + move;
     return text;
 }
 
@@ -139,26 +143,8 @@ struct Ended {
     bool asked_to;
 };
 
-Ended submit(const Submission& what) {
+Settings settings_of(const Submission& what, int ranks) {
     const SubmitOptions& options = what.options;
-    check_limits();
-    take_own_limits();
-    launch::Places places = launch::find_places();
-    launch::LaunchPlan plan;
-    plan.launcher = launch::choose_launcher(options.mpi, what.preferred_mpi, places);
-    launch::check_launcher_options(plan.launcher.mpi, options.launcher_options);
-    for (const launch::Part& part : options.more)
-        launch::check_launcher_options(plan.launcher.mpi, launch::split_words(part.mpiexec_args));
-    check_no_programs(launch::split_words(options.mpiexec_args));
-    if (!what.from) check_counts(options, plan.launcher.mpi);
-    plan.more = parts_to_start(options, what.parts, what.from ? &*what.from : nullptr);
-    const int ranks = sum_of_ranks(plan.more);
-    static_cast<launch::Part&>(plan) = plan.more.at(0);
-    plan.more.erase(plan.more.begin());
-
-    std::string base = tree::run_base();
-    tree::sweep(base);
-    wire::Key key = wire::random_key();
     Settings settings;
     settings.job = job_name(options, what.command);
     settings.job_id = fmt::format("{:016x}", what.job_number) + wire::random_id(8);
@@ -170,7 +156,7 @@ Ended submit(const Submission& what) {
     settings.command = what.command;
     settings.segments = what.segments;
     settings.expected_ranks = ranks;
-    settings.restored = what.from ? store::generation_name(what.from->number) : "";
+    settings.restored = what.from ? Generation(what.from->number) : Generation();
     settings.interval = options.interval;
     settings.mtbf = options.mtbf;
     settings.walltime = options.walltime;
@@ -183,25 +169,21 @@ Ended submit(const Submission& what) {
     // A slow file system is not a hang: 50 MB/s for all ranks together is little.
     if (what.from && settings.limits.start > 0)
         settings.limits.start += static_cast<double>(what.from->manifest->bytes()) / 50e6;
+    return settings;
+}
 
-    Fd control;
-    tree::RunDir dir = tree::RunDir::create(
-        base, settings.job, [&](const std::string& path) { control = tree::listen_local(path, "control"); },
-        kNamePatienceMs);
-    if (!dir) fail("a job called {} is running: give this one another name with --job", settings.job);
-
+// What every rank is told (tree::AgentConfig).
+std::map<std::string, std::string> environment_of(const Submission& what, const Settings& settings,
+                                                  const launch::Places& places) {
+    const SubmitOptions& options = what.options;
     auto allowed = files::allowed_owner();
-    Root root(settings, key, std::move(control));
-    plan.environment = {
+    std::map<std::string, std::string> environment = {
         {"FERMATA_JOB", settings.job},
         {"FERMATA_JOB_ID", settings.job_id},
-        {"FERMATA_RUN_BASE", base},
-        {"FERMATA_ROOT", root.address()},
-        {"FERMATA_KEY", wire::to_hex(key)},
         {"FERMATA_NODED", places.libexec + "/noded"},
         {"FERMATA_CKPT_DIR", what.ckpt_dir},
         {"FERMATA_RESTORE", what.from ? what.from->directory : ""},
-        {"FERMATA_GENERATION", settings.restored},
+        {"FERMATA_GENERATION", settings.restored ? std::to_string(settings.restored.number()) : ""},
         {"FERMATA_SEAL", what.from ? what.from->seal.hex() : ""},
         {"FERMATA_ALLOW_OWNER", allowed ? std::to_string(*allowed) : ""},
         {"FERMATA_PROTOCOL", options.protocol},
@@ -213,9 +195,50 @@ Ended submit(const Submission& what) {
         {"FERMATA_IMAGE_KEY_ID", what.key ? what.key->id().hex() : ""},
         {"FERMATA_RESTARTS", std::to_string(what.restarts)},
     };
-    if (const char* said = std::getenv("FERMATA_START")) plan.environment["FERMATA_START"] = said;
-    if (!plan.launcher.root.empty())
-        for (auto& [name, value] : launch::reach_library(plan.launcher, dir.path()))
+    if (const char* said = std::getenv("FERMATA_START")) environment["FERMATA_START"] = said;
+    return environment;
+}
+
+// Which library, and which programs, as far as words tell.
+launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places) {
+    const SubmitOptions& options = what.options;
+    launch::LaunchPlan plan;
+    plan.library = launch::choose_library(options.mpi, what.preferred_mpi, places);
+    launch::check_launcher_options(plan.library.mpi, options.launcher_options);
+    for (const launch::Part& part : options.more)
+        launch::check_launcher_options(plan.library.mpi, launch::split_words(part.mpiexec_args));
+    check_no_programs(launch::split_words(options.mpiexec_args));
+    if (!what.from) check_counts(options, plan.library.mpi);
+    plan.more = parts_to_start(options, what.parts, what.from ? &*what.from : nullptr);
+    static_cast<launch::Part&>(plan) = plan.more.at(0);
+    plan.more.erase(plan.more.begin());
+    return plan;
+}
+
+Ended submit(const Submission& what) {
+    check_limits();
+    take_own_limits();
+    const launch::Places places = launch::find_places();
+    launch::LaunchPlan plan = plan_of(what, places);
+    const int ranks = plan.ranks + sum_of_ranks(plan.more);
+
+    std::string base = tree::run_base();
+    tree::sweep(base);
+    wire::Key key = wire::random_key();
+    const Settings settings = settings_of(what, ranks);
+    Fd control;
+    tree::RunDir dir = tree::RunDir::create(
+        base, settings.job, [&](const std::string& path) { control = tree::listen_local(path, "control"); },
+        kNamePatienceMs);
+    if (!dir) fail("a job called {} is running: give this one another name with --job", settings.job);
+
+    Root root(settings, key, std::move(control));
+    plan.environment = environment_of(what, settings, places);
+    plan.environment["FERMATA_RUN_BASE"] = base;
+    plan.environment["FERMATA_ROOT"] = root.address();
+    plan.environment["FERMATA_KEY"] = wire::to_hex(key);
+    if (!plan.library.root.empty())
+        for (auto& [name, value] : launch::reach_library(plan.library, dir.path()))
             plan.environment[name] = value;
     // Unless the launcher is told who shall get it.
     std::optional<tree::InputFile> input;
@@ -225,11 +248,8 @@ Ended submit(const Submission& what) {
         plan.environment["FERMATA_INPUT"] = input->encoded();
         plan.no_input = true;
     }
-    std::optional<launch::TerminalInput> terminal = launch::TerminalInput::of_this_process();
-    if (terminal) plan.input = terminal->launchers_end();
-    pid_t mpiexec = start(plan);
-    if (terminal) terminal->launched();
-    int code = root.watch(mpiexec, std::move(terminal));
+    launch::Mpiexec mpiexec(std::move(plan), launch::TerminalInput::of_this_process());
+    int code = root.run(mpiexec);
     tree::sweep(base);  // what a node daemon left that was killed
     return {code, root.asked_to_end()};
 }
@@ -274,7 +294,7 @@ std::vector<store::GenerationInfo> candidates(const store::Store& store, const C
         if (!files::believed(one->folder.owner())) {
             if (left.empty())
                 say(fmt::format("{} belongs to {} and is passed over; --allow-owner {} takes it",
-                                store::generation_name(one->number), files::name_of_user(one->folder.owner()),
+                                Generation(one->number).name(), files::name_of_user(one->folder.owner()),
                                 one->folder.owner()));
             continue;
         }
@@ -300,13 +320,13 @@ std::vector<store::GenerationInfo> candidates(const store::Store& store, const C
         say(fmt::format(
             "{} is the newest of a job that has not ended; newer ones are of {}, which ended with "
             "exit code 0 ({})",
-            store::generation_name(left[0].number), ended->name, ended->when));
+            Generation(left[0].number).name(), ended->name, ended->when));
     for (const store::GenerationInfo& one : left)
         if (!which.job && one.manifest && left[0].manifest && one.job != left[0].job) {
             say(
                 fmt::format("{} also holds {} of job {}, which has not ended: {}; --generation {} continues "
                             "that one",
-                            store.directory(), store::generation_name(one.number), one.manifest->job_name,
+                            store.directory(), Generation(one.number).name(), one.manifest->job_name,
                             command_line(one.manifest->whole_command()), one.number));
             break;
         }
@@ -351,7 +371,7 @@ void warn_of_others(const store::Store& store) {
 
 void announce(const store::GenerationInfo& from) {
     const store::Manifest& m = *from.manifest;
-    say(fmt::format("restarting from {} of {}: {} ranks, {}, saved {}", store::generation_name(from.number),
+    say(fmt::format("restarting from {} of {}: {} ranks, {}, saved {}", Generation(from.number).name(),
                     files::split_path(from.directory).first, m.images.size(), human_size(from.bytes()),
                     m.created));
     if (!m.starter.empty())
@@ -375,6 +395,8 @@ int signal_within(double seconds) {
 // A job that fails goes on from its newest generation, as often as the user allows.
 int submit_and_restart(Submission what) {
     int left = what.options.max_restarts;
+    const std::vector<std::string> moved = what.options.moved;
+    const uint32_t first = what.from ? what.from->number : 0;
     for (double pause = 1;; pause = std::min(pause * 2, 300.0)) {
         auto [code, asked_to] = submit(what);
         if (code == 0 || asked_to || code == static_cast<int>(ExitCode::to_be_continued) || left-- <= 0)
@@ -382,14 +404,17 @@ int submit_and_restart(Submission what) {
         store::Store store = store::Store::for_reading(what.ckpt_dir, what.key);
         try {
             // An older one in the same directory may be another job's work.
-            what.from = choose_generation(store, {}, {what.job_number, true, false});
+            store::GenerationInfo next = choose_generation(store, {}, {what.job_number, true, false});
+            // What was saved since the restart has the new places already.
+            what.options.moved = next.number > first ? std::vector<std::string>() : moved;
+            what.from = std::move(next);
         } catch (const Error& error) {
             say(fmt::format("the job ended with {} and cannot be restarted: {}", code, error.what()));
             return code;
         }
         say(fmt::format("the job ended with {}; going on in {:.0f} s", code, pause));
         if (int signal = signal_within(pause)) {
-            say(fmt::format("stopped before it went on from {}{}", store::generation_name(what.from->number),
+            say(fmt::format("stopped before it went on from {}{}", Generation(what.from->number).name(),
                             signal == SIGTERM ? ": `fermata restart` continues it" : ""));
             return signal == SIGTERM ? static_cast<int>(ExitCode::to_be_continued) : 128 + signal;
         }
@@ -437,7 +462,7 @@ Earlier look_for_earlier(const store::Store& store, const std::vector<std::strin
         throw Error(
             fmt::format("{} holds {} of another command, which has not ended: {}; name another directory "
                         "with --ckpt-dir, or leave out --continue",
-                        store.directory(), store::generation_name(other->number),
+                        store.directory(), Generation(other->number).name(),
                         command_line(other->manifest->whole_command())),
             ExitCode::usage);
     return earlier;
@@ -454,8 +479,8 @@ void say_what_is_kept(const store::Store& store) {
         say(fmt::format(
             "{} holds {} of job {}, which has not ended: it is kept; `fermata restart --ckpt-dir {} "
             "--generation {}` continues it",
-            store.directory(), store::generation_name(one->number), one->manifest->job_name,
-            store.directory(), one->number));
+            store.directory(), Generation(one->number).name(), one->manifest->job_name, store.directory(),
+            one->number));
         return;
     }
 }
@@ -466,8 +491,8 @@ int continue_from(Submission what, store::GenerationInfo from) {
     if (what.options.more.empty() && what.options.ranks > 0 &&
         what.options.ranks != static_cast<int>(manifest.images.size()))
         throw Error(fmt::format("{} in {} has {} ranks and cannot be continued with {}: leave out -n",
-                                store::generation_name(what.from->number), what.ckpt_dir,
-                                manifest.images.size(), what.options.ranks),
+                                Generation(what.from->number).name(), what.ckpt_dir, manifest.images.size(),
+                                what.options.ranks),
                     ExitCode::usage);
     what.command = manifest.command;
     what.segments = manifest.segments;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "launch/launch.h"
-#include "root/root.h"
+#include "launch/mpiexec.h"
+#include "root/settings.h"
 
 namespace fermata::root {
 

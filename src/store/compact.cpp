@@ -57,7 +57,7 @@ void take_text(const files::Folder& old, const image::Reader& reader, const file
         if (reference.kind != image::ReferenceKind::text || to.has(image::text_name(reference.checksum)))
             continue;
         std::string name = image::text_name(reference.checksum);
-        files::Folder from = old.beside(generation_name(reference.generation));
+        files::Folder from = old.beside(Generation(reference.generation).name());
         if (::linkat(from.descriptor(), name.c_str(), to.descriptor(), name.c_str(), 0) != 0)
             copy_file(from, name, to);
     }
@@ -115,8 +115,8 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
     if (old.manifest->needs.empty()) return false;
     for (const GenerationInfo& info : list())
         if (info.manifest && std::count(info.manifest->needs.begin(), info.manifest->needs.end(), number))
-            fail("{} cannot be compacted: {} refers to it; compact that one first", generation_name(number),
-                 generation_name(info.number));
+            fail("{} cannot be compacted: {} refers to it; compact that one first", Generation(number).name(),
+                 Generation(info.number).name());
     uint64_t bytes = 0;
     for (const ImageEntry& entry : old.manifest->images) {
         image::Summary summary = image::Reader(old.place(entry), key_.get()).summary();
@@ -124,7 +124,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
     }
     check_space(bytes + bytes / 100);
 
-    std::string name = kUnfinished + generation_name(number);
+    std::string name = kUnfinished + Generation(number).name();
     if (auto left = folder_.find(name); left && read_marker(*left))  // by a crash
         remove_generation(folder_, name, *left);
     auto made = folder_.make(name);
@@ -167,11 +167,11 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
         }
         take_files(old.folder, place);
         place.replace(kManifest, to_text(manifest, key_.get()));
-        if (!folder_.exchange(name, generation_name(number)))
+        if (!folder_.exchange(name, Generation(number).name()))
             fail_errno(
                 "cannot put the compacted {} in its place (the file system must know how to exchange two "
                 "names)",
-                generation_name(number));
+                Generation(number).name());
     } catch (...) {
         remove_generation(folder_, name, place);
         throw;

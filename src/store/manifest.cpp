@@ -103,7 +103,7 @@ std::vector<std::string> words_of_utf8(const std::vector<std::string>& text) {
 }
 
 std::string to_text(const Manifest& m, const image::Key* key) {
-    image::check_key("the new " + generation_name(m.generation), m.key_id, key);
+    image::check_key("the new " + Generation(m.generation).name(), m.key_id, key);
     nlohmann::ordered_json images = nlohmann::ordered_json::array();
     for (const ImageEntry& image : m.images)
         images.push_back({{"rank", image.rank},

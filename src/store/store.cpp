@@ -1,12 +1,13 @@
 #include "store/store.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/error.h"
@@ -19,21 +20,8 @@
 namespace fermata::store {
 namespace {
 
-constexpr const char* kPrefix = "gen-";
 constexpr const char* kLock = ".lock";
 constexpr uint64_t kMostLock = 4096;
-
-std::optional<uint32_t> number_of(const std::string& name) {
-    if (!name.starts_with(kPrefix)) return {};
-    uint32_t number = 0;
-    const char* begin = name.data() + 4;
-    const char* end = name.data() + name.size();
-    auto [at, error] = std::from_chars(begin, end, number);
-    if (error != std::errc{} || at != end || number == 0 || number > kLastGeneration ||
-        generation_name(number) != name)
-        return {};
-    return number;
-}
 
 image::Checksum seal_of(const std::string& text) { return image::checksum_of(text.data(), text.size()); }
 
@@ -69,8 +57,6 @@ std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint3
 }
 
 }  // namespace
-
-std::string generation_name(uint32_t number) { return fmt::format("gen-{:06}", number); }
 
 image::Place GenerationInfo::place(const ImageEntry& entry) const {
     image::Place place(folder, entry.file);
@@ -115,7 +101,7 @@ files::Folder open_pending(const std::string& directory, uint64_t job, uint32_t 
     files::Folder folder = files::Folder::at(parent).below(name);
     if (folder.owner() != ::geteuid() || read_marker(folder) != Marker{job, number})
         fail("{} is not the directory that the job made for {}: somebody has exchanged it", directory,
-             generation_name(number));
+             Generation(number).name());
     return folder;
 }
 
@@ -123,8 +109,8 @@ GenerationInfo open_chosen(const std::string& directory, const std::string& seal
     auto [parent, name] = files::split_path(directory);
     files::Folder folder = files::Folder::at(parent).below(name);
     folder.check_owner(directory);
-    auto number = number_of(name);
-    auto info = number ? read_generation(folder, *number, key) : std::nullopt;
+    auto number = Generation::named(name);
+    auto info = number ? read_generation(folder, number->number(), key) : std::nullopt;
     if (info && !info->damage.empty()) throw Error(info->damage, ExitCode::damaged);
     if (!info || !info->manifest || info->seal.hex() != seal)
         throw Error(
@@ -193,11 +179,12 @@ void Store::lock(const std::string& owner, uint64_t job) {
 std::vector<GenerationInfo> Store::list() const {
     std::vector<GenerationInfo> all;
     for (const std::string& name : folder_.names()) {
-        auto number = number_of(name);
+        auto number = Generation::named(name);
         if (!number) continue;
         auto folder = folder_.find(name);
         if (!folder) continue;  // a link, a file, or gone meanwhile
-        if (auto info = read_generation(*folder, *number, key_.get())) all.push_back(std::move(*info));
+        if (auto info = read_generation(*folder, number->number(), key_.get()))
+            all.push_back(std::move(*info));
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
     return all;
@@ -208,10 +195,10 @@ void Store::check(const GenerationInfo& info) const {
     std::string damage = info.manifest ? "" : info.damage.empty() ? "it was never committed" : info.damage;
     if (info.manifest) {
         for (uint32_t number : info.manifest->needs) {
-            auto other = folder_.find(generation_name(number));
+            auto other = folder_.find(Generation(number).name());
             if (!other)
                 damage =
-                    fmt::format("{} is missing, which it needs", folder_.path_of(generation_name(number)));
+                    fmt::format("{} is missing, which it needs", folder_.path_of(Generation(number).name()));
             for (const ImageEntry& image : info.manifest->images)
                 if (damage.empty() && !other->has(image::image_name(image.rank)) &&
                     !other->has(image::kSharedName))
@@ -230,7 +217,7 @@ void Store::check(const GenerationInfo& info) const {
         }
     }
     if (!damage.empty())
-        throw Error(fmt::format("generation {} in {} cannot be used: {}", generation_name(info.number),
+        throw Error(fmt::format("generation {} in {} cannot be used: {}", Generation(info.number).name(),
                                 directory_, damage),
                     ExitCode::damaged);
 }
@@ -255,7 +242,7 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
         }
     }
     if (wanted)
-        throw Error(fmt::format("no generation {} in {}", generation_name(*wanted), directory_),
+        throw Error(fmt::format("no generation {} in {}", Generation(*wanted).name(), directory_),
                     ExitCode::damaged);
     throw Error(fmt::format("no complete generation in {}{}{}", directory_, first_damage.empty() ? "" : ": ",
                             first_damage),
@@ -271,17 +258,17 @@ GenerationInfo Store::begin() {
     uint32_t number = 1;
     for (const GenerationInfo& info : list()) number = std::max(number, info.number + 1);
     for (;; ++number) {
-        if (number > kLastGeneration)
+        if (number > Generation::kLast)
             fail(
                 "{} holds {}: no number is left for another one; give this job another directory with "
                 "--ckpt-dir",
-                directory_, generation_name(kLastGeneration));
+                directory_, Generation(Generation::kLast).name());
         // What is not Fermata's may have the name: the program's own directories, somebody's link.
-        auto folder = folder_.make(generation_name(number));
+        auto folder = folder_.make(Generation(number).name());
         if (!folder) continue;
         GenerationInfo info;
         info.number = number;
-        info.directory = directory_ + "/" + generation_name(number);
+        info.directory = directory_ + "/" + Generation(number).name();
         info.folder = std::move(*folder);
         info.job = job_;
         write_marker(info.folder, {job_, number});
@@ -306,7 +293,7 @@ void Store::sweep(uint32_t below) const {
 
 // False when it is not this job's, or could not be removed: then it is all still there.
 bool Store::remove(const GenerationInfo& info) const {
-    return info.job == job_ && remove_generation(folder_, generation_name(info.number), info.folder);
+    return info.job == job_ && remove_generation(folder_, Generation(info.number).name(), info.folder);
 }
 
 void Store::check_space(uint64_t bytes) const {
@@ -321,14 +308,14 @@ void Store::check_space(uint64_t bytes) const {
 
 void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
     const files::Folder& folder = pending.folder;
-    if (!folder.is(folder_, generation_name(pending.number)))
+    if (!folder.is(folder_, Generation(pending.number).name()))
         fail("{} cannot be found any more: was it removed or exchanged by hand? {} is given up",
-             pending.directory, generation_name(pending.number));
+             pending.directory, Generation(pending.number).name());
     for (const ImageEntry& image : manifest.images) {
         auto size = folder.size_of(image.file);
         if (!size)
             fail("{} cannot be found any more: was it removed by hand? {} is given up",
-                 folder.path_of(image.file), generation_name(pending.number));
+                 folder.path_of(image.file), Generation(pending.number).name());
         if (*size != manifest.file_bytes(image))
             fail("{} is incomplete: {} bytes of {}", folder.path_of(image.file), *size,
                  manifest.file_bytes(image));
@@ -348,7 +335,7 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
         // failure must not find a generation.
         if (folder.remove_file(kManifest) || errno == ENOENT) throw;
         fail("{}; {} could not be taken back and may be there", error.what(),
-             generation_name(pending.number));
+             Generation(pending.number).name());
     }
 }
 
@@ -357,6 +344,54 @@ void Store::abandon(const GenerationInfo& pending) noexcept {
         // Never a committed one, whatever the caller believes.
         if (pending.folder && !pending.folder.has(kManifest)) remove(pending);
     } catch (const Error&) {
+    }
+}
+
+namespace {
+
+// File systems that only this machine writes to, where a lock excludes everybody who has the directory. (A
+// server's may be mounted so that locks hold on one node: NFS with local_lock, Lustre with localflock.)
+bool locks_exclude_all(int folder) {
+    struct statfs system {};
+    if (::fstatfs(folder, &system) != 0) return false;
+    switch (static_cast<uint32_t>(system.f_type)) {
+        case EXT4_SUPER_MAGIC:
+        case XFS_SUPER_MAGIC:
+        case BTRFS_SUPER_MAGIC:
+        case F2FS_SUPER_MAGIC:
+        case TMPFS_MAGIC:
+        case OVERLAYFS_SUPER_MAGIC:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+bool Store::is_left_behind(const GenerationInfo& info) const {
+    return !info.manifest && info.damage.empty() && info.job && info.folder.owner() == ::geteuid() &&
+           locks_exclude_all(folder_.descriptor());
+}
+
+void Store::remove_left_behind() const noexcept {
+    try {
+        if (!lock_) return;
+        for (const GenerationInfo& info : list())
+            if (is_left_behind(info) && info.job != job_)
+                remove_generation(folder_, Generation(info.number).name(), info.folder);
+    } catch (const std::exception&) {
+        // Another time.
+    }
+}
+
+bool Store::in_use() const {
+    try {
+        if (!folder_.has(kLock)) return false;
+        Fd lock = folder_.read(kLock);
+        return ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    } catch (const Error&) {
+        return false;
     }
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/generation.h"
 #include "files/folder.h"
 #include "image/image.h"
 
@@ -24,8 +25,6 @@ inline constexpr const char* kUnfinished = ".compact-";
 // In the directory of every generation, from its first moment on: whose it is. Only what has it is ever
 // removed.
 inline constexpr const char* kMarker = ".fermata";
-// A larger number is not a generation of ours.
-inline constexpr uint32_t kLastGeneration = 999'999'999;
 // A manifest of 10^6 ranks has some 150 MB.
 inline constexpr uint64_t kMostManifest = 256u << 20;
 
@@ -102,8 +101,6 @@ struct GenerationInfo {
     void check_key(const image::Key* key) const;
 };
 
-std::string generation_name(uint32_t number);
-
 // A job that ended with exit code 0: nothing of it is left to be continued.
 struct JobEnd {
     uint64_t job = 0;
@@ -162,8 +159,16 @@ class Store {
     // Removes an uncommitted generation; never throws.
     void abandon(const GenerationInfo& pending) noexcept;
     // Removes all but the newest `keep` complete generations of this job and those that they need, and its
-    // uncommitted ones older than the newest complete one. Never anything of another job's.
+    // uncommitted ones older than the newest complete one. Nothing of another job's.
     void retain(unsigned keep);
+
+    // Removes what other jobs of this user began here and never committed. Only while this Store holds the
+    // lock, and only where that says that none of them runs: on a file system of this machine. Never throws.
+    void remove_left_behind() const noexcept;
+    // Whether it would remove this one.
+    bool is_left_behind(const GenerationInfo& info) const;
+    // Whether a job, or `fermata compact`, has the directory at this moment.
+    bool in_use() const;
 
     // Makes a complete generation stand alone: false when it does so already. Everything is read and
     // compared, one rank at a time in memory, and written beside the old files, whose place the new ones then

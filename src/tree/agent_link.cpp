@@ -119,7 +119,7 @@ AgentConfig AgentConfig::from_environment() {
     c.noded = env("FERMATA_NODED");
     c.ckpt_dir = env("FERMATA_CKPT_DIR");
     c.restore = env("FERMATA_RESTORE");
-    c.generation = env("FERMATA_GENERATION");
+    c.generation = Generation::numbered(env("FERMATA_GENERATION")).value_or(Generation());
     c.seal = env("FERMATA_SEAL");
     c.allow_owner = env("FERMATA_ALLOW_OWNER");
     c.protocol = env("FERMATA_PROTOCOL");

@@ -35,8 +35,8 @@ struct AgentConfig {
     std::string ckpt_dir;  // FERMATA_CKPT_DIR: absolute
     std::string
         restore;  // FERMATA_RESTORE: absolute directory of the generation to restart; empty = first start
-    std::string generation;  // FERMATA_GENERATION: its name, "gen-000003"
-    std::string seal;        // FERMATA_SEAL: of its manifest, as the root has read it (store::open_chosen)
+    Generation generation;  // FERMATA_GENERATION: its number; none at a first start
+    std::string seal;       // FERMATA_SEAL: of its manifest, as the root has read it (store::open_chosen)
     std::string
         allow_owner;        // FERMATA_ALLOW_OWNER: number of one more user whose generation may run; or empty
     std::string protocol;   // FERMATA_PROTOCOL: "cc-d"

@@ -27,6 +27,7 @@ class Writer {
     void put(uint32_t value) { number(value); }
     void put(uint64_t value) { number(value); }
     void put(int32_t value) { number(static_cast<uint32_t>(value)); }
+    void put(Generation value) { number(value.number()); }
     void put(RestartPhase value) { number(static_cast<uint32_t>(value)); }
     void put(bool value) { number(static_cast<uint8_t>(value)); }
     void put(const std::string& text) {
@@ -41,7 +42,12 @@ class Writer {
     template <class Item>
     void put(const std::vector<Item>& items) {
         number(static_cast<uint32_t>(items.size()));
-        for (const Item& item : items) const_cast<Item&>(item).each(*this);  // `each` serves both directions
+        for (const Item& item : items) put_item(item);
+    }
+    void put_item(Generation item) { put(item); }
+    template <class Item>
+    void put_item(const Item& item) {
+        const_cast<Item&>(item).each(*this);  // `each` serves both directions
     }
     Bytes& out_;
 };
@@ -78,6 +84,10 @@ class Reader {
     void get(uint32_t& value) { value = number<uint32_t>(); }
     void get(uint64_t& value) { value = number<uint64_t>(); }
     void get(int32_t& value) { value = static_cast<int32_t>(number<uint32_t>()); }
+    void get(Generation& value) {
+        value = Generation(number<uint32_t>());
+        if (value.number() > Generation::kLast) ok_ = false;
+    }
     void get(RestartPhase& value) {
         auto word = number<uint32_t>();
         if (word < static_cast<uint32_t>(RestartPhase::load) ||
@@ -109,9 +119,14 @@ class Reader {
         // Items are appended as they are read: a lying count ends at the first item that is not there.
         for (uint32_t i = 0; i < count && ok_; ++i) {
             Item item;
-            item.each(*this);
+            get_item(item);
             if (ok_) items.push_back(std::move(item));
         }
+    }
+    void get_item(Generation& item) { get(item); }
+    template <class Item>
+    void get_item(Item& item) {
+        item.each(*this);
     }
     const std::byte* at_;
     size_t left_;

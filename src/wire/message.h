@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/generation.h"
+
 namespace fermata::wire {
 
 inline constexpr uint16_t kWireVersion = 5;
@@ -47,7 +49,7 @@ struct Clock {
 struct Begin {
     static constexpr uint16_t kType = 16;
     uint32_t epoch = 0;
-    std::string generation;  // "gen-000001"
+    Generation generation;
     template <class F>
     void each(F&& f) {
         f(epoch, generation);
@@ -93,7 +95,7 @@ struct Save {
     static constexpr uint16_t kType = 19;
     uint32_t epoch = 0;
     std::string directory;
-    std::string generation;
+    Generation generation;
     std::string options;  // image::SaveOptions::to_text()
     template <class F>
     void each(F&& f) {
@@ -236,9 +238,9 @@ struct Hello {
     int32_t size = 0;
     int32_t pid = 0;
     std::string host;
-    std::string mpi;             // "openmpi" or "mpich"
-    std::string mpi_version;     // library version, first line
-    std::string restarted_from;  // generation name, empty at the first start
+    std::string mpi;            // "openmpi" or "mpich"
+    std::string mpi_version;    // library version, first line
+    Generation restarted_from;  // none at the first start
     template <class F>
     void each(F&& f) {
         f(job_id, rank, size, pid, host, mpi, mpi_version, restarted_from);
@@ -348,7 +350,7 @@ struct Saved {
     std::string checksum;  // as the manifest wants it
     std::string error;     // empty = fine
     uint64_t suspend_us = 0;
-    std::string needs;  // numbers of earlier generations whose images this one refers to, "3 5"
+    std::vector<Generation> needs;  // earlier ones whose images this one refers to
     template <class F>
     void each(F&& f) {
         f(epoch, rank, bytes, file, checksum, error, suspend_us, needs);
@@ -408,15 +410,17 @@ struct Warning {
     }
 };
 
-// Restart: this rank's image is loaded and its objects are rebuilt, or why not. `ranks` counts the successes.
+// Restart: this rank's image is loaded and its objects are rebuilt, or why not: then the job ends with
+// `code`. `ranks` counts the successes.
 struct Restored {
     static constexpr uint16_t kType = 75;
     bool ok = true;
     std::string error;
     uint32_t ranks = 1;
+    int32_t code = 1;
     template <class F>
     void each(F&& f) {
-        f(ok, error, ranks);
+        f(ok, error, ranks, code);
     }
 };
 

@@ -42,7 +42,7 @@ Verdict run(Input input) {
 
 std::vector<Bytes> seeds() {
     auto hello = [](int32_t rank, int32_t size) {
-        return wire::Hello{"id", rank, size, 4711, "node17", "openmpi", "Open MPI 4.1.4", ""};
+        return wire::Hello{"id", rank, size, 4711, "node17", "openmpi", "Open MPI 4.1.4", {}};
     };
     std::vector<std::vector<wire::Message>> talks = {
         {wire::Joined{{hello(0, 4), hello(2, 4)}}, wire::Joined{{hello(1, 4), hello(3, 4)}}},

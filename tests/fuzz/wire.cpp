@@ -31,13 +31,14 @@ Verdict run_frames(Input input) {
 }
 
 std::vector<Bytes> frame_seeds() {
-    wire::Saved image{7, 3, 1ull << 40, "rank-000003.img", "xxh3:abc", "", 12, "1 2"};
-    wire::Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", "gen-000002"};
+    wire::Saved image{7,          3,  1ull << 40, "rank-000003.img",
+                      "xxh3:abc", "", 12,         {Generation(1), Generation(2)}};
+    wire::Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", Generation(2)};
     std::vector<wire::Message> messages = {wire::Clock{{std::byte{0}, std::byte{1}}},
-                                           wire::Begin{7, "gen-000001"},
+                                           wire::Begin{7, Generation(1)},
                                            wire::Freeze{7},
                                            wire::Drain{7, 2},
-                                           wire::Save{7, "/d/gen", "gen-000001", "forked"},
+                                           wire::Save{7, "/d/gen", Generation(1), "forked"},
                                            wire::Resume{7},
                                            wire::Starting{3, "id"},
                                            wire::Cancel{7, "a rank died"},
@@ -51,7 +52,7 @@ std::vector<Bytes> frame_seeds() {
                                            wire::Drained{7, 2, 100, 99, 1, 2},
                                            image,
                                            wire::SavedList{7, {image, image}},
-                                           wire::Restored{false, "no memory", 1},
+                                           wire::Restored{false, "no memory", 1, 6},
                                            wire::Phase{wire::RestartPhase::adopt, 3, 1, 2},
                                            wire::Joined{{hello, hello}},
                                            wire::RankGone{5, 4711, "node17", true},

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 #include "image/codec.h"
 #include "image/save_options.h"
-#include "launch/launch.h"
+#include "launch/launcher_options.h"
 #include "root/control.h"
 #include "tree/root_address.h"
 

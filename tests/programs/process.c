@@ -33,6 +33,7 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 
 #include "hold.h"
 
@@ -654,6 +655,73 @@ static Said cwd01(void) {
     return 0;
 }
 
+/* On a small stack of its own, in the middle of its work, and in MPI before and after. */
+static ucontext_t main_context, coroutine;
+static int coroutine_sums[2];
+static void coroutine_body(void) {
+    for (int i = 0; i < 2; ++i) {
+        int one = 1;
+        MPI_Allreduce(&one, &coroutine_sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        swapcontext(&coroutine, &main_context);
+    }
+}
+static void coroutine_set(void) {
+    getcontext(&coroutine);
+    coroutine.uc_stack.ss_size = 16384;
+    coroutine.uc_stack.ss_sp = malloc(coroutine.uc_stack.ss_size);
+    coroutine.uc_link = &main_context;
+    makecontext(&coroutine, coroutine_body, 0);
+    swapcontext(&main_context, &coroutine);
+}
+static Said coroutine_(void) {
+    swapcontext(&main_context, &coroutine);
+    NEED(coroutine_sums[0] > 0 && coroutine_sums[1] == coroutine_sums[0]);
+    return 0;
+}
+
+static pthread_t smallest;
+static volatile int smallest_runs, smallest_ends;
+static void* smallest_body(void* unused) {
+    while (!smallest_ends) ++smallest_runs, usleep(1000);
+    return unused;
+}
+static void smallest_stack_set(void) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN));
+    if (pthread_create(&smallest, &attributes, smallest_body, 0) != 0) perror("pthread_create");
+}
+static Said smallest_stack(void) {
+    int before = smallest_runs;
+    usleep(50000);
+    int after = smallest_runs;
+    smallest_ends = 1;
+    NEED(pthread_join(smallest, 0) == 0 && after > before);
+    return 0;
+}
+
+/* Every tenth a duplicate, every eleventh without a name. */
+enum { MANY = 700 };
+static int many[MANY];
+static void many_files_set(void) {
+    for (int i = 0; i < MANY; ++i) {
+        char name[32], text[32];
+        snprintf(name, sizeof name, "many.%d", i);
+        snprintf(text, sizeof text, "%d\n", i);
+        many[i] = i % 10 == 9 ? dup(many[i - 1]) : new_file(name, 0, text);
+        if (i % 11 == 0) unlink(in(name));
+    }
+}
+static Said many_files(void) {
+    for (int i = 0; i < MANY; ++i) {
+        char text[32];
+        snprintf(text, sizeof text, "%d\n", i % 10 == 9 ? i - 1 : i);
+        NEED(holds(many[i], text) && lseek(many[i], 0, SEEK_CUR) == (off_t)strlen(text));
+        close(many[i]);
+    }
+    return 0;
+}
+
 static const struct {
     const char* name;
     void (*set)(void);
@@ -704,6 +772,9 @@ static const struct {
     CASE(cwd01),
     CASE(sem),
     CASE(socket_queues),
+    {"coroutine", coroutine_set, coroutine_},
+    CASE(smallest_stack),
+    CASE(many_files),
     {"personality", personality_set, personality_},
 };
 

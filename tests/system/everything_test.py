@@ -5,7 +5,7 @@ A program that owns one of everything (tests/programs/everything.c) describes al
 a checkpoint, after it, and after a restart. After the checkpoint nothing may differ; after the restart only what a warning
 of the checkpoint or of the restart has named. What is refused is tests/programs/refused.c.
 
-    everything_test.py state|refused|below|forking openmpi|mpich
+    everything_test.py state|ordinary|refused|below|forking openmpi|mpich
 """
 import os
 import re
@@ -104,6 +104,17 @@ def refused(mpi):
         return f"{met} kinds"
 
 
+def ordinary(mpi):
+    """The same without root's rights."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+        os.environ.update(HOME="/tmp", TMPDIR="/tmp")
+    check(os.access(harness.FERMATA, os.X_OK), f"another user cannot run {harness.FERMATA}")
+    return state(mpi)
+
+
 def below(mpi):
     """What a library below opens before main is not the program's, and UCX's memory hooks are nobody's choice."""
     with Scratch("below") as cwd:
@@ -143,5 +154,5 @@ def forking(mpi):
 
 
 if __name__ == "__main__":
-    cases = {"state": state, "refused": refused, "below": below, "forking": forking}
+    cases = {"state": state, "ordinary": ordinary, "refused": refused, "below": below, "forking": forking}
     sys.exit(harness.verdict(" ".join(sys.argv[1:]), lambda: cases[sys.argv[1]](*sys.argv[2:])))

@@ -4,16 +4,18 @@
     files_test.py CASE openmpi|mpich [--seed N]
 
 killed: checkpointed three times at random moments of files.c, killed at one, continued on the other library; what the ranks wrote
-after the checkpoint is kept beside. off: the same with --files off finds what it should not (the program checks it).
+after the checkpoint is kept beside. memory: in /dev/shm. off: the same with --files off finds what it should not (the program checks it).
 moved: copied and moved folders, with and without --map. tmpdir: the first one is gone. compacted: an increment that was made to
 stand alone. encrypted: said, not kept. damaged: a copy that was changed is found by verify, and refused at a restart.
 """
 import argparse
 import json
 import os
+import pathlib
 import random
 import shutil
 import sys
+import tempfile
 import time
 
 import harness
@@ -69,6 +71,12 @@ def reference(cwd, mpi):
     folder = place(cwd, "native")
     harness.native([PROGRAMS / f"files.{mpi}", STEPS, 0], 2, mpi, folder)
     return contents(folder)
+
+
+def memory(cwd, mpi, rng):
+    """Files in /dev/shm, which are no devices."""
+    with tempfile.TemporaryDirectory(prefix="fermata-files-", dir="/dev/shm") as folder:
+        return killed(pathlib.Path(folder), mpi, rng)
 
 
 def killed(cwd, mpi, rng):
@@ -190,9 +198,14 @@ def moved(cwd, mpi, rng):
         job.checkpoint("--stop")
         job.finish(expected=85)
     shutil.copytree(old, copy, symlinks=True)
-    with run.elsewhere(Job(["restart", "--map", f"{old}={copy}"], copy)) as job:
+    # Of several folders the innermost one that a path is in counts; one that nothing is in is said.
+    mistaken = "/".join(["", *old.parts[1:-1], "projet"])
+    with run.elsewhere(Job(["restart", "--map", f"{cwd}={cwd}/elsewhere", "--map", f"//{cwd}/./x/../{old.name}={copy}", "--map",
+                            f"{mistaken}={gone}"], copy)) as job:
         job.finish()
         check("goes on in" not in job.errors(), job.errors())
+        check(f"rank 0: --map {mistaken}={gone} changes nothing" in job.errors() and job.errors().count("changes nothing") == 1,
+              job.errors())
     check(contents(copy) == due, f"the copy: {sorted(contents(copy))}; {job.errors()}")
     check(contents(old) != due, "the original was continued")
     with run.elsewhere(Job(["restart", "--generation", "latest"], copy)) as job:
@@ -222,7 +235,7 @@ def tmpdir(cwd, mpi, rng):
     check(first.stat().st_mode & 0o777 == 0o700, f"{first.stat()}")
 
 
-CASES = {"compacted": compacted, "moved": moved, "tmpdir": tmpdir, "killed": killed, "off": off, "encrypted": encrypted, "damaged": damaged}
+CASES = {"compacted": compacted, "moved": moved, "tmpdir": tmpdir, "killed": killed, "memory": memory, "off": off, "encrypted": encrypted, "damaged": damaged}
 
 
 def main():

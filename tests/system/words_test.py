@@ -154,6 +154,31 @@ def job(cwd):
         check(f"checkpointed and stopped: `fermata restart --ckpt-dir {cwd}/ckpt` continues it\n" in job.errors(), job.errors())
 
 
+def finalized(cwd):
+    """After MPI_Finalize in all ranks nothing is checkpointed, in so many words; while one still works before it, it is."""
+    text = """import os, time
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.rank
+def hold(name):
+    print(name, flush=True)
+    while not os.path.exists(name): time.sleep(0.01)
+if rank == 0: hold("before")
+MPI.Finalize()
+if rank == 0: hold("after")
+"""
+    with Job.run(["/usr/bin/python3", "-c", text], 2, cwd) as job:
+        job.wait_line("before")
+        job.checkpoint()
+        (cwd / "before").touch()
+        job.wait_line("after")
+        deadline = time.monotonic() + 30
+        while (done := job.ask("checkpoint")).returncode == 0:  # the last rank may not have arrived yet
+            check(time.monotonic() < deadline, f"{done}")
+        check(done.returncode == 3 and "MPI_Finalize" in done.stderr and "in no checkpoint" in done.stderr, f"{done}")
+        (cwd / "after").touch()
+        job.finish()
+
+
 def store(cwd):
     """A directory of generations: empty, of somebody else, with a generation that is removed while it is written."""
     (cwd / "ckpt").mkdir()
@@ -228,7 +253,7 @@ def rights(cwd):
     check(call("run", "--check", "--", "./prog", cwd=cwd).returncode == 0, "root has all capabilities")
 
 
-CASES = {function.__name__: function for function in (mistakes, launcher, job, store, programs)}
+CASES = {function.__name__: function for function in (mistakes, launcher, job, finalized, store, programs)}
 
 
 def run(name):

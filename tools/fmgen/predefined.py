@@ -2,7 +2,7 @@
 
     python3 -m fmgen.predefined OUTPUT_DIRECTORY
 
-The objects room makes one object of each and answers MPI_Type_get_name from it.
+src/front/objects makes one object of each and answers MPI_Type_get_name from it.
 """
 
 import sys

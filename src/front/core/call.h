@@ -103,8 +103,9 @@ class Call {
     const char* function_;
 };
 
-// Functions of the objects room which Call uses: they run the virtual error handler (application code may
-// run, the caller is already out of MPI) and return the code the application gets.
+// What Call ends in when it fails (objects/errhandler.cpp, objects/session.cpp): they run the virtual error
+// handler (application code may run, the caller is already out of MPI) and return the code the application
+// gets.
 int raise_on(mpi::Comm comm, int rc, const char* function) noexcept;
 int raise_on(mpi::Win win, int rc, const char* function) noexcept;
 int raise_on(mpi::File file, int rc, const char* function) noexcept;

@@ -1,4 +1,5 @@
-// Between the files of this room only.
+// Making real objects from descriptions, and the lists of those that live: for this room and for the entries
+// in src/front/calls that make and free them.
 #pragma once
 
 #include "front/objects/comm.h"

@@ -1,4 +1,4 @@
-// What the core calls in this room at the turning points of a rank's life.
+// What services and MPI_Init, MPI_Finalize call in this room at the turning points of a rank's life.
 #pragma once
 
 #include <cstddef>

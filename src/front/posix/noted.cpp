@@ -62,10 +62,10 @@ class Locked {
     raw::SignalSet mask_;
 };
 
-// What lies there is no file of the job.
+// What lies there is no file of the job. Files in memory are ("scratch").
 bool is_of_the_kernel(const char* path) noexcept {
-    return strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0 ||
-           strncmp(path, "/sys/", 5) == 0;
+    bool device = strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0;
+    return device || strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/sys/", 5) == 0;
 }
 
 // What the kernel calls an open descriptor; the length, without a final 0.

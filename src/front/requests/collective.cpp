@@ -1,4 +1,4 @@
-// The collective clock's surroundings: how it pulls, naps and is told about communicators.
+// The collective clock's surroundings: how it pulls and naps, and the scope of a blocking collective.
 #include "front/requests/collective.h"
 
 #include "front/core/bridge.h"
@@ -11,8 +11,7 @@
 namespace fermata::front {
 namespace {
 
-// The gate runs inside a wrapper, on the wrapper's thread; from its first look on the thread is on the slow
-// path.
+// The gate runs inside an entry, on its thread; from its first look on the thread is careful.
 split::ThreadRecord* gate_thread() noexcept {
     split::ThreadRecord* record = split::this_thread();
     record->mode = kCareful;

@@ -28,7 +28,6 @@ struct Engine {
     volatile uint32_t take;   // all ranks are frozen: messages may be taken for good
     RequestObject* orphans;   // freed while active
     uint64_t self_comm;       // private duplicate of MPI_COMM_SELF for deliveries; 0 = not made yet
-    uint64_t last_sweep;      // when all posted receives were last tested
 };
 extern Engine engine;
 

@@ -146,7 +146,8 @@ int service_refuses(char* why, size_t size) noexcept {
     // rebuilding.
     if (front.life == Life::before) objects_start();
     if (front.life != Life::finalized) return objects_refuse(why, size);
-    size_t at = append(why, 0, size - 1, "the program is past MPI_Finalize");
+    size_t at = append(why, 0, size - 1,
+                       "the program is past MPI_Finalize, and what it does then is in no checkpoint");
     why[at] = 0;
     return 1;
 }

@@ -20,29 +20,64 @@ PathMap PathMap::from_text(const std::string& text) {
     return map;
 }
 
+namespace {
+
+bool is_within(const std::string& path, const std::string& folder) {
+    return path.compare(0, folder.size(), folder) == 0 &&
+           (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+// `visit(holder, key)` for every path of a process state.
+template <class Visit>
+void for_each_path(Json& state, Visit visit) {
+    auto look = [&](Json& holder, const char* key) {
+        if (holder.contains(key)) visit(holder, key);
+    };
+    look(state["settings"], "cwd");
+    look(state, "tmpdir");
+    for (Json& one : state["descriptors"]["descriptions"]) look(one, "path");
+    for (Json& one : state["files"]) {
+        look(one, "path");
+        look(one, "target");
+    }
+}
+
+}  // namespace
+
 std::string PathMap::operator()(const std::string& path) const {
     for (const auto& [old, now] : moves_)
-        if (path.compare(0, old.size(), old) == 0 && (path.size() == old.size() || path[old.size()] == '/'))
-            return now + path.substr(old.size());
+        if (is_within(path, old)) return now + path.substr(old.size());
     return path;
 }
 
 std::string PathMap::in_state(std::string_view bytes) const {
     if (empty()) return std::string(bytes);
     Json state = parse_state(bytes);
-    auto move = [&](Json& holder, const char* key) {
-        if (holder.contains(key)) holder[key] = (*this)(holder.at(key).get<std::string>());
-    };
-    move(state["settings"], "cwd");
-    move(state, "tmpdir");
-    for (Json& one : state["descriptors"]["descriptions"]) move(one, "path");
-    for (Json& one : state["files"]) {
-        move(one, "path");
-        move(one, "target");
-    }
+    for_each_path(state, [&](Json& holder, const char* key) {
+        holder[key] = (*this)(holder.at(key).get<std::string>());
+    });
     std::string out;
     Json::to_cbor(state, out);
     return out;
+}
+
+std::vector<std::string> PathMap::unused_in(std::string_view bytes) const {
+    std::vector<std::string> lines;
+    if (empty()) return lines;
+    Json state = parse_state(bytes);
+    for (const auto& [old, now] : moves_) {
+        bool used = false;
+        for_each_path(state, [&](Json& holder, const char* key) {
+            used = used || is_within(holder.at(key).get<std::string>(), old);
+        });
+        if (!used)
+            lines.push_back(
+                "--map " + old + "=" + now +
+                " changes nothing that is seen of this rank: neither its working directory nor a file "
+                "that is open or was written lies in " +
+                old);
+    }
+    return lines;
 }
 
 std::string PathMap::in_shared(std::string_view bytes) const {

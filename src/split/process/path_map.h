@@ -14,7 +14,7 @@ namespace fermata::split::process {
 
 class PathMap {
   public:
-    // "/old=/new:/older=/newer", as `fermata restart --map` has checked it.
+    // "/old/inner=/new:/old=/newer", as `fermata restart --map` has checked it.
     static PathMap from_text(const std::string& text);
 
     bool empty() const { return moves_.empty(); }
@@ -22,6 +22,8 @@ class PathMap {
     std::string operator()(const std::string& path) const;
     // All paths of a process state: open files, working directory, files of the program.
     std::string in_state(std::string_view state) const;
+    // A line for each old folder that nothing of this state is in: probably misspelt.
+    std::vector<std::string> unused_in(std::string_view state) const;
     // The names of what ranks share (image blob `shared`).
     std::string in_shared(std::string_view objects) const;
     // In upper memory, before anything of the program runs.

@@ -3,6 +3,7 @@
 // Both functions run on upper threads in lower code: no TLS, no libc.
 #include <linux/ioprio.h>
 #include <linux/keyctl.h>
+#include <linux/securebits.h>
 #include <sys/prctl.h>
 
 #include "split/threads/bridge_text.h"
@@ -43,8 +44,10 @@ FERMATA_NO_TLS void set_own_attributes(const OwnAttributes* own) noexcept {
         raw::call(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, own->io_priority);
     if (own->timer_slack > 0) raw::call(SYS_prctl, PR_SET_TIMERSLACK, own->timer_slack);
     if (own->death_signal != now.death_signal) raw::call(SYS_prctl, PR_SET_PDEATHSIG, own->death_signal);
-    if (own->secure_bits >= 0 && own->secure_bits != now.secure_bits)
-        raw::call(SYS_prctl, PR_SET_SECUREBITS, own->secure_bits);
+    // An ordinary user may set one of them, in its own way.
+    if (own->secure_bits >= 0 && own->secure_bits != now.secure_bits &&
+        raw::call(SYS_prctl, PR_SET_SECUREBITS, own->secure_bits) != 0)
+        raw::call(SYS_prctl, PR_SET_KEEPCAPS, (own->secure_bits & SECBIT_KEEP_CAPS) != 0);
     if (own->no_new_privileges == 1) raw::call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (own->memory_policy > kDefaultPolicy)
         raw::call(SYS_set_mempolicy, own->memory_policy, raw::word(own->memory_nodes), kNodes);

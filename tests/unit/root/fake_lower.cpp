@@ -97,8 +97,7 @@ struct Rank {
         image::WriteOptions unsynced;
         unsynced.sync = false;
         image::Writer writer(m.directory + "/" + file(),
-                             {std::stoull(config.job_id.substr(0, 16), nullptr, 16),
-                              static_cast<uint32_t>(std::atoi(m.generation.c_str() + 4)),
+                             {std::stoull(config.job_id.substr(0, 16), nullptr, 16), m.generation.number(),
                               static_cast<uint32_t>(rank), static_cast<uint32_t>(size)},
                              unsynced);
         writer.blob("count", &count, sizeof count);
@@ -158,7 +157,8 @@ struct Rank {
             link.send(wire::Phase{wire::RestartPhase::rebuild, rank});
             hold("FAKE_SLOW_REBUILD");
             bool good = !marked("FAKE_RESTORE_ERROR", nullptr);
-            link.send(wire::Restored{good, good ? "" : fmt::format("rank {}: no memory", rank)});
+            link.send(wire::Restored{good, good ? "" : fmt::format("rank {}: no memory", rank), 1,
+                                     static_cast<int32_t>(ExitCode::damaged)});
         }
         if (marked("FAKE_FATAL", nullptr)) link.send(wire::Fatal{"error: MPI_Abort was called by rank 1", 7});
         if (config.restore.empty() && rank == 0) {

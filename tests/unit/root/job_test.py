@@ -507,7 +507,7 @@ def restore_error(p):
     good(p.call("checkpoint"))
     p.end(job, 0)
     done = p.call("restart", "--generation", "latest", FAKE_RESTORE_ERROR="1")
-    refused(done, "rank 1: no memory")
+    refused(done, "rank 1: no memory", code=6)
     p.nothing_left()
 
 

@@ -392,6 +392,36 @@ TEST_F(StoreTest, RetentionAndSweepAreEachJobsOwn) {
     EXPECT_FALSE(fs::exists(directory_ + "/gen-000002")) << "its own, never committed";
 }
 
+TEST_F(StoreTest, WhatAnotherJobNeverCommittedGoesAfterACommit) {
+    {
+        Store first = of_job(1, directory_);
+        commit_one(first);
+        fill(first.begin());
+        EXPECT_TRUE(Store::for_reading(directory_).in_use());
+        // Without the lock nobody knows whether that job lives.
+        Store::for_writing(directory_).remove_left_behind();
+        EXPECT_TRUE(fs::exists(directory_ + "/gen-000002"));
+    }
+    EXPECT_FALSE(Store::for_reading(directory_).in_use());
+    Store second = of_job(2, directory_);
+    fs::create_directory(directory_ + "/gen-000003");  // nobody knows whose
+    fs::create_directory(directory_ + "/gen-000004");
+    std::ofstream(directory_ + "/gen-000004/.fermata")
+        << "fermata generation 1\njob 0000000000000003\ngeneration 4\n";
+    std::ofstream(directory_ + "/gen-000004/notes.txt") << "a person's";
+    commit_one(second);
+    GenerationInfo pending = second.begin();
+    std::vector<GenerationInfo> all = second.list();
+    EXPECT_TRUE(second.is_left_behind(all.at(1)));
+    EXPECT_FALSE(second.is_left_behind(all.at(0)));
+    second.remove_left_behind();
+    EXPECT_TRUE(fs::exists(directory_ + "/gen-000001")) << "committed";
+    EXPECT_FALSE(fs::exists(directory_ + "/gen-000002")) << "begun by a job that does not run";
+    EXPECT_TRUE(fs::exists(directory_ + "/gen-000003"));
+    EXPECT_TRUE(fs::exists(directory_ + "/gen-000004/notes.txt"));
+    EXPECT_TRUE(fs::exists(pending.directory)) << "its own";
+}
+
 TEST_F(StoreTest, WhatFermataDidNotMakeIsNoGenerationAndNeverRemoved) {
     Store store = of_job(0x1234, directory_);
     fs::create_directories(directory_ + "/gen-000001/results");  // the program's own

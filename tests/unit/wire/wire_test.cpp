@@ -17,13 +17,13 @@ Bytes bytes_of(const std::string& text) {
 }
 
 std::vector<Message> samples() {
-    Saved image{7, 3, 1ull << 40, "rank-000003.img", "xxh3:abc", "", 12, "1 2"};
-    Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", "gen-000002"};
+    Saved image{7, 3, 1ull << 40, "rank-000003.img", "xxh3:abc", "", 12, {Generation(1), Generation(2)}};
+    Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", Generation(2)};
     return {Clock{bytes_of(std::string("\0\1\2", 3))},
-            Begin{7, "gen-000001"},
+            Begin{7, Generation(1)},
             Freeze{7},
             Drain{7, 2},
-            Save{7, "/d/gen", "gen-000001", "forked"},
+            Save{7, "/d/gen", Generation(1), "forked"},
             Resume{7},
             Starting{3, "id"},
             Cancel{7, "a rank died"},
@@ -42,7 +42,7 @@ std::vector<Message> samples() {
             ArrivedFinalize{1},
             Diagnosis{"MPI_Recv from 3", 1},
             Warning{"w", 5},
-            Restored{false, "no memory", 1},
+            Restored{false, "no memory", 1, 6},
             Fatal{"f", 9},
             NodeHello{"node17", 1},
             Joined{{hello, hello}},

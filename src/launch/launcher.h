@@ -1,0 +1,35 @@
+// What starts the ranks of a job, and ends with them. The root knows no more of it than this: not whether it
+// is a process, nor which.
+#pragma once
+
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fermata::launch {
+
+class Launcher {
+  public:
+    virtual ~Launcher() = default;
+
+    // Starts the ranks. Throws Error when nothing was started.
+    virtual void start() = 0;
+    // Its exit code as a shell has it (128 + the signal that ended it), once all is over.
+    virtual std::optional<int> ended() = 0;
+    // To end the ranks and then itself, in its own time.
+    virtual void ask_to_end() = 0;
+    // At once, whatever it leaves.
+    virtual void kill() = 0;
+    // A signal that came to Fermata and is the launcher's; to all processes of the launcher, or to it alone.
+    virtual void hand_on(int signal, bool to_all) = 0;
+    // What it knows of ranks that have not come, for people; "" = no more than the root does.
+    virtual std::string missing() const { return {}; }
+
+    // What it wants polled: the program's standard input, for one. `first`: index of its first entry.
+    virtual void add_to(std::vector<pollfd>&) {}
+    virtual void serve(const std::vector<pollfd>&, size_t /*first*/) {}
+};
+
+}  // namespace fermata::launch

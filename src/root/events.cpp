@@ -1,0 +1,91 @@
+// What node daemons say, and that they are gone.
+#include "base/log.h"
+#include "root/root.h"
+
+namespace fermata::root {
+
+void Root::fail_job(const std::string& why, int32_t code) {
+    if (!fatal_) fatal_ = wire::Fatal{"error: " + why, code};
+}
+
+void Root::from_node(int node, const wire::Message& message) {
+    spdlog::debug("node {}: {}", node, wire::name_of(message));
+    if (auto* m = std::get_if<wire::Clock>(&message)) {
+        clock_from(node, *m);
+    } else if (auto* m = std::get_if<wire::Joined>(&message)) {
+        for (const wire::Hello& hello : m->ranks) joined(node, hello);
+    } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
+        if (m->error.empty())
+            start_.in_starter(*m, tree::now_ms());
+        else
+            fail_job(m->error);
+    } else if (auto* m = std::get_if<wire::RankGone>(&message)) {
+        start_.roster().leave(node, m->rank);
+        if (!m->clean && somebody_gone_.empty())
+            somebody_gone_ = fmt::format("rank {} (pid {} on {}) is gone", m->rank, m->pid, m->host);
+    } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
+        inquiry_.heard(*m);
+    } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
+        if (!fatal_) fatal_ = *m;
+    } else if (tally_.take(node, message)) {
+        if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
+    }
+    look_whether_it_runs();
+}
+
+void Root::clock_from(int node, const wire::Clock& message) {
+    auto child = clock_child_.find(node);
+    if (!clock_ || child == clock_child_.end()) return;
+    if (!clock_->from_child(child->second, wire::plain(message.bytes),
+                            static_cast<uint64_t>(tree::now_ms()) * 1000000))
+        tally_.take(node, wire::Refuse{attempt_.epoch,
+                                       fmt::format("the protocol broke: from the node daemon on {}: {}",
+                                                   tree_.nodes()[node].host, clock_->error())});
+}
+
+void Root::joined(int node, const wire::Hello& hello) {
+    if (std::string why = start_.joined(node, hello); !why.empty()) return fail_job(why);
+    tree_.expect(node, ++tree_.nodes()[node].ranks);
+}
+
+// The last rank has come, or is rebuilt; or one cannot be.
+void Root::look_whether_it_runs() {
+    if (running_ || over()) return;
+    if (auto& refused = tally_.answers().not_restored)
+        return fail_job(fmt::format("cannot restart from {}: {}", settings_.restored.name(), refused->error),
+                        refused->code);
+    if (!start_.complete()) return;
+    if (settings_.restored) {
+        tree_.broadcast(wire::Go{});
+        tally_.forget_phases();
+    }
+    running_ = true;
+    if (!finalize_released_) schedule_.plan(tree::now_ms());
+}
+
+void Root::lost_node(int node, const tree::NodeInfo& info) {
+    bool served = start_.roster().lose(node) > 0;
+    tally_.gone(node);
+    // A rank that was with it cannot report any more, and one that comes now may find none and end, which
+    // MPICH's Hydra does not notice before MPI_Init: the others would wait there.
+    if (!info.spare && !running_ && !finalize_released_ && !over()) {
+        std::string which = info.host.empty()
+                                ? "a node daemon"
+                                : fmt::format("the node daemon of {} (pid {})", info.host, info.pid);
+        return fail_job(fmt::format("{} has ended before the job ran: start it again", which));
+    }
+    if (!served) return;
+    node_lost_ = true;
+    if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);
+    // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.
+    tree_.broadcast(wire::FinalizeReleased{});
+}
+
+void Root::pump_clock() {
+    if (!clock_) return;
+    clock_->poll(static_cast<uint64_t>(tree::now_ms()) * 1000000);
+    clock::Bytes bytes;
+    while (clock_->next_down(&bytes)) tree_.broadcast(wire::Clock{wire::packed(bytes)});
+}
+
+}  // namespace fermata::root

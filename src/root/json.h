@@ -1,0 +1,14 @@
+// What goes to clients of the control socket.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace fermata::root {
+
+// Text of ranks may hold anything; JSON must not.
+inline std::string dump(const nlohmann::json& j) {
+    return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace fermata::root

@@ -1,0 +1,34 @@
+// One wish for a checkpoint, and what became of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/generation.h"
+
+namespace fermata::root {
+
+struct Request {
+    std::string origin;  // "command", "interval", "signal", "walltime"
+    bool stop = false;
+    double timeout = 0;  // 0 = the default
+    int client = -1;     // who gets the answer
+};
+
+struct Outcome {
+    bool ok = false;
+    ExitCode code = ExitCode::failed;
+    std::string line;    // for people
+    std::string detail;  // how long each phase took, likewise
+    Generation generation;
+    uint64_t bytes = 0;
+    double seconds = 0;                                  // request .. resume
+    std::vector<std::pair<std::string, double>> phases;  // seconds, in order
+    std::string diagnosis;
+    std::vector<std::string> warnings;  // of the ranks: what the generation does not hold
+};
+
+}  // namespace fermata::root

@@ -1,0 +1,72 @@
+// The start of a job, or its restart: which ranks have come, which of its phases it is in, and for whom it
+// waits. The phases are a list (start.cpp); `fermata status` shows the first one that is not over.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/generation.h"
+#include "tree/roster.h"
+#include "tree/tally.h"
+#include "tree/tree.h"
+
+namespace fermata::root {
+
+class Start {
+  public:
+    // `expected` ranks; 0: as many as the launcher starts.
+    Start(int expected, Generation restored, const tree::Tree& tree, const tree::Tally& tally)
+        : expected_(expected), restored_(restored), tree_(tree), tally_(tally) {}
+
+    // A rank has come: "", or why the job cannot be: one line.
+    std::string joined(int node, const wire::Hello& hello);
+    // A rank runs a starter (a shell, env) and not yet its MPI program.
+    void in_starter(const wire::InStarter& said, int64_t now);
+
+    tree::Roster& roster() { return roster_; }
+    const tree::Roster& roster() const { return roster_; }
+    uint32_t ranks() const { return static_cast<uint32_t>(roster_.size()); }
+    // Nothing but Go is missing; at a first start not even that.
+    bool complete() const;
+
+    // "launcher", "ranks", "load" …
+    const char* phase() const;
+    // Restart: the phases that ranks say, once all have said one.
+    std::optional<wire::Phase> furthest_behind() const;
+    // Why the job is not running yet, in one line.
+    std::string who_is_missing() const;
+    bool some_in_starters() const { return !starters_.empty(); }
+    std::string who_is_in_a_starter() const;
+    int64_t starters_since() const { return starters_since_; }
+
+    const std::string& mpi() const { return mpi_; }
+    const std::string& mpi_version() const { return mpi_version_; }
+    // One that waits for the program: it may go on after that. "" = none.
+    const std::string& waiting_starter() const { return waiting_starter_; }
+
+  private:
+    struct Phase {
+        const char* name;
+        bool (*over)(const Start&);
+    };
+    template <wire::RestartPhase phase>
+    static bool all_beyond(const Start& start);
+    static const Phase kFirst[], kAgain[];
+
+    struct Starter {
+        int pid;
+        std::string program;
+    };
+    const int expected_;
+    const Generation restored_;
+    const tree::Tree& tree_;
+    const tree::Tally& tally_;
+    tree::Roster roster_;
+    std::string mpi_, mpi_version_;
+    std::map<int, Starter> starters_;
+    std::string waiting_starter_;
+    int64_t starters_since_ = 0;  // ms; the newest change of starters_
+};
+
+}  // namespace fermata::root

@@ -1,0 +1,87 @@
+// `fermata status`: what the job does, and who waits where.
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/fd.h"
+#include "root/json.h"
+#include "root/root.h"
+
+namespace fermata::root {
+
+using nlohmann::json;
+
+void Root::start_query() {
+    if (inquiry_.going_on()) return;
+    inquiry_.begin();
+    tree_.broadcast(wire::Query{});
+}
+
+const char* Root::state() const {
+    if (signals_seen_.suspended) return "suspended";
+    if (attempt_.in_progress && running_) return "checkpointing";
+    if (finalize_released_) return "finishing";
+    if (!somebody_gone_.empty()) return "broken";
+    return running_ ? "running" : "starting";
+}
+
+std::string Root::status_json() {
+    const std::string state = this->state();
+    const bool starting = !running_ && !finalize_released_;
+    json nodes = json::array();
+    for (auto& [id, node] : tree_.nodes()) nodes.push_back({{"host", node.host}, {"ranks", node.ranks}});
+    json ranks = json::array();
+    for (auto& [number, rank] : start_.roster().ranks()) {
+        auto node = tree_.nodes().find(rank.node);
+        if (node != tree_.nodes().end())
+            ranks.push_back({{"rank", number}, {"pid", rank.pid}, {"host", node->second.host}});
+    }
+    json behind;
+    if (auto phase = start_.furthest_behind(); phase && starting)
+        behind = {{"phase", wire::name_of(phase->phase)},
+                  {"rank", phase->rank},
+                  {"there", phase->there},
+                  {"ranks", phase->ranks}};
+    json last;
+    if (!last_.line.empty())
+        last = {{"ok", last_.ok}, {"generation", last_.generation.name()}, {"line", last_.line}};
+    std::string phase = !attempt_.phase.empty() ? attempt_.phase
+                        : state == "starting"   ? start_.phase()
+                                                : state;
+    return dump({{"done", true},
+                 {"code", 0},
+                 {"job", settings_.job},
+                 {"pid", ::getpid()},
+                 {"state", state},
+                 {"phase", phase},
+                 {"behind", behind},
+                 {"size", start_.roster().size()},
+                 {"expected", settings_.expected_ranks},
+                 {"missing", starting ? start_.who_is_missing() : ""},
+                 {"ranks", ranks},
+                 {"nodes", nodes},
+                 {"mpi", start_.mpi()},
+                 {"mpi_version", start_.mpi_version()},
+                 {"protocol", settings_.protocol},
+                 {"ckpt_dir", settings_.ckpt_dir},
+                 {"ckpt_dir_file", file_id(settings_.ckpt_dir)},
+                 {"command", store::whole_command(settings_.command, settings_.segments)},
+                 {"seconds", static_cast<double>(tree::now_ms() - started_) / 1000},
+                 {"checkpoints", checkpoints_},
+                 {"restored", settings_.restored.name()},
+                 {"trouble", somebody_gone_},
+                 {"last", last},
+                 {"diagnosis", inquiry_.going_on() ? inquiry_.text() : ""},
+                 {"diagnosed", inquiry_.going_on() && inquiry_.complete(tree_.nodes().size())}});
+}
+
+void Root::give_status() {
+    std::string json = status_json();
+    inquiry_.end();
+    for (int client : std::exchange(status_clients_, {})) {
+        control_.say(client, json);
+        control_.finish(client);
+    }
+}
+
+}  // namespace fermata::root
