@@ -84,7 +84,7 @@ json summary(const store::GenerationInfo& info) {
     j["ranks"] = m.images.size();
     j["bytes"] = info.bytes();
     j["encrypted"] = m.key_id.has_value();
-    j["level"] = m.level;
+    j["level"] = store::name_of(m.level);
     j["layout"] = store::name_of(m.layout());
     j["kind"] = kind_of(m);
     j["age"] = age_of(info);
@@ -208,7 +208,7 @@ std::string words_of(const store::Manifest& m) {
     std::string words = kind_of(m);
     if (m.key_id) words += ", encrypted";
     if (m.layout() == store::Layout::shared) words += ", shared file";
-    if (m.level != "files") words += ", " + visible(m.level);
+    if (m.level != store::LevelName::files) words += std::string(", ") + store::name_of(m.level);
     return words;
 }
 

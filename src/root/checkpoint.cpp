@@ -103,11 +103,11 @@ void Root::wait_for_start(const Request& request, double end) {
 
 // The generation's directory, and the word to every rank.
 void Root::begin() {
-    attempt_.generation = store_.begin();
+    attempt_.generation = level_.begin();
     try {
-        store_.check_space(last_bytes_ + last_bytes_ / 10);
+        level_.check_space(last_bytes_ + last_bytes_ / 10);
     } catch (const Error&) {
-        store_.abandon(std::exchange(attempt_.generation, {}));  // no rank has heard of it
+        level_.abandon(std::exchange(attempt_.generation, {}));  // no rank has heard of it
         throw;
     }
     attempt_.outcome.generation = Generation(attempt_.generation.number);
@@ -206,7 +206,7 @@ void Root::lay_out_shared_file(image::SharedFile& file) {
 void Root::commit() {
     store::Manifest contents = manifest();  // with the times of all phases so far
     enter("commit");
-    store_.commit(attempt_.generation, contents);
+    level_.commit(attempt_.generation, contents);
     committed_ = attempt_.generation.number;
     attempt_.generation.manifest = std::move(contents);
     attempt_.outcome.bytes = attempt_.generation.bytes();
@@ -255,7 +255,7 @@ void Root::conclude() {
     const double ended = now_s();
     schedule_.measured(ended - attempt_.start,
                        (attempt_.going_on > 0 ? attempt_.going_on : ended) - attempt_.standing);
-    if (settings_.keep > 0) store_.retain(settings_.keep);
+    if (settings_.keep > 0) level_.retain(settings_.keep);
     store_.remove_left_behind();
     now.ok = true;
     now.seconds = now_s() - attempt_.start;
@@ -352,7 +352,7 @@ void Root::take_back(const std::string& why) {
         if (some_stand())
             now.line += fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)", left(),
                                     start_.roster().here());
-        store_.abandon(attempt_.generation);
+        level_.abandon(attempt_.generation);
         attempt_.phase.clear();
     }
     spdlog::warn("checkpoint {} is given up: {}", attempt_.epoch, why);

@@ -127,6 +127,7 @@ class Root {
 
     Settings settings_;
     store::Store store_;
+    store::Level& level_ = store_;  // where generations go
     tree::Tree tree_;
     tree::Tally tally_{tree::Tally::Level::top};
     Control control_;

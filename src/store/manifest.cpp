@@ -102,6 +102,19 @@ std::vector<std::string> words_of_utf8(const std::vector<std::string>& text) {
     return words;
 }
 
+const char* name_of(LevelName level) {
+    switch (level) {
+        case LevelName::files:
+            break;
+    }
+    return "files";
+}
+
+std::optional<LevelName> level_of(const std::string& word) {
+    if (word == name_of(LevelName::files)) return LevelName::files;
+    return {};
+}
+
 std::string to_text(const Manifest& m, const image::Key* key) {
     image::check_key("the new " + Generation(m.generation).name(), m.key_id, key);
     nlohmann::ordered_json images = nlohmann::ordered_json::array();
@@ -116,7 +129,7 @@ std::string to_text(const Manifest& m, const image::Key* key) {
                                    {"job_name", m.job_name},
                                    {"generation", m.generation},
                                    {"created", m.created},
-                                   {"level", m.level},
+                                   {"level", name_of(m.level)},
                                    {"shared_bytes", m.shared_bytes},
                                    {"mpi", m.mpi},
                                    {"command", words_as_utf8(m.command)},
@@ -212,7 +225,9 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     m.generation = number<uint32_t>(json.at("generation"), path, "generation");
     if (m.generation == 0) damaged(path, "generations count from 1");
     m.created = json.at("created");
-    m.level = json.value("level", "files");
+    auto level = level_of(json.value("level", name_of(LevelName::files)));
+    if (!level) fail("{}: it is kept at a level that this Fermata does not know", path);
+    m.level = *level;
     m.shared_bytes = later(json, "shared_bytes");
     m.mpi = json.at("mpi");
     m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());

@@ -1,0 +1,104 @@
+// A generation: what its manifest says (format in docs/formats/manifest.md), and where it was found.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "files/folder.h"
+#include "image/image.h"
+
+namespace fermata::store {
+
+inline constexpr int kManifestVersion = 5;
+inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption; 4 one program only
+inline constexpr const char* kManifest = "manifest.json";
+// Before the name of a generation: its directory while it is being compacted.
+inline constexpr const char* kUnfinished = ".compact-";
+// In the directory of every generation, from its first moment on: whose it is. Only what has it is ever
+// removed.
+inline constexpr const char* kMarker = ".fermata";
+// A manifest of 10^6 ranks has some 150 MB.
+inline constexpr uint64_t kMostManifest = 256u << 20;
+
+// Where generations are kept (level.h); the word stands in the manifest.
+enum class LevelName { files };
+const char* name_of(LevelName level);
+std::optional<LevelName> level_of(const std::string& word);
+
+// How the images lie in the directory of their generation: a file for each, or one for all.
+enum class Layout { files, shared };
+const char* name_of(Layout layout);
+
+struct ImageEntry {
+    uint32_t rank = 0;
+    std::string file;  // relative to the generation's directory
+    uint64_t bytes = 0;
+    std::string checksum;  // hex of image::Summary::checksum
+    uint64_t offset = 0;   // in the file, when that holds all images
+};
+
+// Neighbouring ranks that run one program, of a job that runs several (`fermata run … : …`).
+struct Segment {
+    uint32_t first_rank = 0;
+    uint32_t ranks = 0;
+    std::vector<std::string> command;
+    bool operator==(const Segment&) const = default;
+};
+// The whole command of a job, as mpiexec takes it: of several programs "-n 1 ./atm : -n 3 ./ocn".
+std::vector<std::string> whole_command(const std::vector<std::string>& command,
+                                       const std::vector<Segment>& segments);
+// For JSON and back, exactly: `run --continue` compares them, and words need not be UTF-8.
+std::vector<std::string> words_as_utf8(const std::vector<std::string>& words);
+std::vector<std::string> words_of_utf8(const std::vector<std::string>& text);
+
+// Manifest is what a restart needs to know before it opens an image.
+struct Manifest {
+    uint64_t job = 0;
+    std::string job_name;
+    uint32_t generation = 0;
+    std::string created;                    // "2026-11-21 16:00:00"
+    LevelName level = LevelName::files;     // where it is kept
+    std::optional<image::Checksum> key_id;  // of what its images are encrypted with; none: they are not
+    uint64_t shared_bytes = 0;              // of the file that holds all images; 0: each has its own
+    std::string mpi;                        // "openmpi" or "mpich": what the job ran on
+    std::vector<std::string> command;       // program and arguments, of rank 0
+    std::string starter;                    // what waits for the program and may go on after it; "" = nothing
+    std::vector<Segment> segments;          // when not all ranks run that: all of them, in order
+    std::vector<std::string> whole_command() const { return store::whole_command(command, segments); }
+    std::vector<ImageEntry> images;        // by rank
+    std::map<std::string, double> phases;  // seconds
+    double seconds() const;                // all of them
+    std::vector<uint32_t> needs;           // earlier generations whose images these refer to
+    uint64_t bytes() const;
+    Layout layout() const { return shared_bytes ? Layout::shared : Layout::files; }
+    // Length of the file that holds this image.
+    uint64_t file_bytes(const ImageEntry& image) const {
+        return layout() == Layout::shared ? shared_bytes : image.bytes;
+    }
+};
+
+struct GenerationInfo {
+    uint32_t number = 0;
+    std::string directory;
+    files::Folder folder;         // the same, open
+    std::optional<uint64_t> job;  // that made it; none: it has no marker and no manifest that can be read
+    std::optional<Manifest> manifest;  // none: incomplete or damaged
+    std::string damage;                // why there is none; empty for one that was never committed
+    // Checksum of the manifest's text. A rank that is given this seal continues no other generation.
+    image::Checksum seal;
+    image::Place place(const ImageEntry& entry) const;
+    // Is this the image that the manifest means: its bytes, and of whom it says that it is?
+    bool is_of(const ImageEntry& entry, const image::Reader& image) const;
+    // Sum of its images, of the text that they have in common, and of the program's files. Complete ones
+    // only.
+    uint64_t bytes() const;
+    // Throws when a file of all images does not say what the manifest says: ranks believe the file.
+    void check_layout() const;
+    // Throws KeyError when a complete one is not of this key, or of none.
+    void check_key(const image::Key* key) const;
+};
+
+}  // namespace fermata::store
