@@ -150,7 +150,50 @@ def sigterm(cwd):
     both_continue(cwd, [] if before else want)
 
 
-CASES = {function.__name__: function for function in (launching, start_timeout, loading, before_init, meanwhile, sigterm)}
+def reading(pid):
+    """Does the process read the image of rank 1?"""
+    try:
+        return any(os.readlink(f"/proc/{pid}/fd/{fd}").endswith("rank-000001.img") for fd in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:  # a descriptor, or the process, is gone
+        return False
+
+
+def restart_phase(cwd):
+    """A rank that hangs while it loads its image: status says where the restart stands, and whom it waits for."""
+    program, noted = [PROGRAMS / "steady.openmpi", "150", "192"], cwd / "pid"
+    env = dict(os.environ, STEADY_PAUSE="20000")
+    want = harness.native(program, RANKS, "openmpi", cwd)
+    with Job.run(program, RANKS, cwd, mpi="openmpi", env=env) as job:
+        job.wait_line("step 5 ")
+        job.checkpoint("--stop")
+        before = job.finish(expected=85)
+    real, ours = BUILD / "libexec" / "fermata", cwd / "libexec"
+    ours.mkdir()
+    os.symlink(real / "noded", ours / "noded")
+    script = ours / "lower-openmpi"
+    script.write_text(f"#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK = 0 ] || {{ echo $$ > {noted}.new; mv {noted}.new {noted}; }}\n"
+                      f"exec {real}/lower-openmpi \"$@\"\n")
+    script.chmod(0o755)
+    with Job.restart(cwd, mpi="openmpi", env=dict(env, FERMATA_LIBEXEC=str(ours))) as job:
+        while not noted.exists():
+            check(job.process.poll() is None, job.errors())
+        pid = int(noted.read_text())
+        while not reading(pid):
+            check(job.process.poll() is None, job.errors())
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            job.wait_until(lambda: job.status()["phase"] == "load", "the phase")
+            status = job.status()
+            check(status["state"] == "starting" and status["behind"]["ranks"] == 2, status)
+            job.wait_until(lambda: "in phase load" in job.status()["missing"], "who is missing")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        job.wait_until(lambda: job.status()["phase"] == "running", "the job to run")
+        check(before + job.finish() == want, f"{before} {job.output()}, wanted {want}")
+
+
+CASES = {function.__name__: function for function in (launching, start_timeout, loading, before_init, meanwhile, sigterm,
+                                                          restart_phase)}
 
 
 def run(name):
