@@ -164,7 +164,7 @@ def restart_phase(cwd):
     env = dict(os.environ, STEADY_PAUSE="20000")
     want = harness.native(program, RANKS, "openmpi", cwd)
     with Job.run(program, RANKS, cwd, mpi="openmpi", env=env) as job:
-        job.wait_line("step 5 ")
+        job.wait_until(lambda: len(job.lines()) > 5, "the first steps")
         job.checkpoint("--stop")
         before = job.finish(expected=85)
     real, ours = BUILD / "libexec" / "fermata", cwd / "libexec"
