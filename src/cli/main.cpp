@@ -150,112 +150,147 @@ int show(const std::string& help) {
     return 0;
 }
 
-int parse_and_run(const std::vector<std::string>& words) {
-    CLI::App app{"Fermata: checkpoints of unmodified MPI programs", "fermata"};
-    // Scripts append options to those that are there: the last one counts.
-    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    app.set_version_flag("--version", kVersion);
-
+// What the words of a command line set; each command uses its part.
+struct Words {
     Texts texts;
     root::SubmitOptions submit;
     bool check = false, json = false;
-    CLI::App* run = app.add_subcommand("run", "run a program under mpiexec so that it can be checkpointed");
-    add_submit_options(run, submit, texts);
-    run->add_flag("--continue", submit.continue_it,
-                  "continue the job of this command from its newest checkpoint, if there is one");
-    run->add_flag("--check", check, "do not run: say what the program needs and whether it is there");
-    run->add_flag("--json", json, "with --check: answer as JSON");
+    cli::CheckpointOptions checkpoint;
+    cli::StatusOptions status;
+    cli::CancelOptions cancel;
+    cli::StoreOptions store;
+};
 
-    CLI::App* restart = app.add_subcommand("restart", "continue a job from a checkpoint");
-    add_submit_options(restart, submit, texts);
-    restart->add_option("--generation", texts.generation, "number of the generation, or latest")
+void add_run(CLI::App* app, Words& w) {
+    add_submit_options(app, w.submit, w.texts);
+    app->add_flag("--continue", w.submit.continue_it,
+                  "continue the job of this command from its newest checkpoint, if there is one");
+    app->add_flag("--check", w.check, "do not run: say what the program needs and whether it is there");
+    app->add_flag("--json", w.json, "with --check: answer as JSON");
+}
+int run(Words& w) {
+    if (w.json && !w.check) throw Error("--json goes with --check (fermata run --help)", ExitCode::usage);
+    if (w.check) return cli::check_programs(root::parts_of(w.submit), w.json);
+    finish_submit_options(w.submit, w.texts);
+    return root::run(w.submit);
+}
+
+void add_restart(CLI::App* app, Words& w) {
+    add_submit_options(app, w.submit, w.texts);
+    app->add_option("--generation", w.texts.generation, "number of the generation, or latest")
         ->type_name("K");
-    restart
-        ->add_option("--map", submit.moved,
-                     "a folder of the program's that is elsewhere now; may be given several times")
+    app->add_option("--map", w.submit.moved,
+                    "a folder of the program's that is elsewhere now; may be given several times")
         ->type_name("/OLD=/NEW")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->expected(1);
-    restart->add_flag("--fallback", submit.fallback,
-                      "if the newest generation is damaged take the one before");
+    app->add_flag("--fallback", w.submit.fallback, "if the newest generation is damaged take the one before");
+}
+int restart(Words& w) {
+    finish_submit_options(w.submit, w.texts);
+    return root::restart(w.submit);
+}
 
-    cli::CheckpointOptions ckpt;
-    CLI::App* checkpoint = app.add_subcommand("checkpoint", "take a checkpoint of a running job");
-    add_job_choice(checkpoint, ckpt.which);
-    checkpoint->add_flag("--stop", ckpt.stop, "end the job afterwards (its run exits with 85)");
-    checkpoint->add_option("--timeout", texts.timeout, "give up after T; the job goes on (default 10m)")
+void add_checkpoint(CLI::App* app, Words& w) {
+    add_job_choice(app, w.checkpoint.which);
+    app->add_flag("--stop", w.checkpoint.stop, "end the job afterwards (its run exits with 85)");
+    app->add_option("--timeout", w.texts.timeout, "give up after T; the job goes on (default 10m)")
         ->type_name("T");
-    checkpoint->add_flag("-v,--verbose", ckpt.verbose, "say how long each phase took");
-    checkpoint->add_flag("--json", ckpt.json, "answer as JSON");
+    app->add_flag("-v,--verbose", w.checkpoint.verbose, "say how long each phase took");
+    app->add_flag("--json", w.checkpoint.json, "answer as JSON");
+}
+int checkpoint(Words& w) {
+    if (!w.texts.timeout.empty()) w.checkpoint.timeout = parse_duration(w.texts.timeout, "--timeout");
+    return cli::checkpoint(w.checkpoint);
+}
 
-    cli::StatusOptions stat;
-    CLI::App* status = app.add_subcommand("status", "what running jobs do");
-    add_job_choice(status, stat.which);
-    status->add_flag("--waits", stat.diagnosis, "ask every rank which call it waits in, and for whom");
-    status->add_flag("--json", stat.json, "answer as JSON");
+void add_status(CLI::App* app, Words& w) {
+    add_job_choice(app, w.status.which);
+    app->add_flag("--waits", w.status.diagnosis, "ask every rank which call it waits in, and for whom");
+    app->add_flag("--json", w.status.json, "answer as JSON");
+}
 
-    cli::CancelOptions cancel_options;
-    CLI::App* cancel = app.add_subcommand("cancel", "end a running job");
-    add_job_choice(cancel, cancel_options.which);
-    cancel->add_flag("--checkpoint", cancel_options.checkpoint_only,
-                     "only its checkpoint in progress; the job goes on");
-    cancel->add_flag("--json", cancel_options.json, "answer as JSON");
+void add_cancel(CLI::App* app, Words& w) {
+    add_job_choice(app, w.cancel.which);
+    app->add_flag("--checkpoint", w.cancel.checkpoint_only,
+                  "only its checkpoint in progress; the job goes on");
+    app->add_flag("--json", w.cancel.json, "answer as JSON");
+}
 
-    cli::StoreOptions store;
-    auto add_store = [&](const char* name, const char* help) {
-        CLI::App* sub = app.add_subcommand(name, help);
-        sub->add_option("--ckpt-dir", store.ckpt_dir, "checkpoint directory (default fermata-ckpt)")
-            ->type_name("DIR");
-        sub->add_flag("--json", store.json, "answer as JSON");
-        add_key(sub, store.key_file);
-        return sub;
-    };
-    CLI::App* list = add_store("list", "generations in a checkpoint directory");
-    CLI::App* verify = add_store("verify", "compare every byte of generations with their checksums");
-    verify->add_option("--generation", texts.generation, "only this one")->type_name("K");
-    CLI::App* inspect = add_store("inspect", "what a generation holds");
-    inspect->add_option("--generation", texts.generation, "number of the generation, or latest")
-        ->type_name("K");
-    inspect->add_flag("--regions", store.regions, "list the memory regions of every image");
+void add_store(CLI::App* app, Words& w) {
+    app->add_option("--ckpt-dir", w.store.ckpt_dir, "checkpoint directory (default fermata-ckpt)")
+        ->type_name("DIR");
+    app->add_flag("--json", w.store.json, "answer as JSON");
+    add_key(app, w.store.key_file);
+}
+void add_generation(CLI::App* app, Words& w, const char* help) {
+    app->add_option("--generation", w.texts.generation, help)->type_name("K");
+}
+const cli::StoreOptions& store_of(Words& w) {
+    w.store.generation = parse_generation(w.texts.generation);
+    return w.store;
+}
 
-    inspect->add_flag("--objects", store.objects,
-                      "list what MPI holds: communicators, datatypes, requests, …");
+void add_verify(CLI::App* app, Words& w) {
+    add_store(app, w);
+    add_generation(app, w, "only this one");
+}
 
-    CLI::App* compact = add_store("compact", "make a generation that refers to earlier ones stand alone");
-    compact->add_option("--generation", texts.generation, "number of the generation, or latest")
-        ->type_name("K");
-    compact
-        ->add_option("--keep", texts.keep, "afterwards keep only so many complete generations (default: all)")
+void add_inspect(CLI::App* app, Words& w) {
+    add_store(app, w);
+    add_generation(app, w, "number of the generation, or latest");
+    app->add_flag("--regions", w.store.regions, "list the memory regions of every image");
+    app->add_flag("--objects", w.store.objects, "list what MPI holds: communicators, datatypes, requests, …");
+}
+
+void add_compact(CLI::App* app, Words& w) {
+    add_store(app, w);
+    add_generation(app, w, "number of the generation, or latest");
+    app->add_option("--keep", w.texts.keep,
+                    "afterwards keep only so many complete generations (default: all)")
         ->type_name("N");
-    compact->add_option("--save-options", texts.save_options, "how images are written: words, see below")
+    app->add_option("--save-options", w.texts.save_options, "how images are written: words, see below")
         ->type_name("WORDS");
+}
+int compact(Words& w) {
+    return cli::compact({store_of(w), image::SaveOptions::parse(w.texts.save_options),
+                         w.texts.keep.empty() ? 0 : parse_keep(w.texts.keep)});
+}
 
-    CLI::App* doctor = app.add_subcommand("doctor", "what this machine has of what Fermata needs");
-    doctor->add_flag("--json", json, "answer as JSON");
+void add_doctor(CLI::App* app, Words& w) { app->add_flag("--json", w.json, "answer as JSON"); }
 
+// The commands, in the order of the help.
+constexpr struct {
+    const char* name;
+    const char* help;
+    void (*add)(CLI::App*, Words&);
+    int (*run)(Words&);
+} kCommands[] = {
+    {"run", "run a program under mpiexec so that it can be checkpointed", add_run, run},
+    {"restart", "continue a job from a checkpoint", add_restart, restart},
+    {"checkpoint", "take a checkpoint of a running job", add_checkpoint, checkpoint},
+    {"status", "what running jobs do", add_status, [](Words& w) { return cli::status(w.status); }},
+    {"cancel", "end a running job", add_cancel, [](Words& w) { return cli::cancel(w.cancel); }},
+    {"list", "generations in a checkpoint directory", add_store,
+     [](Words& w) { return cli::list(store_of(w)); }},
+    {"verify", "compare every byte of generations with their checksums", add_verify,
+     [](Words& w) { return cli::verify(store_of(w)); }},
+    {"inspect", "what a generation holds", add_inspect, [](Words& w) { return cli::inspect(store_of(w)); }},
+    {"compact", "make a generation that refers to earlier ones stand alone", add_compact, compact},
+    {"doctor", "what this machine has of what Fermata needs", add_doctor,
+     [](Words& w) { return cli::doctor(w.json); }},
+};
+
+void add_commands(CLI::App& app, Words& words) {
+    // Scripts append options to those that are there: the last one counts.
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    app.set_version_flag("--version", kVersion);
+    for (const auto& command : kCommands) command.add(app.add_subcommand(command.name, command.help), words);
     cli::describe(app);
+}
 
-    if (words.empty()) {  // a mistake, and the help is what it asks for
-        std::fputs(cli::help_of(app).c_str(), stderr);
-        return static_cast<int>(ExitCode::usage);
-    }
-    const std::string& verb = words[0];
-    if (verb == "--help" || verb == "-h" || (verb == "help" && words.size() == 1))
-        return show(cli::help_of(app));
-    if (verb == "--version") return show(kVersion + std::string("\n"));
-    if (verb.starts_with("-"))
-        throw Error(
-            fmt::format("options come after the command: fermata run {} … (fermata help)", visible(verb)),
-            ExitCode::usage);
-    const std::string& name = verb == "help" ? words[1] : verb;
-    CLI::App* sub = &cli::command_of(app, name);
-    cli::Scanned scanned;
-    scanned.help = verb == "help";
-    if (!scanned.help) scanned = cli::scan(*sub, {words.begin() + 1, words.end()});
-    if (scanned.help) return show(cli::help_of(app, *sub));
-    if (sub == run && scanned.command.empty())
-        throw Error("nothing to run: fermata run -n 4 -- ./program arguments… (fermata run --help)",
-                    ExitCode::usage);
+// The options of `name`, and behind them the program's command, into `words`.
+void parse(CLI::App& app, const std::string& name, const cli::Scanned& scanned, Words& words) {
     try {
         std::vector<std::string> own(scanned.own.rbegin(), scanned.own.rend());
         own.push_back(name);
@@ -263,37 +298,43 @@ int parse_and_run(const std::vector<std::string>& words) {
     } catch (const CLI::ParseError& error) {
         throw Error(fmt::format("{} (fermata {} --help)", visible(error.what()), name), ExitCode::usage);
     }
-    submit.command = scanned.command;
-    submit.launcher_options = scanned.launcher;
+    words.submit.command = scanned.command;
+    words.submit.launcher_options = scanned.launcher;
     for (const cli::ScannedPart& part : scanned.more) {
-        texts.more_ranks.push_back(part.ranks);
-        submit.more.push_back({0, root::launcher_words(part.launcher, ""), part.command, ""});
+        words.texts.more_ranks.push_back(part.ranks);
+        words.submit.more.push_back({0, root::launcher_words(part.launcher, ""), part.command, ""});
     }
+}
 
-    if (*run) {
-        if (json && !check) throw Error("--json goes with --check (fermata run --help)", ExitCode::usage);
-        if (check) return cli::check_programs(root::parts_of(submit), json);
-        finish_submit_options(submit, texts);
-        return root::run(submit);
+int parse_and_run(const std::vector<std::string>& line) {
+    CLI::App app{"Fermata: checkpoints of unmodified MPI programs", "fermata"};
+    Words words;
+    add_commands(app, words);
+    if (line.empty()) {  // a mistake, and the help is what it asks for
+        std::fputs(cli::help_of(app).c_str(), stderr);
+        return static_cast<int>(ExitCode::usage);
     }
-    if (*restart) {
-        finish_submit_options(submit, texts);
-        return root::restart(submit);
-    }
-    if (*checkpoint) {
-        if (!texts.timeout.empty()) ckpt.timeout = parse_duration(texts.timeout, "--timeout");
-        return cli::checkpoint(ckpt);
-    }
-    store.generation = parse_generation(texts.generation);
-    if (*status) return cli::status(stat);
-    if (*cancel) return cli::cancel(cancel_options);
-    if (*list) return cli::list(store);
-    if (*verify) return cli::verify(store);
-    if (*inspect) return cli::inspect(store);
-    if (*compact)
-        return cli::compact({store, image::SaveOptions::parse(texts.save_options),
-                             texts.keep.empty() ? 0 : parse_keep(texts.keep)});
-    return cli::doctor(json);
+    const std::string& verb = line[0];
+    if (verb == "--help" || verb == "-h" || (verb == "help" && line.size() == 1))
+        return show(cli::help_of(app));
+    if (verb == "--version") return show(kVersion + std::string("\n"));
+    if (verb.starts_with("-"))
+        throw Error(
+            fmt::format("options come after the command: fermata run {} … (fermata help)", visible(verb)),
+            ExitCode::usage);
+    const std::string& name = verb == "help" ? line[1] : verb;
+    CLI::App* sub = &cli::command_of(app, name);
+    cli::Scanned scanned;
+    scanned.help = verb == "help";
+    if (!scanned.help) scanned = cli::scan(*sub, {line.begin() + 1, line.end()});
+    if (scanned.help) return show(cli::help_of(app, *sub));
+    if (name == "run" && scanned.command.empty())
+        throw Error("nothing to run: fermata run -n 4 -- ./program arguments… (fermata run --help)",
+                    ExitCode::usage);
+    parse(app, name, scanned, words);
+    for (const auto& command : kCommands)
+        if (app.got_subcommand(command.name)) return command.run(words);
+    return static_cast<int>(ExitCode::usage);  // never: command_of() has found it
 }
 
 }  // namespace

@@ -136,86 +136,119 @@ std::string to_text(const Manifest& m, const image::Key* key) {
     return key ? body + kSeal + key->seal_of(body) + "\n" : body;
 }
 
-Manifest parse_manifest(const std::string& whole, const std::string& path, const image::Key* key) {
-    // A seal is a line of its own, the last one.
-    std::string text = whole, seal;
+namespace {
+
+// The text of a manifest in its parts: the lines of checksum and seal are compared with what they stand for.
+struct Parts {
+    std::string body;    // JSON
+    std::string sealed;  // all that the seal is of
+    std::string seal;    // a line, the last one; "" = none
+};
+
+Parts parts_of(const std::string& whole, const std::string& path) {
+    Parts parts{"", whole, ""};
     size_t last = whole.size() < 2 ? std::string::npos : whole.rfind('\n', whole.size() - 2);
     if (last != std::string::npos && whole.compare(last + 1, std::strlen(kSeal), kSeal) == 0) {
-        text = whole.substr(0, last + 1);
-        seal = whole.substr(last + 1);
+        parts.sealed = whole.substr(0, last + 1);
+        parts.seal = whole.substr(last + 1);
     }
+    const std::string& text = parts.sealed;
     auto at = text.rfind(kChecksum);
     if (at == std::string::npos || text.empty() || text.back() != '\n') damaged(path, "it ends early");
-    std::string body = text.substr(0, at);
-    if (text.substr(at) != checksum_line(body)) damaged(path, "its checksum is wrong");
-    auto json = nlohmann::json::parse(body, nullptr, false);
+    parts.body = text.substr(0, at);
+    if (text.substr(at) != checksum_line(parts.body)) damaged(path, "its checksum is wrong");
+    return parts;
+}
+
+void check_images(const Manifest& m, const std::string& path) {
+    if (m.images.empty()) damaged(path, "it names no image");
+    for (size_t i = 0; i < m.images.size(); ++i) {
+        const ImageEntry& image = m.images[i];
+        if (image.rank != i) damaged(path, fmt::format("image {} is of rank {}", i, image.rank));
+        if (image.file.empty() || image.file[0] == '.' ||
+            image.file.find_first_of(std::string("/\0", 2)) != std::string::npos)
+            damaged(path, "an image outside the generation");
+        if (m.shared_bytes ? image.file != m.images[0].file : image.offset != 0)
+            damaged(path, "images that share a file, and do not");
+        if (m.shared_bytes && (image.offset > m.shared_bytes || image.bytes > m.shared_bytes - image.offset))
+            damaged(path, "an image outside the file of all images");
+    }
+}
+
+std::vector<Segment> segments_of(const nlohmann::json& json, const std::string& path) {
+    if (!json.contains("segments")) return {};
+    if (!json.at("segments").is_array() || json.at("segments").size() < 2)
+        damaged(path, "its programs are not several");
+    std::vector<Segment> segments;
+    for (const auto& segment : json.at("segments"))
+        segments.push_back({number<uint32_t>(segment.at("first_rank"), path, "first_rank"),
+                            number<uint32_t>(segment.at("ranks"), path, "ranks"),
+                            words_of_utf8(segment.at("command").get<std::vector<std::string>>())});
+    return segments;
+}
+
+void check_seal(const Manifest& m, const Parts& parts, const std::string& path, const image::Key* key) {
+    const std::string& seal = parts.seal;
+    if (m.key_id.has_value() == seal.empty())
+        damaged(path, m.key_id ? "it lacks its seal" : "it has a seal, and is not encrypted");
+    if (!seal.empty() && (seal.size() != std::strlen(kSeal) + 65 || seal.back() != '\n'))
+        damaged(path, "its seal is none");
+    // With another key than its own nothing is known of it.
+    if (key && m.key_id == key->id() && seal != kSeal + key->seal_of(parts.sealed) + "\n")
+        damaged(path, "its seal is wrong: it was not written with the key");
+}
+
+Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
+    int version = number<int>(json.at("fermata_manifest"), path, "fermata_manifest");
+    if (version < kOldestManifest || version > kManifestVersion)
+        fail("{} has manifest format {}; this Fermata reads {} to {}", path, version, kOldestManifest,
+             kManifestVersion);
+    // What an older version did not know.
+    auto later = [&](const nlohmann::json& object, const char* key) {
+        return version < 3 ? uint64_t{0} : number<uint64_t>(object.at(key), path, key);
+    };
+    Manifest m;
+    m.job = hex_number(json.at("job").get<std::string>(), path);
+    m.job_name = json.at("job_name");
+    m.generation = number<uint32_t>(json.at("generation"), path, "generation");
+    if (m.generation == 0) damaged(path, "generations count from 1");
+    m.created = json.at("created");
+    m.level = json.value("level", "files");
+    m.shared_bytes = later(json, "shared_bytes");
+    m.mpi = json.at("mpi");
+    m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
+    m.starter = json.value("starter", "");
+    m.phases = json.at("phases").get<std::map<std::string, double>>();
+    for (const auto& value : json.at("needs")) {
+        m.needs.push_back(number<uint32_t>(value, path, "needs"));
+        if (m.needs.back() == 0 || m.needs.back() >= m.generation)
+            damaged(path, "it needs a generation that is not earlier");
+    }
+    for (const auto& image : json.at("images"))
+        m.images.push_back({number<uint32_t>(image.at("rank"), path, "rank"), image.at("file"),
+                            number<uint64_t>(image.at("bytes"), path, "bytes"), image.at("checksum"),
+                            later(image, "offset")});
+    check_images(m, path);
+    m.segments = segments_of(json, path);
+    check_segments(m, path);
+    if (json.contains("encryption")) {
+        const auto& encryption = json.at("encryption");
+        if (encryption.at("cipher") != kCipher)
+            fail("{}: its images are encrypted in a way that this Fermata does not know", path);
+        m.key_id = key_id(encryption.at("key").get<std::string>(), path);
+    }
+    return m;
+}
+
+}  // namespace
+
+Manifest parse_manifest(const std::string& whole, const std::string& path, const image::Key* key) {
+    Parts parts = parts_of(whole, path);
+    auto json = nlohmann::json::parse(parts.body, nullptr, false);
     if (json.is_discarded() || !json.is_object()) damaged(path, "it is not JSON");
     try {
-        int version = number<int>(json.at("fermata_manifest"), path, "fermata_manifest");
-        if (version < kOldestManifest || version > kManifestVersion)
-            fail("{} has manifest format {}; this Fermata reads {} to {}", path, version, kOldestManifest,
-                 kManifestVersion);
-        // What an older version did not know.
-        auto later = [&](const nlohmann::json& object, const char* key) {
-            return version < 3 ? uint64_t{0} : number<uint64_t>(object.at(key), path, key);
-        };
-        Manifest m;
-        m.job = hex_number(json.at("job").get<std::string>(), path);
-        m.job_name = json.at("job_name");
-        m.generation = number<uint32_t>(json.at("generation"), path, "generation");
-        if (m.generation == 0) damaged(path, "generations count from 1");
-        m.created = json.at("created");
-        m.level = json.value("level", "files");
-        m.shared_bytes = later(json, "shared_bytes");
-        m.mpi = json.at("mpi");
-        m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
-        m.starter = json.value("starter", "");
-        m.phases = json.at("phases").get<std::map<std::string, double>>();
-        for (const auto& value : json.at("needs")) {
-            m.needs.push_back(number<uint32_t>(value, path, "needs"));
-            if (m.needs.back() == 0 || m.needs.back() >= m.generation)
-                damaged(path, "it needs a generation that is not earlier");
-        }
-        for (const auto& image : json.at("images"))
-            m.images.push_back({number<uint32_t>(image.at("rank"), path, "rank"), image.at("file"),
-                                number<uint64_t>(image.at("bytes"), path, "bytes"), image.at("checksum"),
-                                later(image, "offset")});
-        for (size_t i = 0; i < m.images.size(); ++i) {
-            if (m.images[i].rank != i)
-                damaged(path, fmt::format("image {} is of rank {}", i, m.images[i].rank));
-            const std::string& file = m.images[i].file;
-            if (file.empty() || file[0] == '.' ||
-                file.find_first_of(std::string("/\0", 2)) != std::string::npos)
-                damaged(path, "an image outside the generation");
-            if (m.shared_bytes ? file != m.images[0].file : m.images[i].offset != 0)
-                damaged(path, "images that share a file, and do not");
-            if (m.shared_bytes && (m.images[i].offset > m.shared_bytes ||
-                                   m.images[i].bytes > m.shared_bytes - m.images[i].offset))
-                damaged(path, "an image outside the file of all images");
-        }
-        if (m.images.empty()) damaged(path, "it names no image");
-        if (json.contains("segments")) {
-            if (!json.at("segments").is_array() || json.at("segments").size() < 2)
-                damaged(path, "its programs are not several");
-            for (const auto& segment : json.at("segments"))
-                m.segments.push_back({number<uint32_t>(segment.at("first_rank"), path, "first_rank"),
-                                      number<uint32_t>(segment.at("ranks"), path, "ranks"),
-                                      words_of_utf8(segment.at("command").get<std::vector<std::string>>())});
-        }
-        check_segments(m, path);
-        if (json.contains("encryption")) {
-            const auto& encryption = json.at("encryption");
-            if (encryption.at("cipher") != kCipher)
-                fail("{}: its images are encrypted in a way that this Fermata does not know", path);
-            m.key_id = key_id(encryption.at("key").get<std::string>(), path);
-        }
-        if (m.key_id.has_value() == seal.empty())
-            damaged(path, m.key_id ? "it lacks its seal" : "it has a seal, and is not encrypted");
-        if (!seal.empty() && (seal.size() != std::strlen(kSeal) + 65 || seal.back() != '\n'))
-            damaged(path, "its seal is none");
-        // With another key than its own nothing is known of it.
-        if (key && m.key_id == key->id() && seal != kSeal + key->seal_of(text) + "\n")
-            damaged(path, "its seal is wrong: it was not written with the key");
+        Manifest m = manifest_of(json, path);
+        check_seal(m, parts, path, key);
         return m;
     } catch (const nlohmann::json::exception& error) {
         damaged(path, error.what());

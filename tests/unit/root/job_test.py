@@ -348,7 +348,7 @@ def lingers_after_finalize(p):
     (p.path / "end").touch()
     p.until(lambda: re.search(r"after MPI_Finalize still there: 1 \(pid \d+\)$", p.call("status").stdout, re.MULTILINE),
             "the two others to be gone")
-    refused(p.call("checkpoint"), "the job is in MPI_Finalize")
+    refused(p.call("checkpoint"), "every rank has called MPI_Finalize")
     (p.path / "go").touch()
     p.end(job, 0)
     p.nothing_left()
