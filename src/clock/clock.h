@@ -5,7 +5,9 @@
 // malloc, no TLS, no exceptions: it is called by application threads (upper thread pointer) and by the agent
 // (lower thread pointer). All state lives in memory of the ChunkSource, hence in the image.
 // docs/collective-clock.md explains the protocol (CC-D); its steps are numbered there and in the comments
-// here.
+// here. The callers: collectives (front/requests/collective.h), waits (front/requests/waiter.cpp), counts of
+// messages (Slot in comm.h), and for the agent, which knows nothing of this room,
+// front/services/services.cpp.
 //
 // How a wrapper uses it (S = this thread's Slot, C = the communicator's clock::Comm):
 //

@@ -1,6 +1,7 @@
-// Messages of the collective clock between agent, node daemon and root: docs/formats/clock-messages.md.
-// A writer and a reader of one grammar. The reader trusts nothing: after any malformed field ok() stays false
-// and every value reads as zero. Usable on the rank side (no malloc, no exceptions).
+// Messages of the collective clock (docs/formats/clock-messages.md) between RankClock in every rank,
+// clock::Node in the node daemon and clock::Root in the root (tree.h); agents only carry them, inside of
+// wire::Clock. A writer and a reader of one grammar. The reader trusts nothing: after any malformed field
+// ok() stays false and every value reads as zero. Usable on the rank side (no malloc, no exceptions).
 #pragma once
 
 #include <cstddef>

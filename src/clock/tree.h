@@ -1,4 +1,6 @@
 // The collective clock above the ranks: nodes merge upwards and forward downwards, the root decides.
+// noded::Node (src/noded) has a clock::Node, root::Root (src/root) a clock::Root, for each checkpoint a new
+// one.
 //
 // Pure state machines with std containers for the node daemon and the job's root. They need what the wire
 // gives: every channel is FIFO and loses nothing. A child is a rank's agent or another node: both speak the

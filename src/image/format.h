@@ -1,5 +1,6 @@
-// This header has the bytes of an image's header and index, as writer and reader share them. All numbers are
-// little-endian.
+// This header has the bytes of an image's header and index (docs/formats/image.md), as writer.cpp and
+// reader.cpp share them; the entries of the index are the Block, Extent and Reference of image.h. All numbers
+// are little-endian.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Reader opens an image, compares its checksums and gives back memory, blobs and text (image.h).
 #include <sys/mman.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writer decides how the content of an image becomes blocks and index (image.h); the pump writes them.
 #include <algorithm>
 #include <cstddef>
 #include <optional>

@@ -1,6 +1,6 @@
 // Standard input that is a terminal: Fermata reads it and feeds the launcher.
 //
-// The launcher is in a process group of its own (launch.cpp), and a terminal stops whoever reads it from
+// The launcher is in a process group of its own (mpiexec.cpp), and a terminal stops whoever reads it from
 // another group than its foreground one (SIGTTIN). So the launcher gets a pipe, and what is typed goes into
 // it while Fermata is in the foreground. In the background nothing is read, and nothing is stopped.
 #pragma once

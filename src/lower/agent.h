@@ -1,5 +1,10 @@
 // The agent: one lower-half thread per rank that speaks with the tree, stops and resumes the upper threads,
 // drains and saves. It is the only one that uses MPI after the freeze.
+//
+// run() is its loop. A message of the tree becomes an event (handle), as does what the agent finds out itself
+// (look, converge_and_freeze); the table of agent_stages.cpp says for each stage and event which action
+// follows (on), and act() does the action. What the application's MPI has to do, the agent asks of
+// the_upper() (services.h).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The Bridge of this process and what upper threads ask of the lower half through it.
+// The Bridge of this process and what upper threads ask of the lower half through it; and the_upper(), by
+// which the agent asks the front (its functions are in src/front/services/services.cpp).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The start of a job, or its restart: which ranks have come, which of its phases it is in, and for whom it
-// waits. The phases are a list (start.cpp); `fermata status` shows the first one that is not over.
+// Start is the start of a job, or its restart, as the root sees it: which ranks have come, which of its
+// phases it is in, and for whom it waits. The phases are a list (start.cpp); `fermata status` shows the first
+// one that is not over.
 #pragma once
 
 #include <map>

@@ -1,3 +1,4 @@
+// The manifest of a generation as text, and back (store.h, docs/formats/manifest.md).
 #include <charconv>
 #include <cstring>
 #include <limits>

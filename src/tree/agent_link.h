@@ -5,8 +5,8 @@
 //
 //     auto config = tree::AgentConfig::from_environment();  // empty job_id = not under `fermata run`
 //     tree::AgentLink::ensure_daemon(config);               // may fork and exec the node daemon
-//     tree::AgentLink link(config);                         // connects, before MPI_Init: the daemon knows
-//     who link.send(link.starting());                          // is in there, and waits for them
+//     tree::AgentLink link(config);                         // connects, before MPI_Init
+//     link.send(link.starting());                           // the daemon knows who is in there, and waits
 //     MPI_Init_thread(...);
 //     link.send(link.hello(…));
 //     … poll(link.fd(), POLLIN); while (auto m = link.receive()) { std::visit(...) } if (link.closed()) …

@@ -1,3 +1,4 @@
+// objects.h for Open MPI's ABI: how its handles lead to objects.
 #pragma once
 
 #include "front/abi/objects.h"

@@ -1,4 +1,5 @@
-// Access to the lower half. Never keep the pointer over a stop point: a restart replaces it.
+// bridge() is the front's way to the table that the lower half gave it (split/bridge.h). Never keep the
+// pointer over a stop point: a restart replaces it.
 #pragma once
 
 #include "front/core/front.h"

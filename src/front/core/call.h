@@ -1,4 +1,6 @@
-// One MPI call of the application: every fm_ function begins with `Call call("MPI_X");`.
+// Call is one MPI call of the application: an entry fm_X begins with `Call call("MPI_X");`. The entries that
+// programs call most begin with a DirectMessage or a DirectCollective (front/requests) and come to a Call
+// only where those give up.
 //
 // The constructor gives the thread its record (attaching it at its first MPI call), says "inside MPI" so that
 // the stop signal captures nothing here, and stops at once when the process is frozen. The destructor undoes

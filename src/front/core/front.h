@@ -1,7 +1,8 @@
 // The one context of the core library: what every wrapper looks at.
 //
 // It lives in the library's data, upper memory at a fixed address, so it is part of the image. Words that
-// hold something of the lower half (bridge, table, direct) are rewritten at restart.
+// hold something of the lower half (bridge, table, direct) are rewritten at restart: use_bridge() of
+// services/services.cpp fills them then and at the first start. A checkpoint sets `careful` there, too.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// describe_objects() lists the MPI objects of this rank for people: the blob `mpi` of an image.
 #pragma once
 
 #include <cstddef>

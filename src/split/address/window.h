@@ -1,11 +1,11 @@
 // Who owns which addresses: decided by the address alone, so that the answer needs no table and survives a
 // restart.
 //
-//     0            .. 2^37   upper   non-PIE programs, MAP_32BIT, low heaps asked for by hint (Java)
-//     2^37         .. 2^39   lower   every mapping the lower half makes after partition(); left unmapped
-//     between 2^39         .. 2^40   upper   hints of the Go runtime (0xc000000000) 2^40         .. 2^45
-//     upper   the window: where the kernel's top-down search puts every unhinted mmap 2^45         .. 2^47
-//     lower   what the lower half mapped until MPI_Init was over, its stack, and fillers
+//     0    .. 2^37  upper  non-PIE programs, MAP_32BIT, low heaps asked for by hint (Java)
+//     2^37 .. 2^39  lower  what the lower half maps after partition(), with gaps between
+//     2^39 .. 2^40  upper  hints of the Go runtime (0xc000000000)
+//     2^40 .. 2^45  upper  the window: the kernel's top-down search puts every unhinted mmap here
+//     2^45 .. 2^47  lower  what the lower half mapped until MPI_Init was over, its stack, fillers
 //
 // The kernel searches from the top down (mm/mmap.c, arch_get_unmapped_area_topdown), so with everything above
 // the window taken, the window is next, and what lies below the window needs no filler.

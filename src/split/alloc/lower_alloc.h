@@ -1,12 +1,14 @@
 // Where the lower half's memory comes from.
 //
 // Three layers, so that nothing of the lower half ever lands in the window after partition():
-//   1. interpose.cpp: mmap, munmap, mremap, shmat … exported by the lower executable, so every library of the
-//      lower half binds to them (link with fermata_lower_executable(), see src/split/CMakeLists.txt);
-//   2. patch.cpp: the mmap/munmap/mremap system-call instructions inside the lower half's own ld.so and libc
-//   (thread
-//      stacks, dlopen, nss, locales call them without going through the symbol) jump to the same functions;
+//   1. interpose.cpp: mmap, munmap, mremap, shmat … are exported by the lower executable, so every
+//      library of the lower half binds to them (a program that is to be a lower half is linked with
+//      fermata_lower_executable() of src/split/CMakeLists.txt);
+//   2. patch.cpp: the mmap, munmap and mremap system-call instructions inside the lower half's own
+//      ld.so and libc jump to the same functions (thread stacks, dlopen, nss and locales do not go
+//      through the symbol);
 //   3. malloc of the lower half is mimalloc, which asks layer 1; brk is never used.
+//
 // Only the lower half's own copies are touched: the upper half has its own ld.so and libc, which stay as they
 // are. All functions of layers 1 and 2 use raw system calls and no TLS: upper threads run them with a donor's
 // TLS.

@@ -4,9 +4,8 @@
 // the image knows of each (a list in the process state), and what a restart does with it before anything of
 // the program is back (put_back.cpp):
 //
-//     copy    all of its content lies in the generation's directory: grown at its end, it is cut; changed in
-//     any
-//             other way, replaced or removed, it is put back
+//     copy    all of its content lies in the generation's directory: grown at its end, it is cut;
+//             changed in any other way, replaced or removed, it is put back
 //     end     its size (too large for a copy, and only appended to): it is cut
 //     large   neither: it is named
 //     link    a symbolic link: made again

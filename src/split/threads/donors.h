@@ -13,8 +13,8 @@
 namespace fermata::split::threads {
 
 // ---- the agent's door bell
-// ------------------------------------------------------------------------------------- Makes the bell (an
-// eventfd numbered >= min_fd). Call once per process, before the upper half runs.
+
+// Makes the bell (an eventfd numbered >= min_fd). Call once per process, before the upper half runs.
 void make_bell(int min_fd);
 // Readable when somebody rang; for the agent's poll set.
 int bell_fd();
@@ -24,9 +24,9 @@ void poke_agent() noexcept;
 void answer_bell();
 
 // ---- the agent's side
-// ------------------------------------------------------------------------------------------- The agent
-// thread presents itself: notes itself as a lower thread, takes record kAgentIndex, points GS at it and
-// blocks every signal.
+
+// The agent thread presents itself: it notes itself as a lower thread, takes record kAgentIndex, points GS at
+// it and blocks every signal.
 void enter_agent();
 // Makes the donors that upper threads wait for. The agent calls it whenever the bell rang; cheap when nothing
 // is asked.

@@ -4,8 +4,7 @@
 // which a program would not see without Fermata. Where the arguments still say exactly what to wait for, the
 // call is issued again: the instruction pointer goes back onto the `syscall` instruction. The kernel does not
 // keep the call's number in the frame; it comes from /proc/self/task/T/syscall, read before the signal, or
-// from the code
-// (`mov $number,%eax; syscall`).
+// from the code (`mov $number,%eax; syscall`).
 #pragma once
 
 #include <ucontext.h>

@@ -9,9 +9,10 @@
 //     FAKE_REFUSE=RANK, FAKE_SAVE_ERROR=RANK, FAKE_RESTORE_ERROR=RANK, FAKE_FATAL=RANK
 //     FAKE_GARBLE=RANK       its clock messages are none
 //     FAKE_SLOW_INIT=RANK    this rank stays in MPI_Init until the file FAKE_HOLD_UNTIL exists;
-//     FAKE_SLOW_REBUILD=RANK so when it makes its objects again, FAKE_SLOW_LOAD=RANK: when it loads its
-//     image, FAKE_LINGER=RANK: after MPI_Finalize FAKE_LATE=N            messages are on their way for N
-//     rounds of the drain
+//                            FAKE_SLOW_REBUILD=RANK: so when it makes its objects again,
+//                            FAKE_SLOW_LOAD=RANK: when it loads its image,
+//                            FAKE_LINGER=RANK: after MPI_Finalize
+//     FAKE_LATE=N            messages are on their way for N rounds of the drain
 //
 // Its image holds a number, counted up by each checkpoint; rank 0 prints it at the end.
 #include <poll.h>

@@ -1,3 +1,4 @@
+// Sockets at a checkpoint: what the state says of each (sockets.h).
 #include <arpa/inet.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+// The table of the kinds of descriptors: what can be done with each (operations.h).
 #include <array>
 
 #include "split/process/descriptors/operations.h"
