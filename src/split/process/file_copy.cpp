@@ -76,7 +76,7 @@ files::Opened open_to_look(const std::string& path) {
 }
 
 files::Opened open_itself(const std::string& path, int flags) {
-    return files::open_regular(path, flags, O_NOFOLLOW);
+    return open_as_owner(path, flags, {}, O_NOFOLLOW);
 }
 
 Fd make_new(const std::string& path, mode_t mode) {

@@ -12,7 +12,8 @@ namespace fermata::split::process {
 
 // For reading: a regular file, without a trace where that is allowed.
 files::Opened open_to_look(const std::string& path);
-// A regular file that is no link, and one that was not there; none: errno tells why.
+// A regular file that is no link, whatever our own file's permissions say; and one that was not there; none:
+// errno tells why.
 files::Opened open_itself(const std::string& path, int flags);
 Fd make_new(const std::string& path, mode_t mode);
 

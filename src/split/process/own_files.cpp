@@ -51,15 +51,16 @@ std::string proc_path_here(const std::string& path, int tid) {
     return std::string(kThreads) + std::to_string(threads::new_tid(tid)) + path.substr(kThreads.size());
 }
 
-files::Opened open_as_owner(const std::string& path, int flags, mode_t saved_mode) {
-    files::Place place(path);
+files::Opened open_as_owner(const std::string& path, int flags, std::optional<mode_t> saved_mode,
+                            int place_flags) {
+    files::Place place(path, place_flags);
     if (!place.is(S_IFREG)) return files::refused(place, S_IFREG, errno);
     Fd fd = place.open(flags);
     // Opened when its permissions still allowed it (0444 at its creation): they allow it for a moment. What
     // it had at the checkpoint comes back even if another rank is doing the same.
     if (!fd && errno == EACCES && place.status().st_uid == geteuid()) {
         mode_t now = place.status().st_mode;
-        mode_t had = (now & S_IWUSR) != 0 ? saved_mode & 07777 : now & 07777;
+        mode_t had = ((now & S_IWUSR) != 0 ? saved_mode.value_or(now) : now) & 07777;
         errno = EACCES;
         for (int attempt = 0; !fd && attempt < 100; ++attempt) {  // another rank may just have put it back
             if (!place.set_mode(had | S_IRUSR | S_IWUSR)) break;

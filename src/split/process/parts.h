@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,8 +50,9 @@ OwnProcFile own_proc_file(const std::string& path);
 bool of_another_process(const std::string& path);
 std::string proc_path_here(const std::string& path, int tid);
 // A regular file; where the permissions of our own file have come to forbid it, they are lifted for the
-// moment.
-files::Opened open_as_owner(const std::string& path, int flags, mode_t saved_mode);
+// moment. `saved_mode`: at the checkpoint, where that is known. `place_flags` as files::Place takes them.
+files::Opened open_as_owner(const std::string& path, int flags, std::optional<mode_t> saved_mode,
+                            int place_flags = 0);
 
 Json capture_signals();
 void restore_signals(const Json& state);

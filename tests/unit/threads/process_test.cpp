@@ -112,6 +112,29 @@ TEST_F(Process, OpenFilesAreAsTheyWereAndLocksSurviveTheLook) {
     });
 }
 
+TEST_F(Process, FilesOfAnOwnerWhoMayNotWriteThemAnyMoreArePutBack) {
+    child([&] {
+        CHECK(chmod(directory_.c_str(), 0777) == 0);
+        CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
+        CHECK(mkdir(path("generation").c_str(), 0700) == 0);
+        int grows = open(path("grows").c_str(), O_RDWR | O_CREAT, 0444);
+        int later = open(path("later").c_str(), O_RDWR | O_CREAT, 0600);
+        CHECK(write(grows, "before", 6) == 6 && write(later, "before", 6) == 6 && fchmod(later, 0400) == 0);
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
+        CHECK(write(grows, " after", 6) == 6 && write(later, " after", 6) == 6);
+        close_range(3, 499, 0);
+        PutBack back = put_files_back(captured.state, fermata::files::Folder::at(path("generation")),
+                                      "gen-000001", true);
+        CHECK(back.error.empty() && back.files == 2);
+        struct stat status;
+        CHECK(stat(path("grows").c_str(), &status) == 0 && status.st_size == 6);
+        CHECK((status.st_mode & 0777) == 0444);
+        CHECK(stat(path("later").c_str(), &status) == 0 && status.st_size == 6);
+        CHECK((status.st_mode & 0777) == 0400);
+        CHECK(stat((path("grows") + ".end-after-gen-000001").c_str(), &status) == 0 && status.st_size == 6);
+    });
+}
+
 TEST_F(Process, WhatIsTooLargeForACopyIsCutOrNamed) {
     constexpr off_t kLarge = 65 << 20;
     child([&] {
