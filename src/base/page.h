@@ -7,6 +7,9 @@
 namespace fermata {
 
 inline constexpr uint64_t kPage = 4096;
+// The next multiple of the page size.
+inline constexpr uint64_t page_up(uint64_t value) { return (value + kPage - 1) & ~(kPage - 1); }
+
 inline constexpr uint64_t kHugePageSize = 2 << 20;
 inline constexpr int kCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; glibc 2.36 has no name for it
 

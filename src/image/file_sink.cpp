@@ -21,8 +21,6 @@ constexpr uint64_t kFlush = 16 << 20;
 // Blocks of a shared file are reserved in steps of this: each stops all ranks' writes for a moment.
 constexpr uint64_t kReserve = 256 << 20;
 
-constexpr uint64_t page_up(uint64_t n) { return (n + kPage - 1) & ~(kPage - 1); }
-
 }  // namespace
 
 std::unique_ptr<FileSink> FileSink::create(const Place& place) {
@@ -45,7 +43,8 @@ size_t FileSink::space() const { return MemoryFile::is_one(fd_.get()) ? FileWind
 void FileSink::prepare(State* state, unsigned threads, char* space, size_t stride) {
     state_ = state;
     windows_.clear();
-    for (unsigned i = 0; this->space() > 0 && i < threads; ++i) windows_.emplace_back(space + i * stride);
+    if (this->space() == 0) return;
+    for (unsigned i = 0; i < threads; ++i) windows_.emplace_back(space + i * stride);
 }
 
 void FileSink::place(uint64_t begin, uint64_t room) noexcept {

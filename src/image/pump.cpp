@@ -39,8 +39,6 @@ constexpr size_t kStack = 256 << 10;
 enum Mode : int { trial_plain, trial_packed, plain, packed };
 constexpr uint64_t kTrial = 48 << 20;
 
-constexpr uint64_t page_up(uint64_t n) { return (n + kPage - 1) & ~(kPage - 1); }
-
 struct Fragment {
     uint64_t address;
     uint32_t length;
@@ -85,7 +83,7 @@ struct Worker {
     bool packing() noexcept;
 };
 
-constexpr size_t kWorkerSize = (sizeof(Worker) + 4095) & ~size_t{4095};
+constexpr size_t kWorkerSize = page_up(sizeof(Worker));
 constexpr size_t kStagingSize = kStaging + kGather + kPage;
 
 void Worker::loop() noexcept {

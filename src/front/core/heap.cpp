@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "base/page.h"
 #include "front/core/fatal.h"
 #include "front/core/sys.h"
 
@@ -51,8 +52,6 @@ size_t class_size(uint32_t cls) {
 }
 static_assert(kLargest == size_t{64} * 1024);
 
-size_t round_page(size_t size) { return (size + 4095) & ~size_t{4095}; }
-
 }  // namespace
 
 void SpinLock::slow() noexcept {
@@ -68,20 +67,20 @@ void SpinLock::slow() noexcept {
 }
 
 void* fm_map(size_t size) noexcept {
-    long start = sys(SYS_mmap, 0, static_cast<long>(round_page(size)), PROT_READ | PROT_WRITE,
+    long start = sys(SYS_mmap, 0, static_cast<long>(page_up(size)), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (failed(start)) fatal_line("fermata: out of memory in the MPI front: raise the memory limit");
     return reinterpret_cast<void*>(start);
 }
 
 void fm_unmap(void* start, size_t size) noexcept {
-    sys(SYS_munmap, reinterpret_cast<long>(start), static_cast<long>(round_page(size)));
+    sys(SYS_munmap, reinterpret_cast<long>(start), static_cast<long>(page_up(size)));
 }
 
 void* fm_alloc(size_t size) noexcept {
     if (__builtin_expect(size > kLargest, 0)) {
         if (size > (size_t{1} << 46)) fatal_line("fermata: absurd allocation in the MPI front: a bug");
-        size_t mapped = round_page(size + sizeof(Header));
+        size_t mapped = page_up(size + sizeof(Header));
         auto* header = static_cast<Header*>(fm_map(mapped));
         *header = {mapped - sizeof(Header), kLarge, kLive};
         SpinGuard guard(heap.lock);

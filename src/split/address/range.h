@@ -22,6 +22,5 @@ struct Range {
 };
 
 inline constexpr uint64_t page_down(uint64_t value) { return value & ~(kPage - 1); }
-inline constexpr uint64_t page_up(uint64_t value) { return (value + kPage - 1) & ~(kPage - 1); }
 
 }  // namespace fermata::split

@@ -39,8 +39,8 @@ std::vector<Entry> entries_below(int limit) {
 // Only descriptors of one inode can share a description. All anonymous inodes are one, so kcmp decides.
 void find_descriptions(Capture& capture) {
     std::map<std::pair<dev_t, ino_t>, std::vector<size_t>> by_inode;
-    std::map<int, size_t>
-        given;  // the launcher's: one for each of its numbers, also where they are one terminal
+    // The launcher's: one description for each of its numbers, also where all are one terminal.
+    std::map<int, size_t> given;
     for (Entry& entry : capture.entries) {
         if (int number = given_by_launcher(entry); number >= 0) {
             auto [place, fresh] = given.emplace(number, capture.all.size());
