@@ -7,6 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
@@ -75,6 +76,7 @@ void LauncherProcess::start() {
     if (pid < 0) fail_errno("cannot start {}", command.file);
     if (pid == 0) {
         become_launcher(plan_, input_ ? input_->launchers_end() : -1, parent);
+        for (const std::string& name : command.unset) ::unsetenv(name.c_str());
         ::execv(command.file.c_str(), argv.data());
         int code = errno;
         [[maybe_unused]] ssize_t n = ::write(out.get(), &code, sizeof code);

@@ -48,10 +48,7 @@ Library library_at(const std::string& place, const Places& places) {
     found.mpi = known->mpi;
     found.root = root.string();
     found.mpiexec = (root / "bin" / "mpiexec").string();
-    if (::access(found.mpiexec.c_str(), X_OK) != 0)
-        throw Error(fmt::format("the MPI library at {} has no launcher: {} cannot be executed", root.string(),
-                                found.mpiexec),
-                    ExitCode::usage);
+    if (::access(found.mpiexec.c_str(), X_OK) != 0) found.mpiexec.clear();
     found.lower = places.libexec + "/lower-" + found.mpi;
     if (::access(found.lower.c_str(), X_OK) != 0)
         fail("no lower half for {} in {}", found.mpi, places.libexec);

@@ -248,6 +248,9 @@ void Node::from_root(const wire::Message& message) {
         answer_query(false);
     } else if (std::get_if<wire::Kill>(&message)) {
         kill_ranks();
+    } else if (std::get_if<wire::Depart>(&message)) {
+        ending_ = true;
+        broadcast(message);
     } else if (auto* m = std::get_if<wire::Stand>(&message)) {
         signal_ranks(m->still ? SIGSTOP : SIGCONT);
     } else if (is_for_agents(message)) {

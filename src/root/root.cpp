@@ -107,7 +107,11 @@ void Root::release_finalize() {
 // a lot when ranks leave on their own; it waits a second for them (odls_base_sigkill_timeout).
 // MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_launcher() {
-    launcher_->ask_to_end();  // not because somebody wants it
+    const bool by_ranks = launcher_->ends_with_its_ranks();
+    if (by_ranks)
+        tree_.broadcast(wire::Depart{});
+    else
+        launcher_->ask_to_end();  // not because somebody wants it
     if (signals_seen_.suspended) go_on();
     int64_t start = tree::now_ms();
     bool helped = false;
@@ -116,6 +120,7 @@ void Root::end_launcher() {
         int64_t waited = tree::now_ms() - start;
         // Not sooner: the program's last lines go through the launcher.
         if (!helped && waited > kHelpLauncherMs) {
+            if (by_ranks) launcher_->ask_to_end();
             tree_.broadcast(wire::Kill{});
             helped = true;
         }

@@ -7,6 +7,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "root/root.h"
 
@@ -70,7 +72,10 @@ void Root::hand_on(int signal, bool to_all) {
 void Root::ask_launcher_to_end() {
     if (!launcher_ || launcher_end_) return;
     signals_seen_.to_end = SIGTERM;
-    launcher_->ask_to_end();
+    if (launcher_->ends_with_its_ranks())
+        cancelled_ = true;  // end_launcher() tells the ranks first
+    else
+        launcher_->ask_to_end();
 }
 
 // SIGTERM. First: keep the work, then go. Again, or when there is nothing to keep: go.
@@ -80,6 +85,11 @@ void Root::asked_to_go() {
     signals_seen_.last_term = now;
     // A program that stands still can neither be saved nor end.
     if (signals_seen_.suspended) go_on();
+    // The batch system may tell the ranks first, and Fermata much later: that is not a second time.
+    if (signals_seen_.terms == 0 && signals_seen_.warned && stopping()) {
+        signals_seen_.terms = 1;
+        return;
+    }
     if (signals_seen_.terms++ > 0 || finalize_released_) {
         ask_launcher_to_end();
     } else if (!running_ && settings_.restored) {
@@ -89,6 +99,33 @@ void Root::asked_to_go() {
     } else {
         requests_.push_back({"signal", true, settings_.limits.grace, -1});
     }
+}
+
+// A signal of the batch system's that came to ranks, who have held it back from the program
+// (front/posix/warden.h), means what it means when it comes to Fermata; but many ranks, and Fermata itself,
+// may be told of the same, and none of them is the second time that ends a job at once.
+void Root::ranks_warned(int signal) {
+    if (over() || finalize_released_) return;
+    if (signal == SIGUSR1) {
+        auto same = [](const Request& request) { return request.origin == "signal" && !request.stop; };
+        if (std::none_of(requests_.begin(), requests_.end(), same))
+            requests_.push_back({"signal", false, 0, -1});
+        return;
+    }
+    if (signals_seen_.terms > 0 || stopping()) return;
+    signals_seen_.warned = true;
+    say("the batch system has told the ranks to end: they are saved first");
+    if (!running_ && settings_.restored)
+        stopped_ = true;
+    else
+        requests_.push_back({"signal", true, settings_.limits.grace, -1});
+}
+
+// A checkpoint behind which the job ends is under way, or will be.
+bool Root::stopping() const {
+    return (attempt_.in_progress && attempt_.stops) ||
+           std::any_of(requests_.begin(), requests_.end(),
+                       [](const Request& request) { return request.stop; });
 }
 
 // Ctrl-Z: the launcher hears of it, the ranks stop (MPICH's launcher stops alone, and its ranks are sessions

@@ -65,7 +65,7 @@ std::string moves_of(const SubmitOptions& options) {
 // Fermata must know every program before mpiexec does.
 void check_no_programs(const std::vector<std::string>& mpiexec_args) {
     for (const std::string& word : mpiexec_args)
-        for (const char* one : {":", "-app", "--app", "-configfile", "--configfile"})
+        for (const char* one : {":", "-app", "--app", "-configfile", "--configfile", "--multi-prog"})
             if (word == one)
                 throw Error(
                     fmt::format("{} in --mpiexec-args names programs that Fermata would not see: name them "
@@ -164,12 +164,20 @@ std::map<std::string, std::string> environment_of(const Submission& what, const 
 launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places) {
     const SubmitOptions& options = what.options;
     launch::LaunchPlan plan;
-    plan.library = launch::choose_library(options.mpi, what.preferred_mpi, places);
-    launch::check_launcher_options(plan.library.mpi, options.launcher_options);
+    const std::vector<std::string> given = launch::split_words(options.mpiexec_args);
+    std::vector<std::string> words = options.launcher_options;
+    words.insert(words.end(), given.begin(), given.end());
+    plan.library = launch::choose_library(options.mpi, what.preferred_mpi, places,
+                                          launch::needs_mpiexec(options.launcher));
+    plan.launcher = launch::choose_launcher(options.launcher, plan.library, words);
+    const std::string known_by = launch::options_name(plan.launcher, plan.library);
+    launch::check_launcher_options(known_by, options.launcher_options);
     for (const launch::Part& part : options.more)
-        launch::check_launcher_options(plan.library.mpi, launch::split_words(part.mpiexec_args));
-    check_no_programs(launch::split_words(options.mpiexec_args));
+        launch::check_launcher_options(known_by, launch::split_words(part.mpiexec_args));
+    check_no_programs(given);
     if (!what.from) check_counts(options, plan.library.mpi);
+    plan.again = what.again;
+    plan.suspects = what.suspects;
     plan.more = parts_to_start(options, what.parts, what.from ? &*what.from : nullptr);
     static_cast<launch::Part&>(plan) = plan.more.at(0);
     plan.more.erase(plan.more.begin());
@@ -205,17 +213,18 @@ Ended live(const Submission& what) {
             plan.environment[name] = value;
     // Unless the launcher is told who shall get it.
     std::optional<tree::InputFile> input;
-    if (!what.from && plan.mpiexec_args.find("stdin") == std::string::npos)
+    if (!what.from && plan.mpiexec_args.find("stdin") == std::string::npos &&
+        plan.mpiexec_args.find("--input") == std::string::npos)
         input = tree::InputFile::behind(0);
     if (input) {
         plan.environment["FERMATA_INPUT"] = input->encoded();
         plan.no_input = true;
     }
-    auto launcher = launch::make_launcher(what.options.launcher, std::move(plan),
-                                          launch::TerminalInput::of_this_process());
+    auto launcher =
+        launch::make_launcher(plan.launcher, std::move(plan), launch::TerminalInput::of_this_process());
     int code = root.run(*launcher);
     tree::sweep(base);  // what a node daemon left that was killed
-    return {code, root.asked_to_end()};
+    return {code, root.asked_to_end(), root.lost_nodes()};
 }
 
 }  // namespace fermata::root

@@ -37,6 +37,7 @@ void Tally::ask(const wire::Message& question) {
     };
     if (auto* m = std::get_if<wire::Begin>(&question)) {
         forget();
+        warned_ = 0;
         epoch_ = m->epoch;
     } else if (auto* m = std::get_if<wire::Freeze>(&question)) {
         anew(m->epoch);
@@ -82,6 +83,11 @@ bool Tally::take(int child, const wire::Message& answer) {
     } else if (auto* m = std::get_if<wire::Warning>(&answer)) {
         if (current(m->epoch)) a.warnings.add(m->text);
         at_once(answer);
+    } else if (auto* m = std::get_if<wire::Warned>(&answer)) {
+        // The batch system tells all ranks at once.
+        uint64_t bit = uint64_t{1} << (static_cast<uint32_t>(m->signal) & 63);
+        if ((warned_ & bit) == 0) at_once(answer);
+        warned_ |= bit;
     } else if (auto* m = std::get_if<wire::ArrivedFinalize>(&answer)) {
         a.finalized += m->ranks;
     } else if (auto* m = std::get_if<wire::Phase>(&answer)) {

@@ -67,6 +67,7 @@ class Tally {
     RestartPhases<int> phases_;
     std::optional<wire::Phase> told_phase_;
     std::vector<wire::Message> at_once_;
+    uint64_t warned_ = 0;  // signals that were handed up since the last Begin
 };
 
 }  // namespace fermata::tree

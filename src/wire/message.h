@@ -184,6 +184,15 @@ struct Leave {
     }
 };
 
+// End at once, with exit code 0 and without a word: the launcher ends when all have.
+struct Depart {
+    static constexpr uint16_t kType = 31;
+    template <class F>
+    void each(F&& f) {
+        f();
+    }
+};
+
 // Root -> node only: end what is left of the job's processes on this node, then leave.
 struct Kill {
     static constexpr uint16_t kType = 26;
@@ -244,6 +253,16 @@ struct Hello {
     template <class F>
     void each(F&& f) {
         f(job_id, rank, size, pid, host, mpi, mpi_version, restarted_from);
+    }
+};
+
+// The batch system has sent this rank a signal that would have ended the program, and was held back.
+struct Warned {
+    static constexpr uint16_t kType = 84;
+    int32_t signal = 0;
+    template <class F>
+    void each(F&& f) {
+        f(signal);
     }
 };
 
@@ -501,11 +520,11 @@ struct Spare {
     }
 };
 
-using Message =
-    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
-                 Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
-                 ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone, Placed,
-                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase>;
+using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go,
+                             Kill, Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList,
+                             Resumed, ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined,
+                             RankGone, Placed, PlacedList, Sized, SizedList, Take, Closed, Again, Leave,
+                             Depart, Warned, Spare, InStarter, Stand, Phase>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);
