@@ -147,7 +147,7 @@ bool Root::came_to_its_end() const {
 int Root::exit_code() const {
     if (stopped_) return static_cast<int>(ExitCode::to_be_continued);
     if (fatal_) return fatal_->code;
-    if (cancelled_) return 128 + SIGTERM;
+    if (cancelled_) return 128 + (signals_seen_.to_end != 0 ? signals_seen_.to_end : SIGTERM);
     int code = launcher_end_.value_or(0);
     return code == 0 && signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : code;
 }

@@ -158,6 +158,7 @@ class Root {
         int terms = 0;           // SIGTERMs
         bool warned = false;     // the ranks have said that the batch system sent them one
         int64_t last_term = 0;   // ms
+        int64_t last_usr1 = 0;   // ms; of those that came to ranks
         int to_end = 0;          // the newest that was handed on to the launcher and ends a job
         bool suspended = false;  // by SIGTSTP, until SIGCONT
     } signals_seen_;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "root/root.h"
@@ -65,7 +66,13 @@ void Root::signals() {
 
 void Root::hand_on(int signal, bool to_all) {
     if (!launcher_ || launcher_end_) return;
-    if (signal == SIGINT || signal == SIGHUP || signal == SIGQUIT) signals_seen_.to_end = signal;
+    if (signal == SIGINT || signal == SIGHUP || signal == SIGQUIT) {
+        signals_seen_.to_end = signal;
+        if (launcher_->ends_with_its_ranks()) {
+            cancelled_ = true;  // end_launcher() tells the ranks first
+            return;
+        }
+    }
     launcher_->hand_on(signal, to_all);
 }
 
@@ -107,9 +114,8 @@ void Root::asked_to_go() {
 void Root::ranks_warned(int signal) {
     if (over() || finalize_released_) return;
     if (signal == SIGUSR1) {
-        auto same = [](const Request& request) { return request.origin == "signal" && !request.stop; };
-        if (std::none_of(requests_.begin(), requests_.end(), same))
-            requests_.push_back({"signal", false, 0, -1});
+        int64_t before = std::exchange(signals_seen_.last_usr1, tree::now_ms());
+        if (signals_seen_.last_usr1 - before > kSameTermMs) requests_.push_back({"signal", false, 0, -1});
         return;
     }
     if (signals_seen_.terms > 0 || stopping()) return;
