@@ -241,6 +241,7 @@ const std::vector<Known>& all_known() {
           {"mem-per-cpu", 1},
           {"mem-per-gpu", 1},
           {"mincpus", 1},
+          {"mpi", 1},
           {"msg-timeout", 1},
           {"network", 1},
           {"nice", 0},

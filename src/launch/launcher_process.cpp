@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/process_limits.h"
+#include "launch/library_at.h"
 #include "launch/rank_environment.h"
 
 namespace fermata::launch {
@@ -52,7 +53,8 @@ void become_launcher(const LaunchPlan& plan, int input, pid_t parent) {
 }  // namespace
 
 std::vector<std::string> rank_command(const Part& part, const LaunchPlan& plan) {
-    std::vector<std::string> words = {plan.library.lower};
+    std::vector<std::string> words = words_to_reach(plan.library);
+    words.push_back(plan.library.lower);
     if (part.program.empty()) return words;
     const std::string& place = part.program_path;
     if (!place.empty() && place != part.program[0]) words.insert(words.end(), {"--argv0", part.program[0]});

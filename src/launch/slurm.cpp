@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "launch/programs.h"
 
@@ -77,19 +78,24 @@ bool add_hosts(std::vector<std::string>& hosts, std::string_view piece) {
 
 bool in_allocation() { return !value("SLURM_JOB_ID").empty(); }
 
+// A plugin a line, behind blanks; versions behind "specific pmix plugin versions available:".
 std::vector<std::string> plugins_in(const std::string& text) {
     std::vector<std::string> found;
-    std::string word;
-    for (char c : text + "\n") {
-        if (std::string_view(" \t\n,").find(c) == std::string_view::npos) {
-            word += c;
-        } else if (!word.empty()) {
-            // What stands around the names: "MPI plugin types are...", "specific pmix plugin versions
-            // available:".
-            bool name = std::all_of(word.begin(), word.end(),
-                                    [](unsigned char l) { return std::isalnum(l) || l == '_'; });
-            if (name) found.push_back(word);
-            word.clear();
+    auto blank = [](char c) { return std::string_view(" \t,").find(c) != std::string_view::npos; };
+    for (size_t at = 0; at < text.size();) {
+        std::string line = text.substr(at, text.find('\n', at) - at) + " ";
+        at += line.size();
+        constexpr std::string_view kVersions = "available:";
+        size_t begin = line.find(kVersions);
+        if (begin == line.npos && !blank(line[0])) continue;
+        std::string word;
+        for (char c : line.substr(begin == line.npos ? 0 : begin + kVersions.size())) {
+            if (!blank(c))
+                word += c;
+            else if (!word.empty() && std::find(found.begin(), found.end(), word) == found.end())
+                found.push_back(std::exchange(word, {}));
+            else
+                word.clear();
         }
     }
     return found;

@@ -70,14 +70,19 @@ std::vector<std::string> command_of_parts(const LaunchPlan& plan) {
     std::vector<const Part*> parts = {&plan};
     for (const Part& part : plan.more) parts.push_back(&part);
     if (plan.program.empty() || parts.size() == 1) return rank_command(plan, plan);
+    const std::vector<std::string> lower = rank_command({}, plan);
+    const auto same = static_cast<ptrdiff_t>(lower.size());
     std::string lengths;
-    std::vector<std::string> words;
+    std::vector<std::string> behind;
     for (const Part* part : parts) {
         std::vector<std::string> mine = rank_command(*part, plan);
-        lengths += fmt::format("{}{}:{}", lengths.empty() ? "" : ",", part->ranks, mine.size() - 1);
-        words.insert(words.end(), mine.begin() + 1, mine.end());
+        lengths +=
+            fmt::format("{}{}:{}", lengths.empty() ? "" : ",", part->ranks, mine.end() - mine.begin() - same);
+        behind.insert(behind.end(), mine.begin() + same, mine.end());
     }
-    words.insert(words.begin(), {plan.library.lower, "--parts", lengths});
+    std::vector<std::string> words = lower;
+    words.insert(words.end(), {"--parts", lengths});
+    words.insert(words.end(), behind.begin(), behind.end());
     return words;
 }
 

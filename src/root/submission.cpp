@@ -10,7 +10,6 @@
 #include "files/folder.h"
 #include "files/owners.h"
 #include "launch/launcher_options.h"
-#include "launch/library_at.h"
 #include "launch/make.h"
 #include "root/root.h"
 #include "tree/input.h"
@@ -208,9 +207,6 @@ Ended live(const Submission& what) {
     plan.environment["FERMATA_RUN_BASE"] = base;
     plan.environment["FERMATA_ROOT"] = root.address();
     plan.environment["FERMATA_KEY"] = wire::to_hex(key);
-    if (!plan.library.root.empty())
-        for (auto& [name, value] : launch::reach_library(plan.library, dir.path()))
-            plan.environment[name] = value;
     // Unless the launcher is told who shall get it.
     std::optional<tree::InputFile> input;
     if (!what.from && plan.mpiexec_args.find("stdin") == std::string::npos &&
