@@ -90,7 +90,6 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
         return fail_job(fmt::format("{} has ended before the job ran: start it again", which));
     }
     if (!served) return;
-    node_lost_ = true;
     lost_nodes_.push_back(info.host);
     if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);
     // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.

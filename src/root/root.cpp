@@ -142,7 +142,7 @@ void Root::clear_up() {
 // MPICH's mpiexec may exit with 0 when a signal has ended it, and does when ranks leave without MPI_Finalize.
 bool Root::came_to_its_end() const {
     bool no_program = start_.ranks() == 0;
-    return signals_seen_.to_end == 0 && (finalize_released_ || no_program || node_lost_);
+    return signals_seen_.to_end == 0 && (finalize_released_ || no_program || !lost_nodes_.empty());
 }
 
 int Root::exit_code() const {

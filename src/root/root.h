@@ -146,11 +146,10 @@ class Root {
     // The job.
     const int64_t started_;  // ms
     Start start_;
-    int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
-    bool running_ = false;         // all ranks are here and, after a restart, released
-    std::string somebody_gone_;    // first rank that left too early
-    std::vector<std::string> lost_nodes_;
-    bool node_lost_ = false;  // with its daemon: its ranks go on, and nobody hears of them
+    int64_t start_word_ = 60'000;          // ms after started_: when to say the next time who is missing
+    bool running_ = false;                 // all ranks are here and, after a restart, released
+    std::string somebody_gone_;            // first rank that left too early
+    std::vector<std::string> lost_nodes_;  // their daemons: the ranks go on, and nobody hears of them
     bool finalize_released_ = false;
     std::optional<wire::Fatal> fatal_;
     bool cancelled_ = false;  // `fermata cancel`
