@@ -1,0 +1,59 @@
+// A Fence is a barrier of ranks that carries data: parts of nodes go up and are merged, the result goes down
+// to all nodes. FenceMerge is what the root (and every daemon with daemons below) does with parts.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pmi/placement.h"
+
+namespace fermata::pmi {
+
+struct FenceName {
+    uint32_t epoch = 0;
+    std::vector<Range> among;  // ranks that take part; empty = the whole world
+    uint32_t number = 0;       // of the fences among these ranks, from 0
+    auto operator<=>(const FenceName&) const = default;
+};
+
+// Of one node, of several, or (when it is whole) the result.
+struct Fence {
+    FenceName name;
+    uint32_t ranks = 0;  // whose data is in it
+    uint32_t of = 0;     // ranks that take part
+    std::string data;    // parts of the nodes, one after the other
+    std::string fault;   // one line; not empty: the fence has failed, for all
+    bool whole() const { return !fault.empty() || (of > 0 && ranks == of); }
+};
+
+// Parts in, what goes on out: at the root the result (to be sent to all nodes), at a relay the merged part
+// (to be sent up).
+class FenceMerge {
+  public:
+    enum class Level { relay, root };
+    // `ranks`: of the world at the root, below this relay else.
+    FenceMerge(Level level, uint32_t epoch, uint32_t ranks) : level_(level), epoch_(epoch), ranks_(ranks) {}
+
+    // Nothing = more parts are due. A part of another epoch, one that came twice and one behind the death of
+    // a participant come back at once with a fault, so that nobody waits.
+    std::optional<Fence> add(Fence part);
+    // A rank ended without having finalized. Fences that wait for it have failed; so will later ones.
+    std::vector<Fence> lost(uint32_t rank, const std::string& why);
+
+  private:
+    std::string fault_of(const Fence& part) const;
+    std::string dead_among(const std::vector<Range>& among) const;
+
+    Level level_;
+    uint32_t epoch_;
+    uint32_t ranks_;
+    std::map<FenceName, Fence> open_;
+    std::map<std::vector<Range>, uint32_t> done_;  // by participants: fences that are over
+    std::map<uint32_t, std::string> dead_;         // why
+};
+
+}  // namespace fermata::pmi
