@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace fermata::pmi {
 
@@ -165,10 +166,10 @@ void PmixLink::take(const helper::Aborted& aborted) {
     auto found = stages_.find(aborted.rank);
     if (found == stages_.end()) fail("it speaks of rank {}", aborted.rank);
     found->second = Stage::failed;
-    out(Abort{aborted.rank, aborted.code, aborted.text});
+    out(Abort{aborted.rank, aborted.code, visible(aborted.text)});
 }
 
-void PmixLink::take(const helper::Failed& failed) { helper_ended(failed.line); }
+void PmixLink::take(const helper::Failed& failed) { helper_ended(visible(failed.line)); }
 
 Stage PmixLink::stage(uint32_t rank) const {
     auto found = stages_.find(rank);
