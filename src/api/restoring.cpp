@@ -144,7 +144,8 @@ void Restoring::look() {
             texts[i].assign(reinterpret_cast<const char*>(blob.data()), blob.size());
         }
     });
-    for (size_t i = 0; i < images; ++i) texts[i] = ranks_.broadcast_text(texts[i], static_cast<int>(i % size));
+    for (size_t i = 0; i < images; ++i)
+        texts[i] = ranks_.broadcast_text(texts[i], static_cast<int>(i % size));
     ranks_.together([&] {
         for (size_t i = 0; i < images; ++i) {
             tables_.push_back(Table::decoded(texts[i].data(), texts[i].size(),

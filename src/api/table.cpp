@@ -3,8 +3,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "api/fault.h"
 #include "base/cbor.h"
+#include "base/error.h"
 #include "base/page.h"
 #include "base/text.h"
 #include "image/checksum.h"
@@ -16,10 +16,9 @@ using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
 
-std::string shape_text(const Shape& shape) {
-    std::string text = shape.element.name;
-    for (int64_t n : shape.shape) text += fmt::format("[{}]", n);
-    return shape.kind == Kind::object ? "object" : fmt::format("{} {}", name_of(shape.kind), text);
+template <typename... Args>
+[[noreturn]] void damaged(fmt::format_string<Args...> format, Args&&... args) {
+    throw Error(fmt::format(format, std::forward<Args>(args)...), ExitCode::damaged);
 }
 
 Kind kind_of(int64_t number) {
@@ -74,6 +73,12 @@ SavedEntry entry_of(const Json& json) {
 
 }  // namespace
 
+std::string text_of(const Shape& shape) {
+    std::string text = shape.element.name;
+    for (int64_t n : shape.shape) text += fmt::format("[{}]", n);
+    return shape.kind == Kind::object ? "object" : fmt::format("{} {}", name_of(shape.kind), text);
+}
+
 std::vector<std::byte> Table::encoded() const {
     Json all = {{"version", kVersion}, {"step", step}, {"entries", Json::array()}};
     for (auto& [name, entry] : entries) {
@@ -96,23 +101,23 @@ std::vector<std::byte> Table::encoded() const {
 }
 
 Table Table::decoded(const void* bytes, size_t size, const std::string& where) {
-    if (const char* fault = cbor_fault(bytes, size)) refuse(FERMATA_DAMAGED, "{}: {}", where, fault);
+    if (const char* fault = cbor_fault(bytes, size)) damaged("{}: {}", where, fault);
     auto* at = static_cast<const std::uint8_t*>(bytes);
     try {
         Json all = Json::from_cbor(at, at + size);
         if (integer(all.at("version")) != kVersion)
-            refuse(FERMATA_DAMAGED, "{}: its table has a version that this Fermata does not know", where);
+            damaged("{}: its table has a version that this Fermata does not know", where);
         Table table;
         table.step = integer(all.at("step"));
         for (const Json& one : all.at("entries"))
             if (!table.entries.emplace(bytes_of_utf8(one.at("name").get<std::string>()), entry_of(one))
                      .second)
-                refuse(FERMATA_DAMAGED, "{}: two things of one name", where);
+                damaged("{}: two things of one name", where);
         return table;
-    } catch (const Fault&) {
+    } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {
-        refuse(FERMATA_DAMAGED, "{}: its table is not readable: {}", where, error.what());
+        damaged("{}: its table is not readable: {}", where, error.what());
     }
 }
 
@@ -121,7 +126,7 @@ uint64_t fingerprint(const State& state) {
     for (auto& [name, entry] : state.entries()) {
         Shape shape = entry;
         if (shape.kind == Kind::local) shape.shape.clear();  // each rank has its own number
-        all += fmt::format("{}:{}={};", name.size(), name, shape_text(shape));
+        all += fmt::format("{}:{}={};", name.size(), name, text_of(shape));
     }
     image::Checksum sum = image::checksum_of(all.data(), all.size());
     uint64_t number;
@@ -136,14 +141,14 @@ std::string why_no_match(const State& state, const Table& saved, bool same_ranks
             return fmt::format("{} is protected, and was not saved", visible(name));
         if (!(found->second == static_cast<const Shape&>(entry)))
             return fmt::format("{} was saved as {}, and is protected as {}", visible(name),
-                               shape_text(found->second), shape_text(entry));
+                               text_of(found->second), text_of(entry));
         if (!same_ranks && (entry.kind == Kind::local || entry.kind == Kind::object))
             return fmt::format("{} is each rank's own, and there are other ranks now than when it was saved",
                                visible(name));
     }
     for (auto& [name, entry] : saved.entries)
         if (!state.entries().count(name))
-            return fmt::format("{} was saved ({}), and is not protected", visible(name), shape_text(entry));
+            return fmt::format("{} was saved ({}), and is not protected", visible(name), text_of(entry));
     return {};
 }
 

@@ -30,10 +30,13 @@ struct Table {
     std::map<std::string, SavedEntry> entries;
 
     std::vector<std::byte> encoded() const;
-    // Bytes of somebody else's: throws Fault (FERMATA_DAMAGED) with `where` for anything that encoded() would
-    // not write.
+    // Bytes of somebody else's: throws Error (ExitCode::damaged) with `where` for anything that encoded()
+    // would not write.
     static Table decoded(const void* bytes, size_t size, const std::string& where);
 };
+
+// "array double[64][96]", for people.
+std::string text_of(const Shape& shape);
 
 // What all ranks of a job must agree in, as one number.
 uint64_t fingerprint(const State& state);

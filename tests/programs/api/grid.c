@@ -1,9 +1,10 @@
-/* An array of three dimensions, divided by a drawing from SEED, saved or restored; each element knows its own value.
+/* An array of three dimensions, divided by a drawing from SEED, saved or restored; each element knows its own
+ * value.
  *
- *     grid save|check DIRECTORY HOW SEED [OPTIONS]     HOW: block, cyclic, random (several boxes a rank), planes
+ *     grid save|check DIRECTORY HOW SEED [OPTIONS]     HOW: block, cyclic, random (several boxes a rank),
+ * planes
  */
 #include <fermata/fermata.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,9 @@ enum { kDimensions = 3 };
 static const int64_t kGlobal[kDimensions] = {13, 24, 10};
 static int rank, size;
 
-static double value_of(int64_t x, int64_t y, int64_t z) { return 1e6 * (double)x + 1e3 * (double)y + (double)z + 0.25; }
+static double value_of(int64_t x, int64_t y, int64_t z) {
+    return 1e6 * (double)x + 1e3 * (double)y + (double)z + 0.25;
+}
 
 struct box {
     int64_t offset[kDimensions], extent[kDimensions], stride[kDimensions];
@@ -26,7 +29,8 @@ static int64_t each(struct box* b, int fill) {
     for (int64_t i = 0; i < b->extent[0]; i++)
         for (int64_t j = 0; j < b->extent[1]; j++)
             for (int64_t k = 0; k < b->extent[2]; k++, at++) {
-                double v = value_of(b->offset[0] + i * b->stride[0], b->offset[1] + j * b->stride[1], b->offset[2] + k * b->stride[2]);
+                double v = value_of(b->offset[0] + i * b->stride[0], b->offset[1] + j * b->stride[1],
+                                    b->offset[2] + k * b->stride[2]);
                 if (fill)
                     b->data[at] = v;
                 else
@@ -51,7 +55,8 @@ static int64_t draw(int64_t below) {
 static int random_boxes(struct box* mine, int most) {
     struct box all[32];
     int count = 1, got = 0;
-    for (int d = 0; d < kDimensions; d++) all[0].offset[d] = 0, all[0].extent[d] = kGlobal[d], all[0].stride[d] = 1;
+    for (int d = 0; d < kDimensions; d++)
+        all[0].offset[d] = 0, all[0].extent[d] = kGlobal[d], all[0].stride[d] = 1;
     while (count < 12) {
         int which = (int)draw(count), d = (int)draw(kDimensions);
         if (all[which].extent[d] < 2) continue;
@@ -68,7 +73,8 @@ static int random_boxes(struct box* mine, int most) {
 }
 
 static int boxes(struct box* mine, int most, const char* how) {
-    for (int d = 0; d < kDimensions; d++) mine[0].offset[d] = 0, mine[0].extent[d] = kGlobal[d], mine[0].stride[d] = 1;
+    for (int d = 0; d < kDimensions; d++)
+        mine[0].offset[d] = 0, mine[0].extent[d] = kGlobal[d], mine[0].stride[d] = 1;
     if (strcmp(how, "random") == 0) return random_boxes(mine, most);
     if (strcmp(how, "block") == 0) share(kGlobal[1], size, rank, &mine[0].offset[1], &mine[0].extent[1]);
     if (strcmp(how, "planes") == 0) share(kGlobal[0], size, rank, &mine[0].offset[0], &mine[0].extent[0]);
@@ -102,11 +108,15 @@ int main(int argc, char** argv) {
     int count = boxes(mine, 32, argv[3]), bad = 0;
     static const int64_t none[kDimensions];
     /* A rank may have nothing. */
-    bad |= failed(f, "protect", fermata_protect_array(f, "psi", NULL, FERMATA_DOUBLE, kDimensions, kGlobal, none, none, NULL));
+    bad |=
+        failed(f, "protect",
+               fermata_protect_array(f, "psi", NULL, FERMATA_DOUBLE, kDimensions, kGlobal, none, none, NULL));
     for (int i = 0; i < count; i++) {
         mine[i].data = calloc((size_t)elements(&mine[i]) + 1, sizeof(double));
         if (saving) each(&mine[i], 1);
-        bad |= failed(f, "add", fermata_add_part(f, "psi", mine[i].data, mine[i].offset, mine[i].extent, mine[i].stride));
+        bad |=
+            failed(f, "add",
+                   fermata_add_part(f, "psi", mine[i].data, mine[i].offset, mine[i].extent, mine[i].stride));
     }
     int64_t step = 0;
     double time = saving ? 0.125 : 0;
@@ -114,7 +124,8 @@ int main(int argc, char** argv) {
     if (saving) {
         bad |= failed(f, "save", fermata_save(f, 41));
         time = -1;
-        for (int i = 0; i < count; i++) memset(mine[i].data, 0xee, (size_t)elements(&mine[i]) * sizeof(double));
+        for (int i = 0; i < count; i++)
+            memset(mine[i].data, 0xee, (size_t)elements(&mine[i]) * sizeof(double));
     } else {
         bad |= failed(f, "restore", fermata_restore(f, &step));
         int64_t wrong = step != 41 || time != 0.125, all = 0;
