@@ -52,7 +52,7 @@ int fermata_open_with(fermata_handle** handle, const fermata_mpi* mpi, const cha
     }
     *handle = new fermata_handle;
     return guarded(*handle, [&]() -> int {
-        (*handle)->open(*mpi, directory ? directory : "fermata-state", options ? options : "");
+        (*handle)->start(*mpi, directory ? directory : "fermata-state", options ? options : "");
         return FERMATA_OK;
     });
 }

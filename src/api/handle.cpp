@@ -44,7 +44,7 @@ std::string library_name(const std::string& version) {
 
 }  // namespace
 
-void fermata_handle::open(const fermata_mpi& mpi, const std::string& directory, const std::string& options) {
+void fermata_handle::start(const fermata_mpi& mpi, const std::string& directory, const std::string& options) {
     if (mpi.version != FERMATA_MPI_VERSION)
         refuse(FERMATA_ARGUMENT,
                "the program was compiled with another version of fermata.h than this library");

@@ -15,7 +15,7 @@
 
 struct fermata_handle {
     // Throws Fault, the same on all ranks; message is set by whoever catches it.
-    void open(const fermata_mpi& mpi, const std::string& directory, const std::string& options);
+    void start(const fermata_mpi& mpi, const std::string& directory, const std::string& options);
     void save(int64_t step);
     // The save under way, to its end. Throws why it failed: once.
     void wait();
