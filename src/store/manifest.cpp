@@ -234,6 +234,8 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     m.mpi = json.at("mpi");
     m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
     m.starter = json.value("starter", "");
+    if (json.contains("application") != (version > kProcessManifest))
+        damaged(path, "its version does not fit what it is of");
     if (json.contains("application")) {
         const auto& step = json.at("application").at("step");
         if (!step.is_number_integer()) damaged(path, "its step is not a number");
