@@ -22,20 +22,21 @@ namespace {
 
 using namespace fermata;
 
-// The directory appears complete: ranks of a node come at the same time.
+// Ranks of a node come at the same time: each makes what is not there, and finds all when it is done.
 void make_links(const fs::path& folder, const std::string& file, const std::string& wanted,
                 const fs::path& links) {
-    if (fs::exists(links)) return;
-    fs::path mine = links.string() + fmt::format(".{}", ::getpid());
-    fs::create_directory(mine);
+    std::error_code exists;
+    fs::create_directory(links, exists);
+    auto link = [&](const fs::path& to, const fs::path& name) {
+        fs::create_symlink(to, links / name, exists);
+        if (exists && exists != std::errc::file_exists)
+            fail("cannot make {}: {}", (links / name).string(), exists.message());
+    };
     // Everything beside the library is linked, too: it may look for its own parts where it was found
     // ($ORIGIN).
     for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-        fs::create_symlink(entry.path(), mine / entry.path().filename());
-    std::error_code exists;
-    fs::create_symlink(folder / file, mine / wanted, exists);
-    fs::rename(mine, links, exists);
-    if (exists) fs::remove_all(mine);  // somebody was faster
+        link(entry.path(), entry.path().filename());
+    link(folder / file, wanted);
 }
 
 int run(int argc, char** argv) {
