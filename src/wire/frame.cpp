@@ -29,6 +29,7 @@ class Writer {
     void put(int32_t value) { number(static_cast<uint32_t>(value)); }
     void put(Generation value) { number(value.number()); }
     void put(RestartPhase value) { number(static_cast<uint32_t>(value)); }
+    void put(RankEnd value) { number(static_cast<uint32_t>(value)); }
     void put(bool value) { number(static_cast<uint8_t>(value)); }
     void put(const std::string& text) {
         number(static_cast<uint32_t>(text.size()));
@@ -45,6 +46,7 @@ class Writer {
         for (const Item& item : items) put_item(item);
     }
     void put_item(Generation item) { put(item); }
+    void put_item(const std::string& item) { put(item); }
     template <class Item>
     void put_item(const Item& item) {
         const_cast<Item&>(item).each(*this);  // `each` serves both directions
@@ -96,6 +98,13 @@ class Reader {
         else
             value = RestartPhase{word};
     }
+    void get(RankEnd& value) {
+        auto word = number<uint32_t>();
+        if (word > static_cast<uint32_t>(kLastRankEnd))
+            ok_ = false;
+        else
+            value = RankEnd{word};
+    }
     void get(bool& value) {
         auto byte = number<uint8_t>();
         if (byte > 1) ok_ = false;
@@ -124,6 +133,7 @@ class Reader {
         }
     }
     void get_item(Generation& item) { get(item); }
+    void get_item(std::string& item) { get(item); }
     template <class Item>
     void get_item(Item& item) {
         item.each(*this);
@@ -192,6 +202,18 @@ NAME(Placed);
 NAME(PlacedList);
 NAME(Sized);
 NAME(SizedList);
+NAME(Launch);
+NAME(Signal);
+NAME(Input);
+NAME(OutputTaken);
+NAME(Fence);
+NAME(AskRank);
+NAME(RankAnswer);
+NAME(Ready);
+NAME(Output);
+NAME(RankEnded);
+NAME(InputTaken);
+NAME(Aborted);
 #undef NAME
 
 }  // namespace

@@ -14,10 +14,11 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "wire/launch.h"
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 5;
+inline constexpr uint16_t kWireVersion = 6;
 
 using Bytes = std::vector<std::byte>;
 
@@ -505,7 +506,9 @@ using Message =
     std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
                  Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
                  ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone, Placed,
-                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase>;
+                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase, Launch,
+                 Signal, Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
+                 Aborted>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);
