@@ -17,6 +17,7 @@
 #include "clock/tree.h"
 #include "image/shared.h"
 #include "launch/launcher.h"
+#include "root/daemons.h"
 #include "root/control.h"
 #include "root/inquiry.h"
 #include "root/request.h"
@@ -61,6 +62,7 @@ class Root {
     void joined(int node, const wire::Hello& hello);
     void look_whether_it_runs();
     void lost_node(int node, const tree::NodeInfo& info);
+    void rank_died(const std::string& line);
     void fail_job(const std::string& why, int32_t code = static_cast<int32_t>(ExitCode::failed));
     void pump_clock();
 
@@ -133,6 +135,7 @@ class Root {
     Control control_;
     Fd signals_;
     launch::Launcher* launcher_ = nullptr;
+    Daemons daemons_{tree_, [this](const std::string& line) { rank_died(line); }};
     std::optional<int> launcher_end_;  // its exit code
 
     // The job.
