@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pmi/placement.h"
@@ -31,29 +32,34 @@ struct Fence {
 };
 
 // Parts in, what goes on out: at the root the result (to be sent to all nodes), at a relay the merged part
-// (to be sent up).
+// (to be sent up). At the root every fence has one result, whatever comes afterwards.
 class FenceMerge {
   public:
     enum class Level { relay, root };
     // `ranks`: of the world at the root, below this relay else.
     FenceMerge(Level level, uint32_t epoch, uint32_t ranks) : level_(level), epoch_(epoch), ranks_(ranks) {}
 
-    // Nothing = more parts are due. A part of another epoch, one that came twice and one behind the death of
-    // a participant come back at once with a fault, so that nobody waits.
+    // Nothing = more parts are due, or the result is out. A fault, so that nobody waits, is the result for a
+    // part of another epoch, one that cannot be, and one of a fence among ranks of which one has died.
     std::optional<Fence> add(Fence part);
-    // A rank ended without having finalized. Fences that wait for it have failed; so will later ones.
+    // At the root: a rank has ended, however (its daemon, too). The results (faults) of the fences that wait
+    // for it; later fences fail in add().
     std::vector<Fence> lost(uint32_t rank, const std::string& why);
 
   private:
+    using Sequence = std::pair<uint32_t, std::vector<Range>>;  // epoch, participants
+
+    std::optional<Fence> add_at_relay(Fence part);
     std::string fault_of(const Fence& part) const;
     std::string dead_among(const std::vector<Range>& among) const;
+    Fence failed(const Fence& fence, const std::string& why);
 
     Level level_;
     uint32_t epoch_;
     uint32_t ranks_;
     std::map<FenceName, Fence> open_;
-    std::map<std::vector<Range>, uint32_t> done_;  // by participants: fences that are over
-    std::map<uint32_t, std::string> dead_;         // why
+    std::map<Sequence, uint32_t> next_;     // number of the fence without a result
+    std::map<uint32_t, std::string> dead_;  // why
 };
 
 }  // namespace fermata::pmi

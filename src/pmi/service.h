@@ -21,10 +21,6 @@ struct ToRank {
     uint32_t rank = 0;
     std::string bytes;
 };
-// Nothing more is said to this rank: close its socket when the bytes before have been written (Engine).
-struct HangUp {
-    uint32_t rank = 0;
-};
 // Bytes for the helper's socket (PmixLink).
 struct ToHelper {
     std::string bytes;
@@ -59,7 +55,7 @@ struct Fault {
     std::string line;
 };
 
-using Event = std::variant<ToRank, HangUp, ToHelper, Fence, Ask, Answer, Abort, Fault>;
+using Event = std::variant<ToRank, ToHelper, Fence, Ask, Answer, Abort, Fault>;
 
 // What a rank has come to. Who ends in `running` has died, whatever its exit code.
 enum class Stage { silent, running, finalized, failed };
@@ -75,7 +71,8 @@ class Service {
     // From another node.
     virtual void asked(const Ask& ask) = 0;
     virtual void answered(const Answer& answer) = 0;
-    // A rank of this node has ended; `how`: "was killed by signal 9". To be called for every one.
+    // A rank of this node has ended; `how`: "was killed by signal 9". To be called for every one, when what
+    // was left on its socket has been handed over.
     virtual void ended(uint32_t rank, const std::string& how) = 0;
     virtual Stage stage(uint32_t rank) const = 0;
 
