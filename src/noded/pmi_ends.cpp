@@ -162,10 +162,7 @@ void PmiEnds::read(int rank, End& end) {
         if (n < 0 && errno == EAGAIN) return;
         if (n <= 0) {
             end.socket.reset();
-            if (rank == kHelper)
-                link_->helper_ended("has ended");
-            else
-                engine_->hung_up(static_cast<uint32_t>(rank));
+            if (rank == kHelper) link_->helper_ended("has ended");
         } else if (std::string_view bytes(buffer, static_cast<size_t>(n)); rank == kHelper) {
             link_->from_helper(bytes);
         } else {
@@ -182,7 +179,6 @@ void PmiEnds::write(End& end) {
         if (n < 0) end.waiting.clear();  // reading finds the end
         if (n > 0) end.waiting.erase(0, static_cast<size_t>(n));
     }
-    if (end.hang_up && end.waiting.empty()) end.socket.reset();
 }
 
 void PmiEnds::pump() {
@@ -190,19 +186,16 @@ void PmiEnds::pump() {
 }
 
 void PmiEnds::handle(const pmi::Event& event) {
-    auto to = [this](int rank, const std::string& bytes, bool hang_up) {
+    auto to = [this](int rank, const std::string& bytes) {
         auto end = ends_.find(rank);
         if (end == ends_.end()) return;
         end->second.waiting += bytes;
-        end->second.hang_up = end->second.hang_up || hang_up;
         write(end->second);
     };
     if (auto* said = std::get_if<pmi::ToRank>(&event))
-        to(static_cast<int>(said->rank), said->bytes, false);
-    else if (auto* over = std::get_if<pmi::HangUp>(&event))
-        to(static_cast<int>(over->rank), "", true);
+        to(static_cast<int>(said->rank), said->bytes);
     else if (auto* help = std::get_if<pmi::ToHelper>(&event))
-        to(kHelper, help->bytes, false);
+        to(kHelper, help->bytes);
     else if (auto* fence = std::get_if<pmi::Fence>(&event))
         up(on_wire(*fence));
     else if (auto* ask = std::get_if<pmi::Ask>(&event))

@@ -53,8 +53,7 @@ class PmiEnds {
   private:
     struct End {
         Fd socket;
-        std::string waiting;    // to be written
-        bool hang_up = false;   // behind that
+        std::string waiting;  // to be written
     };
     void start_helper();
     void pump();

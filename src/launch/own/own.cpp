@@ -1,5 +1,6 @@
 #include "launch/own/own.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,6 +48,18 @@ wire::Fence on_wire(const pmi::Fence& fence) {
     wire::Fence said{fence.name.epoch, {}, fence.name.number, fence.ranks, fence.of, fence.data, fence.fault};
     for (const pmi::Range& range : fence.name.among) said.among.push_back({range.first, range.count});
     return said;
+}
+
+pmi::Fence from_wire(const wire::Fence& said) {
+    pmi::Fence fence;
+    fence.name.epoch = said.epoch;
+    fence.name.number = said.number;
+    for (const wire::RankRange& range : said.among) fence.name.among.push_back({range.first, range.count});
+    fence.ranks = said.ranks;
+    fence.of = said.of;
+    fence.data = said.data;
+    fence.fault = said.fault;
+    return fence;
 }
 
 // "" = it ended as programs do.
@@ -217,9 +230,7 @@ wire::LaunchPart Own::part_on_wire(const Part& part, const Words& words, uint32_
 
 void Own::fence(const wire::Fence& part) {
     if (!fences_) return;
-    pmi::Fence fence{{part.epoch, {}, part.number}, part.ranks, part.of, part.data, part.fault};
-    for (const wire::RankRange& range : part.among) fence.name.among.push_back({range.first, range.count});
-    auto whole = fences_->add(std::move(fence));
+    auto whole = fences_->add(from_wire(part));
     if (!whole) return;
     daemons_->broadcast(on_wire(*whole));
 }

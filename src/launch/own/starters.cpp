@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +75,8 @@ void Starters::start(Starter starter, const std::vector<std::string>& words, con
         set_rank_environment(plan_);
         ::setenv("FERMATA_DAEMON", daemon.c_str(), 1);
         prepare();
+        // Whatever Fermata was started with besides is not for ranks.
+        ::syscall(SYS_close_range, 3u, ~0u, 1u << 2);  // CLOSE_RANGE_CLOEXEC
         ::dup2(input >= 0 ? input : null.get(), 0);
         ::dup2(null.get(), 1);
         ::execvp(list[0], list.data());
