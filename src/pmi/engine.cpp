@@ -38,8 +38,9 @@ Stage Engine::stage(uint32_t rank) const {
 }
 
 std::vector<std::pair<std::string, std::string>> Engine::environment(uint32_t rank) const {
-    // What Hydra sets, too; programs read the last two.
-    return {{"PMI_RANK", std::to_string(rank)},
+    // What MPICH's mpiexec sets, too. Programs read the two of MPI; Fortran ones lose no output at a kill.
+    return {{"GFORTRAN_UNBUFFERED_PRECONNECTED", "y"},
+            {"PMI_RANK", std::to_string(rank)},
             {"PMI_SIZE", std::to_string(world_.size())},
             {"MPI_LOCALNRANKS", std::to_string(clients_.size())},
             {"MPI_LOCALRANKID", std::to_string(std::distance(clients_.begin(), clients_.find(rank)))}};
@@ -102,8 +103,8 @@ void Engine::obey(uint32_t rank, Client& who, const std::string& line) try {
 
 void Engine::say(uint32_t rank, const std::string& line) { out(ToRank{rank, line + "\n"}); }
 
-// No answer of PMI-1 has this name, so whatever the rank waits for has failed. One that does not listen is
-// told no more after some time.
+// No answer of PMI-1 has this name, so whatever the rank waits for has failed. One that does not listen
+// is told no more after some time.
 void Engine::say_error(uint32_t rank, Client& who) {
     constexpr int kMostErrors = 100;
     if (++who.errors <= kMostErrors) say(rank, "cmd=error rc=-1 msg=failed");

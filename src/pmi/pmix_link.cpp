@@ -179,7 +179,22 @@ Stage PmixLink::stage(uint32_t rank) const {
 std::vector<std::pair<std::string, std::string>> PmixLink::environment(uint32_t rank) const {
     auto found = environments_.find(rank);
     if (found == environments_.end()) fail("rank {} has no environment of PMIx", rank);
-    return found->second;
+    auto names = found->second;
+    auto add = [&](const char* name, uint64_t value) { names.emplace_back(name, std::to_string(value)); };
+    const auto place = static_cast<uint64_t>(std::distance(stages_.begin(), stages_.find(rank)));
+    // What Open MPI's mpiexec sets, and programs read.
+    add("OMPI_COMM_WORLD_SIZE", world_.size());
+    add("OMPI_COMM_WORLD_RANK", rank);
+    add("OMPI_COMM_WORLD_LOCAL_SIZE", stages_.size());
+    add("OMPI_COMM_WORLD_LOCAL_RANK", place);
+    add("OMPI_COMM_WORLD_NODE_RANK", place);
+    add("OMPI_UNIVERSE_SIZE", world_.universe ? world_.universe : world_.size());
+    // Polling ranks without a core of their own give it away between looks.
+    if (world_.cores) add("OMPI_MCA_mpi_oversubscribe", stages_.size() > world_.cores);
+    // Open MPI 4 asks PMIx only below launchers that it knows: mpiexec, Slurm's srun, and this one of IBM's.
+    // Else every rank is a world of one.
+    add("JSM_JSRUN_PORT", 1);
+    return names;
 }
 
 void PmixLink::ended(uint32_t rank, const std::string& how) {

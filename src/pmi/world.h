@@ -20,6 +20,7 @@ struct World {
     // Ranks of each program of an MPMD command line, in order; empty = one program.
     std::vector<uint32_t> programs;
     uint32_t universe = 0;           // slots of the allocation; 0 = as many as ranks
+    uint32_t cores = 0;              // that the ranks of this node may use; 0 = not known
     std::vector<std::string> hosts;  // by node; PMIx only
 
     uint32_t size() const { return placement.ranks(); }

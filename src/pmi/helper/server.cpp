@@ -1,6 +1,5 @@
 #include "pmi/helper/server.h"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,25 +18,7 @@ void check(pmix_status_t status, const char* what) {
         fail("libpmix: {}: {}", what, PMIx_Error_string(status));
 }
 
-// libpmix lets in who knows the name of a namespace and says the right user; other users can reach its port.
-std::string unguessable() {
-    unsigned char bytes[16];
-    if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) fail_errno("getrandom");
-    std::string text;
-    for (unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-    return text;
-}
-
-std::string joined(const std::vector<Range>& ranges) {
-    std::string text;
-    for (const Range& range : ranges) {
-        text += fmt::format("{}{}", text.empty() ? "" : ",", range.first);
-        if (range.count > 1) text += fmt::format("-{}", range.first + range.count - 1);
-    }
-    return text;
-}
-
-// The list of all ranks one by one, which libpmix wants for the peers of a node.
+// One by one: libpmix does not understand ranges.
 std::string enumerated(const std::vector<Range>& ranges) {
     std::string text;
     for (const Range& range : ranges)
@@ -62,7 +43,7 @@ pmix_server_module_t Server::module() {
 
 Ready Server::start(const Start& start, const std::string& directory) {
     the_server = this;
-    name_ = start.name + "." + unguessable();
+    name_ = start.name;
     const Placement placement = placement_of(start);
     size_ = placement.ranks();
     Infos infos;
@@ -103,7 +84,7 @@ void Server::register_world(const Start& start, const std::string& directory) {
         const std::vector<Range> there = placement.ranks_on(node);
         if (there.empty()) continue;
         hosts += (hosts.empty() ? "" : ",") + start.hosts.at(node);
-        ranks += (ranks.empty() ? "" : ";") + joined(there);
+        ranks += (ranks.empty() ? "" : ";") + enumerated(there);
     }
     char *node_map = nullptr, *rank_map = nullptr;
     check(PMIx_generate_regex(hosts.c_str(), &node_map), "map of nodes");

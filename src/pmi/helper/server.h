@@ -60,7 +60,7 @@ class Server {
                                          pmix_modex_cbfunc_t answer, void* cookie);
 
     std::function<void(const Message&)> send_;
-    std::string name_;  // of the namespace: nobody else can guess it
+    std::string name_;  // of the namespace
     uint32_t size_ = 0;
     std::mutex lock_;
     std::map<uint32_t, Waiting> waiting_;
