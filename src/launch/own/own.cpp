@@ -247,11 +247,11 @@ void Own::rank_ended(int via, const wire::RankEnded& said) {
     if (int code = code_of(said.status); code != 0 && !failed_ && said.stage == wire::RankEnd::finalized)
         failed_ = code;
     std::string why = why_failed(said);
-    if (why.empty()) return;
-    std::string line = fmt::format("rank {} on {} (pid {}) {}", said.rank, said.host, said.pid, why);
-    int code = code_of(said.status);
+    std::string line = fmt::format("rank {} on {} (pid {}) {}", said.rank, said.host, said.pid,
+                                   why.empty() ? "has ended" : why);
     out_of_fences(static_cast<uint32_t>(said.rank), line);
-    failed(code != 0 ? code : 1, line);
+    int code = code_of(said.status);
+    if (!why.empty()) failed(code != 0 ? code : 1, line);
 }
 
 // Who waits for it in a fence need not any more.
