@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "launch/launcher_options.h"
+#include "launch/launcher_process.h"
 #include "launch/rank_environment.h"
 
 namespace fermata::launch::own {
@@ -26,18 +27,6 @@ constexpr uint64_t kOutputOfAll = 64u << 20, kLeastOutput = 65536, kMostOutput =
 const char* variable(const char* name) {
     const char* value = std::getenv(name);
     return value && *value ? value : nullptr;
-}
-
-std::vector<std::string> rank_words(const Part& part, const LaunchPlan& plan) {
-    std::vector<std::string> words = {plan.library.lower};
-    if (part.program.empty()) return words;
-    const std::string& place = part.program_path;
-    if (!place.empty() && place != part.program[0])
-        words.insert(words.end(), {"--argv0", part.program[0]});
-    words.push_back("--");
-    words.push_back(place.empty() ? part.program[0] : place);
-    words.insert(words.end(), part.program.begin() + 1, part.program.end());
-    return words;
 }
 
 int64_t now_ms() { return static_cast<int64_t>(monotonic_ns() / 1'000'000); }
@@ -217,7 +206,7 @@ void Own::launch() {
 wire::LaunchPart Own::part_on_wire(const Part& part, const Words& words, uint32_t ranks) const {
     wire::LaunchPart said;
     said.ranks = ranks;
-    said.words = rank_words(part, plan_);
+    said.words = rank_command(part, plan_);
     said.directory = std::filesystem::absolute(words.directory.empty() ? "." : words.directory).string();
     said.environment = words.for_all;
     for (const Words& other : words_)
