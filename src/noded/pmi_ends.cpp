@@ -101,27 +101,31 @@ std::pair<Fd, PmiEnds::Environment> PmiEnds::prepare(uint32_t rank) {
 }
 
 bool PmiEnds::from_root(const wire::Message& message) {
-    if (auto* fence = std::get_if<wire::Fence>(&message))
-        service_->result(from_wire(*fence));
-    else if (auto* ask = std::get_if<wire::AskRank>(&message))
-        service_->asked({ask->epoch, ask->from, ask->number, ask->rank});
-    else if (auto* answer = std::get_if<wire::RankAnswer>(&message))
+    auto* fence = std::get_if<wire::Fence>(&message);
+    auto* ask = std::get_if<wire::AskRank>(&message);
+    auto* answer = std::get_if<wire::RankAnswer>(&message);
+    if (!fence && !ask && !answer) return false;
+    others_fault_ = true;
+    if (fence) service_->result(from_wire(*fence));
+    if (ask) service_->asked({ask->epoch, ask->from, ask->number, ask->rank});
+    if (answer)
         service_->answered({answer->epoch, answer->to, answer->number, answer->data, answer->fault});
-    else
-        return false;
     pump();
+    others_fault_ = false;
     return true;
 }
 
 void PmiEnds::ended(uint32_t rank, const std::string& how) {
-    // What it has said before counts.
-    if (auto end = ends_.find(static_cast<int>(rank)); end != ends_.end()) read(end->first, end->second);
+    others_fault_ = true;
     service_->ended(rank, how);
     ends_.erase(static_cast<int>(rank));
     pump();
+    others_fault_ = false;
 }
 
-wire::RankEnd PmiEnds::stage(uint32_t rank) const {
+wire::RankEnd PmiEnds::stage(uint32_t rank) {
+    // What it has said before counts.
+    if (auto end = ends_.find(static_cast<int>(rank)); end != ends_.end()) read(end->first, end->second), pump();
     switch (service_->stage(rank)) {
         case pmi::Stage::silent:
             return wire::RankEnd::silent;
@@ -204,7 +208,7 @@ void PmiEnds::handle(const pmi::Event& event) {
         up(wire::RankAnswer{answer->epoch, answer->to, answer->number, answer->data, answer->fault});
     else if (auto* abort = std::get_if<pmi::Abort>(&event))
         on_abort(*abort);
-    else if (auto* fault = std::get_if<pmi::Fault>(&event))
+    else if (auto* fault = std::get_if<pmi::Fault>(&event); fault && !others_fault_)
         on_fault(fault->rank ? static_cast<int>(*fault->rank) : -1, fault->line);
 }
 

@@ -32,7 +32,8 @@ class PmiEnds {
     ~PmiEnds();
 
     std::function<void(const wire::Message&)> up;
-    // A rank (-1: every one) cannot go on, and why.
+    // A rank (-1: every one) broke the protocol, and how. (Who cannot go on because another rank has died is
+    // told so, and is not spoken of: that other one is.)
     std::function<void(int rank, const std::string& why)> on_fault;
     // MPI_Abort.
     std::function<void(const pmi::Abort&)> on_abort;
@@ -44,8 +45,10 @@ class PmiEnds {
 
     // False: this message is not for MPI libraries.
     bool from_root(const wire::Message& message);
+    // The rank will not speak any more: its process has ended, and whoever it has left behind has not its socket.
     void ended(uint32_t rank, const std::string& how);
-    wire::RankEnd stage(uint32_t rank) const;
+    bool open(uint32_t rank) const { return ends_.count(static_cast<int>(rank)) > 0 && ends_.at(static_cast<int>(rank)).socket; }
+    wire::RankEnd stage(uint32_t rank);
 
     void add_to(std::vector<pollfd>& fds);
     void serve(const std::vector<pollfd>& fds, size_t first);
@@ -67,6 +70,7 @@ class PmiEnds {
     std::map<int, End> ends_;        // by rank; kHelper: the helper's
     std::vector<int> polled_;
     pid_t helper_ = -1;
+    bool others_fault_ = false;  // what is being handled is what other ranks did
 };
 
 }  // namespace fermata::noded

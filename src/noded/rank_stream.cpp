@@ -16,7 +16,7 @@ constexpr int64_t kStragglerMs = 2000;
 
 }  // namespace
 
-Fd RankStream::open() {
+Fd RankStream::make() {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
     pipe_ = Fd(ends[0]);
@@ -41,7 +41,7 @@ void RankStream::serve(short revents, int64_t now_ms) {
     }
 }
 
-void RankStream::rank_has_ended(int64_t since_ms, int64_t now_ms) {
+void RankStream::rank_has_died(int64_t since_ms, int64_t now_ms) {
     if (pipe_ && now_ms - std::max(last_, since_ms) > kStragglerMs) end();
 }
 

@@ -15,14 +15,16 @@ namespace fermata::noded {
 class RankStream {
   public:
     // Makes the pipe; the rank's end is to be closed once the rank has been started.
-    Fd open();
+    Fd make();
 
     // One entry. It is not read while much of it waits.
     void add_to(std::vector<pollfd>& fds) const;
     void serve(short revents, int64_t now_ms);
-    // The rank has ended at `since_ms`; a process that it has left behind, and that says nothing, is not waited
-    // for longer than a moment.
-    void rank_has_ended(int64_t since_ms, int64_t now_ms);
+    // Somebody may still write.
+    bool open() const { return static_cast<bool>(pipe_); }
+    // The rank has died at `since_ms`: what it has left behind, and says nothing, is not waited for longer than a
+    // moment.
+    void rank_has_died(int64_t since_ms, int64_t now_ms);
     void drop();  // what is still to come, too
 
     std::string take(int64_t now_ms) { return lines_.take(now_ms); }

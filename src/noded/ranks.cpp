@@ -28,6 +28,8 @@ constexpr std::string_view kOthers[] = {"PMI_",          "PMI2_",      "PMIX_RAN
                                         // and what is the daemon's alone
                                         "FERMATA_KEY=",  "FERMATA_DAEMON=", "FERMATA_NODED=", "FERMATA_NODE_LOG="};
 
+constexpr int64_t kOthersMs = 1500;  // then the ranks that wait for a dead one hear of it
+
 std::map<std::string, std::string> base_environment() {
     std::map<std::string, std::string> base;
     for (char** one = environ; one && *one; ++one) {
@@ -133,7 +135,7 @@ void Ranks::start(Rank& rank, size_t nth, size_t all) {
     auto [socket, variables] = pmi_->prepare(rank.number);
     const wire::LaunchPart& part = part_of(rank.number);
     Fd null = open_file("/dev/null", O_RDONLY | O_CLOEXEC);
-    Fd output = rank.output.open(), error = rank.error.open();
+    Fd output = rank.output.make(), error = rank.error.make();
     SpawnSpec spec;
     spec.words = part.words;
     spec.directory = part.directory;
@@ -234,12 +236,13 @@ void Ranks::watch(Rank& rank, short revents) {
     if (revents && !rank.status && ::waitpid(rank.child.pid, &status, WNOHANG) == rank.child.pid) {
         rank.status = status;
         rank.ended = now;
-        pmi_->ended(rank.number, how(status));
         if (rank.number == 0 && input_) input_->close();
     }
-    if (!rank.status) return;
-    rank.output.rank_has_ended(rank.ended, now);
-    rank.error.rank_has_ended(rank.ended, now);
+    // A starter that ends with 0 may have left the program running: it has the starter's streams, as mpiexec
+    // knows. (Who has died leaves only what is to be ended, too.)
+    if (!rank.status || *rank.status == 0) return;
+    rank.output.rank_has_died(rank.ended, now);
+    rank.error.rank_has_died(rank.ended, now);
 }
 
 // In turns, so that no rank waits for one that says a lot.
@@ -264,10 +267,20 @@ bool Ranks::hand_up_piece(Rank& rank, RankStream& stream, bool error) {
 
 void Ranks::hand_up_ends() {
     for (auto& rank : ranks_) {
-        if (rank->told || !rank->status || !rank->output.over() || !rank->error.over()) continue;
-        rank->told = true;
-        up_(wire::RankEnded{static_cast<int32_t>(rank->number), rank->child.pid, place_.name, *rank->status,
-                            pmi_->stage(rank->number)});
+        if (!rank->status || rank->forgotten) continue;
+        if (!rank->told) {
+            bool more = *rank->status == 0 && pmi_->open(rank->number);
+            if (more || !rank->output.over() || !rank->error.over()) continue;
+            rank->told = true;
+            rank->stage = pmi_->stage(rank->number);
+            up_(wire::RankEnded{static_cast<int32_t>(rank->number), rank->child.pid, place_.name, *rank->status,
+                                rank->stage});
+        }
+        // The root may end the others, who need not cry out before.
+        const bool well = *rank->status == 0 && rank->stage != wire::RankEnd::running;
+        if (!well && tree::now_ms() - rank->ended < kOthersMs) continue;
+        rank->forgotten = true;
+        pmi_->ended(rank->number, how(*rank->status));
     }
 }
 

@@ -48,6 +48,8 @@ class Ranks {
         std::optional<int> status;
         int64_t ended = 0;  // ms
         bool told = false;  // the root knows of its end
+        wire::RankEnd stage = wire::RankEnd::silent;
+        bool forgotten = false;  // the server of the MPI libraries knows of it, too
     };
 
     void launch(const wire::Launch& launch);

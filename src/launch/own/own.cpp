@@ -238,12 +238,12 @@ void Own::rank_ended(int via, const wire::RankEnded& said) {
     std::string why = why_failed(said);
     std::string line = fmt::format("rank {} on {} (pid {}) {}", said.rank, said.host, said.pid,
                                    why.empty() ? "has ended" : why);
-    out_of_fences(static_cast<uint32_t>(said.rank), line);
     int code = code_of(said.status);
-    if (!why.empty()) failed(code != 0 ? code : 1, line);
+    if (!why.empty()) return failed(code != 0 ? code : 1, line);
+    out_of_fences(static_cast<uint32_t>(said.rank), line);
 }
 
-// Who waits for it in a fence need not any more.
+// Who waits for it in a fence need not any more. (Where a rank has died, all are ended.)
 void Own::out_of_fences(uint32_t rank, const std::string& line) {
     if (!fences_) return;
     for (const pmi::Fence& fence : fences_->lost(rank, line)) daemons_->broadcast(on_wire(fence));
@@ -255,16 +255,12 @@ void Own::failed(int code, const std::string& line) {
 }
 
 void Own::lost(int via) {
-    for (uint32_t number = 0; number < nodes_.size(); ++number) {
-        Node& node = nodes_[number];
+    for (Node& node : nodes_) {
         if (node.via != via || node.lost) continue;
         node.lost = true;
         if (node.running == 0) continue;
         node.running = 0;
         const std::string line = fmt::format("the node daemon of {} is gone, and its ranks with it", node.name);
-        if (placement_)
-            for (const pmi::Range& range : placement_->ranks_on(number))
-                for (uint32_t i = 0; i < range.count; ++i) out_of_fences(range.first + i, line);
         failed(128 + SIGKILL, line);
     }
 }
