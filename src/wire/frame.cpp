@@ -45,8 +45,17 @@ class Writer {
         number(static_cast<uint32_t>(items.size()));
         for (const Item& item : items) put_item(item);
     }
+    void put(const Digest& digest) {
+        auto* at = reinterpret_cast<const std::byte*>(digest.data());
+        out_.insert(out_.end(), at, at + digest.size());
+    }
     void put_item(Generation item) { put(item); }
+<<<<<<< HEAD
     void put_item(const std::string& item) { put(item); }
+=======
+    void put_item(uint64_t item) { put(item); }
+    void put_item(int32_t item) { put(item); }
+>>>>>>> main
     template <class Item>
     void put_item(const Item& item) {
         const_cast<Item&>(item).each(*this);  // `each` serves both directions
@@ -132,8 +141,18 @@ class Reader {
             if (ok_) items.push_back(std::move(item));
         }
     }
+    void get(Digest& digest) {
+        if (!take(digest.size())) return;
+        std::memcpy(digest.data(), at_, digest.size());
+        skip(digest.size());
+    }
     void get_item(Generation& item) { get(item); }
+<<<<<<< HEAD
     void get_item(std::string& item) { get(item); }
+=======
+    void get_item(uint64_t& item) { get(item); }
+    void get_item(int32_t& item) { get(item); }
+>>>>>>> main
     template <class Item>
     void get_item(Item& item) {
         item.each(*this);
@@ -187,7 +206,7 @@ NAME(Again);
 NAME(Drained);
 NAME(Captured);
 NAME(Saved);
-NAME(SavedList);
+NAME(Images);
 NAME(Resumed);
 NAME(ArrivedFinalize);
 NAME(Diagnosis);
@@ -197,10 +216,11 @@ NAME(Phase);
 NAME(Fatal);
 NAME(NodeHello);
 NAME(Joined);
-NAME(RankGone);
+NAME(Gone);
 NAME(Placed);
-NAME(PlacedList);
+NAME(Places);
 NAME(Sized);
+<<<<<<< HEAD
 NAME(SizedList);
 NAME(Launch);
 NAME(Signal);
@@ -214,6 +234,9 @@ NAME(Output);
 NAME(RankEnded);
 NAME(InputTaken);
 NAME(Aborted);
+=======
+NAME(Sizes);
+>>>>>>> main
 #undef NAME
 
 }  // namespace
