@@ -48,7 +48,7 @@ std::vector<std::pair<std::string, std::string>> Engine::environment(uint32_t ra
 
 void Engine::from_rank(uint32_t rank, std::string_view bytes) {
     Client& who = client(rank);
-    while (!bytes.empty() && !who.ended) {
+    while (!bytes.empty() && who.ended.empty()) {
         const size_t end = bytes.find('\n');
         who.line += bytes.substr(0, end);
         if (who.line.size() > kLongestLine) {
@@ -168,10 +168,10 @@ void Engine::barrier_in(uint32_t, Client& who, const Command&) {
     who.waiting = true;
     ++waiting_;
     if (!broken_.empty()) return tell_waiting();
-    for (const auto& [other, client] : clients_)
-        if (client.ended || client.stage == Stage::finalized)
-            return fail_fence(fmt::format("rank {} {}", other,
-                                          client.stage == Stage::finalized ? "has finalized" : "has ended"));
+    for (const auto& [other, client] : clients_) {
+        if (client.stage == Stage::finalized) return fail_fence(fmt::format("rank {} has finalized", other));
+        if (!client.ended.empty()) return fail_fence(fmt::format("rank {} {}", other, client.ended));
+    }
     if (waiting_ < clients_.size()) return;
     fence_out_ = true;
     out(part(waiting_, std::exchange(puts_, {}), {}));
@@ -271,7 +271,8 @@ void Engine::answered(const Answer&) {}  // it never asks
 
 void Engine::ended(uint32_t rank, const std::string& how) {
     Client& who = client(rank);
-    if (std::exchange(who.ended, true)) return;
+    if (!who.ended.empty()) return;
+    who.ended = how;
     if (std::exchange(who.waiting, false)) --waiting_;
     const bool died =
         std::exchange(who.stage, who.stage == Stage::running ? Stage::failed : who.stage) == Stage::running;

@@ -36,7 +36,7 @@ class Engine final : public Service {
   private:
     struct Client {
         Stage stage = Stage::silent;
-        bool ended = false;
+        std::string ended;      // how; empty = it runs
         bool waiting = false;   // in the barrier
         bool spawning = false;  // amid the lines of a spawn
         int errors = 0;         // it has been told

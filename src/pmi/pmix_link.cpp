@@ -125,7 +125,6 @@ void PmixLink::result(const Fence& whole) {
         next_[among] = whole.name.number + 1;
     } else if (!whole.fault.empty() && whole.name.number == next_[among]) {
         failed_.emplace(whole.name, whole.fault);
-        if (among.empty() && whole.name.number == 0) break_start(whole.fault);
     }
 }
 
@@ -202,22 +201,21 @@ void PmixLink::ended(uint32_t rank, const std::string& how) {
     if (found == stages_.end()) fail("rank {} is not of node {}", rank, world_.node);
     tell(helper::Ended{rank, how});
     if (found->second == Stage::finalized || !ended_.insert(rank).second) return;
+    if (found->second == Stage::silent && never_.empty()) never_ = fmt::format("rank {} {}", rank, how);
     if (found->second == Stage::running) found->second = Stage::failed;
-    how_ = how;
     check_start();
 }
 
-// libpmix waits for all ranks of its node, so the helper cannot know who waits for a rank that never comes to
-// the first fence, in MPI_Init. (Programs without MPI just end.)
+// Of a rank that never came to MPI_Init libpmix knows nothing, and waits for it; one that it knew it gives up
+// by itself. (Programs without MPI just end.)
 void PmixLink::check_start() {
-    if (ended_.empty() || !broken_.empty() || next_[{}] > 0 || open_.count({world_.epoch, {}, 0})) return;
+    if (never_.empty() || !broken_.empty()) return;
     if (std::none_of(stages_.begin(), stages_.end(), [](const auto& one) {
             return one.second == Stage::running || one.second == Stage::failed;
         }))
         return;
-    const std::string why = fmt::format("rank {} {}", *ended_.begin(), how_);
-    out(fault({world_.epoch, {}, 0}, world_.size(), why));
-    break_start(why);
+    out(fault({world_.epoch, {}, next_[{}]}, world_.size(), never_));
+    break_start(never_);
 }
 
 // No rank comes out of its MPI_Init any more.

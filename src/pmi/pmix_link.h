@@ -66,7 +66,7 @@ class PmixLink final : public Service {
     std::map<uint32_t, Stage> stages_;
     std::map<uint32_t, std::vector<std::pair<std::string, std::string>>> environments_;
     std::set<uint32_t> ended_;                 // without having finalized
-    std::string how_;                          // the newest of them
+    std::string never_;                        // a rank that ended before it came to MPI_Init, and how
     std::map<FenceName, uint32_t> open_;       // the helper's number
     std::map<FenceName, std::string> failed_;  // before the helper spoke of them: why
     std::map<Among, uint32_t> next_;           // number of the fence without a result

@@ -271,14 +271,9 @@ class Launch {
     void take(Node&, Fault& e) {
         std::fprintf(stderr, "fault: %s\n", e.line.c_str());
         if (!code_) code_ = 98;
-        if (!e.rank) return kill_all();
-        ::kill(pid_of(*e.rank), SIGKILL);
-    }
-
-    pid_t pid_of(uint32_t rank) const {
-        for (auto [pid, of] : pids_)
-            if (of == rank) return pid;
-        return ::getpid();  // it has ended: cannot be
+        for (auto [pid, rank] : pids_)
+            if (!e.rank || *e.rank == rank) ::kill(pid, SIGKILL);
+        ending_ = ending_ || !e.rank;
     }
     void kill_all() {
         ending_ = true;
