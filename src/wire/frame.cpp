@@ -50,12 +50,9 @@ class Writer {
         out_.insert(out_.end(), at, at + digest.size());
     }
     void put_item(Generation item) { put(item); }
-<<<<<<< HEAD
     void put_item(const std::string& item) { put(item); }
-=======
     void put_item(uint64_t item) { put(item); }
     void put_item(int32_t item) { put(item); }
->>>>>>> main
     template <class Item>
     void put_item(const Item& item) {
         const_cast<Item&>(item).each(*this);  // `each` serves both directions
@@ -147,12 +144,9 @@ class Reader {
         skip(digest.size());
     }
     void get_item(Generation& item) { get(item); }
-<<<<<<< HEAD
     void get_item(std::string& item) { get(item); }
-=======
     void get_item(uint64_t& item) { get(item); }
     void get_item(int32_t& item) { get(item); }
->>>>>>> main
     template <class Item>
     void get_item(Item& item) {
         item.each(*this);
@@ -220,8 +214,6 @@ NAME(Gone);
 NAME(Placed);
 NAME(Places);
 NAME(Sized);
-<<<<<<< HEAD
-NAME(SizedList);
 NAME(Launch);
 NAME(Signal);
 NAME(Input);
@@ -234,9 +226,7 @@ NAME(Output);
 NAME(RankEnded);
 NAME(InputTaken);
 NAME(Aborted);
-=======
 NAME(Sizes);
->>>>>>> main
 #undef NAME
 
 }  // namespace
