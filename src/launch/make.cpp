@@ -9,9 +9,8 @@
 namespace fermata::launch {
 
 LauncherName launcher_named(const std::string& word) {
-    constexpr std::pair<const char*, LauncherName> kNames[] = {{"auto", LauncherName::automatic},
-                                                               {"mpiexec", LauncherName::mpiexec},
-                                                               {"own", LauncherName::own}};
+    constexpr std::pair<const char*, LauncherName> kNames[] = {
+        {"auto", LauncherName::automatic}, {"mpiexec", LauncherName::mpiexec}, {"own", LauncherName::own}};
     for (auto& [name, means] : kNames)
         if (word == name) return means;
     throw Error(fmt::format("--launcher {}: there are auto, mpiexec and own", word), ExitCode::usage);

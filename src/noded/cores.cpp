@@ -44,7 +44,8 @@ std::vector<std::vector<int>> own_cores() {
 void bind_to(const std::vector<int>& processors) noexcept {
     Set set{};
     for (int cpu : processors)
-        set[static_cast<size_t>(cpu) / 8] = static_cast<unsigned char>(set[static_cast<size_t>(cpu) / 8] | 1u << cpu % 8);
+        set[static_cast<size_t>(cpu) / 8] =
+            static_cast<unsigned char>(set[static_cast<size_t>(cpu) / 8] | 1u << cpu % 8);
     ::syscall(SYS_sched_setaffinity, 0, set.size(), set.data());
 }
 

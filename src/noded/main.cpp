@@ -64,7 +64,8 @@ namespace {
 
 using namespace fermata;
 
-// In who was started by hand or by a rank: waits for the daemon, which writes a byte when it is ready, or ends.
+// In who was started by hand or by a rank: waits for the daemon, which writes a byte when it is ready, or
+// ends.
 int wait_for_daemon(pid_t pid, int ready) {
     char c;
     ssize_t n;

@@ -19,8 +19,8 @@ namespace {
 constexpr uint64_t kMostBytes = 16u << 20;
 
 // Of this host, whatever the other one says.
-constexpr const char* kOfHost[] = {"FERMATA_NODE", "HOSTNAME",   "TMPDIR",         "XDG_RUNTIME_DIR",
-                                   "SSH_CLIENT",   "SSH_TTY",    "SSH_CONNECTION", "SSH_AUTH_SOCK"};
+constexpr const char* kOfHost[] = {"FERMATA_NODE", "HOSTNAME", "TMPDIR",         "XDG_RUNTIME_DIR",
+                                   "SSH_CLIENT",   "SSH_TTY",  "SSH_CONNECTION", "SSH_AUTH_SOCK"};
 
 void take_environment() {
     std::string text = read_rest(0, "the environment", kMostBytes);
@@ -33,7 +33,8 @@ void take_environment() {
         if (end == text.npos) fail("the environment of the node daemon came without its end");
         std::string_view word = std::string_view(text).substr(at, end - at);
         if (size_t equals = word.find('='); equals != word.npos && equals > 0)
-            ::setenv(std::string(word.substr(0, equals)).c_str(), std::string(word.substr(equals + 1)).c_str(), 1);
+            ::setenv(std::string(word.substr(0, equals)).c_str(),
+                     std::string(word.substr(equals + 1)).c_str(), 1);
         at = end + 1;
     }
     for (const char* name : kOfHost) ::unsetenv(name);

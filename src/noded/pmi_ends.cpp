@@ -108,8 +108,7 @@ bool PmiEnds::from_root(const wire::Message& message) {
     others_fault_ = true;
     if (fence) service_->result(from_wire(*fence));
     if (ask) service_->asked({ask->epoch, ask->from, ask->number, ask->rank});
-    if (answer)
-        service_->answered({answer->epoch, answer->to, answer->number, answer->data, answer->fault});
+    if (answer) service_->answered({answer->epoch, answer->to, answer->number, answer->data, answer->fault});
     pump();
     others_fault_ = false;
     return true;
@@ -125,7 +124,8 @@ void PmiEnds::ended(uint32_t rank, const std::string& how) {
 
 wire::RankEnd PmiEnds::stage(uint32_t rank) {
     // What it has said before counts.
-    if (auto end = ends_.find(static_cast<int>(rank)); end != ends_.end()) read(end->first, end->second), pump();
+    if (auto end = ends_.find(static_cast<int>(rank)); end != ends_.end())
+        read(end->first, end->second), pump();
     switch (service_->stage(rank)) {
         case pmi::Stage::silent:
             return wire::RankEnd::silent;
@@ -143,7 +143,8 @@ void PmiEnds::add_to(std::vector<pollfd>& fds) {
     polled_.clear();
     for (auto& [rank, end] : ends_) {
         polled_.push_back(rank);
-        fds.push_back({end.socket.get(), static_cast<short>(POLLIN | (end.waiting.empty() ? 0 : POLLOUT)), 0});
+        fds.push_back(
+            {end.socket.get(), static_cast<short>(POLLIN | (end.waiting.empty() ? 0 : POLLOUT)), 0});
     }
 }
 
@@ -177,7 +178,8 @@ void PmiEnds::read(int rank, End& end) {
 
 void PmiEnds::write(End& end) {
     while (end.socket && !end.waiting.empty()) {
-        ssize_t n = ::send(end.socket.get(), end.waiting.data(), end.waiting.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n =
+            ::send(end.socket.get(), end.waiting.data(), end.waiting.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) return;
         if (n < 0) end.waiting.clear();  // reading finds the end

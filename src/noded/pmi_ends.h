@@ -45,9 +45,12 @@ class PmiEnds {
 
     // False: this message is not for MPI libraries.
     bool from_root(const wire::Message& message);
-    // The rank will not speak any more: its process has ended, and whoever it has left behind has not its socket.
+    // The rank will not speak any more: its process has ended, and whoever it has left behind has not its
+    // socket.
     void ended(uint32_t rank, const std::string& how);
-    bool open(uint32_t rank) const { return ends_.count(static_cast<int>(rank)) > 0 && ends_.at(static_cast<int>(rank)).socket; }
+    bool has_socket(uint32_t rank) const {
+        return ends_.count(static_cast<int>(rank)) > 0 && ends_.at(static_cast<int>(rank)).socket;
+    }
     wire::RankEnd stage(uint32_t rank);
 
     void add_to(std::vector<pollfd>& fds);

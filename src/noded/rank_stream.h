@@ -20,10 +20,8 @@ class RankStream {
     // One entry. It is not read while much of it waits.
     void add_to(std::vector<pollfd>& fds) const;
     void serve(short revents, int64_t now_ms);
-    // Somebody may still write.
-    bool open() const { return static_cast<bool>(pipe_); }
-    // The rank has died at `since_ms`: what it has left behind, and says nothing, is not waited for longer than a
-    // moment.
+    // The rank has died at `since_ms`: what it has left behind, and says nothing, is not waited for longer
+    // than a moment.
     void rank_has_died(int64_t since_ms, int64_t now_ms);
     void drop();  // what is still to come, too
 

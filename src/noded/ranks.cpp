@@ -21,12 +21,12 @@ namespace fermata::noded {
 namespace {
 
 // What another launcher, in whose rank Fermata itself may run, has said to that one.
-constexpr std::string_view kOthers[] = {"PMI_",          "PMI2_",      "PMIX_RANK=",  "PMIX_NAMESPACE=",
-                                        "PMIX_SERVER_",  "PMIX_GDS_",  "PMIX_PTL_",   "PMIX_BFROP_",
-                                        "PMIX_SECURITY", "PMIX_HOSTNAME=", "PMIX_VERSION=", "HYDI_",
-                                        "MPI_LOCAL",     "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=",
-                                        // and what is the daemon's alone
-                                        "FERMATA_KEY=",  "FERMATA_DAEMON=", "FERMATA_NODED=", "FERMATA_NODE_LOG="};
+constexpr std::string_view kOthers[] = {
+    "PMI_", "PMI2_", "PMIX_RANK=", "PMIX_NAMESPACE=", "PMIX_SERVER_", "PMIX_GDS_", "PMIX_PTL_", "PMIX_BFROP_",
+    "PMIX_SECURITY", "PMIX_HOSTNAME=", "PMIX_VERSION=", "HYDI_", "MPI_LOCAL", "OMPI_COMM_WORLD_",
+    "OMPI_UNIVERSE_SIZE=",
+    // and what is the daemon's alone
+    "FERMATA_KEY=", "FERMATA_DAEMON=", "FERMATA_NODED=", "FERMATA_NODE_LOG="};
 
 constexpr int64_t kOthersMs = 1500;  // then the ranks that wait for a dead one hear of it
 
@@ -106,7 +106,8 @@ void Ranks::launch(const wire::Launch& launch) {
     pmi_->on_fault = [this](int number, const std::string& why) {
         up_(wire::Warning{fmt::format("on {}: {}", place_.name, why)});
         for (auto& rank : ranks_)
-            if (rank->child.process && !rank->status && (number < 0 || static_cast<int>(rank->number) == number))
+            if (rank->child.process && !rank->status &&
+                (number < 0 || static_cast<int>(rank->number) == number))
                 ::syscall(SYS_pidfd_send_signal, rank->child.process.get(), SIGKILL, nullptr, 0);
     };
     for (const pmi::Range& range : world.placement.ranks_on(place_.node))
@@ -269,12 +270,12 @@ void Ranks::hand_up_ends() {
     for (auto& rank : ranks_) {
         if (!rank->status || rank->forgotten) continue;
         if (!rank->told) {
-            bool more = *rank->status == 0 && pmi_->open(rank->number);
+            bool more = *rank->status == 0 && pmi_->has_socket(rank->number);
             if (more || !rank->output.over() || !rank->error.over()) continue;
             rank->told = true;
             rank->stage = pmi_->stage(rank->number);
-            up_(wire::RankEnded{static_cast<int32_t>(rank->number), rank->child.pid, place_.name, *rank->status,
-                                rank->stage});
+            up_(wire::RankEnded{static_cast<int32_t>(rank->number), rank->child.pid, place_.name,
+                                *rank->status, rank->stage});
         }
         // The root may end the others, who need not cry out before.
         const bool well = *rank->status == 0 && rank->stage != wire::RankEnd::running;

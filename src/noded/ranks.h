@@ -1,5 +1,6 @@
 // Ranks are the processes of a job that this node daemon has started itself: their start, output, input,
-// signals and ends, told to the root by the messages of wire/launch.h. Under a site's launcher there are none.
+// signals and ends, told to the root by the messages of wire/launch.h. Under a site's launcher there are
+// none.
 #pragma once
 
 #include <poll.h>
@@ -55,7 +56,8 @@ class Ranks {
     void launch(const wire::Launch& launch);
     void start_ranks();
     void start(Rank& rank, size_t nth, size_t all);
-    std::vector<std::string> environment_of(uint32_t rank, size_t nth, size_t all, const wire::LaunchPart& part,
+    std::vector<std::string> environment_of(uint32_t rank, size_t nth, size_t all,
+                                            const wire::LaunchPart& part,
                                             const PmiEnds::Environment& pmi) const;
     const wire::LaunchPart& part_of(uint32_t rank) const;
     void watch(Rank& rank, short revents);

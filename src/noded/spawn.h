@@ -11,7 +11,7 @@
 namespace fermata::noded {
 
 struct SpawnSpec {
-    std::vector<std::string> words;        // words[0] is a path
+    std::vector<std::string> words;  // words[0] is a path
     std::string directory;
     std::vector<std::string> environment;  // all of it
     int input = -1, output = -1, error = -1;

@@ -26,12 +26,13 @@ struct Start {
     std::string directory;  // where the helper makes one of its own
     uint32_t node = 0;
     uint32_t universe = 0;
+    uint32_t cores = 0;  // for the ranks of this node; 0 = not known
     std::vector<Block> placement;
     std::vector<uint32_t> programs;  // ranks of each
     std::vector<std::string> hosts;  // by node
     template <class F>
     void each(F&& f) {
-        f(version, name, directory, node, universe, placement, programs, hosts);
+        f(version, name, directory, node, universe, cores, placement, programs, hosts);
     }
 };
 

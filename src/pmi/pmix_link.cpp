@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace fermata::pmi {
 
@@ -12,7 +13,7 @@ PmixLink::PmixLink(World world, const std::string& directory) : world_(std::move
         fail("{} host names for {} nodes", world_.hosts.size(), world_.placement.nodes());
     for (const Range& range : world_.placement.ranks_on(world_.node))
         for (uint32_t i = 0; i < range.count; ++i) stages_.emplace(range.first + i, Stage::silent);
-    tell(helper::Start{helper::kVersion, world_.name, directory, world_.node, world_.universe,
+    tell(helper::Start{helper::kVersion, world_.name, directory, world_.node, world_.universe, world_.cores,
                        world_.placement.blocks(), world_.programs, world_.hosts});
 }
 
@@ -165,10 +166,10 @@ void PmixLink::take(const helper::Aborted& aborted) {
     auto found = stages_.find(aborted.rank);
     if (found == stages_.end()) fail("it speaks of rank {}", aborted.rank);
     found->second = Stage::failed;
-    out(Abort{aborted.rank, aborted.code, aborted.text});
+    out(Abort{aborted.rank, aborted.code, visible(aborted.text)});
 }
 
-void PmixLink::take(const helper::Failed& failed) { helper_ended(failed.line); }
+void PmixLink::take(const helper::Failed& failed) { helper_ended(visible(failed.line)); }
 
 Stage PmixLink::stage(uint32_t rank) const {
     auto found = stages_.find(rank);
@@ -188,7 +189,8 @@ std::vector<std::pair<std::string, std::string>> PmixLink::environment(uint32_t 
     add("OMPI_COMM_WORLD_LOCAL_RANK", place);
     add("OMPI_COMM_WORLD_NODE_RANK", place);
     add("OMPI_UNIVERSE_SIZE", world_.universe ? world_.universe : world_.size());
-    // Polling ranks without a core of their own give it away between looks.
+    // Polling ranks without a core of their own give it away between looks (Open MPI 5 is told by the
+    // helper).
     if (world_.cores) add("OMPI_MCA_mpi_oversubscribe", stages_.size() > world_.cores);
     // Open MPI 4 asks PMIx only below launchers that it knows: mpiexec, Slurm's srun, and this one of IBM's.
     // Else every rank is a world of one.

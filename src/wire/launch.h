@@ -46,8 +46,8 @@ struct LaunchPart {
 struct Launch {
     static constexpr uint16_t kType = 33;
     uint32_t epoch = 0;
-    std::string mpi;                 // "openmpi" or "mpich": what the ranks are served with
-    std::string world;               // its name
+    std::string mpi;    // "openmpi" or "mpich": what the ranks are served with
+    std::string world;  // its name
     std::vector<LaunchBlock> blocks;
     std::vector<LaunchPart> parts;   // their ranks add up to the blocks'
     std::vector<std::string> hosts;  // by node
@@ -169,10 +169,10 @@ struct Output {
 
 // How a rank came to its end, after its last output.
 enum class RankEnd : uint32_t {
-    silent = 0,     // MPI was never started
-    running = 1,    // MPI was started and not finalized: whatever its exit code, it has died
+    silent = 0,   // MPI was never started
+    running = 1,  // MPI was started and not finalized: whatever its exit code, it has died
     finalized = 2,
-    failed = 3,     // it broke the protocol of its launcher
+    failed = 3,  // it broke the protocol of its launcher
 };
 inline constexpr RankEnd kLastRankEnd = RankEnd::failed;
 

@@ -31,9 +31,14 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     char name[16];
     snprintf(name, sizeof name, "%d", rank);
+    MPI_Barrier(MPI_COMM_WORLD);  // everybody is out of MPI_Init
     if (is(argc, argv, "abort", name)) MPI_Abort(MPI_COMM_WORLD, atoi(argv[3]));
     if (is(argc, argv, "end", name)) _exit(atoi(argv[3]));
-    if (is(argc, argv, "waitin", name)) wait_to_be_killed("in");
+    if (is(argc, argv, "waitin", name)) {
+        sleep(1);  // the others may still be on their way out of the barrier
+        wait_to_be_killed("in");
+    }
+    if (argc > 1 && strcmp(argv[1], "waitin") == 0) sleep(600);
 
     long mine[4] = {rank, -1, -1, -1};
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &value, &flag);

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -16,8 +16,11 @@ namespace {
 
 // As ssh and the resolver take it; nothing that ssh would read as an option.
 bool is_name(std::string_view name) {
-    auto good = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.' || c == '@'; };
-    return !name.empty() && name.size() <= 255 && name[0] != '-' && std::all_of(name.begin(), name.end(), good);
+    auto good = [](unsigned char c) {
+        return std::isalnum(c) || c == '-' || c == '_' || c == '.' || c == '@';
+    };
+    return !name.empty() && name.size() <= 255 && name[0] != '-' &&
+           std::all_of(name.begin(), name.end(), good);
 }
 
 uint32_t number(std::string_view text, const std::string& where) {
@@ -119,8 +122,8 @@ bool is_here(const std::string& name) {
     char host[256] = "";
     ::gethostname(host, sizeof host - 1);
     std::string full = host;
-    return name == "localhost" || name == "127.0.0.1" || name == full ||
-           full.starts_with(name + ".") || name.starts_with(full + ".");
+    return name == "localhost" || name == "127.0.0.1" || name == full || full.starts_with(name + ".") ||
+           name.starts_with(full + ".");
 }
 
 }  // namespace fermata::launch::own

@@ -12,15 +12,16 @@ namespace fermata::launch::own {
 
 struct Host {
     std::string name;
-    uint32_t slots = 0;    // 0 = as many as the host has cores
-    bool given = false;    // somebody has said the number
+    uint32_t slots = 0;  // 0 = as many as the host has cores
+    bool given = false;  // somebody has said the number
     bool operator==(const Host&) const = default;
 };
 
 inline constexpr uint32_t kMostSlots = 1'000'000;
 inline constexpr size_t kMostHosts = 100'000;
 
-// "a,b:4,c": one slot where no number stands; a name that comes again has the sum. Throws Error (exit code 2).
+// "a,b:4,c": one slot where no number stands; a name that comes again has the sum. Throws Error (exit code
+// 2).
 std::vector<Host> hosts_in_list(std::string_view list);
 // Lines "name", "name slots=4", "name:4", "# comment". `where`: for the error's line.
 std::vector<Host> hosts_in_file(std::string_view text, const std::string& where);

@@ -94,7 +94,8 @@ void Own::choose_hosts() {
         if (!tasks) tasks = variable("SLURM_JOB_CPUS_PER_NODE");
         if (!tasks) fail("Slurm does not say how many tasks fit on a node (SLURM_TASKS_PER_NODE)");
         for (uint32_t slots : slurm_counts(tasks))
-            wishes_.hosts.push_back({fmt::format("node {} of the allocation", wishes_.hosts.size()), slots, true});
+            wishes_.hosts.push_back(
+                {fmt::format("node {} of the allocation", wishes_.hosts.size()), slots, true});
     } else {
         wishes_.hosts = {{"localhost", 0, false}};
     }
@@ -139,7 +140,8 @@ bool Own::heard(int via, const wire::Message& message) {
     } else if (auto* fence = std::get_if<wire::Fence>(&message)) {
         this->fence(*fence);
     } else if (auto* ask = std::get_if<wire::AskRank>(&message)) {
-        if (placement_ && ask->rank < placement_->ranks()) to_node_of(placement_->node_of(ask->rank), message);
+        if (placement_ && ask->rank < placement_->ranks())
+            to_node_of(placement_->node_of(ask->rank), message);
     } else if (auto* answer = std::get_if<wire::RankAnswer>(&message)) {
         to_node_of(answer->to, message);
     } else if (auto* ended = std::get_if<wire::RankEnded>(&message)) {
@@ -260,7 +262,8 @@ void Own::lost(int via) {
         node.lost = true;
         if (node.running == 0) continue;
         node.running = 0;
-        const std::string line = fmt::format("the node daemon of {} is gone, and its ranks with it", node.name);
+        const std::string line =
+            fmt::format("the node daemon of {} is gone, and its ranks with it", node.name);
         failed(128 + SIGKILL, line);
     }
 }

@@ -76,8 +76,8 @@ class Own : public Launcher {
     std::optional<pmi::Placement> placement_;
     std::optional<pmi::FenceMerge> fences_;
     bool launched_ = false;
-    int64_t kill_at_ = 0;   // ms: what runs then is killed; 0 = nothing is to end
-    bool ending_ = false;   // ranks that end now do so because they were told to
+    int64_t kill_at_ = 0;        // ms: what runs then is killed; 0 = nothing is to end
+    bool ending_ = false;        // ranks that end now do so because they were told to
     std::optional<int> failed_;  // exit code of the first failure
     bool over_ = false;
 };

@@ -10,9 +10,10 @@ namespace {
 void check(const Wishes& wishes, uint32_t ranks, uint32_t slots) {
     bool given = std::any_of(wishes.hosts.begin(), wishes.hosts.end(), [](const Host& h) { return h.given; });
     if (!given || wishes.oversubscribe || ranks <= slots) return;
-    throw Error(fmt::format("{} ranks are more than the {} slots of {} host{}: --oversubscribe, or more hosts",
-                            ranks, slots, wishes.hosts.size(), wishes.hosts.size() == 1 ? "" : "s"),
-                ExitCode::usage);
+    throw Error(
+        fmt::format("{} ranks are more than the {} slots of {} host{}: --oversubscribe, or more hosts", ranks,
+                    slots, wishes.hosts.size(), wishes.hosts.size() == 1 ? "" : "s"),
+        ExitCode::usage);
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ pmi::Placement place(const Wishes& wishes) {
     for (uint32_t left = ranks, round = 1; left > 0;) {
         bool some = false;
         for (uint32_t node = 0; node < nodes && left > 0; ++node) {
-            uint64_t room = wishes.per_node > 0 ? wishes.per_node : uint64_t{wishes.hosts[node].slots} * round;
+            uint64_t room =
+                wishes.per_node > 0 ? wishes.per_node : uint64_t{wishes.hosts[node].slots} * round;
             if (used[node] >= room) continue;
             auto here = static_cast<uint32_t>(std::min<uint64_t>(left, room - used[node]));
             if (wishes.by_node) here = 1;

@@ -51,7 +51,8 @@ std::string noded(const LaunchPlan& plan) { return plan.environment.at("FERMATA_
 
 Starters::~Starters() {
     for (int64_t waited = 0; !starters_.empty(); waited += 10) {
-        std::erase_if(starters_, [](const Starter& one) { return ::waitpid(one.pid, nullptr, WNOHANG) != 0; });
+        std::erase_if(starters_,
+                      [](const Starter& one) { return ::waitpid(one.pid, nullptr, WNOHANG) != 0; });
         if (starters_.empty()) return;
         if (waited == kLeaveMs)
             for (const Starter& one : starters_) ::kill(one.pid, SIGKILL);

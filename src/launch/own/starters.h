@@ -35,8 +35,8 @@ class Starters {
   private:
     struct Starter {
         pid_t pid = -1;
-        std::string what;  // "the node daemon on b"
-        std::string words; // "ssh b"
+        std::string what;      // "the node daemon on b"
+        std::string words;     // "ssh b"
         bool returns = false;  // with 0, when the daemon runs
     };
     void start(Starter starter, const std::vector<std::string>& words, const std::string& daemon, int input,

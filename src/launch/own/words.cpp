@@ -22,8 +22,7 @@ class Line {
         size_t dashes = word_.starts_with("--") ? 2 : word_.starts_with("-") ? 1 : 0;
         size_t equals = word_.find('=');
         name_ = dashes == 0 ? "" : word_.substr(dashes, equals == word_.npos ? equals : equals - dashes);
-        value_ = equals == word_.npos || dashes == 0 ? std::nullopt
-                                                     : std::optional(word_.substr(equals + 1));
+        value_ = equals == word_.npos || dashes == 0 ? std::nullopt : std::optional(word_.substr(equals + 1));
         return true;
     }
     const std::string& word() const { return word_; }
@@ -87,9 +86,10 @@ void map(Words& words, Line& line) {
 // What changes nothing here.
 void pass_over(Line& line) {
     if (line.is({"allow-run-as-root", "nooversubscribe", "envall", "genvall", "quiet"})) return;
-    wrong(fmt::format("{} is not understood by the launcher own (usage.md has what is); --launcher mpiexec "
-                      "hands it to the site's",
-                      visible(line.word())));
+    wrong(
+        fmt::format("{} is not understood by the launcher own (usage.md has what is); --launcher mpiexec "
+                    "hands it to the site's",
+                    visible(line.word())));
 }
 
 }  // namespace

@@ -11,12 +11,12 @@ namespace fermata::launch::own {
 enum class Bind { by_default, core, none };
 
 struct Words {
-    std::string hosts, hostfile;            // "" = not said
-    std::string directory;                  // "" = where `fermata run` was started
-    std::vector<std::string> environment;   // NAME=VALUE, for the ranks of this program
-    std::vector<std::string> for_all;       // -genv: NAME=VALUE, for every rank
+    std::string hosts, hostfile;           // "" = not said
+    std::string directory;                 // "" = where `fermata run` was started
+    std::vector<std::string> environment;  // NAME=VALUE, for the ranks of this program
+    std::vector<std::string> for_all;      // -genv: NAME=VALUE, for every rank
     Bind bind = Bind::by_default;
-    std::optional<bool> by_node;            // --map-by
+    std::optional<bool> by_node;  // --map-by
     unsigned per_node = 0;
     bool oversubscribe = false;
 };

@@ -23,6 +23,10 @@ class Infos {
     Infos& regex(const char* name, const char* value) { return load(name, value, PMIX_REGEX); }
     Infos& number(const char* name, uint32_t value) { return load(name, &value, PMIX_UINT32); }
     Infos& small(const char* name, uint16_t value) { return load(name, &value, PMIX_UINT16); }
+    Infos& flag(const char* name) {
+        bool yes = true;
+        return load(name, &yes, PMIX_BOOL);
+    }
     Infos& rank(const char* name, uint32_t value) { return load(name, &value, PMIX_PROC_RANK); }
     // The values of `inner` as one; it is empty afterwards.
     Infos& array(const char* name, Infos& inner) {

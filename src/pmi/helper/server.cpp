@@ -50,6 +50,8 @@ Ready Server::start(const Start& start, const std::string& directory) {
     infos.text(PMIX_SERVER_TMPDIR, directory).text(PMIX_SYSTEM_TMPDIR, directory);
     infos.text(PMIX_SERVER_NSPACE, "fermata." + name_).number(PMIX_SERVER_RANK, start.node);
     infos.text(PMIX_HOSTNAME, start.hosts.at(start.node));
+    // Else every rank looks at all of the hardware by itself.
+    infos.flag(PMIX_SERVER_SHARE_TOPOLOGY);
     static pmix_server_module_t functions = module();
     check(PMIx_server_init(&functions, infos.data(), infos.size()), "init");
     register_world(start, directory);
@@ -102,6 +104,7 @@ void Server::register_world(const Start& start, const std::string& directory) {
     infos.number(PMIX_NUM_NODES, placement.nodes()).number(PMIX_NODEID, start.node);
     infos.regex(PMIX_NODE_MAP, node_map).regex(PMIX_PROC_MAP, rank_map);
     infos.number(PMIX_LOCAL_SIZE, local).number(PMIX_NODE_SIZE, local);
+    if (start.cores > 0 && local > start.cores) infos.flag(PMIX_NODE_OVERSUBSCRIBED);
     infos.rank(PMIX_LOCALLDR, here.front().first).text(PMIX_LOCAL_PEERS, enumerated(here));
     uint32_t first = 0;
     for (uint32_t program = 0; program < world.programs.size(); ++program) {

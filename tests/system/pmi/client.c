@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
     } else {
         pmix_proc_t even[64];
         size_t count = 0;
-        for (unsigned rank = 0; rank < size; rank += 2, ++count) PMIX_LOAD_PROCID(&even[count], me.nspace, rank);
+        for (unsigned rank = 0; rank < size; rank += 2, ++count)
+            PMIX_LOAD_PROCID(&even[count], me.nspace, rank);
         for (int round = 0; round < 3; ++round) {
             char key[16];
             sprintf(key, "key%d", round);

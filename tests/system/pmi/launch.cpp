@@ -86,6 +86,7 @@ class Launch {
         world_.name = "test-" + std::to_string(::getpid());
         world_.programs = options_.programs;
         world_.universe = options_.universe;
+        world_.cores = static_cast<uint32_t>(::sysconf(_SC_NPROCESSORS_ONLN)) / options_.nodes;
         for (uint32_t node = 0; node < world_.placement.nodes(); ++node)
             world_.hosts.push_back("pretended" + std::to_string(node));
     }

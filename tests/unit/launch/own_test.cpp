@@ -22,9 +22,11 @@ std::string refused(F f) {
 }
 
 TEST(OwnHosts, AListHasOneSlotWhereNoNumberStands) {
-    EXPECT_EQ(hosts_in_list("a,b:4,c"), (std::vector<Host>{{"a", 1, false}, {"b", 4, true}, {"c", 1, false}}));
+    EXPECT_EQ(hosts_in_list("a,b:4,c"),
+              (std::vector<Host>{{"a", 1, false}, {"b", 4, true}, {"c", 1, false}}));
     EXPECT_EQ(hosts_in_list(" a , a:2,"), (std::vector<Host>{{"a", 3, true}}));
-    for (const char* list : {"", ",", "a:0", "a:", "a:x", "a:1:2", "-oProxyCommand=x", "a b", "a;b", "a:99999999"})
+    for (const char* list :
+         {"", ",", "a:0", "a:", "a:x", "a:1:2", "-oProxyCommand=x", "a b", "a;b", "a:99999999"})
         EXPECT_NE(refused([&] { hosts_in_list(list); }), "") << list;
 }
 
@@ -79,13 +81,14 @@ TEST(OwnPlacing, ByNodeAndSoManyEach) {
 }
 
 TEST(OwnWords, ThoseOfBothLaunchers) {
-    Words words = understand({"-x", "A=1", "-genv", "B", "2", "--env", "C", "3", "-wdir", "/d", "--bind-to", "none",
-                              "--map-by", "node:oversubscribe", "-ppn", "2", "--hosts=a,b"});
+    Words words = understand({"-x", "A=1", "-genv", "B", "2", "--env", "C", "3", "-wdir", "/d", "--bind-to",
+                              "none", "--map-by", "node:oversubscribe", "-ppn", "2", "--hosts=a,b"});
     EXPECT_EQ(words.environment, (std::vector<std::string>{"A=1", "C=3"}));
     EXPECT_EQ(words.for_all, (std::vector<std::string>{"B=2"}));
     EXPECT_EQ(words.directory, "/d");
     EXPECT_EQ(words.hosts, "a,b");
-    EXPECT_TRUE(words.bind == Bind::none && words.by_node == true && words.oversubscribe && words.per_node == 2);
+    EXPECT_TRUE(words.bind == Bind::none && words.by_node == true && words.oversubscribe &&
+                words.per_node == 2);
 }
 
 TEST(OwnWords, AnyOtherIsRefused) {
