@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "launch/launcher_options.h"
 #include "launch/mpiexec.h"
+#include "launch/own/own.h"
 #include "launch/programs.h"
 #include "launch/slurm.h"
 #include "launch/srun.h"
@@ -12,11 +13,13 @@
 namespace fermata::launch {
 
 LauncherName launcher_named(const std::string& word) {
-    constexpr std::pair<const char*, LauncherName> kNames[] = {
-        {"auto", LauncherName::automatic}, {"mpiexec", LauncherName::mpiexec}, {"srun", LauncherName::srun}};
+    constexpr std::pair<const char*, LauncherName> kNames[] = {{"auto", LauncherName::automatic},
+                                                               {"mpiexec", LauncherName::mpiexec},
+                                                               {"srun", LauncherName::srun},
+                                                               {"own", LauncherName::own}};
     for (auto& [name, means] : kNames)
         if (word == name) return means;
-    throw Error(fmt::format("--launcher {}: there are auto, mpiexec and srun", word), ExitCode::usage);
+    throw Error(fmt::format("--launcher {}: there are auto, mpiexec, srun and own", word), ExitCode::usage);
 }
 
 bool needs_mpiexec(LauncherName name) {
@@ -41,6 +44,7 @@ std::string options_name(LauncherName name, const Library& library) {
 std::unique_ptr<Launcher> make_launcher(LauncherName name, LaunchPlan plan,
                                         std::optional<TerminalInput> input) {
     if (name == LauncherName::srun) return std::make_unique<Srun>(std::move(plan), std::move(input));
+    if (name == LauncherName::own) return std::make_unique<own::Own>(std::move(plan), std::move(input));
     need_mpiexec(plan.library);
     return std::make_unique<Mpiexec>(std::move(plan), std::move(input));
 }

@@ -84,6 +84,12 @@ void check_counts(const SubmitOptions& options, const std::string& mpi) {
             ExitCode::usage);
 }
 
+void check_words(const SubmitOptions& options, const std::string& launcher) {
+    launch::check_launcher_options(launcher, options.launcher_options);
+    for (const launch::Part& part : options.more)
+        launch::check_launcher_options(launcher, launch::split_words(part.mpiexec_args));
+}
+
 int sum_of_ranks(const std::vector<launch::Part>& parts) {
     int ranks = 0;
     for (const launch::Part& part : parts) ranks += part.ranks;
@@ -169,10 +175,8 @@ launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places)
     plan.library = launch::choose_library(options.mpi, what.preferred_mpi, places,
                                           launch::needs_mpiexec(options.launcher));
     plan.launcher = launch::choose_launcher(options.launcher, plan.library, words);
-    const std::string known_by = launch::options_name(plan.launcher, plan.library);
-    launch::check_launcher_options(known_by, options.launcher_options);
-    for (const launch::Part& part : options.more)
-        launch::check_launcher_options(known_by, launch::split_words(part.mpiexec_args));
+    if (plan.launcher != launch::LauncherName::own)
+        check_words(options, launch::options_name(plan.launcher, plan.library));
     check_no_programs(given);
     if (!what.from) check_counts(options, plan.library.mpi);
     plan.again = what.again;

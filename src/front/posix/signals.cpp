@@ -227,7 +227,7 @@ void* start_thread(void* given) {
 }  // namespace
 
 void watch_warden() noexcept {
-    if (bridge()->warden->pid == 0) return;
+    if (bridge()->warden == nullptr || bridge()->warden->pid == 0) return;
     for (int number = 1; number < kSignals; ++number)
         if (is_watched(number)) watch(number);
     raw::SignalSet unblock = bridge()->warden->to_unblock;

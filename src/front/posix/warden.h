@@ -17,8 +17,8 @@ namespace fermata::front::posix {
 void watch_warden() noexcept;
 
 inline bool is_watched(int number) noexcept {
-    return bridge() != nullptr && bridge()->warden->pid != 0 && number > 0 && number <= 64 &&
-           (split::kWarnings >> (number - 1) & 1) != 0;
+    return bridge() != nullptr && bridge()->warden != nullptr && bridge()->warden->pid != 0 && number > 0 &&
+           number <= 64 && (split::kWarnings >> (number - 1) & 1) != 0;
 }
 
 // Called in a signal handler: no TLS. `by_default`: the program has no handler.
