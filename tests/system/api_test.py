@@ -276,7 +276,7 @@ CASES = {f.__name__: f for f in (other_ranks, commands, damaged, failing, killed
 def case(name, *rest):
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--rounds", type=int, default={"other_ranks": 4, "damaged": 6, "killed": 3, "memory": 3}.get(name, 1))
+    parser.add_argument("--rounds", type=int, default={"other_ranks": 4, "damaged": 6, "killed": 2, "memory": 2}.get(name, 1))
     options = parser.parse_args(rest)
     with Scratch(f"api-{name}") as cwd:
         CASES[name](cwd, random.Random(options.seed), options.rounds)
