@@ -1,5 +1,5 @@
-// Electrons in an external potential, two in each orbital: their density, the potential that the density makes,
-// the ground state by imaginary time, and a step in real time. Atomic units.
+// Electrons in an external potential, two in each orbital: their density, the potential that the density
+// makes, the ground state by imaginary time, and a step in real time. Atomic units.
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,8 @@
 
 #include "slabs.h"
 
-// Which electrons: `harmonic` ones (Hartree, Slater's exchange) in three dimensions, or those of `helium` in one
-// (soft Coulomb interaction, exact exchange, which is half of Hartree's for two electrons).
+// Which electrons: `harmonic` ones (Hartree, Slater's exchange) in three dimensions, or those of `helium` in
+// one (soft Coulomb interaction, exact exchange, which is half of Hartree's for two electrons).
 struct System {
     enum Kind { harmonic, helium } kind = harmonic;
     double frequency = 0.25;
@@ -20,10 +20,16 @@ class Electrons {
   public:
     // `across`: the ranks that have the same planes, and other orbitals.
     Electrons(const System& system, const Slabs& slabs, MPI_Comm across)
-        : system_(system), slabs_(slabs), across_(across), outside_(slabs.size()), kernel_(slabs.squares().size()) {
+        : system_(system),
+          slabs_(slabs),
+          across_(across),
+          outside_(slabs.size()),
+          kernel_(slabs.squares().size()) {
         const double w = system.frequency;
         if (system.kind == System::harmonic) {
-            slabs.each([&](size_t i, double x, double y, double z) { outside_[i] = w * w / 2 * (x * x + y * y + z * z); });
+            slabs.each([&](size_t i, double x, double y, double z) {
+                outside_[i] = w * w / 2 * (x * x + y * y + z * z);
+            });
             for (size_t g = 0; g < kernel_.size(); ++g)
                 kernel_[g] = slabs.squares()[g] > 0 ? 4 * kPi / slabs.squares()[g] : 0;
             return;
@@ -51,7 +57,8 @@ class Electrons {
     Field potential(const Field& n) const {
         Field v = hartree(n);
         for (size_t i = 0; i < v.size(); ++i)
-            v[i] = outside_[i] + (system_.kind == System::helium ? v[i] / 2 : v[i] - std::cbrt(3 * n[i] / kPi));
+            v[i] =
+                outside_[i] + (system_.kind == System::helium ? v[i] / 2 : v[i] - std::cbrt(3 * n[i] / kPi));
         return v;
     }
     double dipole(const Field& n) const {
@@ -66,8 +73,9 @@ class Electrons {
         for (const Wave& orbital : psi)
             kinetic(orbital, [&](size_t i, Complex t) { e += 2 * (std::conj(orbital[i]) * t).real(); });
         for (size_t i = 0; i < n.size(); ++i)
-            e += outside_[i] * n[i] + (system_.kind == System::helium ? h[i] / 4 * n[i]
-                                                                       : (h[i] / 2 - 0.75 * std::cbrt(3 * n[i] / kPi)) * n[i]);
+            e += outside_[i] * n[i] + (system_.kind == System::helium
+                                           ? h[i] / 4 * n[i]
+                                           : (h[i] / 2 - 0.75 * std::cbrt(3 * n[i] / kPi)) * n[i]);
         return sum(e) * slabs_.cell();
     }
 
@@ -104,17 +112,20 @@ class Electrons {
     }
     void kick(std::vector<Wave>& psi, double momentum) const {
         for (Wave& orbital : psi)
-            slabs_.each([&](size_t i, double x, double, double) { orbital[i] *= std::polar(1.0, momentum * x); });
+            slabs_.each(
+                [&](size_t i, double x, double, double) { orbital[i] *= std::polar(1.0, momentum * x); });
     }
 
   private:
     template <class Result>
     void kinetic(const Wave& orbital, Result result) const {
-        slabs_.multiply(orbital, [&](size_t g) { return slabs_.squares()[g] / 2; }, result);
+        slabs_.multiply(
+            orbital, [&](size_t g) { return slabs_.squares()[g] / 2; }, result);
     }
     Field hartree(const Field& n) const {
         Field v(n.size());
-        slabs_.multiply(n, [&](size_t g) { return kernel_[g]; }, [&](size_t i, Complex value) { v[i] = value.real(); });
+        slabs_.multiply(
+            n, [&](size_t g) { return kernel_[g]; }, [&](size_t i, Complex value) { v[i] = value.real(); });
         return v;
     }
     template <class Number>

@@ -1,6 +1,6 @@
-// Keepers save the state of a real-time propagation and bring it back: two samples of all orbitals, the step, the
-// time, the kick, and how long the file of dipoles is. Two are written by hand, as programs have them: one file by
-// collective MPI-IO, and a file per rank. The third is libfermata.
+// Keepers save the state of a real-time propagation and bring it back: two samples of all orbitals, the step,
+// the time, the kick, and how long the file of dipoles is. Two are written by hand, as programs have them:
+// one file by collective MPI-IO, and a file per rank. The third is libfermata.
 #pragma once
 
 #include <fcntl.h>
@@ -97,20 +97,22 @@ class OwnFile : public Handwritten {
                                                         MPI_STATUS_IGNORE) == MPI_SUCCESS;
             good &= with_views(file, samples, [&](bool now) {
                 const Wave& wave = now ? samples.now : samples.before;
-                return MPI_File_write_all(file, wave.data(), count(wave), MPI_C_DOUBLE_COMPLEX, MPI_STATUS_IGNORE);
+                return MPI_File_write_all(file, wave.data(), count(wave), MPI_C_DOUBLE_COMPLEX,
+                                          MPI_STATUS_IGNORE);
             });
             return MPI_File_sync(file) == MPI_SUCCESS && good;
         });
     }
     bool read(const std::string& path, Numbers& numbers, Samples& samples) override {
         return opened(path, MPI_MODE_RDONLY, [&](MPI_File file) {
-            bool good = MPI_File_read_at_all(file, 0, &numbers, sizeof numbers, MPI_BYTE, MPI_STATUS_IGNORE) ==
-                        MPI_SUCCESS;
+            bool good = MPI_File_read_at_all(file, 0, &numbers, sizeof numbers, MPI_BYTE,
+                                             MPI_STATUS_IGNORE) == MPI_SUCCESS;
             return good & with_views(file, samples, [&](bool now) {
                        Wave& wave = now ? samples.now : samples.before;
                        MPI_Status status;
                        int read = 0;
-                       const int rc = MPI_File_read_all(file, wave.data(), count(wave), MPI_C_DOUBLE_COMPLEX, &status);
+                       const int rc =
+                           MPI_File_read_all(file, wave.data(), count(wave), MPI_C_DOUBLE_COMPLEX, &status);
                        MPI_Get_count(&status, MPI_C_DOUBLE_COMPLEX, &read);
                        return rc == MPI_SUCCESS && read != count(wave) ? MPI_ERR_IO : rc;
                    });
@@ -125,7 +127,8 @@ class OwnFile : public Handwritten {
         const bool good = use(file);
         return MPI_File_close(&file) == MPI_SUCCESS && good;
     }
-    // Calls move(true) for the newer sample, move(false) for the older one, each with this rank's part in view.
+    // Calls move(true) for the newer sample, move(false) for the older one, each with this rank's part in
+    // view.
     template <class Move>
     static bool with_views(MPI_File file, const Samples& samples, Move move) {
         int whole[4], first[4], mine[4];
@@ -162,15 +165,17 @@ class OwnFiles : public Handwritten {
         const bool good = all<::write>(file, &numbers, sizeof numbers) &&
                           all<::write>(file, &samples.mine, sizeof samples.mine) &&
                           all<::write>(file, samples.now.data(), bytes(samples.now)) &&
-                          all<::write>(file, samples.before.data(), bytes(samples.before)) && ::fsync(file) == 0;
+                          all<::write>(file, samples.before.data(), bytes(samples.before)) &&
+                          ::fsync(file) == 0;
         return ::close(file) == 0 && good;
     }
     bool read(const std::string& path, Numbers& numbers, Samples& samples) override {
         const int file = ::open(mine(path).c_str(), O_RDONLY);
         if (file < 0) return false;
         std::array<int64_t, 4> saved{};
-        const bool good = all<::read>(file, &numbers, sizeof numbers) && all<::read>(file, &saved, sizeof saved) &&
-                          saved == samples.mine && all<::read>(file, samples.now.data(), bytes(samples.now)) &&
+        const bool good = all<::read>(file, &numbers, sizeof numbers) &&
+                          all<::read>(file, &saved, sizeof saved) && saved == samples.mine &&
+                          all<::read>(file, samples.now.data(), bytes(samples.now)) &&
                           all<::read>(file, samples.before.data(), bytes(samples.before));
         ::close(file);
         return good;
@@ -193,14 +198,16 @@ class OwnFiles : public Handwritten {
 
 class ByFermata : public Keeper {
   public:
-    ByFermata(MPI_Comm comm, const std::string& directory, const std::string& options, Numbers& numbers, Samples& samples)
+    ByFermata(MPI_Comm comm, const std::string& directory, const std::string& options, Numbers& numbers,
+              Samples& samples)
         : state_(comm, directory, options) {
         state_.protect_global("step", numbers.step);
         state_.protect_global("time", numbers.time);
         state_.protect_global("kick", numbers.kick);
         state_.protect_global("position", numbers.position);
         for (auto [name, wave] : {std::pair{"psi", &samples.now}, std::pair{"psi before", &samples.before}})
-            state_.protect_array(name, wave->data(), list(samples.whole), list(samples.first), list(samples.mine));
+            state_.protect_array(name, wave->data(), list(samples.whole), list(samples.first),
+                                 list(samples.mine));
     }
     void save(const Numbers& numbers, const Samples&) override { state_.save(numbers.step); }
     bool restore(Numbers&, Samples&) override { return state_.restore().has_value(); }
@@ -212,13 +219,15 @@ class ByFermata : public Keeper {
 };
 
 // Null: nothing is saved by the program.
-inline std::unique_ptr<Keeper> make_keeper(const std::string& mode, MPI_Comm comm, const std::string& directory,
-                                           const std::string& options, Numbers& numbers, Samples& samples) {
+inline std::unique_ptr<Keeper> make_keeper(const std::string& mode, MPI_Comm comm,
+                                           const std::string& directory, const std::string& options,
+                                           Numbers& numbers, Samples& samples) {
     const auto with = [&](const char* word) { return word + (options.empty() ? "" : "," + options); };
     if (mode == "none") return nullptr;
     if (mode == "own-file") return std::make_unique<OwnFile>(comm, directory);
     if (mode == "own-files") return std::make_unique<OwnFiles>(comm, directory);
-    for (auto [name, word] : {std::pair{"shared", "layout=shared"}, std::pair{"files", "layout=files"}, std::pair{"memory", "levels=memory"}})
+    for (auto [name, word] : {std::pair{"shared", "layout=shared"}, std::pair{"files", "layout=files"},
+                              std::pair{"memory", "memory=buddy"}})
         if (mode == name) return std::make_unique<ByFermata>(comm, directory, with(word), numbers, samples);
     throw std::runtime_error("mode=" + mode + ": none, own-file, own-files, shared, files or memory");
 }

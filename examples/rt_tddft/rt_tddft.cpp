@@ -1,15 +1,18 @@
-// Electrons that were kicked: time-dependent density-functional theory in real time, with plane waves. The dipole,
-// whose Fourier transform is the absorption spectrum (spectrum.py), goes to a file; the state is saved in one of
-// several ways, and a later start goes on from it.
+// Electrons that were kicked: time-dependent density-functional theory in real time, with plane waves. The
+// dipole, whose Fourier transform is the absorption spectrum (spectrum.py), goes to a file; the state is
+// saved in one of several ways, and a later start goes on from it.
 //
 //     rt_tddft [system=harmonic|helium] [n=16] [length=16] [bands=1] [groups=1] [frequency=0.25] [rounds=60]
-//              [dt=0.05] [steps=200] [kick=0.001] [every=0] [mode=none|own-file|own-files|shared|files|memory]
-//              [dir=rt-state] [options=WORDS] [out=dipole.txt]
+//              [dt=0.05] [steps=200] [kick=0.001] [every=0]
+//              [mode=none|own-file|own-files|shared|files|memory] [dir=rt-state] [options=WORDS]
+//              [out=dipole.txt] [die=STEP]
 //
-// The ranks are `groups` times planes of x: each group has its share of the `bands` orbitals. `options` are words
-// of fermata_open(). Exponential midpoint: psi(t + dt) = exp(-i dt H) psi(t), with the potential at t + dt / 2 as
-// 1.5 V[psi(t)] - 0.5 V[psi(t - dt)], so that the state is two samples.
+// The ranks are `groups` times planes of x: each group has its share of the `bands` orbitals. `options` are
+// words of fermata_open(). `die`: the last rank kills itself there. Exponential midpoint: psi(t + dt) =
+// exp(-i dt H) psi(t), with the potential at t + dt / 2 as 1.5 V[psi(t)] - 0.5 V[psi(t - dt)], so that the
+// state is two samples.
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -34,16 +37,18 @@ class Words {
     double number(const char* name) const {
         char* end = nullptr;
         const double value = std::strtod(text(name).c_str(), &end);
-        if (end == text(name).c_str() || *end) throw std::runtime_error(std::string(name) + "=" + text(name) + ": a number");
+        if (end == text(name).c_str() || *end)
+            throw std::runtime_error(std::string(name) + "=" + text(name) + ": a number");
         return value;
     }
     int whole(const char* name) const { return static_cast<int>(number(name)); }
 
   private:
     std::map<std::string, std::string> words_ = {
-        {"system", "harmonic"}, {"n", "16"},       {"length", "16"},  {"bands", "1"},      {"groups", "1"},
-        {"frequency", "0.25"},  {"rounds", "60"},  {"dt", "0.05"},    {"steps", "200"},    {"kick", "0.001"},
-        {"every", "0"},         {"mode", "none"},  {"dir", "rt-state"}, {"options", ""},   {"out", "dipole.txt"}};
+        {"system", "harmonic"}, {"n", "16"},           {"length", "16"},      {"bands", "1"},
+        {"groups", "1"},        {"frequency", "0.25"}, {"rounds", "60"},      {"dt", "0.05"},
+        {"steps", "200"},       {"kick", "0.001"},     {"every", "0"},        {"mode", "none"},
+        {"dir", "rt-state"},    {"options", ""},       {"out", "dipole.txt"}, {"die", "-1"}};
 };
 
 // The file of dipoles; rank 0 has it.
@@ -64,12 +69,14 @@ class Dipoles {
             throw std::runtime_error("cannot write " + path_);
     }
     void say(double time, double dipole) {
-        if (mine_ && std::fprintf(file_, "%.17g %.17g\n", time, dipole) < 0) throw std::runtime_error("cannot write " + path_);
+        if (mine_ && std::fprintf(file_, "%.17g %.17g\n", time, dipole) < 0)
+            throw std::runtime_error("cannot write " + path_);
     }
     // How long it is, all of it on storage.
     int64_t position() {
         if (!mine_) return 0;
-        if (std::fflush(file_) != 0 || ::fdatasync(::fileno(file_)) != 0) throw std::runtime_error("cannot write " + path_);
+        if (std::fflush(file_) != 0 || ::fdatasync(::fileno(file_)) != 0)
+            throw std::runtime_error("cannot write " + path_);
         return std::ftell(file_);
     }
 
@@ -82,9 +89,13 @@ class Dipoles {
 class Run {
   public:
     explicit Run(const Words& words)
-        : words_(words), world_(split(words)), slabs_(world_.planes, points(words), lengths(words)),
-          electrons_(system(words), slabs_, world_.across), samples_(part(words)),
-          keeper_(make_keeper(words.text("mode"), MPI_COMM_WORLD, words.text("dir"), words.text("options"), numbers_, samples_)),
+        : words_(words),
+          world_(split(words)),
+          slabs_(world_.planes, points(words), lengths(words)),
+          electrons_(system(words), slabs_, world_.across),
+          samples_(part(words)),
+          keeper_(make_keeper(words.text("mode"), MPI_COMM_WORLD, words.text("dir"), words.text("options"),
+                              numbers_, samples_)),
           dipoles_(words.text("out"), world_.rank == 0) {}
 
     void go() {
@@ -97,7 +108,8 @@ class Run {
             start();
         }
         propagate();
-        say("end step %" PRId64 " time %.6f dipole %.17g kick %.17g\n", numbers_.step, numbers_.time, dipole_, numbers_.kick);
+        say("end step %" PRId64 " time %.6f dipole %.17g kick %.17g\n", numbers_.step, numbers_.time, dipole_,
+            numbers_.kick);
         say("seconds %.6f checkpoints %d in %.6f s\n", MPI_Wtime() - began, saves_, saving_);
     }
 
@@ -105,13 +117,16 @@ class Run {
     struct World {
         int rank, group, groups;
         MPI_Comm planes, across;
+        bool last;
     };
     static World split(const Words& words) {
-        World w{0, 0, words.whole("groups"), MPI_COMM_NULL, MPI_COMM_NULL};
+        World w{0, 0, words.whole("groups"), MPI_COMM_NULL, MPI_COMM_NULL, false};
         int size;
         MPI_Comm_rank(MPI_COMM_WORLD, &w.rank);
         MPI_Comm_size(MPI_COMM_WORLD, &size);
-        if (w.groups < 1 || size % w.groups != 0) throw std::runtime_error("groups= must divide the number of ranks");
+        if (w.groups < 1 || size % w.groups != 0)
+            throw std::runtime_error("groups= must divide the number of ranks");
+        w.last = w.rank == size - 1;
         const int planes = size / w.groups;
         w.group = w.rank / planes;
         MPI_Comm_split(MPI_COMM_WORLD, w.group, w.rank, &w.planes);
@@ -137,7 +152,11 @@ class Run {
                       to = bands * (world_.group + 1) / world_.groups;
         if (bands < 1) throw std::runtime_error("bands= is 1 at least");
         const auto& n = slabs_.points;
-        Samples s{{bands, n[0], n[1], n[2]}, {from, slabs_.first, 0, 0}, {to - from, slabs_.count, n[1], n[2]}, {}, {}};
+        Samples s{{bands, n[0], n[1], n[2]},
+                  {from, slabs_.first, 0, 0},
+                  {to - from, slabs_.count, n[1], n[2]},
+                  {},
+                  {}};
         s.now.resize(static_cast<size_t>(to - from) * slabs_.size());
         s.before = s.now;
         return s;
@@ -168,10 +187,12 @@ class Run {
     void propagate() {
         const double dt = words_.number("dt");
         const int64_t steps = words_.whole("steps"), every = words_.whole("every"), begin = numbers_.step;
+        const int64_t die = world_.last ? words_.whole("die") : -1;
         std::vector<Wave> psi = orbitals(samples_.now);
         Field v_before = electrons_.potential(electrons_.density(orbitals(samples_.before)));
         for (;; ++numbers_.step, numbers_.time += dt) {
             if (keeper_ && every > 0 && numbers_.step > begin && numbers_.step % every == 0) save();
+            if (numbers_.step == die) ::raise(SIGKILL);
             const Field n = electrons_.density(psi), v_now = electrons_.potential(n);
             dipole_ = electrons_.dipole(n);
             dipoles_.say(numbers_.time, dipole_);

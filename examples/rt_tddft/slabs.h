@@ -1,5 +1,5 @@
-// Slabs is a periodic grid of nx x ny x nz points, divided into planes of x among the ranks of a communicator,
-// and its Fourier transform by FFTW-MPI. A grid with ny = nz = 1 is a line.
+// Slabs is a periodic grid of nx x ny x nz points, divided into planes of x among the ranks of a
+// communicator, and its Fourier transform by FFTW-MPI. A grid with ny = nz = 1 is a line.
 #pragma once
 
 #include <fftw3-mpi.h>
@@ -19,8 +19,8 @@ class Slabs {
   public:
     Slabs(MPI_Comm planes, std::array<ptrdiff_t, 3> points, std::array<double, 3> lengths)
         : comm(planes), points(points), lengths(lengths) {
-        const ptrdiff_t room = fftw_mpi_local_size_3d_transposed(points[0], points[1], points[2], comm, &count,
-                                                                 &first, &columns_, &first_column_);
+        const ptrdiff_t room = fftw_mpi_local_size_3d_transposed(points[0], points[1], points[2], comm,
+                                                                 &count, &first, &columns_, &first_column_);
         work_ = fftw_alloc_complex(static_cast<size_t>(room));
         const unsigned out = line() ? 0 : FFTW_MPI_TRANSPOSED_OUT, in = line() ? 0 : FFTW_MPI_TRANSPOSED_IN;
         // FFTW_ESTIMATE: a plan that was measured may be another one after a restart, with other bits.
@@ -45,7 +45,8 @@ class Slabs {
     // Where point i along a dimension is; the middle of the box is 0.
     double place(int dimension, ptrdiff_t i) const {
         const auto d = static_cast<size_t>(dimension);
-        return points[d] == 1 ? 0 : lengths[d] * (static_cast<double>(i) / static_cast<double>(points[d]) - 0.5);
+        return points[d] == 1 ? 0
+                              : lengths[d] * (static_cast<double>(i) / static_cast<double>(points[d]) - 0.5);
     }
     // |G|^2 of this rank's plane waves, in the order of transformed().
     const Field& squares() const { return squares_; }
@@ -89,7 +90,8 @@ class Slabs {
     bool line() const { return points[1] == 1; }
     // A transform ends with y and x exchanged: y is divided among the ranks then.
     void find_squares() {
-        for (ptrdiff_t i = 0; line() && i < count; ++i) squares_.push_back(wave(0, first + i) * wave(0, first + i));
+        for (ptrdiff_t i = 0; line() && i < count; ++i)
+            squares_.push_back(wave(0, first + i) * wave(0, first + i));
         for (ptrdiff_t j = 0; !line() && j < columns_; ++j)
             for (ptrdiff_t i = 0; i < points[0]; ++i)
                 for (ptrdiff_t k = 0; k < points[2]; ++k) {

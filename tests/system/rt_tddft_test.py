@@ -5,12 +5,15 @@
 """
 import math
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 import harness
-from api_test import ENVIRONMENT, ROOT, mpiexec, said
+from api_test import ENVIRONMENT, ROOT, mpiexec, on_nodes, said
 from harness import FERMATA, PROGRAMS, Scratch, check
 
 PROGRAM = PROGRAMS / "rt_tddft.openmpi"
@@ -80,17 +83,31 @@ def restarts(cwd):
 
 def transparent(cwd):
     """`fermata run --interval` around the same program, which saves nothing itself."""
-    rt(cwd, 2, *SMALL, "steps=4000", "out=whole")
+    rt(cwd, 2, *SMALL, "steps=2500", "out=whole")
     job = "--job", f"rt-{os.getpid()}", "--ckpt-dir", "ckpt"
     fermata = lambda *words: subprocess.run([FERMATA, *words], cwd=cwd, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100)
-    said(fermata("run", *job, "--mpi", "openmpi", "-n", "2", "--interval", "300ms", "--", PROGRAM, *SMALL, "steps=4000", "out=with"), 0, "end step 4000")
+    said(fermata("run", *job, "--mpi", "openmpi", "-n", "2", "--interval", "300ms", "--", PROGRAM, *SMALL, "steps=2500", "out=with"), 0, "end step 2500")
     check((cwd / "with").read_bytes() == (cwd / "whole").read_bytes(), "other dipoles under Fermata")
     said(fermata("list", *job[2:]), 0, "gen-")
-    said(fermata("restart", *job), 0, "end step 4000")
+    said(fermata("restart", *job, "--generation", "latest"), 0, "end step 2500")
     check((cwd / "with").read_bytes() == (cwd / "whole").read_bytes(), "other dipoles after the restart")
 
 
-CASES = {f.__name__: f for f in (kohn, spectrum, restarts, transparent)}
+def memory(cwd):
+    """A rank dies by SIGKILL; both samples come from memory, on two nodes: the same dipoles to the last bit."""
+    root = pathlib.Path(tempfile.mkdtemp(prefix="fermata-rt-", dir="/dev/shm"))
+    try:
+        rt(cwd, 2, *SMALL, "steps=40", "out=whole")
+        words = *on_nodes("ab", root, 2), PROGRAM, *SMALL, "steps=40", "mode=memory", "options=flush=0", "every=10"
+        check(mpiexec("openmpi", 2, *words, "die=27", cwd=cwd).returncode != 0, "nobody died")
+        shutil.rmtree(root / "b")  # its node went, too
+        said(mpiexec("openmpi", 2, *words, cwd=cwd), 0, "restored step 20", "end step 40")
+        check((cwd / "dipole.txt").read_bytes() == (cwd / "whole").read_bytes(), "other dipoles")
+    finally:
+        shutil.rmtree(root)
+
+
+CASES = {f.__name__: f for f in (kohn, spectrum, restarts, memory, transparent)}
 
 
 def case(name):
