@@ -6,8 +6,8 @@ often it is taken, and how fast this machine moves the same bytes otherwise.
     bench/rt_tddft.py --from FILE [--page FILE]      only the tables and the plot of what was measured
 
 The checkpoint time is what the program spends in its calls, the last wait included; the share is of the program's time.
-Modes are examples/rt_tddft's; `transparent` is `fermata run --interval`, with every program second divided by as many
-checkpoints. A recovery is the program's own restore, with the page cache dropped before.
+Modes are examples/rt_tddft's; `transparent` is `fermata run --interval`, at the program's time without checkpoints divided by
+as many checkpoints. A recovery is the program's own restore, with the page cache dropped before.
 """
 import argparse
 import json
@@ -84,9 +84,10 @@ disk, two cores. The research: Qbox, 640 tasks on 5 nodes, 4 GB.
 {gains}
 
 Research: one file per task against a single file cuts the checkpoint time by 85.93 %, memory against files by another 26.9 %. \
-Here all ranks are on one node with one local disk: a single file has no lock to fight for and no network to cross, so what a \
-file per task gains there (a parallel file system's contention) cannot show. What shows is that `save` returns once the state is \
-copied. The research's files are not synced and its text format costs it 90 % of the time; both of ours are binary, and synced.
+Here two ranks share one node and one local disk, and its memory mode writes once to files when the job ends, which is counted.
+
+How far to trust it: times of one run with other work on the machine are noise where a row with checkpoints is faster than the \
+program without. `checkpoints` of `fermata run` are the generations that are still there at the end.
 
 ## Transfer speeds, MiB/s of all ranks together
 
