@@ -26,6 +26,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm.sh"
 WHEELS = pathlib.Path(os.environ.get("FERMATA_SUITES", pathlib.Path.home() / ".cache" / "fermata-suites"))
 MIB, PAUSE = 2, 20000  # some 45 steps a second
 B = "--signal=B:TERM@30"
+NO_SIGNAL = "no signal"
 
 
 def library(mpi):
@@ -47,6 +48,9 @@ class Chain:
         text = SCRIPT.read_text()
         check("./solver" in text and "--interval auto" in text, "slurm.sh has changed")
         text = text.replace("./solver", " ".join(map(str, program))).replace("--interval auto", f"--mpi {name} {words}")
+        if NO_SIGNAL in options:
+            check("--signal=B:TERM@300 " in text, "slurm.sh has changed")
+            text, options = text.replace("--signal=B:TERM@300 ", ""), [word for word in options if word != NO_SIGNAL]
         script = slurm.cwd / "job.sh"
         script.write_text(text)
         self.number = slurm.submit(script, f"--nodes={nodes}", f"--ntasks-per-node={2 // nodes}", f"--chdir={slurm.cwd}",
@@ -102,7 +106,7 @@ def preempted(slurm, mpi):
 
 def preempted_bare(slurm, mpi):
     """Without --signal the first SIGTERM comes to the ranks."""
-    chain = Chain(slurm, mpi, 1500, "--partition=low", "--signal=0")
+    chain = Chain(slurm, mpi, 1500, "--partition=low", NO_SIGNAL)
     said = urgent(slurm, chain)
     output = chain.end("after the urgent job", True)
     check("has told the ranks to end" in output, "no rank was warned")
