@@ -55,6 +55,7 @@ std::string Root::address() const { return tree::addresses_of_this_host(tree_.po
 // ---- the life of a job
 
 int Root::run(launch::Launcher& launcher) {
+    launcher.reach(daemons_);
     launcher.start();
     launcher_ = &launcher;
     while (!over()) {
