@@ -34,6 +34,8 @@ void Root::from_node(int node, const wire::Message& message) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         if (!fatal_) fatal_ = *m;
+    } else if (auto* m = std::get_if<wire::Warned>(&message)) {
+        ranks_warned(m->signal);
     } else if (tally_.take(node, message)) {
         if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
     }
@@ -51,6 +53,10 @@ void Root::clock_from(int node, const wire::Clock& message) {
 }
 
 void Root::joined(int node, const wire::Group& group) {
+    const bool alone = group.size == 1 && (settings_.expected_ranks > 1 || start_.ranks() == 1);
+    if (alone && launcher_)
+        return fail_job(fmt::format("rank 0 of 1 on {}, and more were asked for: {}", group.host,
+                                    launcher_->why_alone()));
     if (std::string why = start_.joined(node, group); !why.empty()) return fail_job(why);
     uint32_t here = static_cast<uint32_t>(start_.roster().at(node));
     tree_.nodes()[node].ranks = here;
@@ -94,7 +100,7 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
         return fail_job(fmt::format("{} has ended before the job ran: start it again", which));
     }
     if (!served) return;
-    node_lost_ = true;
+    lost_nodes_.push_back(info.host);
     if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);
     // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.
     tree_.broadcast(wire::FinalizeReleased{});

@@ -40,7 +40,11 @@ class Root {
     // Throws Error when nothing could be started.
     int run(launch::Launcher& launcher);
     // It ends because somebody wants it to: not to be restarted.
-    bool asked_to_end() const { return cancelled_ || signals_seen_.terms > 0 || signals_seen_.to_end != 0; }
+    bool asked_to_end() const {
+        return cancelled_ || signals_seen_.terms > 0 || signals_seen_.warned || signals_seen_.to_end != 0;
+    }
+    // Hosts whose node daemon was lost with ranks; the nodes may be gone.
+    const std::vector<std::string>& lost_nodes() const { return lost_nodes_; }
 
   private:
     // root.cpp: the life of a job
@@ -86,6 +90,8 @@ class Root {
     void hand_on(int signal, bool to_all);
     void ask_launcher_to_end();
     void asked_to_go();
+    void ranks_warned(int signal);
+    bool stopping() const;
     void suspend();
     void go_on();
 
@@ -99,8 +105,9 @@ class Root {
         uint32_t epoch = 0;
         bool in_progress = false;
         bool cancelled = false;
-        int client = -1;    // who asked and hears of each phase
-        std::string phase;  // empty = none
+        bool stops = false;  // the job ends with it
+        int client = -1;     // who asked and hears of each phase
+        std::string phase;   // empty = none
         int64_t phase_start_us = 0;
         double start = 0, standing = 0, going_on = 0;  // s; going_on: 0 = the ranks stand until the commit
         Outcome outcome;
@@ -142,17 +149,19 @@ class Root {
     // The job.
     const int64_t started_;  // ms
     Start start_;
-    int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
-    bool running_ = false;         // all ranks are here and, after a restart, released
-    std::string somebody_gone_;    // first rank that left too early
-    bool node_lost_ = false;       // with its daemon: its ranks go on, and nobody hears of them
+    int64_t start_word_ = 60'000;          // ms after started_: when to say the next time who is missing
+    bool running_ = false;                 // all ranks are here and, after a restart, released
+    std::string somebody_gone_;            // first rank that left too early
+    std::vector<std::string> lost_nodes_;  // their daemons: the ranks go on, and nobody hears of them
     bool finalize_released_ = false;
     std::optional<wire::Fatal> fatal_;
     bool cancelled_ = false;  // `fermata cancel`
     bool stopped_ = false;    // checkpointed and stopped, or before a restart went on: exit 85
     struct {
         int terms = 0;           // SIGTERMs
+        bool warned = false;     // the ranks have said that the batch system sent them one
         int64_t last_term = 0;   // ms
+        int64_t last_usr1 = 0;   // ms; of those that came to ranks
         int to_end = 0;          // the newest that was handed on to the launcher and ends a job
         bool suspended = false;  // by SIGTSTP, until SIGCONT
     } signals_seen_;

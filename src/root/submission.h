@@ -24,12 +24,15 @@ struct Submission {
     image::KeyPointer key;
     uint64_t job_number = 0;
     uint32_t restarts = 0;
+    bool again = false;                 // an earlier life of this process's job has failed
+    std::vector<std::string> suspects;  // nodes that were lost then, by host name
 };
 
 // How a life ended.
 struct Ended {
     int code;
     bool asked_to;
+    std::vector<std::string> lost_nodes;  // by host name
 };
 
 // Starts the job and serves it to its end. Throws Error before anything was started.

@@ -39,7 +39,7 @@ int supervise(Submission what) {
     const std::vector<std::string> moved = what.options.moved;
     const uint32_t first = what.from ? what.from->number : 0;
     for (double pause = 1;; pause = std::min(pause * 2, 300.0)) {
-        auto [code, asked_to] = live(what);
+        auto [code, asked_to, lost] = live(what);
         if (code == 0 || asked_to || code == static_cast<int>(ExitCode::to_be_continued) || left-- <= 0)
             return code;
         store::Store store = store::Store::for_reading(what.ckpt_dir, what.key);
@@ -62,6 +62,8 @@ int supervise(Submission what) {
         announce(*what.from);
         what.preferred_mpi = what.from->manifest->mpi;
         ++what.restarts;
+        what.again = true;
+        what.suspects = std::move(lost);
     }
 }
 

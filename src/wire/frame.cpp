@@ -186,6 +186,8 @@ NAME(Query);
 NAME(FinalizeReleased);
 NAME(Go);
 NAME(Leave);
+NAME(Depart);
+NAME(Warned);
 NAME(Spare);
 NAME(InStarter);
 NAME(Kill);
