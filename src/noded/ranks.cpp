@@ -60,6 +60,7 @@ pmi::World world_of(const wire::Launch& launch, uint32_t node) {
     world.node = node;
     for (const wire::LaunchPart& part : launch.parts) world.programs.push_back(part.ranks);
     world.universe = launch.universe;
+    world.cores = static_cast<uint32_t>(own_cores().size());
     world.hosts = launch.hosts;
     world.check();
     return world;
