@@ -8,7 +8,7 @@
 #include <string>
 
 #include "image/save_options.h"
-#include "launch/mpiexec.h"
+#include "launch/plan.h"
 
 namespace fermata::cli {
 

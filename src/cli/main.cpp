@@ -62,7 +62,7 @@ std::string parse_move(const std::string& text) {
 
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
-    std::string ranks, interval, mtbf, walltime, start, timeout, generation, keep, layout, restarts,
+    std::string ranks, interval, mtbf, walltime, start, timeout, generation, keep, layout, restarts, launcher,
         save_options;
     std::vector<std::string> more_ranks;  // of the programs behind a ":"
 };
@@ -107,6 +107,7 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--protocol", o.protocol, "NAME",
         "cc-d (default): a safe moment is found by counting collectives; cc, 2pc: older ways, to compare")
         ->check(CLI::IsMember({"cc-d", "cc", "2pc"}));
+    add("--launcher", t.launcher, "NAME", "what starts the ranks: mpiexec, or auto (default)");
     add("--mpiexec-args", o.mpiexec_args, "WORDS", "more arguments for mpiexec, as one string");
     add("--max-restarts", t.restarts, "N",
         "after a failure go on from the newest generation, at most N times (default 0)");
@@ -123,6 +124,7 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
 
 void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
     if (!t.ranks.empty()) o.ranks = parse_number(t.ranks, "-n", "a number of ranks", 1, kMostRanks);
+    if (!t.launcher.empty()) o.launcher = launch::launcher_named(t.launcher);
     if (!t.restarts.empty())
         o.max_restarts = parse_number(t.restarts, "--max-restarts", "a number", 0, 1'000'000);
     o.interval = parse_interval(t.interval);

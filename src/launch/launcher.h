@@ -24,6 +24,8 @@ class Launcher {
     virtual void kill() = 0;
     // A signal that came to Fermata and is the launcher's; to all processes of the launcher, or to it alone.
     virtual void hand_on(int signal, bool to_all) = 0;
+    // Whether it ends the other ranks when one has died. False: they go on until the root decides.
+    virtual bool ends_when_a_rank_dies() const { return true; }
     // What it knows of ranks that have not come, for people; "" = no more than the root does.
     virtual std::string missing() const { return {}; }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/mpiexec.h"
+#include "launch/make.h"
 #include "root/settings.h"
 
 namespace fermata::root {
@@ -15,6 +15,7 @@ struct SubmitOptions {
     std::string mpi = "auto";
     std::string ckpt_dir = "fermata-ckpt";
     std::string job;  // empty = <program>-<pid>
+    launch::LauncherName launcher = launch::LauncherName::automatic;
     std::string mpiexec_args;
     std::vector<std::string> launcher_options;  // mpiexec's, given among Fermata's own
     std::string protocol = "cc-d";

@@ -17,7 +17,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 5;
+inline constexpr uint16_t kWireVersion = 6;
 
 using Bytes = std::vector<std::byte>;
 

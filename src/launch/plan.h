@@ -1,0 +1,27 @@
+// What is to be started: programs, ranks, and what every rank is told. All launchers take the same plan.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "launch/library.h"
+
+namespace fermata::launch {
+
+// Ranks that run one program: what stands between two ":" of the launcher's command line.
+struct Part {
+    int ranks = 0;  // 0 = the launcher's default
+    std::string mpiexec_args;
+    std::vector<std::string> program;  // with arguments; empty at a restart
+    std::string program_path;          // where its first word was found; "" = ranks look for themselves
+};
+// The first part, and what is said once.
+struct LaunchPlan : Part {
+    Library library;
+    std::vector<Part> more;                          // behind a ":" each
+    std::map<std::string, std::string> environment;  // FERMATA_…, for every rank
+    bool no_input = false;  // the launcher has none to hand on: rank 0 opens it itself
+};
+
+}  // namespace fermata::launch

@@ -1,0 +1,114 @@
+#include "root/choose.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "files/owners.h"
+#include "image/image.h"
+
+namespace fermata::root {
+namespace {
+
+constexpr uint64_t kVerifyAtMost = 256u << 20;  // bytes a restart reads twice for an early, single error
+
+// The checks that read images: every header, and all data while that is quick and not to be read later. What
+// they miss the ranks find.
+void check_images(const store::GenerationInfo& generation, bool mapped, const image::Key* key) try {
+    const store::Manifest& manifest = *generation.manifest;
+    generation.check_layout();
+    for (const store::ImageEntry& entry : manifest.images) {
+        image::Reader reader(generation.place(entry), key);
+        if (!generation.is_of(entry, reader))
+            fail("{}/{} is not the image that the manifest names", generation.directory, entry.file);
+        if (!mapped && manifest.bytes() <= kVerifyAtMost) reader.verify();
+    }
+} catch (const image::KeyError&) {
+    throw;
+} catch (const Error& error) {
+    throw Error(error.what(), ExitCode::damaged);
+}
+
+// Newest first; those of other users and of jobs that have ended are left out, with a line.
+std::vector<store::GenerationInfo> candidates(const store::Store& store, const Candidates& which) {
+    std::vector<store::GenerationInfo> left, all = store.list();
+    std::vector<store::JobEnd> ends = store.ends();
+    const store::JobEnd* ended = nullptr;
+    uint32_t last_of_ended = 0;
+    for (auto one = all.rbegin(); one != all.rend(); ++one) {
+        if (!one->manifest && one->damage.empty()) continue;  // never committed
+        if (which.job && one->job != which.job) continue;
+        if (!files::believed(one->folder.owner())) {
+            if (left.empty())
+                say(fmt::format("{} belongs to {} and is passed over; --allow-owner {} takes it",
+                                Generation(one->number).name(), files::name_of_user(one->folder.owner()),
+                                one->folder.owner()));
+            continue;
+        }
+        auto end = std::find_if(ends.begin(), ends.end(), [&](const auto& e) { return e.job == one->job; });
+        if (end != ends.end() && !which.ended_too) {
+            if (!ended) ended = &*end, last_of_ended = one->number;
+            continue;
+        }
+        left.push_back(std::move(*one));
+    }
+    if (left.empty() && ended)
+        throw Error(
+            fmt::format("job {} in {} has ended with exit code 0 ({}): nothing is left to be continued; "
+                        "--generation {} (or latest) goes back to its last checkpoint all the same",
+                        ended->name, store.directory(), ended->when, last_of_ended),
+            ExitCode::ended);
+    if (left.empty()) {
+        // The words for what is there instead.
+        (void)store.choose({}, false);
+        throw Error(fmt::format("no complete generation in {}", store.directory()), ExitCode::damaged);
+    }
+    if (ended && last_of_ended > left[0].number)
+        say(fmt::format(
+            "{} is the newest of a job that has not ended; newer ones are of {}, which ended with "
+            "exit code 0 ({})",
+            Generation(left[0].number).name(), ended->name, ended->when));
+    for (const store::GenerationInfo& one : left)
+        if (!which.job && one.manifest && left[0].manifest && one.job != left[0].job) {
+            say(
+                fmt::format("{} also holds {} of job {}, which has not ended: {}; --generation {} continues "
+                            "that one",
+                            store.directory(), Generation(one.number).name(), one.manifest->job_name,
+                            command_line(one.manifest->whole_command()), one.number));
+            break;
+        }
+    return left;
+}
+
+}  // namespace
+
+store::GenerationInfo choose_generation(const store::Store& store, const SubmitOptions& options,
+                                        const Candidates& which) {
+    auto checked = [&](const store::GenerationInfo& one) {
+        store.check(one);
+        check_images(one, options.mapped, store.key());
+        return one;
+    };
+    if (options.generation) {
+        store::GenerationInfo chosen = store.choose(options.generation, false);
+        chosen.folder.check_owner(chosen.directory);
+        return checked(chosen);
+    }
+    for (const store::GenerationInfo& one : candidates(store, which)) {
+        try {
+            return checked(one);
+        } catch (const image::KeyError&) {
+            throw;
+        } catch (const Error& damage) {
+            if (!which.fallback)
+                throw Error(fmt::format("{}; --fallback takes the one before", damage.what()), damage.code());
+            say(fmt::format("{}; trying the one before", damage.what()));
+        }
+    }
+    throw Error(fmt::format("no complete generation in {}", store.directory()), ExitCode::damaged);
+}
+
+std::string command_line(const std::vector<std::string>& words) {
+    return fmt::format("{}", fmt::join(words, " "));
+}
+
+}  // namespace fermata::root

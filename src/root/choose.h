@@ -1,0 +1,28 @@
+// Which generation a job is continued from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "root/submit.h"
+#include "store/store.h"
+
+namespace fermata::root {
+
+// Which of a directory's generations may be continued when none is named.
+struct Candidates {
+    std::optional<uint64_t> job;  // only this one's
+    bool fallback = false;        // pass over damaged ones
+    bool ended_too = false;       // also of jobs that ended with 0
+};
+
+// The generation to restart from, with its images checked; older ones when `which` allows. Throws Error.
+store::GenerationInfo choose_generation(const store::Store& store, const SubmitOptions& options,
+                                        const Candidates& which);
+
+// One line for people.
+std::string command_line(const std::vector<std::string>& words);
+
+}  // namespace fermata::root

@@ -1,0 +1,38 @@
+// Submission is one life of a job: a first start, or a restart from a generation. Everything that the life
+// needs is decided before it begins.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "image/image.h"
+#include "root/submit.h"
+#include "store/store.h"
+
+namespace fermata::root {
+
+struct Submission {
+    SubmitOptions options;
+    std::vector<std::string> command;
+    std::vector<launch::Part> parts;  // first start: the programs, found (program_place.h)
+    std::vector<store::Segment> segments;
+    std::string preferred_mpi;
+    std::string ckpt_dir;  // absolute
+    std::optional<store::GenerationInfo> from;
+    image::KeyPointer key;
+    uint64_t job_number = 0;
+    uint32_t restarts = 0;
+};
+
+// How a life ended.
+struct Ended {
+    int code;
+    bool asked_to;
+};
+
+// Starts the job and serves it to its end. Throws Error before anything was started.
+Ended live(const Submission& what);
+
+}  // namespace fermata::root

@@ -1,0 +1,14 @@
+// The supervisor gives a job that failed another life, from its newest generation.
+#pragma once
+
+#include "root/submission.h"
+
+namespace fermata::root {
+
+// The exit code of the last life. Throws Error when the first one could not start.
+int supervise(Submission what);
+
+// Says from what a life goes on.
+void announce(const store::GenerationInfo& from);
+
+}  // namespace fermata::root
