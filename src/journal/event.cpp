@@ -18,9 +18,9 @@ constexpr struct {
     Kind kind;
     const char* name;
 } kKinds[] = {
-    {Kind::start, "start"},           {Kind::running, "running"}, {Kind::request, "request"},
-    {Kind::phase, "phase"},           {Kind::checkpoint, "checkpoint"}, {Kind::loss, "loss"},
-    {Kind::end, "end"},               {Kind::restart, "restart"}, {Kind::given_up, "given-up"},
+    {Kind::start, "start"}, {Kind::running, "running"},       {Kind::request, "request"},
+    {Kind::phase, "phase"}, {Kind::checkpoint, "checkpoint"}, {Kind::loss, "loss"},
+    {Kind::end, "end"},     {Kind::restart, "restart"},       {Kind::given_up, "given-up"},
 };
 
 constexpr size_t kMostText = 2000;  // of a field that is a line for people
@@ -69,19 +69,19 @@ std::string dumped(const Event& event, size_t most_text) {
                                    {"job", fmt::format("{:016x}", event.job)}};
     for (auto& [name, value] : event.fields.items()) {
         if (line.contains(name)) continue;
-        json kept = value;
-        if (kept.is_string()) clip(kept.get_ref<std::string&>(), most_text);
-        if (kept.is_array()) {
+        json kept;
+        if (value.is_array()) {
+            kept = json::array();
             size_t left = most_text * 4;
-            json some = json::array();
-            for (json& one : kept) {
-                if (one.is_string()) clip(one.get_ref<std::string&>(), most_text);
-                size_t size = one.is_string() ? one.get_ref<std::string&>().size() : 8;
+            for (const json& one : value) {
+                size_t size = one.is_string() ? one.get_ref<const std::string&>().size() : 8;
                 if (size > left) break;
                 left -= size;
-                some.push_back(std::move(one));
+                kept.push_back(one);
             }
-            kept = std::move(some);
+        } else {
+            kept = value;
+            if (kept.is_string()) clip(kept.get_ref<std::string&>(), most_text);
         }
         line[name] = std::move(kept);
     }
@@ -121,7 +121,8 @@ std::optional<Event> parse_line(const std::string& line) {
     const std::string job = text("job");
     Event event;
     auto [at, error] = std::from_chars(job.data(), job.data() + job.size(), event.job, 16);
-    if (!kind || !time || job.size() != 16 || error != std::errc{} || at != job.data() + job.size()) return {};
+    if (!kind || !time || job.size() != 16 || error != std::errc{} || at != job.data() + job.size())
+        return {};
     event.kind = *kind;
     event.time_ms = *time;
     for (const char* name : {"event", "time", "job"}) read.erase(name);
@@ -160,11 +161,13 @@ std::string sentence(const Event& event) {
                                event.fields.value("stop", json()) == true ? ", and then the end" : "");
         case Kind::phase:
             return fmt::format("{}: {:.3f} s{}{}", text("phase"), number("seconds"),
-                               with(", the last on ", text("last")), with(", where it waited: ", text("waits")));
+                               with(", the last on ", text("last")),
+                               with(", where it waited: ", text("waits")));
         case Kind::checkpoint:
             if (event.fields.value("ok", json()) != true)
                 return fmt::format("no checkpoint: {}", text("line"));
-            return fmt::format("checkpoint {}: {} in {:.2f} s", text("generation"), bytes(), number("seconds"));
+            return fmt::format("checkpoint {}: {} in {:.2f} s", text("generation"), bytes(),
+                               number("seconds"));
         case Kind::loss:
             return text("why");
         case Kind::end:

@@ -64,7 +64,8 @@ bool Follower::open() {
     auto named = folder->look(kName);
     if (!named) return false;
     struct stat mine {};
-    if (file_ && ::fstat(file_.get(), &mine) == 0 && mine.st_ino == named->st_ino && mine.st_dev == named->st_dev)
+    if (file_ && ::fstat(file_.get(), &mine) == 0 && mine.st_ino == named->st_ino &&
+        mine.st_dev == named->st_dev)
         return true;
     // Rotated: what was left in the old one has been read by now.
     file_ = folder->read(kName);

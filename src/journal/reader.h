@@ -16,8 +16,8 @@ struct Contents {
 };
 // Never throws for what is in the text. A last line without its end is still being written: not counted.
 Contents parse(const std::string& text);
-// Both files of a checkpoint directory, as far as they can be read. Throws Error when one is a link, a pipe or
-// of an owner who is not believed.
+// Both files of a checkpoint directory, as far as they can be read. Throws Error when one is a link, a pipe
+// or of an owner who is not believed.
 Contents read(const files::Folder& directory);
 
 // Reads on in a journal that somebody writes, also when it is rotated meanwhile.

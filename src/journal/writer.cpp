@@ -25,7 +25,8 @@ void Writer::note(Kind kind, nlohmann::json fields) noexcept try {
     } catch (const Error& error) {
         file_.reset();  // the next event tries again
         if (std::exchange(said_, true)) return;
-        say(fmt::format("{}: the journal misses what happens meanwhile, the job does not mind", error.what()));
+        say(fmt::format("{}: the journal misses what happens meanwhile, the job does not mind",
+                        error.what()));
     }
 } catch (...) {  // no memory
 }

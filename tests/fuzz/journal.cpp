@@ -7,11 +7,11 @@ namespace {
 
 // What was understood says the same when it is written and read again.
 Verdict run_journal(Input input) {
-    journal::Contents contents =
-        journal::parse({reinterpret_cast<const char*>(input.data()), input.size()});
+    journal::Contents contents = journal::parse({reinterpret_cast<const char*>(input.data()), input.size()});
     for (const journal::Event& event : contents.events) {
         const std::string line = journal::to_line(event);
-        require(line.size() <= journal::kMostLine && line.find('\n') == line.size() - 1, "a line that is none");
+        require(line.size() <= journal::kMostLine && line.find('\n') == line.size() - 1,
+                "a line that is none");
         auto once = journal::parse_line(line.substr(0, line.size() - 1));
         require(once && once->kind == event.kind && once->job == event.job && once->time_ms == event.time_ms,
                 "an event is not what its line says");
@@ -28,7 +28,11 @@ Verdict run_journal(Input input) {
 std::vector<Bytes> journal_seeds() {
     std::string text;
     const nlohmann::json fields[] = {
-        {{"name", "solver-1"}, {"ranks", 4}, {"restored", "gen-000002"}, {"host", "a"}, {"command", {"./a", "b"}}},
+        {{"name", "solver-1"},
+         {"ranks", 4},
+         {"restored", "gen-000002"},
+         {"host", "a"},
+         {"command", {"./a", "b"}}},
         {{"seconds", 0.7}},
         {{"origin", "command"}, {"stop", true}},
         {{"phase", "converge"}, {"seconds", 2.5}, {"last", "b"}, {"waits", "rank 3: MPI_Recv"}},
@@ -40,7 +44,8 @@ std::vector<Bytes> journal_seeds() {
     };
     int kind = 0;
     for (const nlohmann::json& one : fields)
-        text += journal::to_line({static_cast<journal::Kind>(kind++), 0x1234567890abcdef, 1764147600123, one});
+        text +=
+            journal::to_line({static_cast<journal::Kind>(kind++), 0x1234567890abcdef, 1764147600123, one});
     return {Bytes(text.begin(), text.end())};
 }
 
