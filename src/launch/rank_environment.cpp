@@ -1,0 +1,46 @@
+#include "launch/rank_environment.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace fermata::launch {
+
+void set_rank_environment(const LaunchPlan& plan) {
+    for (auto& [name, value] : plan.environment) ::setenv(name.c_str(), value.c_str(), 1);
+    if (::geteuid() == 0) {
+        ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+        ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+    }
+    // Registration caches do not see the upper half's munmap (docs/internals/job.md): off, unless the
+    // user knows better.
+    ::setenv("OMPI_MCA_mpi_leave_pinned", "0", 0);
+    ::setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
+    // Open MPI 4.1's window component ucx takes every window and, without RDMA adapters, fails to make
+    // it.
+    if (::access("/sys/class/infiniband", F_OK) != 0) ::setenv("OMPI_MCA_osc", "^ucx", 0);
+    // Open MPI 5's shared store wants an address that the upper half has.
+    if (!plan.library.root.empty()) ::setenv("PMIX_MCA_gds", "hash", 0);
+    // UCX patches memory functions of the whole process, and reads these before main. With hooks its
+    // registration cache serves memory that the program has given back: wrong data. Not the user's to
+    // choose.
+    ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 1);
+    ::setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
+    // hwloc's x86 component moves itself to each CPU in turn, which can take a minute on a busy machine
+    // (docs/internals/job.md); what it asks there, hwloc's Linux component knows.
+    ::setenv("HWLOC_COMPONENTS", "-x86", 0);
+}
+
+void warn_of_unused_variables() {
+    if (const char* hooks = std::getenv("UCX_MEM_MMAP_HOOK_MODE"); hooks && std::string_view(hooks) != "none")
+        say(fmt::format(
+            "UCX_MEM_MMAP_HOOK_MODE={} is not used: the ranks get none (UCX's hooks do not see the program's "
+            "memory, and its messages would be wrong)",
+            hooks));
+}
+
+}  // namespace fermata::launch

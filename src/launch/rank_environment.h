@@ -1,0 +1,14 @@
+// What every rank finds in its environment, whichever launcher starts it.
+#pragma once
+
+#include "launch/plan.h"
+
+namespace fermata::launch {
+
+// Changes the environment of this process: the plan's variables, and what the libraries read before main.
+// Nothing throws here: it runs in the child that becomes a launcher.
+void set_rank_environment(const LaunchPlan& plan);
+// Says so when a variable of the user's is not used.
+void warn_of_unused_variables();
+
+}  // namespace fermata::launch
