@@ -58,7 +58,7 @@ Contents read(const files::Folder& directory) {
     return all;
 }
 
-bool Follower::open() {
+bool Follower::attach() {
     auto folder = files::Folder::find_at(directory_);
     if (!folder) return false;
     auto named = folder->look(kName);
@@ -91,7 +91,7 @@ std::vector<Event> Follower::more(size_t most) {
                       std::make_move_iterator(contents.events.end()));
     };
     if (file_) read_on();
-    if (open()) read_on();
+    if (attach()) read_on();
     if (std::exchange(first_, false) && events.size() > most)
         events.erase(events.begin(), events.end() - static_cast<ptrdiff_t>(most));
     return events;

@@ -28,7 +28,7 @@ class Follower {
     std::vector<Event> more(size_t most);
 
   private:
-    bool open();
+    bool attach();
     const std::string directory_;
     Fd file_;
     uint64_t at_ = 0;

@@ -32,7 +32,7 @@ void Writer::note(Kind kind, nlohmann::json fields) noexcept try {
 }
 
 void Writer::append(const std::string& line) {
-    if (!file_) open();
+    if (!file_) begin();
     rotate();
     const std::string text = (cut_off_ ? "\n" : "") + line;
     ssize_t n;
@@ -46,7 +46,7 @@ void Writer::append(const std::string& line) {
     fail_errno("cannot write {}", folder_.path_of(kName));
 }
 
-void Writer::open() {
+void Writer::begin() {
     if (!folder_) folder_ = files::Folder::at(directory_);
     file_ = folder_.append(kName);
     // A job that was killed, or a full disk, has left half a line.
@@ -61,7 +61,7 @@ void Writer::rotate() {
     // Where it cannot be renamed it grows: no event is lost for that.
     if (!folder_.rename(kName, kOlder)) return;
     file_.reset();
-    open();
+    begin();
 }
 
 }  // namespace fermata::journal

@@ -23,7 +23,7 @@ class Writer {
 
   private:
     void append(const std::string& line);
-    void open();
+    void begin();
     void rotate();
 
     const std::string directory_;

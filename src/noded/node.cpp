@@ -189,6 +189,8 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
             refuse_clock(fmt::format("rank {}", agent.rank));
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         diagnosis(agent, *m);
+    } else if (auto* m = std::get_if<wire::Leaving>(&message)) {
+        agent.code = m->code;
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         root_.send(wire::Fatal{clipped(m->line), m->code});
     } else if (std::get_if<wire::SavedList>(&message) || std::get_if<wire::SizedList>(&message) ||
@@ -314,7 +316,7 @@ void Node::drop(size_t index) {
     Agent& agent = *agents_[index];
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
-    if (agent.rank >= 0) root_.send(wire::RankGone{agent.rank, agent.pid, config_.node, ending_});
+    if (agent.rank >= 0) root_.send(wire::RankGone{agent.rank, agent.pid, config_.node, ending_, agent.code});
     tally_.gone(agent.id);
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
     answer_query(false);

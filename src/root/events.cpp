@@ -1,11 +1,30 @@
 // What node daemons say, and that they are gone.
+#include <utility>
+
 #include "base/log.h"
 #include "root/root.h"
 
 namespace fermata::root {
 
+using nlohmann::json;
+
+void Root::note(journal::Kind kind, json fields) const {
+    if (settings_.journal) settings_.journal->note(kind, std::move(fields));
+}
+
 void Root::fail_job(const std::string& why, int32_t code) {
     if (!fatal_) fatal_ = wire::Fatal{"error: " + why, code};
+}
+
+// Only the first loss is news.
+template <class Noted>
+void Root::lost(Noted noted) {
+    const std::string before = losses_.why();
+    noted();
+    if (losses_.why() == before || over()) return;
+    json fields = {{"why", losses_.why()}, {"host", losses_.host()}, {"pid", losses_.pid()}};
+    if (losses_.rank() >= 0) fields["rank"] = losses_.rank();
+    note(journal::Kind::loss, std::move(fields));
 }
 
 void Root::from_node(int node, const wire::Message& message) {
@@ -21,14 +40,14 @@ void Root::from_node(int node, const wire::Message& message) {
             fail_job(m->error);
     } else if (auto* m = std::get_if<wire::RankGone>(&message)) {
         start_.roster().leave(node, m->rank);
-        if (!m->clean && somebody_gone_.empty())
-            somebody_gone_ = fmt::format("rank {} (pid {} on {}) is gone", m->rank, m->pid, m->host);
+        lost([&] { losses_.rank_gone(*m, tree::now_ms()); });
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         if (!fatal_) fatal_ = *m;
     } else if (tally_.take(node, message)) {
         if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
+        attempt_.last_heard = tree_.nodes()[node].host;
     }
     look_whether_it_runs();
 }
@@ -60,6 +79,10 @@ void Root::look_whether_it_runs() {
         tally_.forget_phases();
     }
     running_ = true;
+    note(journal::Kind::running, {{"seconds", static_cast<double>(tree::now_ms() - started_) / 1000},
+                                  {"ranks", start_.ranks()},
+                                  {"nodes", tree_.nodes().size()},
+                                  {"mpi", start_.mpi()}});
     if (!finalize_released_) schedule_.plan(tree::now_ms());
 }
 
@@ -75,8 +98,7 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
         return fail_job(fmt::format("{} has ended before the job ran: start it again", which));
     }
     if (!served) return;
-    node_lost_ = true;
-    if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);
+    lost([&] { losses_.daemon_gone(info.host, info.pid, tree::now_ms()); });
     // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.
     tree_.broadcast(wire::FinalizeReleased{});
 }

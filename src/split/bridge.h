@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 10;
+inline constexpr uint32_t kBridgeVersion = 11;
 
 struct NotedFiles;  // noted_files.h
 
@@ -96,6 +96,9 @@ struct Bridge {
     // MPI_Init). Lower context: cross first. No entry of the table may be called afterwards, and no
     // checkpoint may start.
     void (*finish_mpi)() noexcept;
+    // The program leaves by exit(code) and has not called MPI_Finalize: returns once the node daemon has been
+    // told, or after a moment. Any context, no TLS.
+    void (*leaves)(int code) noexcept;
     // One line to the user (stderr of the job and log); no TLS.
     void (*warn)(const char* line) noexcept;
     // One line, then the whole job ends with `code`; never returns.

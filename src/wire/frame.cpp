@@ -163,6 +163,7 @@ NAME(Query);
 NAME(FinalizeReleased);
 NAME(Go);
 NAME(Leave);
+NAME(Leaving);
 NAME(Spare);
 NAME(InStarter);
 NAME(Kill);

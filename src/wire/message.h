@@ -445,6 +445,16 @@ struct Phase {
     bool operator==(const Phase&) const = default;
 };
 
+// The program leaves by exit(), and has not called MPI_Finalize: what the others do then is the launcher's.
+struct Leaving {
+    static constexpr uint16_t kType = 84;
+    int32_t code = 0;
+    template <class F>
+    void each(F&& f) {
+        f(code);
+    }
+};
+
 // One line to the user, then the whole job ends with `code`.
 struct Fatal {
     static constexpr uint16_t kType = 76;
@@ -479,16 +489,18 @@ struct Joined {
     }
 };
 
-// A rank's process ended or closed its socket. `clean` = after FinalizeReleased or Kill.
+// A rank's process ended or closed its socket. `clean` = after FinalizeReleased or Kill. `code`: its exit code as
+// a shell has it, when it has said it or its parent knows it; -1: nobody does.
 struct RankGone {
     static constexpr uint16_t kType = 98;
     int32_t rank = -1;
     int32_t pid = 0;
     std::string host;
     bool clean = false;
+    int32_t code = -1;
     template <class F>
     void each(F&& f) {
-        f(rank, pid, host, clean);
+        f(rank, pid, host, clean, code);
     }
 };
 
@@ -505,7 +517,7 @@ using Message =
     std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
                  Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
                  ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone, Placed,
-                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase>;
+                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase, Leaving>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -1,5 +1,8 @@
 // Beginning and end of MPI in the application. The real library is initialised before the application runs
 // and ends after it; what happens here is the application's view of it.
+#include <stdlib.h>
+#include <sys/syscall.h>
+
 #include "clock/clock.h"
 #include "front/calls/comm_create.h"
 #include "front/core/bridge.h"
@@ -18,6 +21,7 @@ namespace {
 enum class World : uint32_t { not_yet, running, finalized };
 World world = World::not_yet;
 uint32_t open_sessions = 0;
+int exit_code = 0;  // of the program that is leaving
 SpinLock sessions_lock;
 
 void start(Call& call, int level) noexcept {
@@ -111,10 +115,19 @@ __attribute__((destructor(101))) void end_of_program() {
         Call call("exit");
         return end(call);
     }
+    if (front.life == Life::running) {  // not a child that the program has forked
+        if (sys(SYS_getpid) == bridge()->process) bridge()->leaves(exit_code);
+        return;
+    }
     if (front.life != Life::before) return;
     Call call("exit");
     front.life = Life::finalized;
     finish();
+}
+
+// Before the destructors: what the program has handed to exit().
+__attribute__((constructor)) void watch_exit() {
+    ::on_exit([](int code, void*) { exit_code = code; }, nullptr);
 }
 
 }  // namespace
