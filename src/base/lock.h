@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/annotations.h"
 #include "base/sys.h"
 
 namespace fermata {
@@ -29,9 +30,9 @@ inline void futex_nap(std::atomic<uint32_t>* word, uint32_t seen, uint32_t us) {
 }
 inline void futex_wake_all(std::atomic<uint32_t>* word) { raw_futex(word, FUTEX_WAKE, INT32_MAX, nullptr); }
 
-class Lock {
+class FERMATA_LOCK Lock {
   public:
-    void lock() {
+    void lock() FERMATA_TAKES() FERMATA_LOCKS_UNSEEN {
         uint32_t free = 0;
         if (word_.compare_exchange_strong(free, 1, std::memory_order_acquire)) return;
         for (int i = 0; i < 100; i++) {  // sections are short: most waits end here
@@ -41,7 +42,7 @@ class Lock {
         }
         while (word_.exchange(2, std::memory_order_acquire) != 0) raw_futex(&word_, FUTEX_WAIT, 2, nullptr);
     }
-    void unlock() {
+    void unlock() FERMATA_GIVES() FERMATA_LOCKS_UNSEEN {
         if (word_.exchange(0, std::memory_order_release) == 2) raw_futex(&word_, FUTEX_WAKE, 1, nullptr);
     }
     // At restart no thread can be inside; the word may have been saved at any value by a broken build.
@@ -51,10 +52,10 @@ class Lock {
     std::atomic<uint32_t> word_{0};
 };
 
-class Locked {
+class FERMATA_LOCK_SCOPE Locked {
   public:
-    explicit Locked(Lock& lock) : lock_(lock) { lock_.lock(); }
-    ~Locked() { lock_.unlock(); }
+    explicit Locked(Lock& lock) FERMATA_TAKES(lock) : lock_(lock) { lock_.lock(); }
+    ~Locked() FERMATA_GIVES() { lock_.unlock(); }
     Locked(const Locked&) = delete;
     Locked& operator=(const Locked&) = delete;
 

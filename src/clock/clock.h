@@ -115,7 +115,7 @@ class RankClock {
     }
     // Has any rank of the job sent in synchronous mode? Meaningful once known(). Then a sender must not see
     // its message received before the program receives it.
-    bool job_sends_synchronously() const { return cut_.job_synchronous; }
+    bool job_sends_synchronously() const FERMATA_LOCKS_UNSEEN { return cut_.job_synchronous; }
 
     // Slot of the thread with this record index; made at its first use.
     Slot& slot(int index) {
@@ -248,8 +248,9 @@ class RankClock {
     // The same on a fresh lower half under a fresh root, whose epochs begin again.
     void restart();
 
-    Epoch epoch() const { return cut_.epoch; }
-    bool frozen() const { return cut_.frozen; }
+    // The agent alone changes what these two read.
+    Epoch epoch() const FERMATA_LOCKS_UNSEEN { return cut_.epoch; }
+    bool frozen() const FERMATA_LOCKS_UNSEEN { return cut_.frozen; }
     // Valid from freeze() until resume() or restart(): instances up to this one must be complete at the end
     // of the drain; non-blocking ones above it are issued again, in order, at restart.
     Instance target(const Comm& c) const { return c.target; }
@@ -284,9 +285,9 @@ class RankClock {
     }
     bool may_leave(Slot& s);  // park_at_exit only
     bool access_step(Slot& s, bool holds);
-    bool known() const { return cut_.known; }
+    bool known() const FERMATA_LOCKS_UNSEEN { return cut_.known; }
     bool needy();
-    Version version() const { return cut_.version; }
+    Version version() const FERMATA_LOCKS_UNSEEN { return cut_.version; }
 
   private:
     friend class Arena;
@@ -301,56 +302,57 @@ class RankClock {
     bool blocked(Slot& s, WaitSite& site, uint64_t now_ns, bool in_wait);
 
     // The rest is called under the lock.
-    bool is_pending() const { return pending_.load(std::memory_order_relaxed) != 0; }
+    bool is_pending() const FERMATA_WANTS(lock_) { return pending_.load(std::memory_order_relaxed) != 0; }
     // Gates and waits of several threads: only then there are guesses about which one is meant.
-    bool several_threads() const { return thread_multiple_ && slots_.used > 1; }
+    bool several_threads() const FERMATA_WANTS(lock_) { return thread_multiple_ && slots_.used > 1; }
 
-    Slot* make_slot(int index);
-    Comm* insert(Uid uid, int32_t size);
+    Slot* make_slot(int index) FERMATA_WANTS(lock_);
+    Comm* insert(Uid uid, int32_t size) FERMATA_WANTS(lock_);
 
     // gates.cpp
-    Verdict gate_locked(Comm& c, Slot& s, Instance k, Gate kind, GateSite& site, bool& poke);
-    void undo(Comm& c, Instance k, Gate kind);
-    void approve(Comm& c, Slot& s, Instance k, Gate kind);
-    bool may_access(Slot& s, bool holds);
-    void look_at_accesses(uint64_t now_ns);
+    Verdict gate_locked(Comm& c, Slot& s, Instance k, Gate kind, GateSite& site, bool& poke)
+        FERMATA_WANTS(lock_);
+    void undo(Comm& c, Instance k, Gate kind) FERMATA_WANTS(lock_);
+    void approve(Comm& c, Slot& s, Instance k, Gate kind) FERMATA_WANTS(lock_);
+    bool may_access(Slot& s, bool holds) FERMATA_WANTS(lock_);
+    void look_at_accesses(uint64_t now_ns) FERMATA_WANTS(lock_);
 
     // needs.cpp
-    bool is_needy() const;
-    bool serves(const Slot& s) const;
-    bool answers(const Slot& s, const Peer& peer) const;
-    bool may_act(const Slot& s) const;
-    bool act(Slot& s);  // may_act, and pays for it
-    bool has_round(const Slot& s) const;
-    bool spend_round(Slot& s);
-    bool spend_grant(Slot& s);
-    uint64_t passes_for(const Slot& s, Rank licensor, uint32_t draw) const;
-    void apply_licence(Rank from, uint32_t credit);
-    void apply_revoke(Rank from);
-    void drop_grants();
-    bool in_mpi(int32_t index) const;
-    void look_for_stall(uint64_t now_ns);
+    bool is_needy() const FERMATA_WANTS(lock_);
+    bool serves(const Slot& s) const FERMATA_WANTS(lock_);
+    bool answers(const Slot& s, const Peer& peer) const FERMATA_WANTS(lock_);
+    bool may_act(const Slot& s) const FERMATA_WANTS(lock_);
+    bool act(Slot& s) FERMATA_WANTS(lock_);  // may_act, and pays for it
+    bool has_round(const Slot& s) const FERMATA_WANTS(lock_);
+    bool spend_round(Slot& s) FERMATA_WANTS(lock_);
+    bool spend_grant(Slot& s) FERMATA_WANTS(lock_);
+    uint64_t passes_for(const Slot& s, Rank licensor, uint32_t draw) const FERMATA_WANTS(lock_);
+    void apply_licence(Rank from, uint32_t credit) FERMATA_WANTS(lock_);
+    void apply_revoke(Rank from) FERMATA_WANTS(lock_);
+    void drop_grants() FERMATA_WANTS(lock_);
+    bool in_mpi(int32_t index) const FERMATA_WANTS(lock_);
+    void look_for_stall(uint64_t now_ns) FERMATA_WANTS(lock_);
     uint64_t sent_total(Rank x) const;
     uint64_t received_total(Rank x) const;
 
     // rank_messages.cpp
-    const char* hear(const Header& h, Reader& r);
-    const char* hear_targets(Reader& r);
-    const char* hear_news(Reader& r);
-    const char* hear_item(Reader& r);
-    void hear_channel(Rank to, uint64_t count, Labels wanted);
-    const char* broken() const;
-    void snapshot();
-    void apply(const Entry& entry);
-    void put_entry(Writer& w, Entry e, const Comm& c, uint32_t* run_index);
-    void raise(Comm& c, Instance k);
-    void licence(uint32_t credit);
-    void revoke();
-    void queue(const Writer& message) { outbox_.put(arena_, message); }
+    const char* hear(const Header& h, Reader& r) FERMATA_WANTS(lock_);
+    const char* hear_targets(Reader& r) FERMATA_WANTS(lock_);
+    const char* hear_news(Reader& r) FERMATA_WANTS(lock_);
+    const char* hear_item(Reader& r) FERMATA_WANTS(lock_);
+    void hear_channel(Rank to, uint64_t count, Labels wanted) FERMATA_WANTS(lock_);
+    const char* broken() const FERMATA_WANTS(lock_);
+    void snapshot() FERMATA_WANTS(lock_);
+    void apply(const Entry& entry) FERMATA_WANTS(lock_);
+    void put_entry(Writer& w, Entry e, const Comm& c, uint32_t* run_index) FERMATA_WANTS(lock_);
+    void raise(Comm& c, Instance k) FERMATA_WANTS(lock_);
+    void licence(uint32_t credit) FERMATA_WANTS(lock_);
+    void revoke() FERMATA_WANTS(lock_);
+    void queue(const Writer& message) FERMATA_WANTS(lock_) { outbox_.put(arena_, message); }
 
-    void set_pending(uint32_t value);
-    void clear_epoch();
-    void ring();
+    void set_pending(uint32_t value) FERMATA_WANTS(lock_);
+    void clear_epoch() FERMATA_WANTS(lock_);
+    void ring() FERMATA_WANTS(lock_);
 
     // What a call reads comes first.
     std::atomic<uint32_t> pending_{0};  // and in each communicator: set_pending()
@@ -366,18 +368,18 @@ class RankClock {
     Arena arena_;
     Comms comms_;
 
-    Cut cut_;
-    Targets targets_;        // of uids that nobody has registered here (yet)
-    Peers channel_targets_;  // TC: messages that peers demand from here
-    Peers demanded_;         // dem: what this rank has demanded
-    Licensors licensors_;    // who has asked this rank for licences
-    OwnLicence licence_;     // what this rank has asked others for
-    Accesses accesses_;
-    Gates gates_;
-    Stall stall_;
+    Cut cut_ FERMATA_GUARDED_BY(lock_);
+    Targets targets_ FERMATA_GUARDED_BY(lock_);        // of uids that nobody has registered here (yet)
+    Peers channel_targets_ FERMATA_GUARDED_BY(lock_);  // TC: messages that peers demand from here
+    Peers demanded_ FERMATA_GUARDED_BY(lock_);         // dem: what this rank has demanded
+    Licensors licensors_ FERMATA_GUARDED_BY(lock_);    // who has asked this rank for licences
+    OwnLicence licence_ FERMATA_GUARDED_BY(lock_);     // what this rank has asked others for
+    Accesses accesses_ FERMATA_GUARDED_BY(lock_);
+    Gates gates_ FERMATA_GUARDED_BY(lock_);
+    Stall stall_ FERMATA_GUARDED_BY(lock_);
 
-    Outbox outbox_;
-    uint8_t scratch_[kMaxMessage];  // one message in the making
+    Outbox outbox_ FERMATA_GUARDED_BY(lock_);
+    uint8_t scratch_[kMaxMessage] FERMATA_GUARDED_BY(lock_);  // one message in the making
 };
 
 // The uid of a group call: the same in all participants, in a number space apart from those of communicators

@@ -135,7 +135,9 @@ void RankClock::access_gate(Slot& s, bool holds) {
 // The library cannot say whom the thread waits for, so all who hold something are asked to go on.
 void RankClock::look_at_accesses(uint64_t now_ns) {
     accesses_.any = false;
-    slots_.each([&](const Slot& s) { accesses_.any |= __atomic_load_n(&s.accesses, __ATOMIC_ACQUIRE) != 0; });
+    slots_.each([&](const Slot& s) FERMATA_LOCKS_UNSEEN {
+        accesses_.any |= __atomic_load_n(&s.accesses, __ATOMIC_ACQUIRE) != 0;
+    });
     if (!accesses_.any) {
         accesses_.since = 0;
         if (!licence_.for_access) return;

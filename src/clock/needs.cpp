@@ -120,7 +120,7 @@ void RankClock::apply_licence(Rank from, uint32_t credit) {
     licensor.active = true;
     if (credit == 0) return;  // for holders of locks: see may_access
     licensor.credit = credit;
-    slots_.each([&](Slot& s) { s.grants += passes_for(s, from, credit); });
+    slots_.each([&](Slot& s) FERMATA_LOCKS_UNSEEN { s.grants += passes_for(s, from, credit); });
 }
 
 void RankClock::apply_revoke(Rank from) {
@@ -168,7 +168,8 @@ void RankClock::look_for_stall(uint64_t now_ns) {
         uint64_t sent = sent_total(peer.rank);
         if (sent >= peer.count) continue;
         bool inside = false;
-        slots_.each([&](const Slot& s) { inside |= answers(s, peer) && in_mpi(s.index); });
+        slots_.each([&](const Slot& s)
+                        FERMATA_LOCKS_UNSEEN { inside |= answers(s, peer) && in_mpi(s.index); });
         stamp += sent;
         if (sent == 0) somebody_known = false;
         outside |= !inside;

@@ -192,7 +192,7 @@ void RankClock::clear_epoch() {
     licence_ = {};
     accesses_ = {};
     stall_.since = stall_.times = 0;
-    slots_.each([this](Slot& s) {
+    slots_.each([this](Slot& s) FERMATA_LOCKS_UNSEEN {
         s.rounds_used = stall_.rounds;
         s.waits = false;
     });

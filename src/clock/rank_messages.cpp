@@ -141,7 +141,7 @@ void RankClock::apply(const Entry& e) {
 const char* RankClock::broken() const {
     uint32_t parked = 0, active = 0;
     bool rounds = true, targets = true;
-    slots_.each([&](const Slot& s) {
+    slots_.each([&](const Slot& s) FERMATA_LOCKS_UNSEEN {
         parked += s.parked != 0;
         rounds &= s.rounds_used <= stall_.rounds;
     });
@@ -164,7 +164,7 @@ void RankClock::snapshot() {
     Entry e;
     Writer w(scratch_, sizeof scratch_);
     uint32_t count = 0;
-    auto begin = [&] {
+    auto begin = [&]() FERMATA_LOCKS_UNSEEN {
         w = Writer(scratch_, sizeof scratch_);
         w.header(Kind::report, cut_.epoch)
             .u32(0)
@@ -172,7 +172,7 @@ void RankClock::snapshot() {
             .u32(synchronous_.load() != 0 ? kSynchronousSends : 0);
         count = 0;
     };
-    auto flush = [&](bool last) {
+    auto flush = [&](bool last) FERMATA_LOCKS_UNSEEN {
         w.patch_u32(kHeaderBytes, last);
         w.patch_u32(kHeaderBytes + 4, count);
         queue(w);

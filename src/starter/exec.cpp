@@ -117,14 +117,12 @@ FERMATA_EXECL(execlp, environ, true)
 FERMATA_EXECL(execle, va_arg(again, char* const*), false)
 
 EXPORT int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
-                       const posix_spawnattr_t* attributes, char* const argv[],
-                       char* const environment[]) noexcept {
+                       const posix_spawnattr_t* attributes, char* const argv[], char* const environment[]) {
     static auto* real = next<Spawn>("posix_spawn");
     return spawn(real, pid, path, actions, attributes, argv, environment);
 }
 EXPORT int posix_spawnp(pid_t* pid, const char* name, const posix_spawn_file_actions_t* actions,
-                        const posix_spawnattr_t* attributes, char* const argv[],
-                        char* const environment[]) noexcept {
+                        const posix_spawnattr_t* attributes, char* const argv[], char* const environment[]) {
     static auto* real = next<Spawn>("posix_spawnp");
     return spawn(real, pid, name, actions, attributes, argv, environment);
 }

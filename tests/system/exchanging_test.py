@@ -14,7 +14,7 @@ RANKS = 4
 ROUNDS = 4000
 
 
-def run(built_for, checkpoints="40", seed="1"):
+def run(built_for, checkpoints="20", seed="1"):
     draw = random.Random(f"{built_for}{seed}")
     with Scratch(f"exchanging-{built_for}") as cwd:
         program = [PROGRAMS / f"exchanging.{built_for}", str(ROUNDS)]

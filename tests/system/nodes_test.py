@@ -209,7 +209,7 @@ def daemon_dies(cluster, mpi, rng):
     """The node daemon of either node, while checkpoints are made: the job runs to its end, and what was committed is
     whole."""
     wanted = reference(mpi, 2, cluster.cwd)
-    for moment in range(4):
+    for moment in range(2):
         shutil.rmtree(cluster.cwd / "ckpt", ignore_errors=True)
         with cluster.start(mpi, 2, extra=["--interval", "0.1s", "--keep", "2"]) as job:
             steps(job, 20)

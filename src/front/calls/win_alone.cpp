@@ -37,7 +37,7 @@ bool target(const WinObject& win, int rank, Aint disp, Count count, Datatype typ
 bool dense(const Part& part) { return part.type->predefined && part.type->size == part.type->extent; }
 
 // Any layout into any other, in the lock that makes accesses atomic.
-int copy(const Part& from, const Part& to) {
+int copy(const Part& from, const Part& to) FERMATA_WANTS(library_lock) {
     Count bytes = from.count * from.type->size;
     if (dense(from) && dense(to) && bytes <= to.count * to.type->size) {
         if (bytes > 0) __builtin_memmove(to.address, from.address, static_cast<size_t>(bytes));
@@ -54,7 +54,7 @@ TypeObject* basic(TypeObject* type) {
     return type;
 }
 
-int reduce(const Part& from, const Part& to, Op op) {
+int reduce(const Part& from, const Part& to, Op op) FERMATA_WANTS(library_lock) {
     if (op == FM_NO_OP) return FM_SUCCESS;
     if (op == FM_REPLACE) return copy(from, to);
     TypeObject* unit = basic(to.type);
@@ -71,9 +71,10 @@ int reduce(const Part& from, const Part& to, Op op) {
 }
 
 // Accesses are atomic, and calls into the library on the communicator that copies use follow one another.
-class Access {
+class FERMATA_LOCK_SCOPE Access {
   public:
-    Access() noexcept : careful_(split::this_thread()), guard_(library_lock) {}
+    Access() noexcept FERMATA_TAKES(library_lock) : careful_(split::this_thread()), guard_(library_lock) {}
+    ~Access() FERMATA_GIVES() {}
 
   private:
     Careful careful_;

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <new>
 
+#include "base/annotations.h"
+
 namespace fermata::front {
 
 // 16-byte aligned, never null (out of memory ends the job with one line); contents undefined. Size 0 is
@@ -62,22 +64,22 @@ struct FmAllocator {
 
 // A lock on a plain word, usable in any context (no futex wait: holders only run a few instructions and are
 // never captured while holding, see ThreadRecord::in_mpi). Zero-initialised means free.
-class SpinLock {
+class FERMATA_LOCK SpinLock {
   public:
-    void lock() noexcept {
+    void lock() noexcept FERMATA_TAKES() {
         if (__builtin_expect(__atomic_exchange_n(&word_, 1, __ATOMIC_ACQUIRE) != 0, 0)) slow();
     }
-    void unlock() noexcept { __atomic_store_n(&word_, 0, __ATOMIC_RELEASE); }
+    void unlock() noexcept FERMATA_GIVES() { __atomic_store_n(&word_, 0, __ATOMIC_RELEASE); }
 
   private:
     void slow() noexcept;
     uint32_t word_ = 0;
 };
 
-class SpinGuard {
+class FERMATA_LOCK_SCOPE SpinGuard {
   public:
-    explicit SpinGuard(SpinLock& lock) noexcept : lock_(lock) { lock_.lock(); }
-    ~SpinGuard() { lock_.unlock(); }
+    explicit SpinGuard(SpinLock& lock) noexcept FERMATA_TAKES(lock) : lock_(lock) { lock_.lock(); }
+    ~SpinGuard() FERMATA_GIVES() { lock_.unlock(); }
     SpinGuard(const SpinGuard&) = delete;
     SpinGuard& operator=(const SpinGuard&) = delete;
 

@@ -34,14 +34,14 @@ class Careful {
 // the careful tier, plainly in the translated one.
 class LockIfCareful {
   public:
-    explicit LockIfCareful(split::ThreadRecord* record) noexcept {
+    explicit LockIfCareful(split::ThreadRecord* record) noexcept FERMATA_LOCKS_UNSEEN {
         if (!careful_tier()) return;
         record_ = record;
         before_ = record->mode;
         record->mode = kCareful;
         library_lock.lock();
     }
-    ~LockIfCareful() {
+    ~LockIfCareful() FERMATA_LOCKS_UNSEEN {
         if (record_ == nullptr) return;
         library_lock.unlock();
         record_->mode = before_;

@@ -188,12 +188,12 @@ FERMATA_EXECL(execle, va_arg(again, char* const*), next_execve)
 
 FERMATA_INTERPOSE int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                                   const posix_spawnattr_t* attributes, char* const argv[],
-                                  char* const environment[]) noexcept {
+                                  char* const environment[]) {
     return next_posix_spawn(pid, instead_of(path), actions, attributes, argv, FERMATA_GUARDED(environment));
 }
 FERMATA_INTERPOSE int posix_spawnp(pid_t* pid, const char* name, const posix_spawn_file_actions_t* actions,
                                    const posix_spawnattr_t* attributes, char* const argv[],
-                                   char* const environment[]) noexcept {
+                                   char* const environment[]) {
     return next_posix_spawnp(pid, instead_of(name), actions, attributes, argv, FERMATA_GUARDED(environment));
 }
 FERMATA_INTERPOSE int system(const char* command) {

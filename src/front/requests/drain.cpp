@@ -15,7 +15,7 @@ void engine_drain(split::DrainReport* report) noexcept {
     } else {
         SpinGuard guard(library_lock);
         pull_all(slot);
-        for_each_request([&](RequestObject* r) {
+        for_each_request([&](RequestObject* r) FERMATA_LOCKS_UNSEEN {
             if (r->state != State::active || r->what == What::generalized || r->what == What::sendrecv)
                 return;
             bool obliged = true;

@@ -73,8 +73,8 @@ inline int32_t match_tag(int tag) noexcept { return tag == mpi::FM_ANY_TAG ? kAn
 bool others_quiet(const split::ThreadRecord* self) noexcept;
 // Receives what has arrived into the queue; nothing when others are not quiet. `slot` counts.
 void pull(const split::ThreadRecord* self, clock::Slot& slot) noexcept;
-// The same, library's lock held and others quiet.
-void pull_all(clock::Slot& slot) noexcept;
+// The same, others quiet.
+void pull_all(clock::Slot& slot) noexcept FERMATA_WANTS(library_lock);
 // Tests every posted receive, so that the ledger knows what has really arrived. Under the same condition.
 void sweep_receives(const split::ThreadRecord* self, clock::Slot& slot) noexcept;
 
@@ -126,7 +126,7 @@ inline bool status_unneeded(const RequestObject* r) noexcept {
 }
 // Asks the lower half (or the queue) once; true when complete. Library's lock held, or in the translated
 // tier.
-bool advance(RequestObject* r, clock::Slot& slot) noexcept;
+bool advance(RequestObject* r, clock::Slot& slot) noexcept FERMATA_LOCKS_UNSEEN;
 // Asks the clock whether the application may hear of a complete request; only collectives can be refused.
 // `wait`: park until it may.
 bool may_tell(RequestObject* r, split::ThreadRecord* record, bool wait) noexcept;
@@ -147,29 +147,32 @@ __attribute__((always_inline)) inline int consume(RequestObject* r, mpi::Request
 }
 
 // RealComm: a duplicate of MPI_COMM_SELF for copies through the real datatype engine, which nobody pulls
-// from. Library's lock held.
-uint64_t self_comm() noexcept;
-// Delivers a pulled message into a user's buffer through the real datatype engine. Library's lock held.
-int deliver(QueuedMessage* message, void* buf, int64_t count, TypeObject* type, mpi::Status* status) noexcept;
+// from.
+uint64_t self_comm() noexcept FERMATA_WANTS(library_lock);
+// Delivers a pulled message into a user's buffer through the real datatype engine.
+int deliver(QueuedMessage* message, void* buf, int64_t count, TypeObject* type, mpi::Status* status) noexcept
+    FERMATA_WANTS(library_lock);
 // May messages be taken from the lower half for good, which completes their senders' synchronous sends?
 inline bool may_take() noexcept {
     return engine.take != 0 || (front.clock->known() && !front.clock->job_sends_synchronously());
 }
-// Asks for the bytes of a held message. Library's lock held.
-void fetch(QueuedMessage* message) noexcept;
-// Does the pulled message have all its bytes? Tests once; library's lock held.
-bool arrived(QueuedMessage* message) noexcept;
-void queue_changed() noexcept;  // keeps kQueued in step; library's lock held
+// Asks for the bytes of a held message.
+void fetch(QueuedMessage* message) noexcept FERMATA_WANTS(library_lock);
+// Does the pulled message have all its bytes? Tests once.
+bool arrived(QueuedMessage* message) noexcept FERMATA_WANTS(library_lock);
+// Keeps kQueued in step.
+void queue_changed() noexcept FERMATA_WANTS(library_lock);
 
 // Drops pulled messages that nobody can receive any more: the application's last reference to the
 // communicator is gone.
 void forget_messages(CommObject& comm) noexcept;
 
 // A request that nobody holds (freed while active, or the copy of a buffered send): returned when complete.
-void link_orphan(RequestObject* r) noexcept;   // library's lock held
-void adopt_orphan(RequestObject* r) noexcept;  // takes it
-// Returns complete orphans; library's lock held. How many of mode buffered are still open.
-uint64_t reap_orphans(clock::Slot& slot) noexcept;
+void link_orphan(RequestObject* r) noexcept FERMATA_WANTS(library_lock);
+// Takes the lock.
+void adopt_orphan(RequestObject* r) noexcept;
+// Returns complete orphans. How many of mode buffered are still open.
+uint64_t reap_orphans(clock::Slot& slot) noexcept FERMATA_WANTS(library_lock);
 
 // ---- waiting
 

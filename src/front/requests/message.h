@@ -18,7 +18,7 @@ struct MessageObject : Object {
 
 MessageObject* new_message(CommObject* comm, const mpi::Status& envelope) noexcept;
 void release_message(MessageObject* message) noexcept;
-// Agent, library's lock held: receives every matched message into the upper half; how many still arrive.
-uint64_t drain_messages() noexcept;
+// The agent receives every matched message into the upper half; how many still arrive.
+uint64_t drain_messages() noexcept FERMATA_WANTS(library_lock);
 
 }  // namespace fermata::front

@@ -62,7 +62,7 @@ bool arrived(QueuedMessage* message) noexcept {
 
 namespace {
 
-void pull_comm(CommObject* comm, clock::Slot& slot) noexcept {
+void pull_comm(CommObject* comm, clock::Slot& slot) noexcept FERMATA_WANTS(library_lock) {
     if (comm->real == 0 || comm->stranger) return;
     for (int i = 0; i < kPullBatch; i++) {
         int found = 0;
@@ -81,7 +81,7 @@ void pull_comm(CommObject* comm, clock::Slot& slot) noexcept {
 }  // namespace
 
 void pull_all(clock::Slot& slot) noexcept {
-    engine.queue.for_each([](QueuedMessage* m) {
+    engine.queue.for_each([](QueuedMessage* m) FERMATA_LOCKS_UNSEEN {
         if (m->held && may_take())
             fetch(m);
         else

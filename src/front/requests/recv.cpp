@@ -21,10 +21,10 @@ __attribute__((noinline)) int recv_carefully(Call& call, void* buf, Count count,
 
 Status envelope_of(const QueuedMessage* m) noexcept { return Status{m->source, m->tag, 0, 0, m->bytes, 0}; }
 
-// One look for a message, in MPI's order: queue, then the lower half. Careful tier, library's lock held.
+// One look for a message, in MPI's order: queue, then the lower half. Careful tier.
 // `message` null: it stays where it is.
 int look(CommObject* c, int source, int tag, bool* found, RealMessage* message, QueuedMessage** queued,
-         Status* status) {
+         Status* status) FERMATA_WANTS(library_lock) {
     *found = false;
     QueuedMessage* m = message != nullptr ? engine.queue.take(c->uid, match_source(source), match_tag(tag))
                                           : engine.queue.find(c->uid, match_source(source), match_tag(tag));
@@ -257,7 +257,7 @@ namespace {
 
 // The receive of a matched message as a request. The ledger has counted it.
 int receive_matched(Call& call, void* buf, Count count, Datatype type, Message* message,
-                    RequestObject** out) noexcept {
+                    RequestObject** out) noexcept FERMATA_LOCKS_UNSEEN {
     if (*message == FM_MESSAGE_NO_PROC) {
         RequestObject* r = new_request(What::done);
         proc_null_status(&r->status);

@@ -58,7 +58,7 @@ int fm_Startall(int count, mpi::Request* requests) {
     return 0;
 }
 
-int fm_Request_free(mpi::Request* request) {
+int fm_Request_free(mpi::Request* request) FERMATA_LOCKS_UNSEEN {
     Call call("MPI_Request_free");
     RequestObject* r = find_request(*request);
     if (r == nullptr) return call.finish(FM_ERR_REQUEST);

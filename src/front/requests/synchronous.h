@@ -18,6 +18,7 @@
 #pragma once
 
 #include "front/core/call.h"
+#include "front/core/library_lock.h"
 #include "front/requests/queue.h"
 
 namespace fermata::front {
@@ -49,25 +50,25 @@ void channel_uncount(int32_t world, const CommObject* comm, int tag) noexcept;
 // The send of this request was cancelled or refused.
 void channel_uncount(const RequestObject* r) noexcept;
 
-// Waits for a receipt: looks for some. True when it is complete. Library's lock held.
-bool read_by_now(RequestObject* r) noexcept;
+// Waits for a receipt: looks for some. True when it is complete.
+bool read_by_now(RequestObject* r) noexcept FERMATA_WANTS(library_lock);
 
 // ---- the receiver
 
-// The program receives this message of the world rank. Library's lock held.
-void send_receipt(const QueuedMessage* message, int32_t world) noexcept;
+// The program receives this message of the world rank.
+void send_receipt(const QueuedMessage* message, int32_t world) noexcept FERMATA_WANTS(library_lock);
 
 // ---- the agent
 
 struct ReceiptTotals {
     uint64_t sent, received, open;
 };
-// One round of the drain. Library's lock held.
-ReceiptTotals drain_receipts() noexcept;
+// One round of the drain.
+ReceiptTotals drain_receipts() noexcept FERMATA_WANTS(library_lock);
 // All ranks are drained. Collective over all of them; an error class.
 int synchronous_settle() noexcept;
 // The checkpoint was given up after the ranks had frozen and before settle(): nobody can tell any more, what
-// the library completed is complete. Library's lock held.
-void synchronous_given_up() noexcept;
+// the library completed is complete.
+void synchronous_given_up() noexcept FERMATA_WANTS(library_lock);
 
 }  // namespace fermata::front

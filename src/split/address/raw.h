@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/annotations.h"
 #include "base/sys.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -27,13 +28,13 @@ inline long raw_mprotect(uint64_t address, size_t size, int prot) noexcept {
 }
 
 // Short critical sections that any thread, with any TLS, may enter.
-class SpinLock {
+class FERMATA_LOCK SpinLock {
   public:
-    void lock() noexcept {
+    void lock() noexcept FERMATA_TAKES() {
         while (__atomic_exchange_n(&word_, 1, __ATOMIC_ACQUIRE))
             while (__atomic_load_n(&word_, __ATOMIC_RELAXED)) sys(SYS_sched_yield);
     }
-    void unlock() noexcept { __atomic_store_n(&word_, 0, __ATOMIC_RELEASE); }
+    void unlock() noexcept FERMATA_GIVES() { __atomic_store_n(&word_, 0, __ATOMIC_RELEASE); }
 
   private:
     uint32_t word_ = 0;

@@ -67,8 +67,8 @@ std::vector<std::string> PathMap::unused_in(std::string_view bytes) const {
     Json state = parse_state(bytes);
     for (const auto& [old, now] : moves_) {
         bool used = false;
-        for_each_path(state, [&](Json& holder, const char* key) {
-            used = used || is_within(holder.at(key).get<std::string>(), old);
+        for_each_path(state, [&, &folder = old](Json& holder, const char* key) {
+            used = used || is_within(holder.at(key).get<std::string>(), folder);
         });
         if (!used)
             lines.push_back(

@@ -111,7 +111,7 @@ def continues(lines, cwd, mpi, expected):
 
 def flood(mpi, kind, connections=600, seconds=8):
     connections, seconds = int(connections), float(seconds)
-    steps = int(100 * (seconds + 40))  # at most 100 in a second: it does not end by itself
+    steps = int(100 * (seconds + 15))  # at most 100 in a second: it does not end by itself
     with Scratch("flood") as cwd:
         expected = native([PROGRAMS / f"steady.{mpi}", steps, 1], 2, mpi, cwd)
         with steady(mpi, cwd, ["--interval", "0.5s", "--keep", "all"], steps) as job:
