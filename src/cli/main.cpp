@@ -62,8 +62,8 @@ std::string parse_move(const std::string& text) {
 
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
-    std::string ranks, interval, mtbf, walltime, start, timeout, generation, keep, layout, restarts, launcher,
-        save_options;
+    std::string ranks, interval, mtbf, walltime, grace, start, timeout, generation, keep, layout, restarts,
+        launcher, save_options;
     std::vector<std::string> more_ranks;  // of the programs behind a ":"
 };
 
@@ -98,7 +98,13 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--interval", t.interval, "T",
         "a checkpoint every T (0.2s, 10m), or auto: by the measured cost and --mtbf");
     add("--mtbf", t.mtbf, "T", "mean time between failures, for --interval auto (default 24h)");
-    add("--walltime", t.walltime, "T", "checkpoint and stop (exit code 85) before T has passed");
+    add("--walltime", t.walltime, "T",
+        "checkpoint and stop (exit code 85) before T has passed (default: what Slurm gives; 0s: never)");
+    add("--grace", t.grace, "T",
+        "time for the checkpoint that SIGTERM asks for (default 30s, or what it needs)");
+    add("--on-interrupt", o.interrupt, "checkpoint|program",
+        "Ctrl-C once: checkpoint and stop, twice: stop (default), or it is the program's")
+        ->check(CLI::IsMember({"checkpoint", "program"}));
     add("--start-timeout", t.start, "T", "give up when not all ranks run after T (default 10m; 0s: never)");
     add("--keep", t.keep, "K", "complete generations to keep, or all (default: 3 with --interval, else all)");
     add("--files", o.files, "auto|off",
@@ -129,6 +135,7 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
         o.max_restarts = parse_number(t.restarts, "--max-restarts", "a number", 0, 1'000'000);
     o.interval = parse_interval(t.interval);
     if (!t.walltime.empty()) o.walltime = parse_duration(t.walltime, "--walltime");
+    if (!t.grace.empty()) o.limits.grace = parse_duration(t.grace, "--grace");
     if (!t.start.empty()) o.limits.start = parse_duration(t.start, "--start-timeout");
     if (!t.mtbf.empty()) o.mtbf = parse_duration(t.mtbf, "--mtbf");
     if (!t.keep.empty()) o.keep = parse_keep(t.keep);
@@ -208,6 +215,7 @@ int checkpoint(Words& w) {
 
 void add_status(CLI::App* app, Words& w) {
     add_job_choice(app, w.status.which);
+    app->add_flag("--watch", w.status.watch, "then say what happens to the job, until it is over");
     app->add_flag("--waits", w.status.diagnosis, "ask every rank which call it waits in, and for whom");
     app->add_flag("--json", w.status.json, "answer as JSON");
 }

@@ -37,6 +37,7 @@ std::vector<store::GenerationInfo> candidates(const store::Store& store, const C
     for (auto one = all.rbegin(); one != all.rend(); ++one) {
         if (!one->manifest && one->damage.empty()) continue;  // never committed
         if (which.job && one->job != which.job) continue;
+        if (which.below && one->number >= *which.below) continue;
         if (!files::believed(one->folder.owner())) {
             if (left.empty())
                 say(fmt::format("{} belongs to {} and is passed over; --allow-owner {} takes it",

@@ -5,7 +5,8 @@
 namespace fermata::root {
 
 // The first loss is the cause of others, but for one: whoever has left by itself kills nobody.
-void Losses::note(Kind kind, const std::string& why, int rank, const std::string& host, int pid, int64_t now) {
+void Losses::note(Kind kind, const std::string& why, int rank, const std::string& host, int pid,
+                  int64_t now) {
     if (kind_ != Kind::none && kind_ != Kind::left) return;
     if (kind_ == Kind::left && kind == Kind::left) return;
     kind_ = kind;

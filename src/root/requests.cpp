@@ -101,12 +101,12 @@ void Root::done_with(const Request& request, const Outcome& outcome) {
                         shell_quoted(settings_.ckpt_dir), settings_.key ? " (with its --encrypt-key)" : ""));
     }
     if (outcome.ok || !request.stop || over()) return;
-    if (request.origin == "signal")
-        ask_launcher_to_end();  // asked to go: without a checkpoint, then
-    else if (request.origin == "interrupt")
+    if (request.origin == "signal") ask_launcher_to_end();  // asked to go: without a checkpoint, then
+    if (request.origin == "walltime") schedule_.stop_failed(tree::now_ms());
+    if (request.origin == "interrupt") {
+        signals_seen_.stop = false;
         say("not saved: the job goes on; Ctrl-C once more ends it as it is");
-    else if (request.origin == "walltime")
-        schedule_.stop_failed(tree::now_ms());
+    }
 }
 
 void Root::answer(const Request& request, const Outcome& outcome) {

@@ -1,5 +1,6 @@
 #include "root/root.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
@@ -17,6 +18,12 @@ constexpr int64_t kLockPatienceMs = 1000;
 constexpr int64_t kHelpLauncherMs = 2000;  // then the node daemons end the ranks
 constexpr int64_t kKillLauncherMs = 10000;
 constexpr int64_t kClearUpMs = 5000;
+
+std::string host_name() {
+    char name[HOST_NAME_MAX + 1] = "";
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
 
 }  // namespace
 
@@ -55,14 +62,15 @@ std::string Root::address() const { return tree::addresses_of_this_host(tree_.po
 // ---- the life of a job
 
 int Root::run(launch::Launcher& launcher) {
-    note(journal::Kind::start, {{"name", settings_.job},
-                                {"pid", ::getpid()},
-                                {"host", tree::host_name()},
-                                {"ranks", settings_.expected_ranks},
-                                {"restored", settings_.restored.name()},
-                                {"restarts", settings_.restarts},
-                                {"command", store::words_as_utf8(store::whole_command(settings_.command, settings_.segments))},
-                                {"directory", settings_.ckpt_dir}});
+    note(journal::Kind::start,
+         {{"name", settings_.job},
+          {"pid", ::getpid()},
+          {"host", host_name()},
+          {"ranks", settings_.expected_ranks},
+          {"restored", settings_.restored.name()},
+          {"restarts", settings_.restarts},
+          {"command", store::words_as_utf8(store::whole_command(settings_.command, settings_.segments))},
+          {"directory", settings_.ckpt_dir}});
     launcher.start();
     launcher_ = &launcher;
     while (!over()) {
@@ -192,7 +200,8 @@ void Root::watch_start() {
 }
 
 Losses::Facts Root::facts_of_losses() const {
-    return {launcher_->ends_when_a_rank_dies(), settings_.may_restart && (committed_ > 0 || settings_.restored)};
+    return {launcher_->ends_when_a_rank_dies(),
+            settings_.may_restart && (committed_ > 0 || settings_.restored)};
 }
 
 // A rank or a daemon that is gone does not leave the job half alive for ever: the launcher ends it, or we do.

@@ -41,7 +41,7 @@ class Root {
     int run(launch::Launcher& launcher);
     // It ends because somebody wants it to: not to be restarted.
     bool asked_to_end() const {
-        return cancelled_ || signals_seen_.terms > 0 || signals_seen_.interrupts > 0 || signals_seen_.to_end != 0;
+        return cancelled_ || signals_seen_.terms > 0 || signals_seen_.stop || signals_seen_.to_end != 0;
     }
     // What has ended it, for people and for whoever may restart it; "" = nothing is known.
     std::string why_it_ended() const;
@@ -116,7 +116,7 @@ class Root {
         std::string phase;  // empty = none
         int64_t phase_start_us = 0;
         double start = 0, standing = 0, going_on = 0;  // s; going_on: 0 = the ranks stand until the commit
-        std::string last_heard;  // host of the node daemon whose answer came last
+        std::string last_heard;                        // host of the node daemon whose answer came last
         enum class Slow { not_yet, asked, known } slow = Slow::not_yet;  // who waits where in this phase
         std::string waits;
         Outcome outcome;
@@ -170,6 +170,7 @@ class Root {
     struct {
         int terms = 0;           // SIGTERMs
         int interrupts = 0;      // SIGINTs
+        bool stop = false;       // one of them will end the job
         int64_t last = 0;        // ms; of both
         int to_end = 0;          // the newest that was handed on to the launcher and ends a job
         bool suspended = false;  // by SIGTSTP, until SIGCONT

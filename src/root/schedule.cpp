@@ -17,7 +17,8 @@ Schedule::Schedule(const Settings& settings, int64_t started)
     : interval_(settings.interval),
       mtbf_(settings.mtbf),
       started_(started),
-      end_(settings.walltime > 0 ? (settings.began > 0 ? settings.began : started) + in_ms(settings.walltime) : 0) {
+      end_(settings.walltime > 0 ? (settings.began > 0 ? settings.began : started) + in_ms(settings.walltime)
+                                 : 0) {
     if (settings.measured_before) forecast_.learn(*settings.measured_before);
     if (end_ > 0 && !forecast_.next())
         measure_due_ = started + std::min((end_ - started) / 4, kMeasureAtLatestMs);

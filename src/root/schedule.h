@@ -27,7 +27,10 @@ class Schedule {
     enum class Due { nothing, measure, stop };
     Due take_walltime(int64_t now);
     // The wall time ends then, after all: whoever has set it has moved it. ms; 0 = never.
-    void ends_at(int64_t end) { end_ = end; }
+    void ends_at(int64_t end) {
+        end_ = end;
+        stop_planned_ = false;
+    }
     int64_t end_of_walltime() const { return end_; }
     // The last checkpoint has failed: once more, as long as there is time.
     void stop_failed(int64_t now);

@@ -43,11 +43,11 @@ struct Settings {
     int64_t began = 0;                     // ms; the first of its lives here, 0 = this one
     // Of the generation that it is restarted from.
     std::optional<Measured> measured_before;
-    uint32_t restarts = 0;          // that lie behind it, here
-    bool may_restart = false;       // a supervisor goes on from the newest generation when it fails
+    uint32_t restarts = 0;           // that lie behind it, here
+    bool may_restart = false;        // a supervisor goes on from the newest generation when it fails
     bool program_interrupt = false;  // SIGINT is the program's, and Fermata hands it on
     journal::WriterPointer journal;  // null = none
-    unsigned keep = 0;                     // generations; 0 = all
+    unsigned keep = 0;               // generations; 0 = all
     bool verbose = false;
     bool note_end = false;  // exit code 0 is noted in the directory also when no generation was made
     Limits limits;

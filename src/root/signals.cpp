@@ -116,8 +116,10 @@ void Root::interrupted(bool at_terminal) {
     signals_seen_.last = now;
     if (settings_.program_interrupt) return hand_on(SIGINT, at_terminal);
     if (signals_seen_.suspended) go_on();
-    if (before || finalize_released_ || (!running_ && !settings_.restored)) return hand_on(SIGINT, at_terminal);
+    if (before || finalize_released_ || (!running_ && !settings_.restored))
+        return hand_on(SIGINT, at_terminal);
     ++signals_seen_.interrupts;
+    signals_seen_.stop = true;
     if (!running_) {
         say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
                         settings_.restored.name()));

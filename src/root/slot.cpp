@@ -1,5 +1,6 @@
 #include "root/slot.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -16,7 +17,7 @@
 namespace fermata::root {
 namespace {
 
-constexpr int64_t kPatienceMs = 5000;
+constexpr int64_t kPatienceMs = 3000;
 
 // What a program writes; "" when it fails or takes too long.
 std::string output_of(const std::vector<std::string>& words) {

@@ -8,7 +8,7 @@
 namespace fermata::root {
 
 // Seconds from now until Slurm ends its job, or none: there is no Slurm, or no limit. `ask`: the scheduler
-// itself, which takes a moment (at most 5 s), else only what it has put into the environment: the limit may
+// itself, which takes a moment (at most 3 s), else only what it has put into the environment: the limit may
 // have been changed since.
 std::optional<double> seconds_left_in_slot(bool ask);
 

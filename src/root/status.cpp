@@ -51,6 +51,7 @@ std::string Root::status_json() {
     return dump({{"done", true},
                  {"code", 0},
                  {"job", settings_.job},
+                 {"job_number", fmt::format("{:016x}", settings_.job_number)},
                  {"pid", ::getpid()},
                  {"state", state},
                  {"phase", phase},

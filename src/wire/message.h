@@ -489,8 +489,8 @@ struct Joined {
     }
 };
 
-// A rank's process ended or closed its socket. `clean` = after FinalizeReleased or Kill. `code`: its exit code as
-// a shell has it, when it has said it or its parent knows it; -1: nobody does.
+// A rank's process ended or closed its socket. `clean` = after FinalizeReleased or Kill. `code`: its exit
+// code as a shell has it, when it has said it or its parent knows it; -1: nobody does.
 struct RankGone {
     static constexpr uint16_t kType = 98;
     int32_t rank = -1;
@@ -513,11 +513,11 @@ struct Spare {
     }
 };
 
-using Message =
-    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
-                 Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList, Resumed,
-                 ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, RankGone, Placed,
-                 PlacedList, Sized, SizedList, Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase, Leaving>;
+using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go,
+                             Kill, Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList,
+                             Resumed, ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined,
+                             RankGone, Placed, PlacedList, Sized, SizedList, Take, Closed, Again, Leave,
+                             Spare, InStarter, Stand, Phase, Leaving>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);
