@@ -17,8 +17,6 @@ Saving::Saving(const SavedRank& who, const wire::Save& order)
     saved_.rank = who.rank;
     try {
         options_ = image::SaveOptions::from_text(order.options);
-        saved_.file =
-            options_.write.shared ? image::kSharedName : image::image_name(static_cast<uint32_t>(who.rank));
         meeting_.emplace(the_bridge()->private_world, true);
     } catch (const std::exception& error) {
         note(error);

@@ -26,6 +26,7 @@ constexpr int kLetInAtOnce = 64;
 constexpr int64_t kNoFilesMs = 100;
 constexpr size_t kMaxLine = 16384;  // of what the root hears from a rank
 constexpr int kQueryMs = 5000;      // a rank that does not answer in this time is reported as silent
+constexpr int kPartsMs = 20;        // answers that may come in parts: so often at most
 constexpr int kGraceMs = 5000;      // after the root is gone, for mpiexec to end the ranks itself
 constexpr size_t kMaxDiagnosis = 64 << 10;
 
@@ -56,7 +57,7 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
 
 void Node::run() {
     for (;;) {
-        turn(root_lost_ || query_end_ ? 100 : 1000);
+        turn(tally_.parts_wait() ? kPartsMs : root_lost_ || query_end_ ? 100 : 1000);
         int64_t now = tree::now_ms();
         if (query_end_ && now >= query_end_) answer_query(true);
         if (root_.closed() && !root_lost_) {
@@ -98,8 +99,13 @@ void Node::turn(int timeout_ms) {
 
 // Ranks that are new, then what they say.
 void Node::hand_up() {
-    if (!joined_.empty()) root_.send(wire::Joined{std::exchange(joined_, {})});
-    for (const wire::Message& message : tally_.hand_up(ranks())) root_.send(message);
+    if (!joined_.empty()) root_.send(tree::joined(std::exchange(joined_, {})));
+    int64_t now = tree::now_ms();
+    bool time = now - parts_told_ >= kPartsMs;
+    for (const wire::Message& message : tally_.hand_up(ranks(), time)) {
+        root_.send(message);
+        parts_told_ = now;
+    }
 }
 
 void Node::accept_agents() {
@@ -193,7 +199,7 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         agent.code = m->code;
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         root_.send(wire::Fatal{clipped(m->line), m->code});
-    } else if (std::get_if<wire::SavedList>(&message) || std::get_if<wire::SizedList>(&message) ||
+    } else if (is_one_of<wire::Images, wire::Sizes>(message) ||
                !tally_.take(agent.id, checked(agent, message))) {
         spdlog::warn("rank {} sent {}, which is not for agents to send", agent.rank, wire::name_of(message));
     } else if (auto* m = std::get_if<wire::Restored>(&message)) {
@@ -235,12 +241,8 @@ void Node::from_root(const wire::Message& message) {
         for (auto& agent : agents_) agent->child = agent->rank >= 0 ? children++ : -1;
         clock_ = std::make_unique<clock::Node>(static_cast<size_t>(children));
         broadcast(message);
-    } else if (auto* m = std::get_if<wire::PlacedList>(&message)) {
-        std::map<int32_t, const wire::Placed*> of_rank;
-        for (const wire::Placed& part : m->parts) of_rank[part.rank] = &part;
-        for (auto& agent : agents_)
-            if (auto part = of_rank.find(agent->rank); part != of_rank.end())
-                agent->channel.send(*part->second);
+    } else if (auto* m = std::get_if<wire::Places>(&message)) {
+        hand_out(*m);
     } else if (std::get_if<wire::Query>(&message)) {
         diagnosis_.clear();
         diagnosed_ = 0;
@@ -257,6 +259,16 @@ void Node::from_root(const wire::Message& message) {
         if (std::get_if<wire::Go>(&message)) tally_.forget_phases();
         broadcast(message);
     }
+}
+
+// Each rank its own place.
+void Node::hand_out(const wire::Places& places) {
+    auto ranks = tree::Ranks::of(places.ranks);
+    if (!ranks || places.begins.size() != ranks->count()) return;
+    for (auto& agent : agents_)
+        if (ranks->contains(agent->rank))
+            agent->channel.send(
+                wire::Placed{places.epoch, agent->rank, places.begins[ranks->place_of(agent->rank)]});
 }
 
 void Node::broadcast(const wire::Message& message) {
@@ -316,7 +328,9 @@ void Node::drop(size_t index) {
     Agent& agent = *agents_[index];
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
-    if (agent.rank >= 0) root_.send(wire::RankGone{agent.rank, agent.pid, config_.node, ending_, agent.code});
+    if (agent.rank >= 0)
+        root_.send(wire::Gone{-1, tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node,
+                              agent.code});
     tally_.gone(agent.id);
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
     answer_query(false);

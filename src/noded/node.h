@@ -13,6 +13,7 @@
 #include "clock/tree.h"
 #include "tree/agent_link.h"
 #include "tree/channel.h"
+#include "tree/joined.h"
 #include "tree/run_dir.h"
 #include "tree/tally.h"
 
@@ -52,6 +53,7 @@ class Node {
     void diagnosis(Agent& agent, const wire::Diagnosis& said);
     void from_root(const wire::Message& message);
     void drop(size_t index);
+    void hand_out(const wire::Places& places);
     void broadcast(const wire::Message& message);
     void refuse_clock(const std::string& from);
     void pump_clock();
@@ -69,6 +71,7 @@ class Node {
     std::vector<wire::Hello> joined_;     // not yet told to the root
     std::unique_ptr<clock::Node> clock_;  // of this epoch
     tree::Tally tally_{tree::Tally::Level::between};
+    int64_t parts_told_ = 0;  // ms: when the tally handed something up
     int next_id_ = 0;
     bool ending_ = false;  // ranks may leave: finalized, stopped or killed
     bool killed_ = false;

@@ -125,18 +125,18 @@ void Root::freeze(double end) {
     question(wire::Freeze{attempt_.epoch});
     if (clock_->synchronous_sends()) {
         // A thread may stand only once its message is taken, and none may be taken before all have closed.
-        until([&] { return tally_.answers().closed == start_.ranks(); }, end, "every rank to close");
+        until([&] { return tally_.answers().closed.ranks == start_.ranks(); }, end, "every rank to close");
         tree_.broadcast(wire::Take{attempt_.epoch});
     }
-    until([&] { return tally_.answers().frozen == start_.ranks(); }, end, "every thread to stand");
+    until([&] { return tally_.answers().frozen.ranks == start_.ranks(); }, end, "every thread to stand");
 }
 
 // Rounds until what was sent was received, and nothing is open.
 void Root::drain(double end) {
-    const auto& heard = tally_.answers();
+    const auto& heard = tally_.answers().drained;
     for (uint32_t round = 1;; ++round) {
         question(wire::Drain{attempt_.epoch, round});
-        until([&] { return heard.drained == start_.ranks(); }, end, "every rank to drain");
+        until([&] { return heard.ranks == start_.ranks(); }, end, "every rank to drain");
         if (heard.sent == heard.received && heard.open == 0) return;
         if (round % 1000 == 0)
             spdlog::warn("drain: {} sent, {} received, {} open", heard.sent, heard.received, heard.open);
@@ -167,18 +167,18 @@ void Root::save(const Request& request, double end) {
     question(wire::Save{attempt_.epoch, attempt_.generation.directory, attempt_.outcome.generation,
                         options.to_text()});
     if (shared) {
-        until([&] { return check(), heard.sized.size() == all; }, end, "every rank to say its size");
+        until([&] { return check(), heard.sized == all; }, end, "every rank to say its size");
         lay_out_shared_file(*shared);
     }
     if (forked) {
         // Writers hold the ranks' memory: the job goes on while they write.
-        until([&] { return check(), heard.captured == all || heard.saved.size() == all; }, end,
+        until([&] { return check(), heard.captured.ranks == all || heard.saved == all; }, end,
               "every rank to be captured");
         tree_.broadcast(wire::Resume{attempt_.epoch});
         attempt_.going_on = now_s();
         enter("save");
     }
-    until([&] { return check(), heard.saved.size() == all; }, end, "every rank to write its image");
+    until([&] { return check(), heard.saved == all; }, end, "every rank to write its image");
     if (!forked) {
         // The ranks suspend their threads and write in one go: the agents' clocks tell where one ends.
         leave_phase();
@@ -191,17 +191,17 @@ void Root::save(const Request& request, double end) {
 
 // The ranks stand and wait for it.
 void Root::lay_out_shared_file(image::SharedFile& file) {
-    std::vector<wire::Sized> sized = tally_.answers().sized;
-    std::sort(sized.begin(), sized.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-    std::vector<uint64_t> lengths;
-    for (const wire::Sized& part : sized) lengths.push_back(part.bytes);
+    std::vector<uint64_t> lengths(start_.ranks());
+    tally_.each_size([&](int32_t rank, uint64_t bytes) { lengths.at(static_cast<size_t>(rank)) = bytes; });
     attempt_.begins = image::SharedFile::lay_out(lengths);
     attempt_.shared_bytes = attempt_.begins.back() + lengths.back();
     file.finish(settings_.job_number, attempt_.generation.number, attempt_.begins, attempt_.shared_bytes);
-    wire::PlacedList places;
-    for (size_t rank = 0; rank < lengths.size(); ++rank)
-        places.parts.push_back({attempt_.epoch, static_cast<int32_t>(rank), attempt_.begins[rank]});
-    tree_.broadcast(places);
+    for (auto& [node, place] : start_.roster().places()) {
+        wire::Places places{attempt_.epoch, place.ranks.runs(), {}};
+        place.ranks.each(
+            [&](int32_t rank) { places.begins.push_back(attempt_.begins[static_cast<size_t>(rank)]); });
+        tree_.send(node, places);
+    }
 }
 
 void Root::commit() {
@@ -227,16 +227,14 @@ store::Manifest Root::manifest() const {
     if (settings_.key) m.key_id = settings_.key->id();
     m.shared_bytes = attempt_.shared_bytes;
     for (auto& [name, seconds] : attempt_.outcome.phases) m.phases[name] = seconds;
-    std::vector<wire::Saved> images = tally_.answers().saved;
-    std::sort(images.begin(), images.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-    std::set<uint32_t> needs;
-    for (const wire::Saved& image : images) {
-        auto rank = static_cast<uint32_t>(image.rank);
-        uint64_t offset = m.shared_bytes ? attempt_.begins.at(rank) : 0;
-        m.images.push_back({rank, image.file, image.bytes, image.checksum, offset});
-        for (Generation needed : image.needs) needs.insert(needed.number());
-    }
-    m.needs.assign(needs.begin(), needs.end());
+    m.images.resize(start_.ranks());
+    tally_.each_image([&](int32_t number, const wire::ImageRecord& image) {
+        auto rank = static_cast<uint32_t>(number);
+        m.images.at(rank) = {rank, m.shared_bytes ? image::kSharedName : image::image_name(rank), image.bytes,
+                             image::hex_of(image.checksum.data(), image.checksum.size()),
+                             m.shared_bytes ? attempt_.begins.at(rank) : 0};
+    });
+    for (Generation needed : tally_.needs()) m.needs.push_back(needed.number());
     return m;
 }
 
@@ -244,9 +242,9 @@ void Root::resume(bool stop) {
     // The ranks stay frozen until the launcher ends them (end_launcher).
     if (stop) return tree_.broadcast(wire::Leave{attempt_.epoch});
     // (Who went on with a forked writer may have said so already.)
-    const auto& heard = tally_.answers();
-    if (heard.resumed < start_.ranks()) tree_.broadcast(wire::Resume{attempt_.epoch});
-    until([&] { return heard.resumed >= start_.ranks(); }, now_s() + settings_.limits.resume,
+    const auto& heard = tally_.answers().resumed;
+    if (heard.ranks < start_.ranks()) question(wire::Resume{attempt_.epoch});
+    until([&] { return heard.ranks >= start_.ranks(); }, now_s() + settings_.limits.resume,
           "every rank to resume");
 }
 
@@ -386,7 +384,9 @@ void Root::take_back(const std::string& why) {
         attempt_.phase = "resume";
         question(wire::Cancel{attempt_.epoch, why});
         // The dead do not resume: it is enough that all who are left do.
-        auto left = [this] { return start_.roster().here() - static_cast<int>(tally_.answers().resumed); };
+        auto left = [this] {
+            return start_.roster().here() - static_cast<int>(tally_.answers().resumed.ranks);
+        };
         auto some_stand = [&] { return left() > 0 && !launcher_end_ && !fatal_; };
         double end = now_s() + settings_.limits.resume;
         while (some_stand() && now_s() < end) {

@@ -32,15 +32,14 @@ void Root::from_node(int node, const wire::Message& message) {
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         clock_from(node, *m);
     } else if (auto* m = std::get_if<wire::Joined>(&message)) {
-        for (const wire::Hello& hello : m->ranks) joined(node, hello);
+        for (const wire::Group& group : m->groups) joined(node, group);
     } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
         if (m->error.empty())
             start_.in_starter(*m, tree::now_ms());
         else
             fail_job(m->error);
-    } else if (auto* m = std::get_if<wire::RankGone>(&message)) {
-        start_.roster().leave(node, m->rank);
-        lost([&] { losses_.rank_gone(*m, tree::now_ms()); });
+    } else if (auto* m = std::get_if<wire::Gone>(&message)) {
+        gone(node, *m);
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
@@ -62,9 +61,21 @@ void Root::clock_from(int node, const wire::Clock& message) {
                                                    tree_.nodes()[node].host, clock_->error())});
 }
 
-void Root::joined(int node, const wire::Hello& hello) {
-    if (std::string why = start_.joined(node, hello); !why.empty()) return fail_job(why);
-    tree_.expect(node, ++tree_.nodes()[node].ranks);
+void Root::joined(int node, const wire::Group& group) {
+    if (std::string why = start_.joined(node, group); !why.empty()) return fail_job(why);
+    uint32_t here = static_cast<uint32_t>(start_.roster().at(node));
+    tree_.nodes()[node].ranks = here;
+    tree_.expect(node, here);
+}
+
+void Root::gone(int node, const wire::Gone& message) {
+    auto ranks = tree::Ranks::of(message.ranks);
+    if (!ranks || ranks->empty()) return;
+    start_.roster().leave(node, *ranks);
+    if (message.clean) return;
+    lost([&] {
+        losses_.rank_gone({ranks->first(), message.pid, message.host, message.code}, tree::now_ms());
+    });
 }
 
 // The last rank has come, or is rebuilt; or one cannot be.

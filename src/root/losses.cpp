@@ -17,8 +17,7 @@ void Losses::note(Kind kind, const std::string& why, int rank, const std::string
     at_ = now;
 }
 
-void Losses::rank_gone(const wire::RankGone& rank, int64_t now) {
-    if (rank.clean) return;
+void Losses::rank_gone(const Rank& rank, int64_t now) {
     const std::string who = fmt::format("rank {} (pid {} on {})", rank.rank, rank.pid, rank.host);
     const bool first = kind_ == Kind::none || kind_ == Kind::left;
     if (rank.code == 0)

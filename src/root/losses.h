@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "wire/message.h"
-
 namespace fermata::root {
 
 class Losses {
@@ -22,7 +20,12 @@ class Losses {
         end,      // the root ends it
     };
 
-    void rank_gone(const wire::RankGone& rank, int64_t now);
+    struct Rank {
+        int rank = -1, pid = 0;
+        std::string host;
+        int32_t code = -1;  // of its exit, as a shell has it; -1: nobody knows
+    };
+    void rank_gone(const Rank& rank, int64_t now);
     void daemon_gone(const std::string& host, int pid, int64_t now);
 
     bool any() const { return kind_ != Kind::none; }

@@ -118,7 +118,8 @@ void Root::note_end() {
 }
 
 void Root::release_finalize() {
-    if (finalize_released_ || start_.ranks() == 0 || tally_.answers().finalized < start_.ranks()) return;
+    if (finalize_released_ || start_.ranks() == 0 || tally_.answers().finalized.ranks < start_.ranks())
+        return;
     finalize_released_ = true;
     schedule_.end();
     tree_.broadcast(wire::FinalizeReleased{});

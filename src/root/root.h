@@ -67,7 +67,8 @@ class Root {
     // events.cpp: what nodes say
     void from_node(int node, const wire::Message& message);
     void clock_from(int node, const wire::Clock& message);
-    void joined(int node, const wire::Hello& hello);
+    void joined(int node, const wire::Group& group);
+    void gone(int node, const wire::Gone& message);
     void look_whether_it_runs();
     void lost_node(int node, const tree::NodeInfo& info);
     template <class Noted>

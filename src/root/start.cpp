@@ -40,7 +40,7 @@ const char* Start::phase() const {
 }
 
 bool Start::complete() const {
-    return restored_ ? ranks() > 0 && tally_.answers().restored == ranks() : roster_.complete();
+    return restored_ ? ranks() > 0 && tally_.answers().restored.ranks == ranks() : roster_.complete();
 }
 
 std::optional<wire::Phase> Start::furthest_behind() const {
@@ -49,20 +49,26 @@ std::optional<wire::Phase> Start::furthest_behind() const {
     return behind && behind->ranks >= all ? behind : std::nullopt;
 }
 
-std::string Start::joined(int node, const wire::Hello& hello) {
+std::string Start::joined(int node, const wire::Group& group) {
     bool first = roster_.size() == 0;
-    if (std::string why = roster_.join(node, hello); !why.empty()) return why;
+    if (std::string why = roster_.join(node, group); !why.empty()) return why;
     if (first) {
-        mpi_ = hello.mpi;
-        mpi_version_ = hello.mpi_version;
+        mpi_ = group.mpi;
+        mpi_version_ = group.mpi_version;
         if (expected_ > 0 && restored_ && roster_.size() != expected_)
             return fmt::format("generation {} has {} ranks, but mpiexec started {}", restored_.name(),
                                expected_, roster_.size());
     }
-    if (auto starter = starters_.find(hello.rank); starter != starters_.end()) {
+    auto ranks = tree::Ranks::of(group.ranks);
+    for (auto starter = starters_.begin(); starter != starters_.end();) {
+        if (!ranks->contains(starter->first)) {
+            ++starter;
+            continue;
+        }
         // The same process has become the program (exec): nothing is left that waits for it.
-        if (starter->second.pid != hello.pid) waiting_starter_ = starter->second.program;
-        starters_.erase(starter);
+        if (starter->second.pid != group.pids[ranks->place_of(starter->first)])
+            waiting_starter_ = starter->second.program;
+        starter = starters_.erase(starter);
         starters_since_ = tree::now_ms();
     }
     return {};
@@ -86,7 +92,7 @@ std::string Start::who_is_missing() const {
         return expected_ > 0 ? fmt::format("none of {} ranks has reported", expected_)
                              : "no rank has reported";
     if (roster_.complete())
-        return fmt::format("{} of {} ranks have loaded their image", tally_.answers().restored,
+        return fmt::format("{} of {} ranks have loaded their image", tally_.answers().restored.ranks,
                            roster_.size());
     return fmt::format("{} of {} ranks have not reported: {}", roster_.size() - roster_.here(),
                        roster_.size(), roster_.missing(200));

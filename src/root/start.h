@@ -20,8 +20,8 @@ class Start {
     Start(int expected, Generation restored, const tree::Tree& tree, const tree::Tally& tally)
         : expected_(expected), restored_(restored), tree_(tree), tally_(tally) {}
 
-    // A rank has come: "", or why the job cannot be: one line.
-    std::string joined(int node, const wire::Hello& hello);
+    // Ranks have come: "", or why the job cannot be: one line.
+    std::string joined(int node, const wire::Group& group);
     // A rank runs a starter (a shell, env) and not yet its MPI program.
     void in_starter(const wire::InStarter& said, int64_t now);
 

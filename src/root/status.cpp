@@ -1,6 +1,7 @@
 // `fermata status`: what the job does, and who waits where.
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/fd.h"
@@ -10,6 +11,36 @@
 namespace fermata::root {
 
 using nlohmann::json;
+
+namespace {
+
+constexpr int32_t kMostListed = 4096;  // ranks
+
+// In order, and not all of a very large job: it would be megabytes, for a person or a script that wants to
+// know how the job is.
+json ranks_json(const tree::Roster& roster, const std::map<int, tree::NodeInfo>& nodes) {
+    struct Rank {
+        int32_t number, pid;
+        const std::string* host;
+    };
+    std::vector<Rank> all;
+    for (auto& [id, place] : roster.places()) {
+        auto node = nodes.find(id);
+        if (node == nodes.end()) continue;
+        size_t at = 0;
+        place.ranks.each([&](int32_t rank) {
+            int32_t pid = place.pids[at++];
+            if (rank < kMostListed) all.push_back({rank, pid, &node->second.host});
+        });
+    }
+    std::sort(all.begin(), all.end(), [](const Rank& a, const Rank& b) { return a.number < b.number; });
+    json ranks = json::array();
+    for (const Rank& rank : all)
+        ranks.push_back({{"rank", rank.number}, {"pid", rank.pid}, {"host", *rank.host}});
+    return ranks;
+}
+
+}  // namespace
 
 void Root::start_query() {
     if (inquiry_.going_on()) return;
@@ -30,12 +61,7 @@ std::string Root::status_json() {
     const bool starting = !running_ && !finalize_released_;
     json nodes = json::array();
     for (auto& [id, node] : tree_.nodes()) nodes.push_back({{"host", node.host}, {"ranks", node.ranks}});
-    json ranks = json::array();
-    for (auto& [number, rank] : start_.roster().ranks()) {
-        auto node = tree_.nodes().find(rank.node);
-        if (node != tree_.nodes().end())
-            ranks.push_back({{"rank", number}, {"pid", rank.pid}, {"host", node->second.host}});
-    }
+    json ranks = ranks_json(start_.roster(), tree_.nodes());
     json behind;
     if (auto phase = start_.furthest_behind(); phase && starting)
         behind = {{"phase", wire::name_of(phase->phase)},

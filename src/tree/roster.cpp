@@ -2,47 +2,94 @@
 
 #include <fmt/format.h>
 
-namespace fermata::tree {
+#include <algorithm>
 
-std::string Roster::join(int node, const wire::Hello& hello) {
-    int32_t size = size_ ? size_ : hello.size;
-    if (hello.size != size || size < 1 || size > kMostRanks || hello.rank < 0 || hello.rank >= size ||
-        ranks_.count(hello.rank))
+namespace fermata::tree {
+namespace {
+
+// Both sets with their pids in one.
+void merge(Roster::Place& place, const Ranks& ranks, const std::vector<int32_t>& pids) {
+    Ranks all = place.ranks;
+    all.add(ranks);
+    std::vector<int32_t> merged;
+    merged.reserve(all.count());
+    size_t old = 0, fresh = 0;
+    all.each([&](int32_t rank) {
+        bool is_new = ranks.contains(rank);
+        if (place.ranks.contains(rank)) {
+            if (!is_new) merged.push_back(place.pids[old]);
+            ++old;
+        }
+        if (is_new) merged.push_back(pids[fresh++]);
+    });
+    place.ranks = std::move(all);
+    place.pids = std::move(merged);
+}
+
+}  // namespace
+
+std::string Roster::join(int node, const wire::Group& group) {
+    int32_t size = size_ ? size_ : group.size;
+    auto ranks = Ranks::of(group.ranks);
+    auto misfit = [&](int32_t rank) {
         return fmt::format(
-            "rank {} of {} on {} does not fit a job of {} ranks: does the program match this mpiexec?",
-            hello.rank, hello.size, hello.host,
-            size_ ? std::to_string(size_) : fmt::format("1 to {}", kMostRanks));
+            "rank {} of {} on {} does not fit a job of {} ranks: does the program match this mpiexec?", rank,
+            group.size, group.host, size_ ? std::to_string(size_) : fmt::format("1 to {}", kMostRanks));
+    };
+    if (!ranks || ranks->empty() || group.pids.size() != ranks->count())
+        return misfit(group.ranks.empty() ? -1 : group.ranks[0].first);
+    if (group.size != size || size < 1 || size > kMostRanks) return misfit(ranks->first());
+    if (ranks->last() >= size) return misfit(ranks->last());
+    Ranks others = here_;
+    if (auto mine = places_.find(node); group.again && mine != places_.end())
+        others.take_away(mine->second.ranks);
+    if (auto twice = others.common(*ranks)) return misfit(*twice);
     size_ = size;
-    ranks_[hello.rank] = {node, hello.pid};
+    here_.add(*ranks);
+    merge(places_[node], *ranks, group.pids);
     return {};
 }
 
-bool Roster::leave(int node, int32_t rank) {
-    auto found = ranks_.find(rank);
-    if (found == ranks_.end() || found->second.node != node) return false;
-    ranks_.erase(found);
-    return true;
+Ranks Roster::leave(int node, const Ranks& ranks) {
+    auto found = places_.find(node);
+    if (found == places_.end()) return {};
+    Place& place = found->second;
+    Ranks left = place.ranks, gone = place.ranks;
+    left.take_away(ranks);
+    gone.take_away(left);
+    std::vector<int32_t> pids;
+    size_t at = 0;
+    place.ranks.each([&](int32_t rank) {
+        if (left.contains(rank)) pids.push_back(place.pids[at]);
+        ++at;
+    });
+    here_.take_away(gone);
+    if (left.empty())
+        places_.erase(found);
+    else
+        place = {std::move(left), std::move(pids)};
+    return gone;
 }
 
 size_t Roster::lose(int node) {
-    return std::erase_if(ranks_, [&](const auto& one) { return one.second.node == node; });
+    auto found = places_.find(node);
+    if (found == places_.end()) return 0;
+    size_t count = found->second.ranks.count();
+    here_.take_away(found->second.ranks);
+    places_.erase(found);
+    return count;
+}
+
+int Roster::at(int node) const {
+    auto found = places_.find(node);
+    return found == places_.end() ? 0 : static_cast<int>(found->second.ranks.count());
 }
 
 std::string Roster::missing(size_t most) const {
-    std::string list;
-    int32_t next = 0;  // the first one not looked at
-    auto gap = [&](int32_t end) {
-        if (next < end)
-            list += fmt::format("{}{}", list.empty() ? "" : ", ",
-                                next + 1 < end ? fmt::format("{}-{}", next, end - 1) : std::to_string(next));
-    };
-    for (auto& [rank, where] : ranks_) {
-        if (list.size() > most) return list + ", …";
-        gap(rank);
-        next = rank + 1;
-    }
-    gap(size_);
-    return list;
+    Ranks all;
+    if (size_ > 0) all = *Ranks::of({{0, static_cast<uint32_t>(size_)}});
+    all.take_away(here_);
+    return all.text(most);
 }
 
 }  // namespace fermata::tree

@@ -1,5 +1,5 @@
-// Which ranks the root has heard of, and whether what they say of the job fits together. It grows with ranks
-// that are there, not with numbers that somebody claims.
+// Which ranks the root has heard of, node by node, and whether what they say of the job fits together. It
+// grows with ranks that are there, not with numbers that somebody claims: runs, and four bytes a rank.
 #pragma once
 
 #include <cstdint>
@@ -7,36 +7,37 @@
 #include <string>
 #include <vector>
 
-#include "wire/message.h"
+#include "tree/ranks.h"
 
 namespace fermata::tree {
 
-inline constexpr int32_t kMostRanks = 10'000'000;
-
 class Roster {
   public:
-    struct Rank {
-        int node = -1;  // key of Tree::nodes
-        int pid = 0;
+    struct Place {
+        Ranks ranks;
+        std::vector<int32_t> pids;  // in the order of `ranks`
     };
 
-    // "", or why this rank cannot be one of this job: one line.
-    std::string join(int node, const wire::Hello& hello);
-    // False: it was not there, or at another node.
-    bool leave(int node, int32_t rank);
+    // "", or why these ranks cannot be of this job: one line. `node`: key of Tree::nodes. Said again, ranks
+    // of whom this node has spoken before are not new.
+    std::string join(int node, const wire::Group& group);
+    // Those of them that were at this node; they are gone.
+    Ranks leave(int node, const Ranks& ranks);
     // How many went with it.
     size_t lose(int node);
 
     int size() const { return size_; }  // 0: no rank has come yet
-    int here() const { return static_cast<int>(ranks_.size()); }
+    int here() const { return static_cast<int>(here_.count()); }
+    int at(int node) const;
     bool complete() const { return size_ > 0 && here() == size_; }
-    const std::map<int32_t, Rank>& ranks() const { return ranks_; }
+    const std::map<int, Place>& places() const { return places_; }
     // "3, 7-9", not much longer than `most` characters.
     std::string missing(size_t most) const;
 
   private:
     int32_t size_ = 0;
-    std::map<int32_t, Rank> ranks_;
+    Ranks here_;
+    std::map<int, Place> places_;  // of nodes with ranks
 };
 
 }  // namespace fermata::tree

@@ -1,9 +1,26 @@
 #include "tree/tally.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace fermata::tree {
+namespace {
+
+std::optional<wire::Digest> digest_of(const std::string& hex) {
+    wire::Digest digest;
+    if (hex.size() != 2 * digest.size()) return std::nullopt;
+    for (size_t i = 0; i < digest.size(); ++i) {
+        const char *begin = hex.data() + 2 * i, *end = begin + 2;
+        auto [at, error] = std::from_chars(begin, end, digest[i], 16);
+        if (error != std::errc{} || at != end) return std::nullopt;
+    }
+    return digest;
+}
+
+}  // namespace
 
 void Tally::at_once(const wire::Message& message) {
     if (level_ == Level::between) at_once_.push_back(message);
@@ -19,14 +36,21 @@ void Tally::forget() {
 
 // What ranks have said of a restart, and of their end, is not an answer: it stays.
 void Tally::count_anew() {
-    Answers fresh;
-    fresh.refusal = std::move(answers_.refusal);
-    fresh.again = answers_.again;
-    fresh.warnings = std::move(answers_.warnings);
-    fresh.restored = answers_.restored;
-    fresh.finalized = answers_.finalized;
-    fresh.not_restored = std::move(answers_.not_restored);
-    answers_ = std::move(fresh);
+    auto anew = [](auto& counts) {
+        counts.closed = counts.frozen = counts.drained = counts.captured = counts.resumed = {};
+    };
+    anew(answers_);
+    answers_.sized = answers_.saved = 0;
+    answers_.suspend_us = 0;
+    answers_.save_error.clear();
+    for (auto& [child, said] : said_) {
+        anew(said);
+        said.sizes = {};
+        said.images = {};
+    }
+    anew(told_);
+    told_.sized = told_.saved = 0;
+    told_.sizes_changed = told_.images_changed = false;
 }
 
 void Tally::ask(const wire::Message& question) {
@@ -48,55 +72,99 @@ void Tally::ask(const wire::Message& question) {
         anew(m->epoch);
     } else if (std::get_if<wire::Resume>(&question)) {
         // Not a new question: with a forked writer Saved comes after this.
-        answers_.resumed = 0;
+        answers_.resumed = told_.resumed = {};
+        for (auto& [child, said] : said_) said.resumed = {};
     }
 }
 
 bool Tally::take(int child, const wire::Message& answer) {
-    Answers& a = answers_;
     if (auto* m = std::get_if<wire::Refuse>(&answer)) {
         refuse(m->epoch, m->why, false, answer);
     } else if (auto* m = std::get_if<wire::Again>(&answer)) {
         refuse(m->epoch, m->why, true, answer);
-    } else if (auto* m = std::get_if<wire::Closed>(&answer)) {
-        if (current(m->epoch)) a.closed += m->ranks;
-    } else if (auto* m = std::get_if<wire::Frozen>(&answer)) {
-        if (current(m->epoch)) a.frozen += m->ranks, a.sent += m->sent;
-    } else if (auto* m = std::get_if<wire::Drained>(&answer)) {
-        if (!current(m->epoch) || m->round != round_) return true;
-        a.drained += m->ranks;
-        a.sent += m->sent, a.received += m->received, a.open += m->open;
-    } else if (auto* m = std::get_if<wire::Captured>(&answer)) {
-        if (current(m->epoch)) a.captured += m->ranks;
     } else if (auto* m = std::get_if<wire::Sized>(&answer)) {
-        if (current(m->epoch)) a.sized.push_back(*m);
-    } else if (auto* m = std::get_if<wire::SizedList>(&answer)) {
-        if (current(m->epoch)) a.sized.insert(a.sized.end(), m->parts.begin(), m->parts.end());
+        if (current(m->epoch) && m->rank >= 0)
+            sized(said_[child], {m->epoch, Ranks(m->rank).runs(), {m->bytes}});
+    } else if (auto* m = std::get_if<wire::Sizes>(&answer)) {
+        if (current(m->epoch)) sized(said_[child], *m);
     } else if (auto* m = std::get_if<wire::Saved>(&answer)) {
-        if (current(m->epoch)) saved(*m);
-    } else if (auto* m = std::get_if<wire::SavedList>(&answer)) {
         if (!current(m->epoch)) return true;
-        for (const wire::Saved& image : m->images) saved(image);
-    } else if (auto* m = std::get_if<wire::Resumed>(&answer)) {
-        if (current(m->epoch)) a.resumed += m->ranks;
+        auto digest = digest_of(m->checksum);
+        wire::Images one{m->epoch, {}, {}, m->suspend_us, m->needs, m->error};
+        if (one.error.empty() && (!digest || m->rank < 0))
+            one.error = fmt::format("rank {}: the checksum of its image is none", m->rank);
+        if (one.error.empty()) {
+            one.ranks = Ranks(m->rank).runs();
+            one.images = {{m->bytes, *digest}};
+        }
+        saved(said_[child], one);
+    } else if (auto* m = std::get_if<wire::Images>(&answer)) {
+        if (current(m->epoch)) saved(said_[child], *m);
     } else if (auto* m = std::get_if<wire::Warning>(&answer)) {
-        if (current(m->epoch)) a.warnings.add(m->text);
+        if (current(m->epoch)) answers_.warnings.add(m->text);
         at_once(answer);
-    } else if (auto* m = std::get_if<wire::ArrivedFinalize>(&answer)) {
-        a.finalized += m->ranks;
     } else if (auto* m = std::get_if<wire::Phase>(&answer)) {
         phases_.said(child, *m);
+    } else if (auto* m = std::get_if<wire::Restored>(&answer); m && !m->ok) {
+        if (answers_.not_restored) return true;
+        answers_.not_restored = *m;
+        at_once(answer);
+    } else {
+        return count(said_[child], answer);
+    }
+    return true;
+}
+
+// The answers that are numbers of ranks.
+bool Tally::count(Said& said, const wire::Message& answer) {
+    Answers& a = answers_;
+    if (auto* m = std::get_if<wire::Closed>(&answer)) {
+        if (current(m->epoch)) replace(said.closed, a.closed, {m->ranks});
+    } else if (auto* m = std::get_if<wire::Frozen>(&answer)) {
+        if (current(m->epoch)) replace(said.frozen, a.frozen, {m->ranks, m->sent});
+    } else if (auto* m = std::get_if<wire::Drained>(&answer)) {
+        if (current(m->epoch) && m->round == round_)
+            replace(said.drained, a.drained, {m->ranks, m->sent, m->received, m->open});
+    } else if (auto* m = std::get_if<wire::Captured>(&answer)) {
+        if (current(m->epoch)) replace(said.captured, a.captured, {m->ranks});
+    } else if (auto* m = std::get_if<wire::Resumed>(&answer)) {
+        if (current(m->epoch)) replace(said.resumed, a.resumed, {m->ranks});
     } else if (auto* m = std::get_if<wire::Restored>(&answer)) {
-        if (m->ok) {
-            a.restored += m->ranks;
-        } else if (!a.not_restored) {
-            a.not_restored = *m;
-            at_once(answer);
-        }
+        replace(said.restored, a.restored, {m->ranks});
+    } else if (auto* m = std::get_if<wire::ArrivedFinalize>(&answer)) {
+        replace(said.finalized, a.finalized, {m->ranks});
     } else {
         return false;
     }
     return true;
+}
+
+void Tally::replace(Count& old, Count& sum, const Count& now) {
+    sum.ranks += now.ranks - old.ranks;
+    sum.sent += now.sent - old.sent;
+    sum.received += now.received - old.received;
+    sum.open += now.open - old.open;
+    old = now;
+}
+
+void Tally::gone(int child) {
+    phases_.gone(child);
+    auto found = said_.find(child);
+    if (found == said_.end()) return;
+    Said& said = found->second;
+    Answers& a = answers_;
+    replace(said.closed, a.closed, {});
+    replace(said.frozen, a.frozen, {});
+    replace(said.drained, a.drained, {});
+    replace(said.captured, a.captured, {});
+    replace(said.resumed, a.resumed, {});
+    replace(said.restored, a.restored, {});
+    replace(said.finalized, a.finalized, {});
+    a.sized -= said.sizes.ranks.count();
+    a.saved -= said.images.ranks.count();
+    told_.sizes_changed = told_.sizes_changed || !said.sizes.ranks.empty();
+    told_.images_changed = told_.images_changed || !said.images.ranks.empty();
+    said_.erase(found);
 }
 
 void Tally::refuse(uint32_t epoch, const std::string& why, bool again, const wire::Message& message) {
@@ -106,39 +174,142 @@ void Tally::refuse(uint32_t epoch, const std::string& why, bool again, const wir
     at_once(message);
 }
 
-void Tally::saved(const wire::Saved& image) {
-    answers_.suspend_us = std::max(answers_.suspend_us, image.suspend_us);
-    if (image.error.empty()) {
-        answers_.saved.push_back(image);
-    } else if (answers_.save_error.empty()) {
-        answers_.save_error = image.error;
-        at_once(wire::SavedList{image.epoch, {image}});
-    }
+void Tally::sized(Said& said, const wire::Sizes& sizes) {
+    auto ranks = Ranks::of(sizes.ranks);
+    if (!ranks || sizes.bytes.size() != ranks->count())
+        return save_failed(sizes.epoch, "the protocol broke: sizes of images that are none");
+    answers_.sized += ranks->count() - said.sizes.ranks.count();
+    said.sizes = {std::move(*ranks), sizes.bytes};
+    told_.sizes_changed = true;
 }
 
-std::vector<wire::Message> Tally::hand_up(uint32_t all) {
-    std::vector<wire::Message> up = std::exchange(at_once_, {});
-    Answers& a = answers_;
-    // These are not asked for: ranks come one by one, and who is above adds them up.
-    if (a.restored > 0) up.push_back(wire::Restored{true, "", std::exchange(a.restored, 0)});
-    if (a.finalized > 0) up.push_back(wire::ArrivedFinalize{std::exchange(a.finalized, 0)});
+void Tally::saved(Said& said, const wire::Images& images) {
+    answers_.suspend_us = std::max(answers_.suspend_us, images.suspend_us);
+    if (!images.error.empty()) return save_failed(images.epoch, images.error);
+    auto ranks = Ranks::of(images.ranks);
+    if (!ranks || images.images.size() != ranks->count())
+        return save_failed(images.epoch, "the protocol broke: images that are none");
+    answers_.saved += ranks->count() - said.images.ranks.count();
+    said.images = {std::move(*ranks), images.images, images.suspend_us, images.needs};
+    told_.images_changed = true;
+}
+
+void Tally::save_failed(uint32_t epoch, const std::string& error) {
+    if (!answers_.save_error.empty()) return;
+    answers_.save_error = error;
+    wire::Images images;
+    images.epoch = epoch;
+    images.suspend_us = answers_.suspend_us;
+    images.error = error;
+    at_once(images);
+}
+
+std::set<Generation> Tally::needs() const {
+    std::set<Generation> all;
+    for (auto& [child, said] : said_) all.insert(said.images.needs.begin(), said.images.needs.end());
+    return all;
+}
+
+// ---- upwards
+
+namespace {
+
+// Lists of several children in the order of all their ranks.
+template <class Item, class Each>
+void in_order(const Ranks& all, std::vector<Item>& items, const Each& each) {
+    items.resize(all.count());
+    const auto& runs = all.runs();
+    std::vector<size_t> before;  // how many ranks stand before each run
+    size_t sum = 0;
+    for (const wire::Run& run : runs) before.push_back(std::exchange(sum, sum + run.count));
+    each([&](int32_t rank, const Item& item) {
+        auto after = std::upper_bound(runs.begin(), runs.end(), rank,
+                                      [](int32_t value, const wire::Run& run) { return value < run.first; });
+        auto at = static_cast<size_t>(after - runs.begin() - 1);
+        items[before[at] + static_cast<size_t>(rank - runs[at].first)] = item;
+    });
+}
+
+}  // namespace
+
+wire::Sizes Tally::all_sizes() const {
+    Ranks all;
+    for (auto& [child, said] : said_) all.add(said.sizes.ranks);
+    wire::Sizes sizes{epoch_, all.runs(), {}};
+    in_order(all, sizes.bytes, [this](auto put) { each_size(put); });
+    return sizes;
+}
+
+wire::Images Tally::all_images() const {
+    Ranks all;
+    for (auto& [child, said] : said_) all.add(said.images.ranks);
+    wire::Images images;
+    images.epoch = epoch_;
+    images.ranks = all.runs();
+    images.suspend_us = answers_.suspend_us;
+    std::set<Generation> needed = needs();
+    images.needs.assign(needed.begin(), needed.end());
+    in_order(all, images.images, [this](auto put) { each_image(put); });
+    return images;
+}
+
+// `may`: it goes up though nothing of it was said before. What was said and holds no more is put right.
+template <class Make>
+void Tally::hand_up_count(Count& told, const Count& now, bool may, const Make& make) {
+    if (now == told || (!may && told.ranks == 0)) return;
+    up_.push_back(make(now));
+    told = now;
+}
+
+std::vector<wire::Message> Tally::hand_up(uint32_t all, bool time) {
+    up_ = std::exchange(at_once_, {});
+    const Answers& a = answers_;
+    const uint32_t e = epoch_;
+    auto complete = [all](uint32_t ranks) { return all > 0 && ranks == all; };
+    auto whole = [&](const Count& count) { return complete(count.ranks); };
     // Ranks pass the phases together: the newest is enough.
     auto phase = furthest_behind();
-    if (phase && phase != told_phase_) up.push_back(*phase);
-    told_phase_ = phase;
-    if (all == 0) return up;
-    if (a.closed == all) up.push_back(wire::Closed{epoch_, std::exchange(a.closed, 0)});
-    if (a.frozen == all)
-        up.push_back(wire::Frozen{epoch_, std::exchange(a.sent, 0), std::exchange(a.frozen, 0)});
-    if (a.drained == all) {
-        up.push_back(wire::Drained{epoch_, round_, a.sent, a.received, a.open, a.drained});
-        a.drained = 0, a.sent = a.received = a.open = 0;
+    if (phase && phase != told_.phase) up_.push_back(*phase);
+    told_.phase = phase;
+    using C = const Count&;
+    if (time || whole(a.restored))
+        hand_up_count(told_.restored, a.restored, true, [](C c) {
+            return wire::Restored{true, "", c.ranks};
+        });
+    if (time || whole(a.finalized))
+        hand_up_count(told_.finalized, a.finalized, true, [](C c) { return wire::ArrivedFinalize{c.ranks}; });
+    hand_up_count(told_.closed, a.closed, whole(a.closed), [e](C c) { return wire::Closed{e, c.ranks}; });
+    hand_up_count(told_.frozen, a.frozen, whole(a.frozen), [e](C c) {
+        return wire::Frozen{e, c.sent, c.ranks};
+    });
+    hand_up_count(told_.drained, a.drained, whole(a.drained),
+                  [&](C c) { return wire::Drained{e, round_, c.sent, c.received, c.open, c.ranks}; });
+    hand_up_count(told_.captured, a.captured, whole(a.captured), [e](C c) {
+        return wire::Captured{e, c.ranks};
+    });
+    if (told_.sizes_changed && (complete(a.sized) || told_.sized > 0)) {
+        up_.push_back(all_sizes());
+        told_.sized = a.sized;
+        told_.sizes_changed = false;
     }
-    if (a.captured == all) up.push_back(wire::Captured{epoch_, std::exchange(a.captured, 0)});
-    if (a.sized.size() == all) up.push_back(wire::SizedList{epoch_, std::exchange(a.sized, {})});
-    if (a.saved.size() == all) up.push_back(wire::SavedList{epoch_, std::exchange(a.saved, {})});
-    if (a.resumed >= all) up.push_back(wire::Resumed{epoch_, std::exchange(a.resumed, 0)});
-    return up;
+    if (told_.images_changed && (complete(a.saved) || told_.saved > 0)) {
+        up_.push_back(all_images());
+        told_.saved = a.saved;
+        told_.images_changed = false;
+    }
+    if (time || whole(a.resumed))
+        hand_up_count(told_.resumed, a.resumed, true, [e](C c) { return wire::Resumed{e, c.ranks}; });
+    return std::move(up_);
+}
+
+bool Tally::parts_wait() const {
+    return answers_.restored != told_.restored || answers_.finalized != told_.finalized ||
+           answers_.resumed != told_.resumed;
+}
+
+void Tally::say_again() {
+    told_ = {};
+    told_.sizes_changed = told_.images_changed = true;
 }
 
 }  // namespace fermata::tree

@@ -1,12 +1,20 @@
 // Answers from below, added up. A node daemon, a daemon above daemons, and the root hold the same Tally:
 // sums, lists, the first refusal, who is furthest behind. What a Tally hands up is again a message that a
 // Tally takes, so levels may be stacked; tallies of tallies say what one flat tally says.
+//
+// A Tally knows what each child has said. What a child says replaces what it said before to the same
+// question, and goes with the child: a child that moves from one daemon to another says all of it again
+// there, and nothing is lost or counted twice.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "tree/ranks.h"
 #include "tree/restart_phase.h"
 #include "tree/warnings.h"
 #include "wire/message.h"
@@ -19,19 +27,23 @@ class Tally {
     enum class Level { between, top };
     explicit Tally(Level level) : level_(level) {}
 
-    // All that is known. Sums and lists of a level in between hold what has not been handed up yet.
+    // A number of ranks, and what they have counted.
+    struct Count {
+        uint32_t ranks = 0;
+        uint64_t sent = 0, received = 0, open = 0;
+        bool operator==(const Count&) const = default;
+    };
+    // What all children together have said to the newest question.
     struct Answers {
         std::string refusal;  // the first of this checkpoint
         bool again = false;   // it would not be refused a second time
-        uint32_t closed = 0, frozen = 0, drained = 0, captured = 0, resumed = 0;
-        uint64_t sent = 0, received = 0, open = 0;
-        std::vector<wire::Sized> sized;
-        std::vector<wire::Saved> saved;  // without errors
-        uint64_t suspend_us = 0;         // of the slowest
-        std::string save_error;          // the first
+        Count closed, frozen, drained, captured, resumed;
+        uint32_t sized = 0, saved = 0;  // ranks; saved: without errors
+        uint64_t suspend_us = 0;        // of the slowest
+        std::string save_error;         // the first
         Warnings warnings;
         // Not of a checkpoint, and never asked for:
-        uint32_t restored = 0, finalized = 0;
+        Count restored, finalized;
         std::optional<wire::Restored> not_restored;  // the first
     };
     const Answers& answers() const { return answers_; }
@@ -44,29 +56,88 @@ class Tally {
     void ask(const wire::Message& question);
     // False: it is no answer that is added up.
     bool take(int child, const wire::Message& answer);
-    // Nothing more comes from this child. What it has said stays counted, but for its phase.
-    void gone(int child) { phases_.gone(child); }
+    // Nothing more comes from this child, and what it has said counts no more.
+    void gone(int child);
     // The restart is over.
     void forget_phases() { phases_.clear(); }
     std::optional<wire::Phase> furthest_behind() const { return phases_.furthest_behind(); }
 
     // What goes up now: at once what cannot wait (a refusal, an error, a warning), the rest when all ranks
-    // below have answered.
-    std::vector<wire::Message> hand_up(uint32_t all);
+    // below have answered. What may come in parts (Restored, Resumed, ArrivedFinalize) is handed up in parts
+    // only when it is `time` for that.
+    std::vector<wire::Message> hand_up(uint32_t all, bool time = true);
+    // Parts wait for their time.
+    bool parts_wait() const;
+    // A new parent has heard nothing yet.
+    void say_again();
+
+    // Of every rank that has answered, in any order: f(rank, bytes), f(rank, image).
+    template <class F>
+    void each_size(F&& f) const;
+    template <class F>
+    void each_image(F&& f) const;
+    // Earlier generations that the images refer to.
+    std::set<Generation> needs() const;
 
   private:
+    struct Sizes {
+        Ranks ranks;
+        std::vector<uint64_t> bytes;
+    };
+    struct Images {
+        Ranks ranks;
+        std::vector<wire::ImageRecord> records;
+        uint64_t suspend_us = 0;
+        std::vector<Generation> needs;
+    };
+    struct Said {
+        Count closed, frozen, drained, captured, resumed, restored, finalized;
+        Sizes sizes;
+        Images images;
+    };
     void count_anew();
     void refuse(uint32_t epoch, const std::string& why, bool again, const wire::Message& message);
-    void saved(const wire::Saved& image);
+    bool count(Said& said, const wire::Message& answer);
+    void replace(Count& old, Count& sum, const Count& now);
+    void sized(Said& said, const wire::Sizes& sizes);
+    void saved(Said& said, const wire::Images& images);
+    void save_failed(uint32_t epoch, const std::string& error);
     void at_once(const wire::Message& message);
+    template <class Make>
+    void hand_up_count(Count& told, const Count& now, bool may, const Make& make);
+    wire::Sizes all_sizes() const;
+    wire::Images all_images() const;
     bool current(uint32_t epoch) const { return epoch != 0 && epoch == epoch_; }
 
     const Level level_;
     uint32_t epoch_ = 0, round_ = 0;
     Answers answers_;
+    std::map<int, Said> said_;  // by child
     RestartPhases<int> phases_;
-    std::optional<wire::Phase> told_phase_;
-    std::vector<wire::Message> at_once_;
+    std::vector<wire::Message> at_once_, up_;
+    // What has been handed up of this question.
+    struct {
+        Count closed, frozen, drained, captured, resumed, restored, finalized;
+        uint32_t sized = 0, saved = 0;
+        bool sizes_changed = false, images_changed = false;  // since then
+        std::optional<wire::Phase> phase;
+    } told_;
 };
+
+template <class F>
+void Tally::each_size(F&& f) const {
+    for (auto& [child, said] : said_) {
+        size_t at = 0;
+        said.sizes.ranks.each([&](int32_t rank) { f(rank, said.sizes.bytes[at++]); });
+    }
+}
+
+template <class F>
+void Tally::each_image(F&& f) const {
+    for (auto& [child, said] : said_) {
+        size_t at = 0;
+        said.images.ranks.each([&](int32_t rank) { f(rank, said.images.records[at++]); });
+    }
+}
 
 }  // namespace fermata::tree

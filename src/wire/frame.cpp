@@ -44,7 +44,13 @@ class Writer {
         number(static_cast<uint32_t>(items.size()));
         for (const Item& item : items) put_item(item);
     }
+    void put(const Digest& digest) {
+        auto* at = reinterpret_cast<const std::byte*>(digest.data());
+        out_.insert(out_.end(), at, at + digest.size());
+    }
     void put_item(Generation item) { put(item); }
+    void put_item(uint64_t item) { put(item); }
+    void put_item(int32_t item) { put(item); }
     template <class Item>
     void put_item(const Item& item) {
         const_cast<Item&>(item).each(*this);  // `each` serves both directions
@@ -123,7 +129,14 @@ class Reader {
             if (ok_) items.push_back(std::move(item));
         }
     }
+    void get(Digest& digest) {
+        if (!take(digest.size())) return;
+        std::memcpy(digest.data(), at_, digest.size());
+        skip(digest.size());
+    }
     void get_item(Generation& item) { get(item); }
+    void get_item(uint64_t& item) { get(item); }
+    void get_item(int32_t& item) { get(item); }
     template <class Item>
     void get_item(Item& item) {
         item.each(*this);
@@ -178,7 +191,7 @@ NAME(Again);
 NAME(Drained);
 NAME(Captured);
 NAME(Saved);
-NAME(SavedList);
+NAME(Images);
 NAME(Resumed);
 NAME(ArrivedFinalize);
 NAME(Diagnosis);
@@ -188,11 +201,11 @@ NAME(Phase);
 NAME(Fatal);
 NAME(NodeHello);
 NAME(Joined);
-NAME(RankGone);
+NAME(Gone);
 NAME(Placed);
-NAME(PlacedList);
+NAME(Places);
 NAME(Sized);
-NAME(SizedList);
+NAME(Sizes);
 #undef NAME
 
 }  // namespace

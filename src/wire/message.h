@@ -7,6 +7,7 @@
 // or refuse each other. docs/formats/wire.md is the page of this format.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,6 +31,32 @@ inline Bytes packed(const std::vector<uint8_t>& bytes) {
     auto* at = reinterpret_cast<const std::byte*>(bytes.data());
     return {at, at + bytes.size()};
 }
+
+// ---- of many ranks at once
+
+// Ranks first, first + 1, … first + count - 1. Lists of runs ascend; src/tree/ranks.h makes and checks them.
+struct Run {
+    int32_t first = 0;
+    uint32_t count = 0;
+    template <class F>
+    void each(F&& f) {
+        f(first, count);
+    }
+    bool operator==(const Run&) const = default;
+};
+
+using Digest = std::array<uint8_t, 16>;  // image::Checksum
+
+// What the manifest says of one image.
+struct ImageRecord {
+    uint64_t bytes = 0;
+    Digest checksum{};
+    template <class F>
+    void each(F&& f) {
+        f(bytes, checksum);
+    }
+    bool operator==(const ImageRecord&) const = default;
+};
 
 // ---- both ways
 
@@ -115,13 +142,15 @@ struct Placed {
     }
 };
 
-// Root -> node: of all ranks; the node tells each agent its own.
-struct PlacedList {
-    static constexpr uint16_t kType = 28;
-    std::vector<Placed> parts;
+// To a node: of the ranks in its subtree; each agent gets its own. `begins` follows the order of `ranks`.
+struct Places {
+    static constexpr uint16_t kType = 51;
+    uint32_t epoch = 0;
+    std::vector<Run> ranks;
+    std::vector<uint64_t> begins;
     template <class F>
     void each(F&& f) {
-        f(parts);
+        f(epoch, ranks, begins);
     }
 };
 
@@ -318,14 +347,16 @@ struct Sized {
     }
 };
 
-// Node -> root: the Sized of all its ranks.
-struct SizedList {
-    static constexpr uint16_t kType = 79;
+// From a node: the Sized of all ranks in its subtree, in the order of `ranks`. What a node says replaces what
+// it said before to this question; likewise below.
+struct Sizes {
+    static constexpr uint16_t kType = 122;
     uint32_t epoch = 0;
-    std::vector<Sized> parts;
+    std::vector<Run> ranks;
+    std::vector<uint64_t> bytes;
     template <class F>
     void each(F&& f) {
-        f(epoch, parts);
+        f(epoch, ranks, bytes);
     }
 };
 
@@ -346,25 +377,28 @@ struct Saved {
     uint32_t epoch = 0;
     int32_t rank = -1;
     uint64_t bytes = 0;
-    std::string file;      // name inside the generation's directory
     std::string checksum;  // as the manifest wants it
     std::string error;     // empty = fine
     uint64_t suspend_us = 0;
     std::vector<Generation> needs;  // earlier ones whose images this one refers to
     template <class F>
     void each(F&& f) {
-        f(epoch, rank, bytes, file, checksum, error, suspend_us, needs);
+        f(epoch, rank, bytes, checksum, error, suspend_us, needs);
     }
 };
 
-// Node -> root: the Saved of all its ranks.
-struct SavedList {
-    static constexpr uint16_t kType = 70;
+// From a node: the Saved of all ranks in its subtree, or, at once, an error of one.
+struct Images {
+    static constexpr uint16_t kType = 121;
     uint32_t epoch = 0;
-    std::vector<Saved> images;
+    std::vector<Run> ranks;
+    std::vector<ImageRecord> images;  // in the order of `ranks`
+    uint64_t suspend_us = 0;          // of the slowest
+    std::vector<Generation> needs;    // of all
+    std::string error;
     template <class F>
     void each(F&& f) {
-        f(epoch, images);
+        f(epoch, ranks, images, suspend_us, needs, error);
     }
 };
 
@@ -479,28 +513,45 @@ struct NodeHello {
     }
 };
 
-// Ranks that joined at this node.
-struct Joined {
-    static constexpr uint16_t kType = 97;
-    std::vector<Hello> ranks;
+// Ranks of one node that say the same of their job.
+struct Group {
+    int32_t node = -1;  // as the root calls it; -1: whoever sends this
+    std::string host;   // as the ranks see it
+    int32_t size = 0;   // of the job
+    std::string mpi;
+    std::string mpi_version;
+    Generation restarted_from;
+    std::vector<Run> ranks;
+    std::vector<int32_t> pids;  // in the order of `ranks`
+    bool again = false;         // after a lost connection: the root may know of them
     template <class F>
     void each(F&& f) {
-        f(ranks);
+        f(node, host, size, mpi, mpi_version, restarted_from, ranks, pids, again);
     }
 };
 
-// A rank's process ended or closed its socket. `clean` = after FinalizeReleased or Kill. `code`: its exit
-// code as a shell has it, when it has said it or its parent knows it; -1: nobody does.
-struct RankGone {
-    static constexpr uint16_t kType = 98;
-    int32_t rank = -1;
-    int32_t pid = 0;
-    std::string host;
-    bool clean = false;
-    int32_t code = -1;
+// Ranks that have joined.
+struct Joined {
+    static constexpr uint16_t kType = 120;
+    std::vector<Group> groups;
     template <class F>
     void each(F&& f) {
-        f(rank, pid, host, clean, code);
+        f(groups);
+    }
+};
+
+// Processes of ranks ended or closed their sockets. `clean` = after FinalizeReleased or Kill.
+struct Gone {
+    static constexpr uint16_t kType = 123;
+    int32_t node = -1;  // as in Group
+    std::vector<Run> ranks;
+    bool clean = false;
+    int32_t pid = 0;  // of the first of them
+    std::string host;
+    int32_t code = -1;  // of its exit, as a shell has it; -1: nobody knows
+    template <class F>
+    void each(F&& f) {
+        f(node, ranks, clean, pid, host, code);
     }
 };
 
@@ -513,11 +564,11 @@ struct Spare {
     }
 };
 
-using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go,
-                             Kill, Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, SavedList,
-                             Resumed, ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined,
-                             RankGone, Placed, PlacedList, Sized, SizedList, Take, Closed, Again, Leave,
-                             Spare, InStarter, Stand, Phase, Leaving>;
+using Message =
+    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
+                 Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed, ArrivedFinalize,
+                 Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone, Placed, Places, Sized, Sizes,
+                 Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase, Leaving>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

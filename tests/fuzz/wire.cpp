@@ -31,33 +31,36 @@ Verdict run_frames(Input input) {
 }
 
 std::vector<Bytes> frame_seeds() {
-    wire::Saved image{7,          3,  1ull << 40, "rank-000003.img",
-                      "xxh3:abc", "", 12,         {Generation(1), Generation(2)}};
+    wire::Saved image{
+        7, 3, 1ull << 40, "0123456789abcdef0123456789abcdef", "", 12, {Generation(1), Generation(2)}};
+    wire::Group group{2,        "node17",     64,   "openmpi", "Open MPI 4.1.4", Generation(2),
+                      {{4, 2}}, {4711, 4712}, false};
     wire::Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", Generation(2)};
-    std::vector<wire::Message> messages = {wire::Clock{{std::byte{0}, std::byte{1}}},
-                                           wire::Begin{7, Generation(1)},
-                                           wire::Freeze{7},
-                                           wire::Drain{7, 2},
-                                           wire::Save{7, "/d/gen", Generation(1), "forked"},
-                                           wire::Resume{7},
-                                           wire::Starting{3, "id"},
-                                           wire::Cancel{7, "a rank died"},
-                                           wire::Query{},
-                                           wire::Go{},
-                                           hello,
-                                           wire::Frozen{7, 100, 2},
-                                           wire::Take{7},
-                                           wire::Closed{7, 2},
-                                           wire::Again{7, "a first synchronous send"},
-                                           wire::Drained{7, 2, 100, 99, 1, 2},
-                                           image,
-                                           wire::SavedList{7, {image, image}},
-                                           wire::Restored{false, "no memory", 1, 6},
-                                           wire::Phase{wire::RestartPhase::adopt, 3, 1, 2},
-                                           wire::Joined{{hello, hello}},
-                                           wire::RankGone{5, 4711, "node17", true},
-                                           wire::PlacedList{{{7, 3, 1 << 20}, {7, 4, 1 << 30}}},
-                                           wire::SizedList{7, {{7, 3, 1 << 20}}}};
+    std::vector<wire::Message> messages = {
+        wire::Clock{{std::byte{0}, std::byte{1}}},
+        wire::Begin{7, Generation(1)},
+        wire::Freeze{7},
+        wire::Drain{7, 2},
+        wire::Save{7, "/d/gen", Generation(1), "forked"},
+        wire::Resume{7},
+        wire::Starting{3, "id"},
+        wire::Cancel{7, "a rank died"},
+        wire::Query{},
+        wire::Go{},
+        hello,
+        wire::Frozen{7, 100, 2},
+        wire::Take{7},
+        wire::Closed{7, 2},
+        wire::Again{7, "a first synchronous send"},
+        wire::Drained{7, 2, 100, 99, 1, 2},
+        image,
+        wire::Images{7, {{0, 1}, {3, 1}}, {{9, {1}}, {5, {2}}}, 12, {Generation(1)}, ""},
+        wire::Restored{false, "no memory", 1, 6},
+        wire::Phase{wire::RestartPhase::adopt, 3, 1, 2},
+        wire::Joined{{group, group}},
+        wire::Gone{2, {{5, 1}}, true, 4711, "node17"},
+        wire::Places{7, {{3, 2}}, {1 << 20, 1 << 30}},
+        wire::Sizes{7, {{3, 1}}, {1 << 20}}};
     std::vector<Bytes> all;
     Bytes together{13};
     for (const wire::Message& message : messages) {

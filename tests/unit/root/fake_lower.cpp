@@ -90,7 +90,6 @@ struct Rank {
         wire::Saved answer;
         answer.epoch = m.epoch;
         answer.rank = rank;
-        answer.file = file();
         if (marked("FAKE_SAVE_ERROR", nullptr)) {
             answer.error = fmt::format("rank {}: cannot write: no space", rank);
             return answer;

@@ -9,11 +9,10 @@ namespace {
 using Verdict = Losses::Verdict;
 constexpr Losses::Facts kMpiexec{true, false}, kSupervised{true, true}, kOther{false, false};
 
-wire::RankGone gone(int32_t code = -1, bool clean = false) { return {3, 77, "node-a", clean, code}; }
+Losses::Rank gone(int32_t code = -1) { return {3, 77, "node-a", code}; }
 
-TEST(Losses, NoneAtAnOrderlyEnd) {
+TEST(Losses, NoneAtFirst) {
     Losses losses;
-    losses.rank_gone(gone(-1, true), 0);
     EXPECT_FALSE(losses.any());
     EXPECT_EQ(losses.verdict(kOther, 1'000'000), Verdict::nothing);
 }
@@ -73,7 +72,7 @@ TEST(Losses, TheFirstOneIsTheCause) {
     Losses losses;
     losses.rank_gone(gone(139), 0);
     losses.daemon_gone("node-b", 5, 0);
-    losses.rank_gone({1, 2, "node-b", false, 9}, 0);
+    losses.rank_gone({1, 2, "node-b", 9}, 0);
     EXPECT_EQ(losses.why(), "rank 3 (pid 77 on node-a) has ended with 139");
     EXPECT_EQ(losses.code(), 139);
     EXPECT_TRUE(losses.daemon());

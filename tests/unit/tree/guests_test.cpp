@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "tree/channel.h"
 #include "tree/root_address.h"
-#include "tree/roster.h"
 
 namespace fermata::tree {
 namespace {
@@ -89,34 +88,6 @@ TEST(Guests, OthersKeyIsSentAway) {
     EXPECT_EQ(door.proved, 0);
     for (int i = 0; i < 20; ++i) door.turn();
     EXPECT_EQ(door.guests.count(), 0u);
-}
-
-wire::Hello hello(int32_t rank, int32_t size) {
-    wire::Hello made;
-    made.rank = rank;
-    made.size = size;
-    made.host = "node17";
-    return made;
-}
-
-TEST(Roster, RefusesWhatDoesNotFitInOneLine) {
-    Roster roster;
-    for (int32_t size : {0, -1, kMostRanks + 1, INT32_MAX})
-        EXPECT_NE(roster.join(0, hello(0, size)).find("does not fit"), std::string::npos) << size;
-    EXPECT_EQ(roster.size(), 0);
-    EXPECT_EQ(roster.join(0, hello(1, 4)), "");
-    EXPECT_EQ(roster.join(1, hello(1, 4)),
-              "rank 1 of 4 on node17 does not fit a job of 4 ranks: does the program match this mpiexec?");
-    EXPECT_NE(roster.join(1, hello(2, 5)), "");
-    EXPECT_NE(roster.join(1, hello(4, 4)), "");
-    EXPECT_NE(roster.join(1, hello(-1, 4)), "");
-    EXPECT_EQ(roster.missing(200), "0, 2-3");
-    EXPECT_EQ(roster.join(1, hello(2, 4)), "");
-    EXPECT_FALSE(roster.leave(0, 2));
-    EXPECT_EQ(roster.here(), 2);
-    EXPECT_EQ(roster.lose(1), 1u);
-    EXPECT_EQ(roster.missing(200), "0, 2-3");
-    EXPECT_FALSE(roster.complete());
 }
 
 }  // namespace

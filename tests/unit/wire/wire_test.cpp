@@ -17,48 +17,49 @@ Bytes bytes_of(const std::string& text) {
 }
 
 std::vector<Message> samples() {
-    Saved image{7, 3, 1ull << 40, "rank-000003.img", "xxh3:abc", "", 12, {Generation(1), Generation(2)}};
+    Saved image{7, 3, 1ull << 40, "0123456789abcdef0123456789abcdef", "", 12, {Generation(1), Generation(2)}};
     Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", Generation(2)};
-    return {Clock{bytes_of(std::string("\0\1\2", 3))},
-            Begin{7, Generation(1)},
-            Freeze{7},
-            Drain{7, 2},
-            Save{7, "/d/gen", Generation(1), "forked"},
-            Resume{7},
-            Starting{3, "id"},
-            Cancel{7, "a rank died"},
-            Query{},
-            FinalizeReleased{},
-            Go{},
-            Kill{},
-            hello,
-            Refuse{7, "inside MPI_Comm_spawn"},
-            Frozen{7, 100, 2},
-            Drained{7, 2, 100, 99, 1, 2},
-            Captured{7, 2},
-            image,
-            SavedList{7, {image, image}},
-            Resumed{7, 1},
-            ArrivedFinalize{1},
-            Diagnosis{"MPI_Recv from 3", 1},
-            Warning{"w", 5},
-            Restored{false, "no memory", 1, 6},
-            Fatal{"f", 9},
-            NodeHello{"node17", 1},
-            Joined{{hello, hello}},
-            RankGone{5, 4711, "node17", true},
-            Placed{7, 3, 1 << 20},
-            PlacedList{{{7, 3, 1 << 20}, {7, 4, 1ull << 40}}},
-            Sized{7, 3, 1 << 20},
-            SizedList{7, {{7, 3, 1 << 20}, {7, 4, 1 << 20}}},
-            Take{7},
-            Closed{7, 2},
-            Again{7, "a first synchronous send"},
-            Leave{7},
-            Spare{},
-            InStarter{3, 4711, "bash", "why"},
-            Stand{true},
-            Phase{RestartPhase::rebuild, 5, 2, 7}};
+    return {
+        Clock{bytes_of(std::string("\0\1\2", 3))},
+        Begin{7, Generation(1)},
+        Freeze{7},
+        Drain{7, 2},
+        Save{7, "/d/gen", Generation(1), "forked"},
+        Resume{7},
+        Starting{3, "id"},
+        Cancel{7, "a rank died"},
+        Query{},
+        FinalizeReleased{},
+        Go{},
+        Kill{},
+        hello,
+        Refuse{7, "inside MPI_Comm_spawn"},
+        Frozen{7, 100, 2},
+        Drained{7, 2, 100, 99, 1, 2},
+        Captured{7, 2},
+        image,
+        Images{7, {{0, 1}, {3, 1}}, {{1ull << 40, Digest{1, 2}}, {5, {}}}, 12, {Generation(1)}, "why"},
+        Resumed{7, 1},
+        ArrivedFinalize{1},
+        Diagnosis{"MPI_Recv from 3", 1},
+        Warning{"w", 5},
+        Restored{false, "no memory", 1, 6},
+        Fatal{"f", 9},
+        NodeHello{"node17", 1},
+        Joined{{{2, "node17", 64, "openmpi", "Open MPI 4.1.4", Generation(2), {{4, 2}}, {4711, 4712}, true}}},
+        Gone{2, {{5, 1}}, true, 4711, "node17"},
+        Placed{7, 3, 1 << 20},
+        Places{7, {{3, 2}}, {1 << 20, 1ull << 40}},
+        Sized{7, 3, 1 << 20},
+        Sizes{7, {{3, 2}}, {1 << 20, 1 << 20}},
+        Take{7},
+        Closed{7, 2},
+        Again{7, "a first synchronous send"},
+        Leave{7},
+        Spare{},
+        InStarter{3, 4711, "bash", "why"},
+        Stand{true},
+        Phase{RestartPhase::rebuild, 5, 2, 7}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {
@@ -152,7 +153,7 @@ TEST(Frame, RefusesWhatItDoesNotKnow) {
     trailing[0] = std::byte{6};
     trailing.push_back(std::byte{0});
     EXPECT_NE(verdict(trailing), "");
-    Bytes lying = encode(SavedList{1, {}});
+    Bytes lying = encode(Sizes{1, {}, {}});
     lying[12] = lying[13] = lying[14] = std::byte{0xff};
     EXPECT_NE(verdict(lying), "");
 }

@@ -1,0 +1,12 @@
+// What ranks of a node say when they come, put together: neighbours that say the same are one group.
+#pragma once
+
+#include <vector>
+
+#include "wire/message.h"
+
+namespace fermata::tree {
+
+wire::Joined joined(std::vector<wire::Hello> hellos);
+
+}  // namespace fermata::tree
