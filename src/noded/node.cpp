@@ -329,8 +329,8 @@ void Node::drop(size_t index) {
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
     if (agent.rank >= 0)
-        root_.send(wire::Gone{-1, tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node,
-                              agent.code});
+        root_.send(
+            wire::Gone{-1, tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node, agent.code});
     tally_.gone(agent.id);
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
     answer_query(false);

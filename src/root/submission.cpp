@@ -118,13 +118,15 @@ std::optional<Measured> measured_of(const store::GenerationInfo& from) {
     return one;
 }
 
-// --walltime counts from the first life; a scheduler's limit is what is left of it.
+// --walltime counts from the first life, a scheduler's limit is what is left of it. What comes first counts.
 void take_walltime(Settings& settings, const Submission& what) {
     settings.walltime = what.options.walltime.value_or(0);
     settings.began = what.began;
     if (what.from) settings.measured_before = measured_of(*what.from);
-    if (what.options.walltime) return;
+    if (what.options.walltime && settings.walltime == 0) return;
     if (auto left = seconds_left_in_slot(what.restarts > 0)) {
+        const double own = settings.walltime - static_cast<double>(tree::now_ms() - what.began) / 1000;
+        if (settings.walltime > 0 && own <= *left) return;  // that comes first
         settings.slot = true;
         settings.walltime = *left;
         settings.began = tree::now_ms();

@@ -24,7 +24,7 @@ struct SubmitOptions {
     std::string key_file;        // images are encrypted with it; empty = they are not
     double interval = 0;         // seconds; < 0 = auto
     double mtbf = 86400;
-    std::optional<double> walltime;  // 0 = none, not even a scheduler's
+    std::optional<double> walltime;  // 0 = none, not even what a scheduler gives
     std::optional<unsigned> keep;
     int max_restarts = 0;
     std::string interrupt = "checkpoint";  // what Ctrl-C does first; "program": it is handed on

@@ -560,6 +560,109 @@ def watched(p):
     assert "checkpoint gen-000001: " in out and "every rank runs" in out and out.rstrip().endswith("ended with 0"), out
 
 
+def slot(p, number, lasts, says_its_end):
+    """The job script in one slot of a stand-in for Slurm: TERM to the script a second before the end, then KILL to all of its
+    processes. Its exit code; None: it was put into the queue again."""
+    for name, text in (("squeue", "echo N/A"), ("scontrol", f'echo "$*" >> {p.path}/requeued')):
+        (p.path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (p.path / "bin" / name).chmod(0o755)
+    env = {**p.env, "PATH": f"{p.path}/bin:{BUILD}/bin:/usr/bin:/bin", "SLURM_JOB_ID": "4711"}
+    if says_its_end:
+        env["SLURM_JOB_END_TIME"] = str(int(time.time() + lasts))
+    with open(p.path / f"slot{number}.out", "w") as out, open(p.path / f"slot{number}.err", "w") as err:
+        script = subprocess.Popen(["/bin/bash", "job.sh"], cwd=p.path, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                  start_new_session=True)
+    p.jobs.append(script)
+    start, asked = time.monotonic(), False
+    while script.poll() is None and not (p.path / "requeued").exists():
+        passed = time.monotonic() - start
+        if passed > lasts - 1 and not asked:
+            script.send_signal(signal.SIGTERM)
+            asked = True
+        if passed > lasts:
+            break
+        time.sleep(0.02)
+    again = (p.path / "requeued").exists()
+    try:
+        os.killpg(script.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    script.wait()
+    if again:
+        assert (p.path / "requeued").read_text() == "requeue 4711\n", (p.path / "requeued").read_text()
+        (p.path / "requeued").unlink()
+    return None if again else script.returncode
+
+
+@case
+def batch(p):
+    """A job script goes on over the ends of its slots: by Slurm's signal, in time by itself, after a slot that was cut off."""
+    (p.path / "job.sh").write_text(good(p.call("batch", "--slot", "2s..4s", "--warning", "0.9s", "--total", "60s", "--name", "chain",
+                                               "--", "-n", 2, "--ckpt-dir", "a b", "--", "/bin/true", "it's")))
+    subprocess.run(["bash", "-n", "job.sh"], cwd=p.path, check=True)
+    assert slot(p, 1, 4, False) is None  # by the signal
+    assert slot(p, 2, 4, True) is None   # by itself
+    assert "checkpointed and stopped" in (p.path / "slot1.err").read_text()
+    script = subprocess.Popen(["/bin/bash", "job.sh"], cwd=p.path, start_new_session=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env={**p.env, "PATH": f"{p.path}/bin:{BUILD}/bin:/usr/bin:/bin", "SLURM_JOB_ID": "4711"})
+    p.jobs.append(script)
+    p.until(lambda: "running" in good(p.call("status")), "the slot that is cut off")
+    os.killpg(script.pid, signal.SIGKILL)  # nobody could say anything
+    script.wait()
+    (p.path / "end").touch()
+    assert slot(p, 4, 30, False) == 0
+    said = (p.path / "slot4.out").read_text()
+    assert said.startswith("finished, count ") and int(said.split()[-1]) >= 2, said
+    assert not (p.path / "chain.fermata-slots").exists()
+    # And once more: done.
+    (p.path / "end").unlink()
+    assert slot(p, 5, 30, False) == 0 and "nothing is left to be done" in (p.path / "slot5.err").read_text()
+    p.nothing_left()
+
+
+@case
+def batch_total(p):
+    """What all slots together have used is counted, and the end of the total is the end."""
+    (p.path / "job.sh").write_text(good(p.call("batch", "--slot", "4s", "--warning", "1s", "--total", "100s", "--name", "chain", "--",
+                                               "-n", 1, "/bin/true")))
+    # Two slots that ended, one that was cut off (4 s), one that somebody else's clock has made longer than a slot.
+    (p.path / "chain.fermata-slots").write_text("begin 100\nend 140\nbegin 200\nbegin 1000\nend 1050\nbegin 2000\nend 2003\n")
+    (p.path / "end").touch()
+    assert slot(p, 1, 30, False) == 0, (p.path / "slot1.err").read_text()
+    (p.path / "chain.fermata-slots").write_text("begin 100\nend 140\nbegin 200\nend 260\n")
+    assert slot(p, 2, 30, False) == 1 and "is used up" in (p.path / "slot2.err").read_text()
+
+
+@case
+def batch_words(p):
+    """Each scheduler's script names what it was asked for; what cannot be is refused."""
+    words = ["--slot", "2h..48h", "--total", "96h", "--name", "big", "--option", "--partition=spare", "--", "-n", 6, "-v", "--",
+             "./it's here", "-n", "a b"]
+    script = good(p.call("batch", *words))
+    for part in ("--ntasks=6", "--time=48:00:00", "--time-min=02:00:00", "--signal=B:TERM@300", "--requeue", "total=345600",
+                 "#SBATCH --partition=spare\n", "-n 6 -v -- './it'\\''s here' -n 'a b' &"):
+        assert part in script, (part, script)
+    for scheduler, parts in {"sge": ("-l h_rt=48:00:00,s_rt=47:55:00", "-pe mpi 6", "exit 99"),
+                             "lsf": ("#BSUB -W 2880", "#BSUB -wt 5", '#BSUB -Q "85"', "#BSUB -n 6"),
+                             "htcondor": ("checkpoint_exit_code = 85", "request_cpus = 6", "RemoteWallClockTime > 345600",
+                                          "'./it''s here' -n 'a b'")}.items():
+        script = good(p.call("batch", "--scheduler", scheduler, *words))
+        for part in parts:
+            assert part in script, (part, script)
+        if scheduler != "htcondor":
+            done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
+            assert done.returncode == 0, done.stderr
+    refused(p.call("batch", "--", "-n", 2, "./a"), "--slot", code=2)
+    refused(p.call("batch", "--slot", "1h", "--", "./a"), "how many ranks", code=2)
+    refused(p.call("batch", "--slot", "1h"), "nothing to run", code=2)
+    refused(p.call("batch", "--slot", "1h", "--scheduler", "cron", "--", "-n", 2, "./a"), "htcondor", code=2)
+    refused(p.call("batch", "--slot", "9m", "--", "-n", 2, "./a"), "--warning", code=2)
+    refused(p.call("batch", "--slot", "3h..2h", "--", "-n", 2, "./a"), "--slot", code=2)
+    refused(p.call("batch", "--slot", "3h", "--", "-n", 2, "--no-such", "./a"), "--no-such", code=2)
+    refused(p.call("batch", "--slot", "3h", "--name", "a b", "--", "-n", 2, "./a"), "--name", code=2)
+
+
 @case
 def gives_up(p):
     """The same failure again and again, without a newer checkpoint: one generation earlier once, then a report."""
