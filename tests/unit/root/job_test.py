@@ -691,7 +691,7 @@ def daemon_lost(p):
     job = p.job("-n", 2, "--max-restarts", "1", "--ckpt-dir", "other", FAKE_ALONE="1")
     good(p.call("checkpoint"))
     p.kill_node_daemon()
-    p.until(lambda: json.loads(p.call("status", "--json").stdout or "{}").get("restored") == "gen-000001" and
+    p.until(lambda: json.loads(p.call("status", "--job", "job", "--json").stdout or "{}").get("restored") == "gen-000001" and
             p.state() == "running", "the second life")
     out, err = p.end(job, 0)
     assert out.endswith("finished, count 1\n") and "the node daemon of fake0" in err, (out, err)
