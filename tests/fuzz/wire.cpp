@@ -58,7 +58,8 @@ std::vector<Bytes> frame_seeds() {
         wire::Restored{false, "no memory", 1, 6},
         wire::Phase{wire::RestartPhase::adopt, 3, 1, 2},
         wire::Joined{{group, group}},
-        wire::Gone{2, {{5, 1}}, true, 4711, "node17"},
+        wire::Gone{2, {{5, 1}}, true, 4711, "node17", 137},
+        wire::Leaving{3},
         wire::Places{7, {{3, 2}}, {1 << 20, 1 << 30}},
         wire::Sizes{7, {{3, 1}}, {1 << 20}}};
     std::vector<Bytes> all;

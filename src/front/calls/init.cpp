@@ -21,7 +21,7 @@ namespace {
 enum class World : uint32_t { not_yet, running, finalized };
 World world = World::not_yet;
 uint32_t open_sessions = 0;
-int exit_code = 0;  // of the program that is leaving
+int exit_code = 0;  // what the program that is leaving has handed to exit()
 SpinLock sessions_lock;
 
 void start(Call& call, int level) noexcept {
@@ -36,6 +36,8 @@ void start(Call& call, int level) noexcept {
         front.clock->set_thread_multiple(true);
     }
     if (front.life != Life::before) return;
+    // From a constructor it would be called after the destructors.
+    ::on_exit([](int code, void*) { exit_code = code; }, nullptr);
     front.main_fs = split::read_fs();
     objects_start();
     front.life = Life::running;
@@ -123,11 +125,6 @@ __attribute__((destructor(101))) void end_of_program() {
     Call call("exit");
     front.life = Life::finalized;
     finish();
-}
-
-// Before the destructors: what the program has handed to exit().
-__attribute__((constructor)) void watch_exit() {
-    ::on_exit([](int code, void*) { exit_code = code; }, nullptr);
 }
 
 }  // namespace
