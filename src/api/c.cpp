@@ -122,7 +122,7 @@ int fermata_should_exit(fermata_handle* h) {
 const char* fermata_message(const fermata_handle* h) { return h ? h->message.c_str() : no_handle().c_str(); }
 
 int fermata_close(fermata_handle* h) {
-    int code = guarded(h, [&] { return h->is_open() ? (h->wait(), FERMATA_OK) : FERMATA_OK; });
+    int code = guarded(h, [&] { return h->is_open() ? (h->finish(), FERMATA_OK) : FERMATA_OK; });
     if (h && code != FERMATA_OK) no_handle() = h->message;
     delete h;
     return code;

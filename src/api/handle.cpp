@@ -24,9 +24,10 @@ uint64_t random_number() {
 }
 
 // Of this process, as the kernel has it.
-std::vector<std::string> own_command() {
+std::string own_command_line() { return read_file("/proc/self/cmdline"); }
+
+std::vector<std::string> words_of(const std::string& all) {
     std::vector<std::string> words;
-    std::string all = read_file("/proc/self/cmdline");
     for (size_t at = 0; at < all.size();) {
         size_t end = std::min(all.find('\0', at), all.size());
         words.push_back(all.substr(at, end - at));
@@ -57,17 +58,22 @@ void fermata_handle::start(const fermata_mpi& mpi, const std::string& directory,
     // The words of rank 0 are those of all.
     job_.directory = ranks_->broadcast_text(files::absolute_path(directory));
     job_.library = library_name(mpi.library ? mpi.library : "");
+    // Manifests on several nodes are the same to the last byte.
+    std::string line;
+    ranks_->together([&] { line = own_command_line(); });
+    job_.command = words_of(ranks_->broadcast_text(line));
+    job_.name = files::split_path(job_.command[0]).second;
     ranks_->together([&] {
         if (!ranks_->first()) return;
         job_.number = random_number();
-        job_.command = own_command();
-        job_.name = files::split_path(job_.command[0]).second;
         store_ = store::Store::for_writing(job_.directory, key_);
         store_->lock(fmt::format("{} (pid {})", job_.name, ::getpid()), job_.number);
     });
     ranks_->broadcast(job_.number);
     triggers_ = std::make_unique<Triggers>(options_);
-    saving_ = std::make_unique<Saving>(*ranks_, options_, key_, store_ ? &*store_ : nullptr);
+    if (options_.memory != Options::Memory::none)
+        memory_ = std::make_unique<Memory>(*ranks_, options_.memory, job_.directory, key_);
+    saving_ = std::make_unique<Saving>(*ranks_, options_, key_, store_ ? &*store_ : nullptr, memory_.get());
 }
 
 void fermata_handle::move_on(bool wait) {
@@ -96,16 +102,18 @@ void fermata_handle::save(int64_t step) {
     wait();
     const double start = now_s();
     triggers_->saved(0);
-    saving_->begin(state, step, job_);
+    saving_->begin(state, step, job_, last_);
+    only_copy_ = false;
     begun_ = start;
 }
 
 bool fermata_handle::restore(int64_t* step) {
     wait();
-    auto restored = Restoring(*ranks_, state, job_.directory, key_).run();
+    auto restored = Restoring(*ranks_, state, job_.directory, key_, memory_.get()).run();
     if (!restored) return false;
     // The job goes on: what it saves and what it retires are one series.
     job_.number = restored->job;
+    only_copy_ = restored->from_memory;
     if (store_) store_->act_for(job_.number);
     if (step) *step = restored->step;
     return true;
@@ -115,4 +123,17 @@ bool fermata_handle::should_checkpoint() {
     move_on(false);  // a failure is told by the save that follows
     return triggers_->should_checkpoint(*ranks_);
 }
-bool fermata_handle::should_exit() { return triggers_->should_exit(*ranks_); }
+bool fermata_handle::should_exit() {
+    const bool yes = triggers_->should_exit(*ranks_);
+    last_ = last_ || yes;
+    return yes;
+}
+
+void fermata_handle::finish() {
+    wait();
+    if (!memory_) return;
+    saving_->flush();
+    begun_ = now_s();
+    wait();
+    if (!only_copy_) memory_->clear();
+}

@@ -31,6 +31,8 @@ struct fermata_handle {
 
     bool should_checkpoint();
     bool should_exit();
+    // The end: everything saved goes to files, nothing stays in memory.
+    void finish();
 
   private:
     std::unique_ptr<fermata::api::Ranks> ranks_;
@@ -38,9 +40,12 @@ struct fermata_handle {
     fermata::image::KeyPointer key_;
     fermata::api::Job job_;
     std::optional<fermata::store::Store> store_;  // rank 0
+    std::unique_ptr<fermata::api::Memory> memory_;
     std::unique_ptr<fermata::api::Saving> saving_;
     std::unique_ptr<fermata::api::Triggers> triggers_;
     void move_on(bool wait);
     std::optional<fermata::api::Fault> failed_;  // the save before, not told by wait() or save() yet
+    bool only_copy_ = false;                     // restored from memory, nothing saved since
+    bool last_ = false;                          // the program was told to end
     double begun_ = 0;                           // s; of the save under way, 0 = none
 };

@@ -14,11 +14,11 @@ namespace {
 // processes.
 const std::set<std::string> kImageWords = {"compress", "layout", "io", "threads"};
 
-unsigned number_of(const std::string& value) {
+unsigned number_of(const std::string& key, const std::string& value) {
     unsigned number = 0;
     auto [at, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc{} || at != value.data() + value.size())
-        refuse(FERMATA_ARGUMENT, "keep={}: a number of generations, or all", visible(value));
+        refuse(FERMATA_ARGUMENT, "{}={}: a number is needed", visible(key), visible(value));
     return number;
 }
 
@@ -35,7 +35,11 @@ Options parse_options(const std::string& words) try {
         std::string key = word.substr(0, word.find('=')),
                     value = word.find('=') == std::string::npos ? "" : word.substr(word.find('=') + 1);
         if (key == "keep")
-            options.keep = value == "all" ? 0 : number_of(value);
+            options.keep = value == "all" ? 0 : number_of(key, value);
+        else if (key == "memory" && (value == "node" || value == "buddy"))
+            options.memory = value == "node" ? Options::Memory::node : Options::Memory::buddy;
+        else if (key == "flush")
+            options.flush = number_of(key, value);
         else if (key == "interval")
             options.interval = parse_duration(value, "interval");
         else if (key == "walltime")
@@ -48,12 +52,15 @@ Options parse_options(const std::string& words) try {
             image += (image.empty() ? "" : ",") + word;
         else
             refuse(FERMATA_ARGUMENT,
-                   "'{}' is no option: keep=, interval=, walltime=, signals=yes|no, key=FILE, "
+                   "'{}' is no option: keep=, memory=node|buddy, flush=, interval=, walltime=, "
+                   "signals=yes|no, key=FILE, "
                    "layout=files|shared, "
                    "compress=, io=, threads=",
                    visible(word));
     }
     options.write = image::SaveOptions::parse(image).write;
+    if (options.memory != Options::Memory::none && options.shared())
+        refuse(FERMATA_ARGUMENT, "memory= keeps a file per rank: layout=shared does not go with it");
     return options;
 } catch (const Error& error) {
     refuse(FERMATA_ARGUMENT, "{}", error.what());

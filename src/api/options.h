@@ -8,7 +8,12 @@
 namespace fermata::api {
 
 struct Options {
-    unsigned keep = 2;                  // generations; 0 = all
+    // Where copies in memory go: nowhere, this node's memory, and that of another node too.
+    enum class Memory { none, node, buddy };
+    Memory memory = Memory::none;
+    unsigned flush =
+        10;             // with memory: every so many saves one goes to the directory; 0 = the last one alone
+    unsigned keep = 2;  // generations; 0 = all
     double interval = 0, walltime = 0;  // seconds; 0 = none
     bool signals = false;               // SIGUSR1 and SIGTERM are heard
     std::string key_file;               // encrypts; "" = no

@@ -27,6 +27,18 @@ std::string Ranks::broadcast_text(const std::string& text, int root) const {
     return all;
 }
 
+std::vector<std::string> Ranks::gather_texts(const std::string& mine) const {
+    std::vector<uint64_t> sizes = gather_all(uint64_t{mine.size()});
+    std::vector<std::string> all(sizes.size());
+    all[static_cast<size_t>(rank())] = mine;
+    for (size_t r = 0; r < all.size(); ++r) {
+        if (sizes[r] == 0) continue;
+        all[r].resize(sizes[r]);
+        broadcast(all[r].data(), sizes[r], static_cast<int>(r));
+    }
+    return all;
+}
+
 void Ranks::exchange(const void* out, size_t out_size, int to, void* in, size_t in_size, int from) const {
     check(mpi_.exchange(mpi_.now, out, static_cast<int64_t>(out_size), to, in, static_cast<int64_t>(in_size),
                         from));

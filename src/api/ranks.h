@@ -36,6 +36,8 @@ class Ranks {
         check(mpi_.allgather(mpi_.now, &mine, all.data(), sizeof mine));
         return all;
     }
+    // Of every rank, by rank.
+    std::vector<std::string> gather_texts(const std::string& mine) const;
     void exchange(const void* out, size_t out_size, int to, void* in, size_t in_size, int from) const;
 
     // Every rank says how it fared, and all hear of the first that did not: then all throw its Fault.

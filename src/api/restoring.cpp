@@ -45,18 +45,9 @@ void read_part(const image::Reader& image, const SavedPart& part, uint64_t begin
 }  // namespace
 
 std::optional<Restored> Restoring::run() {
-    std::vector<Candidate> candidates;
-    ranks_.together([&] {
-        if (ranks_.first()) candidates = choose();
-    });
-    uint64_t count = candidates.size();
-    ranks_.broadcast(count);
-    candidates.resize(count);
-    if (count == 0) return {};
     Fault last;
-    for (Candidate& candidate : candidates) {
-        ranks_.broadcast(candidate.number);
-        candidate.seal = ranks_.broadcast_text(candidate.seal);
+    std::vector<Candidate> candidates = all_candidates();
+    for (const Candidate& candidate : candidates) {
         try {
             return attempt(candidate);
         } catch (const Fault& fault) {
@@ -67,7 +58,37 @@ std::optional<Restored> Restoring::run() {
                                 Generation(candidate.number).name(), fault.sentence));
         }
     }
-    throw Fault{FERMATA_DAMAGED, last.sentence};
+    if (last) throw Fault{FERMATA_DAMAGED, last.sentence};
+    return {};
+}
+
+// Newest first, the same on all ranks; of one number that in memory comes first.
+std::vector<Restoring::Candidate> Restoring::all_candidates() const {
+    std::vector<Candidate> all;
+    if (memory_)
+        for (Memory::Found& one : memory_->find()) all.push_back({one.number, "", std::move(one)});
+    std::vector<Candidate> files;
+    ranks_.together([&] {
+        // What is in memory serves also when the directory has nothing, or nothing that can be read.
+        try {
+            if (ranks_.first()) files = choose();
+        } catch (const Fault&) {
+            if (all.empty()) throw;
+        } catch (const Error&) {
+            if (all.empty()) throw;
+        }
+    });
+    uint64_t count = files.size();
+    ranks_.broadcast(count);
+    files.resize(count);
+    for (Candidate& one : files) {
+        ranks_.broadcast(one.number);
+        one.seal = ranks_.broadcast_text(one.seal);
+        all.push_back(one);
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.number > b.number; });
+    return all;
 }
 
 // Newest first.
@@ -91,7 +112,7 @@ std::vector<Restoring::Candidate> Restoring::choose() const {
             foreign = true;
             continue;
         }
-        found.push_back({one->number, one->seal.hex()});
+        found.push_back({one->number, one->seal.hex(), {}});
     }
     if (!found.empty()) return found;
     if (!damage.empty()) refuse(FERMATA_DAMAGED, "{}", damage);
@@ -108,16 +129,32 @@ std::vector<Restoring::Candidate> Restoring::choose() const {
 Restored Restoring::attempt(const Candidate& candidate) {
     tables_.clear();
     open_.clear();
-    ranks_.together([&] {
-        generation_ = store::open_chosen(directory_ + "/" + Generation(candidate.number).name(),
-                                         candidate.seal, key_.get());
-        generation_.check_layout();
-    });
-    look();
-    match();
+    generation_ = {};
+    if (candidate.found) {
+        ranks_.together([&] {
+            if (auto here = memory_->local(*candidate.found)) generation_ = std::move(*here);
+        });
+        look(candidate.found->holder);
+        match();
+        generation_ = memory_->fetch(*candidate.found, ranks_.gather_texts(needs()));
+        open_.clear();
+        open_.resize(tables_.size());
+    } else {
+        ranks_.together([&] {
+            generation_ = store::open_chosen(directory_ + "/" + Generation(candidate.number).name(),
+                                             candidate.seal, key_.get());
+            generation_.check_layout();
+        });
+        // The ranks share them out.
+        std::vector<int> from(generation_.manifest->images.size());
+        for (size_t i = 0; i < from.size(); ++i)
+            from[i] = static_cast<int>(i % static_cast<size_t>(ranks_.size()));
+        look(from);
+        match();
+    }
     ranks_.together([&] { fill(); });
     open_.clear();
-    return {generation_.manifest->job, candidate.number, tables_.at(0).step};
+    return {generation_.manifest->job, candidate.number, tables_.at(0).step, candidate.found.has_value()};
 }
 
 const image::Reader& Restoring::reader(size_t rank) {
@@ -133,34 +170,52 @@ const image::Reader& Restoring::reader(size_t rank) {
     return *one;
 }
 
-void Restoring::look() {
-    const size_t images = generation_.manifest->images.size();
-    const auto size = static_cast<size_t>(ranks_.size()), me = static_cast<size_t>(ranks_.rank());
+// `from`: by image, the rank that reads its table and hands it round.
+void Restoring::look(const std::vector<int>& from) {
+    const size_t images = from.size();
     open_.resize(images);
     std::vector<std::string> texts(images);
     ranks_.together([&] {
-        for (size_t i = me; i < images; i += size) {
+        for (size_t i = 0; i < images; ++i) {
+            if (from[i] != ranks_.rank()) continue;
             const auto& blob = reader(i).blob(kBlob);
             texts[i].assign(reinterpret_cast<const char*>(blob.data()), blob.size());
         }
     });
-    for (size_t i = 0; i < images; ++i)
-        texts[i] = ranks_.broadcast_text(texts[i], static_cast<int>(i % size));
+    for (size_t i = 0; i < images; ++i) texts[i] = ranks_.broadcast_text(texts[i], from[i]);
     ranks_.together([&] {
         for (size_t i = 0; i < images; ++i) {
-            tables_.push_back(Table::decoded(texts[i].data(), texts[i].size(),
-                                             generation_.directory + ", rank " + std::to_string(i)));
-            if (tables_[i].step != tables_[0].step || tables_[i].step != generation_.manifest->step)
-                refuse(FERMATA_DAMAGED, "{}: its images are of different steps", generation_.directory);
+            tables_.push_back(
+                Table::decoded(texts[i].data(), texts[i].size(), fmt::format("the image of rank {}", i)));
+            if (tables_[i].step != tables_[0].step)
+                refuse(FERMATA_DAMAGED, "the images of a generation are of different steps");
         }
     });
+}
+
+// A byte per image: 1 = this rank will read it.
+std::string Restoring::needs() const {
+    std::string needed(tables_.size(), '\0');
+    needed[0] = 1;  // what all have in common
+    if (static_cast<size_t>(ranks_.rank()) < needed.size()) needed[static_cast<size_t>(ranks_.rank())] = 1;
+    for (auto& [name, entry] : state_.entries()) {
+        if (entry.kind != Kind::array) continue;
+        for (size_t i = 0; i < tables_.size(); ++i) {
+            auto saved = tables_[i].entries.find(name);
+            if (saved == tables_[i].entries.end()) continue;
+            for (const Part& mine : entry.parts)
+                for (const SavedPart& part : saved->second.parts)
+                    for_each_common(mine.grid, part.grid, [&](int64_t, int64_t, int64_t) { needed[i] = 1; });
+        }
+    }
+    return needed;
 }
 
 void Restoring::match() const {
     const bool same = tables_.size() == static_cast<size_t>(ranks_.size());
     ranks_.together([&] {
         if (std::string why = why_no_match(state_, tables_[0], same); !why.empty())
-            refuse(FERMATA_MISMATCH, "{} in {}: {}", Generation(generation_.number).name(), directory_, why);
+            refuse(FERMATA_MISMATCH, "what was saved for {} does not fit: {}", directory_, why);
     });
 }
 

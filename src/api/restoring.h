@@ -2,9 +2,10 @@
 //
 // The phases of one attempt:
 //
-//     choose   rank 0 names a generation, newest first
+//     choose   a generation is named, newest first: in memory, or in the directory of files
 //     look     the ranks read the tables of its images between them, and hand them round
 //     match    names, types and shapes are compared with what is protected
+//     fetch    images in the memory of other nodes come to this one
 //     fill     each rank reads from the images what its parts need
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "api/memory.h"
 #include "api/ranks.h"
 #include "api/state.h"
 #include "api/table.h"
@@ -24,12 +26,19 @@ struct Restored {
     uint64_t job = 0;
     uint32_t generation = 0;
     int64_t step = 0;
+    bool from_memory = false;
 };
 
 class Restoring {
   public:
-    Restoring(const Ranks& ranks, const State& state, std::string directory, image::KeyPointer key)
-        : ranks_(ranks), state_(state), directory_(std::move(directory)), key_(std::move(key)) {}
+    // `memory`: null = none.
+    Restoring(const Ranks& ranks, const State& state, std::string directory, image::KeyPointer key,
+              const Memory* memory)
+        : ranks_(ranks),
+          state_(state),
+          directory_(std::move(directory)),
+          key_(std::move(key)),
+          memory_(memory) {}
 
     // None: nothing was ever saved there. Throws Fault, the same on all ranks. Collective.
     std::optional<Restored> run();
@@ -37,11 +46,14 @@ class Restoring {
   private:
     struct Candidate {
         uint32_t number;
-        std::string seal;
+        std::string seal;                    // of one in files
+        std::optional<Memory::Found> found;  // of one in memory
     };
     std::vector<Candidate> choose() const;
+    std::vector<Candidate> all_candidates() const;
     Restored attempt(const Candidate& candidate);
-    void look();
+    void look(const std::vector<int>& from);
+    std::string needs() const;
     void match() const;
     void fill();
     void fill_array(const std::string& name, const Entry& entry);
@@ -52,6 +64,7 @@ class Restoring {
     const State& state_;
     const std::string directory_;
     const image::KeyPointer key_;
+    const Memory* const memory_;
     store::GenerationInfo generation_;
     std::vector<Table> tables_;                         // by rank that saved it
     std::vector<std::unique_ptr<image::Reader>> open_;  // likewise, as they are needed

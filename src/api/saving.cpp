@@ -45,7 +45,7 @@ void Saving::note(Report& report, const Fault& fault) noexcept {
     report.why[n] = 0;
 }
 
-void Saving::begin(const State& state, int64_t step, const Job& job) {
+void Saving::begin(const State& state, int64_t step, const Job& job, bool last) {
     started_ = now_s();
     job_ = job;
     // Who protects something else would take part in another job's image.
@@ -62,9 +62,28 @@ void Saving::begin(const State& state, int64_t step, const Job& job) {
             refuse(FERMATA_MISMATCH, "rank {} saves step {}, rank 0 step {}", r, claims[r].step,
                    claims[0].step);
     }
-    ranks_.together([&] { staging_.take(state, step, ranks_.first()); });
-    open_generation(job);
+    const bool memory = memory_ != nullptr;
+    ranks_.together([&] { staging_.take(state, step, ranks_.first(), memory); });
     staged_ = now_s();
+    if (memory) {
+        only_memory_ = next_number();
+        memory_->save(staging_, job, only_memory_, options_.write);
+        ++saves_;
+        if (last || (options_.flush > 0 && saves_ % options_.flush == 0)) flush();
+        return;
+    }
+    open_generation(job, 1);
+    start_thread();
+}
+
+void Saving::flush() {
+    if (only_memory_ == 0) return;
+    open_generation(job_, only_memory_);
+    only_memory_ = 0;
+    start_thread();
+}
+
+void Saving::start_thread() {
     mine_ = {};
     written_.store(false);
     SignalsBlocked guard;
@@ -72,22 +91,36 @@ void Saving::begin(const State& state, int64_t step, const Job& job) {
     stage_ = Stage::writing;
 }
 
+// One series for files and memory.
+uint32_t Saving::next_number() const {
+    uint32_t highest = 0;
+    ranks_.together([&] {
+        highest = memory_->highest();
+        if (store_)
+            for (const store::GenerationInfo& one : store_->list()) highest = std::max(highest, one.number);
+    });
+    std::vector<uint32_t> all = ranks_.gather_all(highest);
+    return *std::max_element(all.begin(), all.end()) + 1;
+}
+
 // The generation's directory, made by rank 0, and this rank's writer in it.
-void Saving::open_generation(const Job& job) {
+void Saving::open_generation(const Job& job, uint32_t least) {
     uint32_t number = 0;
     std::optional<image::SharedFile> shared;
     ranks_.together([&] {
         if (!ranks_.first()) return;
-        pending_ = level_->begin();
+        pending_ = store_->begin_from(least);
         number = pending_.number;
+        if (memory_ && number != least)
+            fail("{}/{} is taken by something else", job.directory, Generation(least).name());
         if (options_.shared()) shared.emplace(pending_.folder);
     });
     ranks_.broadcast(number);
     try {
-        files::Folder folder;
         ranks_.together([&] {
-            folder = store::open_pending(job.directory + "/" + Generation(number).name(), job.number, number);
-            make_writer(job, number, folder);
+            folder_ =
+                store::open_pending(job.directory + "/" + Generation(number).name(), job.number, number);
+            if (!memory_) make_writer(job, number, folder_);
         });
         if (!options_.shared()) return;
         std::vector<uint64_t> rooms = ranks_.gather_all(writer_->room());
@@ -99,7 +132,7 @@ void Saving::open_generation(const Job& job) {
         writer_->place(begins_[static_cast<size_t>(ranks_.rank())]);
     } catch (const Fault&) {
         writer_.reset();
-        if (ranks_.first()) level_->abandon(std::exchange(pending_, {}));
+        if (ranks_.first()) store_->abandon(std::exchange(pending_, {}));
         throw;
     }
 }
@@ -122,11 +155,31 @@ void Saving::make_writer(const Job& job, uint32_t number, const files::Folder& f
     if (options_.shared()) writer_->prepare();
 }
 
+// The image is the same, byte for byte.
+image::Summary Saving::copy_from_memory() {
+    const std::string name = image::image_name(static_cast<uint32_t>(ranks_.rank()));
+    auto [from, file] = files::split_path(memory_->newest_image());
+    Fd in = files::Folder::at(from).read(file), out = folder_.create(name);
+    const image::Summary& summary = memory_->newest_summary();
+    PageBuffer piece;
+    constexpr uint64_t kPiece = 8 << 20;
+    piece.reserve(kPiece);
+    for (uint64_t at = 0; at < summary.bytes; at += kPiece) {
+        const uint64_t size = std::min(kPiece, summary.bytes - at);
+        pread_all(in.get(), piece.data(), size, at, memory_->newest_image());
+        write_all(out.get(), piece.data(), size, folder_.path_of(name));
+    }
+    sync_file(out.get(), folder_.path_of(name));
+    return summary;
+}
+
 // In the thread.
 void Saving::write() noexcept {
     try {
         image::Summary summary;
-        if (options_.shared()) {
+        if (memory_) {
+            summary = copy_from_memory();
+        } else if (options_.shared()) {
             writer_->write_first();
             writer_->write_rest();
             summary = writer_->conclude();
@@ -167,16 +220,16 @@ void Saving::commit() noexcept {
         if (key_) m.key_id = key_->id();
         m.shared_bytes = options_.shared() ? shared_bytes_ : 0;
         m.phases = {{"stage", staged_ - started_}, {"save", now_s() - staged_}};
-        level_->commit(pending_, m);
+        store_->commit(pending_, m);
         pending_ = {};
-        if (options_.keep > 0) level_->retain(options_.keep);
+        if (options_.keep > 0) store_->retain(options_.keep);
         return;
     } catch (const Fault& fault) {
         note(all_well_, fault);
     } catch (const std::exception& error) {
         note(all_well_, Ranks::fault_of(error));
     }
-    level_->abandon(std::exchange(pending_, {}));
+    store_->abandon(std::exchange(pending_, {}));
 }
 
 bool Saving::move_on(bool wait) {

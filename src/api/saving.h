@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/memory.h"
 #include "api/options.h"
 #include "api/ranks.h"
 #include "api/staging.h"
@@ -32,13 +33,17 @@ struct Job {
 
 class Saving {
   public:
-    // `level`: of rank 0, null on the others.
-    Saving(const Ranks& ranks, const Options& options, image::KeyPointer key, store::Level* level)
-        : ranks_(ranks), options_(options), key_(std::move(key)), level_(level) {}
+    // `store`: of rank 0, null on the others. `memory`: null = none.
+    Saving(const Ranks& ranks, const Options& options, image::KeyPointer key, store::Store* store,
+           Memory* memory)
+        : ranks_(ranks), options_(options), key_(std::move(key)), store_(store), memory_(memory) {}
     ~Saving();
 
-    // Collective. Throws Fault, the same on all ranks; then nothing was begun.
-    void begin(const State& state, int64_t step, const Job& job);
+    // Collective. Throws Fault, the same on all ranks; then nothing was begun. With memory the state is there
+    // when this returns, and goes on to files when it is its turn, or when `last` says so.
+    void begin(const State& state, int64_t step, const Job& job, bool last);
+    // The newest save, if it is in memory alone, goes to files. Collective.
+    void flush();
     // Moves on what is under way; `wait`: to its end. True when nothing is under way any more. Throws the
     // Fault of one that failed, once.
     bool move_on(bool wait);
@@ -53,7 +58,10 @@ class Saving {
         char why[256] = "";
     };
 
-    void open_generation(const Job& job);
+    void open_generation(const Job& job, uint32_t least);
+    uint32_t next_number() const;
+    void start_thread();
+    image::Summary copy_from_memory();
     void make_writer(const Job& job, uint32_t number, const files::Folder& folder);
     void write() noexcept;
     void commit() noexcept;
@@ -62,10 +70,14 @@ class Saving {
     const Ranks& ranks_;
     const Options& options_;
     const image::KeyPointer key_;
-    store::Level* const level_;
+    store::Store* const store_;
+    Memory* const memory_;
     Job job_;
     Staging staging_;
     Stage stage_ = Stage::idle;
+    unsigned saves_ = 0;        // in memory
+    uint32_t only_memory_ = 0;  // number of the newest save, when no file has it; 0 = one has
+    files::Folder folder_;      // of the generation under way
     std::optional<image::Writer> writer_;
     std::vector<uint64_t> begins_;  // shared layout
     uint64_t shared_bytes_ = 0;

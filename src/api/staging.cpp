@@ -36,7 +36,7 @@ void PageBuffer::reserve(uint64_t bytes) {
     size_ = size;
 }
 
-void Staging::take(const State& state, int64_t step, bool global) {
+void Staging::take(const State& state, int64_t step, bool global, bool borrow) {
     table_ = {};
     table_.step = step;
     pieces_.clear();
@@ -69,16 +69,20 @@ void Staging::take(const State& state, int64_t step, bool global) {
     for (const Copy& copy : copies) {
         if (copy.bytes == 0 && copy.part) continue;
         char* to = memory_.data() ? memory_.data() + copy.at : nullptr;
+        uint64_t left = 0;  // where it is
         if (copy.part) {
-            std::memcpy(to, copy.part->data, copy.bytes);
+            const auto* from = static_cast<const char*>(copy.part->data);
+            if (borrow) left = copy.bytes / kPage * kPage;
+            if (left > 0) pieces_.push_back({kFirstAddress + copy.at, from, left});
+            std::memcpy(to + left, from + left, copy.bytes - left);
         } else if (const Hooks& hooks = copy.entry->hooks;
                    int code = hooks.pack(hooks.object, to, static_cast<int64_t>(copy.bytes))) {
             refuse(FERMATA_ARGUMENT, "{}: its pack hook returned {}", visible(*copy.name), code);
         }
-        if (copy.bytes == 0) continue;
         const uint64_t whole = page_up(copy.bytes);
+        if (whole == left) continue;
         std::memset(to + copy.bytes, 0, whole - copy.bytes);
-        pieces_.push_back({kFirstAddress + copy.at, to, whole});
+        pieces_.push_back({kFirstAddress + copy.at + left, to + left, whole - left});
     }
 }
 

@@ -29,11 +29,12 @@ class PageBuffer {
 
 class Staging {
   public:
-    // Copies everything. `global`: this rank saves what all have in common. Throws Fault.
-    void take(const State& state, int64_t step, bool global);
+    // Copies everything, or leaves the whole pages where they are (`borrow`: nothing changes before they are
+    // written). `global`: this rank saves what all have in common. Throws Fault.
+    void take(const State& state, int64_t step, bool global, bool borrow);
 
     const Table& table() const { return table_; }
-    // In the order of the table: what lies at the address of a part, in whole pages.
+    // What lies at the address of a part, in whole pages.
     struct Piece {
         uint64_t address;
         const char* data;

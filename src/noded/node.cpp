@@ -55,6 +55,11 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
     root_.send(wire::NodeHello{config_.node, ::getpid()});
 }
 
+void Node::start_ranks_as(uint32_t number) {
+    ranks_ = std::make_unique<Ranks>(Ranks::Place{number, config_.node, config_.node_dir()},
+                                     [this](const wire::Message& message) { root_.send(message); });
+}
+
 void Node::run() {
     for (;;) {
         turn(tally_.parts_wait() ? kPartsMs : root_lost_ || query_end_ ? 100 : 1000);
@@ -64,10 +69,11 @@ void Node::run() {
             spdlog::info("the root is gone");
             root_lost_ = now;
             ending_ = true;
+            if (ranks_) ranks_->root_is_gone();  // no launcher ends them
         }
         if (root_lost_ && now - root_lost_ > kGraceMs) kill_ranks();
         // As long as the root lives, so does the job: ranks may come at any time (a slow MPI_Init).
-        if (nobody_here() && (root_lost_ || killed_)) break;
+        if (nobody_here() && (!ranks_ || ranks_->over()) && (root_lost_ || killed_)) break;
     }
     root_.flush(1000);
 }
@@ -76,12 +82,14 @@ void Node::turn(int timeout_ms) {
     std::vector<pollfd> fds;
     fds.push_back({tree::now_ms() < closed_til_ ? -1 : listener_.get(), POLLIN, 0});
     fds.push_back({root_.closed() ? -1 : root_.fd(), root_.events(), 0});
+    const size_t agents = agents_.size();
     for (auto& agent : agents_) fds.push_back({agent->channel.fd(), agent->channel.events(), 0});
-    if (::poll(fds.data(), fds.size(), timeout_ms) < 0) return;
+    if (ranks_) ranks_->add_to(fds);
+    if (::poll(fds.data(), fds.size(), ranks_ ? ranks_->rest(timeout_ms) : timeout_ms) < 0) return;
 
     root_.serve(fds[1].revents);
     while (auto message = root_.receive()) from_root(*message);
-    for (size_t i = 0; i + 2 < fds.size(); ++i) {
+    for (size_t i = 0; i < agents; ++i) {
         Agent& agent = *agents_[i];
         agent.channel.serve(fds[i + 2].revents);
         while (auto message = agent.channel.receive()) from_agent(agent, *message);
@@ -95,6 +103,7 @@ void Node::turn(int timeout_ms) {
     if (fds[0].revents) accept_agents();
     pump_clock();
     hand_up();
+    if (ranks_) ranks_->serve(fds, 2 + agents);
 }
 
 // Ranks that are new, then what they say.
@@ -233,6 +242,7 @@ wire::Message Node::checked(const Agent& agent, wire::Message message) const {
 
 void Node::from_root(const wire::Message& message) {
     spdlog::debug("root: {}", wire::name_of(message));
+    if (ranks_ && ranks_->from_root(message)) return;
     tally_.ask(message);
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && !clock_->from_parent(wire::plain(m->bytes))) refuse_clock("the root");
@@ -339,6 +349,7 @@ void Node::drop(size_t index) {
 void Node::kill_ranks() {
     ending_ = killed_ = true;
     signal_ranks(SIGKILL);
+    if (ranks_) ranks_->signal(SIGKILL, true);
 }
 
 void Node::signal_ranks(int signal) {

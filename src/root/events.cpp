@@ -27,8 +27,17 @@ void Root::lost(Noted noted) {
     note(journal::Kind::loss, std::move(fields));
 }
 
+// The launcher has heard of it by itself, and ends the job: it knows the dead one's code.
+void Root::rank_died(const std::string& line) {
+    if (over()) return;
+    say(line);
+    lost([&] { losses_.launcher_ends(line, tree::now_ms()); });
+    launcher_->ask_to_end();
+}
+
 void Root::from_node(int node, const wire::Message& message) {
     spdlog::debug("node {}: {}", node, wire::name_of(message));
+    if (launcher_ && launcher_->heard(node, message)) return;
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         clock_from(node, *m);
     } else if (auto* m = std::get_if<wire::Joined>(&message)) {
@@ -99,6 +108,7 @@ void Root::look_whether_it_runs() {
 
 void Root::lost_node(int node, const tree::NodeInfo& info) {
     bool served = start_.roster().lose(node) > 0;
+    if (launcher_) launcher_->lost(node);
     tally_.gone(node);
     // A rank that was with it cannot report any more, and one that comes now may find none and end, which
     // MPICH's Hydra does not notice before MPI_Init: the others would wait there.

@@ -35,6 +35,12 @@ void Losses::daemon_gone(const std::string& host, int pid, int64_t now) {
     note(Kind::daemon, fmt::format("the node daemon of {} (pid {}) is gone", host, pid), -1, host, pid, now);
 }
 
+void Losses::launcher_ends(const std::string& line, int64_t now) {
+    note(Kind::dead, line, -1, "", 0, now);
+    launcher_ends_ = true;
+    at_ = now;
+}
+
 Losses::Verdict Losses::verdict(const Facts& facts, int64_t now) {
     if (ended_) return Verdict::nothing;
     auto end_after = [&](int64_t patience) {
@@ -46,7 +52,7 @@ Losses::Verdict Losses::verdict(const Facts& facts, int64_t now) {
         case Kind::none:
             break;
         case Kind::dead:
-            return end_after(facts.launcher_ends_job ? kLauncherMs : 0);
+            return end_after(facts.launcher_ends_job || launcher_ends_ ? kLauncherMs : kNewsMs);
         case Kind::daemon:
             // Its ranks may be dead by now or later, and nobody would hear of it.
             if (!facts.launcher_ends_job) return end_after(0);
@@ -65,7 +71,7 @@ std::string Losses::what_it_means(const Facts& facts, Verdict verdict) const {
         return fmt::format("{}: the job goes on, but no checkpoint can be taken of it any more", why_);
     if (kind_ == Kind::daemon && facts.launcher_ends_job)
         return fmt::format("{}: the job could not be saved any more", why_);
-    if (!facts.launcher_ends_job) return why_;
+    if (!facts.launcher_ends_job && !launcher_ends_) return why_;
     return fmt::format("{}, and the launcher has not ended the job in {} s", why_, kLauncherMs / 1000);
 }
 

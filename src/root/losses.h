@@ -28,6 +28,9 @@ class Losses {
     void rank_gone(const Rank& rank, int64_t now);
     void daemon_gone(const std::string& host, int pid, int64_t now);
 
+    // The launcher says so itself, and ends the job.
+    void launcher_ends(const std::string& line, int64_t now);
+
     bool any() const { return kind_ != Kind::none; }
     // The first of them: "rank 1 (pid 5 on a) is gone". Empty: none.
     const std::string& why() const { return why_; }
@@ -45,6 +48,8 @@ class Losses {
 
     // So long a launcher has time to end the job itself; of a lost daemon it may know more than we.
     static constexpr int64_t kLauncherMs = 10'000, kLauncherOfNodeMs = 2'000;
+    // One that leaves the others running may know of a death, and with which code, a moment later than we.
+    static constexpr int64_t kNewsMs = 200;
 
   private:
     enum class Kind {
@@ -55,7 +60,7 @@ class Losses {
     };
     void note(Kind kind, const std::string& why, int rank, const std::string& host, int pid, int64_t now);
     Kind kind_ = Kind::none;
-    bool daemon_ = false, said_ = false, ended_ = false;
+    bool daemon_ = false, said_ = false, ended_ = false, launcher_ends_ = false;
     std::string why_, host_;
     int rank_ = -1, pid_ = 0;
     int32_t code_ = -1;

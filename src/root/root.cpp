@@ -71,6 +71,7 @@ int Root::run(launch::Launcher& launcher) {
           {"restarts", settings_.restarts},
           {"command", store::words_as_utf8(store::whole_command(settings_.command, settings_.segments))},
           {"directory", settings_.ckpt_dir}});
+    launcher.reach(daemons_);
     launcher.start();
     launcher_ = &launcher;
     while (!over()) {

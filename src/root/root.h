@@ -18,6 +18,7 @@
 #include "image/shared.h"
 #include "launch/launcher.h"
 #include "root/control.h"
+#include "root/daemons.h"
 #include "root/inquiry.h"
 #include "root/losses.h"
 #include "root/request.h"
@@ -73,6 +74,7 @@ class Root {
     void lost_node(int node, const tree::NodeInfo& info);
     template <class Noted>
     void lost(Noted noted);
+    void rank_died(const std::string& line);
     void fail_job(const std::string& why, int32_t code = static_cast<int32_t>(ExitCode::failed));
     void pump_clock();
 
@@ -156,6 +158,7 @@ class Root {
     Control control_;
     Fd signals_;
     launch::Launcher* launcher_ = nullptr;
+    Daemons daemons_{tree_, [this](const std::string& line) { rank_died(line); }};
     std::optional<int> launcher_end_;  // its exit code
 
     // The job.

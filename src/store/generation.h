@@ -25,7 +25,7 @@ inline constexpr const char* kMarker = ".fermata";
 inline constexpr uint64_t kMostManifest = 256u << 20;
 
 // Where generations are kept (level.h); the word stands in the manifest.
-enum class LevelName { files };
+enum class LevelName { files, memory };
 const char* name_of(LevelName level);
 std::optional<LevelName> level_of(const std::string& word);
 

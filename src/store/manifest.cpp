@@ -105,6 +105,8 @@ std::vector<std::string> words_of_utf8(const std::vector<std::string>& text) {
 
 const char* name_of(LevelName level) {
     switch (level) {
+        case LevelName::memory:
+            return "memory";
         case LevelName::files:
             break;
     }
@@ -112,7 +114,8 @@ const char* name_of(LevelName level) {
 }
 
 std::optional<LevelName> level_of(const std::string& word) {
-    if (word == name_of(LevelName::files)) return LevelName::files;
+    for (LevelName level : {LevelName::files, LevelName::memory})
+        if (word == name_of(level)) return level;
     return {};
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "wire/launch.h"
 
 namespace fermata::wire {
 
@@ -564,11 +565,12 @@ struct Spare {
     }
 };
 
-using Message =
-    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
-                 Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed, ArrivedFinalize,
-                 Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone, Placed, Places, Sized, Sizes,
-                 Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase, Leaving>;
+using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go,
+                             Kill, Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed,
+                             ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone,
+                             Placed, Places, Sized, Sizes, Take, Closed, Again, Leave, Spare, InStarter,
+                             Stand, Phase, Launch, Signal, Input, OutputTaken, Fence, AskRank, RankAnswer,
+                             Ready, Output, RankEnded, InputTaken, Aborted, Leaving>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

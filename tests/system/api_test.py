@@ -4,6 +4,7 @@
     api_test.py CASE [--seed S] [--rounds N]
 """
 import argparse
+import json
 import os
 import pathlib
 import random
@@ -11,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import harness
@@ -127,7 +129,7 @@ def failing(cwd, draw, rounds):
 def refused(cwd, state):
     check(sorted(path.name for path in (cwd / "s").glob("gen-*")) == ["gen-000001"], "not the generation before alone")
     said(mpiexec("mpich", 2, state, "s", "mismatch", cwd=cwd), 0, "save: 3 rank 1 protects other names")
-    said(mpiexec("mpich", 3, state, "s", "small", cwd=cwd), 0, "restore: 3 rank 0: gen-", "there are other ranks now")
+    said(mpiexec("mpich", 3, state, "s", "small", cwd=cwd), 0, "restore: 3 rank 0: what was saved for", "there are other ranks now")
     said(mpiexec("mpich", 2, state, "s", "hooks", cwd=cwd), 0, "save: 2 rank 1: object: its pack hook returned 7")
     said(mpiexec("mpich", 2, state, "/proc/nothing", "small", cwd=cwd), 0, "open: 4 rank 0: ")
     said(mpiexec("mpich", 2, state, "s", "option", cwd=cwd), 0, "open: 2 ", "'kep=3' is no option")
@@ -172,6 +174,88 @@ def killed(cwd, draw, rounds):
             raise RuntimeError(f"round {number}: no life came to its end: {out}")
 
 
+def on_nodes(nodes, root, ranks):
+    """Words that give each rank the memory of its node: `nodes` of them, whose names are letters, in blocks."""
+    script = (f'r=${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}; set -- "$@"; at=$((r * {len(nodes)} / {ranks} + 1)); '
+              f'export FERMATA_MEMORY_DIR={root}/$(echo {nodes} | cut -c $at); mkdir -p $FERMATA_MEMORY_DIR; exec "$@"')
+    return ["sh", "-c", script, "sh"]
+
+
+def memory(cwd, draw, rounds):
+    """Copies in memory and on another node: ranks killed at any moment, nodes wiped, copies changed; other nodes and
+    other numbers of ranks go on, from the newest save that one node's loss leaves."""
+    root = pathlib.Path(tempfile.mkdtemp(prefix="fermata-api-", dir="/dev/shm"))
+    try:
+        saved = 0
+        for number in range(rounds):
+            mpi = MPIS[number % 2]
+            program = PROGRAMS / f"walk.{mpi}"
+            steps = 600
+            wanted = [line for line in mpiexec(mpi, 1, program, "undisturbed", steps, cwd=cwd).stdout.splitlines() if "end" in line]
+            for name in ("undisturbed", "s"):
+                shutil.rmtree(cwd / name, ignore_errors=True)
+            before, harmed = "", -1
+            expected, nodes = 0, draw.choice(["ab", "abc"])
+            for life in range(5):
+                ranks = draw.randint(3, 4)
+                over = ["--oversubscribe"] if mpi == "openmpi" else []
+                words = [*on_nodes(nodes, root, ranks), program, "s", steps, "memory=buddy,flush=" + draw.choice(["0", "5"])]
+                job = subprocess.Popen([f"mpiexec.{mpi}", *over, "-n", str(ranks), *map(str, words)], cwd=cwd, env=ENVIRONMENT, text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+                time.sleep(draw.uniform(0.3, 1.2))
+                for pid in list(ranks_of(program, cwd)) if life < 4 else []:
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                out = job.communicate(timeout=60)[0]
+                began = [int(line.split()[1]) for line in out.splitlines() if line.startswith("from ")]
+                check(not began or began[0] >= expected, f"round {number}, life {life}: went on from {began}, {expected} was saved by {before}\n{ranks} ranks on {nodes}\n{out}")
+                ends = [line for line in out.splitlines() if line.startswith("end")]
+                if ends:
+                    check(ends == wanted, f"round {number}, life {life}: {ends} instead of {wanted}")
+                    stay = [path for node in nodes for path in (root / node).rglob("*.img")]
+                    check(not stay, f"images stay in memory after a good end: {stay}")
+                    break
+                # What one node less, or one changed copy, must leave.
+                # (One whose manifest is on one node only was not told to the program.)
+                steps_of = lambda place: {json.loads(path.read_text().split("\nxxh3")[0])["application"]["step"]
+                                          for path in place.rglob("manifest.json")}
+                there = [steps_of(root / node) for node in nodes]
+                expected = max((step for step in set().union(*there) if sum(step in one for one in there) > 1), default=0)
+                saved += bool(expected)
+                # A save bears one harm; what was harmed stays so until the next one.
+                harm = draw.choice(["node", "flip", "nothing", "all"]) if expected != harmed else "none"
+                harmed = expected
+                before = f"{ranks} ranks on {nodes}, then {harm}; {there}; {sorted(str(p.relative_to(root)) for p in root.rglob('*.*'))}"
+                if harm == "node":
+                    shutil.rmtree(root / draw.choice(nodes), ignore_errors=True)
+                elif harm == "all":
+                    for node in root.iterdir():
+                        shutil.rmtree(node)
+                    expected = 0
+                elif harm == "flip":
+                    for image in draw.sample(sorted(root.rglob("*.img")), 1) if expected else []:
+                        with image.open("r+b") as file:
+                            file.seek(0x1000 + draw.randrange(64))
+                            byte = file.read(1) or b"x"
+                            file.seek(-1, 1)
+                            file.write(bytes([byte[0] ^ 4]))
+                # The next life has the memory of all nodes but one at most.
+                if harm == "nothing" and len(nodes) == 3:
+                    nodes = nodes.replace(draw.choice(nodes), "")
+                elif len(nodes) == 2:
+                    nodes = "".join(sorted(set(nodes + draw.choice("abcd"))))
+            else:
+                raise RuntimeError(f"round {number}: no life came to its end: {out}")
+        check(saved, "nothing was ever in memory")
+        run = mpiexec("mpich", 2, *on_nodes("a", root, 2), PROGRAMS / "walk.mpich", "s2", 10, "memory=buddy", cwd=cwd)
+        check("memory=buddy needs a second node" in run.stdout, run.stdout)
+        said(mpiexec("mpich", 2, *on_nodes("a", root, 2), PROGRAMS / "walk.mpich", "s2", 10, "memory=node", cwd=cwd), 0, "end")
+    finally:
+        shutil.rmtree(root)
+
+
 def languages(cwd, draw, rounds):
     """Fortran, Python and C++: stopped, gone on with another number of ranks, to the last bit."""
     ends = {}
@@ -186,13 +270,13 @@ def languages(cwd, draw, rounds):
     check(len(set(ends.values())) == 1, f"they differ: {ends}")
 
 
-CASES = {f.__name__: f for f in (other_ranks, commands, damaged, failing, killed, languages)}
+CASES = {f.__name__: f for f in (other_ranks, commands, damaged, failing, killed, memory, languages)}
 
 
 def case(name, *rest):
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--rounds", type=int, default={"other_ranks": 4, "damaged": 6, "killed": 3}.get(name, 1))
+    parser.add_argument("--rounds", type=int, default={"other_ranks": 4, "damaged": 6, "killed": 2, "memory": 2}.get(name, 1))
     options = parser.parse_args(rest)
     with Scratch(f"api-{name}") as cwd:
         CASES[name](cwd, random.Random(options.seed), options.rounds)

@@ -28,6 +28,8 @@ int main(int argc, char** argv) {
         printf("rank %d: %s\n", rank, fermata_message(f));
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
+    if (rank == 0) printf("from %lld\n", (long long)step);
+    fflush(stdout);
     for (; step < steps; step++) {
         if (step % 7 == 0 && fermata_save(f, step) != FERMATA_OK) {
             printf("rank %d: %s\n", rank, fermata_message(f));

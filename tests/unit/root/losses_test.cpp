@@ -20,10 +20,22 @@ TEST(Losses, NoneAtFirst) {
 TEST(Losses, ALauncherThatLeavesSurvivorsIsEndedAtOnce) {
     Losses losses;
     losses.rank_gone(gone(), 5);
-    EXPECT_EQ(losses.verdict(kOther, 5), Verdict::end);
+    EXPECT_EQ(losses.verdict(kOther, 4 + Losses::kNewsMs), Verdict::nothing);
+    EXPECT_EQ(losses.verdict(kOther, 5 + Losses::kNewsMs), Verdict::end);
     EXPECT_EQ(losses.what_it_means(kOther, Verdict::end), "rank 3 (pid 77 on node-a) is gone");
     EXPECT_EQ(losses.code(), 1);
-    EXPECT_EQ(losses.verdict(kOther, 6), Verdict::nothing);  // once
+    EXPECT_EQ(losses.verdict(kOther, 1'000), Verdict::nothing);  // once
+}
+
+TEST(Losses, ALauncherThatKnowsTheCodeEndsTheJob) {
+    Losses losses;
+    losses.rank_gone(gone(), 5);
+    losses.launcher_ends("rank 3 was ended by signal 9", 50);
+    EXPECT_EQ(losses.verdict(kOther, 1'000), Verdict::nothing);
+    EXPECT_EQ(losses.verdict(kOther, 50 + Losses::kLauncherMs), Verdict::end);
+    Losses first;
+    first.launcher_ends("rank 3 was ended by signal 9", 50);
+    EXPECT_EQ(first.why(), "rank 3 was ended by signal 9");
 }
 
 TEST(Losses, ALauncherThatEndsTheJobHasItsTime) {

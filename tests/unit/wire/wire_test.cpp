@@ -60,7 +60,27 @@ std::vector<Message> samples() {
         Spare{},
         InStarter{3, 4711, "bash", "why"},
         Stand{true},
-        Phase{RestartPhase::rebuild, 5, 2, 7}};
+        Phase{RestartPhase::rebuild, 5, 2, 7},
+        Launch{1,
+               "mpich",
+               "w",
+               {{0, 2, 2}},
+               {{4, {"lower", "--", "p"}, "/d", {"A=1"}}},
+               {"a", "b"},
+               4,
+               true,
+               65536},
+        Signal{15, true},
+        Input{1, "line\n", true},
+        OutputTaken{1, 65536},
+        Fence{1, {{0, 2}}, 3, 2, 4, std::string("a\0b", 3), "why"},
+        AskRank{1, 0, 2, 3},
+        RankAnswer{1, 0, 2, "data", ""},
+        Ready{1, "b", 4},
+        Output{1, 2, true, "line\n"},
+        RankEnded{2, 4711, "b", 9, RankEnd::finalized},
+        InputTaken{65536, true},
+        Aborted{2, "b", 9, "why"}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {
