@@ -115,8 +115,10 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--protocol", o.protocol, "NAME",
         "cc-d (default): a safe moment is found by counting collectives; cc, 2pc: older ways, to compare")
         ->check(CLI::IsMember({"cc-d", "cc", "2pc"}));
-    add("--launcher", t.launcher, "NAME", "what starts the ranks: mpiexec, or auto (default)");
-    add("--mpiexec-args", o.mpiexec_args, "WORDS", "more arguments for mpiexec, as one string");
+    add("--launcher", t.launcher, "NAME",
+        "what starts the ranks: mpiexec, srun, own, or auto (default): srun inside a job of Slurm's");
+    add("--mpiexec-args,--srun-args", o.mpiexec_args, "WORDS",
+        "more arguments for what starts the ranks, as one string");
     add("--max-restarts", t.restarts, "N",
         "after a failure go on from the newest generation, at most N times (default 0)");
     app->add_flag("--mapped", o.mapped,

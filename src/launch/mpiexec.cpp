@@ -83,7 +83,7 @@ std::vector<std::string> command_of(const LaunchPlan& plan) {
 
 CommandLine Mpiexec::command_line() const {
     const std::string& mpiexec = plan().library.mpiexec;
-    CommandLine command{mpiexec, command_of(plan())};
+    CommandLine command{mpiexec, command_of(plan()), {}};
     // Open MPI takes a launcher that is named by its path for --prefix: it would put folders of its own in
     // front of the ranks' PATH and LD_LIBRARY_PATH. Hydra looks for its other half beside itself, by that
     // path.

@@ -13,6 +13,7 @@
 #include "lower/mpi_start.h"
 #include "lower/starter.h"
 #include "split/fds/descriptors.h"
+#include "split/process/warden.h"
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
@@ -135,6 +136,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.lower_count = split::lower_descriptors().count;
     bridge.lower_owned = split::lower_descriptors().words;
     bridge.guard_library = guard_library(guard_path, sizeof guard_path);
+    bridge.warden = &split::process::the_warden();
     bridge.os_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     return &bridge;
 }

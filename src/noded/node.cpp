@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -176,6 +177,7 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
     if (auto* m = std::get_if<wire::Starting>(&message)) {
         if (introduce(agent, m->job_id)) agent.called = m->rank;
     } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
+        starters_ = true;
         root_.send(*m);
     } else if (auto* hello = std::get_if<wire::Hello>(&message)) {
         if (!introduce(agent, hello->job_id)) return true;
@@ -262,10 +264,17 @@ void Node::from_root(const wire::Message& message) {
         answer_query(false);
     } else if (std::get_if<wire::Kill>(&message)) {
         kill_ranks();
+    } else if (std::get_if<wire::Depart>(&message)) {
+        ending_ = true;
+        leave_directory();
+        broadcast(message);
     } else if (auto* m = std::get_if<wire::Stand>(&message)) {
         signal_ranks(m->still ? SIGSTOP : SIGCONT);
     } else if (is_for_agents(message)) {
-        if (std::get_if<wire::FinalizeReleased>(&message)) ending_ = true;
+        if (std::get_if<wire::FinalizeReleased>(&message)) {
+            ending_ = true;
+            leave_directory();
+        }
         if (std::get_if<wire::Go>(&message)) tally_.forget_phases();
         broadcast(message);
     }
@@ -279,6 +288,12 @@ void Node::hand_out(const wire::Places& places) {
         if (ranks->contains(agent->rank))
             agent->channel.send(
                 wire::Placed{places.epoch, agent->rank, places.begins[ranks->place_of(agent->rank)]});
+}
+
+// Slurm may kill this daemon with the node's last rank (docs/internals/slurm.md): so its directory goes
+// before the ranks do. What a script starts behind its program would still look for it.
+void Node::leave_directory() {
+    if (std::getenv("SLURM_STEP_ID") && !starters_) dir_ = {};
 }
 
 void Node::broadcast(const wire::Message& message) {

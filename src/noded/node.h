@@ -57,6 +57,7 @@ class Node {
     void from_root(const wire::Message& message);
     void drop(size_t index);
     void hand_out(const wire::Places& places);
+    void leave_directory();
     void broadcast(const wire::Message& message);
     void refuse_clock(const std::string& from);
     void pump_clock();
@@ -79,6 +80,7 @@ class Node {
     int next_id_ = 0;
     bool ending_ = false;  // ranks may leave: finalized, stopped or killed
     bool killed_ = false;
+    bool starters_ = false;  // a rank of this node began as a script
     int64_t query_end_ = 0;  // 0 = no query open
     std::string diagnosis_;
     uint32_t diagnosed_ = 0;

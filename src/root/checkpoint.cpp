@@ -63,6 +63,7 @@ Outcome Root::checkpoint(const Request& request) {
     Attempt fresh;
     fresh.epoch = attempt_.epoch + 1;
     fresh.in_progress = true;
+    fresh.stops = request.stop;
     fresh.client = request.client;
     fresh.start = now_s();
     attempt_ = std::move(fresh);

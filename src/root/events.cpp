@@ -53,6 +53,8 @@ void Root::from_node(int node, const wire::Message& message) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         if (!fatal_) fatal_ = *m;
+    } else if (auto* m = std::get_if<wire::Warned>(&message)) {
+        ranks_warned(m->signal);
     } else if (tally_.take(node, message)) {
         if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
         attempt_.last_heard = tree_.nodes()[node].host;
@@ -71,6 +73,10 @@ void Root::clock_from(int node, const wire::Clock& message) {
 }
 
 void Root::joined(int node, const wire::Group& group) {
+    const bool alone = group.size == 1 && (settings_.expected_ranks > 1 || start_.ranks() == 1);
+    if (alone && launcher_)
+        return fail_job(fmt::format("rank 0 of 1 on {}, and more were asked for: {}", group.host,
+                                    launcher_->why_alone()));
     if (std::string why = start_.joined(node, group); !why.empty()) return fail_job(why);
     uint32_t here = static_cast<uint32_t>(start_.roster().at(node));
     tree_.nodes()[node].ranks = here;

@@ -31,7 +31,7 @@ void Losses::rank_gone(const Rank& rank, int64_t now) {
 }
 
 void Losses::daemon_gone(const std::string& host, int pid, int64_t now) {
-    daemon_ = true;
+    lost_hosts_.push_back(host);
     note(Kind::daemon, fmt::format("the node daemon of {} (pid {}) is gone", host, pid), -1, host, pid, now);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace fermata::root {
 
@@ -37,7 +38,8 @@ class Losses {
     int rank() const { return rank_; }  // -1: a daemon, or none
     const std::string& host() const { return host_; }
     int pid() const { return pid_; }
-    bool daemon() const { return daemon_; }  // any
+    bool daemon() const { return !lost_hosts_.empty(); }                        // any
+    const std::vector<std::string>& lost_hosts() const { return lost_hosts_; }  // of daemons
     // For the end of the job.
     int32_t code() const { return code_ > 0 ? code_ : 1; }
 
@@ -60,8 +62,9 @@ class Losses {
     };
     void note(Kind kind, const std::string& why, int rank, const std::string& host, int pid, int64_t now);
     Kind kind_ = Kind::none;
-    bool daemon_ = false, said_ = false, ended_ = false, launcher_ends_ = false;
+    bool said_ = false, ended_ = false, launcher_ends_ = false;
     std::string why_, host_;
+    std::vector<std::string> lost_hosts_;
     int rank_ = -1, pid_ = 0;
     int32_t code_ = -1;
     int64_t at_ = 0;

@@ -130,7 +130,11 @@ void Root::release_finalize() {
 // a lot when ranks leave on their own; it waits a second for them (odls_base_sigkill_timeout).
 // MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_launcher() {
-    launcher_->ask_to_end();  // not because somebody wants it
+    const bool by_ranks = launcher_->ends_with_its_ranks();
+    if (by_ranks)
+        tree_.broadcast(wire::Depart{});
+    else
+        launcher_->ask_to_end();  // not because somebody wants it
     if (signals_seen_.suspended) go_on();
     int64_t start = tree::now_ms();
     bool helped = false;
@@ -139,6 +143,7 @@ void Root::end_launcher() {
         int64_t waited = tree::now_ms() - start;
         // Not sooner: the program's last lines go through the launcher.
         if (!helped && waited > kHelpLauncherMs) {
+            if (by_ranks) launcher_->ask_to_end();
             tree_.broadcast(wire::Kill{});
             helped = true;
         }
@@ -165,7 +170,7 @@ bool Root::came_to_its_end() const {
 int Root::exit_code() const {
     if (stopped_) return static_cast<int>(ExitCode::to_be_continued);
     if (fatal_) return fatal_->code;
-    if (cancelled_) return 128 + SIGTERM;
+    if (cancelled_) return 128 + (signals_seen_.to_end != 0 ? signals_seen_.to_end : SIGTERM);
     int code = launcher_end_.value_or(0);
     return code == 0 && signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : code;
 }

@@ -42,8 +42,11 @@ class Root {
     int run(launch::Launcher& launcher);
     // It ends because somebody wants it to: not to be restarted.
     bool asked_to_end() const {
-        return cancelled_ || signals_seen_.terms > 0 || signals_seen_.stop || signals_seen_.to_end != 0;
+        return cancelled_ || signals_seen_.terms > 0 || signals_seen_.stop || signals_seen_.warned ||
+               signals_seen_.to_end != 0;
     }
+    // Hosts whose node daemon was lost with ranks; the nodes may be gone.
+    const std::vector<std::string>& lost_nodes() const { return losses_.lost_hosts(); }
     // What has ended it, for people and for whoever may restart it; "" = nothing is known.
     std::string why_it_ended() const;
     int who_ended_it() const { return losses_.rank(); }
@@ -102,6 +105,8 @@ class Root {
     void asked_to_go();
     double grace() const;
     void interrupted(bool at_terminal);
+    void ranks_warned(int signal);
+    bool stopping() const;
     void suspend();
     void go_on();
 
@@ -115,8 +120,9 @@ class Root {
         uint32_t epoch = 0;
         bool in_progress = false;
         bool cancelled = false;
-        int client = -1;    // who asked and hears of each phase
-        std::string phase;  // empty = none
+        bool stops = false;  // the job ends with it
+        int client = -1;     // who asked and hears of each phase
+        std::string phase;   // empty = none
         int64_t phase_start_us = 0;
         double start = 0, standing = 0, going_on = 0;  // s; going_on: 0 = the ranks stand until the commit
         std::string last_heard;                        // host of the node daemon whose answer came last
@@ -176,6 +182,8 @@ class Root {
         int interrupts = 0;      // SIGINTs
         bool stop = false;       // one of them will end the job
         int64_t last = 0;        // ms; of both
+        bool warned = false;     // the ranks have said that the batch system sent them one
+        int64_t last_usr1 = 0;   // ms; of those that came to ranks
         int to_end = 0;          // the newest that was handed on to the launcher and ends a job
         bool suspended = false;  // by SIGTSTP, until SIGCONT
     } signals_seen_;

@@ -10,7 +10,6 @@
 #include "files/folder.h"
 #include "files/owners.h"
 #include "launch/launcher_options.h"
-#include "launch/library_at.h"
 #include "launch/make.h"
 #include "root/root.h"
 #include "root/slot.h"
@@ -66,7 +65,7 @@ std::string moves_of(const SubmitOptions& options) {
 // Fermata must know every program before mpiexec does.
 void check_no_programs(const std::vector<std::string>& mpiexec_args) {
     for (const std::string& word : mpiexec_args)
-        for (const char* one : {":", "-app", "--app", "-configfile", "--configfile"})
+        for (const char* one : {":", "-app", "--app", "-configfile", "--configfile", "--multi-prog"})
             if (word == one)
                 throw Error(
                     fmt::format("{} in --mpiexec-args names programs that Fermata would not see: name them "
@@ -86,10 +85,10 @@ void check_counts(const SubmitOptions& options, const std::string& mpi) {
             ExitCode::usage);
 }
 
-void check_mpiexec_words(const SubmitOptions& options, const std::string& mpi) {
-    launch::check_launcher_options(mpi, options.launcher_options);
+void check_words(const SubmitOptions& options, const std::string& launcher) {
+    launch::check_launcher_options(launcher, options.launcher_options);
     for (const launch::Part& part : options.more)
-        launch::check_launcher_options(mpi, launch::split_words(part.mpiexec_args));
+        launch::check_launcher_options(launcher, launch::split_words(part.mpiexec_args));
 }
 
 int sum_of_ranks(const std::vector<launch::Part>& parts) {
@@ -203,10 +202,18 @@ std::map<std::string, std::string> environment_of(const Submission& what, const 
 launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places) {
     const SubmitOptions& options = what.options;
     launch::LaunchPlan plan;
-    plan.library = launch::choose_library(options.mpi, what.preferred_mpi, places);
-    if (options.launcher != launch::LauncherName::own) check_mpiexec_words(options, plan.library.mpi);
-    check_no_programs(launch::split_words(options.mpiexec_args));
+    const std::vector<std::string> given = launch::split_words(options.mpiexec_args);
+    std::vector<std::string> words = options.launcher_options;
+    words.insert(words.end(), given.begin(), given.end());
+    plan.library = launch::choose_library(options.mpi, what.preferred_mpi, places,
+                                          launch::needs_mpiexec(options.launcher));
+    plan.launcher = launch::choose_launcher(options.launcher, plan.library, words);
+    if (plan.launcher != launch::LauncherName::own)
+        check_words(options, launch::options_name(plan.launcher, plan.library));
+    check_no_programs(given);
     if (!what.from) check_counts(options, plan.library.mpi);
+    plan.again = what.again;
+    plan.suspects = what.suspects;
     plan.more = parts_to_start(options, what.parts, what.from ? &*what.from : nullptr);
     static_cast<launch::Part&>(plan) = plan.more.at(0);
     plan.more.erase(plan.more.begin());
@@ -237,22 +244,21 @@ Ended live(const Submission& what) {
     plan.environment["FERMATA_RUN_BASE"] = base;
     plan.environment["FERMATA_ROOT"] = root.address();
     plan.environment["FERMATA_KEY"] = wire::to_hex(key);
-    if (!plan.library.root.empty())
-        for (auto& [name, value] : launch::reach_library(plan.library, dir.path()))
-            plan.environment[name] = value;
     // Unless the launcher is told who shall get it.
     std::optional<tree::InputFile> input;
-    if (!what.from && plan.mpiexec_args.find("stdin") == std::string::npos)
+    if (!what.from && plan.mpiexec_args.find("stdin") == std::string::npos &&
+        plan.mpiexec_args.find("--input") == std::string::npos)
         input = tree::InputFile::behind(0);
     if (input) {
         plan.environment["FERMATA_INPUT"] = input->encoded();
         plan.no_input = true;
     }
-    auto launcher = launch::make_launcher(what.options.launcher, std::move(plan),
-                                          launch::TerminalInput::of_this_process());
+    auto launcher =
+        launch::make_launcher(plan.launcher, std::move(plan), launch::TerminalInput::of_this_process());
     int code = root.run(*launcher);
     tree::sweep(base);  // what a node daemon left that was killed
-    return {code, root.asked_to_end(), root.why_it_ended(), root.who_ended_it(), root.newest()};
+    return {code,          root.asked_to_end(), root.why_it_ended(), root.who_ended_it(),
+            root.newest(), root.lost_nodes()};
 }
 
 }  // namespace fermata::root

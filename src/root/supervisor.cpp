@@ -34,7 +34,7 @@ Life live_once(const Submission& what, bool first, Ended& ended) {
         ended = live(what);
     } catch (const Error& error) {
         if (first) throw;
-        ended = {static_cast<int>(error.code()), false, error.what(), -1, {}};
+        ended = {static_cast<int>(error.code()), false, error.what(), -1, {}, {}};
     }
     life.seconds = static_cast<double>(tree::now_ms() - start) / 1000;
     life.code = ended.code;
@@ -75,6 +75,8 @@ class Supervisor {
             std::string why_not = choose(next.what == Recovery::Next::What::earlier);
             if (!why_not.empty()) return give_up(life, why_not);
             if (auto code = pause(life, next)) return *code;
+            what_.again = true;
+            what_.suspects = std::move(ended.lost_nodes);
         }
     }
 

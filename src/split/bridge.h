@@ -73,6 +73,19 @@ static_assert(sizeof(ThreadRecord) == 128 &&
 
 inline constexpr int kMaxThreads = 1024;
 
+// The batch system's process on this node that has started this rank, slurmstepd, and signals from it that
+// were held back from the program (front/posix/warden.h).
+struct Warden {
+    int32_t pid;  // 0: none
+    // A bit per signal, number 1 is bit 0. Those that came since the agent looked:
+    volatile uint64_t held;
+    // Those that stay blocked until the front can hold them back, and are not blocked for the program.
+    uint64_t to_unblock;
+};
+// Signals that are held back: the end of the job is near, or a checkpoint is wanted (`fermata run` takes them
+// so).
+inline constexpr uint64_t kWarnings = uint64_t{1} << 14 | uint64_t{1} << 9;  // SIGTERM, SIGUSR1
+
 // Lower half -> upper half. Lower memory; the front keeps the only pointer to it and the lower half replaces
 // that pointer at restart (UpperServices::bridge).
 struct Bridge {
@@ -133,6 +146,7 @@ struct Bridge {
     const uint64_t* lower_owned;
     // Preloaded into programs that the application starts (lower string); null: it cannot be.
     const char* guard_library;
+    Warden* warden;
 };
 
 struct DrainReport {

@@ -61,6 +61,7 @@ void Tally::ask(const wire::Message& question) {
     };
     if (auto* m = std::get_if<wire::Begin>(&question)) {
         forget();
+        warned_ = 0;
         epoch_ = m->epoch;
     } else if (auto* m = std::get_if<wire::Freeze>(&question)) {
         anew(m->epoch);
@@ -105,6 +106,11 @@ bool Tally::take(int child, const wire::Message& answer) {
         at_once(answer);
     } else if (auto* m = std::get_if<wire::Phase>(&answer)) {
         phases_.said(child, *m);
+    } else if (auto* m = std::get_if<wire::Warned>(&answer)) {
+        // The batch system tells all ranks at once.
+        uint64_t bit = uint64_t{1} << (static_cast<uint32_t>(m->signal) & 63);
+        if ((warned_ & bit) == 0) at_once(answer);
+        warned_ |= bit;
     } else if (auto* m = std::get_if<wire::Restored>(&answer); m && !m->ok) {
         if (answers_.not_restored) return true;
         answers_.not_restored = *m;

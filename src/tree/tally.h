@@ -115,6 +115,7 @@ class Tally {
     std::map<int, Said> said_;  // by child
     RestartPhases<int> phases_;
     std::vector<wire::Message> at_once_, up_;
+    uint64_t warned_ = 0;  // signals that were handed up since the last Begin
     // What has been handed up of this question.
     struct {
         Count closed, frozen, drained, captured, resumed, restored, finalized;

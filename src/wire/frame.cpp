@@ -187,6 +187,8 @@ NAME(FinalizeReleased);
 NAME(Go);
 NAME(Leave);
 NAME(Leaving);
+NAME(Depart);
+NAME(Warned);
 NAME(Spare);
 NAME(InStarter);
 NAME(Kill);

@@ -214,6 +214,15 @@ struct Leave {
     }
 };
 
+// End at once, with exit code 0 and without a word: the launcher ends when all have.
+struct Depart {
+    static constexpr uint16_t kType = 31;
+    template <class F>
+    void each(F&& f) {
+        f();
+    }
+};
+
 // Root -> node only: end what is left of the job's processes on this node, then leave.
 struct Kill {
     static constexpr uint16_t kType = 26;
@@ -274,6 +283,16 @@ struct Hello {
     template <class F>
     void each(F&& f) {
         f(job_id, rank, size, pid, host, mpi, mpi_version, restarted_from);
+    }
+};
+
+// The batch system has sent this rank a signal that would have ended the program, and was held back.
+struct Warned {
+    static constexpr uint16_t kType = 84;
+    int32_t signal = 0;
+    template <class F>
+    void each(F&& f) {
+        f(signal);
     }
 };
 
@@ -482,7 +501,7 @@ struct Phase {
 
 // The program leaves by exit(), and has not called MPI_Finalize: what the others do then is the launcher's.
 struct Leaving {
-    static constexpr uint16_t kType = 84;
+    static constexpr uint16_t kType = 88;
     int32_t code = 0;
     template <class F>
     void each(F&& f) {
@@ -568,9 +587,9 @@ struct Spare {
 using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go,
                              Kill, Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed,
                              ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone,
-                             Placed, Places, Sized, Sizes, Take, Closed, Again, Leave, Spare, InStarter,
-                             Stand, Phase, Launch, Signal, Input, OutputTaken, Fence, AskRank, RankAnswer,
-                             Ready, Output, RankEnded, InputTaken, Aborted, Leaving>;
+                             Placed, Places, Sized, Sizes, Take, Closed, Again, Leave, Depart, Warned, Spare,
+                             InStarter, Stand, Phase, Launch, Signal, Input, OutputTaken, Fence, AskRank,
+                             RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted, Leaving>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -60,6 +60,8 @@ std::vector<Message> samples() {
         Spare{},
         InStarter{3, 4711, "bash", "why"},
         Stand{true},
+        Depart{},
+        Warned{15},
         Phase{RestartPhase::rebuild, 5, 2, 7},
         Launch{1,
                "mpich",
