@@ -162,6 +162,10 @@ void Agent::mailbox() {
         }
     }
     if (take_finalize_arrival()) link_->send(wire::ArrivedFinalize{});
+    if (auto code = leaving_with()) {
+        if (!alone()) link_->send(wire::Leaving{*code});
+        said_that_it_leaves();
+    }
     for (int signal : split::process::held_signals()) link_->send(wire::Warned{signal});
     say_phase();
 }

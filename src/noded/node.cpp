@@ -206,6 +206,8 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
             refuse_clock(fmt::format("rank {}", agent.rank));
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         diagnosis(agent, *m);
+    } else if (auto* m = std::get_if<wire::Leaving>(&message)) {
+        agent.code = m->code;
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         root_.send(wire::Fatal{clipped(m->line), m->code});
     } else if (is_one_of<wire::Images, wire::Sizes>(message) ||
@@ -352,7 +354,8 @@ void Node::drop(size_t index) {
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
     if (agent.rank >= 0)
-        root_.send(wire::Gone{-1, tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node});
+        root_.send(
+            wire::Gone{-1, tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node, agent.code});
     tally_.gone(agent.id);
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
     answer_query(false);

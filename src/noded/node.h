@@ -42,6 +42,7 @@ class Node {
         Fd process;               // pidfd: ends this process and no other that got its number
         bool rebuilding = false;  // restarted, and has not said Restored yet
         bool diagnosed = false;   // has answered the newest Query
+        int32_t code = -1;        // with which it has said to leave
     };
 
     void turn(int timeout_ms);

@@ -20,6 +20,7 @@ int64_t now_us() {
 }
 
 constexpr double kStarterPatience = 3;  // seconds
+constexpr int64_t kSlowPhaseUs = 2'000'000;
 
 double now_s() { return static_cast<double>(now_us()) * 1e-6; }
 
@@ -248,16 +249,32 @@ void Root::resume(bool stop) {
           "every rank to resume");
 }
 
+Measured Root::what_was_measured(double ended) const {
+    double until_saving = 0;
+    for (auto& [name, seconds] : attempt_.outcome.phases) {
+        if (name == "save") break;
+        until_saving += seconds;
+    }
+    const double all = ended - attempt_.start;
+    Measured one;
+    one.until_saving = std::min(until_saving, all);
+    one.writing = all - one.until_saving;
+    one.standing = (attempt_.going_on > 0 ? attempt_.going_on : ended) - attempt_.standing;
+    one.behind = attempt_.going_on > 0 ? ended - attempt_.going_on : 0;
+    one.bytes = attempt_.outcome.bytes;
+    return one;
+}
+
 // What became of it, and what it means for the next one.
 void Root::conclude() {
     Outcome& now = attempt_.outcome;
     const double ended = now_s();
-    schedule_.measured(ended - attempt_.start,
-                       (attempt_.going_on > 0 ? attempt_.going_on : ended) - attempt_.standing);
+    now.seconds = now_s() - attempt_.start;
+    now.measured = what_was_measured(ended);
+    schedule_.measured(now.measured);
     if (settings_.keep > 0) level_.retain(settings_.keep);
     store_.remove_left_behind();
     now.ok = true;
-    now.seconds = now_s() - attempt_.start;
     ++checkpoints_;
     for (auto& [name, seconds] : now.phases)
         now.detail += fmt::format("{}{} {:.3f} s", now.detail.empty() ? "" : ", ", name, seconds);
@@ -281,10 +298,35 @@ void Root::enter(const char* phase) {
 }
 
 void Root::leave_phase() {
-    if (!attempt_.phase.empty())
-        attempt_.outcome.phases.emplace_back(attempt_.phase,
-                                             static_cast<double>(now_us() - attempt_.phase_start_us) * 1e-6);
+    if (!attempt_.phase.empty()) {
+        const double seconds = static_cast<double>(now_us() - attempt_.phase_start_us) * 1e-6;
+        attempt_.outcome.phases.emplace_back(attempt_.phase, seconds);
+        nlohmann::json fields = {{"phase", attempt_.phase},
+                                 {"seconds", seconds},
+                                 {"generation", attempt_.outcome.generation.name()},
+                                 {"last", std::exchange(attempt_.last_heard, {})}};
+        if (attempt_.slow == Attempt::Slow::asked) {
+            attempt_.waits = inquiry_.text();
+            if (status_clients_.empty()) inquiry_.end();
+        }
+        if (!attempt_.waits.empty()) fields["waits"] = std::exchange(attempt_.waits, {});
+        attempt_.slow = Attempt::Slow::not_yet;
+        note(journal::Kind::phase, std::move(fields));
+    }
     attempt_.phase.clear();
+}
+
+// A phase that takes long: who waits where is for the journal, and asked once.
+void Root::ask_who_holds_it_up() {
+    if (attempt_.slow == Attempt::Slow::asked && query_done()) {
+        attempt_.slow = Attempt::Slow::known;
+        attempt_.waits = inquiry_.text();
+        if (status_clients_.empty()) inquiry_.end();
+    }
+    if (attempt_.slow != Attempt::Slow::not_yet || inquiry_.going_on() || !settings_.journal) return;
+    if (now_us() - attempt_.phase_start_us < kSlowPhaseUs) return;
+    attempt_.slow = Attempt::Slow::asked;
+    start_query();
 }
 
 // Serves everything else until `done`; gives the checkpoint up when it cannot succeed any more.
@@ -295,10 +337,12 @@ void Root::until(Done done, double end, const char* what) {
         if (!refusal.empty()) throw Abandoned{refusal, ExitCode::refused};
         if (fatal_) throw Abandoned{fatal_->line.substr(fatal_->line.starts_with("error: ") ? 7 : 0)};
         if (launcher_end_ || stopped_) throw Abandoned{"the job has ended"};
-        if (!somebody_gone_.empty()) throw Abandoned{somebody_gone_};
+        if (losses_.any()) throw Abandoned{losses_.why()};
         if (attempt_.cancelled) throw Abandoned{"cancelled", ExitCode::refused};
         if (done()) return;
         watch_start();
+        watch_losses();
+        ask_who_holds_it_up();
         double left = end - now_s();
         if (left <= 0) {
             std::string phase = attempt_.phase;
@@ -347,7 +391,7 @@ void Root::take_back(const std::string& why) {
         auto some_stand = [&] { return left() > 0 && !launcher_end_ && !fatal_; };
         double end = now_s() + settings_.limits.resume;
         while (some_stand() && now_s() < end) {
-            if (!somebody_gone_.empty()) end = std::min(end, now_s() + 2);
+            if (losses_.any()) end = std::min(end, now_s() + 2);
             serve(50);
         }
         if (some_stand())

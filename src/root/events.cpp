@@ -1,18 +1,37 @@
 // What node daemons say, and that they are gone.
+#include <utility>
+
 #include "base/log.h"
 #include "root/root.h"
 
 namespace fermata::root {
 
+using nlohmann::json;
+
+void Root::note(journal::Kind kind, json fields) const {
+    if (settings_.journal) settings_.journal->note(kind, std::move(fields));
+}
+
 void Root::fail_job(const std::string& why, int32_t code) {
     if (!fatal_) fatal_ = wire::Fatal{"error: " + why, code};
 }
 
-// Of a launcher that leaves the other ranks alone: they wait for the dead one, sooner or later.
+// Only the first loss is news.
+template <class Noted>
+void Root::lost(Noted noted) {
+    const std::string before = losses_.why();
+    noted();
+    if (losses_.why() == before || over()) return;
+    json fields = {{"why", losses_.why()}, {"host", losses_.host()}, {"pid", losses_.pid()}};
+    if (losses_.rank() >= 0) fields["rank"] = losses_.rank();
+    note(journal::Kind::loss, std::move(fields));
+}
+
+// The launcher has heard of it by itself, and ends the job: it knows the dead one's code.
 void Root::rank_died(const std::string& line) {
     if (over()) return;
     say(line);
-    if (somebody_gone_.empty()) somebody_gone_ = line;
+    lost([&] { losses_.launcher_ends(line, tree::now_ms()); });
     launcher_->ask_to_end();
 }
 
@@ -38,6 +57,7 @@ void Root::from_node(int node, const wire::Message& message) {
         ranks_warned(m->signal);
     } else if (tally_.take(node, message)) {
         if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
+        attempt_.last_heard = tree_.nodes()[node].host;
     }
     look_whether_it_runs();
 }
@@ -67,9 +87,10 @@ void Root::gone(int node, const wire::Gone& message) {
     auto ranks = tree::Ranks::of(message.ranks);
     if (!ranks || ranks->empty()) return;
     start_.roster().leave(node, *ranks);
-    if (!message.clean && somebody_gone_.empty())
-        somebody_gone_ =
-            fmt::format("rank {} (pid {} on {}) is gone", ranks->first(), message.pid, message.host);
+    if (message.clean) return;
+    lost([&] {
+        losses_.rank_gone({ranks->first(), message.pid, message.host, message.code}, tree::now_ms());
+    });
 }
 
 // The last rank has come, or is rebuilt; or one cannot be.
@@ -84,6 +105,10 @@ void Root::look_whether_it_runs() {
         tally_.forget_phases();
     }
     running_ = true;
+    note(journal::Kind::running, {{"seconds", static_cast<double>(tree::now_ms() - started_) / 1000},
+                                  {"ranks", start_.ranks()},
+                                  {"nodes", tree_.nodes().size()},
+                                  {"mpi", start_.mpi()}});
     if (!finalize_released_) schedule_.plan(tree::now_ms());
 }
 
@@ -100,8 +125,7 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
         return fail_job(fmt::format("{} has ended before the job ran: start it again", which));
     }
     if (!served) return;
-    lost_nodes_.push_back(info.host);
-    if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);
+    lost([&] { losses_.daemon_gone(info.host, info.pid, tree::now_ms()); });
     // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.
     tree_.broadcast(wire::FinalizeReleased{});
 }

@@ -1,5 +1,6 @@
 #include "root/root.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
@@ -17,6 +18,12 @@ constexpr int64_t kLockPatienceMs = 1000;
 constexpr int64_t kHelpLauncherMs = 2000;  // then the node daemons end the ranks
 constexpr int64_t kKillLauncherMs = 10000;
 constexpr int64_t kClearUpMs = 5000;
+
+std::string host_name() {
+    char name[HOST_NAME_MAX + 1] = "";
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
 
 }  // namespace
 
@@ -55,6 +62,15 @@ std::string Root::address() const { return tree::addresses_of_this_host(tree_.po
 // ---- the life of a job
 
 int Root::run(launch::Launcher& launcher) {
+    note(journal::Kind::start,
+         {{"name", settings_.job},
+          {"pid", ::getpid()},
+          {"host", host_name()},
+          {"ranks", settings_.expected_ranks},
+          {"restored", settings_.restored.name()},
+          {"restarts", settings_.restarts},
+          {"command", store::words_as_utf8(store::whole_command(settings_.command, settings_.segments))},
+          {"directory", settings_.ckpt_dir}});
     launcher.reach(daemons_);
     launcher.start();
     launcher_ = &launcher;
@@ -63,6 +79,7 @@ int Root::run(launch::Launcher& launcher) {
         take_requests();
         release_finalize();
         watch_start();
+        watch_losses();
     }
     if (!launcher_end_) end_launcher();
     clear_up();
@@ -77,6 +94,10 @@ int Root::run(launch::Launcher& launcher) {
         say(fatal_->line.starts_with(kOurs) ? fatal_->line.substr(kOurs.size()) : fatal_->line);
     }
     note_end();
+    note(journal::Kind::end, {{"code", exit_code()},
+                              {"why", why_it_ended()},
+                              {"newest", newest().name()},
+                              {"seconds", static_cast<double>(tree::now_ms() - started_) / 1000}});
     launcher_ = nullptr;
     return exit_code();
 }
@@ -143,7 +164,7 @@ void Root::clear_up() {
 // MPICH's mpiexec may exit with 0 when a signal has ended it, and does when ranks leave without MPI_Finalize.
 bool Root::came_to_its_end() const {
     bool no_program = start_.ranks() == 0;
-    return signals_seen_.to_end == 0 && (finalize_released_ || no_program || !lost_nodes_.empty());
+    return signals_seen_.to_end == 0 && (finalize_released_ || no_program || losses_.daemon());
 }
 
 int Root::exit_code() const {
@@ -152,6 +173,16 @@ int Root::exit_code() const {
     if (cancelled_) return 128 + (signals_seen_.to_end != 0 ? signals_seen_.to_end : SIGTERM);
     int code = launcher_end_.value_or(0);
     return code == 0 && signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : code;
+}
+
+std::string Root::why_it_ended() const {
+    if (stopped_) return "checkpointed and stopped";
+    if (cancelled_) return "cancelled";
+    if (fatal_) return fatal_->line.substr(fatal_->line.starts_with("error: ") ? 7 : 0);
+    if (signals_seen_.to_end != 0) return fmt::format("signal {}", signals_seen_.to_end);
+    if (exit_code() != 0 && losses_.any()) return losses_.why();
+    if (exit_code() != 0) return fmt::format("the launcher has ended with {}", exit_code());
+    return {};
 }
 
 bool Root::over() const { return launcher_end_ || stopped_ || fatal_ || cancelled_; }
@@ -173,6 +204,22 @@ void Root::watch_start() {
                              settings_.limits.start, who, diagnosis));
     else
         say(fmt::format("the job has not started after {} s: {}{}", waited / 1000, who, diagnosis));
+}
+
+Losses::Facts Root::facts_of_losses() const {
+    return {launcher_->ends_when_a_rank_dies(),
+            settings_.may_restart && (committed_ > 0 || settings_.restored)};
+}
+
+// A rank or a daemon that is gone does not leave the job half alive for ever: the launcher ends it, or we do.
+void Root::watch_losses() {
+    if (!losses_.any() || over() || finalize_released_) return;
+    const Losses::Facts facts = facts_of_losses();
+    Losses::Verdict verdict = losses_.verdict(facts, tree::now_ms());
+    if (verdict == Losses::Verdict::nothing) return;
+    const std::string line = losses_.what_it_means(facts, verdict);
+    if (verdict == Losses::Verdict::say) return say(line);
+    fail_job(line, losses_.code());
 }
 
 // ---- one turn

@@ -18,6 +18,8 @@ namespace {
 
 // timeout(1) signals its child and then the group that both are in.
 constexpr int64_t kSameTermMs = 1000;
+constexpr int64_t kSameInterruptMs = 150;  // nobody types as fast as that
+constexpr double kGrace = 30;
 
 }  // namespace
 
@@ -45,6 +47,8 @@ void Root::signals() {
                 asked_to_go();
                 break;
             case SIGINT:
+                interrupted(info.ssi_code > 0);
+                break;
             case SIGHUP:
             case SIGQUIT:
             case SIGUSR2:
@@ -88,8 +92,8 @@ void Root::ask_launcher_to_end() {
 // SIGTERM. First: keep the work, then go. Again, or when there is nothing to keep: go.
 void Root::asked_to_go() {
     int64_t now = tree::now_ms();
-    if (signals_seen_.terms > 0 && now - signals_seen_.last_term < kSameTermMs) return;
-    signals_seen_.last_term = now;
+    if (signals_seen_.terms > 0 && now - signals_seen_.last < kSameTermMs) return;
+    signals_seen_.last = now;
     // A program that stands still can neither be saved nor end.
     if (signals_seen_.suspended) go_on();
     // The batch system may tell the ranks first, and Fermata much later: that is not a second time.
@@ -104,8 +108,42 @@ void Root::asked_to_go() {
                         settings_.restored.name()));
         stopped_ = true;
     } else {
-        requests_.push_back({"signal", true, settings_.limits.grace, -1});
+        requests_.push_back({"signal", true, grace(), -1});
     }
+}
+
+// Whoever sends SIGTERM sends SIGKILL some time later: to go on trying until then costs nothing that is not
+// lost anyway, and to give up before does.
+double Root::grace() const {
+    if (settings_.limits.grace) return *settings_.limits.grace;
+    double grace = kGrace;
+    if (auto next = schedule_.forecast().next()) grace = std::max(grace, next->seconds + next->margin);
+    if (int64_t end = schedule_.end_of_walltime(); end > 0)
+        grace = std::max(grace, static_cast<double>(end - tree::now_ms()) / 1000);
+    return grace;
+}
+
+// SIGINT. First: keep the work, then go. Again, or when there is nothing to keep: go.
+void Root::interrupted(bool at_terminal) {
+    const int64_t now = tree::now_ms();
+    const bool before = signals_seen_.interrupts > 0 || signals_seen_.terms > 0;
+    if (before && now - signals_seen_.last < kSameInterruptMs) return;
+    signals_seen_.last = now;
+    if (settings_.program_interrupt) return hand_on(SIGINT, at_terminal);
+    if (signals_seen_.suspended) go_on();
+    if (before || finalize_released_ || (!running_ && !settings_.restored))
+        return hand_on(SIGINT, at_terminal);
+    ++signals_seen_.interrupts;
+    signals_seen_.stop = true;
+    if (!running_) {
+        say(fmt::format("stopped before it went on from {}: `fermata restart` continues it",
+                        settings_.restored.name()));
+        stopped_ = true;
+        return;
+    }
+    say(at_terminal ? "a checkpoint, then the end; Ctrl-C once more ends the job as it is"
+                    : "SIGINT: a checkpoint, then the end; SIGINT once more ends the job as it is");
+    requests_.push_back({at_terminal ? "interrupt" : "signal", true, at_terminal ? 0 : grace(), -1});
 }
 
 // A signal of the batch system's that came to ranks, who have held it back from the program
@@ -124,7 +162,7 @@ void Root::ranks_warned(int signal) {
     if (!running_ && settings_.restored)
         stopped_ = true;
     else
-        requests_.push_back({"signal", true, settings_.limits.grace, -1});
+        requests_.push_back({"signal", true, grace(), -1});
 }
 
 // A checkpoint behind which the job ends is under way, or will be.

@@ -12,6 +12,7 @@
 #include "launch/launcher_options.h"
 #include "launch/make.h"
 #include "root/root.h"
+#include "root/slot.h"
 #include "tree/input.h"
 #include "tree/local_socket.h"
 #include "tree/run_dir.h"
@@ -109,6 +110,34 @@ std::vector<launch::Part> parts_to_start(const SubmitOptions& options, const std
     return parts;
 }
 
+// What the last checkpoint of the job took tells what the next one will: a whole one's size and time.
+std::optional<Measured> measured_of(const store::GenerationInfo& from) {
+    const store::Manifest& manifest = *from.manifest;
+    auto save = manifest.phases.find("save");
+    if (save == manifest.phases.end() || !manifest.needs.empty()) return {};
+    Measured one;
+    one.writing = save->second;
+    one.until_saving = manifest.seconds() - save->second;
+    one.standing = manifest.seconds();
+    one.bytes = from.bytes();
+    return one;
+}
+
+// --walltime counts from the first life, a scheduler's limit is what is left of it. What comes first counts.
+void take_walltime(Settings& settings, const Submission& what) {
+    settings.walltime = what.options.walltime.value_or(0);
+    settings.began = what.began;
+    if (what.from) settings.measured_before = measured_of(*what.from);
+    if (what.options.walltime && settings.walltime == 0) return;
+    if (auto left = seconds_left_in_slot(what.restarts > 0)) {
+        const double own = settings.walltime - static_cast<double>(tree::now_ms() - what.began) / 1000;
+        if (settings.walltime > 0 && own <= *left) return;  // that comes first
+        settings.slot = true;
+        settings.walltime = *left;
+        settings.began = tree::now_ms();
+    }
+}
+
 Settings settings_of(const Submission& what, int ranks) {
     const SubmitOptions& options = what.options;
     Settings settings;
@@ -125,7 +154,11 @@ Settings settings_of(const Submission& what, int ranks) {
     settings.restored = what.from ? Generation(what.from->number) : Generation();
     settings.interval = options.interval;
     settings.mtbf = options.mtbf;
-    settings.walltime = options.walltime;
+    take_walltime(settings, what);
+    settings.restarts = what.restarts;
+    settings.may_restart = what.may_restart;
+    settings.program_interrupt = options.interrupt == "program";
+    settings.journal = what.journal;
     // A job that saves itself every few minutes would fill the disk; one that is asked saves what it was
     // asked for.
     settings.keep = options.keep.value_or(options.interval != 0 ? 3 : 0);
@@ -224,7 +257,8 @@ Ended live(const Submission& what) {
         launch::make_launcher(plan.launcher, std::move(plan), launch::TerminalInput::of_this_process());
     int code = root.run(*launcher);
     tree::sweep(base);  // what a node daemon left that was killed
-    return {code, root.asked_to_end(), root.lost_nodes()};
+    return {code,          root.asked_to_end(), root.why_it_ended(), root.who_ended_it(),
+            root.newest(), root.lost_nodes()};
 }
 
 }  // namespace fermata::root

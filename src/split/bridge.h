@@ -109,6 +109,9 @@ struct Bridge {
     // MPI_Init). Lower context: cross first. No entry of the table may be called afterwards, and no
     // checkpoint may start.
     void (*finish_mpi)() noexcept;
+    // The program leaves by exit(code) and has not called MPI_Finalize: returns once the node daemon has been
+    // told, or after a moment. Any context, no TLS.
+    void (*leaves)(int code) noexcept;
     // One line to the user (stderr of the job and log); no TLS.
     void (*warn)(const char* line) noexcept;
     // One line, then the whole job ends with `code`; never returns.

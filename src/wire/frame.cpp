@@ -186,6 +186,7 @@ NAME(Query);
 NAME(FinalizeReleased);
 NAME(Go);
 NAME(Leave);
+NAME(Leaving);
 NAME(Depart);
 NAME(Warned);
 NAME(Spare);

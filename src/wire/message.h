@@ -499,6 +499,16 @@ struct Phase {
     bool operator==(const Phase&) const = default;
 };
 
+// The program leaves by exit(), and has not called MPI_Finalize: what the others do then is the launcher's.
+struct Leaving {
+    static constexpr uint16_t kType = 88;
+    int32_t code = 0;
+    template <class F>
+    void each(F&& f) {
+        f(code);
+    }
+};
+
 // One line to the user, then the whole job ends with `code`.
 struct Fatal {
     static constexpr uint16_t kType = 76;
@@ -558,9 +568,10 @@ struct Gone {
     bool clean = false;
     int32_t pid = 0;  // of the first of them
     std::string host;
+    int32_t code = -1;  // of its exit, as a shell has it; -1: nobody knows
     template <class F>
     void each(F&& f) {
-        f(node, ranks, clean, pid, host);
+        f(node, ranks, clean, pid, host, code);
     }
 };
 
@@ -578,7 +589,7 @@ using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, 
                              ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone,
                              Placed, Places, Sized, Sizes, Take, Closed, Again, Leave, Depart, Warned, Spare,
                              InStarter, Stand, Phase, Launch, Signal, Input, OutputTaken, Fence, AskRank,
-                             RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted>;
+                             RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted, Leaving>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

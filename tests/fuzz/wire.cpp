@@ -62,7 +62,8 @@ std::vector<Bytes> frame_seeds() {
         wire::Fence{1, {{0, 2}}, 3, 2, 4, "data", "why"},
         wire::RankEnded{2, 4711, "b", 9, wire::RankEnd::finalized},
         wire::Joined{{group, group}},
-        wire::Gone{2, {{5, 1}}, true, 4711, "node17"},
+        wire::Gone{2, {{5, 1}}, true, 4711, "node17", 137},
+        wire::Leaving{3},
         wire::Places{7, {{3, 2}}, {1 << 20, 1 << 30}},
         wire::Sizes{7, {{3, 1}}, {1 << 20}}};
     std::vector<Bytes> all;

@@ -12,6 +12,7 @@
 //                            FAKE_SLOW_REBUILD=RANK: so when it makes its objects again,
 //                            FAKE_SLOW_LOAD=RANK: when it loads its image,
 //                            FAKE_LINGER=RANK: after MPI_Finalize
+//     FAKE_ALONE=1           without its daemon it goes on to its end
 //     FAKE_LATE=N            messages are on their way for N rounds of the drain
 //
 // Its image holds a number, counted up by each checkpoint; rank 0 prints it at the end.
@@ -137,6 +138,7 @@ struct Rank {
             released = true;
         } else if (std::holds_alternative<wire::Go>(message)) {
             may_go = true;
+            (void)plays("go");
         }
     }
 
@@ -193,7 +195,14 @@ struct Rank {
                 return std::atoi(env("FAKE_EXIT").c_str());
             }
         }
-        return 1;
+        return go_on_alone();
+    }
+
+    // The daemon is gone.
+    int go_on_alone() const {
+        if (env("FAKE_ALONE").empty()) return 1;
+        while (!std::filesystem::exists(until)) ::usleep(5000);
+        return std::atoi(env("FAKE_EXIT").c_str());
     }
 };
 
