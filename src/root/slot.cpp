@@ -29,12 +29,17 @@ std::string output_of(const std::vector<std::string>& words) {
     argv.push_back(nullptr);
     pid_t pid = ::fork();
     if (pid < 0) return {};
+    if (pid > 0) ::setpgid(pid, pid);  // here, too: nobody knows who comes first
     if (pid == 0) {
         sigset_t none;
         sigemptyset(&none);
         ::sigprocmask(SIG_SETMASK, &none, nullptr);
         ::setpgid(0, 0);
+        // What it complains of is nobody's concern: without an answer there is --walltime.
+        int null = ::open("/dev/null", O_RDWR);
+        ::dup2(null, 0);
         ::dup2(out.get(), 1);
+        ::dup2(null, 2);
         ::execvp(argv[0], argv.data());
         ::_exit(127);
     }
@@ -55,7 +60,8 @@ std::string output_of(const std::vector<std::string>& words) {
         }
         text.append(buffer, static_cast<size_t>(n));
     }
-    if (!whole) ::kill(pid, SIGKILL);
+    // With what it has started.
+    if (!whole) ::kill(-pid, SIGKILL), ::kill(pid, SIGKILL);
     int status = 0;
     ::waitpid(pid, &status, 0);
     return whole && status == 0 ? text : "";
