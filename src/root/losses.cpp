@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace fermata::root {
 
 // The first loss is the cause of others, but for one: whoever has left by itself kills nobody.
@@ -33,6 +35,13 @@ void Losses::rank_gone(const Rank& rank, int64_t now) {
 void Losses::daemon_gone(const std::string& host, int pid, int64_t now) {
     lost_hosts_.push_back(host);
     note(Kind::daemon, fmt::format("the node daemon of {} (pid {}) is gone", host, pid), -1, host, pid, now);
+}
+
+// A node that a scheduler takes away loses its ranks first.
+std::vector<std::string> Losses::suspects() const {
+    std::vector<std::string> hosts = lost_hosts_;
+    if (!host_.empty() && std::find(hosts.begin(), hosts.end(), host_) == hosts.end()) hosts.push_back(host_);
+    return hosts;
 }
 
 void Losses::launcher_ends(const std::string& line, int64_t now) {

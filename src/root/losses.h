@@ -38,8 +38,9 @@ class Losses {
     int rank() const { return rank_; }  // -1: a daemon, or none
     const std::string& host() const { return host_; }
     int pid() const { return pid_; }
-    bool daemon() const { return !lost_hosts_.empty(); }                        // any
-    const std::vector<std::string>& lost_hosts() const { return lost_hosts_; }  // of daemons
+    bool daemon() const { return !lost_hosts_.empty(); }  // any
+    // Hosts that may be gone: of the daemons, and of the rank whose loss came first.
+    std::vector<std::string> suspects() const;
     // For the end of the job.
     int32_t code() const { return code_ > 0 ? code_ : 1; }
 

@@ -45,8 +45,8 @@ class Root {
         return cancelled_ || signals_seen_.terms > 0 || signals_seen_.stop || signals_seen_.warned ||
                signals_seen_.to_end != 0;
     }
-    // Hosts whose node daemon was lost with ranks; the nodes may be gone.
-    const std::vector<std::string>& lost_nodes() const { return losses_.lost_hosts(); }
+    // Hosts that lost a rank or their node daemon; the nodes may be gone.
+    std::vector<std::string> lost_nodes() const { return losses_.suspects(); }
     // What has ended it, for people and for whoever may restart it; "" = nothing is known.
     std::string why_it_ended() const;
     int who_ended_it() const { return losses_.rank(); }

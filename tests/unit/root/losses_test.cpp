@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace fermata::root {
 namespace {
 
@@ -88,6 +91,16 @@ TEST(Losses, TheFirstOneIsTheCause) {
     EXPECT_EQ(losses.why(), "rank 3 (pid 77 on node-a) has ended with 139");
     EXPECT_EQ(losses.code(), 139);
     EXPECT_TRUE(losses.daemon());
+}
+
+TEST(Losses, NodesThatMayBeGone) {
+    Losses losses;
+    EXPECT_TRUE(losses.suspects().empty());
+    losses.rank_gone(gone(-1), 0);  // a scheduler takes a node's ranks before its daemon
+    EXPECT_EQ(losses.suspects(), std::vector<std::string>{"node-a"});
+    losses.daemon_gone("node-a", 5, 0);
+    losses.daemon_gone("node-b", 6, 0);
+    EXPECT_EQ(losses.suspects(), (std::vector<std::string>{"node-a", "node-b"}));
 }
 
 }  // namespace
