@@ -1,6 +1,8 @@
 #include "launch/programs.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,12 +11,19 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/process_limits.h"
 
 namespace fs = std::filesystem;
 
 namespace fermata::launch {
+namespace {
+
+constexpr int64_t kPatienceMs = 10'000;  // with a launcher that is asked for its version
+constexpr size_t kMostAnswer = 65536;
+
+}  // namespace
 
 std::string in_path(const std::string& name) {
     const char* path = std::getenv("PATH");
@@ -30,33 +39,56 @@ std::string in_path(const std::string& name) {
     return {};
 }
 
-std::string output_of(const std::string& program, const std::vector<std::string>& arguments) {
+Answer ask(const std::string& program, const std::vector<std::string>& arguments, int64_t patience_ms,
+           Errors errors) {
     std::vector<char*> argv = {const_cast<char*>(program.c_str())};
     for (const std::string& word : arguments) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
-    int pipe_fds[2];
-    if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return {};
-    Fd in(pipe_fds[0]), out(pipe_fds[1]);
+    int ends[2];
+    if (program.empty() || ::pipe2(ends, O_CLOEXEC) != 0) return {};
+    Fd in(ends[0]), out(ends[1]);
     pid_t pid = ::fork();
+    if (pid < 0) return {};
     if (pid == 0) {
+        sigset_t none;
+        sigemptyset(&none);
+        ::sigprocmask(SIG_SETMASK, &none, nullptr);
+        ::setpgid(0, 0);
         int null = ::open("/dev/null", O_RDWR);
         ::dup2(null, 0);
         ::dup2(out.get(), 1);
-        ::dup2(out.get(), 2);
+        ::dup2(errors == Errors::too ? out.get() : null, 2);
         give_back_limits();
-        ::alarm(10);  // survives exec: a launcher that hangs ends
         ::execv(program.c_str(), argv.data());
         ::_exit(127);
     }
+    ::setpgid(pid, pid);  // here, too: nobody knows who comes first
     out.reset();
-    std::string text;
-    char buffer[4096];
-    for (ssize_t n; (n = ::read(in.get(), buffer, sizeof buffer)) != 0;) {
-        if (n < 0 && errno != EINTR) break;
-        if (n > 0 && text.size() < 65536) text.append(buffer, static_cast<size_t>(n));
+    Answer answer;
+    bool whole = false;
+    for (int64_t end = monotonic_ms() + patience_ms; !whole;) {
+        pollfd wait{in.get(), POLLIN, 0};
+        const int64_t left = end - monotonic_ms();
+        if (left <= 0) break;
+        if (::poll(&wait, 1, static_cast<int>(left)) <= 0) continue;
+        char buffer[4096];
+        ssize_t n = ::read(in.get(), buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) break;
+        whole = n == 0;
+        if (answer.text.size() < kMostAnswer) answer.text.append(buffer, static_cast<size_t>(n));
     }
-    if (pid > 0) ::waitpid(pid, nullptr, 0);
-    return text;
+    // With what it has started.
+    if (!whole) ::kill(-pid, SIGKILL), ::kill(pid, SIGKILL);
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    answer.well = whole && status == 0;
+    return answer;
+}
+
+std::string output_of(const std::string& program, const std::vector<std::string>& arguments) {
+    return ask(program, arguments, kPatienceMs, Errors::too).text;
 }
 
 pid_t start_silently(const std::vector<std::string>& words, unsigned seconds) {

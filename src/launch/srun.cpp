@@ -86,12 +86,6 @@ std::vector<std::string> command_of_parts(const LaunchPlan& plan) {
     return words;
 }
 
-int all_ranks(const LaunchPlan& plan) {
-    int ranks = plan.ranks;
-    for (const Part& part : plan.more) ranks += part.ranks;
-    return ranks;
-}
-
 }  // namespace
 
 std::string plugin_for(const std::string& mpi, const std::vector<std::string>& plugins) {
@@ -136,7 +130,7 @@ Srun::Srun(LaunchPlan plan, std::optional<TerminalInput> input)
     std::map<std::string, unsigned> nodes = nodes_left(avoid_);
     unsigned room = 0;
     for (auto& [name, processors] : nodes) room += processors;
-    const auto ranks = static_cast<unsigned>(std::max(0, all_ranks(p)));
+    const auto ranks = static_cast<unsigned>(std::max(0, p.all_ranks()));
     if (nodes.empty() && !avoid_.empty() && !nodes_left({}).empty())
         fail("no node of the allocation is left: {} cannot be used any more", fmt::join(avoid_, ", "));
     bool too_many = !nodes.empty() && ranks * processors_per_rank(given_) > room;
@@ -163,7 +157,7 @@ CommandLine Srun::command_line() const {
     if (p.again || std::getenv("SLURM_STEP_ID")) words.push_back("--overlap");
     if (!avoid_.empty()) words.push_back(fmt::format("--exclude={}", fmt::join(avoid_, ",")));
     if (crowded_) words.push_back("--overcommit");
-    if (int ranks = all_ranks(p); ranks > 0) words.insert(words.end(), {"-n", std::to_string(ranks)});
+    if (int ranks = p.all_ranks(); ranks > 0) words.insert(words.end(), {"-n", std::to_string(ranks)});
     for (size_t at = 0; at < given_.size(); ++at) {
         if (given_[at] == "--mpi") ++at;
         if (given_[at] != "--oversubscribe" && given_[at] != "-s" && !given_[at].starts_with("--mpi="))

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "root/root.h"
@@ -13,16 +14,10 @@
 namespace fermata::root {
 namespace {
 
-int64_t now_us() {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
-}
+int64_t now_us() { return static_cast<int64_t>(monotonic_ns() / 1000); }
 
 constexpr double kStarterPatience = 3;  // seconds
 constexpr int64_t kSlowPhaseUs = 2'000'000;
-
-double now_s() { return static_cast<double>(now_us()) * 1e-6; }
 
 }  // namespace
 
@@ -39,7 +34,7 @@ void Root::take_checkpoint(const Request& request) {
 
     enter("converge");
     until([&] { return clock_->declared(); }, end, "the ranks to reach a safe state");
-    attempt_.standing = now_s();
+    attempt_.standing = monotonic_s();
 
     enter("freeze");
     freeze(end);
@@ -48,7 +43,7 @@ void Root::take_checkpoint(const Request& request) {
     drain(end);
 
     enter("suspend");  // and save
-    save(request, request.timeout > 0 ? end : now_s() + settings_.limits.save);
+    save(request, request.timeout > 0 ? end : monotonic_s() + settings_.limits.save);
 
     leave_phase();
     commit();
@@ -65,7 +60,7 @@ Outcome Root::checkpoint(const Request& request) {
     fresh.in_progress = true;
     fresh.stops = request.stop;
     fresh.client = request.client;
-    fresh.start = now_s();
+    fresh.start = monotonic_s();
     attempt_ = std::move(fresh);
     tally_.forget();
     Outcome& now = attempt_.outcome;
@@ -95,7 +90,7 @@ void Root::wait_for_start(const Request& request, double end) {
     auto in_starters = [&] {
         // A person who asks shall not wait for the whole time: the script may prepare for hours.
         return request.client >= 0 && start_.some_in_starters() &&
-               now_s() - attempt_.start > kStarterPatience;
+               monotonic_s() - attempt_.start > kStarterPatience;
     };
     until([&] { return running_ || in_starters(); }, end, "the job to start");
     if (!running_)
@@ -142,12 +137,12 @@ void Root::drain(double end) {
         if (round % 1000 == 0)
             spdlog::warn("drain: {} sent, {} received, {} open", heard.sent, heard.received, heard.open);
         // Messages on their way need a moment: 1 ms, then longer.
-        double pause = now_s() + std::min(0.001 * round, 0.05);
+        double pause = monotonic_s() + std::min(0.001 * round, 0.05);
         std::string what = fmt::format(
             "messages and collectives on their way to end ({} messages sent, {} received, {} operations "
             "open)",
             heard.sent, heard.received, heard.open);
-        until([&] { return now_s() >= pause; }, end, what.c_str());
+        until([&] { return monotonic_s() >= pause; }, end, what.c_str());
     }
 }
 
@@ -176,7 +171,7 @@ void Root::save(const Request& request, double end) {
         until([&] { return check(), heard.captured.ranks == all || heard.saved == all; }, end,
               "every rank to be captured");
         tree_.broadcast(wire::Resume{attempt_.epoch});
-        attempt_.going_on = now_s();
+        attempt_.going_on = monotonic_s();
         enter("save");
     }
     until([&] { return check(), heard.saved == all; }, end, "every rank to write its image");
@@ -245,7 +240,7 @@ void Root::resume(bool stop) {
     // (Who went on with a forked writer may have said so already.)
     const auto& heard = tally_.answers().resumed;
     if (heard.ranks < start_.ranks()) question(wire::Resume{attempt_.epoch});
-    until([&] { return heard.ranks >= start_.ranks(); }, now_s() + settings_.limits.resume,
+    until([&] { return heard.ranks >= start_.ranks(); }, monotonic_s() + settings_.limits.resume,
           "every rank to resume");
 }
 
@@ -268,8 +263,8 @@ Measured Root::what_was_measured(double ended) const {
 // What became of it, and what it means for the next one.
 void Root::conclude() {
     Outcome& now = attempt_.outcome;
-    const double ended = now_s();
-    now.seconds = now_s() - attempt_.start;
+    const double ended = monotonic_s();
+    now.seconds = monotonic_s() - attempt_.start;
     now.measured = what_was_measured(ended);
     schedule_.measured(now.measured);
     if (settings_.keep > 0) level_.retain(settings_.keep);
@@ -343,7 +338,7 @@ void Root::until(Done done, double end, const char* what) {
         watch_start();
         watch_losses();
         ask_who_holds_it_up();
-        double left = end - now_s();
+        double left = end - monotonic_s();
         if (left <= 0) {
             std::string phase = attempt_.phase;
             attempt_.outcome.diagnosis = diagnose();
@@ -389,9 +384,9 @@ void Root::take_back(const std::string& why) {
             return start_.roster().here() - static_cast<int>(tally_.answers().resumed.ranks);
         };
         auto some_stand = [&] { return left() > 0 && !launcher_end_ && !fatal_; };
-        double end = now_s() + settings_.limits.resume;
-        while (some_stand() && now_s() < end) {
-            if (losses_.any()) end = std::min(end, now_s() + 2);
+        double end = monotonic_s() + settings_.limits.resume;
+        while (some_stand() && monotonic_s() < end) {
+            if (losses_.any()) end = std::min(end, monotonic_s() + 2);
             serve(50);
         }
         if (some_stand())

@@ -91,12 +91,6 @@ void check_words(const SubmitOptions& options, const std::string& launcher) {
         launch::check_launcher_options(launcher, launch::split_words(part.mpiexec_args));
 }
 
-int sum_of_ranks(const std::vector<launch::Part>& parts) {
-    int ranks = 0;
-    for (const launch::Part& part : parts) ranks += part.ranks;
-    return ranks;
-}
-
 // What mpiexec starts. A restart takes the programs from the images; where each of several was to run is
 // known only to who has named them.
 std::vector<launch::Part> parts_to_start(const SubmitOptions& options, const std::vector<launch::Part>& found,
@@ -104,7 +98,7 @@ std::vector<launch::Part> parts_to_start(const SubmitOptions& options, const std
     if (!from) return found;
     std::vector<launch::Part> parts = parts_of(options);
     int ranks = static_cast<int>(from->manifest->images.size());
-    if (sum_of_ranks(parts) != ranks) parts.resize(1);
+    if (launch::ranks_of(parts) != ranks) parts.resize(1);
     if (parts.size() == 1) parts[0].ranks = ranks;
     for (launch::Part& part : parts) part.program.clear();
     return parts;
@@ -227,7 +221,7 @@ Ended live(const Submission& what) {
     take_own_limits();
     const launch::Places places = launch::find_places();
     launch::LaunchPlan plan = plan_of(what, places);
-    const int ranks = plan.ranks + sum_of_ranks(plan.more);
+    const int ranks = plan.all_ranks();
 
     std::string base = tree::run_base();
     tree::sweep(base);

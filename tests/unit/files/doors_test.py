@@ -61,7 +61,6 @@ ALLOWED = {
     "lower/forked_writer.h": "Gate::open, no file",
     "lower/main.cpp": "tree::AgentLink link, no file",
     "lower/starter.cpp": "in the node daemon's run directory, 0700 and this user's",
-    "root/slot.cpp": KERNEL,
     "split/address/maps.cpp": KERNEL,
     "split/address/partition.cpp": KERNEL,
     "split/alloc/": "stands in for system calls",
