@@ -231,7 +231,10 @@ class Launch {
         if (code == 0 && !died) return;
         if (!ending_)
             std::fprintf(stderr, "rank %u: %s%s\n", rank, how.c_str(), died ? ", not finalized" : "");
-        if (!code_) code_ = code ? code : 1;
+        // Others may end because of one that was killed, and be looked at before it.
+        const bool cause = WIFSIGNALED(status) && !ending_ && !killed_;
+        if (!code_ || cause) code_ = code ? code : 1;
+        killed_ = killed_ || cause;
         if (!options_.keep) kill_all();
     }
 
@@ -290,6 +293,7 @@ class Launch {
     std::map<uint32_t, Pipe> pipes_;
     int code_ = 0;
     bool ending_ = false;
+    bool killed_ = false;  // code_ is of a rank that a signal has ended
 };
 
 Options parse(int argc, char** argv) {
