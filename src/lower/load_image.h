@@ -20,6 +20,7 @@ namespace fermata::lower {
 // image, and the image its blocks: another image, or a damaged one, is refused.
 struct WantedImage {
     std::string directory;  // of the generation
+    std::string images;     // where its images are on this node; empty: in `directory`
     std::string seal;
     int rank, size;
     split::process::PathMap moved;  // folders that are elsewhere since the checkpoint

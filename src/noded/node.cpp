@@ -52,7 +52,9 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
     : config_(std::move(config)),
       dir_(std::move(dir)),
       listener_(std::move(listener)),
-      root_(std::move(root)) {
+      root_(std::move(root)),
+      memory_({config_.job_number(), config_.node, config_.ckpt_dir, config_.image_key},
+              [this](const wire::Message& message) { root_.send(message); }) {
     root_.send(wire::NodeHello{config_.node, ::getpid()});
 }
 
@@ -85,6 +87,7 @@ void Node::turn(int timeout_ms) {
     fds.push_back({root_.closed() ? -1 : root_.fd(), root_.events(), 0});
     const size_t agents = agents_.size();
     for (auto& agent : agents_) fds.push_back({agent->channel.fd(), agent->channel.events(), 0});
+    memory_.add_to(fds);
     if (ranks_) ranks_->add_to(fds);
     if (::poll(fds.data(), fds.size(), ranks_ ? ranks_->rest(timeout_ms) : timeout_ms) < 0) return;
 
@@ -104,7 +107,8 @@ void Node::turn(int timeout_ms) {
     if (fds[0].revents) accept_agents();
     pump_clock();
     hand_up();
-    if (ranks_) ranks_->serve(fds, 2 + agents);
+    memory_.serve();
+    if (ranks_) ranks_->serve(fds, 3 + agents);
 }
 
 // Ranks that are new, then what they say.
@@ -190,7 +194,10 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
         agent.rebuilding = static_cast<bool>(hello->restarted_from);
         joined_.push_back(*hello);
     } else if (std::get_if<wire::Phase>(&message)) {
-        if (agent.ours) tally_.take(agent.id, checked(agent, message));
+        if (agent.ours) {
+            if (agent.rank < 0) agent.loads = std::get<wire::Phase>(message).rank;
+            tally_.take(agent.id, checked(agent, message));
+        }
     } else {
         return false;
     }
@@ -245,6 +252,7 @@ wire::Message Node::checked(const Agent& agent, wire::Message message) const {
 void Node::from_root(const wire::Message& message) {
     spdlog::debug("root: {}", wire::name_of(message));
     if (ranks_ && ranks_->from_root(message)) return;
+    if (memory_.from_root(message, ranks_here())) return;
     tally_.ask(message);
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && !clock_->from_parent(wire::plain(m->bytes))) refuse_clock("the root");
@@ -255,6 +263,9 @@ void Node::from_root(const wire::Message& message) {
         broadcast(message);
     } else if (auto* m = std::get_if<wire::Places>(&message)) {
         hand_out(*m);
+    } else if (std::get_if<wire::Chosen>(&message)) {
+        for (auto& agent : agents_)
+            if (agent->ours && agent->rank < 0) agent->channel.send(memory_.filled(message));
     } else if (std::get_if<wire::Query>(&message)) {
         diagnosis_.clear();
         diagnosed_ = 0;
@@ -276,8 +287,17 @@ void Node::from_root(const wire::Message& message) {
             leave_directory();
         }
         if (std::get_if<wire::Go>(&message)) tally_.forget_phases();
-        broadcast(message);
+        broadcast(memory_.filled(message));
     }
+}
+
+MemoryLevel::Ranks Node::ranks_here() const {
+    MemoryLevel::Ranks here;
+    for (auto& agent : agents_) {
+        if (agent->ours && agent->pid > 0) here.pids.push_back(agent->pid);
+        if (agent->rank < 0 && agent->loads >= 0) here.waiting.push_back(agent->loads);
+    }
+    return here;
 }
 
 // Each rank its own place.

@@ -9,6 +9,7 @@
 #include "base/generation.h"
 #include "image/save_options.h"
 #include "journal/writer.h"
+#include "level/levels.h"
 #include "root/forecast.h"
 #include "store/store.h"
 
@@ -37,6 +38,10 @@ struct Settings {
     int expected_ranks = 0;                // 0 = whatever the launcher starts
     Generation restored;                   // this job was restarted from it; none = first start
     double interval = 0;                   // seconds; 0 = none, < 0 = auto (Daly)
+    level::Levels levels;                  // none: all generations go to files
+    uint64_t copy_limit = 0;               // bytes a second of a node, from memory to files; 0 = by period
+    // What it may be restarted from, newest first, when some of that is in the memory of nodes.
+    std::vector<store::GenerationInfo> candidates;
     double mtbf = 86400;                   // seconds between failures, for auto
     double walltime = 0;                   // seconds this job may last, over all its lives; 0 = no limit
     bool slot = false;                     // the walltime is what a scheduler has given, and may change

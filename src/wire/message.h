@@ -16,6 +16,7 @@
 
 #include "base/generation.h"
 #include "wire/launch.h"
+#include "wire/level.h"
 
 namespace fermata::wire {
 
@@ -115,7 +116,8 @@ struct Drain {
     }
 };
 
-// Write `rank-NNNNNN.img` into `directory` (absolute; exists), fsync it, then answer Saved. The rank stays
+// Write `rank-NNNNNN.img` into `directory` (absolute; exists; empty: in the memory of the node, and its daemon
+// puts in which), fsync it, then answer Saved. The rank stays
 // stopped until Resume or Cancel; with `forked` in the options it answers Captured first. With
 // `layout=shared`: write into the file of all ranks, which exists; answer Sized before anything else, and
 // wait for Placed.
@@ -589,7 +591,8 @@ using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, 
                              ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone,
                              Placed, Places, Sized, Sizes, Take, Closed, Again, Leave, Depart, Warned, Spare,
                              InStarter, Stand, Phase, Launch, Signal, Input, OutputTaken, Fence, AskRank,
-                             RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted, Leaving>;
+                             RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted, Leaving, MakeRoom, KeepCopies,
+                             Flush, AskCopies, Chosen, Room, Flushed, Copies>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -82,7 +82,15 @@ std::vector<Message> samples() {
         Output{1, 2, true, "line\n"},
         RankEnded{2, 4711, "b", 9, RankEnd::finalized},
         InputTaken{65536, true},
-        Aborted{2, "b", 9, "why"}};
+        Aborted{2, "b", 9, "why"},
+        MakeRoom{7, Generation(2)},
+        KeepCopies{{Generation(1), Generation(2)}},
+        Flush{3, {Generation(2)}, "/d", 1ull << 30},
+        AskCopies{{Generation(2)}},
+        Chosen{Generation(2), "/d/gen", "seal", true, "/m/gen"},
+        Room{7, "node17", "why"},
+        Flushed{3, "node17", 1ull << 40, "why"},
+        Copies{"node17", {{Generation(2), 1, 1ull << 40, Digest{1, 2}}}, {1, 3}, "line"}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {
