@@ -179,8 +179,7 @@ std::string not_seen(store::GenerationInfo& info) {
         if (!find_image(info, entry) && ++missing == 1) node = info.manifest->nodes.at(entry.rank);
     if (missing == 0) return info.manifest->in_memory_of_nodes() ? ", in the memory of this machine" : "";
     return fmt::format(", as far as it is in the memory of this machine: {} of {} images are in that of {}{}",
-                       missing, info.manifest->images.size(), visible(node),
-                       missing > 1 ? " or others" : "");
+                       missing, info.manifest->images.size(), visible(node), missing > 1 ? " or others" : "");
 }
 
 // Compares every byte; "" or what is wrong.

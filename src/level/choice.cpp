@@ -25,7 +25,8 @@ std::string Choice::why_not(const Candidate& candidate) const {
             }
         if (found) continue;
         if (!elsewhere.empty())
-            return fmt::format("rank {} is on {} now, and its image in the memory of {}", rank, here, elsewhere);
+            return fmt::format("rank {} is on {} now, and its image in the memory of {}", rank, here,
+                               elsewhere);
         return fmt::format("the image of rank {} was in the memory of {}, and is not there any more", rank,
                            rank < candidate.hosts.size() ? candidate.hosts[rank] : "a node");
     }
@@ -40,8 +41,8 @@ Choice::Verdict Choice::verdict() const {
             verdict.candidate = i;
             return verdict;
         }
-        verdict.lost += fmt::format("{}{}: {}", verdict.lost.empty() ? "" : "; ",
-                                    candidates_[i].generation.name(), why);
+        verdict.lost +=
+            fmt::format("{}{}: {}", verdict.lost.empty() ? "" : "; ", candidates_[i].generation.name(), why);
     }
     return verdict;
 }

@@ -26,9 +26,9 @@ Levels Levels::parse(const std::string& words) {
         if (name.empty()) refuse("has an empty entry");
         for (const char* later : {"local", "buddy", "rs:", "auto"})
             if (name.starts_with(later))
-                throw Error(fmt::format("--levels: '{}' is not there yet; there are memory and files",
-                                        visible(name)),
-                            ExitCode::usage);
+                throw Error(
+                    fmt::format("--levels: '{}' is not there yet; there are memory and files", visible(name)),
+                    ExitCode::usage);
         if (name != "memory" && name != "files")
             refuse(fmt::format("knows no level '{}': there are memory and files", visible(name)));
         if (period.empty()) refuse(fmt::format("wants to know how often: {} 10m", name));
@@ -40,8 +40,7 @@ Levels Levels::parse(const std::string& words) {
         level = seconds;
     }
     if (!levels.memory) refuse("without memory is --interval");
-    if (levels.files && *levels.files < *levels.memory)
-        refuse("wants memory at least as often as files");
+    if (levels.files && *levels.files < *levels.memory) refuse("wants memory at least as often as files");
     return levels;
 }
 

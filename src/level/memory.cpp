@@ -113,8 +113,7 @@ files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
         if (!store::remove_generation(folder_, generation.name(), *old))
             fail("{} is in the way", directory_of(generation));
     const uint64_t room = room_in_memory(folder_);
-    if (room < bytes)
-        fail("{} of memory for images of up to {}", human_size(room), human_size(bytes));
+    if (room < bytes) fail("{} of memory for images of up to {}", human_size(room), human_size(bytes));
     auto made = folder_.make(generation.name());
     if (!made) fail("{} is in the way", directory_of(generation));
     store::write_marker(*made, {job_, generation.number()});
@@ -123,7 +122,7 @@ files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
 
 void Memory::keep(const std::vector<Generation>& generations) { remove_all_but(folder_, generations); }
 
-void Memory::remove() {
+void Memory::leave() {
     keep({});
     if (auto of_job = files::Folder::find_at(files::split_path(folder_.path()).first)) {
         remove_job_directory(*of_job, node_, folder_);

@@ -30,7 +30,7 @@ class Memory {
     // Everything else goes.
     void keep(const std::vector<Generation>& generations);
     // Nothing of the job stays on this node; the last that is asked of this.
-    void remove();
+    void leave();
 
     struct Copy {
         Generation generation;

@@ -109,7 +109,8 @@ decltype(auto) as_damage(Read read) {
 store::GenerationInfo open_wanted(const WantedImage& wanted) {
     store::GenerationInfo info = store::open_chosen(wanted.directory, wanted.seal, wanted.key.get());
     if (info.manifest->in_memory_of_nodes()) {
-        if (wanted.images.empty()) fail("{} is in the memory of nodes, and not of this one", wanted.directory);
+        if (wanted.images.empty())
+            fail("{} is in the memory of nodes, and not of this one", wanted.directory);
         info.elsewhere = store::open_pending(wanted.images, info.manifest->job, info.number);
     }
     return info;
@@ -196,7 +197,8 @@ std::vector<std::string> programs_of_images(const std::string& directory, const 
         std::vector<std::string> programs;
         for (const store::Segment& segment : segments) {
             const store::ImageEntry* found = nullptr;
-            for (uint32_t rank = segment.first_rank; !found && rank < segment.first_rank + segment.ranks; ++rank)
+            for (uint32_t rank = segment.first_rank; !found && rank < segment.first_rank + segment.ranks;
+                 ++rank)
                 for (const files::Folder& folder : folders)
                     if (folder.has(manifest.images.at(rank).file)) {
                         found = &manifest.images[rank];

@@ -81,12 +81,11 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
         input->become_standard_input();
     }
     threads::install_stop_handler();
-    Agent::start(
-        {config,
-         facts,
-         {facts.rank, facts.size, config.job_number(), check.binary, std::move(key), config.files},
-         nullptr},
-        std::move(link));
+    Agent::start({config,
+                  facts,
+                  {facts.rank, facts.size, config.job_number(), check.binary, std::move(key), config.files},
+                  nullptr},
+                 std::move(link));
     tree::AgentConfig::forget_environment();
     threads::note_present_threads();
 

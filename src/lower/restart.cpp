@@ -33,12 +33,8 @@ class Restart {
         : config_(config),
           facts_(facts),
           link_(link),
-          wanted_{config.restore,
-                  config.images,
-                  config.seal,
-                  facts.rank,
-                  facts.size,
-                  split::process::PathMap::from_text(config.moved),
+          wanted_{config.restore, config.images, config.seal,
+                  facts.rank,     facts.size,    split::process::PathMap::from_text(config.moved),
                   std::move(key)} {}
 
     void enter(wire::RestartPhase phase);

@@ -50,8 +50,8 @@ struct RestoredParts {
 
 // The phases of the main thread; continues the program. `config` says in the end which generation it was.
 // Throws fermata::Error; `link` is null when the agent has it by then.
-[[noreturn]] void continue_image(tree::AgentConfig& config, const MpiFacts& facts,
-                                 image::KeyPointer key, std::unique_ptr<tree::AgentLink>& link);
+[[noreturn]] void continue_image(tree::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
+                                 std::unique_ptr<tree::AgentLink>& link);
 
 // The phases of the agent. Rebuilds the MPI objects; collective over all ranks. "" or why not.
 std::string rebuild_objects(const RestoredParts& parts, int rank);

@@ -26,7 +26,7 @@ bool MemoryLevel::from_root(const wire::Message& message, const Ranks& here) {
     } else if (auto* m = std::get_if<wire::KeepCopies>(&message)) {
         try {
             if (memory_ && m->generations.empty()) {
-                memory_->remove();
+                memory_->leave();
                 memory_.reset();
             }
             if (memory_) memory_->keep(m->generations);

@@ -48,10 +48,10 @@ void Root::choose_generation() {
                         static_cast<int32_t>(ExitCode::damaged));
     settings_.restored = Generation(chosen->number);
     start_.restored_from(settings_.restored);
-    const std::string where =
-        chosen->manifest->in_memory_of_nodes() ? levels_.where() : std::string("files");
+    const std::string where = chosen->manifest->in_memory_of_nodes() ? levels_.where() : std::string("files");
     if (!levels_.lost().empty())
-        say(fmt::format("lost: {}; going on from {}, in {}", levels_.lost(), settings_.restored.name(), where));
+        say(fmt::format("lost: {}; going on from {}, in {}", levels_.lost(), settings_.restored.name(),
+                        where));
     else
         spdlog::info("restarting from {}, in {}", settings_.restored.name(), where);
 }

@@ -130,9 +130,8 @@ void MemoryLevels::turn(int64_t now) {
     if (static_cast<double>(now - in_files_since_) < period * 1000) return;
     const Generation newest = book_.newest_in(LevelName::memory);
     if (!newest || book_.has(newest, LevelName::files)) return;
-    const auto fair = static_cast<uint64_t>(static_cast<double>(bytes_) /
-                                            static_cast<double>(std::max<size_t>(hosts_.size(), 1)) /
-                                            (period / 2));
+    const auto fair = static_cast<uint64_t>(
+        static_cast<double>(bytes_) / static_cast<double>(std::max<size_t>(hosts_.size(), 1)) / (period / 2));
     in_files_since_ = now;  // the next one is due then, whatever becomes of this
     start_copy(newest, settings_.copy_limit > 0 ? settings_.copy_limit : std::max(fair, kLeastLimit));
 }
@@ -197,9 +196,7 @@ void MemoryLevels::forget() {
     send_(wire::KeepCopies{});
 }
 
-std::string MemoryLevels::where() const {
-    return fmt::format("the memory of {}", fmt::join(hosts_, ", "));
-}
+std::string MemoryLevels::where() const { return fmt::format("the memory of {}", fmt::join(hosts_, ", ")); }
 
 // ---- a restart
 

@@ -42,10 +42,10 @@ struct Settings {
     uint64_t copy_limit = 0;               // bytes a second of a node, from memory to files; 0 = by period
     // What it may be restarted from, newest first, when some of that is in the memory of nodes.
     std::vector<store::GenerationInfo> candidates;
-    double mtbf = 86400;                   // seconds between failures, for auto
-    double walltime = 0;                   // seconds this job may last, over all its lives; 0 = no limit
-    bool slot = false;                     // the walltime is what a scheduler has given, and may change
-    int64_t began = 0;                     // ms; the first of its lives here, 0 = this one
+    double mtbf = 86400;  // seconds between failures, for auto
+    double walltime = 0;  // seconds this job may last, over all its lives; 0 = no limit
+    bool slot = false;    // the walltime is what a scheduler has given, and may change
+    int64_t began = 0;    // ms; the first of its lives here, 0 = this one
     // Of the generation that it is restarted from.
     std::optional<Measured> measured_before;
     uint32_t restarts = 0;           // that lie behind it, here

@@ -12,8 +12,8 @@
 
 namespace fermata::store {
 
-// 7 knows images of processes in the memory of nodes (`nodes`), 6 the state of programs (`application`); other
-// generations are written as 5.
+// 7 knows images of processes in the memory of nodes (`nodes`), 6 the state of programs (`application`);
+// other generations are written as 5.
 inline constexpr int kManifestVersion = 7, kApplicationManifest = 6, kProcessManifest = 5;
 inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption; 4 one program only
 inline constexpr const char* kManifest = "manifest.json";
@@ -90,7 +90,7 @@ struct Manifest {
 struct GenerationInfo {
     uint32_t number = 0;
     std::string directory;
-    files::Folder folder;         // the same, open
+    files::Folder folder;  // the same, open
     // The images lie in another directory than the manifest: in the memory of this node. None: in `folder`.
     files::Folder elsewhere;
     const files::Folder& images() const { return elsewhere ? elsewhere : folder; }

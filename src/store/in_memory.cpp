@@ -43,9 +43,9 @@ void Store::forget_copied(uint32_t number) const noexcept {
 
 void Store::keep_in_memory(const std::vector<Generation>& kept) {
     for (const GenerationInfo& info : list())
-        if (info.manifest && info.manifest->in_memory_of_nodes() &&
+        if (info.job == job_ && info.manifest && info.manifest->in_memory_of_nodes() &&
             std::count(kept.begin(), kept.end(), Generation(info.number)) == 0)
-            remove(info);
+            remove_generation(folder_, Generation(info.number).name(), info.folder);
 }
 
 }  // namespace fermata::store

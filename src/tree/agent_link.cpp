@@ -144,11 +144,12 @@ void AgentConfig::forget_key() {
 
 void AgentConfig::forget_environment() {
     for (const char* name :
-         {"FERMATA_JOB",         "FERMATA_JOB_ID",     "FERMATA_RUN_BASE",     "FERMATA_SEAL",       "FERMATA_CHOICE",
-          "FERMATA_ALLOW_OWNER", "FERMATA_ROOT",       "FERMATA_NODED",        "FERMATA_CKPT_DIR",
-          "FERMATA_RESTORE",     "FERMATA_GENERATION", "FERMATA_PROTOCOL",     "FERMATA_FRONT_DIR",
-          "FERMATA_INPUT",       "FERMATA_NODE",       "FERMATA_MAPPED",       "FERMATA_FILES",
-          "FERMATA_MOVED",       "FERMATA_IMAGE_KEY",  "FERMATA_IMAGE_KEY_ID", "FERMATA_RESTARTS"})
+         {"FERMATA_JOB",       "FERMATA_JOB_ID",      "FERMATA_RUN_BASE",   "FERMATA_SEAL",
+          "FERMATA_CHOICE",    "FERMATA_ALLOW_OWNER", "FERMATA_ROOT",       "FERMATA_NODED",
+          "FERMATA_CKPT_DIR",  "FERMATA_RESTORE",     "FERMATA_GENERATION", "FERMATA_PROTOCOL",
+          "FERMATA_FRONT_DIR", "FERMATA_INPUT",       "FERMATA_NODE",       "FERMATA_MAPPED",
+          "FERMATA_FILES",     "FERMATA_MOVED",       "FERMATA_IMAGE_KEY",  "FERMATA_IMAGE_KEY_ID",
+          "FERMATA_RESTARTS"})
         ::unsetenv(name);
 }
 

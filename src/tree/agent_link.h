@@ -58,7 +58,7 @@ struct AgentConfig {
     static void forget_environment();
     void forget_key();  // once the node daemon has it
 
-    uint64_t job_number() const;  // as images have it
+    uint64_t job_number() const;   // as images have it
     std::string node_dir() const;  // <run_dir>/<job>.<end of job_id>.<node>: made by the node daemon, 0700
 };
 

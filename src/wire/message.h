@@ -116,11 +116,10 @@ struct Drain {
     }
 };
 
-// Write `rank-NNNNNN.img` into `directory` (absolute; exists; empty: in the memory of the node, and its daemon
-// puts in which), fsync it, then answer Saved. The rank stays
-// stopped until Resume or Cancel; with `forked` in the options it answers Captured first. With
-// `layout=shared`: write into the file of all ranks, which exists; answer Sized before anything else, and
-// wait for Placed.
+// Write `rank-NNNNNN.img` into `directory` (absolute; exists; empty: in the memory of the node, and its
+// daemon puts in which), fsync it, then answer Saved. The rank stays stopped until Resume or Cancel; with
+// `forked` in the options it answers Captured first. With `layout=shared`: write into the file of all ranks,
+// which exists; answer Sized before anything else, and wait for Placed.
 struct Save {
     static constexpr uint16_t kType = 19;
     uint32_t epoch = 0;
@@ -586,13 +585,13 @@ struct Spare {
     }
 };
 
-using Message = std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go,
-                             Kill, Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed,
-                             ArrivedFinalize, Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone,
-                             Placed, Places, Sized, Sizes, Take, Closed, Again, Leave, Depart, Warned, Spare,
-                             InStarter, Stand, Phase, Launch, Signal, Input, OutputTaken, Fence, AskRank,
-                             RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted, Leaving, MakeRoom, KeepCopies,
-                             Flush, AskCopies, Chosen, Room, Flushed, Copies>;
+using Message =
+    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
+                 Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed, ArrivedFinalize,
+                 Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone, Placed, Places, Sized, Sizes,
+                 Take, Closed, Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal,
+                 Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
+                 Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -8,12 +8,13 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import time
 
 import harness
 import nodes_test
-from harness import PROGRAMS, Job, Scratch, check
+from harness import PROGRAMS, Failure, Job, Scratch, check
 
 STEPS, MIB, RANKS = 300, 2, 2
 
@@ -208,21 +209,112 @@ def left_behind(bench):
     bench.nothing_left()
 
 
-CASES = {f.__name__: f for f in (rank_dies, copied, root_dies, byte_flips, given_up, stopped, no_memory, left_behind)}
+def moments(bench, count=6):
+    """Something dies at any moment, and memory with it or not: never a wrong result, and never a job without one."""
+    from_memory = from_files = 0
+    for moment in range(count):
+        for path in ("ckpt", "memory"):
+            shutil.rmtree(bench.cwd / path, ignore_errors=True)
+        bench.memory.mkdir(mode=0o700)
+        bench.options = ["--save-options", bench.rng.choice(("", "forked", "incremental", "incremental,forked", "compress=lz4"))]
+        bench.key = []
+        if bench.rng.random() < 0.3:
+            (bench.cwd / "key").unlink(missing_ok=True)
+            bench.encrypt()
+        with bench.run("memory 0.1s, files 0.5s", "--max-restarts", 3, "--keep", bench.rng.randint(1, 3)) as job:
+            first = bench.committed(job, bench.rng.choice(("memory", "files")))
+            time.sleep(bench.rng.random() * 0.4)
+            what = bench.rng.choice(("rank", "root", "all", "memory", "image"))
+            if job.process.poll() is not None:
+                what = "nothing"
+            elif what == "rank":
+                try:
+                    os.kill(bench.rng.choice(job.rank_pids()), signal.SIGKILL)
+                except (ProcessLookupError, Failure):
+                    pass  # at its end
+            elif what == "root":
+                job.process.kill()
+            else:
+                bench.kill_all(job)
+            code = job.end()
+            lines = job.lines()
+        if code == 0:
+            check(lines[-1] == bench.wanted[-1], f"moment {moment}, {what}: {lines[-1]}")
+            continue
+        check(code in (-signal.SIGKILL, 137), f"moment {moment}, {what}: {code}: {job.errors()}")
+        if what == "memory":
+            shutil.rmtree(bench.memory)
+            bench.memory.mkdir(mode=0o700)
+        if what == "image":
+            found = sorted(bench.memory.glob("*/*/*/gen-*/rank-*.img"))
+            if found:
+                bench.rng.choice(found).unlink()
+        end = time.monotonic() + 20  # ranks of a dead root end by themselves
+        while job.daemon_pids() and time.monotonic() < end:
+            time.sleep(0.05)
+        in_files = any(one["state"] == "complete" and one["level"] == "files" for one in bench.listed().values())
+        with bench.restart() as job:
+            code = job.end()
+            lost = "lost: " in job.errors() or "nothing to restart from" in job.errors()
+            if code == 0:
+                bench.ends_as_wanted(job.lines())
+                from_files += lost
+                from_memory += not lost
+            else:
+                check(code == 6 and not in_files and what in ("memory", "image"),
+                      f"moment {moment}, {what}, first {first}: {code}: {job.errors()}")
+            check(not lost or what in ("memory", "image"), f"moment {moment}, {what}: {job.errors()}")
+    return f"{count} moments; {from_memory} gone on from memory, {from_files} from files after a loss"
+
+
+def node_dies(cwd, mpi, seed):
+    """Of two nodes: its processes alone, then its memory as well. The memory of both, or files."""
+    rng = random.Random(seed)
+    with nodes_test.Cluster(cwd) as cluster:
+        wanted = nodes_test.reference(mpi, 2, cwd)
+        for lost in (False, True):
+            shutil.rmtree(cwd / "ckpt", ignore_errors=True)
+            listed = lambda: json.loads(harness.call("list", "--json", "--ckpt-dir", "ckpt", cwd=cwd).stdout or "[]")
+            with cluster.start(mpi, 2, extra=["--levels", "memory 0.15s, files 0.6s", "--max-restarts", 2]) as job:
+                for level in ("memory", "files"):
+                    job.wait_until(lambda: any(one.get("level") == level for one in listed()), f"one in {level}")
+                where = [one["nodes"] for one in listed() if one.get("level") == "memory"]
+                check(not where or where[-1] == list(nodes_test.NAMES), where)
+                time.sleep(rng.random() * 0.3)
+                check(cluster.nodes[1].kill() > 0, "nothing was on the second node")
+                if lost:
+                    harness.subprocess.run([*cluster.nodes[1].on, "sh", "-c", "rm -rf /dev/shm/fermata-memory-*"])
+                lines = job.finish()
+                check(lines[-1] == wanted[-1], f"lost {lost}: {lines[-1]} for {wanted[-1]}\n{job.errors()}")
+                check(("lost: " in job.errors()) == lost, job.errors())
+                check("restarting from" in job.errors(), job.errors())
+            for node in cluster.nodes:
+                node.empty()
+                left = harness.subprocess.run([*node.on, "sh", "-c", "ls -d /dev/shm/fermata-memory-*/*"],
+                                              capture_output=True, text=True)
+                check(not left.stdout, f"left on {node.name}: {left.stdout}")
+
+
+CASES = {f.__name__: f for f in (rank_dies, copied, root_dies, byte_flips, given_up, stopped, no_memory, left_behind, moments)}
+CASES["node_dies"] = None
 
 
 def case(name, mpi, *rest):
     parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int, nargs="?", help="of moments")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--save-options", default="")
     parser.add_argument("--encrypt", action="store_true")
     given = parser.parse_args(rest)
     with Scratch(f"levels-{name}") as cwd:
+        if name == "node_dies":
+            node_dies(cwd, mpi, given.seed)
+            return f"seed {given.seed}"
         bench = Bench(cwd, mpi, given.seed, given.save_options)
         if given.encrypt:
             bench.encrypt()
-        CASES[name](bench)
-    return f"seed {given.seed}"
+        said = CASES[name](bench, *([given.count] if name == "moments" and given.count else []))
+    return f"seed {given.seed}" + (f"; {said}" if said else "")
 
 
 if __name__ == "__main__":

@@ -32,8 +32,7 @@ TEST(Levels, WhatCannotBeIsRefused) {
 }
 
 TEST(Levels, WhatIsNotThereYetIsNamed) {
-    for (const char* words : {"memory 30s, buddy 2m", "rs:4+2 10m", "auto", "local 1m, memory 1s"})
-        try {
+    for (const char* words : {"memory 30s, buddy 2m", "rs:4+2 10m", "auto", "local 1m, memory 1s"}) try {
             Levels::parse(words);
             FAIL() << words;
         } catch (const Error& error) {

@@ -145,8 +145,7 @@ TEST_F(MemoryTest, ACopyIsWholeOrNotThere) {
     manifest.command = {"p"};
     for (uint32_t rank : {0u, 1u}) {
         image::Summary summary = put_image(folder, pending.number, rank, 3000);
-        manifest.images.push_back(
-            {rank, image::image_name(rank), summary.bytes, summary.checksum.hex(), 0});
+        manifest.images.push_back({rank, image::image_name(rank), summary.bytes, summary.checksum.hex(), 0});
         manifest.nodes.push_back("a");
     }
     store.commit_in_memory(pending, manifest);
