@@ -151,8 +151,10 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
         o.levels = level::Levels::parse(t.levels);
         if (o.interval != 0) throw Error("--levels says how often: leave out --interval", ExitCode::usage);
     }
+    if (!t.copy_limit.empty() && !o.levels)
+        throw Error("--copy-limit goes with --levels", ExitCode::usage);
     if (!t.copy_limit.empty())
-        o.copy_limit = uint64_t{1'000'000} * static_cast<uint64_t>(parse_number(t.copy_limit, "--copy-limit",
+        o.levels.copy_limit = uint64_t{1'000'000} * static_cast<uint64_t>(parse_number(t.copy_limit, "--copy-limit",
                                                                                 "a number", 1, 1'000'000));
     if (!t.walltime.empty()) o.walltime = parse_duration(t.walltime, "--walltime");
     if (!t.grace.empty()) o.limits.grace = parse_duration(t.grace, "--grace");

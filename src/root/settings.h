@@ -39,7 +39,6 @@ struct Settings {
     Generation restored;                   // this job was restarted from it; none = first start
     double interval = 0;                   // seconds; 0 = none, < 0 = auto (Daly)
     level::Levels levels;                  // none: all generations go to files
-    uint64_t copy_limit = 0;               // bytes a second of a node, from memory to files; 0 = by period
     // What it may be restarted from, newest first, when some of that is in the memory of nodes.
     std::vector<store::GenerationInfo> candidates;
     double mtbf = 86400;  // seconds between failures, for auto

@@ -148,7 +148,6 @@ Settings settings_of(const Submission& what, int ranks) {
     settings.restored = what.from ? Generation(what.from->number) : Generation();
     settings.interval = options.levels ? *options.levels.memory : options.interval;
     settings.levels = options.levels;
-    settings.copy_limit = options.copy_limit;
     if (what.from && what.from->manifest->in_memory_of_nodes()) settings.candidates = what.candidates;
     settings.mtbf = options.mtbf;
     take_walltime(settings, what);

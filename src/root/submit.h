@@ -25,7 +25,6 @@ struct SubmitOptions {
     double interval = 0;         // seconds; < 0 = auto
     double mtbf = 86400;
     level::Levels levels;            // instead of an interval
-    uint64_t copy_limit = 0;         // bytes a second of a node, from memory to files; 0 = by the period
     std::optional<double> walltime;  // 0 = none, not even what a scheduler gives
     std::optional<unsigned> keep;
     int max_restarts = 0;
