@@ -1,6 +1,6 @@
 #include "split/alloc/lower_advice.h"
 
-#include "split/address/ranges.h"
+#include "base/ranges.h"
 #include "split/address/raw.h"
 #include "split/address/window.h"
 
@@ -24,7 +24,7 @@ void note_lower_advice(const void* address, size_t size, int advice) noexcept {
     std::vector<Range> rest = difference(marked(), {range});
     if (advice == MADV_DONTFORK) {
         auto at = rest.begin();
-        while (at != rest.end() && at->begin < range.begin) ++at;
+        while (at != rest.end() && at->begin() < range.begin()) ++at;
         rest.insert(at, range);
     }
     marked() = std::move(rest);

@@ -106,10 +106,10 @@ Json memory_policies() {
         uint64_t nodes[OwnAttributes::kNodeWords] = {};
         constexpr long kOfAddress = 2;  // MPOL_F_ADDR
         if (raw::call(SYS_get_mempolicy, raw::word(&mode), raw::word(nodes), kNodes,
-                      static_cast<long>(map.range.begin), kOfAddress) != 0 ||
+                      static_cast<long>(map.range.begin()), kOfAddress) != 0 ||
             mode == 0)
             continue;
-        list.push_back({map.range.begin, map.range.size(), mode, nodes});
+        list.push_back({map.range.begin(), map.range.size(), mode, nodes});
     }
     return list;
 }

@@ -63,7 +63,7 @@ struct Rank {
     void hold(const char* name) const {
         while (marked(name, nullptr) && !std::filesystem::exists(env("FAKE_HOLD_UNTIL"))) ::usleep(5000);
     }
-    std::string file() const { return image::image_name(static_cast<uint32_t>(rank)); }
+    std::string file() const { return image::image_name(Rank(static_cast<uint32_t>(rank))); }
 
     void make_clock() {
         clock::Options options;

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <sstream>
 
-#include "split/address/ranges.h"
+#include "base/ranges.h"
 
 using namespace fermata::split;
 
