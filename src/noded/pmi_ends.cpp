@@ -41,11 +41,19 @@ wire::Fence on_wire(const pmi::Fence& fence) {
 }
 
 pmi::Fence from_wire(const wire::Fence& said) {
-    pmi::Fence fence{{said.epoch, {}, said.number}, said.ranks, said.of, said.data, said.fault};
+    pmi::Fence fence;
+    fence.name.epoch = said.epoch;
+    fence.name.number = said.number;
+    fence.ranks = said.ranks;
+    fence.of = said.of;
+    fence.data = said.data;
+    fence.fault = said.fault;
     for (const wire::RankRange& range : said.among) {
         auto ranks = RankRange::of(range.first, range.count);
-        if (!ranks) return {{said.epoch, {}, said.number}, 0, 0, {}, "a fence among ranks that no job has"};
-        fence.name.among.push_back(*ranks);
+        if (ranks)
+            fence.name.among.push_back(*ranks);
+        else
+            fence.fault = "a fence among ranks that no job has";
     }
     return fence;
 }

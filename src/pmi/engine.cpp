@@ -178,7 +178,7 @@ void Engine::barrier_in(Rank, Client& who, const Command&) {
     out(part(waiting_, std::exchange(puts_, {}), {}));
 }
 
-Fence Engine::part(Rank ranks, std::string data, std::string fault) const {
+Fence Engine::part(uint32_t ranks, std::string data, std::string fault) const {
     Fence fence;
     fence.name.epoch = world_.epoch;
     fence.name.number = fence_;

@@ -68,7 +68,7 @@ class Engine final : public Service {
     void spawn(Rank rank, Client& client, const Command& command);
     void name_service(Rank rank, Client& client, const Command& command);
 
-    Fence part(Rank ranks, std::string data, std::string fault) const;
+    Fence part(uint32_t ranks, std::string data, std::string fault) const;
     void take(const std::string& records);
     void fail_fence(const std::string& why);
     void tell_waiting();

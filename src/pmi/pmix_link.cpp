@@ -143,7 +143,8 @@ void PmixLink::asked(const Ask& ask) {
     auto refuse = [&](std::string why) { out(Answer{ask.epoch, ask.from, ask.number, {}, std::move(why)}); };
     if (ask.epoch != world_.epoch)
         return refuse(fmt::format("epoch {} is asked, this is epoch {}", ask.epoch, world_.epoch));
-    if (!is_here(ask.rank)) return refuse(fmt::format("rank {} is not on node {}", ask.rank, world_.node));
+    if (!is_here(ask.rank))
+        return refuse(fmt::format("rank {} is not on node {}", ask.rank.number(), world_.node));
     if (helper_gone_ || stage(ask.rank) == Stage::failed || ended_.count(ask.rank))
         return refuse(fmt::format("rank {} has ended", ask.rank.number()));
     tell(helper::Wanted{ask.from, ask.number, ask.rank});

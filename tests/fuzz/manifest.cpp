@@ -138,7 +138,7 @@ std::vector<Bytes> seeds() {
     m.shared_bytes = uint64_t{4} << 40;
     for (store::ImageEntry& entry : m.images) {
         entry.file = image::kSharedName;
-        entry.offset = (entry.rank + uint64_t{1}) << 30;
+        entry.offset = (entry.rank.number() + uint64_t{1}) << 30;
     }
     std::string shared = store::to_text(m);
     m.segments = {{{Rank(0), 1}, m.command}, {{Rank(1), 2}, {"./ocn", "grid"}}};

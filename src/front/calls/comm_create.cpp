@@ -5,6 +5,7 @@
 
 #include "front/core/bridge.h"
 #include "front/objects/api.h"
+#include "front/objects/clock.h"
 #include "front/objects/internal.h"
 #include "front/objects/uid.h"
 #include "front/requests/synchronous.h"

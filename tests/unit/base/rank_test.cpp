@@ -87,10 +87,14 @@ TEST(Range, WhatTwoHaveAndWhatLiesBetween) {
 
 TEST(Range, ListsOfThem) {
     const std::vector<Range> known = {{0x1000, 0x3000}, {0x3000, 0x4000}, {0x6000, 0x7000}};
-    EXPECT_EQ(intersection(known, {{0x2000, 0x6800}}),
-              (std::vector<Range>{{0x2000, 0x3000}, {0x3000, 0x4000}, {0x6000, 0x6800}}));
+    EXPECT_TRUE(difference({{0x1000, 0x4000}}, known).empty());  // two that touch
+    EXPECT_TRUE(difference({{0x2000, 0x3000}}, known).empty());
+    EXPECT_EQ(difference({{0x3000, 0x5000}}, known), (std::vector<Range>{{0x4000, 0x5000}}));
     EXPECT_EQ(difference({{0x0, 0x8000}}, known),
               (std::vector<Range>{{0x0, 0x1000}, {0x4000, 0x6000}, {0x7000, 0x8000}}));
+    EXPECT_EQ(difference({{0x4000, 0x6000}}, known), (std::vector<Range>{{0x4000, 0x6000}}));
+    EXPECT_EQ(intersection(known, {{0x2000, 0x6800}}),
+              (std::vector<Range>{{0x2000, 0x3000}, {0x3000, 0x4000}, {0x6000, 0x6800}}));
     std::vector<Range> all = known;
     append(all, {0x7000, 0x9000});
     EXPECT_EQ(all.back(), Range(0x6000, 0x9000));

@@ -407,7 +407,7 @@ TEST_F(ImageTest, EveryFlippedByteOfHeaderAndIndexIsNoticed) {
     std::vector<char> page(3 * kPage, 'a');
     Summary summary;
     {
-        Writer writer(path_, {1, 2, 3, 4}, options(""));
+        Writer writer(path_, {1, 2, Rank(3), 4}, options(""));
         writer.blob("process", "abc", 3);
         writer.run(kBase, page.data(), page.size());
         summary = writer.finish();

@@ -190,8 +190,8 @@ TEST(PmixLink, DirectQuestions) {
     c.heard.clear();
     c.say(0, helper::Request{6, Rank(3)});
     EXPECT_NE(c.told<helper::Given>(0).fault, "");
-    c.links[1]->asked({3, 0, 1, 2});  // another epoch
-    c.links[1]->asked({4, 0, 2, 0});  // a rank of the other node
+    c.links[1]->asked({3, 0, 1, Rank(2)});  // another epoch
+    c.links[1]->asked({4, 0, 2, Rank(0)});  // a rank of the other node
     c.run();
     EXPECT_EQ(c.heard[0].size(), 1u) << "answers of another epoch are not the helper's";
 }

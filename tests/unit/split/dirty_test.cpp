@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "base/page.h"
 
+using fermata::Range;
 using namespace fermata::split;
 using fermata::kPage;
 

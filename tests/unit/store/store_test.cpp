@@ -256,7 +256,8 @@ TEST_F(StoreTest, ACompactedGenerationStandsAloneWithTheSameContent) {
         GenerationInfo pending = store.begin();
         Manifest manifest = fill(pending, 1);
         fs::remove(pending.directory + "/" + manifest.images[0].file);
-        image::Writer writer(pending.directory + "/" + manifest.images[0].file, {0x1234, number, 0, 1}, how);
+        image::Writer writer(pending.directory + "/" + manifest.images[0].file, {0x1234, number, Rank(0), 1},
+                             how);
         writer.blob("process", "abc", 3);
         uint64_t written = number == 1 ? kPages : 3 * number, end = written * kPage;
         for (uint64_t i = 0; i < end; i += 5) memory[i] = static_cast<char>(i / 977 + number);
