@@ -220,6 +220,7 @@ void restore_cpus(const Json& saved, Lines& warnings) {
 }  // namespace
 
 void note_attributes() {
+    threads::note_launchers_death_signal();
     for (const char* file : kFiles) g_start.files[file] = word_of(file);
     std::string status = read_proc("/proc/self/status");
     for (auto [key, what] : kIdentity) g_start.identity[key] = field(status, key);
