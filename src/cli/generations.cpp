@@ -84,8 +84,9 @@ json summary(const store::GenerationInfo& info) {
     j["mpi"] = m.mpi;
     j["command"] = m.command;
     for (const store::Segment& segment : m.segments)
-        j["segments"].push_back(
-            {{"first_rank", segment.first_rank}, {"ranks", segment.ranks}, {"command", segment.command}});
+        j["segments"].push_back({{"first_rank", segment.ranks.first().number()},
+                                 {"ranks", segment.ranks.count()},
+                                 {"command", segment.command}});
     j["ranks"] = m.images.size();
     j["bytes"] = info.bytes();
     j["encrypted"] = m.key_id.has_value();
@@ -115,12 +116,12 @@ json regions_of(const image::Reader& reader) {
     const std::vector<image::Extent>& extents = reader.extents();
     for (const split::MapEntry& map : table.maps) {
         uint64_t saved = 0;
-        while (next < extents.size() && extents[next].address < map.range.end)
+        while (next < extents.size() && extents[next].address < map.range.end())
             saved += extents[next++].length;
         std::string access = "---";
         for (int bit = 0; bit < 3; ++bit)
             if (map.prot & (1 << bit)) access[static_cast<size_t>(bit)] = "rwx"[bit];
-        list.push_back({{"range", fmt::format("{:x}-{:x}", map.range.begin, map.range.end)},
+        list.push_back({{"range", fmt::format("{:x}-{:x}", map.range.begin(), map.range.end())},
                         {"access", access},
                         {"kind", kKinds[static_cast<size_t>(map.kind)]},
                         {"size", map.range.size()},
@@ -176,7 +177,7 @@ std::string not_seen(store::GenerationInfo& info) {
     size_t missing = 0;
     std::string node;
     for (const store::ImageEntry& entry : info.manifest->images)
-        if (!find_image(info, entry) && ++missing == 1) node = info.manifest->nodes.at(entry.rank);
+        if (!find_image(info, entry) && ++missing == 1) node = info.manifest->nodes.at(entry.rank.index());
     if (missing == 0) return info.manifest->in_memory_of_nodes() ? ", in the memory of this machine" : "";
     return fmt::format(", as far as it is in the memory of this machine: {} of {} images are in that of {}{}",
                        missing, info.manifest->images.size(), visible(node), missing > 1 ? " or others" : "");
@@ -374,7 +375,7 @@ int inspect(const StoreOptions& options) {
         image::Reader reader(info.place(entry), store.key());
         std::map<std::string, size_t> codecs;
         for (const image::Block& block : reader.blocks()) ++codecs[image::name_of(block.codec)];
-        json image = {{"rank", entry.rank},
+        json image = {{"rank", entry.rank.number()},
                       {"file", entry.file},
                       {"offset", entry.offset},
                       {"bytes", entry.bytes},

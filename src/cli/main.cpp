@@ -71,7 +71,7 @@ struct Texts {
 
 // No machine has more cores, and a number that was meant otherwise is not tried: mpiexec takes 4 GB for a
 // thousand million ranks before it fails.
-constexpr int kMostRanks = 10'000'000;
+constexpr int kMostRanks = Rank::kMost;
 
 int parse_number(const std::string& text, const char* option, const char* what, int least, int most) {
     int number = 0;
@@ -151,11 +151,11 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
         o.levels = level::Levels::parse(t.levels);
         if (o.interval != 0) throw Error("--levels says how often: leave out --interval", ExitCode::usage);
     }
-    if (!t.copy_limit.empty() && !o.levels)
-        throw Error("--copy-limit goes with --levels", ExitCode::usage);
+    if (!t.copy_limit.empty() && !o.levels) throw Error("--copy-limit goes with --levels", ExitCode::usage);
     if (!t.copy_limit.empty())
-        o.levels.copy_limit = uint64_t{1'000'000} * static_cast<uint64_t>(parse_number(t.copy_limit, "--copy-limit",
-                                                                                "a number", 1, 1'000'000));
+        o.levels.copy_limit =
+            uint64_t{1'000'000} *
+            static_cast<uint64_t>(parse_number(t.copy_limit, "--copy-limit", "a number", 1, 1'000'000));
     if (!t.walltime.empty()) o.walltime = parse_duration(t.walltime, "--walltime");
     if (!t.grace.empty()) o.limits.grace = parse_duration(t.grace, "--grace");
     if (!t.start.empty()) o.limits.start = parse_duration(t.start, "--start-timeout");

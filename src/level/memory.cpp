@@ -130,12 +130,14 @@ void Memory::leave() {
     }
 }
 
-std::optional<uint32_t> rank_of_image(const std::string& name) {
+std::optional<Rank> rank_of_image(const std::string& name) {
     const size_t dash = name.find('-'), dot = name.rfind('.');
     if (dash == std::string::npos || dot == std::string::npos || dot < dash) return {};
-    uint32_t rank = 0;
-    auto [end, error] = std::from_chars(name.data() + dash + 1, name.data() + dot, rank);
-    if (error != std::errc{} || end != name.data() + dot || image::image_name(rank) != name) return {};
+    uint32_t number = 0;
+    auto [end, error] = std::from_chars(name.data() + dash + 1, name.data() + dot, number);
+    if (error != std::errc{} || end != name.data() + dot) return {};
+    auto rank = Rank::of(number);
+    if (!rank || image::image_name(*rank) != name) return {};
     return rank;
 }
 

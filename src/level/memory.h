@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/generation.h"
+#include "base/rank.h"
 #include "files/folder.h"
 #include "image/image.h"
 
@@ -34,7 +35,7 @@ class Memory {
 
     struct Copy {
         Generation generation;
-        uint32_t rank = 0;
+        Rank rank{0};
         image::Summary summary;
     };
     struct Found {
@@ -53,7 +54,7 @@ class Memory {
 };
 
 // The rank whose image has this name; none: no image has it.
-std::optional<uint32_t> rank_of_image(const std::string& name);
+std::optional<Rank> rank_of_image(const std::string& name);
 
 // Removes what jobs of this user that do not run on this machine any more have in its memory. What a restart
 // could still go on from stays for an hour. Never throws.

@@ -35,9 +35,8 @@ class Places {
     Places(const split::MemoryTable& table, const std::string& path) : table_(table), path_(path) {}
 
     void of(const image::Extent& extent) {  // called in address order
-        while (next_ < table_.maps.size() && table_.maps[next_].range.end <= extent.address) ++next_;
-        split::Range range{extent.address, extent.address + extent.length};
-        if (next_ >= table_.maps.size() || !table_.maps[next_].range.contains(range))
+        while (next_ < table_.maps.size() && table_.maps[next_].range.end() <= extent.address) ++next_;
+        if (next_ >= table_.maps.size() || !table_.maps[next_].range.contains(image::memory_of(extent)))
             fail("{} is damaged: content for {:#x}, where the program had no memory", path_, extent.address);
     }
 
@@ -54,15 +53,15 @@ bool is_dynamic_linker(const std::string& path) {
 
 // Null, with a warning, when this process may not watch faults.
 std::unique_ptr<image::Pager> page_later(const image::Place& place, const image::Key* key,
-                                         const split::MemoryTable& table, int rank,
+                                         const split::MemoryTable& table, Rank rank,
                                          std::vector<std::string>& warnings) {
-    image::Pager::Areas areas;
+    std::vector<Range> areas;
     image::Pager::Hooks hooks;
     bool everywhere = split::huge_pages_everywhere();
     for (const split::MapEntry& map : table.maps) {
         // A stack may grow past what is watched.
         if (map.kind != split::MapKind::anonymous || (map.flags & (MAP_HUGETLB | MAP_GROWSDOWN))) continue;
-        areas.emplace_back(map.range.begin, map.range.end);
+        areas.push_back(map.range);
         if ((map.advice & split::kHugePage) || (everywhere && !(map.advice & split::kNoHugePage)))
             hooks.huge.push_back(areas.back());
     }
@@ -72,15 +71,14 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
             ::sleep(30);
             ::_exit(static_cast<int>(ExitCode::damaged));
         }).detach();
-        the_bridge()->fatal(fmt::format("error: rank {}: {}", rank, line).c_str(),
+        the_bridge()->fatal(fmt::format("error: rank {}: {}", rank.number(), line).c_str(),
                             static_cast<int>(ExitCode::damaged));
     };
     hooks.finished = split::threads::poke_agent;
     hooks.wiped_in_children = [] {
-        image::Pager::Areas wiped;
+        std::vector<Range> wiped;
         for (const split::Mapping& map : split::read_smaps())
-            if (map.flags.find(" wf") != std::string::npos)
-                wiped.emplace_back(map.range.begin, map.range.end);
+            if (map.flags.find(" wf") != std::string::npos) wiped.push_back(map.range);
         return wiped;
     };
     hooks.descriptors = {split::threads::bell_fd()};
@@ -124,14 +122,13 @@ struct ChosenImage {
           place(generation.place(entry(wanted.rank, wanted.size))),
           reader(as_damage([&] { return image::Reader(place, wanted.key.get()); })) {
         const image::Identity& who = reader.identity();
-        const int rank = wanted.rank, size = wanted.size;
-        if (reader.summary().checksum.hex() != entry(rank, size).checksum ||
+        if (reader.summary().checksum.hex() != entry(wanted.rank, wanted.size).checksum ||
             who.job != generation.manifest->job || who.generation != generation.number)
             throw Error(fmt::format("{} is not the image that the manifest names", place.path()),
                         ExitCode::damaged);
-        if (who.rank != static_cast<uint32_t>(rank) || who.ranks != static_cast<uint32_t>(size))
-            throw Error(fmt::format("{} is of rank {} of {}, not of rank {} of {}", place.path(), who.rank,
-                                    who.ranks, rank, size),
+        if (who.rank != wanted.rank || who.ranks != wanted.size)
+            throw Error(fmt::format("{} is of rank {} of {}, not of rank {} of {}", place.path(),
+                                    who.rank.number(), who.ranks, wanted.rank.number(), wanted.size),
                         ExitCode::damaged);
     }
 
@@ -140,11 +137,11 @@ struct ChosenImage {
     image::Reader reader;
 
   private:
-    const store::ImageEntry& entry(int rank, int size) const {
+    const store::ImageEntry& entry(Rank rank, uint32_t size) const {
         const auto& images = generation.manifest->images;
-        if (images.size() != static_cast<size_t>(size))
+        if (images.size() != size)
             fail("{} has {} ranks, and {} were started", generation.directory, images.size(), size);
-        return images.at(static_cast<size_t>(rank));
+        return images.at(rank.index());
     }
 };
 
@@ -187,21 +184,21 @@ std::vector<std::string> programs_of_images(const std::string& directory, const 
     try {
         store::GenerationInfo chosen = store::open_chosen(directory, seal, key);
         const store::Manifest& manifest = *chosen.manifest;
-        const auto all = static_cast<uint32_t>(manifest.images.size());
-        std::vector<store::Segment> segments = manifest.segments;
-        if (segments.empty()) segments = {{0, all, {}}};
+        std::vector<RankRange> programs_of;
+        for (const store::Segment& segment : manifest.segments) programs_of.push_back(segment.ranks);
+        if (programs_of.empty())
+            programs_of.emplace_back(Rank(0), static_cast<uint32_t>(manifest.images.size()));
         std::vector<files::Folder> folders = {chosen.folder};
         if (manifest.in_memory_of_nodes())
             folders = level::find_in_memory(manifest.job, Generation(chosen.number));
         // Of each program one image will do.
         std::vector<std::string> programs;
-        for (const store::Segment& segment : segments) {
+        for (const RankRange& ranks : programs_of) {
             const store::ImageEntry* found = nullptr;
-            for (uint32_t rank = segment.first_rank; !found && rank < segment.first_rank + segment.ranks;
-                 ++rank)
+            for (size_t i = ranks.first().index(); !found && i < ranks.first().index() + ranks.count(); ++i)
                 for (const files::Folder& folder : folders)
-                    if (folder.has(manifest.images.at(rank).file)) {
-                        found = &manifest.images[rank];
+                    if (folder.has(manifest.images.at(i).file)) {
+                        found = &manifest.images[i];
                         chosen.elsewhere = folder;
                     }
             if (!found) return {};
@@ -220,9 +217,10 @@ split::process::PutBack put_files_back(const WantedImage& wanted, bool all) {
     try {
         const std::string saved = text_of(image.reader.blob(kProcessPart));
         state = wanted.moved.in_state(saved);
-        if (wanted.rank == 0) lines = wanted.moved.unused_in(saved);
+        if (wanted.rank == Rank(0)) lines = wanted.moved.unused_in(saved);
         lines.push_back(split::process::make_temporary_folder(state));
-        if (wanted.rank == 0) lines.push_back(split::process::say_of_another_place(state, wanted.directory));
+        if (wanted.rank == Rank(0))
+            lines.push_back(split::process::say_of_another_place(state, wanted.directory));
     } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {

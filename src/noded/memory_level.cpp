@@ -57,8 +57,8 @@ void MemoryLevel::look_for(const wire::AskCopies& question, const Ranks& here) {
         image::KeyPointer key = image::Key::from_file_or_none(job_.image_key);
         level::Memory::Found found = memory().look_for(question.generations, key.get());
         for (const level::Memory::Copy& one : found.intact)
-            answer.copies.push_back({one.generation, static_cast<int32_t>(one.rank), one.summary.bytes,
-                                     one.summary.checksum.bytes});
+            answer.copies.push_back({one.generation, static_cast<int32_t>(one.rank.number()),
+                                     one.summary.bytes, one.summary.checksum.bytes});
         answer.damage = found.damage;
     } catch (const std::exception& error) {
         answer.damage = error.what();

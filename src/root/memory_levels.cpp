@@ -133,7 +133,8 @@ void MemoryLevels::turn(int64_t now) {
     const auto fair = static_cast<uint64_t>(
         static_cast<double>(bytes_) / static_cast<double>(std::max<size_t>(hosts_.size(), 1)) / (period / 2));
     in_files_since_ = now;  // the next one is due then, whatever becomes of this
-    start_copy(newest, settings_.levels.copy_limit > 0 ? settings_.levels.copy_limit : std::max(fair, kLeastLimit));
+    start_copy(newest,
+               settings_.levels.copy_limit > 0 ? settings_.levels.copy_limit : std::max(fair, kLeastLimit));
 }
 
 void MemoryLevels::start_copy(Generation generation, uint64_t limit) {

@@ -39,7 +39,8 @@ class MemoryTest : public testing::Test {
     image::Summary put_image(const files::Folder& folder, uint32_t generation, uint32_t rank,
                              size_t pages = 3) {
         std::vector<char> data(pages * kPage, static_cast<char>('a' + rank));
-        image::Writer writer(image::Place(folder, image::image_name(rank)), {kJob, generation, rank, 2});
+        image::Writer writer(image::Place(folder, image::image_name(Rank(rank))),
+                             {kJob, generation, Rank(rank), 2});
         writer.run(uint64_t{1} << 40, data.data(), data.size());
         return writer.finish();
     }
@@ -82,13 +83,13 @@ TEST_F(MemoryTest, OnlyIntactImagesAreCopies) {
     image::Summary good = put_image(folder, 1, 0);
     put_image(folder, 1, 1);
     put_image(folder, 2, 7);  // of another generation
-    std::fstream file(folder.path_of(image::image_name(1)), std::ios::in | std::ios::out);
+    std::fstream file(folder.path_of(image::image_name(Rank(1))), std::ios::in | std::ios::out);
     file.seekp(static_cast<std::streamoff>(kPage) + 5);
     file.put('X');
     file.close();
     Memory::Found found = memory.look_for({Generation(1), Generation(9)}, nullptr);
     ASSERT_EQ(found.intact.size(), 1u);
-    EXPECT_EQ(found.intact[0].rank, 0u);
+    EXPECT_EQ(found.intact[0].rank, Rank(0));
     EXPECT_EQ(found.intact[0].summary.checksum, good.checksum);
     EXPECT_NE(found.damage.find("rank-000001"), std::string::npos) << found.damage;
 }
@@ -118,7 +119,7 @@ TEST_F(MemoryTest, LeftoversGoUnlessARestartNeedsThem) {
         Memory memory(kJob, "a", home());
         image::Summary summary =
             put_image(memory.make_room(Generation(pending.number), 1), pending.number, 0);
-        manifest.images = {{0, image::image_name(0), summary.bytes, summary.checksum.hex(), 0}};
+        manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum.hex(), 0}};
         manifest.nodes = {"a"};
         store.commit_in_memory(pending, manifest);
     }
@@ -145,7 +146,8 @@ TEST_F(MemoryTest, ACopyIsWholeOrNotThere) {
     manifest.command = {"p"};
     for (uint32_t rank : {0u, 1u}) {
         image::Summary summary = put_image(folder, pending.number, rank, 3000);
-        manifest.images.push_back({rank, image::image_name(rank), summary.bytes, summary.checksum.hex(), 0});
+        manifest.images.push_back(
+            {Rank(rank), image::image_name(Rank(rank)), summary.bytes, summary.checksum.hex(), 0});
         manifest.nodes.push_back("a");
     }
     store.commit_in_memory(pending, manifest);
@@ -190,17 +192,17 @@ TEST_F(MemoryTest, ACopyThatFailsLeavesNothing) {
     manifest.mpi = "mpich";
     manifest.command = {"p"};
     image::Summary summary = put_image(folder, pending.number, 0);
-    manifest.images = {{0, image::image_name(0), summary.bytes, summary.checksum.hex(), 0}};
+    manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum.hex(), 0}};
     manifest.nodes = {"a"};
     store.commit_in_memory(pending, manifest);
-    std::ofstream(pending.directory + "/" + image::image_name(0)) << "in the way";
+    std::ofstream(pending.directory + "/" + image::image_name(Rank(0))) << "in the way";
     Copier copier;
     copier.start({1, kJob, {{generation, folder}}, home()}, 0);
     pollfd wait{copier.descriptor(), POLLIN, 0};
     ASSERT_EQ(::poll(&wait, 1, 20'000), 1);
     EXPECT_NE(copier.take()->error.find("in the way"), std::string::npos);
     store.forget_copied(pending.number);
-    EXPECT_FALSE(fs::exists(pending.directory + "/" + image::image_name(0)));
+    EXPECT_FALSE(fs::exists(pending.directory + "/" + image::image_name(Rank(0))));
     EXPECT_TRUE(store.choose({}, false).manifest->in_memory_of_nodes());
     store.keep_in_memory({});
     EXPECT_TRUE(store.list().empty());
