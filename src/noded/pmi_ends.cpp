@@ -134,8 +134,10 @@ void PmiEnds::ended(Rank rank, const std::string& how) {
 }
 
 wire::RankEnd PmiEnds::stage(Rank rank) {
-    // What it has said before counts.
-    if (auto end = ends_.find(rank); end != ends_.end()) read(end->first, end->second), pump();
+    // What it has said before counts, and what the helper has said of it.
+    for (Speaker speaker : {Speaker(rank), Speaker()})
+        if (auto end = ends_.find(speaker); end != ends_.end()) read(end->first, end->second);
+    pump();
     switch (service_->stage(rank)) {
         case pmi::Stage::silent:
             return wire::RankEnd::silent;

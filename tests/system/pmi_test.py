@@ -148,7 +148,10 @@ def pmix(_):
             check(word != "modex" or nodes == 1 or "asks for rank" in errors, f"nobody asked another node: {errors}")
         for dead in (0, 3):
             code, lines, errors = run([*few, CLIENT, "fence", dead])
-            check(code == 137 and len([line for line in lines if re.search("fence: (PROC-ABORTED|PARTIAL)", line)]) == 5,
+            # It fails for all that live; or, once in twenty on two nodes, is one of those that live (docs/testing.md).
+            failed = [line for line in lines if re.search("fence: (PROC-ABORTED|PARTIAL)", line)]
+            among_living = not failed and nodes == 2 and lines == (["done"] if dead else [])
+            check(code == 137 and (len(failed) == 5 or among_living),
                   f"rank {dead} dies before a fence, on {nodes} nodes: {code} {lines} {errors}")
 
 

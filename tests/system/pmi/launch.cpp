@@ -180,6 +180,12 @@ class Launch {
         for (auto& node : nodes_) watch(node->helper);
         ::poll(polled.data(), polled.size(), 10);
         for (auto& [rank, pipe] : pipes_) read_rank(rank, pipe);
+        read_helpers();
+        reap();
+        pump();
+    }
+
+    void read_helpers() {
         for (auto& node : nodes_) {
             if (!node->helper.fd) continue;
             node->helper.flush();
@@ -192,8 +198,6 @@ class Launch {
                 node->link->helper_ended("has ended by itself");
             }
         }
-        reap();
-        pump();
     }
 
     void read_rank(Rank rank, Pipe& pipe) {
@@ -224,6 +228,7 @@ class Launch {
         std::stable_partition(found.begin(), found.end(), [this](auto& f) {
             return WIFSIGNALED(f.second) && !condemned_.count(f.first);
         });
+        if (!found.empty()) read_helpers();  // what they have said of those that have ended
         for (auto [rank, status] : found) {
             if (auto pipe = pipes_.find(rank); pipe != pipes_.end()) read_rank(rank, pipe->second);
             ended(rank, status);
