@@ -267,9 +267,11 @@ class Matrix:
 
     def one(self, job, kind):
         rng = self.rng
+        if job.process and job.process.poll() is not None:
+            job.follow()
+            if job.finished():  # while others had their moments
+                return False
         if job.process is None or job.process.poll() is not None:
-            if job.process:
-                job.follow()
             job.start()
         if kind in ("machine", "gone") and not job.victims(kind):  # it goes on without that node: begin with both
             job.kill("everything")
