@@ -85,6 +85,7 @@ std::string MemoryLevels::why_no_room() const {
 }
 
 void MemoryLevels::committed(const store::Manifest& manifest, int64_t now) {
+    if (!in_use()) return;
     book_.committed(Generation(manifest.generation), manifest.level, manifest.needs);
     if (manifest.level == LevelName::memory) {
         hosts_ = {manifest.nodes.begin(), manifest.nodes.end()};

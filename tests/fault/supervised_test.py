@@ -98,8 +98,12 @@ class Job:
         words += ["--save-options", self.rng.choice(("threads=2", "forked", "incremental", "incremental forked compress=lz4"))]
         on = ()
         if self.cluster:
-            # Room for all on either, and by turns over both.
-            hosts = ",".join(f"{name}:{RANKS}" for name in nodes_test.NAMES)
+            # Room for all on either: by turns over both, or all on the second one, and the first one is a spare.
+            names = list(nodes_test.NAMES)
+            if self.rng.random() < 0.3:
+                names.reverse()
+                words += ["--spares", 1]
+            hosts = ",".join(f"{name}:{RANKS}" for name in names)
             words += ["--mpiexec-args", f"--hosts {hosts} --map-by node"]
             self.env["FERMATA_SSH"] = str(self.cluster.cwd / "rsh")
             on = self.cluster.nodes[0].on
@@ -310,8 +314,11 @@ class Matrix:
                 client.kill()
                 raise Failure(job.trouble("left the client without an answer")) from None
         if not killed:
-            self.outcomes["nobody was there"] += 1
-            return True
+            job.follow()
+            check(job.finished(), job.trouble("runs, and nobody was there to be killed"))
+            if kind == "gone":
+                job.reach(True)
+            return False
         outcome = self.after(job, kind, known, jumps, text)
         took = time.monotonic() - begin
         if kind == "gone":
