@@ -321,7 +321,9 @@ class Matrix:
             return False
         outcome = self.after(job, kind, known, jumps, text)
         took = time.monotonic() - begin
-        if kind == "gone":
+        if kind == "gone" and outcome == "was at its end":
+            job.reach(True)
+        elif kind == "gone":
             hosts = {node["host"] for node in json.loads(job.ask("status", "--json").stdout)["nodes"]}
             check(hosts == {nodes_test.NAMES[0]}, job.trouble(f"is on {hosts}"))
             job.reach(True)
@@ -345,10 +347,19 @@ class Matrix:
         outcome = "went on"
         if kind == "cut" and job.on(5) and "restarting from" not in job.said()[text:]:
             return "was not stopped"
-        if again or not job.on(5, text):
-            if not again and job.process.poll() == 0:
-                check(job.finished(), job.trouble("ended well, and was not at its end"))
-                return "was at its end"
+        went = not again and job.on(5, text)
+        if again:
+            job.process.wait(PATIENCE)
+            job.gone()
+            job.follow()
+        if job.finished():  # all had been said; then the end has to come, and well
+            if again:
+                job.start()
+            check(job.process.wait(PATIENCE) == 0, job.trouble("did not end well"))
+            job.follow()
+            check(job.finished(), job.trouble("ended well, and was not at its end"))
+            return "was at its end"
+        if not went:
             code = job.process.wait(PATIENCE)
             check(code != 0, job.trouble("ended with 0"))
             if not again:
@@ -379,7 +390,7 @@ def case(kinds, moments, mpis, launchers, seed, nodes):
             cluster.__enter__()
         try:
             # Long enough for several moments each; what a job has not had yet, the next one gets.
-            program = [min(6000, 1000 * moments), 1]
+            program = [min(6000, 3000 * moments), 1]
             # The same on either library; Open MPI's ranks leave each other the cores.
             reference = harness.native([PROGRAMS / "steady.openmpi", *program], RANKS, "openmpi", cwd)
             total, number = 0, 0
