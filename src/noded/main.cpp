@@ -39,7 +39,6 @@ void serve(tree::AgentConfig config, Ready ready) {
             listener = tree::listen_local(path, "agents");
             root = tree::connect_to_root(config.root, key, 60000);
         });
-    ::explicit_bzero(key.data(), key.size());
     if (!dir) {  // somebody was faster
         if (root) {
             root->send(wire::Spare{});
@@ -48,7 +47,7 @@ void serve(tree::AgentConfig config, Ready ready) {
         return ready();
     }
     ready();
-    Node(std::move(config), std::move(dir), std::move(listener), std::move(*root)).run();
+    Node(std::move(config), std::move(dir), std::move(listener), std::move(*root), key).run();
     tree::sweep(
         base);  // a killed supervisor leaves its directory; on its own node nobody else would tidy up soon
 }

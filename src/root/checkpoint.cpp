@@ -113,7 +113,8 @@ void Root::begin() {
     attempt_.outcome.generation = Generation(attempt_.generation.number);
     clock_child_.clear();
     for (auto& [id, node] : tree_.nodes())
-        if (node.ranks > 0) clock_child_.emplace(id, clock_child_.size());
+        if (node.ranks > 0) clock_child_.emplace(tree_.child_above(id), clock_child_.size());
+    attempt_.disturbed.clear();
     clock_ = std::make_unique<clock::Root>(clock_child_.size());
     question(wire::Begin{attempt_.epoch, attempt_.outcome.generation});
     clock_->begin(attempt_.epoch, static_cast<uint64_t>(tree::now_ms()) * 1000000);
@@ -295,6 +296,7 @@ void Root::until(Done done, double end, const char* what) {
         if (fatal_) throw Abandoned{fatal_->line.substr(fatal_->line.starts_with("error: ") ? 7 : 0)};
         if (launcher_end_ || stopped_) throw Abandoned{"the job has ended"};
         if (!somebody_gone_.empty()) throw Abandoned{somebody_gone_};
+        if (running_ && !attempt_.disturbed.empty()) throw Abandoned{attempt_.disturbed};
         if (attempt_.cancelled) throw Abandoned{"cancelled", ExitCode::refused};
         if (done()) return;
         watch_start();
@@ -319,8 +321,8 @@ std::string Root::diagnose() {
     if (clock_ && !clock_->declared())
         for (auto& [node, child] : clock_child_)
             if (clock_->waiting_for(child) && tree_.nodes().count(node))
-                protocol +=
-                    fmt::format("ranks on {} have not reached the safe state\n", tree_.nodes()[node].host);
+                protocol += fmt::format("ranks on {} have not reached the safe state\n",
+                                        tree_.nodes().at(node).host);
     start_query();
     while (!query_done() && !launcher_end_) serve(50);
     inquiry_.end();

@@ -23,7 +23,7 @@ constexpr int64_t kClearUpMs = 5000;
 Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     : settings_(std::move(settings)),
       store_(store::Store::for_writing(settings_.ckpt_dir, settings_.key)),
-      tree_(key),
+      tree_(key, tree::Manners::from_environment()),
       control_(std::move(control_listener)),
       signals_(watch_signals()),
       started_(tree::now_ms()),
@@ -34,6 +34,9 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     // A daemon per rank, where many start one at once.
     if (settings_.expected_ranks > 0) tree_.at_most(64 + 4 * static_cast<size_t>(settings_.expected_ranks));
     tree_.on_message = [this](int node, const wire::Message& message) { from_node(node, message); };
+    tree_.on_anew = [this](int child) { tally_.gone(child); };
+    tree_.on_left = [this](int, const tree::NodeInfo& info) { left_node(info); };
+    tree_.on_back = [this](int node, const tree::NodeInfo& info) { node_is_back(node, info); };
     tree_.on_lost = [this](int node, const tree::NodeInfo& info) { lost_node(node, info); };
     control_.on_request = [this](int client, const ControlRequest& request) { asked(client, request); };
 }
@@ -129,6 +132,7 @@ void Root::end_launcher() {
 
 // Nothing of the job is left running: what the launcher did not end, the node daemons do.
 void Root::clear_up() {
+    tree_.expect_no_return();
     tree_.broadcast(wire::Kill{});
     int64_t end = tree::now_ms() + kClearUpMs;
     while (!tree_.nodes().empty() && tree::now_ms() < end) serve(20);

@@ -56,11 +56,13 @@ class Root {
     void watch_start();
 
     // events.cpp: what nodes say
-    void from_node(int node, const wire::Message& message);
-    void clock_from(int node, const wire::Clock& message);
-    void joined(int node, const wire::Group& group);
-    void gone(int node, const wire::Gone& message);
+    void from_node(int child, const wire::Message& message);
+    void clock_from(int child, const wire::Clock& message);
+    void joined(const wire::Group& group);
+    void gone(const wire::Gone& message);
     void look_whether_it_runs();
+    void left_node(const tree::NodeInfo& info);
+    void node_is_back(int node, const tree::NodeInfo& info);
     void lost_node(int node, const tree::NodeInfo& info);
     void fail_job(const std::string& why, int32_t code = static_cast<int32_t>(ExitCode::failed));
     void pump_clock();
@@ -97,6 +99,7 @@ class Root {
         uint32_t epoch = 0;
         bool in_progress = false;
         bool cancelled = false;
+        std::string disturbed;  // a connection of the tree was lost; "" = none
         int client = -1;    // who asked and hears of each phase
         std::string phase;  // empty = none
         int64_t phase_start_us = 0;
@@ -142,6 +145,7 @@ class Root {
     int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
     bool running_ = false;         // all ranks are here and, after a restart, released
     std::string somebody_gone_;    // first rank that left too early
+    std::string away_;             // or the daemon that is, and may come back
     bool node_lost_ = false;       // with its daemon: its ranks go on, and nobody hears of them
     bool finalize_released_ = false;
     std::optional<wire::Fatal> fatal_;
@@ -159,7 +163,7 @@ class Root {
     std::deque<Request> requests_;
     Attempt attempt_;
     std::unique_ptr<clock::Root> clock_;  // of the one in progress
-    std::map<int, size_t> clock_child_;   // node -> child of clock_
+    std::map<int, size_t> clock_child_;   // daemon right below the root -> child of clock_
     uint32_t checkpoints_ = 0;
     uint32_t committed_ = 0;   // newest generation that this job has committed
     Outcome last_;             // the newest, good or not

@@ -77,6 +77,14 @@ void Tally::ask(const wire::Message& question) {
     }
 }
 
+bool Tally::replaces(const wire::Message& answer) {
+    auto* restored = std::get_if<wire::Restored>(&answer);
+    auto is = [&]<class... Types>() { return (std::holds_alternative<Types>(answer) || ...); };
+    return (restored && restored->ok) ||
+           is.template operator()<wire::Closed, wire::Frozen, wire::Drained, wire::Captured, wire::Resumed,
+                                  wire::ArrivedFinalize, wire::Sizes, wire::Images, wire::Phase>();
+}
+
 bool Tally::take(int child, const wire::Message& answer) {
     if (auto* m = std::get_if<wire::Refuse>(&answer)) {
         refuse(m->epoch, m->why, false, answer);

@@ -54,6 +54,8 @@ class Tally {
     // This goes down. Answers to it are counted from here on, those to an older question are late. Other
     // messages than questions change nothing.
     void ask(const wire::Message& question);
+    // Is it of the kinds that replace what a child has said before?
+    static bool replaces(const wire::Message& answer);
     // False: it is no answer that is added up.
     bool take(int child, const wire::Message& answer);
     // Nothing more comes from this child, and what it has said counts no more.

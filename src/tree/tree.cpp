@@ -1,118 +1,177 @@
 #include "tree/tree.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
+#include <cstdlib>
 
-#include "base/error.h"
 #include "base/log.h"
+#include "tree/root_address.h"
+#include "tree/tally.h"
 
 namespace fermata::tree {
 namespace {
 
-constexpr int kBacklog = 4096;  // the kernel's limit, mostly
-// What a node may say at once: until it has said who it is, then of itself, and of each of its ranks.
-constexpr uint32_t kStrangerPayload = 4096, kNodePayload = 1u << 20, kRankPayload = 16384;
+// What a node may say at once, of itself and of each rank of the job.
+constexpr uint32_t kNodePayload = 1u << 20, kRankPayload = 16384;
 
-// IPv6 socket that also takes IPv4; plain IPv4 where the kernel has no IPv6.
-Fd listen_tcp(uint16_t& port) {
-    for (int family : {AF_INET6, AF_INET}) {
-        Fd sock(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (!sock) continue;
-        sockaddr_storage where{};
-        socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-        where.ss_family = static_cast<sa_family_t>(family);
-        if (family == AF_INET6) {
-            int off = 0;
-            ::setsockopt(sock.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-        }
-        if (::bind(sock.get(), reinterpret_cast<sockaddr*>(&where), size) != 0 ||
-            ::listen(sock.get(), kBacklog) != 0)
-            continue;
-        size = sizeof where;
-        ::getsockname(sock.get(), reinterpret_cast<sockaddr*>(&where), &size);
-        port = ntohs(family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(where).sin6_port
-                                        : reinterpret_cast<sockaddr_in&>(where).sin_port);
-        return sock;
-    }
-    fail_errno("cannot listen for the node daemons");
+int64_t number_from(const char* name, int64_t otherwise) {
+    const char* text = std::getenv(name);
+    int64_t value = text ? std::strtoll(text, nullptr, 10) : 0;
+    return value > 0 ? value : otherwise;
 }
 
 }  // namespace
 
-Tree::Tree(const wire::Key& key) : guests_(listen_tcp(port_), key) {
-    guests_.on_proof = [this](Fd socket, const wire::Handshake& shake) { admit(std::move(socket), shake); };
+Manners Manners::from_environment() {
+    Manners manners;
+    manners.radix = static_cast<size_t>(number_from("FERMATA_TREE_RADIX", 64));
+    manners.rhythm.silent_ms = number_from("FERMATA_TREE_SILENT", manners.rhythm.silent_ms);
+    manners.rhythm.beat_ms = std::max<int64_t>(1, manners.rhythm.silent_ms / 6);
+    return manners;
 }
 
-void Tree::add_to(std::vector<pollfd>& fds) {
-    polled_.clear();
-    for (auto& [node, channel] : channels_) {
-        polled_.push_back(node);
-        fds.push_back({channel.fd(), channel.events(), 0});
-    }
-    guests_.add_to(fds);
+Tree::Tree(const wire::Key& key, Manners manners)
+    : manners_(manners), links_(key), members_(manners.radix, manners.rhythm) {
+    links_.set_rhythm(manners.rhythm);
+    links_.on_message = [this](int link, const wire::Message& message) { from(link, message); };
+    links_.on_closed = [this](int link, Links::End how) { closed(link, how); };
 }
 
 void Tree::serve(const std::vector<pollfd>& fds, size_t first) {
-    size_t at = first;
-    for (int node : polled_) {
-        auto found = channels_.find(node);
-        short revents = fds[at++].revents;
-        if (found == channels_.end()) continue;
-        found->second.serve(revents);
-        while (auto message = found->second.receive()) {
-            if (auto* hello = std::get_if<wire::NodeHello>(&*message)) {
-                nodes_[node].host = hello->host;
-                nodes_[node].pid = hello->pid;
-                found->second.allow(kNodePayload);
-            } else if (std::get_if<wire::Spare>(&*message)) {
-                nodes_[node].spare = true;
-            } else {
-                on_message(node, *message);
-            }
-        }
-        if (!found->second.closed()) continue;
-        if (!found->second.error().empty())
-            spdlog::warn("node {}: {}", nodes_[node].host, found->second.error());
-        NodeInfo info = nodes_[node];
-        channels_.erase(found);
-        nodes_.erase(node);
-        on_lost(node, info);
-    }
-    guests_.serve(fds, at);
+    links_.serve(fds, first);
+    for (auto& [node, info] : members_.expire(now_ms())) on_lost(node, info);
 }
 
-void Tree::admit(Fd socket, const wire::Handshake& shake) {
-    if (channels_.size() >= most_nodes_) {
-        spdlog::warn("a node daemon too many: there are {}", channels_.size());
+int Tree::rest(int otherwise) const {
+    return static_cast<int>(members_.rest(now_ms(), links_.rest(otherwise)));
+}
+
+void Tree::from(int link, const wire::Message& message) {
+    if (auto child = child_of_.find(link); child != child_of_.end())
+        from_child(child->second, message);
+    else
+        from_stranger(link, message);
+}
+
+void Tree::from_stranger(int link, const wire::Message& message) {
+    if (auto* hello = std::get_if<wire::NodeHello>(&message)) {
+        register_node(link, *hello);
+    } else if (std::get_if<wire::Spare>(&message)) {
+        harmless_.insert(link);
+    } else if (auto* attach = std::get_if<wire::Attach>(&message)) {
+        harmless_.insert(link);
+        if (!members_.knows(attach->node)) return links_.close(link);
+        if (auto old = link_of_.find(attach->node); old != link_of_.end()) {
+            int before = old->second;
+            closed(before, Links::End::closed);
+            links_.close(before);
+        }
+        child_of_[link] = attach->node;
+        link_of_[attach->node] = link;
+        links_.allow(link, kNodePayload);
+        came(attach->node, kRoot, attach->below);
+        for (const wire::Order& order : orders_.since(attach->heard)) links_.send(link, order);
+    }
+}
+
+void Tree::register_node(int link, const wire::NodeHello& hello) {
+    NodeInfo info;
+    info.host = hello.host;
+    info.pid = hello.pid;
+    info.addresses = hello.addresses;
+    int node = members_.arrive(std::move(info), now_ms());
+    wire::Parent parent{node, orders_.newest(), members_.way(node),
+                        static_cast<uint32_t>(manners_.rhythm.beat_ms),
+                        static_cast<uint32_t>(manners_.rhythm.silent_ms)};
+    if (parent.way.empty()) {
+        child_of_[link] = node;
+        link_of_[node] = link;
+        links_.allow(link, kNodePayload);
+    } else {
+        harmless_.insert(link);
+    }
+    links_.send(link, parent);
+}
+
+void Tree::from_child(int child, const wire::Message& message) {
+    if (auto* m = std::get_if<wire::Attached>(&message)) {
+        int before = members_.below_root(m->node);
+        if (before != kRoot && before != child) {
+            owes_[before].insert(m->node);
+            on_anew(before);
+        }
+        came(m->node, m->parent, m->below);
+    } else if (auto* m = std::get_if<wire::Left>(&message)) {
+        owes_[child].erase(m->node);
+        on_anew(child);
+        // It may have come back by another way already.
+        if (members_.below_root(m->node) == child) went(m->node, m->below, m->silent);
+    } else if (!Tally::replaces(message) || owes_[child].empty()) {
+        on_message(child, message);
+    }
+}
+
+void Tree::came(int node, int parent, const std::vector<wire::Run>& below) {
+    const NodeInfo* known = members_.find(node);
+    bool first = known && known->coming;
+    if (!members_.attached(node, parent, below)) return;
+    if (!first) on_back(node, *members_.find(node));
+}
+
+void Tree::went(int node, const std::vector<wire::Run>& below, bool silent) {
+    const NodeInfo* known = members_.find(node);
+    if (!known) return;
+    NodeInfo info = *known;
+    info.silent = silent;
+    members_.left(node, below, silent, now_ms());
+    on_left(node, info);
+    if (patient_) return;
+    members_.forget(node);
+    on_lost(node, info);
+}
+
+void Tree::closed(int link, Links::End how) {
+    auto found = child_of_.find(link);
+    if (found == child_of_.end()) {
+        if (harmless_.erase(link) == 0) on_lost(-1, {});
         return;
     }
-    int node = next_node_++;
-    Channel channel(std::move(socket), kStrangerPayload, shake.outgoing(), shake.incoming());
-    channel.feed(shake.rest());
-    channels_.emplace(node, std::move(channel));
-    nodes_[node] = {};
+    int child = found->second;
+    harmless_.erase(link);
+    child_of_.erase(found);
+    link_of_.erase(child);
+    owes_.erase(child);
+    std::vector<wire::Run> below;
+    for (auto& [node, info] : members_.all())
+        if (node != child && members_.below_root(node) == child) below.push_back({node, 1});
+    on_anew(child);
+    went(child, below, how == Links::End::silent);
 }
 
-void Tree::expect(int node, size_t ranks) {
-    auto found = channels_.find(node);
-    uint64_t room = kNodePayload + uint64_t{ranks} * kRankPayload;
-    if (found != channels_.end())
-        found->second.allow(static_cast<uint32_t>(std::min<uint64_t>(room, wire::kMaxPayload)));
+void Tree::expect(int node, uint32_t ranks, uint32_t all) {
+    if (NodeInfo* info = members_.find(node)) info->ranks = ranks;
+    auto link = link_of_.find(members_.below_root(node));
+    uint64_t room = kNodePayload + uint64_t{all} * kRankPayload;
+    if (link != link_of_.end())
+        links_.allow(link->second, static_cast<uint32_t>(std::min<uint64_t>(room, wire::kMaxPayload)));
 }
 
 void Tree::broadcast(const wire::Message& message) {
-    for (auto& [node, channel] : channels_) channel.send(message);
+    wire::Order order{++next_order_, wire::encode(message)};
+    orders_.add(order);
+    to_children(order);
+}
+
+void Tree::to_children(const wire::Message& message) {
+    for (auto& [child, link] : link_of_) links_.send(link, message);
 }
 
 void Tree::send(int node, const wire::Message& message) {
-    auto found = channels_.find(node);
-    if (found != channels_.end()) found->second.send(message);
-}
-
-void Tree::flush(int ms) {
-    for (auto& [node, channel] : channels_) channel.flush(ms);
+    auto link = link_of_.find(members_.below_root(node));
+    if (link == link_of_.end()) return;
+    if (link->first == node)
+        links_.send(link->second, message);
+    else
+        links_.send(link->second, wire::To{node, wire::encode(message)});
 }
 
 }  // namespace fermata::tree

@@ -205,6 +205,13 @@ NAME(Placed);
 NAME(Places);
 NAME(Sized);
 NAME(Sizes);
+NAME(Order);
+NAME(To);
+NAME(Parent);
+NAME(Beat);
+NAME(Attach);
+NAME(Attached);
+NAME(Left);
 #undef NAME
 
 }  // namespace
@@ -255,6 +262,13 @@ Bytes encode(const Message& message, Seal* seal) {
         frame.insert(frame.end(), tag.begin(), tag.end());
     }
     return frame;
+}
+
+std::optional<Message> open(const Bytes& frame) {
+    Decoder decoder;
+    decoder.feed(frame.data(), frame.size());
+    auto message = decoder.next();
+    return message && decoder.empty() ? message : std::nullopt;
 }
 
 void Decoder::feed(const void* data, size_t size) {

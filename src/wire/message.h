@@ -178,9 +178,10 @@ struct Cancel {
 // Asks in which call each rank waits. Answer: Diagnosis.
 struct Query {
     static constexpr uint16_t kType = 23;
+    uint32_t patience_ms = 5000;  // then it is answered without those that are silent
     template <class F>
     void each(F&& f) {
-        f();
+        f(patience_ms);
     }
 };
 
@@ -229,6 +230,99 @@ struct Stand {
     template <class F>
     void each(F&& f) {
         f(still);
+    }
+};
+
+// ---- between daemons (src/tree/relay.h)
+
+// Root -> every node: `frame` is one of the messages above, and the orders of the root are numbered, so that
+// a daemon that comes to another parent hears what it has missed, and nothing twice.
+struct Order {
+    static constexpr uint16_t kType = 48;
+    uint64_t number = 0;
+    Bytes frame;
+    template <class F>
+    void each(F&& f) {
+        f(number, frame);
+    }
+};
+
+// Root -> one node, by way of those above it.
+struct To {
+    static constexpr uint16_t kType = 52;
+    int32_t node = -1;
+    Bytes frame;
+    template <class F>
+    void each(F&& f) {
+        f(node, frame);
+    }
+};
+
+struct Hop {
+    int32_t node = -1;      // -1: the root
+    std::string addresses;  // as in FERMATA_ROOT
+    template <class F>
+    void each(F&& f) {
+        f(node, addresses);
+    }
+};
+
+// Root -> a node that has said NodeHello: where it stands in the tree. Without a way it stays where it is.
+struct Parent {
+    static constexpr uint16_t kType = 49;
+    int32_t node = -1;     // what the root calls it
+    uint64_t heard = 0;    // the newest order so far
+    std::vector<Hop> way;  // its parent, then whoever is above that; the root is last
+    uint32_t beat_ms = 0;  // how often to be heard
+    uint32_t silent_ms = 0;  // who is not heard for so long is lost
+    template <class F>
+    void each(F&& f) {
+        f(node, heard, way, beat_ms, silent_ms);
+    }
+};
+
+// Both ways: still here.
+struct Beat {
+    static constexpr uint16_t kType = 50;
+    template <class F>
+    void each(F&& f) {
+        f();
+    }
+};
+
+// A daemon's first message to a parent that is not where it said NodeHello. What it has to say follows anew.
+struct Attach {
+    static constexpr uint16_t kType = 124;
+    int32_t node = -1;
+    uint64_t heard = 0;      // the newest order it knows
+    std::vector<Run> below;  // daemons below it
+    template <class F>
+    void each(F&& f) {
+        f(node, heard, below);
+    }
+};
+
+// To the root: this daemon, with those below it, now stands below `parent`.
+struct Attached {
+    static constexpr uint16_t kType = 125;
+    int32_t node = -1;
+    int32_t parent = -1;
+    std::vector<Run> below;
+    template <class F>
+    void each(F&& f) {
+        f(node, parent, below);
+    }
+};
+
+// To the root: the connection to this daemon has ended; it or those below it may come back elsewhere.
+struct Left {
+    static constexpr uint16_t kType = 126;
+    int32_t node = -1;
+    std::vector<Run> below;
+    bool silent = false;  // it was not heard for too long
+    template <class F>
+    void each(F&& f) {
+        f(node, below, silent);
     }
 };
 
@@ -427,9 +521,10 @@ struct Diagnosis {
     static constexpr uint16_t kType = 73;
     std::string text;
     uint32_t ranks = 1;
+    uint32_t nodes = 1;  // daemons that have put their part into it
     template <class F>
     void each(F&& f) {
-        f(text, ranks);
+        f(text, ranks, nodes);
     }
 };
 
@@ -497,9 +592,10 @@ struct NodeHello {
     static constexpr uint16_t kType = 96;
     std::string host;
     int32_t pid = 0;
+    std::string addresses;  // where other daemons reach it
     template <class F>
     void each(F&& f) {
-        f(host, pid);
+        f(host, pid, addresses);
     }
 };
 
@@ -513,7 +609,7 @@ struct Group {
     Generation restarted_from;
     std::vector<Run> ranks;
     std::vector<int32_t> pids;  // in the order of `ranks`
-    bool again = false;         // after a lost connection: the root may know of them
+    bool again = false;         // replaces what was said of this node before: a connection was lost
     template <class F>
     void each(F&& f) {
         f(node, host, size, mpi, mpi_version, restarted_from, ranks, pids, again);
@@ -557,7 +653,8 @@ using Message =
     std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
                  Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed, ArrivedFinalize,
                  Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone, Placed, Places, Sized, Sizes,
-                 Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase>;
+                 Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase, Order, To, Parent, Beat,
+                 Attach, Attached, Left>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -60,7 +60,13 @@ std::vector<Bytes> frame_seeds() {
         wire::Joined{{group, group}},
         wire::Gone{2, {{5, 1}}, true, 4711, "node17"},
         wire::Places{7, {{3, 2}}, {1 << 20, 1 << 30}},
-        wire::Sizes{7, {{3, 1}}, {1 << 20}}};
+        wire::Sizes{7, {{3, 1}}, {1 << 20}},
+                                           wire::Order{9, wire::encode(wire::Freeze{7})},
+                                           wire::To{3, wire::encode(wire::Kill{})},
+                                           wire::Parent{7, 12, {{6, "10.0.0.5:4711"}}, 5000, 30000},
+                                           wire::Attach{70, 12, {{71, 2}, {99, 1}}},
+                                           wire::Attached{70, 6, {{71, 2}}},
+                                           wire::Left{70, {{71, 2}}, true}};
     std::vector<Bytes> all;
     Bytes together{13};
     for (const wire::Message& message : messages) {

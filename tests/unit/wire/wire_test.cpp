@@ -41,11 +41,11 @@ std::vector<Message> samples() {
         Images{7, {{0, 1}, {3, 1}}, {{1ull << 40, Digest{1, 2}}, {5, {}}}, 12, {Generation(1)}, "why"},
         Resumed{7, 1},
         ArrivedFinalize{1},
-        Diagnosis{"MPI_Recv from 3", 1},
+        Diagnosis{"MPI_Recv from 3", 5, 2},
         Warning{"w", 5},
         Restored{false, "no memory", 1, 6},
         Fatal{"f", 9},
-        NodeHello{"node17", 1},
+        NodeHello{"node17", 1, "10.0.0.5:4711"},
         Joined{{{2, "node17", 64, "openmpi", "Open MPI 4.1.4", Generation(2), {{4, 2}}, {4711, 4712}, true}}},
         Gone{2, {{5, 1}}, true, 4711, "node17"},
         Placed{7, 3, 1 << 20},
@@ -59,7 +59,14 @@ std::vector<Message> samples() {
         Spare{},
         InStarter{3, 4711, "bash", "why"},
         Stand{true},
-        Phase{RestartPhase::rebuild, 5, 2, 7}};
+        Phase{RestartPhase::rebuild, 5, 2, 7},
+            Order{1ull << 40, encode(Freeze{7})},
+            To{3, encode(Kill{})},
+            Parent{70, 12, {{6, "10.0.0.5:4711"}, {-1, "10.0.0.1:99"}}, 5000, 30000},
+            Beat{},
+            Attach{70, 12, {{71, 2}, {99, 1}}},
+            Attached{70, 6, {{71, 2}}},
+            Left{70, {{71, 2}}, true}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {

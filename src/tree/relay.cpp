@@ -1,0 +1,256 @@
+#include "tree/relay.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace fermata::tree {
+namespace {
+
+constexpr size_t kMostWaiting = 1000;
+
+// The tally's name for a daemon; its own ranks have numbers from 0 on.
+int tallied(int child) { return -2 - child; }
+
+std::vector<wire::Run> runs_of(const std::vector<int32_t>& ascending) {
+    Ranks all;
+    for (int32_t one : ascending) all.add(Ranks(one));
+    return all.runs();
+}
+
+uint32_t ranks_of(const std::vector<wire::Group>& groups) {
+    uint32_t count = 0;
+    for (const wire::Group& group : groups) count += static_cast<uint32_t>(group.pids.size());
+    return count;
+}
+
+}  // namespace
+
+// ---- upwards
+
+void Relay::up(const wire::Message& message) {
+    if (above_) out_.push_back({kUp, message});
+}
+
+bool Relay::placed(const wire::Parent& parent) {
+    node_ = parent.node;
+    heard_ = parent.heard;
+    for (wire::Group& group : groups_[-1]) group.node = node_;
+    groups_[node_] = std::move(groups_[-1]);
+    groups_.erase(-1);
+    return parent.way.empty();
+}
+
+void Relay::above(bool elsewhere) {
+    above_ = true;
+    if (elsewhere) {
+        std::vector<int32_t> all;
+        for (auto& [node, child] : way_) all.push_back(node);
+        up(wire::Attach{node_, heard_, runs_of(all)});
+    }
+    wire::Joined joined;
+    for (auto& [node, groups] : groups_)
+        for (size_t i = 0; i < groups.size(); ++i) {
+            joined.groups.push_back(groups[i]);
+            joined.groups.back().again = i == 0;
+        }
+    if (!joined.groups.empty()) up(joined);
+    for (auto& [rank, starter] : starters_) up(starter);
+    if (unclean_) up(*unclean_);
+    if (fatal_) up(*fatal_);
+    for (const wire::Message& message : std::exchange(waiting_, {})) up(message);
+    tally_.say_again();
+}
+
+// What stands, or has to wait for a parent.
+void Relay::remember(const wire::Message& message) {
+    if (auto* joined = std::get_if<wire::Joined>(&message)) {
+        for (const wire::Group& group : joined->groups)
+            if (auto ranks = Ranks::of(group.ranks))
+                std::erase_if(starters_, [&](const auto& one) { return ranks->contains(one.first); });
+    } else if (auto* starter = std::get_if<wire::InStarter>(&message); starter && starter->error.empty()) {
+        starters_[starter->rank] = *starter;
+    } else if (auto* fatal = std::get_if<wire::Fatal>(&message)) {
+        if (!fatal_) fatal_ = *fatal;
+    } else if (auto* gone = std::get_if<wire::Gone>(&message)) {
+        if (!gone->clean && !unclean_) unclean_ = *gone;
+    } else if (!above_ && waiting_.size() < kMostWaiting) {
+        waiting_.push_back(message);
+    }
+}
+
+void Relay::own(wire::Message message) {
+    if (auto* m = std::get_if<wire::Joined>(&message)) {
+        for (wire::Group& group : m->groups) {
+            group.node = node_;
+            groups_[node_].push_back(group);
+        }
+    } else if (auto* m = std::get_if<wire::Gone>(&message)) {
+        m->node = node_;
+        left(*m);
+    }
+    remember(message);
+    up(message);
+}
+
+void Relay::hand_up(uint32_t ranks, bool time) {
+    if (!above_) return;
+    for (const wire::Message& message : tally_.hand_up(ranks + ranks_below_, time)) up(message);
+}
+
+// ---- downwards
+
+void Relay::send_down(const wire::Message& message) {
+    for (auto& [child, ranks] : children_) out_.push_back({child, message});
+}
+
+std::optional<wire::Message> Relay::order(const wire::Order& order) {
+    if (order.number <= heard_) return std::nullopt;
+    heard_ = order.number;
+    orders_.add(order);
+    send_down(order);
+    return wire::open(order.frame);
+}
+
+std::optional<wire::Message> Relay::to(const wire::To& letter) {
+    if (letter.node == node_) return wire::open(letter.frame);
+    if (auto way = way_.find(letter.node); way != way_.end()) out_.push_back({way->second, letter});
+    return std::nullopt;
+}
+
+// ---- daemons below
+
+void Relay::child(int child, const wire::Attach& attach) {
+    if (children_.count(child)) child_gone(child, false);
+    children_[child] = 0;
+    lead(child, attach.below, child);
+    up(wire::Attached{child, node_, attach.below});
+    for (const wire::Order& order : orders_.since(attach.heard)) out_.push_back({child, order});
+}
+
+// A daemon, and those below it, are reached by way of this child from now on.
+void Relay::lead(int node, const std::vector<wire::Run>& below, int child) {
+    auto old = way_.find(node);
+    if (old != way_.end() && old->second != child) {
+        tally_.gone(tallied(old->second));
+        owes_[old->second].insert(node);
+    }
+    std::vector<int32_t> all = Ranks::daemons(below);
+    all.push_back(node);
+    for (int one : all) {
+        if (auto way = way_.find(one); way != way_.end() && way->second != child) forget(one);
+        way_[one] = child;
+    }
+}
+
+std::vector<wire::Run> Relay::below(int child) const {
+    std::vector<int32_t> all;
+    for (auto& [node, by] : way_)
+        if (by == child && node != child) all.push_back(node);
+    return runs_of(all);
+}
+
+void Relay::child_gone(int child, bool silent) {
+    if (!children_.count(child)) return;
+    tally_.gone(tallied(child));
+    wire::Left left{child, below(child), silent};
+    std::vector<int> nodes;
+    for (auto& [node, by] : way_)
+        if (by == child) nodes.push_back(node);
+    for (int node : nodes) forget(node);
+    children_.erase(child);
+    owes_.erase(child);
+    remember(left);
+    up(left);
+    tally_.say_again();  // who hears of it forgets what this daemon has said
+}
+
+// A daemon below stands there no more, with its ranks.
+void Relay::forget(int node) {
+    auto way = way_.find(node);
+    if (way == way_.end()) return;
+    if (auto groups = groups_.find(node); groups != groups_.end()) {
+        uint32_t ranks = ranks_of(groups->second);
+        ranks_below_ -= ranks;
+        children_[way->second] -= ranks;
+        groups_.erase(groups);
+    }
+    way_.erase(way);
+}
+
+void Relay::joined(int child, const wire::Group& group) {
+    auto ranks = Ranks::of(group.ranks);
+    // The root refuses what cannot be, and whose daemon nobody knows.
+    if (!ranks || ranks->count() != group.pids.size()) return;
+    auto way = way_.find(group.node);
+    if (way == way_.end() || way->second != child) return;
+    std::vector<wire::Group>& groups = groups_[group.node];
+    if (group.again) {
+        ranks_below_ -= ranks_of(groups);
+        children_[child] -= ranks_of(groups);
+        groups.clear();
+    }
+    groups.push_back(group);
+    ranks_below_ += ranks->count();
+    children_[child] += ranks->count();
+}
+
+void Relay::left(const wire::Gone& gone) {
+    auto away = Ranks::of(gone.ranks);
+    auto groups = groups_.find(gone.node);
+    if (!away || groups == groups_.end()) return;
+    uint32_t before = ranks_of(groups->second);
+    for (wire::Group& group : groups->second) {
+        std::vector<int32_t> pids;
+        Ranks all = *Ranks::of(group.ranks), stay = all;
+        stay.take_away(*away);
+        size_t at = 0;
+        all.each([&](int32_t rank) {
+            if (stay.contains(rank)) pids.push_back(group.pids[at]);
+            ++at;
+        });
+        group.ranks = stay.runs();
+        group.pids = std::move(pids);
+    }
+    std::erase_if(groups->second, [](const wire::Group& group) { return group.pids.empty(); });
+    uint32_t went = before - ranks_of(groups->second);
+    if (auto way = way_.find(gone.node); way != way_.end()) {
+        ranks_below_ -= went;
+        children_[way->second] -= went;
+    }
+    if (groups->second.empty()) groups_.erase(groups);
+}
+
+bool Relay::from_child(int child, const wire::Message& message) {
+    if (!children_.count(child)) return true;
+    if (auto* m = std::get_if<wire::Joined>(&message)) {
+        for (const wire::Group& group : m->groups) joined(child, group);
+    } else if (auto* m = std::get_if<wire::Gone>(&message)) {
+        left(*m);
+    } else if (auto* m = std::get_if<wire::Attached>(&message)) {
+        lead(m->node, m->below, child);
+    } else if (auto* m = std::get_if<wire::Left>(&message)) {
+        std::vector<int32_t> all = Ranks::daemons(m->below);
+        all.push_back(m->node);
+        for (int node : all)
+            if (auto way = way_.find(node); way != way_.end() && way->second == child) forget(node);
+        owes_[child].erase(m->node);
+        tally_.gone(tallied(child));
+        up(message);
+        tally_.say_again();
+        if (!above_) remember(message);
+        return true;
+    } else if (std::holds_alternative<wire::Clock>(message) || std::holds_alternative<wire::Diagnosis>(message)) {
+        return false;
+    } else if (Tally::replaces(message)) {
+        if (owes_[child].empty()) tally_.take(tallied(child), message);
+        return true;
+    } else if (tally_.take(tallied(child), message)) {
+        return true;
+    }
+    remember(message);
+    up(message);
+    return true;
+}
+
+}  // namespace fermata::tree
