@@ -56,15 +56,17 @@ void Branch::from_below(int link, const wire::Message& message) {
     if (known != child_of_.end()) {
         if (!relay_.from_child(known->second, message)) on_child(known->second, message);
     } else if (auto* attach = std::get_if<wire::Attach>(&message)) {
-        if (auto old = link_of_.find(attach->node); old != link_of_.end()) {
+        if (relay_.overtaken(*attach)) return links_.close(link);
+        const int child = attach->stations[0].node;
+        if (auto old = link_of_.find(child); old != link_of_.end()) {
             int before = old->second;
             closed(before, tree::Links::End::closed);
             links_.close(before);
         }
-        child_of_[link] = attach->node;
-        link_of_[attach->node] = link;
+        child_of_[link] = child;
+        link_of_[child] = link;
         links_.allow(link, wire::kMaxPayload);
-        relay_.child(attach->node, *attach);
+        relay_.child(child, *attach);
     }
     send_out();
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "tree/ranks.h"
-
 namespace fermata::tree {
 namespace {
 
@@ -33,7 +31,9 @@ std::vector<wire::Hop> Members::way(int node) const {
     return hops;
 }
 
-bool Members::attached(int node, int parent, const std::vector<wire::Run>& below) {
+bool Members::attached(int parent, const std::vector<wire::Station>& stations) {
+    if (stations.empty()) return false;
+    const int node = stations[0].node;
     auto found = here_.find(node);
     if (found == here_.end()) {
         auto lost = lost_.find(node);
@@ -43,7 +43,7 @@ bool Members::attached(int node, int parent, const std::vector<wire::Run>& below
     found->second.parent = parent;
     found->second.away_until = 0;
     found->second.silent = found->second.coming = false;
-    for (int number : Ranks::daemons(below)) {
+    for (auto& [number, turn] : stations) {
         auto one = here_.find(number);
         if (one == here_.end() || one->second.away_until == 0) continue;
         one->second.away_until = 0;
@@ -53,14 +53,12 @@ bool Members::attached(int node, int parent, const std::vector<wire::Run>& below
     return true;
 }
 
-bool Members::left(int node, const std::vector<wire::Run>& below, bool silent, int64_t now) {
-    auto found = here_.find(node);
-    if (found == here_.end()) return false;
-    // Its children need not know of it before they miss it.
-    for (int number : Ranks::daemons(below)) away(number, now + kOrphanMs + rhythm_.silent_ms);
-    found->second.silent = silent;
-    away(node, now + kBackMs);
-    return true;
+void Members::left(const std::vector<wire::Station>& stations, bool silent, int64_t now) {
+    for (size_t i = 0; i < stations.size(); ++i) {
+        // Those below need not know of it before they miss it.
+        away(stations[i].node, now + (i == 0 ? kBackMs : kOrphanMs + rhythm_.silent_ms));
+        if (i == 0 && find(stations[i].node)) find(stations[i].node)->silent = silent;
+    }
 }
 
 void Members::away(int node, int64_t until) {

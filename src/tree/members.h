@@ -32,10 +32,10 @@ class Members {
     int arrive(NodeInfo info, int64_t now);
     // Those above it that are there or coming, nearest first; empty: it shall stay below the root.
     std::vector<wire::Hop> way(int node) const;
-    // It has come, or come back. False: nobody knows it.
-    bool attached(int node, int parent, const std::vector<wire::Run>& below);
-    // Its connection has ended: it and those below it are away. False: it was not there.
-    bool left(int node, const std::vector<wire::Run>& below, bool silent, int64_t now);
+    // The first has come, or come back, with the others below it. False: nobody knows it.
+    bool attached(int parent, const std::vector<wire::Station>& stations);
+    // The connection to the first has ended: all of them are away.
+    void left(const std::vector<wire::Station>& stations, bool silent, int64_t now);
     // Those that have been away for too long are lost from now on.
     std::vector<std::pair<int, NodeInfo>> expire(int64_t now);
     // No patience any more: the job is over.

@@ -7,8 +7,6 @@
 namespace fermata::tree {
 namespace {
 
-constexpr uint32_t kMostDaemons = 200'000;
-
 int32_t end_of(const wire::Run& run) { return run.first + static_cast<int32_t>(run.count); }
 
 }  // namespace
@@ -23,13 +21,6 @@ std::optional<Ranks> Ranks::of(const std::vector<wire::Run>& runs) {
         free = end;
     }
     return all;
-}
-
-std::vector<int32_t> Ranks::daemons(const std::vector<wire::Run>& runs) {
-    auto all = of(runs);
-    std::vector<int32_t> numbers;
-    if (all && all->count() <= kMostDaemons) all->each([&](int32_t number) { numbers.push_back(number); });
-    return numbers;
 }
 
 void Ranks::append(int32_t first, int32_t end) {

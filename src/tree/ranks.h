@@ -46,9 +46,6 @@ class Ranks {
             for (uint32_t i = 0; i < run.count; ++i) f(run.first + static_cast<int32_t>(i));
     }
 
-    // All numbers of runs that stand for daemons; none when they are not runs, or too many to be that.
-    static std::vector<int32_t> daemons(const std::vector<wire::Run>& runs);
-
   private:
     template <class Keep>
     void combine(const Ranks& others, Keep keep);

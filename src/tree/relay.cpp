@@ -12,12 +12,6 @@ constexpr size_t kMostWaiting = 1000;
 // The tally's name for a daemon; its own ranks have numbers from 0 on.
 int tallied(int child) { return -2 - child; }
 
-std::vector<wire::Run> runs_of(const std::vector<int32_t>& ascending) {
-    Ranks all;
-    for (int32_t one : ascending) all.add(Ranks(one));
-    return all.runs();
-}
-
 uint32_t ranks_of(const std::vector<wire::Group>& groups) {
     uint32_t count = 0;
     for (const wire::Group& group : groups) count += static_cast<uint32_t>(group.pids.size());
@@ -44,9 +38,9 @@ bool Relay::placed(const wire::Parent& parent) {
 void Relay::above(bool elsewhere) {
     above_ = true;
     if (elsewhere) {
-        std::vector<int32_t> all;
-        for (auto& [node, child] : way_) all.push_back(node);
-        up(wire::Attach{node_, heard_, runs_of(all)});
+        Ways::Stations stations = ways_.all();
+        stations.insert(stations.begin(), {node_, ++turn_});
+        up(wire::Attach{heard_, std::move(stations)});
     }
     wire::Joined joined;
     for (auto& [node, groups] : groups_)
@@ -79,6 +73,11 @@ void Relay::remember(const wire::Message& message) {
     }
 }
 
+void Relay::hand_on(const wire::Message& message) {
+    remember(message);
+    up(message);
+}
+
 void Relay::own(wire::Message message) {
     if (auto* m = std::get_if<wire::Joined>(&message)) {
         for (wire::Group& group : m->groups) {
@@ -89,8 +88,7 @@ void Relay::own(wire::Message message) {
         m->node = node_;
         left(*m);
     }
-    remember(message);
-    up(message);
+    hand_on(message);
 }
 
 void Relay::hand_up(uint32_t ranks, bool time) {
@@ -101,7 +99,7 @@ void Relay::hand_up(uint32_t ranks, bool time) {
 // ---- downwards
 
 void Relay::send_down(const wire::Message& message) {
-    for (auto& [child, ranks] : children_) out_.push_back({child, message});
+    for (int child : children_) out_.push_back({child, message});
 }
 
 std::optional<wire::Message> Relay::order(const wire::Order& order) {
@@ -114,7 +112,7 @@ std::optional<wire::Message> Relay::order(const wire::Order& order) {
 
 std::optional<wire::Message> Relay::to(const wire::To& letter) {
     if (letter.node == node_) return wire::open(letter.frame);
-    if (auto way = way_.find(letter.node); way != way_.end()) out_.push_back({way->second, letter});
+    if (int child = ways_.to(letter.node); child >= 0) out_.push_back({child, letter});
     return std::nullopt;
 }
 
@@ -122,77 +120,48 @@ std::optional<wire::Message> Relay::to(const wire::To& letter) {
 
 void Relay::child(int child, const wire::Attach& attach) {
     if (children_.count(child)) child_gone(child, false);
-    children_[child] = 0;
-    lead(child, attach.below, child);
-    up(wire::Attached{child, node_, attach.below});
+    children_.insert(child);
+    Ways::News news = ways_.came(child, attach.stations);
+    heed(news);
+    if (!news.old) hand_on(wire::Attached{node_, attach.stations});
     for (const wire::Order& order : orders_.since(attach.heard)) out_.push_back({child, order});
-}
-
-// A daemon, and those below it, are reached by way of this child from now on.
-void Relay::lead(int node, const std::vector<wire::Run>& below, int child) {
-    auto old = way_.find(node);
-    if (old != way_.end() && old->second != child) {
-        tally_.gone(tallied(old->second));
-        owes_[old->second].insert(node);
-    }
-    std::vector<int32_t> all = Ranks::daemons(below);
-    all.push_back(node);
-    for (int one : all) {
-        if (auto way = way_.find(one); way != way_.end() && way->second != child) forget(one);
-        way_[one] = child;
-    }
-}
-
-std::vector<wire::Run> Relay::below(int child) const {
-    std::vector<int32_t> all;
-    for (auto& [node, by] : way_)
-        if (by == child && node != child) all.push_back(node);
-    return runs_of(all);
 }
 
 void Relay::child_gone(int child, bool silent) {
     if (!children_.count(child)) return;
+    wire::Left left{ways_.gone(child), silent};
     tally_.gone(tallied(child));
-    wire::Left left{child, below(child), silent};
-    std::vector<int> nodes;
-    for (auto& [node, by] : way_)
-        if (by == child) nodes.push_back(node);
-    for (int node : nodes) forget(node);
+    for (const wire::Station& one : left.stations) forget(one.node);
     children_.erase(child);
-    owes_.erase(child);
-    remember(left);
-    up(left);
+    if (!left.stations.empty()) hand_on(left);
     tally_.say_again();  // who hears of it forgets what this daemon has said
+}
+
+// What these daemons have said stands no more, and these children say theirs again.
+void Relay::heed(const Ways::News& news) {
+    for (int node : news.forget) forget(node);
+    for (int child : news.not_believed) tally_.gone(tallied(child));
 }
 
 // A daemon below stands there no more, with its ranks.
 void Relay::forget(int node) {
-    auto way = way_.find(node);
-    if (way == way_.end()) return;
-    if (auto groups = groups_.find(node); groups != groups_.end()) {
-        uint32_t ranks = ranks_of(groups->second);
-        ranks_below_ -= ranks;
-        children_[way->second] -= ranks;
-        groups_.erase(groups);
-    }
-    way_.erase(way);
+    auto groups = groups_.find(node);
+    if (groups == groups_.end() || node == node_) return;
+    ranks_below_ -= ranks_of(groups->second);
+    groups_.erase(groups);
 }
 
 void Relay::joined(int child, const wire::Group& group) {
     auto ranks = Ranks::of(group.ranks);
     // The root refuses what cannot be, and whose daemon nobody knows.
-    if (!ranks || ranks->count() != group.pids.size()) return;
-    auto way = way_.find(group.node);
-    if (way == way_.end() || way->second != child) return;
+    if (!ranks || ranks->count() != group.pids.size() || ways_.to(group.node) != child) return;
     std::vector<wire::Group>& groups = groups_[group.node];
     if (group.again) {
         ranks_below_ -= ranks_of(groups);
-        children_[child] -= ranks_of(groups);
         groups.clear();
     }
     groups.push_back(group);
     ranks_below_ += ranks->count();
-    children_[child] += ranks->count();
 }
 
 void Relay::left(const wire::Gone& gone) {
@@ -213,11 +182,7 @@ void Relay::left(const wire::Gone& gone) {
         group.pids = std::move(pids);
     }
     std::erase_if(groups->second, [](const wire::Group& group) { return group.pids.empty(); });
-    uint32_t went = before - ranks_of(groups->second);
-    if (auto way = way_.find(gone.node); way != way_.end()) {
-        ranks_below_ -= went;
-        children_[way->second] -= went;
-    }
+    if (gone.node != node_) ranks_below_ -= before - ranks_of(groups->second);
     if (groups->second.empty()) groups_.erase(groups);
 }
 
@@ -228,29 +193,32 @@ bool Relay::from_child(int child, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Gone>(&message)) {
         left(*m);
     } else if (auto* m = std::get_if<wire::Attached>(&message)) {
-        lead(m->node, m->below, child);
+        Ways::News news = ways_.came(child, m->stations);
+        heed(news);
+        if (news.old) return true;
     } else if (auto* m = std::get_if<wire::Left>(&message)) {
-        std::vector<int32_t> all = Ranks::daemons(m->below);
-        all.push_back(m->node);
-        for (int node : all)
-            if (auto way = way_.find(node); way != way_.end() && way->second == child) forget(node);
-        owes_[child].erase(m->node);
-        tally_.gone(tallied(child));
-        up(message);
+        heed(ways_.left(child, m->stations));
+        hand_on(message);
         tally_.say_again();
-        if (!above_) remember(message);
         return true;
     } else if (std::holds_alternative<wire::Clock>(message) || std::holds_alternative<wire::Diagnosis>(message)) {
         return false;
     } else if (Tally::replaces(message)) {
-        if (owes_[child].empty()) tally_.take(tallied(child), message);
+        if (ways_.believed(child)) tally_.take(tallied(child), message);
         return true;
     } else if (tally_.take(tallied(child), message)) {
         return true;
     }
-    remember(message);
-    up(message);
+    hand_on(message);
     return true;
+}
+
+std::map<int, uint32_t> Relay::children() const {
+    std::map<int, uint32_t> all;
+    for (int child : children_) all[child] = 0;
+    for (auto& [node, groups] : groups_)
+        if (int child = ways_.to(node); child >= 0) all[child] += ranks_of(groups);
+    return all;
 }
 
 }  // namespace fermata::tree

@@ -18,6 +18,7 @@
 #include "tree/ranks.h"
 #include "tree/shape.h"
 #include "tree/tally.h"
+#include "tree/ways.h"
 
 namespace fermata::tree {
 
@@ -52,13 +53,17 @@ class Relay {
     // `ranks`: of this daemon. As Tally::hand_up.
     void hand_up(uint32_t ranks, bool time);
 
+    // Not to be let in: it has come elsewhere since.
+    bool overtaken(const wire::Attach& attach) const {
+        return attach.stations.empty() || ways_.overtaken(attach.stations[0]);
+    }
     // A daemon comes, or the connection to it ends.
     void child(int child, const wire::Attach& attach);
     void child_gone(int child, bool silent);
     // False: it is not for the relay (the clock's, a diagnosis).
     bool from_child(int child, const wire::Message& message);
-    // Daemons right below, those of them with ranks below, and how many ranks are below all of them.
-    const std::map<int, uint32_t>& children() const { return children_; }
+    // Daemons right below, with how many ranks below each; and below all of them.
+    std::map<int, uint32_t> children() const;
     uint32_t ranks_below() const { return ranks_below_; }
 
   private:
@@ -66,20 +71,18 @@ class Relay {
     void joined(int child, const wire::Group& group);
     void left(const wire::Gone& gone);
     void forget(int node);
-    void lead(int node, const std::vector<wire::Run>& below, int child);
+    void heed(const Ways::News& news);
     void remember(const wire::Message& message);
-    std::vector<wire::Run> below(int child) const;
+    void hand_on(const wire::Message& message);
 
     int node_ = -1;
     bool above_ = false;
     Tally tally_{Tally::Level::between};
     Orders orders_;
     uint64_t heard_ = 0;
-    std::map<int, uint32_t> children_;               // ranks below each
-    std::map<int, int> way_;                         // which child leads to a daemon
-    // Daemons that came back by another way before this child has said that they left it: until then it
-    // counts what the other one counts, too, and is not believed.
-    std::map<int, std::set<int>> owes_;
+    std::set<int> children_;
+    Ways ways_;
+    uint32_t turn_ = 0;                               // how often this daemon has come to a parent
     std::map<int, std::vector<wire::Group>> groups_;  // ranks of this daemon and of those below
     uint32_t ranks_below_ = 0;
     // What a new parent has to hear, too.

@@ -59,16 +59,19 @@ void Tree::from_stranger(int link, const wire::Message& message) {
         harmless_.insert(link);
     } else if (auto* attach = std::get_if<wire::Attach>(&message)) {
         harmless_.insert(link);
-        if (!members_.knows(attach->node)) return links_.close(link);
-        if (auto old = link_of_.find(attach->node); old != link_of_.end()) {
+        if (attach->stations.empty() || !members_.knows(attach->stations[0].node) ||
+            ways_.overtaken(attach->stations[0]))
+            return links_.close(link);
+        const int child = attach->stations[0].node;
+        if (auto old = link_of_.find(child); old != link_of_.end()) {
             int before = old->second;
             closed(before, Links::End::closed);
             links_.close(before);
         }
-        child_of_[link] = attach->node;
-        link_of_[attach->node] = link;
+        child_of_[link] = child;
+        link_of_[child] = link;
         links_.allow(link, kNodePayload);
-        came(attach->node, kRoot, attach->below);
+        came(child, kRoot, attach->stations);
         for (const wire::Order& order : orders_.since(attach->heard)) links_.send(link, order);
     }
 }
@@ -86,6 +89,7 @@ void Tree::register_node(int link, const wire::NodeHello& hello) {
         child_of_[link] = node;
         link_of_[node] = link;
         links_.allow(link, kNodePayload);
+        heed(ways_.came(node, {{node, 0}}));
     } else {
         harmless_.insert(link);
     }
@@ -94,39 +98,40 @@ void Tree::register_node(int link, const wire::NodeHello& hello) {
 
 void Tree::from_child(int child, const wire::Message& message) {
     if (auto* m = std::get_if<wire::Attached>(&message)) {
-        int before = members_.below_root(m->node);
-        if (before != kRoot && before != child) {
-            owes_[before].insert(m->node);
-            on_anew(before);
-        }
-        came(m->node, m->parent, m->below);
+        came(child, m->parent, m->stations);
     } else if (auto* m = std::get_if<wire::Left>(&message)) {
-        owes_[child].erase(m->node);
-        on_anew(child);
-        // It may have come back by another way already.
-        if (members_.below_root(m->node) == child) went(m->node, m->below, m->silent);
-    } else if (!Tally::replaces(message) || owes_[child].empty()) {
+        Ways::News news = ways_.left(child, m->stations);
+        heed(news);
+        if (!news.old) went(m->stations, m->silent);
+    } else if (!Tally::replaces(message) || ways_.believed(child)) {
         on_message(child, message);
     }
 }
 
-void Tree::came(int node, int parent, const std::vector<wire::Run>& below) {
-    const NodeInfo* known = members_.find(node);
-    bool first = known && known->coming;
-    if (!members_.attached(node, parent, below)) return;
-    if (!first) on_back(node, *members_.find(node));
+void Tree::heed(const Ways::News& news) {
+    for (int child : news.not_believed) on_anew(child);
 }
 
-void Tree::went(int node, const std::vector<wire::Run>& below, bool silent) {
+void Tree::came(int child, int parent, const Ways::Stations& stations) {
+    Ways::News news = ways_.came(child, stations);
+    heed(news);
+    if (news.old || stations.empty()) return;
+    const int node = stations[0].node;
     const NodeInfo* known = members_.find(node);
+    bool first = known && known->coming;
+    if (members_.attached(parent, stations) && !first) on_back(node, *members_.find(node));
+}
+
+void Tree::went(const Ways::Stations& stations, bool silent) {
+    const NodeInfo* known = stations.empty() ? nullptr : members_.find(stations[0].node);
     if (!known) return;
     NodeInfo info = *known;
     info.silent = silent;
-    members_.left(node, below, silent, now_ms());
-    on_left(node, info);
+    members_.left(stations, silent, now_ms());
+    on_left(stations[0].node, info);
     if (patient_) return;
-    members_.forget(node);
-    on_lost(node, info);
+    members_.forget(stations[0].node);
+    on_lost(stations[0].node, info);
 }
 
 void Tree::closed(int link, Links::End how) {
@@ -139,17 +144,13 @@ void Tree::closed(int link, Links::End how) {
     harmless_.erase(link);
     child_of_.erase(found);
     link_of_.erase(child);
-    owes_.erase(child);
-    std::vector<wire::Run> below;
-    for (auto& [node, info] : members_.all())
-        if (node != child && members_.below_root(node) == child) below.push_back({node, 1});
     on_anew(child);
-    went(child, below, how == Links::End::silent);
+    went(ways_.gone(child), how == Links::End::silent);
 }
 
 void Tree::expect(int node, uint32_t ranks, uint32_t all) {
     if (NodeInfo* info = members_.find(node)) info->ranks = ranks;
-    auto link = link_of_.find(members_.below_root(node));
+    auto link = link_of_.find(ways_.to(node));
     uint64_t room = kNodePayload + uint64_t{all} * kRankPayload;
     if (link != link_of_.end())
         links_.allow(link->second, static_cast<uint32_t>(std::min<uint64_t>(room, wire::kMaxPayload)));
@@ -166,7 +167,7 @@ void Tree::to_children(const wire::Message& message) {
 }
 
 void Tree::send(int node, const wire::Message& message) {
-    auto link = link_of_.find(members_.below_root(node));
+    auto link = link_of_.find(ways_.to(node));
     if (link == link_of_.end()) return;
     if (link->first == node)
         links_.send(link->second, message);

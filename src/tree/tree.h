@@ -12,6 +12,7 @@
 #include "tree/links.h"
 #include "tree/members.h"
 #include "tree/orders.h"
+#include "tree/ways.h"
 
 namespace fermata::tree {
 
@@ -58,7 +59,7 @@ class Tree {
     // Of all daemons that are there, or may come back.
     const std::map<int, NodeInfo>& nodes() const { return members_.all(); }
     // The child of the root above a daemon; -1: none at the moment.
-    int child_above(int node) const { return members_.below_root(node); }
+    int child_above(int node) const { return ways_.to(node); }
 
   private:
     void from(int link, const wire::Message& message);
@@ -66,8 +67,9 @@ class Tree {
     void from_child(int child, const wire::Message& message);
     void closed(int link, Links::End how);
     void register_node(int link, const wire::NodeHello& hello);
-    void came(int node, int parent, const std::vector<wire::Run>& below);
-    void went(int node, const std::vector<wire::Run>& below, bool silent);
+    void came(int child, int parent, const Ways::Stations& stations);
+    void went(const Ways::Stations& stations, bool silent);
+    void heed(const Ways::News& news);
 
     const Manners manners_;
     Links links_;
@@ -76,7 +78,7 @@ class Tree {
     uint64_t next_order_ = 0;
     std::map<int, int> child_of_, link_of_;  // link -> child of the root, and back
     std::set<int> harmless_;                 // links of daemons that leave, or were sent elsewhere
-    std::map<int, std::set<int>> owes_;      // as in Relay
+    Ways ways_;
     bool patient_ = true;
 };
 

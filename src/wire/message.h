@@ -290,39 +290,47 @@ struct Beat {
     }
 };
 
+// A daemon, and how often it has come to a parent: news of a move that comes late is known by it.
+struct Station {
+    int32_t node = -1;
+    uint32_t turn = 0;
+    template <class F>
+    void each(F&& f) {
+        f(node, turn);
+    }
+    bool operator==(const Station&) const = default;
+};
+
 // A daemon's first message to a parent that is not where it said NodeHello. What it has to say follows anew.
 struct Attach {
     static constexpr uint16_t kType = 124;
-    int32_t node = -1;
-    uint64_t heard = 0;      // the newest order it knows
-    std::vector<Run> below;  // daemons below it
+    uint64_t heard = 0;              // the newest order it knows
+    std::vector<Station> stations;  // itself, then all below it; likewise below
     template <class F>
     void each(F&& f) {
-        f(node, heard, below);
+        f(heard, stations);
     }
 };
 
-// To the root: this daemon, with those below it, now stands below `parent`.
+// To the root: the first of them, with the others below it, now stands below `parent`.
 struct Attached {
     static constexpr uint16_t kType = 125;
-    int32_t node = -1;
     int32_t parent = -1;
-    std::vector<Run> below;
+    std::vector<Station> stations;
     template <class F>
     void each(F&& f) {
-        f(node, parent, below);
+        f(parent, stations);
     }
 };
 
-// To the root: the connection to this daemon has ended; it or those below it may come back elsewhere.
+// To the root: the connection to the first one has ended; it and the others may come back elsewhere.
 struct Left {
     static constexpr uint16_t kType = 126;
-    int32_t node = -1;
-    std::vector<Run> below;
+    std::vector<Station> stations;
     bool silent = false;  // it was not heard for too long
     template <class F>
     void each(F&& f) {
-        f(node, below, silent);
+        f(stations, silent);
     }
 };
 

@@ -64,9 +64,9 @@ std::vector<Bytes> frame_seeds() {
                                            wire::Order{9, wire::encode(wire::Freeze{7})},
                                            wire::To{3, wire::encode(wire::Kill{})},
                                            wire::Parent{7, 12, {{6, "10.0.0.5:4711"}}, 5000, 30000},
-                                           wire::Attach{70, 12, {{71, 2}, {99, 1}}},
-                                           wire::Attached{70, 6, {{71, 2}}},
-                                           wire::Left{70, {{71, 2}}, true}};
+                                           wire::Attach{12, {{70, 2}, {99, 1}}},
+                                           wire::Attached{6, {{71, 2}}},
+                                           wire::Left{{{71, 2}}, true}};
     std::vector<Bytes> all;
     Bytes together{13};
     for (const wire::Message& message : messages) {

@@ -64,9 +64,9 @@ std::vector<Message> samples() {
             To{3, encode(Kill{})},
             Parent{70, 12, {{6, "10.0.0.5:4711"}, {-1, "10.0.0.1:99"}}, 5000, 30000},
             Beat{},
-            Attach{70, 12, {{71, 2}, {99, 1}}},
-            Attached{70, 6, {{71, 2}}},
-            Left{70, {{71, 2}}, true}};
+            Attach{12, {{70, 2}, {99, 1}}},
+            Attached{6, {{71, 2}}},
+            Left{{{71, 2}}, true}};
 }
 
 TEST(Frame, EveryMessageSurvivesTheTrip) {
