@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "api/table.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -32,7 +33,9 @@ store::Store open_store(const StoreOptions& options) {
     return store::Store::for_reading(options.ckpt_dir, image::Key::from_file_or_none(options.key_file));
 }
 
-const char* kind_of(const store::Manifest& m) { return m.needs.empty() ? "full" : "delta"; }
+const char* kind_of(const store::Manifest& m) {
+    return m.step ? "own state" : m.needs.empty() ? "full" : "delta";
+}
 
 // Seconds since it was committed (compacting it later does not make it younger).
 int64_t age_of(const store::GenerationInfo& info) {
@@ -87,6 +90,7 @@ json summary(const store::GenerationInfo& info) {
     j["level"] = store::name_of(m.level);
     j["layout"] = store::name_of(m.layout());
     j["kind"] = kind_of(m);
+    if (m.step) j["step"] = *m.step;
     j["age"] = age_of(info);
     j["seconds"] = m.seconds();
     j["phases"] = m.phases;
@@ -123,6 +127,21 @@ json regions_of(const image::Reader& reader) {
     return list;
 }
 
+// What a program's own state has by name.
+json state_of(const image::Reader& reader) {
+    const auto& bytes = reader.blob(api::kBlob);
+    json list = json::array();
+    for (auto& [name, entry] : api::Table::decoded(bytes.data(), bytes.size(), "its image").entries) {
+        uint64_t sum = 0;
+        for (const api::SavedPart& part : entry.parts) sum += part.bytes;
+        list.push_back({{"name", as_utf8(name)},
+                        {"what", api::text_of(entry)},
+                        {"bytes", sum},
+                        {"parts", entry.parts.size()}});
+    }
+    return list;
+}
+
 std::string shown(const json& text) { return visible(text.get<std::string>()); }
 bool has(const image::Reader& reader, const char* name) {
     return std::any_of(reader.blobs().begin(), reader.blobs().end(),
@@ -134,6 +153,7 @@ bool has(const image::Reader& reader, const char* name) {
 void check_parts(const image::Reader& reader) {
     if (has(reader, "process")) contents_of(reader);
     if (has(reader, "memory")) regions_of(reader);
+    if (has(reader, api::kBlob)) state_of(reader);
 }
 
 // Compares every byte; "" or what is wrong.
@@ -206,6 +226,7 @@ void print_table(const std::vector<std::vector<std::string>>& lines, const std::
 // "full, encrypted, one file"
 std::string words_of(const store::Manifest& m) {
     std::string words = kind_of(m);
+    if (m.step) words += fmt::format(", step {}", *m.step);
     if (m.key_id) words += ", encrypted";
     if (m.layout() == store::Layout::shared) words += ", shared file";
     if (m.level != store::LevelName::files) words += std::string(", ") + store::name_of(m.level);
@@ -328,7 +349,8 @@ int inspect(const StoreOptions& options) {
         for (const image::Blob& blob : reader.blobs()) image["blobs"][blob.name] = blob.bytes.size();
         if (has(reader, "process")) image["process"] = contents_of(reader);
         if (json objects = objects_of(reader); !objects.is_null()) image["mpi"] = std::move(objects);
-        if (options.regions) image["region_list"] = regions_of(reader);
+        if (has(reader, api::kBlob)) image["state"] = state_of(reader);
+        if (options.regions && has(reader, "memory")) image["region_list"] = regions_of(reader);
         j["images"].push_back(std::move(image));
     }
     if (options.json) {
@@ -359,7 +381,12 @@ int inspect(const StoreOptions& options) {
                 for (const json& object : image["mpi"]["list"])
                     fmt::print("    {}\n", visible(object_line(object)));
         }
-        if (options.regions)
+        if (image.contains("state"))
+            for (const json& one : image["state"])
+                fmt::print("    {:<24} {:<32} {:>10} in {} part{}\n", shown(one["name"]),
+                           one["what"].get<std::string>(), human_size(one["bytes"].get<uint64_t>()),
+                           one["parts"].get<size_t>(), one["parts"] == 1 ? "" : "s");
+        if (image.contains("region_list"))
             for (const json& r : image["region_list"])
                 fmt::print("    {:<29} {} {:<13} {:>10} of {:>10}  {}\n", shown(r["range"]),
                            shown(r["access"]), shown(r["kind"]), human_size(r["saved"].get<uint64_t>()),

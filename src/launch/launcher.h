@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/daemons.h"
+
 namespace fermata::launch {
 
 class Launcher {
@@ -28,6 +30,13 @@ class Launcher {
     virtual bool ends_when_a_rank_dies() const { return true; }
     // What it knows of ranks that have not come, for people; "" = no more than the root does.
     virtual std::string missing() const { return {}; }
+
+    // A launcher that starts the node daemons reaches them through these; said before start().
+    virtual void reach(Daemons&) {}
+    // What a node daemon says. False: it is nothing for its launcher.
+    virtual bool heard(int /*via*/, const wire::Message&) { return false; }
+    // That node daemon is gone.
+    virtual void lost(int /*via*/) {}
 
     // What it wants polled: the program's standard input, for one. `first`: index of its first entry.
     virtual void add_to(std::vector<pollfd>&) {}

@@ -60,6 +60,11 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
     };
 }
 
+void Node::start_ranks_as(uint32_t number) {
+    ranks_ = std::make_unique<Ranks>(Ranks::Place{number, config_.node, config_.node_dir()},
+                                     [this](const wire::Message& message) { branch_.say(message); });
+}
+
 void Node::run() {
     for (;;) {
         turn(branch_.lost_since() || query_end_ || killed_ ? 100 : 1000);
@@ -67,12 +72,14 @@ void Node::run() {
         if (query_end_ && now >= query_end_) answer_query(true);
         if (!killed_ && branch_.lost_since() && now - branch_.lost_since() > kGraceMs) {
             spdlog::info("the root is gone");
+            if (ranks_) ranks_->root_is_gone();  // no launcher ends them
             kill_ranks();
             branch_.to_children(wire::Kill{});
         }
         // As long as the root lives, so does the job: ranks may come at any time (a slow MPI_Init). Daemons
         // below leave first, so that those above know that nothing is left there.
-        if (killed_ && nobody_here() && (branch_.alone() || now - killed_ > kLeaveMs)) break;
+        bool nobody = nobody_here() && (!ranks_ || ranks_->over());
+        if (killed_ && nobody && (branch_.alone() || now - killed_ > kLeaveMs)) break;
     }
     branch_.flush(1000);
 }
@@ -81,9 +88,11 @@ void Node::turn(int timeout_ms) {
     std::vector<pollfd> fds;
     fds.push_back({tree::now_ms() < closed_til_ ? -1 : listener_.get(), POLLIN, 0});
     for (auto& agent : agents_) fds.push_back({agent->channel.fd(), agent->channel.events(), 0});
-    size_t agents = agents_.size();
+    const size_t agents = agents_.size();
     branch_.add_to(fds);
-    if (::poll(fds.data(), fds.size(), branch_.rest(timeout_ms)) < 0) return;
+    if (ranks_) ranks_->add_to(fds);
+    int rest = branch_.rest(ranks_ ? ranks_->rest(timeout_ms) : timeout_ms);
+    if (::poll(fds.data(), fds.size(), rest) < 0) return;
 
     branch_.serve(fds);
     for (size_t i = 0; i < agents; ++i) {
@@ -100,6 +109,7 @@ void Node::turn(int timeout_ms) {
     if (fds[0].revents) accept_agents();
     pump_clock();
     hand_up();
+    if (ranks_) ranks_->serve(fds, 2 + agents);
 }
 
 // Ranks that are new, then what they say.
@@ -231,6 +241,7 @@ wire::Message Node::checked(const Agent& agent, wire::Message message) const {
 
 void Node::from_root(const wire::Message& message) {
     spdlog::debug("root: {}", wire::name_of(message));
+    if (ranks_ && ranks_->from_root(message)) return;
     branch_.tally().ask(message);
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && !clock_->from_parent(wire::plain(m->bytes))) refuse_clock("the root");
@@ -371,6 +382,7 @@ void Node::kill_ranks() {
     ending_ = true;
     if (!killed_) killed_ = tree::now_ms();
     signal_ranks(SIGKILL);
+    if (ranks_) ranks_->signal(SIGKILL, true);
 }
 
 void Node::signal_ranks(int signal) {

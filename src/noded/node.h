@@ -13,6 +13,7 @@
 
 #include "clock/tree.h"
 #include "noded/branch.h"
+#include "noded/ranks.h"
 #include "tree/agent_link.h"
 #include "tree/channel.h"
 #include "tree/joined.h"
@@ -23,6 +24,8 @@ namespace fermata::noded {
 class Node {
   public:
     Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channel root, const wire::Key& key);
+    // Ranks will be its children: it is daemon `number` of its launcher's list.
+    void start_ranks_as(uint32_t number);
     // Serves until the job is gone from this node.
     void run();
 
@@ -69,6 +72,7 @@ class Node {
     tree::RunDir dir_;
     Fd listener_;
     Branch branch_;
+    std::unique_ptr<Ranks> ranks_;  // null: a site's launcher starts them
     std::vector<std::unique_ptr<Agent>> agents_;
     std::vector<wire::Hello> joined_;     // not yet told to the root
     std::unique_ptr<clock::Node> clock_;  // of this epoch

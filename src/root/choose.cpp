@@ -11,6 +11,14 @@ namespace {
 
 constexpr uint64_t kVerifyAtMost = 256u << 20;  // bytes a restart reads twice for an early, single error
 
+// A generation of a program's own state (src/api) holds no process.
+std::string why_not_to_start(const store::GenerationInfo& own) {
+    return fmt::format(
+        "{} holds the state that the program saved itself (libfermata): start the program, which restores "
+        "it: {}",
+        own.directory, command_line(own.manifest->command));
+}
+
 // The checks that read images: every header, and all data while that is quick and not to be read later. What
 // they miss the ranks find.
 void check_images(const store::GenerationInfo& generation, bool mapped, const image::Key* key) try {
@@ -34,9 +42,14 @@ std::vector<store::GenerationInfo> candidates(const store::Store& store, const C
     std::vector<store::JobEnd> ends = store.ends();
     const store::JobEnd* ended = nullptr;
     uint32_t last_of_ended = 0;
+    std::string own;  // why a generation of a program's own state is none of these
     for (auto one = all.rbegin(); one != all.rend(); ++one) {
         if (!one->manifest && one->damage.empty()) continue;  // never committed
         if (which.job && one->job != which.job) continue;
+        if (one->manifest && one->manifest->step) {
+            if (own.empty()) own = why_not_to_start(*one);
+            continue;
+        }
         if (!files::believed(one->folder.owner())) {
             if (left.empty())
                 say(fmt::format("{} belongs to {} and is passed over; --allow-owner {} takes it",
@@ -57,6 +70,7 @@ std::vector<store::GenerationInfo> candidates(const store::Store& store, const C
                         "--generation {} (or latest) goes back to its last checkpoint all the same",
                         ended->name, store.directory(), ended->when, last_of_ended),
             ExitCode::ended);
+    if (left.empty() && !own.empty()) throw Error(own, ExitCode::refused);
     if (left.empty()) {
         // The words for what is there instead.
         (void)store.choose({}, false);
@@ -84,6 +98,7 @@ std::vector<store::GenerationInfo> candidates(const store::Store& store, const C
 store::GenerationInfo choose_generation(const store::Store& store, const SubmitOptions& options,
                                         const Candidates& which) {
     auto checked = [&](const store::GenerationInfo& one) {
+        if (one.manifest && one.manifest->step) throw Error(why_not_to_start(one), ExitCode::refused);
         store.check(one);
         check_images(one, options.mapped, store.key());
         return one;

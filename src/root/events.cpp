@@ -10,9 +10,18 @@ void Root::fail_job(const std::string& why, int32_t code) {
     if (!fatal_) fatal_ = wire::Fatal{"error: " + why, code};
 }
 
+// Of a launcher that leaves the other ranks alone: they wait for the dead one, sooner or later.
+void Root::rank_died(const std::string& line) {
+    if (over()) return;
+    say(line);
+    if (somebody_gone_.empty()) somebody_gone_ = line;
+    launcher_->ask_to_end();
+}
+
 // `child`: the daemon right below the root in whose subtree it was said.
 void Root::from_node(int child, const wire::Message& message) {
     spdlog::debug("node {}: {}", child, wire::name_of(message));
+    if (launcher_ && launcher_->heard(child, message)) return;
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         clock_from(child, *m);
     } else if (auto* m = std::get_if<wire::Joined>(&message)) {
@@ -94,6 +103,7 @@ void Root::node_is_back(int node, const tree::NodeInfo& info) {
 
 void Root::lost_node(int node, const tree::NodeInfo& info) {
     bool served = start_.roster().lose(node) > 0;
+    if (launcher_) launcher_->lost(node);
     // A rank that was with it cannot report any more, and one that comes now may find none and end, which
     // MPICH's Hydra does not notice before MPI_Init: the others would wait there.
     if (!running_ && !finalize_released_ && !over()) {

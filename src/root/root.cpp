@@ -58,6 +58,9 @@ std::string Root::address() const { return tree::addresses_of_this_host(tree_.po
 // ---- the life of a job
 
 int Root::run(launch::Launcher& launcher) {
+    launcher.reach(daemons_);
+    // What a launcher of that kind says to one daemon and hears from it does not go through another one yet.
+    if (!launcher.ends_when_a_rank_dies()) tree_.stay_flat();
     launcher.start();
     launcher_ = &launcher;
     while (!over()) {

@@ -18,6 +18,7 @@
 #include "image/shared.h"
 #include "launch/launcher.h"
 #include "root/control.h"
+#include "root/daemons.h"
 #include "root/inquiry.h"
 #include "root/request.h"
 #include "root/schedule.h"
@@ -64,6 +65,7 @@ class Root {
     void left_node(const tree::NodeInfo& info);
     void node_is_back(int node, const tree::NodeInfo& info);
     void lost_node(int node, const tree::NodeInfo& info);
+    void rank_died(const std::string& line);
     void fail_job(const std::string& why, int32_t code = static_cast<int32_t>(ExitCode::failed));
     void pump_clock();
 
@@ -137,6 +139,7 @@ class Root {
     Control control_;
     Fd signals_;
     launch::Launcher* launcher_ = nullptr;
+    Daemons daemons_{tree_, [this](const std::string& line) { rank_died(line); }};
     std::optional<int> launcher_end_;  // its exit code
 
     // The job.

@@ -85,6 +85,12 @@ void check_counts(const SubmitOptions& options, const std::string& mpi) {
             ExitCode::usage);
 }
 
+void check_mpiexec_words(const SubmitOptions& options, const std::string& mpi) {
+    launch::check_launcher_options(mpi, options.launcher_options);
+    for (const launch::Part& part : options.more)
+        launch::check_launcher_options(mpi, launch::split_words(part.mpiexec_args));
+}
+
 int sum_of_ranks(const std::vector<launch::Part>& parts) {
     int ranks = 0;
     for (const launch::Part& part : parts) ranks += part.ranks;
@@ -165,9 +171,7 @@ launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places)
     const SubmitOptions& options = what.options;
     launch::LaunchPlan plan;
     plan.library = launch::choose_library(options.mpi, what.preferred_mpi, places);
-    launch::check_launcher_options(plan.library.mpi, options.launcher_options);
-    for (const launch::Part& part : options.more)
-        launch::check_launcher_options(plan.library.mpi, launch::split_words(part.mpiexec_args));
+    if (options.launcher != launch::LauncherName::own) check_mpiexec_words(options, plan.library.mpi);
     check_no_programs(launch::split_words(options.mpiexec_args));
     if (!what.from) check_counts(options, plan.library.mpi);
     plan.more = parts_to_start(options, what.parts, what.from ? &*what.from : nullptr);

@@ -65,7 +65,8 @@ Earlier look_for_earlier(const store::Store& store, const std::vector<std::strin
     std::vector<store::GenerationInfo> all = store.list();
     const store::GenerationInfo* other = nullptr;
     for (const store::GenerationInfo& one : all) {
-        if (!one.manifest || has_ended(one.job) || !files::believed(one.folder.owner())) continue;
+        if (!one.manifest || one.manifest->step || has_ended(one.job) || !files::believed(one.folder.owner()))
+            continue;
         if (one.manifest->whole_command() != command) {
             other = &one;
             continue;
@@ -94,7 +95,7 @@ void say_what_is_kept(const store::Store& store) {
     std::vector<store::JobEnd> ends = store.ends();
     std::vector<store::GenerationInfo> all = store.list();
     for (auto one = all.rbegin(); one != all.rend(); ++one) {
-        if (!one->manifest ||
+        if (!one->manifest || one->manifest->step ||
             std::any_of(ends.begin(), ends.end(), [&](const auto& end) { return end.job == one->job; }))
             continue;
         say(fmt::format(

@@ -12,7 +12,8 @@
 
 namespace fermata::store {
 
-inline constexpr int kManifestVersion = 5;
+// 6 knows the state of programs (`application`); other generations are written as 5.
+inline constexpr int kManifestVersion = 6, kProcessManifest = 5;
 inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption; 4 one program only
 inline constexpr const char* kManifest = "manifest.json";
 // Before the name of a generation: its directory while it is being compacted.
@@ -24,7 +25,7 @@ inline constexpr const char* kMarker = ".fermata";
 inline constexpr uint64_t kMostManifest = 256u << 20;
 
 // Where generations are kept (level.h); the word stands in the manifest.
-enum class LevelName { files };
+enum class LevelName { files, memory };
 const char* name_of(LevelName level);
 std::optional<LevelName> level_of(const std::string& word);
 
@@ -68,7 +69,9 @@ struct Manifest {
     std::string starter;                    // what waits for the program and may go on after it; "" = nothing
     std::vector<Segment> segments;          // when not all ranks run that: all of them, in order
     std::vector<std::string> whole_command() const { return store::whole_command(command, segments); }
-    std::vector<ImageEntry> images;        // by rank
+    std::vector<ImageEntry> images;  // by rank
+    std::optional<int64_t>
+        step;  // of a program that saved its own state (src/api); none: images of processes
     std::map<std::string, double> phases;  // seconds
     double seconds() const;                // all of them
     std::vector<uint32_t> needs;           // earlier generations whose images these refer to

@@ -105,6 +105,8 @@ std::vector<std::string> words_of_utf8(const std::vector<std::string>& text) {
 
 const char* name_of(LevelName level) {
     switch (level) {
+        case LevelName::memory:
+            return "memory";
         case LevelName::files:
             break;
     }
@@ -112,7 +114,8 @@ const char* name_of(LevelName level) {
 }
 
 std::optional<LevelName> level_of(const std::string& word) {
-    if (word == name_of(LevelName::files)) return LevelName::files;
+    for (LevelName level : {LevelName::files, LevelName::memory})
+        if (word == name_of(level)) return level;
     return {};
 }
 
@@ -125,7 +128,7 @@ std::string to_text(const Manifest& m, const image::Key* key) {
                           {"offset", image.offset},
                           {"bytes", image.bytes},
                           {"checksum", image.checksum}});
-    nlohmann::ordered_json json = {{"fermata_manifest", kManifestVersion},
+    nlohmann::ordered_json json = {{"fermata_manifest", m.step ? kManifestVersion : kProcessManifest},
                                    {"job", fmt::format("{:016x}", m.job)},
                                    {"job_name", m.job_name},
                                    {"generation", m.generation},
@@ -137,6 +140,7 @@ std::string to_text(const Manifest& m, const image::Key* key) {
                                    {"phases", m.phases},
                                    {"needs", m.needs},
                                    {"images", images}};
+    if (m.step) json["application"] = {{"step", *m.step}};
     if (!m.starter.empty()) json["starter"] = m.starter;
     for (const Segment& segment : m.segments)
         json["segments"].push_back({{"first_rank", segment.first_rank},
@@ -233,6 +237,13 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     m.mpi = json.at("mpi");
     m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
     m.starter = json.value("starter", "");
+    if (json.contains("application") != (version > kProcessManifest))
+        damaged(path, "its version does not fit what it is of");
+    if (json.contains("application")) {
+        const auto& step = json.at("application").at("step");
+        if (!step.is_number_integer()) damaged(path, "its step is not a number");
+        m.step = step.get<int64_t>();
+    }
     m.phases = json.at("phases").get<std::map<std::string, double>>();
     for (const auto& value : json.at("needs")) {
         m.needs.push_back(number<uint32_t>(value, path, "needs"));

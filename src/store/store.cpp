@@ -249,13 +249,13 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
                 ExitCode::damaged);
 }
 
-GenerationInfo Store::begin() {
+GenerationInfo Store::begin_from(uint32_t least) {
     // The ranks go by its name.
     if (!folder_.is_at(directory_))
         fail(
             "checkpoint directory {} is not there any more: it was renamed or removed; give it its name back",
             directory_);
-    uint32_t number = 1;
+    uint32_t number = least;
     for (const GenerationInfo& info : list()) number = std::max(number, info.number + 1);
     for (;; ++number) {
         if (number > Generation::kLast)

@@ -62,7 +62,9 @@ class Store : public Level {
 
     // Makes the directory of the next generation. Removes uncommitted ones, which nobody can be writing any
     // more: the caller holds the lock.
-    GenerationInfo begin() override;
+    GenerationInfo begin() override { return begin_from(1); }
+    // The same, with a number of at least `least`.
+    GenerationInfo begin_from(uint32_t least);
     void check_space(uint64_t bytes) const override;
     // Syncs and renames the manifest into place.
     void commit(const GenerationInfo& pending, const Manifest& manifest) override;

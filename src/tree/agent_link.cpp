@@ -173,7 +173,9 @@ void AgentLink::ensure_daemon(const AgentConfig& config, int timeout_ms) {
             fail("the node daemon of job {} has ended: {}/agents does not answer", config.job,
                  config.node_dir());
         int64_t waited = now_ms() - start;
-        if (waited >= patience && !tried) {
+        if (config.noded.empty() && waited > 3000)
+            fail("the node daemon of job {}, which started this rank, has ended", config.job);
+        if (!config.noded.empty() && waited >= patience && !tried) {
             run_noded(config);
             tried = true;
             continue;

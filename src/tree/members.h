@@ -28,6 +28,7 @@ class Members {
   public:
     Members(size_t radix, Rhythm rhythm) : shape_(radix), rhythm_(rhythm) {}
 
+    void stay_flat() { shape_ = Shape(1'000'000'000); }
     // Its number. It stands below the root, or is away until it has come to its parent.
     int arrive(NodeInfo info, int64_t now);
     // Those above it that are there or coming, nearest first; empty: it shall stay below the root.

@@ -103,7 +103,10 @@ void Relay::send_down(const wire::Message& message) {
 }
 
 std::optional<wire::Message> Relay::order(const wire::Order& order) {
-    if (order.number <= heard_) return std::nullopt;
+    if (order.number <= heard_) {
+        tally_.say_again();  // a parent that is behind has only now begun to count anew
+        return std::nullopt;
+    }
     heard_ = order.number;
     orders_.add(order);
     send_down(order);

@@ -57,6 +57,9 @@ class Relay {
     bool overtaken(const wire::Attach& attach) const {
         return attach.stations.empty() || ways_.overtaken(attach.stations[0]);
     }
+    // Daemons right below whose answers do not count at the moment. Where that lasts, word of a move was lost
+    // with those that carried it: a new connection puts it right.
+    std::vector<int> doubted() const { return ways_.doubted(); }
     // A daemon comes, or the connection to it ends.
     void child(int child, const wire::Attach& attach);
     void child_gone(int child, bool silent);

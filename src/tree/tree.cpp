@@ -150,8 +150,12 @@ void Tree::closed(int link, Links::End how) {
 
 void Tree::expect(int node, uint32_t ranks, uint32_t all) {
     if (NodeInfo* info = members_.find(node)) info->ranks = ranks;
+    allow(node, all);
+}
+
+void Tree::allow(int node, uint32_t ranks) {
     auto link = link_of_.find(ways_.to(node));
-    uint64_t room = kNodePayload + uint64_t{all} * kRankPayload;
+    uint64_t room = kNodePayload + uint64_t{ranks} * kRankPayload;
     if (link != link_of_.end())
         links_.allow(link->second, static_cast<uint32_t>(std::min<uint64_t>(room, wire::kMaxPayload)));
 }

@@ -44,6 +44,9 @@ class Tree {
     int rest(int otherwise) const;
     // This node has so many ranks; the job has `all` so far, and may say so much more at once.
     void expect(int node, uint32_t ranks, uint32_t all);
+    void allow(int node, uint32_t ranks);
+    // Whoever comes stays right below the root.
+    void stay_flat() { members_.stay_flat(); }
     // More connections than this are refused.
     void at_most(size_t nodes) { links_.at_most(nodes); }
     // The job is over: who leaves does not come back.

@@ -85,6 +85,13 @@ bool Ways::believed(int child) const {
     return owed == owes_.end() || owed->second.empty();
 }
 
+std::vector<int> Ways::doubted() const {
+    std::vector<int> children;
+    for (auto& [child, owed] : owes_)
+        if (!owed.empty()) children.push_back(child);
+    return children;
+}
+
 Ways::Stations Ways::all() const {
     Stations stations;
     for (auto& [node, way] : ways_) stations.push_back({node, way.turn});

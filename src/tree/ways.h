@@ -34,6 +34,8 @@ class Ways {
     // -1: there is none.
     int to(int node) const;
     bool believed(int child) const;
+    // Those that are not.
+    std::vector<int> doubted() const;
     // All daemons that are reached, by way of any child.
     Stations all() const;
 

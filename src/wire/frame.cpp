@@ -29,6 +29,7 @@ class Writer {
     void put(int32_t value) { number(static_cast<uint32_t>(value)); }
     void put(Generation value) { number(value.number()); }
     void put(RestartPhase value) { number(static_cast<uint32_t>(value)); }
+    void put(RankEnd value) { number(static_cast<uint32_t>(value)); }
     void put(bool value) { number(static_cast<uint8_t>(value)); }
     void put(const std::string& text) {
         number(static_cast<uint32_t>(text.size()));
@@ -49,6 +50,7 @@ class Writer {
         out_.insert(out_.end(), at, at + digest.size());
     }
     void put_item(Generation item) { put(item); }
+    void put_item(const std::string& item) { put(item); }
     void put_item(uint64_t item) { put(item); }
     void put_item(int32_t item) { put(item); }
     template <class Item>
@@ -102,6 +104,13 @@ class Reader {
         else
             value = RestartPhase{word};
     }
+    void get(RankEnd& value) {
+        auto word = number<uint32_t>();
+        if (word > static_cast<uint32_t>(kLastRankEnd))
+            ok_ = false;
+        else
+            value = RankEnd{word};
+    }
     void get(bool& value) {
         auto byte = number<uint8_t>();
         if (byte > 1) ok_ = false;
@@ -135,6 +144,7 @@ class Reader {
         skip(digest.size());
     }
     void get_item(Generation& item) { get(item); }
+    void get_item(std::string& item) { get(item); }
     void get_item(uint64_t& item) { get(item); }
     void get_item(int32_t& item) { get(item); }
     template <class Item>
@@ -204,6 +214,18 @@ NAME(Gone);
 NAME(Placed);
 NAME(Places);
 NAME(Sized);
+NAME(Launch);
+NAME(Signal);
+NAME(Input);
+NAME(OutputTaken);
+NAME(Fence);
+NAME(AskRank);
+NAME(RankAnswer);
+NAME(Ready);
+NAME(Output);
+NAME(RankEnded);
+NAME(InputTaken);
+NAME(Aborted);
 NAME(Sizes);
 NAME(Order);
 NAME(To);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "wire/launch.h"
 
 namespace fermata::wire {
 
@@ -661,8 +662,9 @@ using Message =
     std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
                  Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed, ArrivedFinalize,
                  Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone, Placed, Places, Sized, Sizes,
-                 Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase, Order, To, Parent, Beat,
-                 Attach, Attached, Left>;
+                 Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase, Launch, Signal, Input,
+                 OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted,
+                 Order, To, Parent, Beat, Attach, Attached, Left>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

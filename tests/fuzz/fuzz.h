@@ -48,12 +48,13 @@ image::KeyPointer fuzz_key();
 
 extern const Target image, encrypted_image, shared_file, manifest, frames, handshake, clock_messages,
     memory_table, duration, save_options, mpiexec_words, addresses, control_request, hellos, program,
-    process_state, mpi_objects;
+    process_state, mpi_objects, app_table, pmi_lines, pmix_helper;
 
 inline std::vector<const Target*> all_targets() {
-    return {&image,           &encrypted_image, &shared_file, &manifest,      &frames,        &handshake,
-            &clock_messages,  &memory_table,    &duration,    &save_options,  &mpiexec_words, &addresses,
-            &control_request, &hellos,          &program,     &process_state, &mpi_objects};
+    return {&image,         &encrypted_image, &shared_file,     &manifest,  &frames,
+            &handshake,     &clock_messages,  &memory_table,    &duration,  &save_options,
+            &mpiexec_words, &addresses,       &control_request, &hellos,    &program,
+            &process_state, &mpi_objects,     &app_table,       &pmi_lines, &pmix_helper};
 }
 
 }  // namespace fermata::fuzz

@@ -25,6 +25,9 @@ void require_same(const std::string& before, const std::string& after) {
     for (const char* key : {"generation", "needs", "job_name", "created", "mpi", "command"})
         require(a.at(key) == b.at(key), std::string(key) + " was changed by reading it");
     require(a.contains("segments") == b.contains("segments"), "programs were lost");
+    require(a.contains("application") == b.contains("application"), "the step was lost");
+    if (a.contains("application"))
+        require(a["application"]["step"] == b["application"]["step"], "the step was changed");
     if (a.contains("segments")) {
         require(a["segments"].size() == b["segments"].size(), "programs were lost");
         for (size_t i = 0; i < b["segments"].size(); ++i)

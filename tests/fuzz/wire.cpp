@@ -57,6 +57,10 @@ std::vector<Bytes> frame_seeds() {
         wire::Images{7, {{0, 1}, {3, 1}}, {{9, {1}}, {5, {2}}}, 12, {Generation(1)}, ""},
         wire::Restored{false, "no memory", 1, 6},
         wire::Phase{wire::RestartPhase::adopt, 3, 1, 2},
+        wire::Launch{
+            1, "mpich", "w", {{0, 2, 2}}, {{4, {"lower", "--"}, "/d", {"A=1"}}}, {"a", "b"}, 4, true, 1},
+        wire::Fence{1, {{0, 2}}, 3, 2, 4, "data", "why"},
+        wire::RankEnded{2, 4711, "b", 9, wire::RankEnd::finalized},
         wire::Joined{{group, group}},
         wire::Gone{2, {{5, 1}}, true, 4711, "node17"},
         wire::Places{7, {{3, 2}}, {1 << 20, 1 << 30}},

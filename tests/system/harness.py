@@ -18,6 +18,8 @@ FERMATA = BUILD / "bin" / "fermata"
 PROGRAMS = BUILD / "tests" / "programs"
 # Generous: the machine may be shared. No test waits this long unless something is wrong.
 PATIENCE = float(os.environ.get("FERMATA_TEST_PATIENCE", "120"))
+# All jobs of a test under another launcher than the default one.
+LAUNCHER = os.environ.get("FERMATA_TEST_LAUNCHER")
 
 os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
 os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
@@ -94,6 +96,8 @@ class Job:
         self.out_path = pathlib.Path(cwd) / f"{self.name}.out"
         self.err_path = pathlib.Path(cwd) / f"{self.name}.err"
         verb, *rest = [str(word) for word in words]
+        if LAUNCHER and "--launcher" not in rest:
+            rest = ["--launcher", LAUNCHER, *rest]
         with open(self.out_path, "w") as out, open(self.err_path, "w") as err:
             self.process = subprocess.Popen([*on, str(FERMATA), verb, "--job", self.name, *rest], stdout=out, stderr=err,
                                             stdin=stdin, cwd=cwd, env=env)

@@ -123,6 +123,8 @@ class Cluster:
     def over(self, mpi, ranks, nodes):
         """The launcher's words for `ranks` on these nodes."""
         names = [self.nodes[i].name for i in nodes]
+        if harness.LAUNCHER == "own":
+            return f"--hosts {','.join(f'{name}:{-(-ranks // len(names))}' for name in names)}"
         if mpi == "mpich":
             return f"-launcher rsh -launcher-exec {self.cwd}/rsh -hosts {','.join(names)}"
         share = -(-ranks // len(names))
@@ -131,10 +133,10 @@ class Cluster:
     def start(self, mpi, ranks, nodes=(0, 1), extra=()):
         return Job.run(program(mpi), ranks, self.cwd, mpi=mpi, on=self.nodes[0].on,
                        extra=["--mpiexec-args", self.over(mpi, ranks, nodes), *extra],
-                       env=dict(os.environ, STEADY_PAUSE=str(PAUSE)))
+                       env=dict(os.environ, STEADY_PAUSE=str(PAUSE), FERMATA_SSH=f"{self.cwd}/rsh"))
 
     def restart(self, mpi, ranks, nodes=(0, 1), extra=()):
-        return Job.restart(self.cwd, mpi=mpi, on=self.nodes[0].on,
+        return Job.restart(self.cwd, mpi=mpi, on=self.nodes[0].on, env=dict(os.environ, FERMATA_SSH=f"{self.cwd}/rsh"),
                            extra=["--mpiexec-args", self.over(mpi, ranks, nodes), *extra])
 
     def hosts_of(self, job):

@@ -129,6 +129,7 @@ TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
                                                      {"\"needs\": []", "\"needs\": [0.5]"},
                                                      {"\"fermata_manifest\": 5", "\"fermata_manifest\": 2.5"},
                                                      {"\"fermata_manifest\": 5", "\"fermata_manifest\": 6"},
+                                                     {"\"fermata_manifest\": 5", "\"fermata_manifest\": 7"},
                                                      {"\"offset\": 0", "\"offset\": 4096"},
                                                      {"\"shared_bytes\": 0", "\"shared_bytes\": 100000"}};
     for (auto [from, to] : changes) {

@@ -118,6 +118,7 @@ class World {
                 hand_up(i, true);
             }
             while (deliver()) moved = true;
+            if (!moved) moved = end_doubts();
             quiet = moved ? 0 : quiet + 1;
         }
     }
@@ -222,6 +223,16 @@ class World {
                 if (link->parent == i && link->child == out.to && link->known && !link->broken)
                     link->down.push_back(out.message);
         }
+    }
+    // As daemons do after some time.
+    bool end_doubts() {
+        bool some = false;
+        for (int i = 0; i < size(); ++i)
+            for (int child : at(i).alive ? at(i).relay.doubted() : std::vector<int>{})
+                for (auto& link : links_)
+                    if (link->parent == i && link->child == child && link->known && !link->broken)
+                        cut(*link), some = true;
+        return some;
     }
     void hand_up(int i, bool time) {
         at(i).relay.hand_up(at(i).ranks, time);

@@ -1,0 +1,51 @@
+// What fermata_open() makes: everything that one set of ranks does with one directory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/options.h"
+#include "api/ranks.h"
+#include "api/restoring.h"
+#include "api/saving.h"
+#include "api/state.h"
+#include "api/triggers.h"
+#include "store/store.h"
+
+struct fermata_handle {
+    // Throws Fault, the same on all ranks; message is set by whoever catches it.
+    void start(const fermata_mpi& mpi, const std::string& directory, const std::string& options);
+    void save(int64_t step);
+    // The save under way, to its end. Throws why it failed: once.
+    void wait();
+    // True: nothing is under way. Throws why it failed; the next wait() or save() does so again, so that all
+    // ranks hear of it in a call that they make together.
+    bool test();
+    // False: there is nothing.
+    bool restore(int64_t* step);
+    bool is_open() const { return saving_ != nullptr; }
+
+    fermata::api::State state;
+    std::string message = "no error";
+
+    bool should_checkpoint();
+    bool should_exit();
+    // The end: everything saved goes to files, nothing stays in memory.
+    void finish();
+
+  private:
+    std::unique_ptr<fermata::api::Ranks> ranks_;
+    fermata::api::Options options_;
+    fermata::image::KeyPointer key_;
+    fermata::api::Job job_;
+    std::optional<fermata::store::Store> store_;  // rank 0
+    std::unique_ptr<fermata::api::Memory> memory_;
+    std::unique_ptr<fermata::api::Saving> saving_;
+    std::unique_ptr<fermata::api::Triggers> triggers_;
+    void move_on(bool wait);
+    std::optional<fermata::api::Fault> failed_;  // the save before, not told by wait() or save() yet
+    bool only_copy_ = false;                     // restored from memory, nothing saved since
+    bool last_ = false;                          // the program was told to end
+    double begun_ = 0;                           // s; of the save under way, 0 = none
+};

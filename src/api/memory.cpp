@@ -1,0 +1,347 @@
+#include "api/memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "api/saving.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "store/remove.h"
+
+namespace fermata::api {
+namespace {
+
+// Where a node's memory is a file system; tests give several "nodes" to one machine.
+std::string memory_base() {
+    const char* given = std::getenv("FERMATA_MEMORY_DIR");
+    return given && *given ? given : "/dev/shm";
+}
+
+std::string host_name() {
+    char host[256] = "";
+    ::gethostname(host, sizeof host - 1);
+    return host;
+}
+
+// A file's bytes, to read.
+class Mapped {
+  public:
+    Mapped(const files::Folder& folder, const std::string& name)
+        : fd_(folder.read(name)), size_(folder.size_of(name).value_or(0)) {
+        if (size_ == 0) fail("{} is empty", folder.path_of(name));
+        data_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd_.get(), 0);
+        if (data_ == MAP_FAILED) fail_errno("cannot read {}", folder.path_of(name));
+    }
+    ~Mapped() { ::munmap(data_, size_); }
+    Mapped(const Mapped&) = delete;
+    Mapped& operator=(const Mapped&) = delete;
+    const char* data() const { return static_cast<const char*>(data_); }
+    uint64_t size() const { return size_; }
+
+  private:
+    Fd fd_;
+    uint64_t size_;
+    void* data_;
+};
+
+std::string name_of_image(int rank) { return image::image_name(static_cast<uint32_t>(rank)); }
+
+}  // namespace
+
+Memory::Memory(const Ranks& ranks, Options::Memory how, const std::string& directory, image::KeyPointer key)
+    : ranks_(ranks), how_(how), key_(std::move(key)) {
+    const std::string base = memory_base(), user = fmt::format("fermata-state-{}", ::geteuid());
+    directory_ =
+        fmt::format("{}/{}/{}", base, user, image::checksum_of(directory.data(), directory.size()).hex());
+    std::string place;
+    ranks_.together([&] {
+        files::make_path(directory_);
+        files::Folder::at(base).below(user).check_owner(base + "/" + user);
+        store_ = store::Store::for_writing(directory_, key_);
+        // Who has the same directory shares a node; its name tells apart what is mounted alike on several.
+        place = host_name() + " " + file_id(directory_);
+    });
+    nodes_.emplace(ranks_.gather_texts(place));
+    if (how_ == Options::Memory::buddy && nodes_->count() < 2)
+        refuse(FERMATA_ARGUMENT,
+               "memory=buddy needs a second node for the copies, and all ranks are on {}; memory=node keeps "
+               "them on this "
+               "node alone",
+               host_name());
+}
+
+void Memory::save(const Staging& staging, const Job& job, uint32_t number, const image::WriteOptions& write) {
+    const auto rank = static_cast<uint32_t>(ranks_.rank());
+    store::GenerationInfo pending;
+    ranks_.together([&] {
+        if (!leads()) return;
+        store_->act_for(job.number);
+        pending = store_->begin_from(number);
+        if (pending.number != number) fail("{} is taken in {}", Generation(number).name(), directory_);
+    });
+    try {
+        files::Folder folder;
+        struct Report {
+            uint64_t bytes;
+            uint8_t checksum[16];
+        } mine{};
+        ranks_.together([&] {
+            // The images of a node's ranks, and as many copies.
+            store_->check_space(2 * staging.bytes());
+            folder = store::open_pending(directory_ + "/" + Generation(number).name(), job.number, number);
+            const image::Identity who{job.number, number, rank, static_cast<uint32_t>(ranks_.size())};
+            image::WriteOptions options = write;
+            options.key = key_;
+            options.shared = false;
+            options.sync = false;  // it is memory
+            if (options.threads == 0) options.threads = 1;
+            image::Writer writer(image::Place(folder, image::image_name(rank)), who, options);
+            std::vector<std::byte> table = staging.table().encoded();
+            writer.blob(kBlob, table.data(), table.size());
+            for (const Staging::Piece& piece : staging.pieces())
+                writer.run(piece.address, piece.data, piece.length);
+            newest_ = writer.finish();
+            mine.bytes = newest_.bytes;
+            std::memcpy(mine.checksum, newest_.checksum.bytes.data(), sizeof mine.checksum);
+        });
+        if (how_ == Options::Memory::buddy) copy_to_buddy(folder);
+        std::vector<Report> all = ranks_.gather_all(mine);
+        std::string created = ranks_.broadcast_text(local_time_text(::time(nullptr)));
+        ranks_.together([&] {
+            if (!leads()) return;
+            store::Manifest m;
+            for (size_t r = 0; r < all.size(); ++r) {
+                image::Checksum sum;
+                std::memcpy(sum.bytes.data(), all[r].checksum, sizeof all[r].checksum);
+                m.images.push_back({static_cast<uint32_t>(r), name_of_image(static_cast<int>(r)),
+                                    all[r].bytes, sum.hex(), 0});
+            }
+            m.job = job.number;
+            m.job_name = job.name;
+            m.generation = number;
+            m.created = created;
+            m.level = store::LevelName::memory;
+            m.mpi = job.library;
+            m.command = job.command;
+            m.step = staging.table().step;
+            if (key_) m.key_id = key_->id();
+            // Not Store::commit, which wants all images to be here.
+            pending.folder.replace(store::kManifest, to_text(m, key_.get()));
+        });
+        // The one before goes when no node needs it any more.
+        ranks_.together([&] {
+            if (leads()) store_->retain(1);
+        });
+        newest_image_ = folder.path_of(image::image_name(rank));
+    } catch (const Fault&) {
+        if (leads() && pending.folder) {
+            // It may have its manifest on some nodes: none is to be found whole.
+            pending.folder.remove_file(store::kManifest);
+            store_->abandon(pending);
+        }
+        throw;
+    }
+}
+
+void Memory::write_whole(const files::Folder& folder, const std::string& name, const char* data,
+                         uint64_t size) {
+    if (folder.has(name) && !folder.remove_file(name)) fail_errno("cannot remove {}", folder.path_of(name));
+    Fd fd = folder.create(name);
+    write_all(fd.get(), data, size, folder.path_of(name));
+}
+
+// Both sides of one transfer agree on its size first; -1: the sender cannot read it.
+void Memory::send(const files::Folder& folder, int image, int to) const {
+    std::optional<Mapped> file;
+    Fault fault;
+    try {
+        file.emplace(folder, name_of_image(image));
+    } catch (const std::exception& error) {
+        fault = Ranks::fault_of(error);
+    }
+    int64_t size = file ? static_cast<int64_t>(file->size()) : -1;
+    ranks_.exchange(&size, sizeof size, to, nullptr, 0, -1);
+    if (!file) throw fault;
+    ranks_.exchange(file->data(), file->size(), to, nullptr, 0, -1);
+}
+
+void Memory::receive(const files::Folder& folder, int image, int from, uint64_t expected) const {
+    int64_t size = 0;
+    ranks_.exchange(nullptr, 0, -1, &size, sizeof size, from);
+    if (size < 0) refuse(FERMATA_DAMAGED, "rank {} cannot read the image of rank {} any more", from, image);
+    PageBuffer buffer;
+    buffer.reserve(static_cast<uint64_t>(size));
+    ranks_.exchange(nullptr, 0, -1, buffer.data(), static_cast<size_t>(size), from);
+    if (static_cast<uint64_t>(size) != expected)
+        refuse(FERMATA_DAMAGED, "the image of rank {} came with {} bytes instead of {}", image, size,
+               expected);
+    write_whole(folder, name_of_image(image), buffer.data(), static_cast<uint64_t>(size));
+}
+
+void Memory::copy_to_buddy(const files::Folder& folder) const {
+    Fault fault;
+    auto note = [&](const Fault& found) {
+        if (!fault) fault = found;
+    };
+    std::optional<Mapped> own;
+    ranks_.together([&] { own.emplace(folder, name_of_image(ranks_.rank())); });
+    std::vector<uint64_t> sizes = ranks_.gather_all(own->size());
+    PageBuffer buffer;
+    for (int round = 0; round < nodes_->rounds(); ++round) {
+        const int to = nodes_->sends_to(ranks_.rank(), round),
+                  from = nodes_->receives_from(ranks_.rank(), round);
+        const uint64_t coming = from < 0 ? 0 : sizes[static_cast<size_t>(from)];
+        buffer.reserve(coming);  // a fault here would leave the sender waiting: memory is only promised
+        ranks_.exchange(own->data(), to < 0 ? 0 : own->size(), to, buffer.data(), coming, from);
+        if (from < 0) continue;
+        try {
+            write_whole(folder, name_of_image(from), buffer.data(), coming);
+        } catch (const std::exception& error) {
+            note(Ranks::fault_of(error));
+        }
+    }
+    ranks_.agree(fault);
+}
+
+std::vector<Memory::Found> Memory::find() const {
+    // Each node's ranks look at its images between them.
+    const int me = ranks_.rank();
+    std::vector<int> mates;
+    for (int r = 0; r < ranks_.size(); ++r)
+        if (nodes_->node_of(r) == nodes_->node_of(me)) mates.push_back(r);
+    const auto turn = static_cast<size_t>(std::find(mates.begin(), mates.end(), me) - mates.begin());
+    // What this rank has seen: number, manifest, and a byte per image. Lengths first.
+    std::string seen;
+    ranks_.together([&] {
+        std::vector<store::GenerationInfo> all = store_->list();
+        for (auto one = all.rbegin(); one != all.rend(); ++one) {
+            if (!one->manifest || !one->manifest->step || one->folder.owner() != ::geteuid()) continue;
+            const auto& images = one->manifest->images;
+            std::string intact(images.size(), '\0');
+            for (size_t i = turn; i < images.size(); i += mates.size()) {
+                try {
+                    if (one->folder.size_of(images[i].file) != images[i].bytes) continue;
+                    image::Reader reader(one->place(images[i]), key_.get());
+                    if (!one->is_of(images[i], reader)) continue;
+                    reader.verify();
+                    intact[i] = 1;
+                } catch (const Error&) {
+                    // Damaged: as if it were not there.
+                }
+            }
+            std::string text = one->folder.text(store::kManifest, store::kMostManifest);
+            seen += fmt::format("{} {} {}\n", one->number, text.size(), intact.size()) + text + intact;
+        }
+    });
+    std::map<std::pair<uint32_t, std::string>, Found> found;
+    std::vector<std::string> all = ranks_.gather_texts(seen);
+    for (size_t r = 0; r < all.size(); ++r)
+        for (size_t at = 0; at < all[r].size();) {
+            size_t line = all[r].find('\n', at);
+            unsigned long number = 0, text = 0, images = 0;
+            if (std::sscanf(all[r].c_str() + at, "%lu %lu %lu", &number, &text, &images) != 3)
+                refuse(FERMATA_MPI_FAILED, "rank {} said what no rank says", r);
+            std::string manifest = all[r].substr(line + 1, text),
+                        intact = all[r].substr(line + 1 + text, images);
+            at = line + 1 + text + images;
+            Found& one = found[{static_cast<uint32_t>(number), manifest}];
+            one.number = static_cast<uint32_t>(number);
+            one.manifest = manifest;
+            one.holder.resize(images, -1);
+            one.nodes.resize(static_cast<size_t>(nodes_->count()), std::string(images, '\0'));
+            for (size_t i = 0; i < images; ++i) {
+                if (!intact[i]) continue;
+                one.nodes[static_cast<size_t>(nodes_->node_of(static_cast<int>(r)))][i] = 1;
+                if (one.holder[i] < 0) one.holder[i] = static_cast<int>(r);
+            }
+        }
+    std::vector<Found> whole;
+    for (auto& [key, one] : found)
+        if (std::find(one.holder.begin(), one.holder.end(), -1) == one.holder.end())
+            whole.insert(whole.begin(), one);
+    return whole;
+}
+
+uint32_t Memory::highest() const {
+    std::vector<store::GenerationInfo> all = store_->list();
+    return all.empty() ? 0 : all.back().number;
+}
+
+std::optional<store::GenerationInfo> Memory::local(const Found& found) const {
+    for (store::GenerationInfo& one : store_->list())
+        if (one.number == found.number && one.manifest &&
+            one.folder.text(store::kManifest, store::kMostManifest) == found.manifest)
+            return std::move(one);
+    return {};
+}
+
+store::GenerationInfo Memory::fetch(const Found& found, const std::vector<std::string>& needed) const {
+    store::GenerationInfo here;
+    const store::Manifest manifest =
+        store::parse_manifest(found.manifest, "a generation in memory", key_.get());
+    const std::string name = Generation(found.number).name();
+    // A node that has nothing of it gets a directory of its own.
+    ranks_.together([&] {
+        if (!leads() || local(found)) return;
+        files::Folder parent = files::Folder::at(directory_);
+        if (auto other = parent.find(name); other && !store::remove_generation(parent, name, *other))
+            fail("{}/{} is not what this job has there", directory_, name);
+        auto made = parent.make(name);
+        if (!made) fail("{}/{} cannot be made", directory_, name);
+        store::write_marker(*made, {manifest.job, found.number});
+    });
+    ranks_.together([&] {
+        here.number = found.number;
+        here.directory = directory_ + "/" + name;
+        here.folder = files::Folder::at(directory_).below(name);
+        here.folder.check_owner(here.directory);
+        here.job = manifest.job;
+        here.manifest = manifest;
+    });
+    // One transfer after the other, in the same order everywhere; a fault is told when all are over.
+    Fault fault;
+    for (size_t i = 0; i < found.holder.size(); ++i)
+        for (int n = 0; n < nodes_->count(); ++n) {
+            if (found.nodes[static_cast<size_t>(n)][i]) continue;
+            bool wanted = false;
+            for (int r = 0; r < ranks_.size(); ++r)
+                wanted = wanted || (nodes_->node_of(r) == n && needed[static_cast<size_t>(r)][i]);
+            const int from = found.holder[i], to = nodes_->leader(n);
+            if (!wanted || (ranks_.rank() != from && ranks_.rank() != to)) continue;
+            try {
+                if (ranks_.rank() == from)
+                    send(here.folder, static_cast<int>(i), to);
+                else
+                    receive(here.folder, static_cast<int>(i), from, manifest.images[i].bytes);
+            } catch (const Fault& one) {
+                if (!fault) fault = one;
+            } catch (const std::exception& error) {
+                if (!fault) fault = Ranks::fault_of(error);
+            }
+        }
+    ranks_.agree(fault);
+    return here;
+}
+
+void Memory::clear() noexcept {
+    if (!store_ || !leads()) return;
+    try {
+        files::Folder parent = files::Folder::at(directory_);
+        for (const store::GenerationInfo& one : store_->list())
+            store::remove_generation(parent, Generation(one.number).name(), one.folder);
+        store_.reset();
+        auto [above, name] = files::split_path(directory_);
+        files::Folder::at(above).remove_empty(name);
+    } catch (const std::exception&) {
+        // The next job of this directory removes it.
+    }
+}
+
+}  // namespace fermata::api

@@ -1,0 +1,259 @@
+#include "api/saving.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "image/shared.h"
+
+namespace fermata::api {
+namespace {
+
+double now_s() { return static_cast<double>(monotonic_ns()) * 1e-9; }
+
+// The writing thread leaves the program's signals alone.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  private:
+    sigset_t before_{};
+};
+
+}  // namespace
+
+Saving::~Saving() {
+    if (thread_.joinable()) thread_.join();
+}
+
+void Saving::note(Report& report, const Fault& fault) noexcept {
+    report.code = fault.code;
+    size_t n = std::min(fault.sentence.size(), sizeof report.why - 1);
+    std::memcpy(report.why, fault.sentence.data(), n);
+    report.why[n] = 0;
+}
+
+void Saving::begin(const State& state, int64_t step, const Job& job, bool last) {
+    started_ = now_s();
+    job_ = job;
+    // Who protects something else would take part in another job's image.
+    struct Claim {
+        uint64_t names;
+        int64_t step;
+    };
+    Claim mine{fingerprint(state), step};
+    std::vector<Claim> claims = ranks_.gather_all(mine);
+    for (size_t r = 1; r < claims.size(); ++r) {
+        if (claims[r].names != claims[0].names)
+            refuse(FERMATA_MISMATCH, "rank {} protects other names, types or shapes than rank 0", r);
+        if (claims[r].step != claims[0].step)
+            refuse(FERMATA_MISMATCH, "rank {} saves step {}, rank 0 step {}", r, claims[r].step,
+                   claims[0].step);
+    }
+    const bool memory = memory_ != nullptr;
+    ranks_.together([&] { staging_.take(state, step, ranks_.first(), memory); });
+    staged_ = now_s();
+    if (memory) {
+        only_memory_ = next_number();
+        memory_->save(staging_, job, only_memory_, options_.write);
+        ++saves_;
+        if (last || (options_.flush > 0 && saves_ % options_.flush == 0)) flush();
+        return;
+    }
+    open_generation(job, 1);
+    start_thread();
+}
+
+void Saving::flush() {
+    if (only_memory_ == 0) return;
+    open_generation(job_, only_memory_);
+    only_memory_ = 0;
+    start_thread();
+}
+
+void Saving::start_thread() {
+    mine_ = {};
+    written_.store(false);
+    SignalsBlocked guard;
+    thread_ = std::thread([this] { write(); });
+    stage_ = Stage::writing;
+}
+
+// One series for files and memory.
+uint32_t Saving::next_number() const {
+    uint32_t highest = 0;
+    ranks_.together([&] {
+        highest = memory_->highest();
+        if (store_)
+            for (const store::GenerationInfo& one : store_->list()) highest = std::max(highest, one.number);
+    });
+    std::vector<uint32_t> all = ranks_.gather_all(highest);
+    return *std::max_element(all.begin(), all.end()) + 1;
+}
+
+// The generation's directory, made by rank 0, and this rank's writer in it.
+void Saving::open_generation(const Job& job, uint32_t least) {
+    uint32_t number = 0;
+    std::optional<image::SharedFile> shared;
+    ranks_.together([&] {
+        if (!ranks_.first()) return;
+        pending_ = store_->begin_from(least);
+        number = pending_.number;
+        if (memory_ && number != least)
+            fail("{}/{} is taken by something else", job.directory, Generation(least).name());
+        if (options_.shared()) shared.emplace(pending_.folder);
+    });
+    ranks_.broadcast(number);
+    try {
+        ranks_.together([&] {
+            folder_ =
+                store::open_pending(job.directory + "/" + Generation(number).name(), job.number, number);
+            if (!memory_) make_writer(job, number, folder_);
+        });
+        if (!options_.shared()) return;
+        std::vector<uint64_t> rooms = ranks_.gather_all(writer_->room());
+        begins_ = image::SharedFile::lay_out(rooms);
+        shared_bytes_ = begins_.back() + rooms.back();
+        ranks_.together([&] {
+            if (shared) shared->finish(job.number, number, begins_, shared_bytes_);
+        });
+        writer_->place(begins_[static_cast<size_t>(ranks_.rank())]);
+    } catch (const Fault&) {
+        writer_.reset();
+        if (ranks_.first()) store_->abandon(std::exchange(pending_, {}));
+        throw;
+    }
+}
+
+void Saving::make_writer(const Job& job, uint32_t number, const files::Folder& folder) {
+    const auto rank = static_cast<uint32_t>(ranks_.rank());
+    const image::Identity who{job.number, number, rank, static_cast<uint32_t>(ranks_.size())};
+    image::WriteOptions write = options_.write;
+    write.key = key_;
+    if (write.threads == 0) write.threads = 1;  // beside the program, whose cores they are
+    writer_.reset();
+    if (options_.shared())
+        writer_.emplace(image::Writer::in_shared({folder, image::kSharedName}, who, write));
+    else
+        writer_.emplace(image::Place(folder, image::image_name(rank)), who, write);
+    std::vector<std::byte> table = staging_.table().encoded();
+    writer_->blob(kBlob, table.data(), table.size());
+    for (const Staging::Piece& piece : staging_.pieces())
+        writer_->run(piece.address, piece.data, piece.length);
+    if (options_.shared()) writer_->prepare();
+}
+
+// The image is the same, byte for byte.
+image::Summary Saving::copy_from_memory() {
+    const std::string name = image::image_name(static_cast<uint32_t>(ranks_.rank()));
+    auto [from, file] = files::split_path(memory_->newest_image());
+    Fd in = files::Folder::at(from).read(file), out = folder_.create(name);
+    const image::Summary& summary = memory_->newest_summary();
+    PageBuffer piece;
+    constexpr uint64_t kPiece = 8 << 20;
+    piece.reserve(kPiece);
+    for (uint64_t at = 0; at < summary.bytes; at += kPiece) {
+        const uint64_t size = std::min(kPiece, summary.bytes - at);
+        pread_all(in.get(), piece.data(), size, at, memory_->newest_image());
+        write_all(out.get(), piece.data(), size, folder_.path_of(name));
+    }
+    sync_file(out.get(), folder_.path_of(name));
+    return summary;
+}
+
+// In the thread.
+void Saving::write() noexcept {
+    try {
+        image::Summary summary;
+        if (memory_) {
+            summary = copy_from_memory();
+        } else if (options_.shared()) {
+            writer_->write_first();
+            writer_->write_rest();
+            summary = writer_->conclude();
+        } else {
+            summary = writer_->finish();
+        }
+        mine_.bytes = summary.bytes;
+        std::memcpy(mine_.checksum, summary.checksum.bytes.data(), sizeof mine_.checksum);
+    } catch (const std::exception& error) {
+        note(mine_, Ranks::fault_of(error));
+    }
+    written_.store(true, std::memory_order_release);
+}
+
+// Rank 0: all have written, or somebody could not.
+void Saving::commit() noexcept {
+    all_well_ = {};
+    try {
+        store::Manifest m;
+        for (size_t r = 0; r < all_.size(); ++r) {
+            const Report& report = all_[r];
+            if (report.code != FERMATA_OK)
+                throw Fault{static_cast<fermata_code>(report.code),
+                            fmt::format("rank {}: {}", r, report.why)};
+            image::Checksum sum;
+            std::memcpy(sum.bytes.data(), report.checksum, sizeof report.checksum);
+            auto rank = static_cast<uint32_t>(r);
+            m.images.push_back({rank, options_.shared() ? image::kSharedName : image::image_name(rank),
+                                report.bytes, sum.hex(), options_.shared() ? begins_[r] : 0});
+        }
+        m.job = job_.number;
+        m.job_name = job_.name;
+        m.generation = pending_.number;
+        m.created = local_time_text(::time(nullptr));
+        m.mpi = job_.library;
+        m.command = job_.command;
+        m.step = staging_.table().step;
+        if (key_) m.key_id = key_->id();
+        m.shared_bytes = options_.shared() ? shared_bytes_ : 0;
+        m.phases = {{"stage", staged_ - started_}, {"save", now_s() - staged_}};
+        store_->commit(pending_, m);
+        pending_ = {};
+        if (options_.keep > 0) store_->retain(options_.keep);
+        return;
+    } catch (const Fault& fault) {
+        note(all_well_, fault);
+    } catch (const std::exception& error) {
+        note(all_well_, Ranks::fault_of(error));
+    }
+    store_->abandon(std::exchange(pending_, {}));
+}
+
+bool Saving::move_on(bool wait) {
+    if (stage_ == Stage::writing) {
+        if (!wait && !written_.load(std::memory_order_acquire)) return false;
+        thread_.join();
+        writer_.reset();
+        if (ranks_.first()) all_.resize(static_cast<size_t>(ranks_.size()));
+        ranks_.begin_gather(&mine_, all_.data(), sizeof mine_);
+        stage_ = Stage::told;
+    }
+    if (stage_ == Stage::told) {
+        if (!ranks_.over(wait)) return false;
+        if (ranks_.first()) commit();
+        ranks_.begin_broadcast(&all_well_, sizeof all_well_);
+        stage_ = Stage::hearing;
+    }
+    if (stage_ == Stage::hearing) {
+        if (!ranks_.over(wait)) return false;
+        stage_ = Stage::idle;
+        if (all_well_.code != FERMATA_OK)
+            throw Fault{static_cast<fermata_code>(all_well_.code), all_well_.why};
+    }
+    return true;
+}
+
+}  // namespace fermata::api

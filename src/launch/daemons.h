@@ -1,0 +1,21 @@
+// Daemons are the node daemons of a job as a launcher sees them that has started them itself: the root hands
+// its messages on, and what they answer back to it (Launcher::heard).
+#pragma once
+
+#include "wire/message.h"
+
+namespace fermata::launch {
+
+class Daemons {
+  public:
+    virtual ~Daemons() = default;
+    // `via`: where messages of that daemon come from; nothing of it is known here but this number.
+    virtual void send(int via, const wire::Message& message) = 0;
+    virtual void broadcast(const wire::Message& message) = 0;
+    // So many ranks are started there: so much may be said at once.
+    virtual void expect(int via, size_t ranks) = 0;
+    // A rank has died; `line` says which, where and of what. What becomes of the others is decided above.
+    virtual void rank_died(const std::string& line) = 0;
+};
+
+}  // namespace fermata::launch

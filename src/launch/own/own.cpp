@@ -1,0 +1,336 @@
+#include "launch/own/own.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "launch/launcher_options.h"
+#include "launch/launcher_process.h"
+#include "launch/rank_environment.h"
+
+namespace fermata::launch::own {
+namespace {
+
+constexpr int64_t kTermMs = 1000;  // from SIGTERM to SIGKILL, as Open MPI has it
+constexpr uint64_t kOutputOfAll = 64u << 20, kLeastOutput = 65536, kMostOutput = 1u << 20;
+
+const char* variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value ? value : nullptr;
+}
+
+int64_t now_ms() { return static_cast<int64_t>(monotonic_ns() / 1'000'000); }
+
+int code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+wire::Fence on_wire(const pmi::Fence& fence) {
+    wire::Fence said{fence.name.epoch, {}, fence.name.number, fence.ranks, fence.of, fence.data, fence.fault};
+    for (const pmi::Range& range : fence.name.among) said.among.push_back({range.first, range.count});
+    return said;
+}
+
+pmi::Fence from_wire(const wire::Fence& said) {
+    pmi::Fence fence;
+    fence.name.epoch = said.epoch;
+    fence.name.number = said.number;
+    for (const wire::RankRange& range : said.among) fence.name.among.push_back({range.first, range.count});
+    fence.ranks = said.ranks;
+    fence.of = said.of;
+    fence.data = said.data;
+    fence.fault = said.fault;
+    return fence;
+}
+
+// "" = it ended as programs do.
+std::string why_failed(const wire::RankEnded& said) {
+    if (WIFSIGNALED(said.status))
+        return fmt::format("was killed by signal {} ({})", WTERMSIG(said.status),
+                           ::strsignal(WTERMSIG(said.status)));
+    int code = WEXITSTATUS(said.status);
+    if (said.stage == wire::RankEnd::running)
+        return fmt::format("ended with exit code {} without MPI_Finalize", code);
+    if (said.stage == wire::RankEnd::silent && code != 0) return fmt::format("ended with exit code {}", code);
+    if (said.stage == wire::RankEnd::failed) return "could not go on";
+    return "";
+}
+
+}  // namespace
+
+Own::Own(LaunchPlan plan, std::optional<TerminalInput> input)
+    : plan_(std::move(plan)), starters_(plan_), feed_(std::move(input), plan_.no_input) {
+    parts_.push_back(plan_);
+    parts_.insert(parts_.end(), plan_.more.begin(), plan_.more.end());
+    for (const Part& part : parts_) words_.push_back(understand(split_words(part.mpiexec_args)));
+    for (const Part& part : parts_) wishes_.ranks += static_cast<uint32_t>(part.ranks);
+    for (const Words& words : words_) wishes_.oversubscribe = wishes_.oversubscribe || words.oversubscribe;
+    wishes_.per_node = words_[0].per_node;
+    wishes_.by_node = words_[0].by_node.value_or(false);
+    choose_hosts();
+}
+
+void Own::choose_hosts() {
+    const Words& words = words_[0];
+    for (const Words& other : words_)
+        if (&other != &words && (!other.hosts.empty() || !other.hostfile.empty()))
+            throw Error("hosts are said once, before the first program", ExitCode::usage);
+    if (!words.hosts.empty()) {
+        wishes_.hosts = hosts_in_list(words.hosts);
+    } else if (!words.hostfile.empty()) {
+        Fd file = open_file(words.hostfile, O_RDONLY | O_CLOEXEC);
+        wishes_.hosts = hosts_in_file(read_rest(file.get(), words.hostfile, 16u << 20), words.hostfile);
+    } else if (variable("SLURM_JOB_ID") && variable("SLURM_JOB_NODELIST")) {
+        in_allocation_ = true;
+        const char* tasks = variable("SLURM_TASKS_PER_NODE");
+        if (!tasks) tasks = variable("SLURM_JOB_CPUS_PER_NODE");
+        if (!tasks) fail("Slurm does not say how many tasks fit on a node (SLURM_TASKS_PER_NODE)");
+        for (uint32_t slots : slurm_counts(tasks))
+            wishes_.hosts.push_back(
+                {fmt::format("node {} of the allocation", wishes_.hosts.size()), slots, true});
+    } else {
+        wishes_.hosts = {{"localhost", 0, false}};
+    }
+}
+
+void Own::start() {
+    warn_of_unused_variables();
+    for (const Host& host : wishes_.hosts) nodes_.push_back({host.name});
+    bool known = std::all_of(wishes_.hosts.begin(), wishes_.hosts.end(), [](auto& h) { return h.slots > 0; });
+    if (known) place_ranks();
+    start_daemons();
+}
+
+void Own::start_daemons() {
+    if (in_allocation_) return starters_.by_srun(static_cast<uint32_t>(nodes_.size()));
+    for (uint32_t node = 0; node < nodes_.size(); ++node) {
+        if (!nodes_[node].needed) continue;
+        if (is_here(nodes_[node].name))
+            starters_.here(node);
+        else
+            starters_.by_ssh(node, nodes_[node].name);
+    }
+}
+
+void Own::place_ranks() {
+    placement_ = place(wishes_);
+    for (uint32_t node = 0; node < nodes_.size(); ++node) {
+        uint32_t ranks = 0;
+        for (const pmi::Range& range : placement_->ranks_on(node)) ranks += range.count;
+        nodes_[node].ranks = nodes_[node].running = ranks;
+        nodes_[node].needed = in_allocation_ || ranks > 0;
+    }
+}
+
+// ---- the daemons come
+
+bool Own::heard(int via, const wire::Message& message) {
+    if (auto* said = std::get_if<wire::Ready>(&message)) {
+        ready(via, *said);
+    } else if (auto* output = std::get_if<wire::Output>(&message)) {
+        (output->error ? error_ : output_).add(output->node, output->text);
+    } else if (auto* fence = std::get_if<wire::Fence>(&message)) {
+        this->fence(*fence);
+    } else if (auto* ask = std::get_if<wire::AskRank>(&message)) {
+        if (placement_ && ask->rank < placement_->ranks())
+            to_node_of(placement_->node_of(ask->rank), message);
+    } else if (auto* answer = std::get_if<wire::RankAnswer>(&message)) {
+        to_node_of(answer->to, message);
+    } else if (auto* ended = std::get_if<wire::RankEnded>(&message)) {
+        rank_ended(via, *ended);
+    } else if (auto* taken = std::get_if<wire::InputTaken>(&message)) {
+        feed_.taken(taken->bytes, taken->closed);
+    } else if (auto* aborted = std::get_if<wire::Aborted>(&message)) {
+        if (!failed_)
+            failed(aborted->code, fmt::format("rank {} on {} called MPI_Abort with {}", aborted->rank,
+                                              aborted->host, aborted->code));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void Own::ready(int via, const wire::Ready& said) {
+    if (said.node >= nodes_.size() || nodes_[said.node].via >= 0 || launched_) {
+        say(fmt::format("a node daemon too many has come, from {}", said.host));
+        return;
+    }
+    Node& node = nodes_[said.node];
+    node.via = via;
+    node.name = said.host;
+    if (wishes_.hosts[said.node].slots == 0) wishes_.hosts[said.node].slots = std::max(said.cores, 1u);
+    if (std::all_of(nodes_.begin(), nodes_.end(), [](auto& n) { return n.via >= 0 || !n.needed; })) launch();
+}
+
+std::string Own::missing() const {
+    std::string names;
+    size_t count = 0;
+    for (const Node& node : nodes_)
+        if (node.needed && node.via < 0 && ++count <= 20) names += (names.empty() ? "" : ", ") + node.name;
+    if (count == 0 || launched_) return {};
+    return fmt::format("no node daemon has come from {}{}", names,
+                       count > 20 ? fmt::format(" and {} more", count - 20) : "");
+}
+
+void Own::launch() {
+    if (!placement_) place_ranks();
+    launched_ = true;
+    if (ending_) return;
+    fences_.emplace(pmi::FenceMerge::Level::root, 0, placement_->ranks());
+    wire::Launch launch;
+    launch.mpi = plan_.library.mpi;
+    launch.world = "fermata-" + plan_.environment.at("FERMATA_JOB_ID");
+    for (const pmi::Block& block : placement_->blocks())
+        launch.blocks.push_back({block.first_node, block.nodes, block.ranks_per_node});
+    uint32_t left = placement_->ranks();
+    for (size_t i = 0; i < parts_.size(); ++i) {
+        uint32_t ranks = parts_.size() == 1 ? left : static_cast<uint32_t>(parts_[i].ranks);
+        launch.parts.push_back(part_on_wire(parts_[i], words_[i], ranks));
+    }
+    for (const Node& node : nodes_) launch.hosts.push_back(node.name);
+    launch.universe = std::max(sum_of_slots(wishes_.hosts), placement_->ranks());
+    launch.bind = words_[0].bind != Bind::none;
+    launch.window = std::clamp(kOutputOfAll / nodes_.size(), kLeastOutput, kMostOutput);
+    for (const Node& node : nodes_)
+        if (node.via >= 0) daemons_->expect(node.via, node.ranks);
+    daemons_->broadcast(launch);
+    feed_.begin();
+}
+
+wire::LaunchPart Own::part_on_wire(const Part& part, const Words& words, uint32_t ranks) const {
+    wire::LaunchPart said;
+    said.ranks = ranks;
+    said.words = rank_command(part, plan_);
+    said.directory = std::filesystem::absolute(words.directory.empty() ? "." : words.directory).string();
+    said.environment = words.for_all;
+    for (const Words& other : words_)
+        said.environment.insert(said.environment.end(), other.for_all.begin(), other.for_all.end());
+    said.environment.insert(said.environment.end(), words.environment.begin(), words.environment.end());
+    return said;
+}
+
+// ---- what ranks exchange while they start
+
+void Own::fence(const wire::Fence& part) {
+    if (!fences_) return;
+    auto whole = fences_->add(from_wire(part));
+    if (!whole) return;
+    daemons_->broadcast(on_wire(*whole));
+}
+
+void Own::to_node_of(uint32_t node, const wire::Message& message) {
+    if (node < nodes_.size() && nodes_[node].via >= 0) daemons_->send(nodes_[node].via, message);
+}
+
+// ---- the end
+
+void Own::rank_ended(int via, const wire::RankEnded& said) {
+    for (Node& node : nodes_)
+        if (node.via == via && node.running > 0) --node.running;
+    if (int code = code_of(said.status); code != 0 && !failed_ && said.stage == wire::RankEnd::finalized)
+        failed_ = code;
+    std::string why = why_failed(said);
+    std::string line = fmt::format("rank {} on {} (pid {}) {}", said.rank, said.host, said.pid,
+                                   why.empty() ? "has ended" : why);
+    int code = code_of(said.status);
+    if (!why.empty()) return failed(code != 0 ? code : 1, line);
+    out_of_fences(static_cast<uint32_t>(said.rank), line);
+}
+
+// Who waits for it in a fence need not any more. (Where a rank has died, all are ended.)
+void Own::out_of_fences(uint32_t rank, const std::string& line) {
+    if (!fences_) return;
+    for (const pmi::Fence& fence : fences_->lost(rank, line)) daemons_->broadcast(on_wire(fence));
+}
+
+void Own::failed(int code, const std::string& line) {
+    if (!failed_) failed_ = code;
+    if (!ending_) daemons_->rank_died(line);
+}
+
+void Own::lost(int via) {
+    for (Node& node : nodes_) {
+        if (node.via != via || node.lost) continue;
+        node.lost = true;
+        if (node.running == 0) continue;
+        node.running = 0;
+        const std::string line =
+            fmt::format("the node daemon of {} is gone, and its ranks with it", node.name);
+        failed(128 + SIGKILL, line);
+    }
+}
+
+std::optional<int> Own::ended() {
+    if (over_) return failed_.value_or(0);
+    if (auto why = starters_.failure(); why && !launched_ && !ending_) {
+        say("error: " + *why + " before the ranks were started");
+        failed_ = 1;
+        over_ = true;
+    }
+    bool none_runs = std::all_of(nodes_.begin(), nodes_.end(), [](auto& node) { return node.running == 0; });
+    if (launched_ ? none_runs && output_.empty() && error_.empty() : ending_) over_ = true;
+    if (!over_) return std::nullopt;
+    if (!launched_ && !failed_) failed_ = 128 + SIGTERM;
+    return failed_.value_or(0);
+}
+
+void Own::ask_to_end() {
+    if (std::exchange(ending_, true) || !launched_) return;
+    daemons_->broadcast(wire::Signal{SIGCONT, true});
+    daemons_->broadcast(wire::Signal{SIGTERM, true});
+    kill_at_ = now_ms() + kTermMs;
+}
+
+void Own::kill() {
+    ending_ = over_ = true;
+    if (launched_) daemons_->broadcast(wire::Signal{SIGKILL, true});
+    output_.drop();
+    error_.drop();
+}
+
+// Ctrl-Z and its end come to the ranks as wire::Stand.
+void Own::hand_on(int signal, bool to_all) {
+    if (signal == SIGTSTP || signal == SIGCONT || signal == SIGWINCH) return;
+    if (launched_) daemons_->broadcast(wire::Signal{signal, to_all});
+    if (signal != SIGINT && signal != SIGHUP && signal != SIGQUIT) return;
+    ending_ = true;
+    kill_at_ = now_ms() + kTermMs;
+}
+
+// ---- one turn
+
+void Own::add_to(std::vector<pollfd>& fds) {
+    output_.add_to(fds);
+    error_.add_to(fds);
+    feed_.add_to(fds);
+}
+
+void Own::serve(const std::vector<pollfd>& fds, size_t first) {
+    output_.serve(fds[first].revents);
+    error_.serve(fds[first + 1].revents);
+    hand_out(output_);
+    hand_out(error_);
+    if (auto piece = feed_.serve(fds, first + 2); piece && placement_) {
+        uint32_t node = placement_->node_of(0);
+        to_node_of(node, wire::Input{node, piece->text, piece->end});
+    }
+    if (kill_at_ != 0 && now_ms() > kill_at_) {
+        kill_at_ = 0;
+        daemons_->broadcast(wire::Signal{SIGKILL, true});
+    }
+}
+
+void Own::hand_out(Outlet& outlet) {
+    for (const Outlet::Written& written : outlet.written())
+        to_node_of(written.node, wire::OutputTaken{written.node, written.bytes});
+}
+
+}  // namespace fermata::launch::own

@@ -1,0 +1,85 @@
+// Own is Fermata's own launcher: node daemons, which it starts itself, are the parents of the ranks and serve
+// their MPI libraries. No mpiexec is needed, and the death of a rank leaves the others alone until the root
+// decides.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/launcher.h"
+#include "launch/own/feed.h"
+#include "launch/own/hosts.h"
+#include "launch/own/outlet.h"
+#include "launch/own/placing.h"
+#include "launch/own/starters.h"
+#include "launch/own/words.h"
+#include "launch/plan.h"
+#include "launch/terminal_input.h"
+#include "pmi/fence.h"
+
+namespace fermata::launch::own {
+
+class Own : public Launcher {
+  public:
+    // Throws Error (exit code 2) when it does not understand what was asked for.
+    Own(LaunchPlan plan, std::optional<TerminalInput> input);
+
+    void start() override;
+    std::optional<int> ended() override;
+    void ask_to_end() override;
+    void kill() override;
+    void hand_on(int signal, bool to_all) override;
+    bool ends_when_a_rank_dies() const override { return false; }
+    std::string missing() const override;
+    void reach(Daemons& daemons) override { daemons_ = &daemons; }
+    bool heard(int via, const wire::Message& message) override;
+    void lost(int via) override;
+    void add_to(std::vector<pollfd>& fds) override;
+    void serve(const std::vector<pollfd>& fds, size_t first) override;
+
+  private:
+    struct Node {
+        std::string name;
+        int via = -1;  // -1: its daemon has not come
+        bool needed = true;
+        bool lost = false;
+        uint32_t ranks = 0;
+        uint32_t running = 0;  // of those, ranks whose end has not been told
+    };
+
+    void choose_hosts();
+    void start_daemons();
+    void ready(int via, const wire::Ready& said);
+    void place_ranks();
+    void launch();
+    wire::LaunchPart part_on_wire(const Part& part, const Words& words, uint32_t ranks) const;
+    void fence(const wire::Fence& part);
+    void to_node_of(uint32_t node, const wire::Message& message);
+    void rank_ended(int via, const wire::RankEnded& said);
+    void out_of_fences(uint32_t rank, const std::string& line);
+    void failed(int code, const std::string& line);
+    void hand_out(Outlet& outlet);
+
+    const LaunchPlan plan_;
+    std::vector<Part> parts_;
+    std::vector<Words> words_;  // of each part
+    Wishes wishes_;
+    bool in_allocation_ = false;
+    Daemons* daemons_ = nullptr;
+    Starters starters_;
+    Feed feed_;
+    Outlet output_{1}, error_{2};
+
+    std::vector<Node> nodes_;
+    std::optional<pmi::Placement> placement_;
+    std::optional<pmi::FenceMerge> fences_;
+    bool launched_ = false;
+    int64_t kill_at_ = 0;        // ms: what runs then is killed; 0 = nothing is to end
+    bool ending_ = false;        // ranks that end now do so because they were told to
+    std::optional<int> failed_;  // exit code of the first failure
+    bool over_ = false;
+};
+
+}  // namespace fermata::launch::own

@@ -1,0 +1,217 @@
+#include "noded/pmi_ends.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "pmi/engine.h"
+#include "pmi/pmix_link.h"
+
+namespace fermata::noded {
+namespace {
+
+constexpr int kHelper = -1;
+constexpr int kHelpersEnd = 3;
+
+std::string helper_program() {
+    char path[4096];
+    ssize_t n = ::readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0) fail_errno("cannot read /proc/self/exe");
+    std::string self(path, static_cast<size_t>(n));
+    return self.substr(0, self.rfind('/')) + "/pmix";
+}
+
+std::pair<Fd, Fd> socket_pair() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        fail_errno("cannot create a socket for a rank");
+    return {Fd(ends[0]), Fd(ends[1])};
+}
+
+wire::Fence on_wire(const pmi::Fence& fence) {
+    wire::Fence said{fence.name.epoch, {}, fence.name.number, fence.ranks, fence.of, fence.data, fence.fault};
+    for (const pmi::Range& range : fence.name.among) said.among.push_back({range.first, range.count});
+    return said;
+}
+
+pmi::Fence from_wire(const wire::Fence& said) {
+    pmi::Fence fence{{said.epoch, {}, said.number}, said.ranks, said.of, said.data, said.fault};
+    for (const wire::RankRange& range : said.among) fence.name.among.push_back({range.first, range.count});
+    return fence;
+}
+
+}  // namespace
+
+PmiEnds::PmiEnds(const pmi::World& world, const std::string& mpi, const std::string& directory) {
+    if (mpi == "openmpi") {
+        auto link = std::make_unique<pmi::PmixLink>(world, directory);
+        link_ = link.get();
+        service_ = std::move(link);
+        start_helper();
+    } else {
+        auto engine = std::make_unique<pmi::Engine>(world);
+        engine_ = engine.get();
+        service_ = std::move(engine);
+    }
+}
+
+PmiEnds::~PmiEnds() {
+    ends_.clear();  // the helper leaves
+    if (helper_ > 0) ::waitpid(helper_, nullptr, 0);
+}
+
+void PmiEnds::start_helper() {
+    auto [ours, theirs] = socket_pair();
+    std::string program = helper_program();
+    pid_t daemon = ::getpid();
+    helper_ = ::fork();
+    if (helper_ < 0) fail_errno("cannot start {}", program);
+    if (helper_ == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (::getppid() != daemon) ::_exit(1);
+        if (theirs.get() == kHelpersEnd)
+            ::fcntl(kHelpersEnd, F_SETFD, 0);
+        else
+            ::dup2(theirs.get(), kHelpersEnd);
+        ::execl(program.c_str(), program.c_str(), nullptr);
+        ::_exit(127);
+    }
+    ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
+    ends_[kHelper].socket = std::move(ours);
+}
+
+bool PmiEnds::ready() const { return link_ == nullptr || link_->ready(); }
+
+std::pair<Fd, PmiEnds::Environment> PmiEnds::prepare(uint32_t rank) {
+    std::pair<Fd, Environment> prepared{Fd(), service_->environment(rank)};
+    if (engine_ == nullptr) return prepared;
+    auto [ours, theirs] = socket_pair();
+    ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
+    ends_[static_cast<int>(rank)].socket = std::move(ours);
+    prepared.second.emplace_back("PMI_FD", std::to_string(theirs.get()));
+    prepared.first = std::move(theirs);
+    return prepared;
+}
+
+bool PmiEnds::from_root(const wire::Message& message) {
+    auto* fence = std::get_if<wire::Fence>(&message);
+    auto* ask = std::get_if<wire::AskRank>(&message);
+    auto* answer = std::get_if<wire::RankAnswer>(&message);
+    if (!fence && !ask && !answer) return false;
+    others_fault_ = true;
+    if (fence) service_->result(from_wire(*fence));
+    if (ask) service_->asked({ask->epoch, ask->from, ask->number, ask->rank});
+    if (answer) service_->answered({answer->epoch, answer->to, answer->number, answer->data, answer->fault});
+    pump();
+    others_fault_ = false;
+    return true;
+}
+
+void PmiEnds::ended(uint32_t rank, const std::string& how) {
+    others_fault_ = true;
+    service_->ended(rank, how);
+    ends_.erase(static_cast<int>(rank));
+    pump();
+    others_fault_ = false;
+}
+
+wire::RankEnd PmiEnds::stage(uint32_t rank) {
+    // What it has said before counts.
+    if (auto end = ends_.find(static_cast<int>(rank)); end != ends_.end())
+        read(end->first, end->second), pump();
+    switch (service_->stage(rank)) {
+        case pmi::Stage::silent:
+            return wire::RankEnd::silent;
+        case pmi::Stage::running:
+            return wire::RankEnd::running;
+        case pmi::Stage::finalized:
+            return wire::RankEnd::finalized;
+        case pmi::Stage::failed:
+            break;
+    }
+    return wire::RankEnd::failed;
+}
+
+void PmiEnds::add_to(std::vector<pollfd>& fds) {
+    polled_.clear();
+    for (auto& [rank, end] : ends_) {
+        polled_.push_back(rank);
+        fds.push_back(
+            {end.socket.get(), static_cast<short>(POLLIN | (end.waiting.empty() ? 0 : POLLOUT)), 0});
+    }
+}
+
+void PmiEnds::serve(const std::vector<pollfd>& fds, size_t first) {
+    for (size_t i = 0; i < polled_.size(); ++i) {
+        short revents = fds[first + i].revents;
+        auto end = ends_.find(polled_[i]);
+        if (end == ends_.end() || !revents) continue;
+        if (revents & POLLOUT) write(end->second);
+        if (revents & (POLLIN | POLLHUP | POLLERR)) read(end->first, end->second);
+    }
+    pump();
+}
+
+void PmiEnds::read(int rank, End& end) {
+    char buffer[65536];
+    while (end.socket) {
+        ssize_t n = ::recv(end.socket.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) return;
+        if (n <= 0) {
+            end.socket.reset();
+            if (rank == kHelper) link_->helper_ended("has ended");
+        } else if (std::string_view bytes(buffer, static_cast<size_t>(n)); rank == kHelper) {
+            link_->from_helper(bytes);
+        } else {
+            engine_->from_rank(static_cast<uint32_t>(rank), bytes);
+        }
+    }
+}
+
+void PmiEnds::write(End& end) {
+    while (end.socket && !end.waiting.empty()) {
+        ssize_t n =
+            ::send(end.socket.get(), end.waiting.data(), end.waiting.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) return;
+        if (n < 0) end.waiting.clear();  // reading finds the end
+        if (n > 0) end.waiting.erase(0, static_cast<size_t>(n));
+    }
+}
+
+void PmiEnds::pump() {
+    while (auto event = service_->next()) handle(*event);
+}
+
+void PmiEnds::handle(const pmi::Event& event) {
+    auto to = [this](int rank, const std::string& bytes) {
+        auto end = ends_.find(rank);
+        if (end == ends_.end()) return;
+        end->second.waiting += bytes;
+        write(end->second);
+    };
+    if (auto* said = std::get_if<pmi::ToRank>(&event))
+        to(static_cast<int>(said->rank), said->bytes);
+    else if (auto* help = std::get_if<pmi::ToHelper>(&event))
+        to(kHelper, help->bytes);
+    else if (auto* fence = std::get_if<pmi::Fence>(&event))
+        up(on_wire(*fence));
+    else if (auto* ask = std::get_if<pmi::Ask>(&event))
+        up(wire::AskRank{ask->epoch, ask->from, ask->number, ask->rank});
+    else if (auto* answer = std::get_if<pmi::Answer>(&event))
+        up(wire::RankAnswer{answer->epoch, answer->to, answer->number, answer->data, answer->fault});
+    else if (auto* abort = std::get_if<pmi::Abort>(&event))
+        on_abort(*abort);
+    else if (auto* fault = std::get_if<pmi::Fault>(&event); fault && !others_fault_)
+        on_fault(fault->rank ? static_cast<int>(*fault->rank) : -1, fault->line);
+}
+
+}  // namespace fermata::noded

@@ -1,0 +1,79 @@
+// PmiEnds is the I/O of the server that the MPI libraries of this node's ranks find their world through
+// (src/pmi): a socket pair per rank for PMI-1, one helper process for PMIx.
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "pmi/service.h"
+#include "wire/message.h"
+
+namespace fermata::pmi {
+class Engine;
+class PmixLink;
+}  // namespace fermata::pmi
+
+namespace fermata::noded {
+
+class PmiEnds {
+  public:
+    using Environment = std::vector<std::pair<std::string, std::string>>;
+
+    // `mpi`: "mpich" is served by PMI-1, "openmpi" by PMIx; `directory` is this daemon's own.
+    PmiEnds(const pmi::World& world, const std::string& mpi, const std::string& directory);
+    ~PmiEnds();
+
+    std::function<void(const wire::Message&)> up;
+    // A rank (-1: every one) broke the protocol, and how. (Who cannot go on because another rank has died is
+    // told so, and is not spoken of: that other one is.)
+    std::function<void(int rank, const std::string& why)> on_fault;
+    // MPI_Abort.
+    std::function<void(const pmi::Abort&)> on_abort;
+
+    // Ranks can be started.
+    bool ready() const;
+    // The rank's end of its socket, which the variables name; none with PMIx.
+    std::pair<Fd, Environment> prepare(uint32_t rank);
+
+    // False: this message is not for MPI libraries.
+    bool from_root(const wire::Message& message);
+    // The rank will not speak any more: its process has ended, and whoever it has left behind has not its
+    // socket.
+    void ended(uint32_t rank, const std::string& how);
+    bool has_socket(uint32_t rank) const {
+        return ends_.count(static_cast<int>(rank)) > 0 && ends_.at(static_cast<int>(rank)).socket;
+    }
+    wire::RankEnd stage(uint32_t rank);
+
+    void add_to(std::vector<pollfd>& fds);
+    void serve(const std::vector<pollfd>& fds, size_t first);
+
+  private:
+    struct End {
+        Fd socket;
+        std::string waiting;  // to be written
+    };
+    void start_helper();
+    void pump();
+    void handle(const pmi::Event& event);
+    void write(End& end);
+    void read(int rank, End& end);
+
+    std::unique_ptr<pmi::Service> service_;
+    pmi::Engine* engine_ = nullptr;  // service_, when it is one
+    pmi::PmixLink* link_ = nullptr;  // likewise
+    std::map<int, End> ends_;        // by rank; kHelper: the helper's
+    std::vector<int> polled_;
+    pid_t helper_ = -1;
+    bool others_fault_ = false;  // what is being handled is what other ranks did
+};
+
+}  // namespace fermata::noded

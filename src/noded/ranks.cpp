@@ -1,0 +1,309 @@
+#include "noded/ranks.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "noded/cores.h"
+#include "tree/channel.h"
+
+extern char** environ;
+
+namespace fermata::noded {
+namespace {
+
+// What another launcher, in whose rank Fermata itself may run, has said to that one.
+constexpr std::string_view kOthers[] = {
+    "PMI_", "PMI2_", "PMIX_RANK=", "PMIX_NAMESPACE=", "PMIX_SERVER_", "PMIX_GDS_", "PMIX_PTL_", "PMIX_BFROP_",
+    "PMIX_SECURITY", "PMIX_HOSTNAME=", "PMIX_VERSION=", "HYDI_", "MPI_LOCAL", "OMPI_COMM_WORLD_",
+    "OMPI_UNIVERSE_SIZE=",
+    // and what is the daemon's alone
+    "FERMATA_KEY=", "FERMATA_DAEMON=", "FERMATA_NODED=", "FERMATA_NODE_LOG="};
+
+constexpr int64_t kOthersMs = 1500;  // then the ranks that wait for a dead one hear of it
+
+std::map<std::string, std::string> base_environment() {
+    std::map<std::string, std::string> base;
+    for (char** one = environ; one && *one; ++one) {
+        std::string_view word = *one;
+        size_t equals = word.find('=');
+        if (equals == word.npos) continue;
+        bool others = std::any_of(std::begin(kOthers), std::end(kOthers),
+                                  [&](std::string_view prefix) { return word.starts_with(prefix); });
+        if (!others) base[std::string(word.substr(0, equals))] = word.substr(equals + 1);
+    }
+    return base;
+}
+
+std::string how(int status) {
+    return WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
+                               : fmt::format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+pmi::World world_of(const wire::Launch& launch, uint32_t node) {
+    pmi::World world;
+    world.epoch = launch.epoch;
+    world.name = launch.world;
+    std::vector<pmi::Block> blocks;
+    for (const wire::LaunchBlock& block : launch.blocks)
+        blocks.push_back({block.first_node, block.nodes, block.ranks_per_node});
+    world.placement = pmi::Placement::of(blocks);
+    world.node = node;
+    for (const wire::LaunchPart& part : launch.parts) world.programs.push_back(part.ranks);
+    world.universe = launch.universe;
+    world.hosts = launch.hosts;
+    world.check();
+    return world;
+}
+
+}  // namespace
+
+Ranks::Ranks(Place place, std::function<void(const wire::Message&)> up)
+    : place_(std::move(place)), up_(std::move(up)) {
+    up_(wire::Ready{place_.node, place_.name, static_cast<uint32_t>(own_cores().size())});
+}
+
+bool Ranks::from_root(const wire::Message& message) {
+    if (auto* launch = std::get_if<wire::Launch>(&message)) {
+        try {
+            this->launch(*launch);
+        } catch (const std::exception& error) {
+            up_(wire::Fatal{fmt::format("error: on {}: {}", place_.name, error.what()), 1});
+        }
+    } else if (auto* signal = std::get_if<wire::Signal>(&message)) {
+        this->signal(signal->number, signal->groups);
+    } else if (auto* input = std::get_if<wire::Input>(&message)) {
+        if (input_ && input->node == place_.node) input_->take(*input);
+    } else if (auto* taken = std::get_if<wire::OutputTaken>(&message)) {
+        if (taken->node == place_.node) window_ += taken->bytes;
+        hand_up_output();
+    } else {
+        return pmi_ && pmi_->from_root(message);
+    }
+    return true;
+}
+
+// ---- the start
+
+void Ranks::launch(const wire::Launch& launch) {
+    if (launch_) fail("the ranks of a daemon are started once");
+    launch_ = launch;
+    window_ = launch.window;
+    pmi::World world = world_of(launch, place_.node);
+    pmi_ = std::make_unique<PmiEnds>(world, launch.mpi, place_.directory);
+    pmi_->up = up_;
+    pmi_->on_abort = [this](const pmi::Abort& abort) {
+        up_(wire::Aborted{static_cast<int32_t>(abort.rank), place_.name, abort.code, abort.text});
+    };
+    pmi_->on_fault = [this](int number, const std::string& why) {
+        up_(wire::Warning{fmt::format("on {}: {}", place_.name, why)});
+        for (auto& rank : ranks_)
+            if (rank->child.process && !rank->status &&
+                (number < 0 || static_cast<int>(rank->number) == number))
+                ::syscall(SYS_pidfd_send_signal, rank->child.process.get(), SIGKILL, nullptr, 0);
+    };
+    for (const pmi::Range& range : world.placement.ranks_on(place_.node))
+        for (uint32_t i = 0; i < range.count; ++i) {
+            ranks_.push_back(std::make_unique<Rank>());
+            ranks_.back()->number = range.first + i;
+            if (ranks_.back()->number == 0) input_.emplace();
+        }
+    start_ranks();
+}
+
+void Ranks::start_ranks() {
+    if (!launch_ || started_ || nobody_hears_ || !pmi_->ready()) return;
+    started_ = true;
+    for (size_t i = 0; i < ranks_.size(); ++i) try {
+            start(*ranks_[i], i, ranks_.size());
+        } catch (const std::exception& error) {
+            up_(wire::Fatal{
+                fmt::format("error: rank {} on {}: {}", ranks_[i]->number, place_.name, error.what()), 1});
+            for (size_t left = i; left < ranks_.size(); ++left) ranks_[left]->status = 127 << 8;
+            return;
+        }
+}
+
+void Ranks::start(Rank& rank, size_t nth, size_t all) {
+    auto [socket, variables] = pmi_->prepare(rank.number);
+    const wire::LaunchPart& part = part_of(rank.number);
+    Fd null = open_file("/dev/null", O_RDONLY | O_CLOEXEC);
+    Fd output = rank.output.make(), error = rank.error.make();
+    SpawnSpec spec;
+    spec.words = part.words;
+    spec.directory = part.directory;
+    spec.environment = environment_of(rank.number, nth, all, part, variables);
+    spec.input = rank.number == 0 && input_ ? input_->ranks_end() : null.get();
+    spec.output = output.get();
+    spec.error = error.get();
+    spec.kept = socket.get();
+    std::vector<std::vector<int>> cores;
+    if (launch_->bind) cores = own_cores();
+    if (all <= cores.size()) spec.processors = cores[nth];
+    rank.child = spawn(spec);
+    if (rank.number == 0 && input_) input_->started();
+}
+
+const wire::LaunchPart& Ranks::part_of(uint32_t rank) const {
+    for (const wire::LaunchPart& part : launch_->parts) {
+        if (rank < part.ranks) return part;
+        rank -= part.ranks;
+    }
+    fail("no program is named for rank {}", rank);
+}
+
+std::vector<std::string> Ranks::environment_of(uint32_t rank, size_t nth, size_t all,
+                                               const wire::LaunchPart& part,
+                                               const PmiEnds::Environment& pmi) const {
+    std::map<std::string, std::string> variables = base_environment();
+    for (const std::string& word : part.environment) {
+        size_t equals = word.find('=');
+        if (equals != word.npos) variables[word.substr(0, equals)] = word.substr(equals + 1);
+    }
+    uint32_t size = 0;
+    for (const wire::LaunchPart& one : launch_->parts) size += one.ranks;
+    auto set = [&](const char* name, size_t value) { variables[name] = std::to_string(value); };
+    // As programs and scripts know them of the site's launchers.
+    if (launch_->mpi == "openmpi") {
+        set("OMPI_COMM_WORLD_RANK", rank);
+        set("OMPI_COMM_WORLD_SIZE", size);
+        set("OMPI_COMM_WORLD_LOCAL_RANK", nth);
+        set("OMPI_COMM_WORLD_LOCAL_SIZE", all);
+        set("OMPI_COMM_WORLD_NODE_RANK", nth);
+        set("OMPI_UNIVERSE_SIZE", launch_->universe);
+    } else {
+        set("MPI_LOCALRANKID", nth);
+        set("MPI_LOCALNRANKS", all);
+        variables.try_emplace("GFORTRAN_UNBUFFERED_PRECONNECTED", "y");
+    }
+    for (auto& [name, value] : pmi) variables[name] = value;
+    std::vector<std::string> words;
+    for (auto& [name, value] : variables) words.push_back(name + "=" + value);
+    return words;
+}
+
+// ---- one turn
+
+void Ranks::add_to(std::vector<pollfd>& fds) {
+    for (auto& rank : ranks_) {
+        fds.push_back({rank->status ? -1 : rank->child.process.get(), POLLIN, 0});
+        rank->output.add_to(fds);
+        rank->error.add_to(fds);
+    }
+    polled_ = ranks_.size();  // a message may bring some before they are served
+    if (polled_ > 0 && input_) input_->add_to(fds);
+    if (pmi_) pmi_->add_to(fds);
+}
+
+void Ranks::serve(const std::vector<pollfd>& fds, size_t first) {
+    size_t at = first;
+    int64_t now = tree::now_ms();
+    std::vector<short> ended(ranks_.size());
+    for (size_t i = 0; i < polled_; ++i) {
+        ended[i] = fds[at++].revents;
+        ranks_[i]->output.serve(fds[at++].revents, now);
+        ranks_[i]->error.serve(fds[at++].revents, now);
+    }
+    if (polled_ > 0 && input_)
+        if (auto taken = input_->serve(fds[at++].revents)) up_(*taken);
+    if (pmi_) pmi_->serve(fds, at);
+    for (size_t i = 0; i < ranks_.size(); ++i) watch(*ranks_[i], ended[i]);
+    start_ranks();
+    hand_up_output();
+    hand_up_ends();
+}
+
+int Ranks::rest(int otherwise) const {
+    int64_t now = tree::now_ms();
+    for (auto& rank : ranks_) {
+        for (int rest : {rank->output.rest(now), rank->error.rest(now)})
+            if (rest >= 0 && window_ >= OutputLines::kLongest) otherwise = std::min(otherwise, rest);
+        if (rank->status && !rank->told) otherwise = std::min(otherwise, 100);
+    }
+    return otherwise;
+}
+
+void Ranks::watch(Rank& rank, short revents) {
+    int64_t now = tree::now_ms();
+    int status = 0;
+    if (revents && !rank.status && ::waitpid(rank.child.pid, &status, WNOHANG) == rank.child.pid) {
+        rank.status = status;
+        rank.ended = now;
+        if (rank.number == 0 && input_) input_->close();
+    }
+    // A starter that ends with 0 may have left the program running: it has the starter's streams, as mpiexec
+    // knows. (Who has died leaves only what is to be ended, too.)
+    if (!rank.status || *rank.status == 0) return;
+    rank.output.rank_has_died(rank.ended, now);
+    rank.error.rank_has_died(rank.ended, now);
+}
+
+// In turns, so that no rank waits for one that says a lot.
+void Ranks::hand_up_output() {
+    for (size_t without = 0; without < ranks_.size(); ++turn_) {
+        Rank& rank = *ranks_[turn_ % ranks_.size()];
+        bool some = hand_up_piece(rank, rank.output, false);
+        some = hand_up_piece(rank, rank.error, true) || some;
+        without = some ? 0 : without + 1;
+    }
+}
+
+bool Ranks::hand_up_piece(Rank& rank, RankStream& stream, bool error) {
+    if (nobody_hears_) stream.drop();
+    if (window_ < OutputLines::kLongest) return false;
+    std::string piece = stream.take(tree::now_ms());
+    if (piece.empty()) return false;
+    window_ -= piece.size();
+    up_(wire::Output{place_.node, static_cast<int32_t>(rank.number), error, std::move(piece)});
+    return true;
+}
+
+void Ranks::hand_up_ends() {
+    for (auto& rank : ranks_) {
+        if (!rank->status || rank->forgotten) continue;
+        if (!rank->told) {
+            bool more = *rank->status == 0 && pmi_->has_socket(rank->number);
+            if (more || !rank->output.over() || !rank->error.over()) continue;
+            rank->told = true;
+            rank->stage = pmi_->stage(rank->number);
+            up_(wire::RankEnded{static_cast<int32_t>(rank->number), rank->child.pid, place_.name,
+                                *rank->status, rank->stage});
+        }
+        // The root may end the others, who need not cry out before.
+        const bool well = *rank->status == 0 && rank->stage != wire::RankEnd::running;
+        if (!well && tree::now_ms() - rank->ended < kOthersMs) continue;
+        rank->forgotten = true;
+        pmi_->ended(rank->number, how(*rank->status));
+    }
+}
+
+// ---- the end
+
+void Ranks::signal(int number, bool groups) {
+    for (auto& rank : ranks_) {
+        if (rank->status || rank->child.pid <= 0) continue;
+        if (!groups || ::kill(-rank->child.pid, number) != 0)
+            ::syscall(SYS_pidfd_send_signal, rank->child.process.get(), number, nullptr, 0);
+    }
+}
+
+void Ranks::root_is_gone() {
+    nobody_hears_ = true;
+    signal(SIGKILL, true);
+}
+
+bool Ranks::over() const {
+    return std::all_of(ranks_.begin(), ranks_.end(), [&](auto& rank) {
+        return !started_ || (rank->status && (rank->told || nobody_hears_));
+    });
+}
+
+}  // namespace fermata::noded

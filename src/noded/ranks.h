@@ -1,0 +1,81 @@
+// Ranks are the processes of a job that this node daemon has started itself: their start, output, input,
+// signals and ends, told to the root by the messages of wire/launch.h. Under a site's launcher there are
+// none.
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "noded/input_pipe.h"
+#include "noded/pmi_ends.h"
+#include "noded/rank_stream.h"
+#include "noded/spawn.h"
+#include "wire/message.h"
+
+namespace fermata::noded {
+
+class Ranks {
+  public:
+    struct Place {
+        uint32_t node = 0;      // this daemon's number in the launcher's list
+        std::string name;       // of the node, for people
+        std::string directory;  // this daemon's own
+    };
+    Ranks(Place place, std::function<void(const wire::Message&)> up);
+
+    // False: the message is not for who starts ranks.
+    bool from_root(const wire::Message& message);
+    void add_to(std::vector<pollfd>& fds);
+    void serve(const std::vector<pollfd>& fds, size_t first);
+    // ms that poll may take, at most `otherwise`.
+    int rest(int otherwise) const;
+
+    void signal(int number, bool groups);
+    // Nobody hears of them any more.
+    void root_is_gone();
+    // Nothing runs, and all that is to be said of it has been.
+    bool over() const;
+
+  private:
+    struct Rank {
+        uint32_t number = 0;
+        Child child;
+        RankStream output, error;
+        std::optional<int> status;
+        int64_t ended = 0;  // ms
+        bool told = false;  // the root knows of its end
+        wire::RankEnd stage = wire::RankEnd::silent;
+        bool forgotten = false;  // the server of the MPI libraries knows of it, too
+    };
+
+    void launch(const wire::Launch& launch);
+    void start_ranks();
+    void start(Rank& rank, size_t nth, size_t all);
+    std::vector<std::string> environment_of(uint32_t rank, size_t nth, size_t all,
+                                            const wire::LaunchPart& part,
+                                            const PmiEnds::Environment& pmi) const;
+    const wire::LaunchPart& part_of(uint32_t rank) const;
+    void watch(Rank& rank, short revents);
+    void hand_up_output();
+    bool hand_up_piece(Rank& rank, RankStream& stream, bool error);
+    void hand_up_ends();
+
+    const Place place_;
+    const std::function<void(const wire::Message&)> up_;
+    std::optional<wire::Launch> launch_;
+    std::unique_ptr<PmiEnds> pmi_;
+    std::optional<InputPipe> input_;
+    std::vector<std::unique_ptr<Rank>> ranks_;
+    uint64_t window_ = 0;  // bytes of output that may be sent
+    size_t turn_ = 0;      // whose output is next
+    size_t polled_ = 0;    // ranks that are polled
+    bool started_ = false;
+    bool nobody_hears_ = false;
+};
+
+}  // namespace fermata::noded

@@ -1,0 +1,30 @@
+// spawn() starts the process of one rank as a child of the node daemon, which ends with it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace fermata::noded {
+
+struct SpawnSpec {
+    std::vector<std::string> words;  // words[0] is a path
+    std::string directory;
+    std::vector<std::string> environment;  // all of it
+    int input = -1, output = -1, error = -1;
+    int kept = -1;                // one more descriptor that it keeps; -1 = none
+    std::vector<int> processors;  // to be bound to; empty = all
+};
+
+struct Child {
+    pid_t pid = -1;  // and its process group
+    Fd process;      // pidfd: readable when it has ended
+};
+
+// Throws Error with a line when it cannot be started.
+Child spawn(const SpawnSpec& spec);
+
+}  // namespace fermata::noded

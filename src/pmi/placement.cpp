@@ -1,0 +1,85 @@
+#include "pmi/placement.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace fermata::pmi {
+
+void Placement::add(uint32_t node, uint32_t ranks) {
+    if (ranks > 0) append({node, 1, ranks});
+}
+
+Placement Placement::of(const std::vector<Block>& blocks) {
+    Placement placement;
+    for (const Block& block : blocks) placement.append(block);
+    return placement;
+}
+
+Placement Placement::on_one_node(uint32_t ranks) {
+    Placement placement;
+    placement.add(0, ranks);
+    return placement;
+}
+
+void Placement::append(const Block& block) {
+    const uint64_t more = uint64_t{block.nodes} * block.ranks_per_node;
+    if (more == 0) fail("a placement names a block without ranks");
+    if (more + ranks_ > kMostRanks || block.first_node > kMostRanks)
+        fail("a placement of more than {} ranks", kMostRanks);
+    ranks_ += static_cast<uint32_t>(more);
+    nodes_ = std::max(nodes_, block.first_node + block.nodes);
+    Block* last = blocks_.empty() ? nullptr : &blocks_.back();
+    if (last && last->nodes == 1 && block.nodes == 1 && last->first_node == block.first_node) {
+        // More on the same node. The block before may now go on with this one.
+        Block grown = *last;
+        grown.ranks_per_node += block.ranks_per_node;
+        blocks_.pop_back();
+        last = blocks_.empty() ? nullptr : &blocks_.back();
+        if (last && last->ranks_per_node == grown.ranks_per_node &&
+            last->first_node + last->nodes == grown.first_node)
+            ++last->nodes;
+        else
+            blocks_.push_back(grown);
+    } else if (last && last->ranks_per_node == block.ranks_per_node &&
+               last->first_node + last->nodes == block.first_node) {
+        last->nodes += block.nodes;
+    } else {
+        blocks_.push_back(block);
+    }
+}
+
+uint32_t Placement::node_of(uint32_t rank) const {
+    uint32_t left = rank;
+    for (const Block& block : blocks_) {
+        const uint32_t here = block.nodes * block.ranks_per_node;
+        if (left < here) return block.first_node + left / block.ranks_per_node;
+        left -= here;
+    }
+    fail("rank {} of a placement of {}", rank, ranks_);
+}
+
+std::vector<Range> Placement::ranks_on(uint32_t node) const {
+    std::vector<Range> ranges;
+    uint32_t first = 0;
+    for (const Block& block : blocks_) {
+        if (node >= block.first_node && node - block.first_node < block.nodes) {
+            const uint32_t begin = first + (node - block.first_node) * block.ranks_per_node;
+            if (!ranges.empty() && ranges.back().first + ranges.back().count == begin)
+                ranges.back().count += block.ranks_per_node;
+            else
+                ranges.push_back({begin, block.ranks_per_node});
+        }
+        first += block.nodes * block.ranks_per_node;
+    }
+    return ranges;
+}
+
+std::string Placement::mapping() const {
+    std::string text = "(vector";
+    for (const Block& block : blocks_)
+        text += fmt::format(",({},{},{})", block.first_node, block.nodes, block.ranks_per_node);
+    return text + ")";
+}
+
+}  // namespace fermata::pmi

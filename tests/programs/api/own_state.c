@@ -1,0 +1,60 @@
+/* What goes wrong with a program's own state, by name: each call's code and sentence.
+ *
+ *     own_state DIRECTORY small|large|mismatch|hooks|option
+ */
+#include <fermata/fermata.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank;
+
+static int said(fermata_handle* f, const char* what, int code) {
+    if (code != FERMATA_OK && rank == 0) printf("%s: %d %s\n", what, code, fermata_message(f));
+    fflush(stdout);
+    return code;
+}
+
+static int64_t size_of(void* object) { return *(int64_t*)object; }
+static int pack(void* object, void* bytes, int64_t size) {
+    (void)object;
+    memset(bytes, 7, (size_t)size);
+    return rank == 1 ? 7 : 0;
+}
+static int unpack(void* object, const void* bytes, int64_t size) {
+    return (void)object, (void)bytes, size < 0;
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    int size, large = strcmp(argv[2], "large") == 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    fermata_handle* f;
+    double* mine = NULL;
+    if (said(f, "open",
+             fermata_open(&f, MPI_COMM_WORLD, argv[1],
+                          strcmp(argv[2], "option") == 0 ? "kep=3" : "keep=1")) == FERMATA_OK) {
+        int64_t count = large ? 1 << 20 : 100, object = 10, step = -1;
+        mine = calloc((size_t)count, sizeof *mine);
+        for (int64_t i = 0; i < count; i++) mine[i] = rank + (double)i;
+        fermata_protect_local(f, "mine", mine, FERMATA_DOUBLE, count);
+        if (strcmp(argv[2], "mismatch") == 0 && rank == 1)
+            fermata_protect_global(f, "more", &object, FERMATA_INT64, 1);
+        if (strcmp(argv[2], "small") == 0) {
+            int code = said(f, "restore", fermata_restore(f, &step));
+            int right = code == FERMATA_OK && step == 5 && mine[count - 1] == rank + (double)(count - 1);
+            if (rank == 0) printf("restored %d\n", right);
+            if (code != FERMATA_OK && code != FERMATA_NOTHING) goto out; /* as any program should */
+        }
+        if (strcmp(argv[2], "hooks") == 0)
+            said(f, "protect", fermata_protect_object(f, "object", &object, size_of, pack, unpack));
+        int saved = said(f, "save", fermata_save(f, 5)) == FERMATA_OK;
+        saved = said(f, "wait", fermata_wait(f)) == FERMATA_OK && saved;
+        if (rank == 0) printf("saved %d\n", saved);
+    }
+out:
+    said(NULL, "close", fermata_close(f));
+    MPI_Finalize();
+    return 0;
+}

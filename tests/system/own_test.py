@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Jobs under Fermata's own launcher: node daemons as parents of the ranks, no mpiexec.
+
+    own_test.py CASE openmpi|mpich
+"""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+from harness import FERMATA, PATIENCE, PROGRAMS, Job, Scratch, check
+
+OWN = ["--launcher", "own"]
+STEPS, MIB = 200, 1
+# ssh HOST COMMAND, to a "host" that is this machine under another name, with a fresh environment.
+SSH = """#!/bin/sh
+host=$1
+shift
+exec env -i PATH="$PATH" HOME="$HOME" FERMATA_NODE="$host" sh -c "$*"
+"""
+
+
+def fermata(cwd, *words, **more):
+    words = [str(word) for word in (FERMATA, "run", *OWN, *words)]
+    more.setdefault("stdin", subprocess.DEVNULL)
+    if "input" in more:
+        more.pop("stdin")
+    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, cwd=cwd, check=False, **more)
+
+
+def two_hosts(cwd):
+    (cwd / "ssh").write_text(SSH)
+    (cwd / "ssh").chmod(0o755)
+    # Open MPI's shared memory has names by the host's own name, which both "hosts" have.
+    return dict(os.environ, FERMATA_SSH=str(cwd / "ssh"), STEADY_PAUSE="1000", OMPI_MCA_btl="tcp,self")
+
+
+def same(lines, wanted):
+    check(lines == wanted, f"{len(lines)} lines for {len(wanted)}; the last: {lines[-1:]} for {wanted[-1:]}")
+
+
+def nothing_left(job):
+    """No process of the job's is there: neither daemon nor rank."""
+    end = time.monotonic() + 10
+    mark = f"FERMATA_JOB={job.name}".encode()
+    while True:
+        left = []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (process / "environ").read_bytes().split(b"\0"):
+                    left.append((process.name, (process / "cmdline").read_bytes()))
+            except OSError:
+                pass  # gone
+        if not left:
+            return
+        check(time.monotonic() < end, f"left: {left}")
+        time.sleep(0.05)
+
+
+def life(mpi, cwd):
+    """Stopped and continued: by itself, by the site's launcher, and by itself again on the other library."""
+    other = "mpich" if mpi == "openmpi" else "openmpi"
+    program = [PROGRAMS / f"steady.{mpi}", STEPS, MIB]
+    wanted = harness.native(program, 3, mpi, cwd)
+    env = dict(os.environ, STEADY_PAUSE="3000")
+    lines = []
+
+    def stop(job):
+        with job:
+            before = len(job.lines())
+            job.wait_until(lambda: len(job.lines()) > before + 5, "some steps")
+            job.checkpoint("--stop")
+            lines.extend(job.finish(expected=85))
+            nothing_left(job)
+
+    stop(Job.run(program, 3, cwd, mpi=mpi, env=env, extra=OWN))
+    stop(Job.restart(cwd, mpi=mpi, extra=OWN))
+    stop(Job.restart(cwd, mpi=mpi, extra=["--launcher", "mpiexec"]))
+    with Job.restart(cwd, mpi=other, extra=OWN) as job:
+        lines.extend(job.finish())
+    same(lines, wanted)
+
+
+def output(mpi, cwd):
+    """Lines stay whole and in order, nothing is lost, whatever reads them slowly; what is no line comes, too."""
+    script = ('i=0; while [ $i -lt 4000 ]; do printf "$1 $i "; printf "%060d\\n" $i; i=$((i+1)); done; '
+              'echo "error of $1" >&2; printf "end of $1"')
+    ranks = 'sh -c "$0" "$0" ${OMPI_COMM_WORLD_RANK:-$PMI_RANK}'
+    words = [FERMATA, "run", *OWN, "--mpi", mpi, "-n", "3", "--", "sh", "-c", ranks, script]
+    with subprocess.Popen([str(word) for word in words], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(1)  # the pipe is full by then
+        text, errors = process.communicate(timeout=PATIENCE)
+    check(process.returncode == 0, f"{process.returncode}: {errors}")
+    for rank in range(3):
+        got = re.findall(rf"(?:^|end of \d){rank} (\d+) (\d{{60}})$", text, re.M)
+        check([int(one) for one, _ in got] == list(range(4000)) and all(int(a) == int(b) for a, b in got),
+              f"rank {rank}: {len(got)} whole lines")
+        check(f"end of {rank}" in text and f"error of {rank}\n" in errors, f"rank {rank}: {text[-80:]} {errors}")
+
+
+def input_(mpi, cwd):
+    """Rank 0 gets what comes through a pipe, all of it; the others nothing. Who does not read is not waited for."""
+    script = 'if [ ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} = 0 ]; then cksum; else wc -c; fi'
+    text = "".join(f"{number}\n" for number in range(200000))
+    wanted = subprocess.run(["cksum"], input=text, capture_output=True, text=True, check=True).stdout
+    done = fermata(cwd, "--mpi", mpi, "-n", 2, "--", "sh", "-c", script, input=text)
+    check(done.returncode == 0 and sorted(done.stdout.split("\n")) == sorted((wanted + "0\n").split("\n")), done)
+    done = fermata(cwd, "--mpi", mpi, "-n", 2, "--", "true", input=text)
+    check(done.returncode == 0, done)
+
+
+def codes(mpi, cwd):
+    """As mpiexec's: the first that is not 0; 128 + signal; MPI_Abort's."""
+    rank = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"
+    for script, code in ((f"exit $((3 * {rank}))", 3), ("kill -SEGV $$", 139), ("exit 0", 0)):
+        done = fermata(cwd, "--mpi", mpi, "-n", 2, "--", "sh", "-c", script)
+        check(done.returncode == code, f"{script}: {done}")
+    check("rank " in fermata(cwd, "--mpi", mpi, "--", "sh", "-c", "kill -SEGV $$").stderr, "no line")
+
+
+def killed(mpi, cwd):
+    """A rank is killed: one line says which, where and by what; the others and the job end with it."""
+    with Job.run([PROGRAMS / f"steady.{mpi}", 100000, MIB], 3, cwd, mpi=mpi, extra=OWN,
+                 env=dict(os.environ, STEADY_PAUSE="2000")) as job:
+        job.wait_until(lambda: len(job.lines()) > 5, "some steps")
+        host = job.status()["ranks"][1]["host"]
+        pid = job.rank_pids()[1]
+        os.kill(pid, signal.SIGKILL)
+        code = job.end(20)
+        said = f"fermata: rank 1 on {host} (pid {pid}) was killed by signal 9 (Killed)\n"
+        check(code == 137 and job.errors() == said, f"{code}: {job.errors()}")
+        nothing_left(job)
+
+
+def daemon(mpi, cwd):
+    """The daemon is killed: its ranks die with it, the job ends."""
+    with Job.run([PROGRAMS / f"steady.{mpi}", 100000, MIB], 2, cwd, mpi=mpi, extra=OWN,
+                 env=dict(os.environ, STEADY_PAUSE="2000")) as job:
+        job.wait_until(lambda: len(job.lines()) > 5, "some steps")
+        for pid in job.daemon_pids():
+            os.kill(pid, signal.SIGKILL)
+        code = job.end(20)
+        check(code == 137 and "the node daemon of" in job.errors(), f"{code}: {job.errors()}")
+        nothing_left(job)
+
+
+def root(mpi, cwd):
+    """Fermata itself is killed: daemon and ranks end."""
+    with Job.run([PROGRAMS / f"steady.{mpi}", 100000, MIB], 2, cwd, mpi=mpi, extra=OWN,
+                 env=dict(os.environ, STEADY_PAUSE="2000")) as job:
+        job.wait_until(lambda: len(job.lines()) > 5, "some steps")
+        job.process.kill()
+        job.process.wait()
+        nothing_left(job)
+
+
+def hosts(mpi, cwd):
+    """Two nodes: two daemons, fences between them; stopped and continued on one."""
+    env = two_hosts(cwd)
+    program = [PROGRAMS / f"steady.{mpi}", STEPS, MIB]
+    wanted = harness.native(program, 4, mpi, cwd)
+    with Job.run(program, 4, cwd, mpi=mpi, extra=[*OWN, "--hosts", "a:2,b:2"], env=env) as job:
+        job.wait_until(lambda: len(job.lines()) > 5, "some steps")
+        check(sorted((node["host"], node["ranks"]) for node in job.status()["nodes"]) == [("a", 2), ("b", 2)],
+              job.status()["nodes"])
+        job.checkpoint("--stop")
+        lines = job.finish(expected=85)
+        nothing_left(job)
+    with Job.restart(cwd, mpi=mpi, extra=[*OWN, "--hosts", "c:4"], env=env) as job:
+        lines.extend(job.finish())
+    same(lines, wanted)
+
+
+def unreachable(mpi, cwd):
+    """A host that ssh does not reach, and one that is taken away later: one line each."""
+    env = two_hosts(cwd)
+    (cwd / "ssh").write_text("#!/bin/sh\necho \"no route to $1\" >&2; exit 255\n")
+    done = fermata(cwd, "--mpi", mpi, "--hosts", "a:2", "-n", 2, "--", "true", env=env)
+    check(done.returncode == 1 and "the node daemon on a has ended" in done.stderr and "no route to a" in done.stderr, done)
+
+
+def words(mpi, cwd):
+    """Words of mpiexec: what is understood has its effect, what is not is refused before anything starts."""
+    env = dict(os.environ, HANDED="on")
+    done = fermata(cwd, "--mpi", mpi, "-n", 1, "-x", "SAID=1", "-wdir", "/", "--", "sh", "-c", "echo $SAID $HANDED; pwd",
+                   env=env)
+    check(done.returncode == 0 and done.stdout == "1 on\n/\n", done)
+    for given, text in ((["--bind-to", "l3cache"], "--bind-to l3cache"), (["--hosts", "a:x"], "no number of slots"),
+                        (["--rankfile", "f"], "--rankfile is not understood"), (["--hosts", "-oProxy"], "no name of a host"),
+                        (["--hosts", "localhost:2"], "3 ranks are more than the 2 slots")):
+        done = fermata(cwd, "--mpi", mpi, "-n", 3, *given, "--", "true")
+        check(done.returncode == 2 and text in done.stderr and done.stderr.count("\n") == 1, f"{given}: {done}")
+    done = fermata(cwd, "--mpi", mpi, "-n", 3, "--hosts", "localhost:2", "--oversubscribe", "--", "true")
+    check(done.returncode == 0, done)
+    secret = fermata(cwd, "--mpi", mpi, "-n", 1, "--", "env").stdout
+    check("FERMATA_KEY" not in secret, secret)
+
+
+CASES = {"life": life, "output": output, "input": input_, "codes": codes, "killed": killed, "daemon": daemon, "root": root,
+         "hosts": hosts, "unreachable": unreachable, "words": words}
+
+
+def run(case, mpi):
+    with Scratch(f"own-{case}-{mpi}") as cwd:
+        CASES[case](mpi, cwd)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main(run, CASES))
