@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "files/folder.h"
 
@@ -13,8 +12,6 @@ using namespace fermata;
 using namespace fermata::api;
 
 namespace {
-
-double now_s() { return static_cast<double>(monotonic_ns()) * 1e-9; }
 
 uint64_t random_number() {
     uint64_t number = 0;
@@ -77,14 +74,14 @@ void fermata_handle::start(const fermata_mpi& mpi, const std::string& directory,
 }
 
 void fermata_handle::move_on(bool wait) {
-    if (begun_ == 0) return;
+    if (!under_way_) return;
     try {
         if (!saving_->move_on(wait)) return;
-        triggers_->saved(now_s() - begun_);
+        triggers_->saved(saving_->seconds());
     } catch (const Fault& fault) {
         failed_ = fault;
     }
-    begun_ = 0;
+    under_way_ = false;
 }
 
 void fermata_handle::wait() {
@@ -95,16 +92,15 @@ void fermata_handle::wait() {
 bool fermata_handle::test() {
     move_on(false);
     if (failed_) throw *failed_;
-    return begun_ == 0;
+    return !under_way_;
 }
 
 void fermata_handle::save(int64_t step) {
     wait();
-    const double start = now_s();
     triggers_->saved(0);
     saving_->begin(state, step, job_, last_);
     only_copy_ = false;
-    begun_ = start;
+    under_way_ = true;
 }
 
 bool fermata_handle::restore(int64_t* step) {
@@ -133,7 +129,7 @@ void fermata_handle::finish() {
     wait();
     if (!memory_) return;
     saving_->flush();
-    begun_ = now_s();
+    under_way_ = true;
     wait();
     if (!only_copy_) memory_->clear();
 }

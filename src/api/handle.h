@@ -47,5 +47,5 @@ struct fermata_handle {
     std::optional<fermata::api::Fault> failed_;  // the save before, not told by wait() or save() yet
     bool only_copy_ = false;                     // restored from memory, nothing saved since
     bool last_ = false;                          // the program was told to end
-    double begun_ = 0;                           // s; of the save under way, 0 = none
+    bool under_way_ = false;                     // a save is, until it is known how it ended
 };

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,9 +9,9 @@
 #include <cstring>
 #include <map>
 
-#include "api/saving.h"
+#include "api/job.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/log.h"
 #include "store/remove.h"
 
 namespace fermata::api {
@@ -88,13 +87,11 @@ void Memory::save(const Staging& staging, const Job& job, uint32_t number, const
     });
     try {
         files::Folder folder;
-        struct Report {
-            uint64_t bytes;
-            uint8_t checksum[16];
-        } mine{};
+        image::Summary summary;
+        ImageReport mine;
+        const uint64_t room = room_for(staging.bytes());
         ranks_.together([&] {
-            // The images of a node's ranks, and as many copies.
-            store_->check_space(2 * staging.bytes());
+            store_->check_space(room);
             folder = store::open_pending(directory_ + "/" + Generation(number).name(), job.number, number);
             const image::Identity who{job.number, number, rank, static_cast<uint32_t>(ranks_.size())};
             image::WriteOptions options = write;
@@ -103,35 +100,17 @@ void Memory::save(const Staging& staging, const Job& job, uint32_t number, const
             options.sync = false;  // it is memory
             if (options.threads == 0) options.threads = 1;
             image::Writer writer(image::Place(folder, image::image_name(rank)), who, options);
-            std::vector<std::byte> table = staging.table().encoded();
-            writer.blob(kBlob, table.data(), table.size());
-            for (const Staging::Piece& piece : staging.pieces())
-                writer.run(piece.address, piece.data, piece.length);
-            newest_ = writer.finish();
-            mine.bytes = newest_.bytes;
-            std::memcpy(mine.checksum, newest_.checksum.bytes.data(), sizeof mine.checksum);
+            fill(writer, staging);
+            summary = writer.finish();
+            mine = report_of(summary);
         });
         if (how_ == Options::Memory::buddy) copy_to_buddy(folder);
-        std::vector<Report> all = ranks_.gather_all(mine);
-        std::string created = ranks_.broadcast_text(local_time_text(::time(nullptr)));
+        std::vector<ImageReport> all = ranks_.gather_all(mine);
+        store::Manifest m = manifest_of(job, number, staging.table().step, all, key_.get());
+        m.level = store::LevelName::memory;
+        m.created = ranks_.broadcast_text(m.created);  // the same text on all nodes
         ranks_.together([&] {
             if (!leads()) return;
-            store::Manifest m;
-            for (size_t r = 0; r < all.size(); ++r) {
-                image::Checksum sum;
-                std::memcpy(sum.bytes.data(), all[r].checksum, sizeof all[r].checksum);
-                m.images.push_back({static_cast<uint32_t>(r), name_of_image(static_cast<int>(r)),
-                                    all[r].bytes, sum.hex(), 0});
-            }
-            m.job = job.number;
-            m.job_name = job.name;
-            m.generation = number;
-            m.created = created;
-            m.level = store::LevelName::memory;
-            m.mpi = job.library;
-            m.command = job.command;
-            m.step = staging.table().step;
-            if (key_) m.key_id = key_->id();
             // Not Store::commit, which wants all images to be here.
             pending.folder.replace(store::kManifest, to_text(m, key_.get()));
         });
@@ -139,6 +118,7 @@ void Memory::save(const Staging& staging, const Job& job, uint32_t number, const
         ranks_.together([&] {
             if (leads()) store_->retain(1);
         });
+        newest_ = summary;
         newest_image_ = folder.path_of(image::image_name(rank));
     } catch (const Fault&) {
         if (leads() && pending.folder) {
@@ -150,6 +130,19 @@ void Memory::save(const Staging& staging, const Job& job, uint32_t number, const
     }
 }
 
+// Bytes that come to this node: images of its ranks, and copies of others'.
+uint64_t Memory::room_for(uint64_t mine) const {
+    std::vector<uint64_t> sizes = ranks_.gather_all(mine);
+    const int here = nodes_->node_of(ranks_.rank());
+    uint64_t room = 0;
+    for (int r = 0; r < ranks_.size(); ++r) {
+        const int buddy = how_ == Options::Memory::buddy ? nodes_->buddy(r) : -1;
+        const bool copy = buddy >= 0 && nodes_->node_of(buddy) == here;
+        room += sizes[static_cast<size_t>(r)] * ((nodes_->node_of(r) == here ? 1u : 0u) + (copy ? 1u : 0u));
+    }
+    return room;
+}
+
 void Memory::write_whole(const files::Folder& folder, const std::string& name, const char* data,
                          uint64_t size) {
     if (folder.has(name) && !folder.remove_file(name)) fail_errno("cannot remove {}", folder.path_of(name));
@@ -157,32 +150,30 @@ void Memory::write_whole(const files::Folder& folder, const std::string& name, c
     write_all(fd.get(), data, size, folder.path_of(name));
 }
 
-// Both sides of one transfer agree on its size first; -1: the sender cannot read it.
-void Memory::send(const files::Folder& folder, int image, int to) const {
+// Both know how long the image has to be; the sender says first whether it is there, so that no one waits.
+void Memory::send(const files::Folder& folder, int image, int to, uint64_t size) const {
     std::optional<Mapped> file;
     Fault fault;
     try {
         file.emplace(folder, name_of_image(image));
+        if (file->size() != size)
+            fail("{} has another length than it had", folder.path_of(name_of_image(image)));
     } catch (const std::exception& error) {
         fault = Ranks::fault_of(error);
     }
-    int64_t size = file ? static_cast<int64_t>(file->size()) : -1;
-    ranks_.exchange(&size, sizeof size, to, nullptr, 0, -1);
-    if (!file) throw fault;
-    ranks_.exchange(file->data(), file->size(), to, nullptr, 0, -1);
+    const uint8_t there = fault ? 0 : 1;
+    ranks_.exchange(&there, sizeof there, to, nullptr, 0, -1);
+    if (fault) throw fault;
+    ranks_.exchange(file->data(), size, to, nullptr, 0, -1);
 }
 
-void Memory::receive(const files::Folder& folder, int image, int from, uint64_t expected) const {
-    int64_t size = 0;
-    ranks_.exchange(nullptr, 0, -1, &size, sizeof size, from);
-    if (size < 0) refuse(FERMATA_DAMAGED, "rank {} cannot read the image of rank {} any more", from, image);
-    PageBuffer buffer;
-    buffer.reserve(static_cast<uint64_t>(size));
-    ranks_.exchange(nullptr, 0, -1, buffer.data(), static_cast<size_t>(size), from);
-    if (static_cast<uint64_t>(size) != expected)
-        refuse(FERMATA_DAMAGED, "the image of rank {} came with {} bytes instead of {}", image, size,
-               expected);
-    write_whole(folder, name_of_image(image), buffer.data(), static_cast<uint64_t>(size));
+// `buffer` has room for it.
+void Memory::receive(const files::Folder& folder, int image, int from, uint64_t size, char* buffer) const {
+    uint8_t there = 0;
+    ranks_.exchange(nullptr, 0, -1, &there, sizeof there, from);
+    if (!there) refuse(FERMATA_DAMAGED, "rank {} cannot read the image of rank {} any more", from, image);
+    ranks_.exchange(nullptr, 0, -1, buffer, size, from);
+    write_whole(folder, name_of_image(image), buffer, size);
 }
 
 void Memory::copy_to_buddy(const files::Folder& folder) const {
@@ -193,12 +184,17 @@ void Memory::copy_to_buddy(const files::Folder& folder) const {
     std::optional<Mapped> own;
     ranks_.together([&] { own.emplace(folder, name_of_image(ranks_.rank())); });
     std::vector<uint64_t> sizes = ranks_.gather_all(own->size());
+    // All memory is there before the first message: nobody is left waiting for a rank that has none.
     PageBuffer buffer;
+    ranks_.together([&] {
+        for (int round = 0; round < nodes_->rounds(); ++round)
+            if (int from = nodes_->receives_from(ranks_.rank(), round); from >= 0)
+                buffer.reserve(sizes[static_cast<size_t>(from)]);
+    });
     for (int round = 0; round < nodes_->rounds(); ++round) {
         const int to = nodes_->sends_to(ranks_.rank(), round),
                   from = nodes_->receives_from(ranks_.rank(), round);
         const uint64_t coming = from < 0 ? 0 : sizes[static_cast<size_t>(from)];
-        buffer.reserve(coming);  // a fault here would leave the sender waiting: memory is only promised
         ranks_.exchange(own->data(), to < 0 ? 0 : own->size(), to, buffer.data(), coming, from);
         if (from < 0) continue;
         try {
@@ -263,9 +259,14 @@ std::vector<Memory::Found> Memory::find() const {
             }
         }
     std::vector<Found> whole;
-    for (auto& [key, one] : found)
-        if (std::find(one.holder.begin(), one.holder.end(), -1) == one.holder.end())
+    for (auto& [key, one] : found) {
+        auto lost = std::find(one.holder.begin(), one.holder.end(), -1);
+        if (lost == one.holder.end())
             whole.insert(whole.begin(), one);
+        else if (ranks_.first())
+            say(fmt::format("{} in memory is passed over: no node of this job has the image of rank {} whole",
+                            Generation(one.number).name(), lost - one.holder.begin()));
+    }
     return whole;
 }
 
@@ -305,26 +306,35 @@ store::GenerationInfo Memory::fetch(const Found& found, const std::vector<std::s
         here.job = manifest.job;
         here.manifest = manifest;
     });
-    // One transfer after the other, in the same order everywhere; a fault is told when all are over.
-    Fault fault;
+    // Who sends what to whom, in the same order everywhere.
+    struct Transfer {
+        int image, from, to;
+    };
+    std::vector<Transfer> transfers;
     for (size_t i = 0; i < found.holder.size(); ++i)
         for (int n = 0; n < nodes_->count(); ++n) {
-            if (found.nodes[static_cast<size_t>(n)][i]) continue;
             bool wanted = false;
             for (int r = 0; r < ranks_.size(); ++r)
                 wanted = wanted || (nodes_->node_of(r) == n && needed[static_cast<size_t>(r)][i]);
-            const int from = found.holder[i], to = nodes_->leader(n);
-            if (!wanted || (ranks_.rank() != from && ranks_.rank() != to)) continue;
-            try {
-                if (ranks_.rank() == from)
-                    send(here.folder, static_cast<int>(i), to);
-                else
-                    receive(here.folder, static_cast<int>(i), from, manifest.images[i].bytes);
-            } catch (const Fault& one) {
-                if (!fault) fault = one;
-            } catch (const std::exception& error) {
-                if (!fault) fault = Ranks::fault_of(error);
-            }
+            if (wanted && !found.nodes[static_cast<size_t>(n)][i])
+                transfers.push_back({static_cast<int>(i), found.holder[i], nodes_->leader(n)});
+        }
+    auto size_of = [&](const Transfer& one) { return manifest.images[static_cast<size_t>(one.image)].bytes; };
+    PageBuffer buffer;
+    ranks_.together([&] {
+        for (const Transfer& one : transfers)
+            if (one.to == ranks_.rank()) buffer.reserve(size_of(one));
+    });
+    // A fault is told when all are over.
+    Fault fault;
+    for (const Transfer& one : transfers) try {
+            if (ranks_.rank() == one.from) send(here.folder, one.image, one.to, size_of(one));
+            if (ranks_.rank() == one.to)
+                receive(here.folder, one.image, one.from, size_of(one), buffer.data());
+        } catch (const Fault& found_here) {
+            if (!fault) fault = found_here;
+        } catch (const std::exception& error) {
+            if (!fault) fault = Ranks::fault_of(error);
         }
     ranks_.agree(fault);
     return here;

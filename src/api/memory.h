@@ -53,8 +53,9 @@ class Memory {
 
   private:
     void copy_to_buddy(const files::Folder& folder) const;
-    void receive(const files::Folder& folder, int image, int from, uint64_t size) const;
-    void send(const files::Folder& folder, int image, int to) const;
+    uint64_t room_for(uint64_t mine) const;
+    void receive(const files::Folder& folder, int image, int from, uint64_t size, char* buffer) const;
+    void send(const files::Folder& folder, int image, int to, uint64_t size) const;
     static void write_whole(const files::Folder& folder, const std::string& name, const char* data,
                             uint64_t size);
 

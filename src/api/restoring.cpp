@@ -72,10 +72,12 @@ std::vector<Restoring::Candidate> Restoring::all_candidates() const {
         // What is in memory serves also when the directory has nothing, or nothing that can be read.
         try {
             if (ranks_.first()) files = choose();
-        } catch (const Fault&) {
+        } catch (const Fault& fault) {
             if (all.empty()) throw;
-        } catch (const Error&) {
+            say(fault.sentence + "; what is in memory is taken");
+        } catch (const Error& error) {
             if (all.empty()) throw;
+            say(std::string(error.what()) + "; what is in memory is taken");
         }
     });
     uint64_t count = files.size();
@@ -102,6 +104,7 @@ std::vector<Restoring::Candidate> Restoring::choose() const {
     for (auto one = all.rbegin(); one != all.rend(); ++one) {
         if (!one->manifest) {
             if (damage.empty()) damage = one->damage;
+            if (!one->damage.empty() && found.empty()) say(one->damage + "; the one before is taken");
             continue;
         }
         if (!one->manifest->step) {
@@ -109,6 +112,9 @@ std::vector<Restoring::Candidate> Restoring::choose() const {
             continue;
         }
         if (!files::believed(one->folder.owner())) {
+            if (found.empty())
+                say(fmt::format("{} belongs to {} and is passed over", one->directory,
+                                files::name_of_user(one->folder.owner())));
             foreign = true;
             continue;
         }
@@ -152,7 +158,12 @@ Restored Restoring::attempt(const Candidate& candidate) {
         look(from);
         match();
     }
-    ranks_.together([&] { fill(); });
+    ranks_.together([&] {
+        if (generation_.manifest->step != tables_.at(0).step)
+            refuse(FERMATA_DAMAGED, "{}: its images are of another step than its manifest",
+                   generation_.directory);
+        fill();
+    });
     open_.clear();
     return {generation_.manifest->job, candidate.number, tables_.at(0).step, candidate.found.has_value()};
 }

@@ -1,20 +1,17 @@
 #include "api/saving.h"
 
 #include <signal.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstring>
+#include <system_error>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "image/shared.h"
 
 namespace fermata::api {
 namespace {
-
-double now_s() { return static_cast<double>(monotonic_ns()) * 1e-9; }
 
 // The writing thread leaves the program's signals alone.
 class SignalsBlocked {
@@ -46,7 +43,7 @@ void Saving::note(Report& report, const Fault& fault) noexcept {
 }
 
 void Saving::begin(const State& state, int64_t step, const Job& job, bool last) {
-    started_ = now_s();
+    started_ = monotonic_s();
     job_ = job;
     // Who protects something else would take part in another job's image.
     struct Claim {
@@ -64,14 +61,18 @@ void Saving::begin(const State& state, int64_t step, const Job& job, bool last) 
     }
     const bool memory = memory_ != nullptr;
     ranks_.together([&] { staging_.take(state, step, ranks_.first(), memory); });
-    staged_ = now_s();
+    staged_ = monotonic_s();
     if (memory) {
-        only_memory_ = next_number();
-        memory_->save(staging_, job, only_memory_, options_.write);
+        const uint32_t number = next_number();
+        memory_->save(staging_, job, number, options_.write);
+        only_memory_ = number;
+        step_ = step;
+        seconds_ = monotonic_s() - started_;
         ++saves_;
         if (last || (options_.flush > 0 && saves_ % options_.flush == 0)) flush();
         return;
     }
+    step_ = step;
     open_generation(job, 1);
     start_thread();
 }
@@ -86,13 +87,18 @@ void Saving::flush() {
 void Saving::start_thread() {
     mine_ = {};
     written_.store(false);
-    SignalsBlocked guard;
-    thread_ = std::thread([this] { write(); });
     stage_ = Stage::writing;
+    SignalsBlocked guard;
+    try {
+        thread_ = std::thread([this] { write(); });
+    } catch (const std::system_error&) {
+        write();  // no thread is to be had: the others have begun, and wait for this rank's image
+    }
 }
 
-// One series for files and memory.
-uint32_t Saving::next_number() const {
+// One series for files and memory. Nobody else counts while this program has the directory.
+uint32_t Saving::next_number() {
+    if (number_ > 0) return ++number_;
     uint32_t highest = 0;
     ranks_.together([&] {
         highest = memory_->highest();
@@ -100,7 +106,7 @@ uint32_t Saving::next_number() const {
             for (const store::GenerationInfo& one : store_->list()) highest = std::max(highest, one.number);
     });
     std::vector<uint32_t> all = ranks_.gather_all(highest);
-    return *std::max_element(all.begin(), all.end()) + 1;
+    return number_ = *std::max_element(all.begin(), all.end()) + 1;
 }
 
 // The generation's directory, made by rank 0, and this rank's writer in it.
@@ -148,10 +154,7 @@ void Saving::make_writer(const Job& job, uint32_t number, const files::Folder& f
         writer_.emplace(image::Writer::in_shared({folder, image::kSharedName}, who, write));
     else
         writer_.emplace(image::Place(folder, image::image_name(rank)), who, write);
-    std::vector<std::byte> table = staging_.table().encoded();
-    writer_->blob(kBlob, table.data(), table.size());
-    for (const Staging::Piece& piece : staging_.pieces())
-        writer_->run(piece.address, piece.data, piece.length);
+    fill(*writer_, staging_);
     if (options_.shared()) writer_->prepare();
 }
 
@@ -186,11 +189,13 @@ void Saving::write() noexcept {
         } else {
             summary = writer_->finish();
         }
-        mine_.bytes = summary.bytes;
-        std::memcpy(mine_.checksum, summary.checksum.bytes.data(), sizeof mine_.checksum);
+        mine_.image = report_of(summary);
+    } catch (const Fault& fault) {
+        note(mine_, fault);
     } catch (const std::exception& error) {
         note(mine_, Ranks::fault_of(error));
     }
+    seconds_ = monotonic_s() - started_;
     written_.store(true, std::memory_order_release);
 }
 
@@ -198,28 +203,21 @@ void Saving::write() noexcept {
 void Saving::commit() noexcept {
     all_well_ = {};
     try {
-        store::Manifest m;
+        std::vector<ImageReport> images;
         for (size_t r = 0; r < all_.size(); ++r) {
             const Report& report = all_[r];
             if (report.code != FERMATA_OK)
                 throw Fault{static_cast<fermata_code>(report.code),
                             fmt::format("rank {}: {}", r, report.why)};
-            image::Checksum sum;
-            std::memcpy(sum.bytes.data(), report.checksum, sizeof report.checksum);
-            auto rank = static_cast<uint32_t>(r);
-            m.images.push_back({rank, options_.shared() ? image::kSharedName : image::image_name(rank),
-                                report.bytes, sum.hex(), options_.shared() ? begins_[r] : 0});
+            images.push_back(report.image);
         }
-        m.job = job_.number;
-        m.job_name = job_.name;
-        m.generation = pending_.number;
-        m.created = local_time_text(::time(nullptr));
-        m.mpi = job_.library;
-        m.command = job_.command;
-        m.step = staging_.table().step;
-        if (key_) m.key_id = key_->id();
-        m.shared_bytes = options_.shared() ? shared_bytes_ : 0;
-        m.phases = {{"stage", staged_ - started_}, {"save", now_s() - staged_}};
+        store::Manifest m = manifest_of(job_, pending_.number, step_, images, key_.get());
+        if (options_.shared()) {
+            m.shared_bytes = shared_bytes_;
+            for (store::ImageEntry& image : m.images)
+                image.file = image::kSharedName, image.offset = begins_[image.rank];
+        }
+        m.phases = {{"stage", staged_ - started_}, {"save", monotonic_s() - staged_}};
         store_->commit(pending_, m);
         pending_ = {};
         if (options_.keep > 0) store_->retain(options_.keep);
@@ -235,7 +233,7 @@ void Saving::commit() noexcept {
 bool Saving::move_on(bool wait) {
     if (stage_ == Stage::writing) {
         if (!wait && !written_.load(std::memory_order_acquire)) return false;
-        thread_.join();
+        if (thread_.joinable()) thread_.join();
         writer_.reset();
         if (ranks_.first()) all_.resize(static_cast<size_t>(ranks_.size()));
         ranks_.begin_gather(&mine_, all_.data(), sizeof mine_);

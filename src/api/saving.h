@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/job.h"
 #include "api/memory.h"
 #include "api/options.h"
 #include "api/ranks.h"
@@ -23,13 +24,6 @@
 #include "store/store.h"
 
 namespace fermata::api {
-
-// What a job is, the same on all ranks.
-struct Job {
-    uint64_t number = 0;
-    std::string name, directory, library;
-    std::vector<std::string> command;
-};
 
 class Saving {
   public:
@@ -47,19 +41,20 @@ class Saving {
     // Moves on what is under way; `wait`: to its end. True when nothing is under way any more. Throws the
     // Fault of one that failed, once.
     bool move_on(bool wait);
+    // Of the newest save, on this rank, until its image was written.
+    double seconds() const { return seconds_; }
 
   private:
     enum class Stage { idle, writing, told, hearing };
     // How a rank fared. Sent as it is.
     struct Report {
         int32_t code = FERMATA_OK;
-        uint64_t bytes = 0;
-        uint8_t checksum[16] = {};
+        ImageReport image;
         char why[256] = "";
     };
 
     void open_generation(const Job& job, uint32_t least);
-    uint32_t next_number() const;
+    uint32_t next_number();
     void start_thread();
     image::Summary copy_from_memory();
     void make_writer(const Job& job, uint32_t number, const files::Folder& folder);
@@ -76,6 +71,8 @@ class Saving {
     Staging staging_;
     Stage stage_ = Stage::idle;
     unsigned saves_ = 0;        // in memory
+    uint32_t number_ = 0;       // of the newest save in memory; 0 = none yet
+    int64_t step_ = 0;          // of what goes to files, or is in memory
     uint32_t only_memory_ = 0;  // number of the newest save, when no file has it; 0 = one has
     files::Folder folder_;      // of the generation under way
     std::optional<image::Writer> writer_;
@@ -84,9 +81,9 @@ class Saving {
     std::thread thread_;
     std::atomic<bool> written_{false};
     Report mine_, all_well_;
-    std::vector<Report> all_;          // rank 0
-    store::GenerationInfo pending_;    // rank 0
-    double started_ = 0, staged_ = 0;  // s
+    std::vector<Report> all_;        // rank 0
+    store::GenerationInfo pending_;  // rank 0
+    double started_ = 0, staged_ = 0, seconds_ = 0;
 };
 
 }  // namespace fermata::api

@@ -16,11 +16,9 @@ struct sigaction before_usr1, before_term;
 
 void hear(int signal) { (signal == SIGUSR1 ? usr1 : term).fetch_add(1, std::memory_order_relaxed); }
 
-double now_s() { return static_cast<double>(monotonic_ns()) * 1e-9; }
-
 }  // namespace
 
-Triggers::Triggers(const Options& options) : options_(options), opened_(now_s()), last_(opened_) {
+Triggers::Triggers(const Options& options) : options_(options), opened_(monotonic_s()), last_(opened_) {
     if (!options.signals) return;
     struct sigaction action {};
     action.sa_handler = hear;
@@ -41,7 +39,7 @@ Triggers::~Triggers() {
 // Twice what the newest save took, and a fiftieth of the whole, are kept back.
 bool Triggers::time_to_exit() const {
     if (hears_ && term.load() > 0) return true;
-    return options_.walltime > 0 && now_s() - opened_ >= options_.walltime * 0.98 - 2 * cost_;
+    return options_.walltime > 0 && monotonic_s() - opened_ >= options_.walltime * 0.98 - 2 * cost_;
 }
 
 bool Triggers::should_checkpoint(const Ranks& ranks) {
@@ -49,7 +47,7 @@ bool Triggers::should_checkpoint(const Ranks& ranks) {
     if (ranks.first()) {
         unsigned asked = usr1.load();
         yes = (hears_ && asked != seen_) || time_to_exit() ||
-              (options_.interval > 0 && now_s() - last_ >= options_.interval);
+              (options_.interval > 0 && monotonic_s() - last_ >= options_.interval);
         seen_ = asked;
     }
     ranks.broadcast(yes);
@@ -63,7 +61,7 @@ bool Triggers::should_exit(const Ranks& ranks) {
 }
 
 void Triggers::saved(double seconds) {
-    last_ = now_s();
+    last_ = monotonic_s();
     if (seconds > 0) cost_ = seconds;
 }
 

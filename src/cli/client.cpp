@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/watch.h"
 #include "root/control.h"
 #include "tree/channel.h"
 #include "tree/local_socket.h"
@@ -175,6 +176,36 @@ std::string places_of(const json& s) {
     return line.empty() ? "none" : line;
 }
 
+// When checkpoints come by themselves, and from what numbers that follows.
+void print_schedule(const json& schedule) {
+    auto number = [](const json& in, const char* name) { return in.value(name, 0.0); };
+    if (auto found = schedule.find("interval"); found != schedule.end()) {
+        const json& interval = *found;
+        fmt::print("  interval     {:.3g} s", number(interval, "seconds"));
+        if (interval.value("auto", false)) {
+            if (interval.contains("cost"))
+                fmt::print(", by Daly's formula: a checkpoint costs {:.3g} s, failures come every {:.0f} s",
+                           number(interval, "cost"), number(interval, "mtbf"));
+            else
+                fmt::print(", until one has been measured");
+        }
+        fmt::print("\n");
+    }
+    if (auto found = schedule.find("walltime"); found != schedule.end()) {
+        const json& walltime = *found;
+        fmt::print("  wall time    ends in {:.0f} s ({}), the last checkpoint begins in {:.0f} s: ",
+                   number(walltime, "ends_in"), visible(walltime.value("by", "")),
+                   number(walltime, "last_in"));
+        if (walltime.contains("predicted"))
+            fmt::print("{:.3g} s predicted ({} at {}/s) and {:.3g} s margin\n", number(walltime, "predicted"),
+                       human_size(walltime.value("bytes", uint64_t{0})),
+                       human_size(static_cast<uint64_t>(number(walltime, "bandwidth"))),
+                       number(walltime, "margin"));
+        else
+            fmt::print("none has been measured yet\n");
+    }
+}
+
 void print_status(const json& s, bool waits) {
     auto text = [&](const char* name) { return visible(s.value(name, std::string())); };
     if (s.contains("line")) return fmt::print("job {}: {}\n", text("job"), text("line"));
@@ -188,6 +219,7 @@ void print_status(const json& s, bool waits) {
                text("mpi_version").empty() ? "not known before a rank has reported" : text("mpi_version"));
     fmt::print("  checkpoints  {} in {}\n", s.value("checkpoints", 0), text("ckpt_dir"));
     fmt::print("  running for  {:.0f} s, supervisor pid {}\n", s.value("seconds", 0.0), s.value("pid", 0));
+    print_schedule(s.value("schedule", json::object()));
     if (!text("restored").empty()) fmt::print("  restarted    from {}\n", text("restored"));
     if (text("state") == "finishing") {
         std::string left;
@@ -245,7 +277,7 @@ int checkpoint(const CheckpointOptions& options) {
 }
 
 int status(const StatusOptions& options) {
-    if (options.which.job.empty() && options.which.ckpt_dir.empty()) {
+    if (options.which.job.empty() && options.which.ckpt_dir.empty() && !options.watch) {
         std::vector<std::string> jobs = running_jobs();
         if (jobs.size() != 1) {
             json all = json::array();
@@ -267,10 +299,16 @@ int status(const StatusOptions& options) {
     json answer = status_of(job, options.diagnosis);
     if (!answer.is_object()) no_job(fmt::format("job {} is just ending", job));
     if (answer.contains("line") && !options.json) throw Error(answer.value("line", ""), ExitCode::timeout);
-    if (options.json)
+    if (options.watch) {
+        if (!options.json) print_status(answer, options.diagnosis);
+        std::fflush(stdout);
+        watch(answer.value("ckpt_dir", ""), std::stoull(answer.value("job_number", "0"), nullptr, 16),
+              options.json, [&] { return static_cast<bool>(connect_to(job)); });
+    } else if (options.json) {
         print_json(answer);
-    else
+    } else {
         print_status(answer, options.diagnosis);
+    }
     return 0;
 }
 

@@ -26,7 +26,7 @@ int checkpoint(const CheckpointOptions& options);
 
 struct StatusOptions {
     JobChoice which;
-    bool diagnosis = false, json = false;
+    bool diagnosis = false, json = false, watch = false;
 };
 int status(const StatusOptions& options);
 

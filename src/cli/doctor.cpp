@@ -180,10 +180,10 @@ std::vector<Finding> look_around() {
                 "; {} of {} MPI functions are its own, Fermata makes the others or answers with an MPI error "
                 "(names: --json)",
                 library.known - library.lacking.size(), library.known);
-        if (launcher.usable() && !any)
+        if (launcher.usable(true) && !any)
             found += "; --mpi auto takes it where a program's own library is not seen";
-        any = any || launcher.usable();
-        all.push_back({launcher.mpi, launcher.usable(), false, found, library.lacking});
+        any = any || launcher.usable(true);
+        all.push_back({launcher.mpi, launcher.usable(true), false, found, library.lacking});
     }
     if (!any) all.push_back({"mpi", false, true, "no usable MPI library"});
     return all;

@@ -57,6 +57,11 @@ const std::map<std::string, Text>& texts() {
         {"verify", {"[OPTIONS]", "Example:\n  fermata verify --ckpt-dir ckpt --generation 7\n"}},
         {"inspect", {"[OPTIONS]", "Example:\n  fermata inspect --ckpt-dir ckpt --regions\n"}},
         {"compact", {"[OPTIONS]", "Example:\n  fermata compact --ckpt-dir ckpt --keep 1\n"}},
+        {"batch", {"[OPTIONS] -- [OPTIONS OF RUN] [--] PROG [ARGS...]", R"(Examples:
+  fermata batch --slot 48h -- -n 64 -- ./solver input.nml > job.sh && sbatch job.sh
+  fermata batch --slot 2h..48h --total 96h --option --partition=spare -- -n 64 -- ./solver > job.sh
+  fermata batch --scheduler sge --slot 8h -- -n 16 -- ./solver > job.sh && qsub job.sh
+)"}},
         {"doctor", {"[OPTIONS]", "Example:\n  fermata doctor\n"}},
     };
     return all;

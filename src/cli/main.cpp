@@ -1,10 +1,12 @@
 // The `fermata` command: parses the command line, calls one function, prints one line when that fails.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/batch.h"
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/scan.h"
@@ -62,8 +64,8 @@ std::string parse_move(const std::string& text) {
 
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
-    std::string ranks, interval, mtbf, walltime, start, timeout, generation, keep, layout, restarts, launcher,
-        save_options;
+    std::string ranks, interval, mtbf, walltime, grace, start, timeout, generation, keep, layout, restarts,
+        launcher, save_options, total, slot, scheduler, warning, name;
     std::vector<std::string> more_ranks;  // of the programs behind a ":"
 };
 
@@ -98,7 +100,13 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--interval", t.interval, "T",
         "a checkpoint every T (0.2s, 10m), or auto: by the measured cost and --mtbf");
     add("--mtbf", t.mtbf, "T", "mean time between failures, for --interval auto (default 24h)");
-    add("--walltime", t.walltime, "T", "checkpoint and stop (exit code 85) before T has passed");
+    add("--walltime", t.walltime, "T",
+        "checkpoint and stop (exit code 85) before T has passed (default: what Slurm gives; 0s: never)");
+    add("--grace", t.grace, "T",
+        "time for the checkpoint that SIGTERM asks for (default 30s, or what it needs)");
+    add("--on-interrupt", o.interrupt, "checkpoint|program",
+        "Ctrl-C once: checkpoint and stop, twice: stop (default), or it is the program's")
+        ->check(CLI::IsMember({"checkpoint", "program"}));
     add("--start-timeout", t.start, "T", "give up when not all ranks run after T (default 10m; 0s: never)");
     add("--keep", t.keep, "K", "complete generations to keep, or all (default: 3 with --interval, else all)");
     add("--files", o.files, "auto|off",
@@ -107,8 +115,10 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--protocol", o.protocol, "NAME",
         "cc-d (default): a safe moment is found by counting collectives; cc, 2pc: older ways, to compare")
         ->check(CLI::IsMember({"cc-d", "cc", "2pc"}));
-    add("--launcher", t.launcher, "NAME", "what starts the ranks: mpiexec, or auto (default)");
-    add("--mpiexec-args", o.mpiexec_args, "WORDS", "more arguments for mpiexec, as one string");
+    add("--launcher", t.launcher, "NAME",
+        "what starts the ranks: mpiexec, srun, own, or auto (default): srun inside a job of Slurm's");
+    add("--mpiexec-args,--srun-args", o.mpiexec_args, "WORDS",
+        "more arguments for what starts the ranks, as one string");
     add("--max-restarts", t.restarts, "N",
         "after a failure go on from the newest generation, at most N times (default 0)");
     app->add_flag("--mapped", o.mapped,
@@ -129,6 +139,7 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
         o.max_restarts = parse_number(t.restarts, "--max-restarts", "a number", 0, 1'000'000);
     o.interval = parse_interval(t.interval);
     if (!t.walltime.empty()) o.walltime = parse_duration(t.walltime, "--walltime");
+    if (!t.grace.empty()) o.limits.grace = parse_duration(t.grace, "--grace");
     if (!t.start.empty()) o.limits.start = parse_duration(t.start, "--start-timeout");
     if (!t.mtbf.empty()) o.mtbf = parse_duration(t.mtbf, "--mtbf");
     if (!t.keep.empty()) o.keep = parse_keep(t.keep);
@@ -161,6 +172,8 @@ struct Words {
     cli::StatusOptions status;
     cli::CancelOptions cancel;
     cli::StoreOptions store;
+    std::vector<std::string> scheduler_options;
+    std::vector<std::string> run_words;  // batch: behind its "--"
 };
 
 void add_run(CLI::App* app, Words& w) {
@@ -208,6 +221,7 @@ int checkpoint(Words& w) {
 
 void add_status(CLI::App* app, Words& w) {
     add_job_choice(app, w.status.which);
+    app->add_flag("--watch", w.status.watch, "then say what happens to the job, until it is over");
     app->add_flag("--waits", w.status.diagnosis, "ask every rank which call it waits in, and for whom");
     app->add_flag("--json", w.status.json, "answer as JSON");
 }
@@ -259,6 +273,26 @@ int compact(Words& w) {
                          w.texts.keep.empty() ? 0 : parse_keep(w.texts.keep)});
 }
 
+void add_batch(CLI::App* app, Words& w) {
+    Texts& t = w.texts;
+    auto add = [&](const char* names, std::string& text, const char* type, const char* help) {
+        return app->add_option(names, text, help)->type_name(type);
+    };
+    add("--slot", t.slot, "T|T..T",
+        "how long the scheduler lets a job run, or the least and the most of it (2h..48h)")
+        ->required();
+    add("--total", t.total, "T", "how long the program may take in all (default: until it is done)");
+    add("--scheduler", t.scheduler, "NAME", "slurm (default), sge, lsf or htcondor");
+    add("--name", t.name, "NAME", "name of the batch job (default: the program's)");
+    add("--warning", t.warning, "T", "how long before a slot's end the scheduler says so (default 5m)");
+    app->add_option("--option", w.scheduler_options,
+                    "one more option for the scheduler; may be given several times")
+        ->type_name("WORDS")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->expected(1);
+}
+int batch(Words& w);
+
 void add_doctor(CLI::App* app, Words& w) { app->add_flag("--json", w.json, "answer as JSON"); }
 
 // The commands, in the order of the help.
@@ -279,6 +313,7 @@ constexpr struct {
      [](Words& w) { return cli::verify(store_of(w)); }},
     {"inspect", "what a generation holds", add_inspect, [](Words& w) { return cli::inspect(store_of(w)); }},
     {"compact", "make a generation that refers to earlier ones stand alone", add_compact, compact},
+    {"batch", "write a job script that goes on until the program is done", add_batch, batch},
     {"doctor", "what this machine has of what Fermata needs", add_doctor,
      [](Words& w) { return cli::doctor(w.json); }},
 };
@@ -308,6 +343,51 @@ void parse(CLI::App& app, const std::string& name, const cli::Scanned& scanned, 
     }
 }
 
+// What `fermata run` would make of these words.
+root::SubmitOptions as_run(const std::vector<std::string>& line) {
+    CLI::App app{"Fermata: checkpoints of unmodified MPI programs", "fermata"};
+    Words words;
+    add_commands(app, words);
+    cli::Scanned scanned = cli::scan(cli::command_of(app, "run"), line);
+    if (scanned.command.empty())
+        throw Error(
+            "nothing to run: fermata batch --slot 24h -- -n 4 -- ./program arguments… (fermata batch --help)",
+            ExitCode::usage);
+    parse(app, "run", scanned, words);
+    finish_submit_options(words.submit, words.texts);
+    return words.submit;
+}
+
+int batch(Words& w) {
+    const Texts& t = w.texts;
+    const root::SubmitOptions run = as_run(w.run_words);
+    cli::BatchOptions o;
+    if (!t.warning.empty()) o.warning = parse_duration(t.warning, "--warning");
+    if (!t.scheduler.empty()) o.scheduler = cli::scheduler_named(t.scheduler);
+    cli::parse_slot(t.slot, o);
+    if (!t.total.empty()) o.total = parse_duration(t.total, "--total");
+    for (const launch::Part& part : root::parts_of(run)) o.ranks += part.ranks;
+    if (o.ranks == 0)
+        throw Error("the scheduler has to be told how many ranks: fermata batch … -- -n 4 …",
+                    ExitCode::usage);
+    o.name = t.name.empty() ? files::split_path(run.command.at(0)).second : t.name;
+    auto good = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; };
+    if (o.name.empty() || !std::isalpha(static_cast<unsigned char>(o.name[0])) ||
+        !std::all_of(o.name.begin(), o.name.end(), good))
+        throw Error(
+            fmt::format("'{}' does not serve as the job's name: a letter, then letters, digits and -_. "
+                        "(--name)",
+                        visible(o.name)),
+            ExitCode::usage);
+    o.ckpt_dir = run.ckpt_dir;
+    o.words = w.run_words;
+    for (const std::string& option : w.scheduler_options)
+        if (option.find('\n') != std::string::npos) throw Error("--option takes one line", ExitCode::usage);
+    o.extra = w.scheduler_options;
+    std::fputs(cli::batch_script(o).c_str(), stdout);
+    return 0;
+}
+
 int parse_and_run(const std::vector<std::string>& line) {
     CLI::App app{"Fermata: checkpoints of unmodified MPI programs", "fermata"};
     Words words;
@@ -328,11 +408,13 @@ int parse_and_run(const std::vector<std::string>& line) {
     CLI::App* sub = &cli::command_of(app, name);
     cli::Scanned scanned;
     scanned.help = verb == "help";
-    if (!scanned.help) scanned = cli::scan(*sub, {line.begin() + 1, line.end()});
+    auto own_end = name == "batch" ? std::find(line.begin(), line.end(), "--") : line.end();
+    if (!scanned.help) scanned = cli::scan(*sub, {line.begin() + 1, own_end});
     if (scanned.help) return show(cli::help_of(app, *sub));
     if (name == "run" && scanned.command.empty())
         throw Error("nothing to run: fermata run -n 4 -- ./program arguments… (fermata run --help)",
                     ExitCode::usage);
+    if (own_end != line.end()) words.run_words.assign(own_end + 1, line.end());
     parse(app, name, scanned, words);
     for (const auto& command : kCommands)
         if (app.got_subcommand(command.name)) return command.run(words);

@@ -152,7 +152,7 @@ Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
                 bool none = at + 1 == words.size() ||
                             (words[at + 1].starts_with("-") && words[at + 1].size() > 1 &&
                              (words[at + 1] == "--" || option_of(sub, name_in(words[at + 1]))) &&
-                             name != "--mpiexec-args");
+                             name != "--mpiexec-args" && name != "--srun-args");
                 if (none) wrong(sub, "{} needs a value", name);
                 value = words[++at];
             }

@@ -143,8 +143,8 @@ Fd Folder::checked(const std::string& name, int flags) const {
 Fd Folder::read(const std::string& name) const { return checked(name, O_RDONLY); }
 Fd Folder::write(const std::string& name) const { return checked(name, O_RDWR); }
 
-Fd Folder::lock_file(const std::string& name) const {
-    auto fd = try_open(name, O_RDWR | O_CREAT, 0600);
+Fd Folder::made_by_us(const std::string& name, int flags) const {
+    auto fd = try_open(name, O_RDWR | O_CREAT | flags, 0600);
     if (!fd) {
         if (errno == ELOOP)
             fail("{} is a link, which Fermata did not make: remove it, or use another directory",
@@ -159,6 +159,9 @@ Fd Folder::lock_file(const std::string& name) const {
         fail("{} belongs to {}: use a directory of your own", path_of(name), name_of_user(status.st_uid));
     return std::move(*fd);
 }
+
+Fd Folder::lock_file(const std::string& name) const { return made_by_us(name, 0); }
+Fd Folder::append(const std::string& name) const { return made_by_us(name, O_APPEND); }
 
 std::string Folder::text(const std::string& name, uint64_t most) const {
     Fd fd = read(name);

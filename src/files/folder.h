@@ -63,6 +63,8 @@ class Folder {
     Fd write(const std::string& name) const;
     // Opens or makes a lock file, never truncating it; it must be regular and of a believed owner.
     Fd lock_file(const std::string& name) const;
+    // The same, for a file that only grows: whatever is written goes to its end.
+    Fd append(const std::string& name) const;
     // The whole text of a file of at most `most` bytes.
     std::string text(const std::string& name, uint64_t most = kMostText) const;
     // Readers see the old or the new content, never half; both are on storage when this returns.
@@ -97,6 +99,7 @@ class Folder {
     static std::optional<Folder> open(int at, const std::string& name, const std::string& path, int flags);
     std::optional<Fd> try_open(const std::string& name, int flags, mode_t mode = 0) const;
     Fd checked(const std::string& name, int flags) const;
+    Fd made_by_us(const std::string& name, int flags) const;
     std::shared_ptr<const Open> open_;
 };
 

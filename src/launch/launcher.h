@@ -28,6 +28,11 @@ class Launcher {
     virtual void hand_on(int signal, bool to_all) = 0;
     // Whether it ends the other ranks when one has died. False: they go on until the root decides.
     virtual bool ends_when_a_rank_dies() const { return true; }
+    // Whether it ends, without a word, when all ranks leave by themselves with exit code 0: then they are
+    // told to, and it is asked to end only when they do not.
+    virtual bool ends_with_its_ranks() const { return false; }
+    // Why each rank is a job of its own, when it is: one line.
+    virtual std::string why_alone() const { return "does the program match this mpiexec?"; }
     // What it knows of ranks that have not come, for people; "" = no more than the root does.
     virtual std::string missing() const { return {}; }
 

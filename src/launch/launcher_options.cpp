@@ -1,6 +1,7 @@
 #include "launch/launcher_options.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -13,18 +14,21 @@ struct Option {
 };
 
 struct Known {
-    const char* mpi;
-    const char* people_say;
+    const char* name;        // of the library, or "srun"
+    const char* people_say;  // whose options these are
+    const char* how;         // to get this launcher
     std::vector<Option> options;
 };
 
 // Open MPI 4.1's `mpiexec --help all` with what 5.0's has besides, MPICH 4.0's Hydra (utils/args,
-// ui/mpich/utils.c). Left out: what Fermata has itself (-n, -np, -v, -q), and what replaces the program or
-// starts none (--app, -configfile, --dvm, -info).
+// ui/mpich/utils.c), srun 22.05 with what later ones have besides. Left out: what Fermata has itself (-n,
+// -np, -v, -q, --mpi), and what replaces the program or starts none (--app, -configfile, --dvm, -info,
+// --multi-prog, --test-only).
 const std::vector<Known>& all_known() {
     static const std::vector<Known> all = {
         {"openmpi",
-         "Open MPI",
+         "Open MPI's mpiexec",
+         "--mpi openmpi",
          {{"H", 1},
           {"N", 1},
           {"allow-run-as-root", 0},
@@ -96,7 +100,8 @@ const std::vector<Known>& all_known() {
           {"xml", 0},
           {"xterm", 1}}},
         {"mpich",
-         "MPICH",
+         "MPICH's mpiexec",
+         "--mpi mpich",
          {{"N", 1},
           {"bind-to", 1},
           {"binding", 1},
@@ -143,6 +148,161 @@ const std::vector<Known>& all_known() {
           {"topolib", 1},
           {"usize", 1},
           {"wdir", 1}}},
+        {"srun",
+         "Slurm's srun",
+         "--launcher srun",
+         {{"A", 1},
+          {"B", 1},
+          {"C", 1},
+          {"D", 1},
+          {"E", 0},
+          {"F", 1},
+          {"G", 1},
+          {"H", 0},
+          {"I", 0},
+          {"J", 1},
+          {"K", 0},
+          {"L", 1},
+          {"M", 1},
+          {"N", 1},
+          {"O", 0},
+          {"Q", 0},
+          {"S", 1},
+          {"T", 1},
+          {"W", 1},
+          {"X", 0},
+          {"accel-bind", 1},
+          {"account", 1},
+          {"acctg-freq", 1},
+          {"b", 1},
+          {"bb", 1},
+          {"bbf", 1},
+          {"bcast", 0},
+          {"bcast-exclude", 1},
+          {"begin", 1},
+          {"c", 1},
+          {"chdir", 1},
+          {"cluster-constraint", 1},
+          {"clusters", 1},
+          {"comment", 1},
+          {"compress", 0},
+          {"constraint", 1},
+          {"container", 1},
+          {"contiguous", 0},
+          {"core-spec", 1},
+          {"cores-per-socket", 1},
+          {"cpu-bind", 1},
+          {"cpu-freq", 1},
+          {"cpus-per-gpu", 1},
+          {"cpus-per-task", 1},
+          {"d", 1},
+          {"deadline", 1},
+          {"delay-boot", 1},
+          {"dependency", 1},
+          {"disable-status", 0},
+          {"distribution", 1},
+          {"e", 1},
+          {"epilog", 1},
+          {"error", 1},
+          {"exact", 0},
+          {"exclude", 1},
+          {"exclusive", 0},
+          {"export", 1},
+          {"extra-node-info", 1},
+          {"gid", 1},
+          {"gpu-bind", 1},
+          {"gpu-freq", 1},
+          {"gpus", 1},
+          {"gpus-per-node", 1},
+          {"gpus-per-socket", 1},
+          {"gpus-per-task", 1},
+          {"gres", 1},
+          {"gres-flags", 1},
+          {"het-group", 1},
+          {"hint", 1},
+          {"hold", 0},
+          {"i", 1},
+          {"immediate", 0},
+          {"input", 1},
+          {"interactive", 0},
+          {"job-name", 1},
+          {"jobid", 1},
+          {"k", 0},
+          {"kill-on-bad-exit", 0},
+          {"l", 0},
+          {"label", 0},
+          {"licenses", 1},
+          {"m", 1},
+          {"mail-type", 1},
+          {"mail-user", 1},
+          {"mcs-label", 1},
+          {"mem", 1},
+          {"mem-bind", 1},
+          {"mem-per-cpu", 1},
+          {"mem-per-gpu", 1},
+          {"mincpus", 1},
+          {"mpi", 1},
+          {"msg-timeout", 1},
+          {"network", 1},
+          {"nice", 0},
+          {"no-kill", 0},
+          {"nodefile", 1},
+          {"nodelist", 1},
+          {"nodes", 1},
+          {"ntasks-per-core", 1},
+          {"ntasks-per-gpu", 1},
+          {"ntasks-per-node", 1},
+          {"ntasks-per-socket", 1},
+          {"ntasks-per-tres", 1},
+          {"o", 1},
+          {"open-mode", 1},
+          {"output", 1},
+          {"overcommit", 0},
+          {"overlap", 0},
+          {"oversubscribe", 0},
+          {"p", 1},
+          {"partition", 1},
+          {"power", 1},
+          {"prefer", 1},
+          {"preserve-env", 0},
+          {"priority", 1},
+          {"profile", 1},
+          {"prolog", 1},
+          {"propagate", 0},
+          {"qos", 1},
+          {"quiet", 0},
+          {"quit-on-interrupt", 0},
+          {"r", 1},
+          {"reboot", 0},
+          {"relative", 1},
+          {"reservation", 1},
+          {"resv-ports", 0},
+          {"s", 0},
+          {"send-libs", 0},
+          {"signal", 1},
+          {"slurmd-debug", 1},
+          {"sockets-per-node", 1},
+          {"spread-job", 0},
+          {"switches", 1},
+          {"t", 1},
+          {"task-epilog", 1},
+          {"task-prolog", 1},
+          {"thread-spec", 1},
+          {"threads-per-core", 1},
+          {"time", 1},
+          {"time-min", 1},
+          {"tmp", 1},
+          {"tres-bind", 1},
+          {"tres-per-task", 1},
+          {"u", 0},
+          {"uid", 1},
+          {"unbuffered", 0},
+          {"use-min-nodes", 0},
+          {"w", 1},
+          {"wait", 1},
+          {"wckey", 1},
+          {"x", 1},
+          {"x11", 0}}},
     };
     return all;
 }
@@ -155,49 +315,75 @@ std::string name_in(const std::string& word) {
     return dashes == 0 || (dashes == 2 && name.size() == 1) ? "" : name;
 }
 
-const Option* option_of(const Known& known, const std::string& word) {
-    std::string name = name_in(word);
+const Option* option_named(const Known& known, const std::string& name) {
     auto found = std::find_if(known.options.begin(), known.options.end(),
                               [&](const Option& option) { return name == option.name; });
     return found == known.options.end() ? nullptr : &*found;
 }
 
-unsigned words_after(const Option& option, const std::string& word) {
-    return option.words > 0 && word.find('=') != std::string::npos ? option.words - 1 : option.words;
+// "-N2", "-K0": a number may stand behind srun's letters.
+bool letter_and_number(const Known& known, const std::string& word) {
+    return known.name == std::string_view("srun") && word.size() > 2 && word[0] == '-' && word[1] != '-' &&
+           word.find_first_not_of("0123456789", 2) == std::string::npos;
+}
+
+const Option* option_of(const Known& known, const std::string& word) {
+    return option_named(known, letter_and_number(known, word) ? word.substr(1, 1) : name_in(word));
+}
+
+unsigned words_after(const Known& known, const Option& option, const std::string& word) {
+    bool has_one = word.find('=') != std::string::npos || letter_and_number(known, word);
+    return option.words > 0 && has_one ? option.words - 1 : option.words;
+}
+
+const Known* known_as(const std::string& launcher) {
+    auto found =
+        std::find_if(all_known().begin(), all_known().end(), [&](auto& k) { return launcher == k.name; });
+    return found == all_known().end() ? nullptr : &*found;
 }
 
 }  // namespace
 
 std::optional<unsigned> words_after_launcher_option(const std::string& word) {
     for (const Known& known : all_known())
-        if (const Option* option = option_of(known, word)) return words_after(*option, word);
+        if (const Option* option = option_of(known, word)) return words_after(known, *option, word);
     return {};
 }
 
-void check_launcher_options(const std::string& mpi, const std::vector<std::string>& words) {
-    auto chosen = std::find_if(all_known().begin(), all_known().end(), [&](auto& k) { return mpi == k.mpi; });
-    if (chosen == all_known().end()) return;
+void check_launcher_options(const std::string& launcher, const std::vector<std::string>& words) {
+    const Known* chosen = known_as(launcher);
+    if (!chosen) return;
     for (size_t at = 0; at < words.size();) {
         const std::string& word = words[at];
-        auto follow = words_after_launcher_option(word);
-        at += 1 + follow.value_or(0);
-        if (option_of(*chosen, word)) continue;
+        if (const Option* option = option_of(*chosen, word)) {
+            at += 1 + words_after(*chosen, *option, word);
+            continue;
+        }
         for (const Known& other : all_known())
             if (option_of(other, word))
-                throw Error(
-                    fmt::format(
-                        "{} is an option of {}'s mpiexec, and this job runs under {}'s: leave it out, "
-                        "or choose that library with --mpi {}",
-                        word, other.people_say, chosen->people_say, other.mpi),
-                    ExitCode::usage);
+                throw Error(fmt::format("{} is an option of {}, and {} starts this job: leave it out, or "
+                                        "choose that one with {}",
+                                        word, other.people_say, chosen->people_say, other.how),
+                            ExitCode::usage);
+        ++at;
     }
+}
+
+bool are_options_of(const std::string& launcher, const std::vector<std::string>& words) {
+    const Known* known = known_as(launcher);
+    for (size_t at = 0; known && at < words.size();) {
+        const Option* option = option_of(*known, words[at]);
+        if (!option) return false;
+        at += 1 + words_after(*known, *option, words[at]);
+    }
+    return known != nullptr;
 }
 
 std::string working_directory_of(const std::vector<std::string>& words) {
     std::string directory;
     for (size_t at = 0; at < words.size(); ++at) {
         std::string name = name_in(words[at]);
-        if (name != "wdir" && name != "wd") continue;
+        if (name != "wdir" && name != "wd" && name != "chdir" && name != "D") continue;
         size_t equals = words[at].find('=');
         if (equals != std::string::npos)
             directory = words[at].substr(equals + 1);

@@ -1,5 +1,5 @@
-// Options of the libraries' own mpiexec, as people put them where they put Fermata's. Which library knows
-// which, and how many words follow, is a table.
+// Options of the libraries' own mpiexec and of Slurm's srun, as people put them where they put Fermata's.
+// Which launcher knows which, and how many words follow, is a table.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,16 @@
 
 namespace fermata::launch {
 
-// Words that follow `word` ("-host", "--mca", "-host=a"), when it is an option of some library's mpiexec.
+// Words that follow `word` ("-host", "--mca", "-host=a"), when it is an option of some launcher.
 std::optional<unsigned> words_after_launcher_option(const std::string& word);
 
-// Throws Error (exit code 2) with the first of these options that the mpiexec of `mpi` does not know, and
-// where it belongs. `words`: options with what follows each.
-void check_launcher_options(const std::string& mpi, const std::vector<std::string>& words);
+// Throws Error (exit code 2) with the first of these options that this launcher ("openmpi", "mpich": the
+// library's mpiexec; "srun") does not know and another one does. `words`: options with what follows each.
+void check_launcher_options(const std::string& launcher, const std::vector<std::string>& words);
+// Whether this launcher knows them all.
+bool are_options_of(const std::string& launcher, const std::vector<std::string>& words);
 
-// Where mpiexec starts the ranks, when these words (with those of --mpiexec-args) say so; else empty.
+// Where the launcher starts the ranks, when these words (with those of --mpiexec-args) say so; else empty.
 std::string working_directory_of(const std::vector<std::string>& words);
 
 // Words of a string as a shell splits them: blanks, '…', "…", backslash.

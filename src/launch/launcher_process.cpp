@@ -7,11 +7,13 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/process_limits.h"
+#include "launch/library_at.h"
 #include "launch/rank_environment.h"
 
 namespace fermata::launch {
@@ -51,7 +53,8 @@ void become_launcher(const LaunchPlan& plan, int input, pid_t parent) {
 }  // namespace
 
 std::vector<std::string> rank_command(const Part& part, const LaunchPlan& plan) {
-    std::vector<std::string> words = {plan.library.lower};
+    std::vector<std::string> words = words_to_reach(plan.library);
+    words.push_back(plan.library.lower);
     if (part.program.empty()) return words;
     const std::string& place = part.program_path;
     if (!place.empty() && place != part.program[0]) words.insert(words.end(), {"--argv0", part.program[0]});
@@ -75,6 +78,7 @@ void LauncherProcess::start() {
     if (pid < 0) fail_errno("cannot start {}", command.file);
     if (pid == 0) {
         become_launcher(plan_, input_ ? input_->launchers_end() : -1, parent);
+        for (const std::string& name : command.unset) ::unsetenv(name.c_str());
         ::execv(command.file.c_str(), argv.data());
         int code = errno;
         [[maybe_unused]] ssize_t n = ::write(out.get(), &code, sizeof code);

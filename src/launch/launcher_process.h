@@ -17,6 +17,7 @@ namespace fermata::launch {
 struct CommandLine {
     std::string file;                // absolute path
     std::vector<std::string> words;  // with argv[0]
+    std::vector<std::string> unset;  // variables that it does not get
 };
 
 class LauncherProcess : public Launcher {

@@ -1,7 +1,5 @@
 #include "launch/library.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,9 +7,8 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/fd.h"
-#include "base/process_limits.h"
 #include "launch/library_at.h"
+#include "launch/programs.h"
 
 namespace fs = std::filesystem;
 
@@ -31,46 +28,6 @@ const std::vector<LauncherKind>& kinds() {
     return all;
 }
 
-std::string in_path(const std::string& name) {
-    const char* path = std::getenv("PATH");
-    std::string text = path ? path : "/usr/local/bin:/usr/bin:/bin";
-    for (size_t at = 0; at <= text.size();) {
-        size_t end = std::min(text.find(':', at), text.size());
-        std::string file = (end > at ? text.substr(at, end - at) : ".") + "/" + name;
-        std::error_code ignored;
-        if (::access(file.c_str(), X_OK) == 0 && fs::is_regular_file(file, ignored))
-            return fs::absolute(file).lexically_normal().string();
-        at = end + 1;
-    }
-    return {};
-}
-
-std::string output_of(const std::string& program, const char* argument) {
-    int pipe_fds[2];
-    if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return {};
-    Fd in(pipe_fds[0]), out(pipe_fds[1]);
-    pid_t pid = ::fork();
-    if (pid == 0) {
-        int null = ::open("/dev/null", O_RDWR);
-        ::dup2(null, 0);
-        ::dup2(out.get(), 1);
-        ::dup2(out.get(), 2);
-        give_back_limits();
-        ::alarm(10);  // survives exec: a launcher that hangs ends
-        ::execl(program.c_str(), program.c_str(), argument, nullptr);
-        ::_exit(127);
-    }
-    out.reset();
-    std::string text;
-    char buffer[4096];
-    for (ssize_t n; (n = ::read(in.get(), buffer, sizeof buffer)) != 0;) {
-        if (n < 0 && errno != EINTR) break;
-        if (n > 0 && text.size() < 65536) text.append(buffer, static_cast<size_t>(n));
-    }
-    if (pid > 0) ::waitpid(pid, nullptr, 0);
-    return text;
-}
-
 bool has_word(const std::string& text, const std::string& alternatives) {
     for (size_t at = 0; at < alternatives.size();) {
         size_t end = std::min(alternatives.find('|', at), alternatives.size());
@@ -84,7 +41,7 @@ std::string find_mpiexec(const LauncherKind& kind) {
     for (const char* name : kind.names) {
         std::string found = in_path(name);
         if (found.empty()) continue;
-        if (std::string(name) != "mpiexec" || has_word(output_of(found, "--version"), kind.version_word))
+        if (std::string(name) != "mpiexec" || has_word(output_of(found, {"--version"}), kind.version_word))
             return found;
     }
     return {};
@@ -121,15 +78,31 @@ std::vector<Library> all_libraries(const Places& places) {
     return all;
 }
 
-Library choose_library(const std::string& wanted, const std::string& preferred, const Places& places) {
-    if (names_a_place(wanted)) return library_at(wanted, places);
+void need_mpiexec(const Library& library) {
+    if (!library.mpiexec.empty()) return;
+    if (!library.root.empty())
+        throw Error(fmt::format("the MPI library at {} has no launcher: there is no bin/mpiexec to execute",
+                                library.root),
+                    ExitCode::usage);
+    fail("no mpiexec of {} in PATH ({}): install it, or load its module", library.mpi,
+         fmt::join(kind_of(library.mpi).names, ", "));
+}
+
+Library choose_library(const std::string& wanted, const std::string& preferred, const Places& places,
+                       bool launched) {
+    auto usable = [launched](const Library& library) { return library.usable(launched); };
+    if (names_a_place(wanted)) {
+        Library found = library_at(wanted, places);
+        if (launched) need_mpiexec(found);
+        return found;
+    }
     std::vector<Library> all = all_libraries(places);
     auto named = [&](const std::string& mpi) {
         return std::find_if(all.begin(), all.end(), [&](const Library& l) { return l.mpi == mpi; });
     };
     std::string mpi = wanted == "auto" ? preferred : wanted;
     if (mpi.empty()) {
-        auto any = std::find_if(all.begin(), all.end(), [](const Library& l) { return l.usable(); });
+        auto any = std::find_if(all.begin(), all.end(), usable);
         if (any != all.end()) return *any;
         mpi = all.front().mpi;
     }
@@ -139,20 +112,20 @@ Library choose_library(const std::string& wanted, const std::string& preferred, 
             fmt::format("no MPI library is called {}: --mpi takes openmpi, mpich, auto or the path of one",
                         mpi),
             ExitCode::usage);
-    if (found->usable()) return *found;
+    if (usable(*found)) return *found;
     // Any library will do unless the user asked for this one.
-    auto other = std::find_if(all.begin(), all.end(), [](const Library& l) { return l.usable(); });
+    auto other = std::find_if(all.begin(), all.end(), usable);
     if (wanted == "auto" && other != all.end()) return *other;
     if (found->lower.empty())
         fail("no lower half for {} in {}: was Fermata built where this library is installed?", mpi,
              places.libexec);
-    fail("no mpiexec of {} in PATH ({}): install it, or load its module", mpi,
-         fmt::join(kind_of(mpi).names, ", "));
+    need_mpiexec(*found);
+    return *found;
 }
 
 std::string version_of(const Library& library) {
     if (library.mpiexec.empty()) return {};
-    std::string text = output_of(library.mpiexec, "--version");
+    std::string text = output_of(library.mpiexec, {"--version"});
     // Hydra's first line says nothing; its version stands in one of its own.
     auto at = text.find("Version:");
     if (at != std::string::npos) {

@@ -19,13 +19,17 @@ struct Library {
     std::string lower;    // the lower half's program; empty = not built
     std::string mpiexec;  // absolute path; empty = not found
     std::string root;     // --mpi PATH: where this library is installed; empty: the one it was built with
-    bool usable() const { return !lower.empty() && !mpiexec.empty(); }
+    // `launched`: by its own mpiexec.
+    bool usable(bool launched) const { return !lower.empty() && !(launched && mpiexec.empty()); }
 };
 // All that are known, usable or not.
 std::vector<Library> all_libraries(const Places& places);
 // The one the user means by --mpi: a name, or a path (library_at.h); "auto" takes the one of `preferred` (""
-// = none). Throws Error.
-Library choose_library(const std::string& wanted, const std::string& preferred, const Places& places);
+// = none). `launched`: its own mpiexec is needed, too. Throws Error.
+Library choose_library(const std::string& wanted, const std::string& preferred, const Places& places,
+                       bool launched);
+// Throws Error when this library has no mpiexec.
+void need_mpiexec(const Library& library);
 // First line of `mpiexec --version`.
 std::string version_of(const Library& library);
 

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.h"
@@ -48,31 +47,20 @@ Library library_at(const std::string& place, const Places& places) {
     found.mpi = known->mpi;
     found.root = root.string();
     found.mpiexec = (root / "bin" / "mpiexec").string();
-    if (::access(found.mpiexec.c_str(), X_OK) != 0)
-        throw Error(fmt::format("the MPI library at {} has no launcher: {} cannot be executed", root.string(),
-                                found.mpiexec),
-                    ExitCode::usage);
+    if (::access(found.mpiexec.c_str(), X_OK) != 0) found.mpiexec.clear();
     found.lower = places.libexec + "/lower-" + found.mpi;
     if (::access(found.lower.c_str(), X_OK) != 0)
         fail("no lower half for {} in {}", found.mpi, places.libexec);
     return found;
 }
 
-std::map<std::string, std::string> reach_library(const Library& library, const std::string& directory) {
-    fs::path root = library.root, links = fs::path(directory) / "mpi";
-    const Known* known = library_in(root / "lib");
+std::vector<std::string> words_to_reach(const Library& library) {
+    if (library.root.empty()) return {};
+    const fs::path folder = fs::path(library.root) / "lib";
+    const Known* known = library_in(folder);
     if (known == nullptr) fail("the MPI library at {} has gone", library.root);
-    // Everything beside it is linked, too: the library may look for its own parts where it was found
-    // ($ORIGIN).
-    fs::create_directory(links);
-    for (const fs::directory_entry& entry : fs::directory_iterator(root / "lib"))
-        fs::create_symlink(entry.path(), links / entry.path().filename());
-    std::error_code exists;
-    fs::create_symlink(root / "lib" / known->file, links / known->wanted, exists);
-    std::string path = links.string();
-    if (const char* old = std::getenv("LD_LIBRARY_PATH"); old != nullptr && *old != 0)
-        path += std::string(":") + old;
-    return {{"LD_LIBRARY_PATH", path}};
+    return {fs::path(library.lower).replace_filename("reach").string(), folder.string(), known->file,
+            known->wanted, "--"};
 }
 
 }  // namespace fermata::launch

@@ -3,8 +3,8 @@
 // against Debian's library of that ABI.
 #pragma once
 
-#include <map>
 #include <string>
+#include <vector>
 
 #include "launch/library.h"
 
@@ -14,8 +14,8 @@ namespace fermata::launch {
 bool names_a_place(const std::string& wanted);
 // Throws Error when there is no library, no launcher, or no lower half for it.
 Library library_at(const std::string& place, const Places& places);
-// Makes the library found by its lower half: a directory of links below `directory`, and the variables that
-// ranks need.
-std::map<std::string, std::string> reach_library(const Library& library, const std::string& directory);
+// What a launcher starts in front of the lower half, so that this one finds its library (noded/reach.cpp);
+// nothing for the library that Fermata was built with.
+std::vector<std::string> words_to_reach(const Library& library);
 
 }  // namespace fermata::launch

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launch/launcher.h"
 #include "launch/plan.h"
@@ -11,13 +12,18 @@
 
 namespace fermata::launch {
 
-// "auto", "mpiexec", "srun" or "own", as people say it. `automatic`: the place decides.
-enum class LauncherName { automatic, mpiexec, srun, own };
-
 // Throws Error (exit code 2) for another word.
 LauncherName launcher_named(const std::string& word);
 
-// Throws Error when this launcher cannot start such a job here.
+// Does this launcher need the library's mpiexec? `automatic`: not where Slurm could start the ranks.
+bool needs_mpiexec(LauncherName name);
+// What `automatic` means for this library and these options of the user's; another name is itself.
+LauncherName choose_launcher(LauncherName name, const Library& library,
+                             const std::vector<std::string>& words);
+// Whose options (launcher_options.h) a job that is started so takes.
+std::string options_name(LauncherName name, const Library& library);
+
+// Throws Error when this launcher cannot start such a job here. `name`: chosen.
 std::unique_ptr<Launcher> make_launcher(LauncherName name, LaunchPlan plan,
                                         std::optional<TerminalInput> input);
 

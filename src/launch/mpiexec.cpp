@@ -66,13 +66,9 @@ std::vector<std::string> command_of(const LaunchPlan& plan) {
     std::vector<std::string> words = {plan.library.mpiexec};
     // Open MPI 5's does not ask the variables that Open MPI 4's does.
     if (kind.as_root && !plan.library.root.empty() && ::geteuid() == 0) words.push_back(kind.as_root);
-    int ranks = plan.ranks;
     bool given = slots_are_given(split_words(plan.mpiexec_args));
-    for (const Part& part : plan.more) {
-        ranks += part.ranks;
-        given = given || slots_are_given(split_words(part.mpiexec_args));
-    }
-    if (kind.oversubscribe && ranks > cores() && !given) words.push_back(kind.oversubscribe);
+    for (const Part& part : plan.more) given = given || slots_are_given(split_words(part.mpiexec_args));
+    if (kind.oversubscribe && plan.all_ranks() > cores() && !given) words.push_back(kind.oversubscribe);
     add_part(words, plan, plan);
     for (const Part& part : plan.more) {
         words.push_back(":");
@@ -83,7 +79,7 @@ std::vector<std::string> command_of(const LaunchPlan& plan) {
 
 CommandLine Mpiexec::command_line() const {
     const std::string& mpiexec = plan().library.mpiexec;
-    CommandLine command{mpiexec, command_of(plan())};
+    CommandLine command{mpiexec, command_of(plan()), {}};
     // Open MPI takes a launcher that is named by its path for --prefix: it would put folders of its own in
     // front of the ranks' PATH and LD_LIBRARY_PATH. Hydra looks for its other half beside itself, by that
     // path.

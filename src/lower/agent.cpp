@@ -18,6 +18,7 @@
 #include "lower/starter.h"
 #include "split/loader/starters.h"
 #include "split/memory/memory.h"
+#include "split/process/warden.h"
 #include "split/threads/donors.h"
 #include "split/threads/stop.h"
 
@@ -161,6 +162,11 @@ void Agent::mailbox() {
         }
     }
     if (take_finalize_arrival()) link_->send(wire::ArrivedFinalize{});
+    if (auto code = leaving_with()) {
+        if (!alone()) link_->send(wire::Leaving{*code});
+        said_that_it_leaves();
+    }
+    for (int signal : split::process::held_signals()) link_->send(wire::Warned{signal});
     say_phase();
 }
 
@@ -171,6 +177,8 @@ void Agent::handle(const wire::Message& message) {
     if (auto epoch = epoch_of(message); epoch && (!checkpoint_ || checkpoint_->epoch != *epoch)) return;
     if (std::holds_alternative<wire::Query>(message))
         query();
+    else if (std::holds_alternative<wire::Depart>(message))
+        depart();
     else if (std::holds_alternative<wire::FinalizeReleased>(message))
         release_finalize();
     else if (auto event = event_of(message))
@@ -474,6 +482,12 @@ void Agent::leave() {
     sigemptyset(&only);
     sigaddset(&only, SIGTERM);
     pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+}
+
+// Whatever this rank is doing.
+void Agent::depart() {
+    end_starter();
+    ::_exit(0);
 }
 
 // Others may have been told to save, and wait for this rank's word in the meeting: it is no.

@@ -72,6 +72,7 @@ class Agent {
     std::optional<Event> capture();
     std::optional<Event> write(std::optional<uint64_t> place);
     void leave();
+    [[noreturn]] static void depart();
     void stay_away();
     void run_program();
     void answer();

@@ -1,7 +1,7 @@
 // The lower half: an ordinary MPI program, started by the site's mpiexec, that carries the application above
 // it.
 //
-//     lower-MPI [--argv0 NAME] -- PROGRAM ARGUMENTS…      first start
+//     lower-MPI [--argv0 NAME] -- PROGRAM ARGUMENTS…      first start (command.h)
 //     FERMATA_RESTORE=… lower-MPI                         restart
 //
 // Both are one path: MPI starts, the address space is parted, and then the upper half comes either from a
@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <cstring>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "files/owners.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
+#include "lower/command.h"
 #include "lower/load_image.h"
 #include "lower/restart.h"
 #include "lower/services.h"
@@ -28,6 +28,7 @@
 #include "split/loader/command_line.h"
 #include "split/loader/loader.h"
 #include "split/process/state.h"
+#include "split/process/warden.h"
 #include "split/thread_pointer/redirect.h"
 #include "split/threads/donors.h"
 #include "split/threads/lazy_binding.h"
@@ -43,39 +44,6 @@ namespace {
 namespace threads = split::threads;
 // Handed to the agent once there is one; null then.
 using Link = std::unique_ptr<tree::AgentLink>;
-
-struct Options {
-    std::string program;
-    std::vector<std::string> arguments;
-    std::string argv0;      // what the program is told as its name; "" = PROGRAM
-    std::string front_dir;  // beside the libexec folder: lib/fermata/fronts
-};
-
-std::string own_directory() {
-    char path[4096];
-    ssize_t n = ::readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0) fail_errno("cannot read /proc/self/exe");
-    std::string self(path, static_cast<size_t>(n));
-    return self.substr(0, self.rfind('/'));
-}
-
-Options parse(int argc, char** argv) {
-    Options options;
-    options.front_dir = own_directory() + "/../../lib/fermata/fronts";
-    if (char* real = ::realpath(options.front_dir.c_str(), nullptr)) {
-        options.front_dir = real;
-        ::free(real);
-    }
-    int at = 1;
-    if (at + 1 < argc && std::strcmp(argv[at], "--argv0") == 0) {
-        options.argv0 = argv[at + 1];
-        at += 2;
-    }
-    if (at < argc && std::strcmp(argv[at], "--") == 0) ++at;
-    if (at < argc) options.program = argv[at++];
-    for (; at < argc; ++at) options.arguments.emplace_back(argv[at]);
-    return options;
-}
 
 uint64_t job_number(const std::string& job_id) {
     uint64_t number = 0;
@@ -107,7 +75,7 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     return programs.empty() ? thread_need("") : ThreadNeed::one;
 }
 
-[[noreturn]] void start_program(const Options& options, const tree::AgentConfig& config,
+[[noreturn]] void start_program(const Command& options, const tree::AgentConfig& config,
                                 const MpiFacts& facts, image::KeyPointer key, uint64_t mask, Link& link) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty()) fail("{}", check.error);
@@ -140,7 +108,9 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     split::StartedProgram started = split::load_program(spec);
     note_command_line(started.command_line, started.command_line_end);
     split::show_command_line(started.command_line, started.command_line_end);
-    threads::unblock_for_upper(mask);
+    split::Warden& warden = split::process::the_warden();
+    if (warden.pid != 0) warden.to_unblock = split::kWarnings & ~mask;
+    threads::unblock_for_upper(mask, warden.to_unblock);
     split::enter_program(started);
 }
 
@@ -173,7 +143,7 @@ void run_natively_if_starter(int argc, char** argv) {
     };
     // from_environment() takes the job's key away, which who goes on here needs later.
     if (!given("FERMATA_JOB_ID") || given("FERMATA_RESTORE") || comes_from_starter()) return;
-    Options options = parse(argc, argv);
+    Command options = command_in({argv + 1, argv + argc}, tree::AgentLink::launcher_rank());
     if (options.program.empty()) return;
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty() || !split::is_starter(check)) return;
@@ -204,7 +174,7 @@ int run(int argc, char** argv) {
     spdlog::info("crossings {} the FS base{}{}", switched.empty() ? "leave" : "write",
                  switched.empty() ? "" : ": ", switched);
     if (std::string why = threads::unsupported_machine(); !why.empty()) fail("{}", why);
-    Options options = parse(argc, argv);
+    Command options = command_in({argv + 1, argv + argc}, tree::AgentLink::launcher_rank());
     bool restart = !config.restore.empty();
     if (restart != static_cast<bool>(config.generation)) fail("FERMATA_GENERATION is damaged");
     if (!config.allow_owner.empty()) files::allow_owner(files::user_from(config.allow_owner));

@@ -13,6 +13,7 @@
 #include "lower/mpi_start.h"
 #include "lower/starter.h"
 #include "split/fds/descriptors.h"
+#include "split/process/warden.h"
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
@@ -34,6 +35,7 @@ struct Mailbox {
 };
 Mailbox warning, fatal;
 std::atomic<uint32_t> finalize_arrived{0};
+std::atomic<int64_t> leaving{-1};  // the exit code that nobody has been told yet; -1: none
 
 // System calls that leave errno (TLS) alone.
 long raw(long number, long a = 0, long b = 0, long c = 0) noexcept {
@@ -88,6 +90,13 @@ void arrive_finalize() noexcept {
     split::threads::poke_agent();
 }
 
+// The agent has little else to do; when it has, the exit is not held up for it.
+void leaves(int code) noexcept {
+    leaving.store(code & 0xff);
+    split::threads::poke_agent();
+    for (int i = 0; leaving.load() >= 0 && i < 200; ++i) nap();
+}
+
 void register_upper(split::UpperServices* services) noexcept {
     services->command_line = command_line;
     services->command_line_end = command_line_end;
@@ -108,6 +117,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.arrive_finalize = arrive_finalize;
     bridge.finalize_released = &finalize_released;
     bridge.finish_mpi = []() noexcept { finish_mpi(); };
+    bridge.leaves = leaves;
     bridge.warn = warn;
     bridge.fatal = end_job;
     bridge.register_upper = register_upper;
@@ -126,6 +136,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.lower_count = split::lower_descriptors().count;
     bridge.lower_owned = split::lower_descriptors().words;
     bridge.guard_library = guard_library(guard_path, sizeof guard_path);
+    bridge.warden = &split::process::the_warden();
     bridge.os_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     return &bridge;
 }
@@ -159,6 +170,12 @@ std::optional<FatalRequest> take_fatal() {
     return request;
 }
 
+std::optional<int32_t> leaving_with() {
+    int64_t code = leaving.load();
+    if (code < 0) return {};
+    return static_cast<int32_t>(code);
+}
+void said_that_it_leaves() { leaving.store(-1); }
 bool take_finalize_arrival() { return finalize_arrived.exchange(0) != 0; }
 void release_finalize() { finalize_released = 1; }
 

@@ -41,6 +41,9 @@ struct FatalRequest {
 std::optional<std::string> take_warning();
 std::optional<FatalRequest> take_fatal();
 bool take_finalize_arrival();
+// The program leaves without MPI_Finalize, and waits until that is said.
+std::optional<int32_t> leaving_with();
+void said_that_it_leaves();
 void release_finalize();
 
 }  // namespace fermata::lower

@@ -1,12 +1,14 @@
 #include "lower/starter.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "split/loader/starters.h"
@@ -18,6 +20,17 @@ namespace fermata::lower {
 namespace {
 
 constexpr const char* kName = "libfermata-starter.so";
+
+pid_t parent_of(pid_t pid) {
+    try {
+        std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
+        // "123 (a name) S 45 …"
+        size_t name_end = stat.rfind(')');
+        return name_end == std::string::npos ? 0 : std::stoi(stat.substr(name_end + 4));
+    } catch (const std::exception&) {
+        return 0;
+    }
+}
 
 std::string value(const char* name) {
     const char* found = std::getenv(name);
@@ -88,6 +101,23 @@ void tell_starter_of_end() {
     if (!comes_from_starter()) return;
     std::string path = value(split::kStarterDirectory) + "/" + split::kLeaving;
     Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+}
+
+void end_starter() {
+    if (!comes_from_starter()) return;
+    {
+        std::string path = value(split::kStarterDirectory) + "/" + split::kLeaving;
+        Fd mark(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+        [[maybe_unused]] ssize_t n = ::write(mark.get(), split::kQuietly, 1);
+    }
+    const pid_t launcher = number_from({split::kLauncherProcess}, 1);
+    // From the outermost one on, so that none goes on behind the one that it waits for.
+    std::vector<pid_t> above;
+    for (pid_t pid = ::getppid(); pid > 1 && pid != launcher && above.size() < 64; pid = parent_of(pid))
+        above.push_back(pid);
+    for (auto pid = above.rbegin(); pid != above.rend(); ++pid) ::kill(*pid, SIGTERM);
+    for (pid_t pid : above)
+        for (int i = 0; i < 100 && ::kill(pid, 0) == 0; ++i) ::usleep(5000);
 }
 
 const char* guard_library(char* path, size_t size) {

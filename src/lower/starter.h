@@ -25,6 +25,9 @@ struct StarterStart {
 // The launcher's SIGTERM, which follows, is no failure of the starter.
 void tell_starter_of_end();
 
+// This rank leaves by itself: the starters above it, which wait for its end, do so first, with exit code 0.
+void end_starter();
+
 // The same library beside this lower half, for programs that the application starts; null when LD_PRELOAD
 // cannot name it.
 const char* guard_library(char* path, size_t size);

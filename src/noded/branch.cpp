@@ -28,7 +28,7 @@ void Branch::introduce() {
     if (relay_.node() < 0) {
         uplink_.send(wire::NodeHello{host_, ::getpid(), tree::addresses_of_this_host(links_.port())});
     } else {
-        relay_.above(true);
+        relay_.above();
         send_out();
     }
 }
@@ -37,8 +37,10 @@ void Branch::from_above(const wire::Message& message) {
     if (auto* parent = std::get_if<wire::Parent>(&message)) {
         if (relay_.node() >= 0) return;
         links_.set_rhythm({parent->beat_ms, parent->silent_ms});
-        if (relay_.placed(*parent)) relay_.above(false);
+        relay_.placed(*parent);
         uplink_.follow(*parent);
+    } else if (auto* call = std::get_if<wire::Roll>(&message)) {
+        relay_.roll(*call);
     } else if (auto* order = std::get_if<wire::Order>(&message)) {
         auto inner = relay_.order(*order);
         send_out();  // before what the order lets this daemon say
@@ -56,8 +58,7 @@ void Branch::from_below(int link, const wire::Message& message) {
     if (known != child_of_.end()) {
         if (!relay_.from_child(known->second, message)) on_child(known->second, message);
     } else if (auto* attach = std::get_if<wire::Attach>(&message)) {
-        if (relay_.overtaken(*attach)) return links_.close(link);
-        const int child = attach->stations[0].node;
+        const int child = attach->node;
         if (auto old = link_of_.find(child); old != link_of_.end()) {
             int before = old->second;
             closed(before, tree::Links::End::closed);
@@ -66,7 +67,7 @@ void Branch::from_below(int link, const wire::Message& message) {
         child_of_[link] = child;
         link_of_[child] = link;
         links_.allow(link, wire::kMaxPayload);
-        relay_.child(child, *attach);
+        relay_.child(*attach);
     }
     send_out();
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -177,6 +178,7 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
     if (auto* m = std::get_if<wire::Starting>(&message)) {
         if (introduce(agent, m->job_id)) agent.called = m->rank;
     } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
+        starters_ = true;
         branch_.say(*m);
     } else if (auto* hello = std::get_if<wire::Hello>(&message)) {
         if (!introduce(agent, hello->job_id)) return true;
@@ -205,6 +207,8 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
             refuse_clock(fmt::format("rank {}", agent.rank));
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         diagnosis(agent, *m);
+    } else if (auto* m = std::get_if<wire::Leaving>(&message)) {
+        agent.code = m->code;
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         branch_.say(wire::Fatal{clipped(m->line), m->code});
     } else if (is_one_of<wire::Images, wire::Sizes>(message) ||
@@ -262,10 +266,17 @@ void Node::from_root(const wire::Message& message) {
         answer_query(false);
     } else if (std::get_if<wire::Kill>(&message)) {
         kill_ranks();
+    } else if (std::get_if<wire::Depart>(&message)) {
+        ending_ = true;
+        leave_directory();
+        broadcast(message);
     } else if (auto* m = std::get_if<wire::Stand>(&message)) {
         signal_ranks(m->still ? SIGSTOP : SIGCONT);
     } else if (is_for_agents(message)) {
-        if (std::get_if<wire::FinalizeReleased>(&message)) ending_ = true;
+        if (std::get_if<wire::FinalizeReleased>(&message)) {
+            ending_ = true;
+            leave_directory();
+        }
         if (std::get_if<wire::Go>(&message)) branch_.tally().forget_phases();
         broadcast(message);
     }
@@ -309,6 +320,12 @@ void Node::hand_out(const wire::Places& places) {
                 wire::Placed{places.epoch, agent->rank, places.begins[ranks->place_of(agent->rank)]});
 }
 
+// Slurm may kill this daemon with the node's last rank (docs/internals/slurm.md): so its directory goes
+// before the ranks do. What a script starts behind its program would still look for it.
+void Node::leave_directory() {
+    if (std::getenv("SLURM_STEP_ID") && !starters_) dir_ = {};
+}
+
 void Node::broadcast(const wire::Message& message) {
     for (auto& agent : agents_)
         if (agent->rank >= 0) agent->channel.send(message);
@@ -316,9 +333,10 @@ void Node::broadcast(const wire::Message& message) {
 
 // A clock message that cannot be: without it the checkpoint would wait for ever.
 void Node::refuse_clock(const std::string& from) {
-    branch_.tally().take(-1, wire::Refuse{branch_.tally().epoch(),
-                                 fmt::format("the protocol broke: from {} to the node daemon on {}: {}", from,
-                                             config_.node, clock_->error())});
+    branch_.tally().take(
+        -1, wire::Refuse{branch_.tally().epoch(),
+                         fmt::format("the protocol broke: from {} to the node daemon on {}: {}", from,
+                                     config_.node, clock_->error())});
 }
 
 void Node::pump_clock() {
@@ -372,7 +390,8 @@ void Node::drop(size_t index) {
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
     if (agent.rank >= 0)
-        branch_.say(wire::Gone{-1, tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node});
+        branch_.say(
+            wire::Gone{-1, tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node, agent.code});
     branch_.tally().gone(agent.id);
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
     answer_query(false);

@@ -43,6 +43,7 @@ class Node {
         Fd process;               // pidfd: ends this process and no other that got its number
         bool rebuilding = false;  // restarted, and has not said Restored yet
         bool diagnosed = false;   // has answered the newest Query
+        int32_t code = -1;        // with which it has said to leave
     };
 
     void turn(int timeout_ms);
@@ -59,6 +60,7 @@ class Node {
     void begin_clock();
     void drop(size_t index);
     void hand_out(const wire::Places& places);
+    void leave_directory();
     void broadcast(const wire::Message& message);
     void refuse_clock(const std::string& from);
     void pump_clock();
@@ -78,13 +80,14 @@ class Node {
     std::unique_ptr<clock::Node> clock_;  // of this epoch
     std::map<int, size_t> clock_child_;   // daemon right below -> child of clock_
     int next_id_ = 0;
-    bool ending_ = false;  // ranks may leave: finalized, stopped or killed
-    int64_t killed_ = 0;   // ms: when; 0 = not
+    bool ending_ = false;    // ranks may leave: finalized, stopped or killed
+    int64_t killed_ = 0;     // ms: when; 0 = not
+    bool starters_ = false;  // a rank of this node began as a script
     int64_t query_end_ = 0;  // 0 = no query open
     std::set<int> asked_;    // daemons below that have not answered it
     std::string diagnosis_;
     uint32_t diagnosed_ = 0;
-    wire::Diagnosis below_;       // what daemons below have answered, not yet handed up
+    wire::Diagnosis below_;   // what daemons below have answered, not yet handed up
     int64_t closed_til_ = 0;  // ms: before that, nobody is let in
 };
 

@@ -1,8 +1,6 @@
 #include "noded/pmi_ends.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,12 +68,11 @@ PmiEnds::~PmiEnds() {
 void PmiEnds::start_helper() {
     auto [ours, theirs] = socket_pair();
     std::string program = helper_program();
-    pid_t daemon = ::getpid();
+    if (::access(program.c_str(), X_OK) != 0)
+        fail("--launcher own needs {} for Open MPI: install libpmix-dev and build Fermata again", program);
     helper_ = ::fork();
     if (helper_ < 0) fail_errno("cannot start {}", program);
     if (helper_ == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (::getppid() != daemon) ::_exit(1);
         if (theirs.get() == kHelpersEnd)
             ::fcntl(kHelpersEnd, F_SETFD, 0);
         else

@@ -28,6 +28,7 @@ constexpr std::string_view kOthers[] = {
     // and what is the daemon's alone
     "FERMATA_KEY=", "FERMATA_DAEMON=", "FERMATA_NODED=", "FERMATA_NODE_LOG="};
 
+constexpr int kNeverRan = 127 << 8;  // as waitpid() would say it
 constexpr int64_t kOthersMs = 1500;  // then the ranks that wait for a dead one hear of it
 
 std::map<std::string, std::string> base_environment() {
@@ -59,6 +60,7 @@ pmi::World world_of(const wire::Launch& launch, uint32_t node) {
     world.node = node;
     for (const wire::LaunchPart& part : launch.parts) world.programs.push_back(part.ranks);
     world.universe = launch.universe;
+    world.cores = static_cast<uint32_t>(own_cores().size());
     world.hosts = launch.hosts;
     world.check();
     return world;
@@ -122,17 +124,35 @@ void Ranks::launch(const wire::Launch& launch) {
 void Ranks::start_ranks() {
     if (!launch_ || started_ || nobody_hears_ || !pmi_->ready()) return;
     started_ = true;
-    for (size_t i = 0; i < ranks_.size(); ++i) try {
-            start(*ranks_[i], i, ranks_.size());
-        } catch (const std::exception& error) {
-            up_(wire::Fatal{
-                fmt::format("error: rank {} on {}: {}", ranks_[i]->number, place_.name, error.what()), 1});
-            for (size_t left = i; left < ranks_.size(); ++left) ranks_[left]->status = 127 << 8;
-            return;
+    std::vector<std::vector<int>> cores;
+    if (launch_->bind) cores = own_cores();
+    if (ranks_.size() > cores.size()) cores.assign(ranks_.size(), {});
+    for (size_t i = 0; i < ranks_.size(); ++i)
+        if (!at_start_of(*ranks_[i], [&](Rank& rank) { start(rank, i, ranks_.size(), cores[i]); })) {
+            for (size_t left = i; left < ranks_.size(); ++left) ranks_[left]->status = kNeverRan;
+            break;
         }
+    for (auto& rank : ranks_)
+        if (rank->child.starting && !at_start_of(*rank, [this](Rank& one) {
+                const wire::LaunchPart& part = part_of(one.number);
+                confirm(one.child, part.words[0], part.directory);
+            }))
+            break;
 }
 
-void Ranks::start(Rank& rank, size_t nth, size_t all) {
+// False: it failed, and the root has been told.
+template <class Step>
+bool Ranks::at_start_of(Rank& rank, Step step) {
+    try {
+        step(rank);
+        return true;
+    } catch (const std::exception& error) {
+        up_(wire::Fatal{fmt::format("error: rank {} on {}: {}", rank.number, place_.name, error.what()), 1});
+        return false;
+    }
+}
+
+void Ranks::start(Rank& rank, size_t nth, size_t all, const std::vector<int>& processors) {
     auto [socket, variables] = pmi_->prepare(rank.number);
     const wire::LaunchPart& part = part_of(rank.number);
     Fd null = open_file("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -145,9 +165,7 @@ void Ranks::start(Rank& rank, size_t nth, size_t all) {
     spec.output = output.get();
     spec.error = error.get();
     spec.kept = socket.get();
-    std::vector<std::vector<int>> cores;
-    if (launch_->bind) cores = own_cores();
-    if (all <= cores.size()) spec.processors = cores[nth];
+    spec.processors = processors;
     rank.child = spawn(spec);
     if (rank.number == 0 && input_) input_->started();
 }

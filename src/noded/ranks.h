@@ -55,7 +55,9 @@ class Ranks {
 
     void launch(const wire::Launch& launch);
     void start_ranks();
-    void start(Rank& rank, size_t nth, size_t all);
+    template <class Step>
+    bool at_start_of(Rank& rank, Step step);
+    void start(Rank& rank, size_t nth, size_t all, const std::vector<int>& processors);
     std::vector<std::string> environment_of(uint32_t rank, size_t nth, size_t all,
                                             const wire::LaunchPart& part,
                                             const PmiEnds::Environment& pmi) const;

@@ -67,17 +67,6 @@ Child spawn(const SpawnSpec& spec) {
     if (child.pid == 0) become_rank(spec, words.data(), environment.data(), daemon, out.get());
     ::setpgid(child.pid, child.pid);  // here, too: nobody knows who comes first
     child.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
-    out.reset();
-    Failure failure;
-    ssize_t n;
-    do n = ::read(in.get(), &failure, sizeof failure);
-    while (n < 0 && errno == EINTR);
-    if (n == static_cast<ssize_t>(sizeof failure)) {
-        ::waitpid(child.pid, nullptr, 0);
-        errno = failure.code;
-        fail_errno("cannot {} {}", failure.directory ? "start in" : "run",
-                   failure.directory ? spec.directory : spec.words[0]);
-    }
     if (!child.process) {
         int code = errno;
         ::kill(child.pid, SIGKILL);
@@ -85,7 +74,20 @@ Child spawn(const SpawnSpec& spec) {
         errno = code;
         fail_errno("cannot watch {}", spec.words[0]);
     }
+    child.starting = std::move(in);
     return child;
+}
+
+void confirm(Child& child, const std::string& program, const std::string& directory) {
+    Failure failure;
+    ssize_t n;
+    do n = ::read(child.starting.get(), &failure, sizeof failure);
+    while (n < 0 && errno == EINTR);
+    child.starting.reset();
+    if (n != static_cast<ssize_t>(sizeof failure)) return;
+    errno = failure.code;
+    fail_errno("cannot {} {}", failure.directory ? "start in" : "run",
+               failure.directory ? directory : program);
 }
 
 }  // namespace fermata::noded

@@ -22,9 +22,13 @@ struct SpawnSpec {
 struct Child {
     pid_t pid = -1;  // and its process group
     Fd process;      // pidfd: readable when it has ended
+    Fd starting;     // until confirm(): what has kept it from running its program
 };
 
-// Throws Error with a line when it cannot be started.
+// Returns before the program runs: ranks start side by side. Throws Error with a line when it cannot be
+// started.
 Child spawn(const SpawnSpec& spec);
+// Waits until the program runs. Throws Error with a line when it does not.
+void confirm(Child& child, const std::string& program, const std::string& directory);
 
 }  // namespace fermata::noded

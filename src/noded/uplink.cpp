@@ -81,7 +81,8 @@ void Uplink::serve(const std::vector<pollfd>& fds, size_t first) {
         } else if (connecting_->failed()) {
             connecting_.reset();
             pause_ms_ = std::clamp(2 * pause_ms_, kFirstPauseMs, kLongestPauseMs);
-            next_try_ = tree::now_ms() + pause_ms_ / 2 + static_cast<int>(random_() % static_cast<unsigned>(pause_ms_));
+            next_try_ = tree::now_ms() + pause_ms_ / 2 +
+                        static_cast<int>(random_() % static_cast<unsigned>(pause_ms_));
         }
     }
     watch(tree::now_ms());

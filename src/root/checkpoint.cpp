@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "root/root.h"
@@ -13,15 +14,10 @@
 namespace fermata::root {
 namespace {
 
-int64_t now_us() {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
-}
+int64_t now_us() { return static_cast<int64_t>(monotonic_ns() / 1000); }
 
 constexpr double kStarterPatience = 3;  // seconds
-
-double now_s() { return static_cast<double>(now_us()) * 1e-6; }
+constexpr int64_t kSlowPhaseUs = 2'000'000;
 
 }  // namespace
 
@@ -38,7 +34,7 @@ void Root::take_checkpoint(const Request& request) {
 
     enter("converge");
     until([&] { return clock_->declared(); }, end, "the ranks to reach a safe state");
-    attempt_.standing = now_s();
+    attempt_.standing = monotonic_s();
 
     enter("freeze");
     freeze(end);
@@ -47,7 +43,7 @@ void Root::take_checkpoint(const Request& request) {
     drain(end);
 
     enter("suspend");  // and save
-    save(request, request.timeout > 0 ? end : now_s() + settings_.limits.save);
+    save(request, request.timeout > 0 ? end : monotonic_s() + settings_.limits.save);
 
     leave_phase();
     commit();
@@ -62,8 +58,9 @@ Outcome Root::checkpoint(const Request& request) {
     Attempt fresh;
     fresh.epoch = attempt_.epoch + 1;
     fresh.in_progress = true;
+    fresh.stops = request.stop;
     fresh.client = request.client;
-    fresh.start = now_s();
+    fresh.start = monotonic_s();
     attempt_ = std::move(fresh);
     tally_.forget();
     Outcome& now = attempt_.outcome;
@@ -93,9 +90,9 @@ void Root::wait_for_start(const Request& request, double end) {
     auto in_starters = [&] {
         // A person who asks shall not wait for the whole time: the script may prepare for hours.
         return request.client >= 0 && start_.some_in_starters() &&
-               now_s() - attempt_.start > kStarterPatience;
+               monotonic_s() - attempt_.start > kStarterPatience;
     };
-    until([&] { return running_ || in_starters(); }, end, "the job to start");
+    until([&] { return (running_ && tree_.whole()) || in_starters(); }, end, "the job to start");
     if (!running_)
         throw Abandoned{fmt::format("{}; ask again when it has", start_.who_is_in_a_starter()),
                         ExitCode::refused};
@@ -141,12 +138,12 @@ void Root::drain(double end) {
         if (round % 1000 == 0)
             spdlog::warn("drain: {} sent, {} received, {} open", heard.sent, heard.received, heard.open);
         // Messages on their way need a moment: 1 ms, then longer.
-        double pause = now_s() + std::min(0.001 * round, 0.05);
+        double pause = monotonic_s() + std::min(0.001 * round, 0.05);
         std::string what = fmt::format(
             "messages and collectives on their way to end ({} messages sent, {} received, {} operations "
             "open)",
             heard.sent, heard.received, heard.open);
-        until([&] { return now_s() >= pause; }, end, what.c_str());
+        until([&] { return monotonic_s() >= pause; }, end, what.c_str());
     }
 }
 
@@ -175,7 +172,7 @@ void Root::save(const Request& request, double end) {
         until([&] { return check(), heard.captured.ranks == all || heard.saved == all; }, end,
               "every rank to be captured");
         tree_.broadcast(wire::Resume{attempt_.epoch});
-        attempt_.going_on = now_s();
+        attempt_.going_on = monotonic_s();
         enter("save");
     }
     until([&] { return check(), heard.saved == all; }, end, "every rank to write its image");
@@ -244,20 +241,36 @@ void Root::resume(bool stop) {
     // (Who went on with a forked writer may have said so already.)
     const auto& heard = tally_.answers().resumed;
     if (heard.ranks < start_.ranks()) question(wire::Resume{attempt_.epoch});
-    until([&] { return heard.ranks >= start_.ranks(); }, now_s() + settings_.limits.resume,
+    until([&] { return heard.ranks >= start_.ranks(); }, monotonic_s() + settings_.limits.resume,
           "every rank to resume");
+}
+
+Measured Root::what_was_measured(double ended) const {
+    double until_saving = 0;
+    for (auto& [name, seconds] : attempt_.outcome.phases) {
+        if (name == "save") break;
+        until_saving += seconds;
+    }
+    const double all = ended - attempt_.start;
+    Measured one;
+    one.until_saving = std::min(until_saving, all);
+    one.writing = all - one.until_saving;
+    one.standing = (attempt_.going_on > 0 ? attempt_.going_on : ended) - attempt_.standing;
+    one.behind = attempt_.going_on > 0 ? ended - attempt_.going_on : 0;
+    one.bytes = attempt_.outcome.bytes;
+    return one;
 }
 
 // What became of it, and what it means for the next one.
 void Root::conclude() {
     Outcome& now = attempt_.outcome;
-    const double ended = now_s();
-    schedule_.measured(ended - attempt_.start,
-                       (attempt_.going_on > 0 ? attempt_.going_on : ended) - attempt_.standing);
+    const double ended = monotonic_s();
+    now.seconds = monotonic_s() - attempt_.start;
+    now.measured = what_was_measured(ended);
+    schedule_.measured(now.measured);
     if (settings_.keep > 0) level_.retain(settings_.keep);
     store_.remove_left_behind();
     now.ok = true;
-    now.seconds = now_s() - attempt_.start;
     ++checkpoints_;
     for (auto& [name, seconds] : now.phases)
         now.detail += fmt::format("{}{} {:.3f} s", now.detail.empty() ? "" : ", ", name, seconds);
@@ -281,10 +294,35 @@ void Root::enter(const char* phase) {
 }
 
 void Root::leave_phase() {
-    if (!attempt_.phase.empty())
-        attempt_.outcome.phases.emplace_back(attempt_.phase,
-                                             static_cast<double>(now_us() - attempt_.phase_start_us) * 1e-6);
+    if (!attempt_.phase.empty()) {
+        const double seconds = static_cast<double>(now_us() - attempt_.phase_start_us) * 1e-6;
+        attempt_.outcome.phases.emplace_back(attempt_.phase, seconds);
+        nlohmann::json fields = {{"phase", attempt_.phase},
+                                 {"seconds", seconds},
+                                 {"generation", attempt_.outcome.generation.name()},
+                                 {"last", std::exchange(attempt_.last_heard, {})}};
+        if (attempt_.slow == Attempt::Slow::asked) {
+            attempt_.waits = inquiry_.text();
+            if (status_clients_.empty()) inquiry_.end();
+        }
+        if (!attempt_.waits.empty()) fields["waits"] = std::exchange(attempt_.waits, {});
+        attempt_.slow = Attempt::Slow::not_yet;
+        note(journal::Kind::phase, std::move(fields));
+    }
     attempt_.phase.clear();
+}
+
+// A phase that takes long: who waits where is for the journal, and asked once.
+void Root::ask_who_holds_it_up() {
+    if (attempt_.slow == Attempt::Slow::asked && query_done()) {
+        attempt_.slow = Attempt::Slow::known;
+        attempt_.waits = inquiry_.text();
+        if (status_clients_.empty()) inquiry_.end();
+    }
+    if (attempt_.slow != Attempt::Slow::not_yet || inquiry_.going_on() || !settings_.journal) return;
+    if (now_us() - attempt_.phase_start_us < kSlowPhaseUs) return;
+    attempt_.slow = Attempt::Slow::asked;
+    start_query();
 }
 
 // Serves everything else until `done`; gives the checkpoint up when it cannot succeed any more.
@@ -295,12 +333,15 @@ void Root::until(Done done, double end, const char* what) {
         if (!refusal.empty()) throw Abandoned{refusal, ExitCode::refused};
         if (fatal_) throw Abandoned{fatal_->line.substr(fatal_->line.starts_with("error: ") ? 7 : 0)};
         if (launcher_end_ || stopped_) throw Abandoned{"the job has ended"};
-        if (!somebody_gone_.empty()) throw Abandoned{somebody_gone_};
-        if (running_ && !attempt_.disturbed.empty()) throw Abandoned{attempt_.disturbed};
+        if (losses_.any()) throw Abandoned{losses_.why()};
+        if (!attempt_.generation.directory.empty() && !attempt_.disturbed.empty())
+            throw Abandoned{attempt_.disturbed};
         if (attempt_.cancelled) throw Abandoned{"cancelled", ExitCode::refused};
         if (done()) return;
         watch_start();
-        double left = end - now_s();
+        watch_losses();
+        ask_who_holds_it_up();
+        double left = end - monotonic_s();
         if (left <= 0) {
             std::string phase = attempt_.phase;
             attempt_.outcome.diagnosis = diagnose();
@@ -321,8 +362,8 @@ std::string Root::diagnose() {
     if (clock_ && !clock_->declared())
         for (auto& [node, child] : clock_child_)
             if (clock_->waiting_for(child) && tree_.nodes().count(node))
-                protocol += fmt::format("ranks on {} have not reached the safe state\n",
-                                        tree_.nodes().at(node).host);
+                protocol +=
+                    fmt::format("ranks on {} have not reached the safe state\n", tree_.nodes().at(node).host);
     start_query();
     while (!query_done() && !launcher_end_) serve(50);
     inquiry_.end();
@@ -345,10 +386,10 @@ void Root::take_back(const std::string& why) {
         auto left = [this] {
             return start_.roster().here() - static_cast<int>(tally_.answers().resumed.ranks);
         };
-        auto some_stand = [&] { return left() > 0 && !launcher_end_ && !fatal_; };
-        double end = now_s() + settings_.limits.resume;
-        while (some_stand() && now_s() < end) {
-            if (!somebody_gone_.empty()) end = std::min(end, now_s() + 2);
+        auto some_stand = [&] { return (left() > 0 || !tree_.whole()) && !launcher_end_ && !fatal_; };
+        double end = monotonic_s() + settings_.limits.resume;
+        while (some_stand() && monotonic_s() < end) {
+            if (losses_.any()) end = std::min(end, monotonic_s() + 2);
             serve(50);
         }
         if (some_stand())

@@ -46,6 +46,7 @@ std::vector<store::GenerationInfo> candidates(const store::Store& store, const C
     for (auto one = all.rbegin(); one != all.rend(); ++one) {
         if (!one->manifest && one->damage.empty()) continue;  // never committed
         if (which.job && one->job != which.job) continue;
+        if (which.below && one->number >= *which.below) continue;
         if (one->manifest && one->manifest->step) {
             if (own.empty()) own = why_not_to_start(*one);
             continue;

@@ -13,9 +13,10 @@ namespace fermata::root {
 
 // Which of a directory's generations may be continued when none is named.
 struct Candidates {
-    std::optional<uint64_t> job;  // only this one's
-    bool fallback = false;        // pass over damaged ones
-    bool ended_too = false;       // also of jobs that ended with 0
+    std::optional<uint64_t> job = {};    // only this one's
+    bool fallback = false;               // pass over damaged ones
+    bool ended_too = false;              // also of jobs that ended with 0
+    std::optional<uint32_t> below = {};  // only older ones
 };
 
 // The generation to restart from, with its images checked; older ones when `which` allows. Throws Error.

@@ -1,20 +1,37 @@
 // What node daemons say, and that they are gone.
-#include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "root/root.h"
 
 namespace fermata::root {
 
+using nlohmann::json;
+
+void Root::note(journal::Kind kind, json fields) const {
+    if (settings_.journal) settings_.journal->note(kind, std::move(fields));
+}
+
 void Root::fail_job(const std::string& why, int32_t code) {
     if (!fatal_) fatal_ = wire::Fatal{"error: " + why, code};
 }
 
-// Of a launcher that leaves the other ranks alone: they wait for the dead one, sooner or later.
+// Only the first loss is news.
+template <class Noted>
+void Root::lost(Noted noted) {
+    const std::string before = losses_.why();
+    noted();
+    if (losses_.why() == before || over()) return;
+    json fields = {{"why", losses_.why()}, {"host", losses_.host()}, {"pid", losses_.pid()}};
+    if (losses_.rank() >= 0) fields["rank"] = losses_.rank();
+    note(journal::Kind::loss, std::move(fields));
+}
+
+// The launcher has heard of it by itself, and ends the job: it knows the dead one's code.
 void Root::rank_died(const std::string& line) {
     if (over()) return;
     say(line);
-    if (somebody_gone_.empty()) somebody_gone_ = line;
+    lost([&] { losses_.launcher_ends(line, tree::now_ms()); });
     launcher_->ask_to_end();
 }
 
@@ -37,8 +54,12 @@ void Root::from_node(int child, const wire::Message& message) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         if (!fatal_) fatal_ = *m;
+    } else if (auto* m = std::get_if<wire::Warned>(&message)) {
+        ranks_warned(m->signal);
     } else if (tally_.take(child, message)) {
         if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
+        auto node = tree_.nodes().find(child);
+        if (node != tree_.nodes().end()) attempt_.last_heard = node->second.host;
     }
     look_whether_it_runs();
 }
@@ -55,6 +76,10 @@ void Root::clock_from(int child, const wire::Clock& message) {
 
 void Root::joined(const wire::Group& group) {
     if (!tree_.nodes().count(group.node)) return spdlog::warn("ranks of an unknown daemon ({})", group.node);
+    const bool alone = group.size == 1 && (settings_.expected_ranks > 1 || start_.ranks() == 1);
+    if (alone && launcher_)
+        return fail_job(fmt::format("rank 0 of 1 on {}, and more were asked for: {}", group.host,
+                                    launcher_->why_alone()));
     if (std::string why = start_.joined(group.node, group); !why.empty()) return fail_job(why);
     tree_.expect(group.node, static_cast<uint32_t>(start_.roster().at(group.node)),
                  static_cast<uint32_t>(start_.roster().here()));
@@ -64,8 +89,10 @@ void Root::gone(const wire::Gone& message) {
     auto ranks = tree::Ranks::of(message.ranks);
     if (!ranks || ranks->empty()) return;
     start_.roster().leave(message.node, *ranks);
-    if (!message.clean && somebody_gone_.empty())
-        somebody_gone_ = fmt::format("rank {} (pid {} on {}) is gone", ranks->first(), message.pid, message.host);
+    if (message.clean) return;
+    lost([&] {
+        losses_.rank_gone({ranks->first(), message.pid, message.host, message.code}, tree::now_ms());
+    });
 }
 
 // The last rank has come, or is rebuilt; or one cannot be.
@@ -80,25 +107,25 @@ void Root::look_whether_it_runs() {
         tally_.forget_phases();
     }
     running_ = true;
+    note(journal::Kind::running, {{"seconds", static_cast<double>(tree::now_ms() - started_) / 1000},
+                                  {"ranks", start_.ranks()},
+                                  {"nodes", tree_.nodes().size()},
+                                  {"mpi", start_.mpi()}});
     if (!finalize_released_) schedule_.plan(tree::now_ms());
 }
 
-// Its connection has ended: the daemon is dead, or comes back at once. The checkpoint in progress cannot be
-// saved either way: the clock's messages are not repeated.
-void Root::left_node(const tree::NodeInfo& info) {
+// The checkpoint in progress cannot be saved: the clock's messages are not repeated.
+void Root::roll_is_called(const std::string& why) {
+    tally_.nobody_is_here();
     if (over()) return;
-    std::string what = fmt::format("the node daemon of {} {}", info.host,
-                                   info.silent ? "has not been heard for too long" : "is gone");
-    attempt_.disturbed = what;
-    if (somebody_gone_.empty() && start_.ranks() > 0) somebody_gone_ = away_ = what;
+    spdlog::warn("the roll is called: {}", why);
+    attempt_.disturbed = why;
 }
 
-void Root::node_is_back(int node, const tree::NodeInfo& info) {
-    spdlog::warn("the node daemon of {} is back", info.host);
-    attempt_.disturbed = fmt::format("the connection to the node daemon of {} was lost for a moment", info.host);
-    bool all = std::all_of(tree_.nodes().begin(), tree_.nodes().end(),
-                           [](const auto& one) { return one.second.away_until == 0; });
-    if (all && somebody_gone_ == away_ && !node_lost_) somebody_gone_.clear();
+// All its ranks follow.
+void Root::node_is_here(int node) {
+    start_.roster().lose(node);
+    tree_.expect(node, 0, static_cast<uint32_t>(start_.roster().here()));
 }
 
 void Root::lost_node(int node, const tree::NodeInfo& info) {
@@ -113,10 +140,7 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
         return fail_job(fmt::format("{} has ended before the job ran: start it again", which));
     }
     if (!served) return;
-    if (somebody_gone_.empty()) somebody_gone_ = fmt::format("the node daemon of {} is gone", info.host);
-    // It may only stand still, and then its ranks wait for it, whatever the others do.
-    if (info.silent) return;
-    node_lost_ = true;
+    lost([&] { losses_.daemon_gone(info.host, info.pid, tree::now_ms()); });
     // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.
     tree_.broadcast(wire::FinalizeReleased{});
 }

@@ -8,11 +8,12 @@
 
 #include "base/error.h"
 #include "base/generation.h"
+#include "root/forecast.h"
 
 namespace fermata::root {
 
 struct Request {
-    std::string origin;  // "command", "interval", "signal", "walltime"
+    std::string origin;  // "command", "interval", "signal", "interrupt", "walltime", "measure"
     bool stop = false;
     double timeout = 0;  // 0 = the default
     int client = -1;     // who gets the answer
@@ -27,6 +28,7 @@ struct Outcome {
     uint64_t bytes = 0;
     double seconds = 0;                                  // request .. resume
     std::vector<std::pair<std::string, double>> phases;  // seconds, in order
+    Measured measured;                                   // of a good one
     std::string diagnosis;
     std::vector<std::string> warnings;  // of the ranks: what the generation does not hold
 };

@@ -1,10 +1,13 @@
 // What is asked of the root: by commands at the control socket, and by the schedule.
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "root/json.h"
 #include "root/root.h"
+#include "root/slot.h"
 
 namespace fermata::root {
 
@@ -41,15 +44,37 @@ void Root::cancel(int client, bool checkpoint_only) {
     control_.finish(client);
 }
 
-void Root::take_requests() {
+// What nobody asks for by hand.
+void Root::take_due() {
     const int64_t now = tree::now_ms();
-    if (requests_.empty() && !finalize_released_ && schedule_.take_interval(now))
-        requests_.push_back({"interval", false, 0, -1});
-    if (running_ && !finalize_released_ && schedule_.take_walltime(now))
-        requests_.push_front({"walltime", true, settings_.walltime, -1});
+    if (finalize_released_) return;
+    if (requests_.empty() && schedule_.take_interval(now)) requests_.push_back({"interval", false, 0, -1});
+    if (!running_ || losses_.any()) return;
+    switch (schedule_.take_walltime(now)) {
+        case Schedule::Due::nothing:
+            return;
+        case Schedule::Due::measure:
+            return requests_.push_back({"measure", false, 0, -1});
+        case Schedule::Due::stop:
+            break;
+    }
+    // The limit of a batch job may have been changed meanwhile.
+    if (settings_.slot)
+        if (auto left = seconds_left_in_slot(true)) {
+            schedule_.ends_at(tree::now_ms() + static_cast<int64_t>(*left * 1000));
+            if (tree::now_ms() < schedule_.stop_due()) return;
+            (void)schedule_.take_walltime(tree::now_ms());
+        }
+    const double left = static_cast<double>(schedule_.end_of_walltime() - tree::now_ms()) / 1000;
+    requests_.push_front({"walltime", true, std::max(left, 1.0), -1});
+}
+
+void Root::take_requests() {
+    take_due();
     if (requests_.empty()) return;
     Request request = requests_.front();
     requests_.pop_front();
+    note(journal::Kind::request, {{"origin", request.origin}, {"stop", request.stop}});
     Outcome outcome;
     if (signals_seen_.suspended) {
         outcome.code = ExitCode::refused;
@@ -64,18 +89,40 @@ void Root::take_requests() {
         }
     }
     answer(request, outcome);
+    done_with(request, outcome);
+    if (!finalize_released_) schedule_.plan(tree::now_ms());
+}
+
+// What follows from it for the job.
+void Root::done_with(const Request& request, const Outcome& outcome) {
     if (outcome.ok && request.stop) {
         stopped_ = true;
         say(fmt::format("checkpointed and stopped: `fermata restart --ckpt-dir {}` continues it{}",
                         shell_quoted(settings_.ckpt_dir), settings_.key ? " (with its --encrypt-key)" : ""));
     }
-    if (!outcome.ok && request.origin == "signal" && request.stop)
-        ask_launcher_to_end();  // asked to go: without a checkpoint, then
-    if (!finalize_released_) schedule_.plan(tree::now_ms());
+    if (outcome.ok || !request.stop || over()) return;
+    if (request.origin == "signal") ask_launcher_to_end();  // asked to go: without a checkpoint, then
+    if (request.origin == "walltime") schedule_.stop_failed(tree::now_ms());
+    if (request.origin == "interrupt") {
+        signals_seen_.stop = false;
+        say("not saved: the job goes on; Ctrl-C once more ends it as it is");
+    }
 }
 
 void Root::answer(const Request& request, const Outcome& outcome) {
     last_ = outcome;
+    json fields = {{"ok", outcome.ok},
+                   {"line", outcome.line},
+                   {"generation", outcome.generation.name()},
+                   {"origin", request.origin}};
+    if (outcome.ok) {
+        const Measured& m = outcome.measured;
+        fields["bytes"] = outcome.bytes;
+        fields["seconds"] = outcome.seconds;
+        fields["standing"] = m.standing;
+        fields["bandwidth"] = m.writing > 0 ? static_cast<double>(m.bytes) / m.writing : 0;
+    }
+    note(journal::Kind::checkpoint, std::move(fields));
     if (outcome.ok) last_bytes_ = outcome.bytes;
     if (request.client >= 0) {
         json phases = json::object();
@@ -98,7 +145,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
     } else if (!launcher_end_ || outcome.ok) {
         // Nobody asked by hand: failures are said, successes only on request. An interval that fell into the
         // end of the job is nobody's failure; of a rank's death the launcher tells.
-        if (!outcome.ok && somebody_gone_.empty())
+        if (!outcome.ok && !losses_.any())
             say(fmt::format("checkpoint ({}): {}", request.origin, outcome.line));
         else if (outcome.ok && settings_.verbose)
             say(fmt::format("{} ({})", outcome.line, outcome.detail));

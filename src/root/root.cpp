@@ -1,5 +1,6 @@
 #include "root/root.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
@@ -18,6 +19,12 @@ constexpr int64_t kHelpLauncherMs = 2000;  // then the node daemons end the rank
 constexpr int64_t kKillLauncherMs = 10000;
 constexpr int64_t kClearUpMs = 5000;
 
+std::string host_name() {
+    char name[HOST_NAME_MAX + 1] = "";
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
+
 }  // namespace
 
 Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
@@ -34,9 +41,8 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     // A daemon per rank, where many start one at once.
     if (settings_.expected_ranks > 0) tree_.at_most(64 + 4 * static_cast<size_t>(settings_.expected_ranks));
     tree_.on_message = [this](int node, const wire::Message& message) { from_node(node, message); };
-    tree_.on_anew = [this](int child) { tally_.gone(child); };
-    tree_.on_left = [this](int, const tree::NodeInfo& info) { left_node(info); };
-    tree_.on_back = [this](int node, const tree::NodeInfo& info) { node_is_back(node, info); };
+    tree_.on_call = [this](const std::string& why) { roll_is_called(why); };
+    tree_.on_here = [this](int node) { node_is_here(node); };
     tree_.on_lost = [this](int node, const tree::NodeInfo& info) { lost_node(node, info); };
     control_.on_request = [this](int client, const ControlRequest& request) { asked(client, request); };
 }
@@ -58,6 +64,15 @@ std::string Root::address() const { return tree::addresses_of_this_host(tree_.po
 // ---- the life of a job
 
 int Root::run(launch::Launcher& launcher) {
+    note(journal::Kind::start,
+         {{"name", settings_.job},
+          {"pid", ::getpid()},
+          {"host", host_name()},
+          {"ranks", settings_.expected_ranks},
+          {"restored", settings_.restored.name()},
+          {"restarts", settings_.restarts},
+          {"command", store::words_as_utf8(store::whole_command(settings_.command, settings_.segments))},
+          {"directory", settings_.ckpt_dir}});
     launcher.reach(daemons_);
     // What a launcher of that kind says to one daemon and hears from it does not go through another one yet.
     if (!launcher.ends_when_a_rank_dies()) tree_.stay_flat();
@@ -68,6 +83,7 @@ int Root::run(launch::Launcher& launcher) {
         take_requests();
         release_finalize();
         watch_start();
+        watch_losses();
     }
     if (!launcher_end_) end_launcher();
     clear_up();
@@ -82,6 +98,10 @@ int Root::run(launch::Launcher& launcher) {
         say(fatal_->line.starts_with(kOurs) ? fatal_->line.substr(kOurs.size()) : fatal_->line);
     }
     note_end();
+    note(journal::Kind::end, {{"code", exit_code()},
+                              {"why", why_it_ended()},
+                              {"newest", newest().name()},
+                              {"seconds", static_cast<double>(tree::now_ms() - started_) / 1000}});
     launcher_ = nullptr;
     return exit_code();
 }
@@ -114,7 +134,11 @@ void Root::release_finalize() {
 // a lot when ranks leave on their own; it waits a second for them (odls_base_sigkill_timeout).
 // MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_launcher() {
-    launcher_->ask_to_end();  // not because somebody wants it
+    const bool by_ranks = launcher_->ends_with_its_ranks();
+    if (by_ranks)
+        tree_.broadcast(wire::Depart{});
+    else
+        launcher_->ask_to_end();  // not because somebody wants it
     if (signals_seen_.suspended) go_on();
     int64_t start = tree::now_ms();
     bool helped = false;
@@ -123,6 +147,7 @@ void Root::end_launcher() {
         int64_t waited = tree::now_ms() - start;
         // Not sooner: the program's last lines go through the launcher.
         if (!helped && waited > kHelpLauncherMs) {
+            if (by_ranks) launcher_->ask_to_end();
             tree_.broadcast(wire::Kill{});
             helped = true;
         }
@@ -144,15 +169,25 @@ void Root::clear_up() {
 // MPICH's mpiexec may exit with 0 when a signal has ended it, and does when ranks leave without MPI_Finalize.
 bool Root::came_to_its_end() const {
     bool no_program = start_.ranks() == 0;
-    return signals_seen_.to_end == 0 && (finalize_released_ || no_program || node_lost_);
+    return signals_seen_.to_end == 0 && (finalize_released_ || no_program || losses_.daemon());
 }
 
 int Root::exit_code() const {
     if (stopped_) return static_cast<int>(ExitCode::to_be_continued);
     if (fatal_) return fatal_->code;
-    if (cancelled_) return 128 + SIGTERM;
+    if (cancelled_) return 128 + (signals_seen_.to_end != 0 ? signals_seen_.to_end : SIGTERM);
     int code = launcher_end_.value_or(0);
     return code == 0 && signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : code;
+}
+
+std::string Root::why_it_ended() const {
+    if (stopped_) return "checkpointed and stopped";
+    if (cancelled_) return "cancelled";
+    if (fatal_) return fatal_->line.substr(fatal_->line.starts_with("error: ") ? 7 : 0);
+    if (signals_seen_.to_end != 0) return fmt::format("signal {}", signals_seen_.to_end);
+    if (exit_code() != 0 && losses_.any()) return losses_.why();
+    if (exit_code() != 0) return fmt::format("the launcher has ended with {}", exit_code());
+    return {};
 }
 
 bool Root::over() const { return launcher_end_ || stopped_ || fatal_ || cancelled_; }
@@ -174,6 +209,22 @@ void Root::watch_start() {
                              settings_.limits.start, who, diagnosis));
     else
         say(fmt::format("the job has not started after {} s: {}{}", waited / 1000, who, diagnosis));
+}
+
+Losses::Facts Root::facts_of_losses() const {
+    return {launcher_->ends_when_a_rank_dies(),
+            settings_.may_restart && (committed_ > 0 || settings_.restored)};
+}
+
+// A rank or a daemon that is gone does not leave the job half alive for ever: the launcher ends it, or we do.
+void Root::watch_losses() {
+    if (!losses_.any() || over() || finalize_released_) return;
+    const Losses::Facts facts = facts_of_losses();
+    Losses::Verdict verdict = losses_.verdict(facts, tree::now_ms());
+    if (verdict == Losses::Verdict::nothing) return;
+    const std::string line = losses_.what_it_means(facts, verdict);
+    if (verdict == Losses::Verdict::say) return say(line);
+    fail_job(line, losses_.code());
 }
 
 // ---- one turn

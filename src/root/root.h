@@ -20,6 +20,7 @@
 #include "root/control.h"
 #include "root/daemons.h"
 #include "root/inquiry.h"
+#include "root/losses.h"
 #include "root/request.h"
 #include "root/schedule.h"
 #include "root/settings.h"
@@ -40,7 +41,16 @@ class Root {
     // Throws Error when nothing could be started.
     int run(launch::Launcher& launcher);
     // It ends because somebody wants it to: not to be restarted.
-    bool asked_to_end() const { return cancelled_ || signals_seen_.terms > 0 || signals_seen_.to_end != 0; }
+    bool asked_to_end() const {
+        return cancelled_ || signals_seen_.terms > 0 || signals_seen_.stop || signals_seen_.warned ||
+               signals_seen_.to_end != 0;
+    }
+    // Hosts that lost a rank or their node daemon; the nodes may be gone.
+    std::vector<std::string> lost_nodes() const { return losses_.suspects(); }
+    // What has ended it, for people and for whoever may restart it; "" = nothing is known.
+    std::string why_it_ended() const;
+    int who_ended_it() const { return losses_.rank(); }
+    Generation newest() const { return Generation(committed_); }  // that this life has committed
 
   private:
     // root.cpp: the life of a job
@@ -55,6 +65,8 @@ class Root {
     bool came_to_its_end() const;
     void note_end();
     void watch_start();
+    void watch_losses();
+    Losses::Facts facts_of_losses() const;
 
     // events.cpp: what nodes say
     void from_node(int child, const wire::Message& message);
@@ -62,9 +74,11 @@ class Root {
     void joined(const wire::Group& group);
     void gone(const wire::Gone& message);
     void look_whether_it_runs();
-    void left_node(const tree::NodeInfo& info);
-    void node_is_back(int node, const tree::NodeInfo& info);
+    void roll_is_called(const std::string& why);
+    void node_is_here(int node);
     void lost_node(int node, const tree::NodeInfo& info);
+    template <class Noted>
+    void lost(Noted noted);
     void rank_died(const std::string& line);
     void fail_job(const std::string& why, int32_t code = static_cast<int32_t>(ExitCode::failed));
     void pump_clock();
@@ -73,6 +87,8 @@ class Root {
     void asked(int client, const ControlRequest& request);
     void cancel(int client, bool checkpoint_only);
     void take_requests();
+    void take_due();
+    void done_with(const Request& request, const Outcome& outcome);
     void answer(const Request& request, const Outcome& outcome);
 
     // status.cpp
@@ -80,6 +96,7 @@ class Root {
     bool query_done() const { return inquiry_.done(tree_.nodes().size()); }
     const char* state() const;
     std::string status_json();
+    nlohmann::json schedule_json() const;
     void give_status();
 
     // signals.cpp
@@ -88,6 +105,10 @@ class Root {
     void hand_on(int signal, bool to_all);
     void ask_launcher_to_end();
     void asked_to_go();
+    double grace() const;
+    void interrupted(bool at_terminal);
+    void ranks_warned(int signal);
+    bool stopping() const;
     void suspend();
     void go_on();
 
@@ -101,11 +122,15 @@ class Root {
         uint32_t epoch = 0;
         bool in_progress = false;
         bool cancelled = false;
-        std::string disturbed;  // a connection of the tree was lost; "" = none
-        int client = -1;    // who asked and hears of each phase
-        std::string phase;  // empty = none
+        std::string disturbed;  // the tree has changed since it began; "" = it has not
+        bool stops = false;     // the job ends with it
+        int client = -1;        // who asked and hears of each phase
+        std::string phase;      // empty = none
         int64_t phase_start_us = 0;
         double start = 0, standing = 0, going_on = 0;  // s; going_on: 0 = the ranks stand until the commit
+        std::string last_heard;                        // host of the node daemon whose answer came last
+        enum class Slow { not_yet, asked, known } slow = Slow::not_yet;  // who waits where in this phase
+        std::string waits;
         Outcome outcome;
         store::GenerationInfo generation;
         uint64_t shared_bytes = 0;     // of the file of all images, when there is one
@@ -122,11 +147,14 @@ class Root {
     void commit();
     void resume(bool stop);
     void conclude();
+    Measured what_was_measured(double ended) const;
     void take_back(const std::string& why);
     store::Manifest manifest() const;
     void question(const wire::Message& message);
     void enter(const char* phase);
     void leave_phase();
+    void ask_who_holds_it_up();
+    void note(journal::Kind kind, nlohmann::json fields = nlohmann::json::object()) const;
     template <class Done>
     void until(Done done, double end, const char* what);
     std::string diagnose();
@@ -147,16 +175,18 @@ class Root {
     Start start_;
     int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
     bool running_ = false;         // all ranks are here and, after a restart, released
-    std::string somebody_gone_;    // first rank that left too early
-    std::string away_;             // or the daemon that is, and may come back
-    bool node_lost_ = false;       // with its daemon: its ranks go on, and nobody hears of them
+    Losses losses_;                // ranks that left too early, daemons whose ranks go on unheard
     bool finalize_released_ = false;
     std::optional<wire::Fatal> fatal_;
     bool cancelled_ = false;  // `fermata cancel`
     bool stopped_ = false;    // checkpointed and stopped, or before a restart went on: exit 85
     struct {
         int terms = 0;           // SIGTERMs
-        int64_t last_term = 0;   // ms
+        int interrupts = 0;      // SIGINTs
+        bool stop = false;       // one of them will end the job
+        int64_t last = 0;        // ms; of both
+        bool warned = false;     // the ranks have said that the batch system sent them one
+        int64_t last_usr1 = 0;   // ms; of those that came to ranks
         int to_end = 0;          // the newest that was handed on to the launcher and ends a job
         bool suspended = false;  // by SIGTSTP, until SIGCONT
     } signals_seen_;

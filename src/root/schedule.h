@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "root/forecast.h"
 #include "root/settings.h"
 
 namespace fermata::root {
 
 class Schedule {
   public:
+    // `started`: when this life of the job began; the wall time began with the first one.
     explicit Schedule(const Settings& settings, int64_t started);
 
     // The next interval begins now.
@@ -19,20 +22,34 @@ class Schedule {
     int rest(int64_t now, int otherwise) const;
     // True once, when it is over.
     bool take_interval(int64_t now);
-    // True once, when the last checkpoint has to begin.
-    bool take_walltime(int64_t now);
-    // Of a checkpoint: seconds from its request to its end, and of those the job stood still.
-    void measured(double seconds, double cost);
 
-  private:
-    double next_interval() const;
+    // What the wall time wants now: a checkpoint to know how long one takes, or the last one.
+    enum class Due { nothing, measure, stop };
+    Due take_walltime(int64_t now);
+    // The wall time ends then, after all: whoever has set it has moved it. ms; 0 = never.
+    void ends_at(int64_t end) {
+        end_ = end;
+        stop_planned_ = false;
+    }
+    int64_t end_of_walltime() const { return end_; }
+    // The last checkpoint has failed: once more, as long as there is time.
+    void stop_failed(int64_t now);
+    // ms; 0 = none.
     int64_t stop_due() const;
 
-    const double interval_, mtbf_, walltime_;
-    const int64_t started_;    // ms
-    int64_t next_due_ = 0;     // ms; 0 = no interval
-    double last_cost_ = 0;     // seconds the job stood still
-    double last_seconds_ = 0;  // request .. resume of the newest good one
+    void measured(const Measured& one);
+    const Forecast& forecast() const { return forecast_; }
+    // Seconds from the end of one checkpoint to the next; 0 = none.
+    double interval() const;
+
+  private:
+    const double interval_, mtbf_;
+    const int64_t started_;  // ms
+    int64_t end_;            // ms; of the wall time, 0 = no limit
+    int64_t next_due_ = 0;   // ms; 0 = no interval
+    Forecast forecast_;
+    int64_t measure_due_ = 0;  // ms; 0 = not any more
+    int64_t not_before_ = 0;   // ms; the last one, again
     bool stop_planned_ = false;
 };
 

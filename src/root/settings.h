@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/generation.h"
 #include "image/save_options.h"
+#include "journal/writer.h"
+#include "root/forecast.h"
 #include "store/store.h"
 
 namespace fermata::root {
@@ -17,7 +20,8 @@ struct Limits {
     double checkpoint = 600;  // request .. drain together
     double save = 3600;       // a request's own time is for both
     double resume = 60;
-    double grace = 30;  // SIGTERM: request .. commit
+    // SIGTERM: request .. commit. None: half a minute, or as long as it is likely to take.
+    std::optional<double> grace;
 };
 
 struct Settings {
@@ -32,10 +36,18 @@ struct Settings {
     std::vector<store::Segment> segments;  // of a job of several programs
     int expected_ranks = 0;                // 0 = whatever the launcher starts
     Generation restored;                   // this job was restarted from it; none = first start
-    double interval = 0;                   // seconds; 0 = none, < 0 = auto (Young/Daly)
+    double interval = 0;                   // seconds; 0 = none, < 0 = auto (Daly)
     double mtbf = 86400;                   // seconds between failures, for auto
-    double walltime = 0;                   // seconds this job may last; 0 = no limit
-    unsigned keep = 0;                     // generations; 0 = all
+    double walltime = 0;                   // seconds this job may last, over all its lives; 0 = no limit
+    bool slot = false;                     // the walltime is what a scheduler has given, and may change
+    int64_t began = 0;                     // ms; the first of its lives here, 0 = this one
+    // Of the generation that it is restarted from.
+    std::optional<Measured> measured_before;
+    uint32_t restarts = 0;           // that lie behind it, here
+    bool may_restart = false;        // a supervisor goes on from the newest generation when it fails
+    bool program_interrupt = false;  // SIGINT is the program's, and Fermata hands it on
+    journal::WriterPointer journal;  // null = none
+    unsigned keep = 0;               // generations; 0 = all
     bool verbose = false;
     bool note_end = false;  // exit code 0 is noted in the directory also when no generation was made
     Limits limits;

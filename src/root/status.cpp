@@ -52,7 +52,7 @@ const char* Root::state() const {
     if (signals_seen_.suspended) return "suspended";
     if (attempt_.in_progress && running_) return "checkpointing";
     if (finalize_released_) return "finishing";
-    if (!somebody_gone_.empty()) return "broken";
+    if (losses_.any()) return "broken";
     return running_ ? "running" : "starting";
 }
 
@@ -77,6 +77,7 @@ std::string Root::status_json() {
     return dump({{"done", true},
                  {"code", 0},
                  {"job", settings_.job},
+                 {"job_number", fmt::format("{:016x}", settings_.job_number)},
                  {"pid", ::getpid()},
                  {"state", state},
                  {"phase", phase},
@@ -95,10 +96,39 @@ std::string Root::status_json() {
                  {"seconds", static_cast<double>(tree::now_ms() - started_) / 1000},
                  {"checkpoints", checkpoints_},
                  {"restored", settings_.restored.name()},
-                 {"trouble", somebody_gone_},
+                 {"trouble", losses_.why()},
+                 {"schedule", schedule_json()},
+                 {"restarts", settings_.restarts},
                  {"last", last},
                  {"diagnosis", inquiry_.going_on() ? inquiry_.text() : ""},
                  {"diagnosed", inquiry_.going_on() && inquiry_.complete(tree_.nodes().size())}});
+}
+
+// When the next checkpoints come by themselves, and from what that follows.
+json Root::schedule_json() const {
+    json all = json::object();
+    const int64_t now = tree::now_ms();
+    if (settings_.interval != 0) {
+        json interval = {{"seconds", schedule_.interval()}, {"auto", settings_.interval < 0}};
+        if (settings_.interval < 0) {
+            interval["mtbf"] = settings_.mtbf;
+            if (auto cost = schedule_.forecast().cost()) interval["cost"] = *cost;
+        }
+        all["interval"] = interval;
+    }
+    if (int64_t end = schedule_.end_of_walltime(); end > 0) {
+        json walltime = {{"ends_in", static_cast<double>(end - now) / 1000},
+                         {"last_in", static_cast<double>(schedule_.stop_due() - now) / 1000},
+                         {"by", settings_.slot ? "slurm" : "option"}};
+        if (auto next = schedule_.forecast().next()) {
+            walltime["predicted"] = next->seconds;
+            walltime["margin"] = next->margin;
+            walltime["bytes"] = next->bytes;
+            walltime["bandwidth"] = next->bandwidth;
+        }
+        all["walltime"] = walltime;
+    }
+    return all;
 }
 
 void Root::give_status() {

@@ -10,9 +10,9 @@
 #include "files/folder.h"
 #include "files/owners.h"
 #include "launch/launcher_options.h"
-#include "launch/library_at.h"
 #include "launch/make.h"
 #include "root/root.h"
+#include "root/slot.h"
 #include "tree/input.h"
 #include "tree/local_socket.h"
 #include "tree/run_dir.h"
@@ -65,7 +65,7 @@ std::string moves_of(const SubmitOptions& options) {
 // Fermata must know every program before mpiexec does.
 void check_no_programs(const std::vector<std::string>& mpiexec_args) {
     for (const std::string& word : mpiexec_args)
-        for (const char* one : {":", "-app", "--app", "-configfile", "--configfile"})
+        for (const char* one : {":", "-app", "--app", "-configfile", "--configfile", "--multi-prog"})
             if (word == one)
                 throw Error(
                     fmt::format("{} in --mpiexec-args names programs that Fermata would not see: name them "
@@ -85,16 +85,10 @@ void check_counts(const SubmitOptions& options, const std::string& mpi) {
             ExitCode::usage);
 }
 
-void check_mpiexec_words(const SubmitOptions& options, const std::string& mpi) {
-    launch::check_launcher_options(mpi, options.launcher_options);
+void check_words(const SubmitOptions& options, const std::string& launcher) {
+    launch::check_launcher_options(launcher, options.launcher_options);
     for (const launch::Part& part : options.more)
-        launch::check_launcher_options(mpi, launch::split_words(part.mpiexec_args));
-}
-
-int sum_of_ranks(const std::vector<launch::Part>& parts) {
-    int ranks = 0;
-    for (const launch::Part& part : parts) ranks += part.ranks;
-    return ranks;
+        launch::check_launcher_options(launcher, launch::split_words(part.mpiexec_args));
 }
 
 // What mpiexec starts. A restart takes the programs from the images; where each of several was to run is
@@ -104,10 +98,38 @@ std::vector<launch::Part> parts_to_start(const SubmitOptions& options, const std
     if (!from) return found;
     std::vector<launch::Part> parts = parts_of(options);
     int ranks = static_cast<int>(from->manifest->images.size());
-    if (sum_of_ranks(parts) != ranks) parts.resize(1);
+    if (launch::ranks_of(parts) != ranks) parts.resize(1);
     if (parts.size() == 1) parts[0].ranks = ranks;
     for (launch::Part& part : parts) part.program.clear();
     return parts;
+}
+
+// What the last checkpoint of the job took tells what the next one will: a whole one's size and time.
+std::optional<Measured> measured_of(const store::GenerationInfo& from) {
+    const store::Manifest& manifest = *from.manifest;
+    auto save = manifest.phases.find("save");
+    if (save == manifest.phases.end() || !manifest.needs.empty()) return {};
+    Measured one;
+    one.writing = save->second;
+    one.until_saving = manifest.seconds() - save->second;
+    one.standing = manifest.seconds();
+    one.bytes = from.bytes();
+    return one;
+}
+
+// --walltime counts from the first life, a scheduler's limit is what is left of it. What comes first counts.
+void take_walltime(Settings& settings, const Submission& what) {
+    settings.walltime = what.options.walltime.value_or(0);
+    settings.began = what.began;
+    if (what.from) settings.measured_before = measured_of(*what.from);
+    if (what.options.walltime && settings.walltime == 0) return;
+    if (auto left = seconds_left_in_slot(what.restarts > 0)) {
+        const double own = settings.walltime - static_cast<double>(tree::now_ms() - what.began) / 1000;
+        if (settings.walltime > 0 && own <= *left) return;  // that comes first
+        settings.slot = true;
+        settings.walltime = *left;
+        settings.began = tree::now_ms();
+    }
 }
 
 Settings settings_of(const Submission& what, int ranks) {
@@ -126,7 +148,11 @@ Settings settings_of(const Submission& what, int ranks) {
     settings.restored = what.from ? Generation(what.from->number) : Generation();
     settings.interval = options.interval;
     settings.mtbf = options.mtbf;
-    settings.walltime = options.walltime;
+    take_walltime(settings, what);
+    settings.restarts = what.restarts;
+    settings.may_restart = what.may_restart;
+    settings.program_interrupt = options.interrupt == "program";
+    settings.journal = what.journal;
     // A job that saves itself every few minutes would fill the disk; one that is asked saves what it was
     // asked for.
     settings.keep = options.keep.value_or(options.interval != 0 ? 3 : 0);
@@ -170,10 +196,18 @@ std::map<std::string, std::string> environment_of(const Submission& what, const 
 launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places) {
     const SubmitOptions& options = what.options;
     launch::LaunchPlan plan;
-    plan.library = launch::choose_library(options.mpi, what.preferred_mpi, places);
-    if (options.launcher != launch::LauncherName::own) check_mpiexec_words(options, plan.library.mpi);
-    check_no_programs(launch::split_words(options.mpiexec_args));
+    const std::vector<std::string> given = launch::split_words(options.mpiexec_args);
+    std::vector<std::string> words = options.launcher_options;
+    words.insert(words.end(), given.begin(), given.end());
+    plan.library = launch::choose_library(options.mpi, what.preferred_mpi, places,
+                                          launch::needs_mpiexec(options.launcher));
+    plan.launcher = launch::choose_launcher(options.launcher, plan.library, words);
+    if (plan.launcher != launch::LauncherName::own)
+        check_words(options, launch::options_name(plan.launcher, plan.library));
+    check_no_programs(given);
     if (!what.from) check_counts(options, plan.library.mpi);
+    plan.again = what.again;
+    plan.suspects = what.suspects;
     plan.more = parts_to_start(options, what.parts, what.from ? &*what.from : nullptr);
     static_cast<launch::Part&>(plan) = plan.more.at(0);
     plan.more.erase(plan.more.begin());
@@ -187,7 +221,7 @@ Ended live(const Submission& what) {
     take_own_limits();
     const launch::Places places = launch::find_places();
     launch::LaunchPlan plan = plan_of(what, places);
-    const int ranks = plan.ranks + sum_of_ranks(plan.more);
+    const int ranks = plan.all_ranks();
 
     std::string base = tree::run_base();
     tree::sweep(base);
@@ -204,22 +238,21 @@ Ended live(const Submission& what) {
     plan.environment["FERMATA_RUN_BASE"] = base;
     plan.environment["FERMATA_ROOT"] = root.address();
     plan.environment["FERMATA_KEY"] = wire::to_hex(key);
-    if (!plan.library.root.empty())
-        for (auto& [name, value] : launch::reach_library(plan.library, dir.path()))
-            plan.environment[name] = value;
     // Unless the launcher is told who shall get it.
     std::optional<tree::InputFile> input;
-    if (!what.from && plan.mpiexec_args.find("stdin") == std::string::npos)
+    if (!what.from && plan.mpiexec_args.find("stdin") == std::string::npos &&
+        plan.mpiexec_args.find("--input") == std::string::npos)
         input = tree::InputFile::behind(0);
     if (input) {
         plan.environment["FERMATA_INPUT"] = input->encoded();
         plan.no_input = true;
     }
-    auto launcher = launch::make_launcher(what.options.launcher, std::move(plan),
-                                          launch::TerminalInput::of_this_process());
+    auto launcher =
+        launch::make_launcher(plan.launcher, std::move(plan), launch::TerminalInput::of_this_process());
     int code = root.run(*launcher);
     tree::sweep(base);  // what a node daemon left that was killed
-    return {code, root.asked_to_end()};
+    return {code,          root.asked_to_end(), root.why_it_ended(), root.who_ended_it(),
+            root.newest(), root.lost_nodes()};
 }
 
 }  // namespace fermata::root

@@ -24,12 +24,21 @@ struct Submission {
     image::KeyPointer key;
     uint64_t job_number = 0;
     uint32_t restarts = 0;
+    bool may_restart = false;           // a supervisor goes on when it fails
+    int64_t began = 0;                  // ms; the first life here
+    journal::WriterPointer journal;     // of all lives
+    bool again = false;                 // an earlier life of this process's job has failed
+    std::vector<std::string> suspects;  // nodes that were lost then, by host name
 };
 
 // How a life ended.
 struct Ended {
-    int code;
-    bool asked_to;
+    int code = 0;
+    bool asked_to = false;
+    std::string why;                      // for people; "" = nothing is known
+    int rank = -1;                        // that was lost first; -1: none
+    Generation newest;                    // that it has committed
+    std::vector<std::string> lost_nodes;  // by host name
 };
 
 // Starts the job and serves it to its end. Throws Error before anything was started.

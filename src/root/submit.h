@@ -24,9 +24,10 @@ struct SubmitOptions {
     std::string key_file;        // images are encrypted with it; empty = they are not
     double interval = 0;         // seconds; < 0 = auto
     double mtbf = 86400;
-    double walltime = 0;
+    std::optional<double> walltime;  // 0 = none, not even what a scheduler gives
     std::optional<unsigned> keep;
     int max_restarts = 0;
+    std::string interrupt = "checkpoint";  // what Ctrl-C does first; "program": it is handed on
     bool verbose = false;
     Limits limits;
     std::vector<std::string> command;    // run

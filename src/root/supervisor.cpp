@@ -1,6 +1,7 @@
 #include "root/supervisor.h"
 
 #include <signal.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -9,6 +10,9 @@
 #include "base/text.h"
 #include "files/folder.h"
 #include "root/choose.h"
+#include "root/progress.h"
+#include "root/recovery.h"
+#include "tree/channel.h"
 
 namespace fermata::root {
 namespace {
@@ -19,6 +23,119 @@ int signal_within(double seconds) {
     timespec time{static_cast<time_t>(seconds), 0};
     return std::max(0, ::sigtimedwait(&set, nullptr, &time));
 }
+
+// One life, and how it went. Only the first one may fail to begin: what keeps a later one from it may pass.
+Life live_once(const Submission& what, bool first, Ended& ended) {
+    Life life;
+    life.began = local_time_text(::time(nullptr));
+    life.from = what.from ? Generation(what.from->number) : Generation();
+    const int64_t start = tree::now_ms();
+    try {
+        ended = live(what);
+    } catch (const Error& error) {
+        if (first) throw;
+        ended = {static_cast<int>(error.code()), false, error.what(), -1, {}, {}};
+    }
+    life.seconds = static_cast<double>(tree::now_ms() - start) / 1000;
+    life.code = ended.code;
+    life.why = ended.why;
+    life.rank = ended.rank;
+    // What was committed before is there as well.
+    life.newest =
+        std::max(ended.newest, life.from, [](Generation a, Generation b) { return a.number() < b.number(); });
+    return life;
+}
+
+class Supervisor {
+  public:
+    explicit Supervisor(Submission what)
+        : what_(std::move(what)),
+          moved_(what_.options.moved),
+          first_(what_.from ? Generation(what_.from->number) : Generation()),
+          recovery_(what_.options.max_restarts, first_) {
+        what_.began = tree::now_ms();
+        what_.journal = std::make_shared<journal::Writer>(what_.ckpt_dir, what_.job_number);
+        if (progress_wanted(what_.options.verbose))
+            what_.journal->also_tell(
+                [progress = Progress()](const journal::Event& event) mutable { progress.show(event); });
+    }
+
+    int run() {
+        for (bool first = true;; first = false) {
+            what_.may_restart = recovery_.restarts() < what_.options.max_restarts;
+            Ended ended;
+            Life life = live_once(what_, first, ended);
+            newest_ = std::max(newest_, life.newest,
+                               [](Generation a, Generation b) { return a.number() < b.number(); });
+            life.newest = newest_;
+            if (life.code == 0 || ended.asked_to || life.code == static_cast<int>(ExitCode::to_be_continued))
+                return life.code;
+            const Recovery::Next next = recovery_.after(life);
+            if (next.what == Recovery::Next::What::give_up) return give_up(life, next.why);
+            std::string why_not = choose(next.what == Recovery::Next::What::earlier);
+            if (!why_not.empty()) return give_up(life, why_not);
+            if (auto code = pause(life, next)) return *code;
+            what_.again = true;
+            what_.suspects = std::move(ended.lost_nodes);
+        }
+    }
+
+  private:
+    // From what the next life goes on: "", or why there is nothing.
+    std::string choose(bool earlier) try {
+        store::Store store = store::Store::for_reading(what_.ckpt_dir, what_.key);
+        // An older one in the same directory may be another job's work.
+        Candidates which{what_.job_number, true, false, {}};
+        if (earlier) which.below = newest_.number();
+        store::GenerationInfo next = choose_generation(store, {}, which);
+        // What was saved since the restart has the new places already.
+        what_.options.moved = next.number > first_.number() ? std::vector<std::string>() : moved_;
+        what_.from = std::move(next);
+        return {};
+    } catch (const Error& error) {
+        return earlier ? choose(false) : fmt::format("it cannot be restarted: {}", error.what());
+    }
+
+    // None: the pause is over, and the job goes on.
+    std::optional<int> pause(const Life& life, const Recovery::Next& next) {
+        const Generation from(what_.from->number);
+        what_.journal->note(journal::Kind::restart, {{"number", recovery_.restarts()},
+                                                     {"from", from.name()},
+                                                     {"pause", next.pause},
+                                                     {"why", life.why}});
+        say(fmt::format("the job ended with {}{}; going on {}{}", life.code,
+                        life.why.empty() ? "" : fmt::format(" ({})", life.why),
+                        next.pause > 0 ? fmt::format("in {:.0f} s", next.pause) : "at once",
+                        from.number() < newest_.number()
+                            ? fmt::format(", the same having failed twice from {}", newest_.name())
+                            : ""));
+        if (int signal = signal_within(next.pause)) {
+            bool to_be_continued = signal == SIGTERM || signal == SIGINT;
+            say(fmt::format("stopped before it went on from {}{}", from.name(),
+                            to_be_continued ? ": `fermata restart` continues it" : ""));
+            return to_be_continued ? static_cast<int>(ExitCode::to_be_continued) : 128 + signal;
+        }
+        announce(*what_.from);
+        what_.preferred_mpi = what_.from->manifest->mpi;
+        ++what_.restarts;
+        return {};
+    }
+
+    int give_up(const Life& life, const std::string& why) {
+        if (why.empty()) return life.code;  // nobody has asked for restarts
+        what_.journal->note(journal::Kind::given_up, {{"why", why}, {"restarts", recovery_.restarts()}});
+        say(fmt::format("the job ended with {}{}, and is given up: {}", life.code,
+                        life.why.empty() ? "" : fmt::format(" ({})", life.why), why));
+        for (const std::string& line : recovery_.report()) say(line);
+        return life.code;
+    }
+
+    Submission what_;
+    const std::vector<std::string> moved_;
+    const Generation first_;
+    Generation newest_;
+    Recovery recovery_;
+};
 
 }  // namespace
 
@@ -33,36 +150,6 @@ void announce(const store::GenerationInfo& from) {
             m.starter));
 }
 
-// A job that fails goes on from its newest generation, as often as the user allows.
-int supervise(Submission what) {
-    int left = what.options.max_restarts;
-    const std::vector<std::string> moved = what.options.moved;
-    const uint32_t first = what.from ? what.from->number : 0;
-    for (double pause = 1;; pause = std::min(pause * 2, 300.0)) {
-        auto [code, asked_to] = live(what);
-        if (code == 0 || asked_to || code == static_cast<int>(ExitCode::to_be_continued) || left-- <= 0)
-            return code;
-        store::Store store = store::Store::for_reading(what.ckpt_dir, what.key);
-        try {
-            // An older one in the same directory may be another job's work.
-            store::GenerationInfo next = choose_generation(store, {}, {what.job_number, true, false});
-            // What was saved since the restart has the new places already.
-            what.options.moved = next.number > first ? std::vector<std::string>() : moved;
-            what.from = std::move(next);
-        } catch (const Error& error) {
-            say(fmt::format("the job ended with {} and cannot be restarted: {}", code, error.what()));
-            return code;
-        }
-        say(fmt::format("the job ended with {}; going on in {:.0f} s", code, pause));
-        if (int signal = signal_within(pause)) {
-            say(fmt::format("stopped before it went on from {}{}", Generation(what.from->number).name(),
-                            signal == SIGTERM ? ": `fermata restart` continues it" : ""));
-            return signal == SIGTERM ? static_cast<int>(ExitCode::to_be_continued) : 128 + signal;
-        }
-        announce(*what.from);
-        what.preferred_mpi = what.from->manifest->mpi;
-        ++what.restarts;
-    }
-}
+int supervise(Submission what) { return Supervisor(std::move(what)).run(); }
 
 }  // namespace fermata::root

@@ -1,4 +1,5 @@
-// The supervisor gives a job that failed another life, from its newest generation.
+// The supervisor gives a job that failed another life, from its newest generation, as long as that leads
+// further (recovery.h).
 #pragma once
 
 #include "root/submission.h"

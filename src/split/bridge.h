@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 10;
+inline constexpr uint32_t kBridgeVersion = 11;
 
 struct NotedFiles;  // noted_files.h
 
@@ -73,6 +73,19 @@ static_assert(sizeof(ThreadRecord) == 128 &&
 
 inline constexpr int kMaxThreads = 1024;
 
+// The batch system's process on this node that has started this rank, slurmstepd, and signals from it that
+// were held back from the program (front/posix/warden.h).
+struct Warden {
+    int32_t pid;  // 0: none
+    // A bit per signal, number 1 is bit 0. Those that came since the agent looked:
+    volatile uint64_t held;
+    // Those that stay blocked until the front can hold them back, and are not blocked for the program.
+    uint64_t to_unblock;
+};
+// Signals that are held back: the end of the job is near, or a checkpoint is wanted (`fermata run` takes them
+// so).
+inline constexpr uint64_t kWarnings = uint64_t{1} << 14 | uint64_t{1} << 9;  // SIGTERM, SIGUSR1
+
 // Lower half -> upper half. Lower memory; the front keeps the only pointer to it and the lower half replaces
 // that pointer at restart (UpperServices::bridge).
 struct Bridge {
@@ -96,6 +109,9 @@ struct Bridge {
     // MPI_Init). Lower context: cross first. No entry of the table may be called afterwards, and no
     // checkpoint may start.
     void (*finish_mpi)() noexcept;
+    // The program leaves by exit(code) and has not called MPI_Finalize: returns once the node daemon has been
+    // told, or after a moment. Any context, no TLS.
+    void (*leaves)(int code) noexcept;
     // One line to the user (stderr of the job and log); no TLS.
     void (*warn)(const char* line) noexcept;
     // One line, then the whole job ends with `code`; never returns.
@@ -130,6 +146,7 @@ struct Bridge {
     const uint64_t* lower_owned;
     // Preloaded into programs that the application starts (lower string); null: it cannot be.
     const char* guard_library;
+    Warden* warden;
 };
 
 struct DrainReport {

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,7 +20,8 @@ char mark[PATH_MAX];  // "" in every other process
 // The launcher's signal may be faster than the word that the job stops.
 void wait_and_leave_if_stopped() {
     for (int i = 0; mark[0] != 0 && i < 50; ++i) {
-        if (access(mark, F_OK) == 0) _exit(128 + SIGTERM);
+        struct stat file;
+        if (stat(mark, &file) == 0) _exit(file.st_size > 0 ? 0 : 128 + SIGTERM);
         usleep(10000);
     }
 }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/cpus.h"
 #include "base/environment.h"
 #include "base/error.h"
@@ -41,18 +42,12 @@ std::string take_from_environment(const char* name) {
     return taken;
 }
 
-int64_t now_ms() {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
-}
-
 // A daemon that has got its directory listens: who is refused for this long need not wait for it. (EAGAIN:
 // its backlog is full for a moment.)
 class Refused {
   public:
     bool for_long() {  // asked after connect_local() failed
-        int64_t now = now_ms();
+        int64_t now = monotonic_ms();
         if (errno == EAGAIN || !since_) since_ = now;
         return now - since_ > 3000;
     }
@@ -161,7 +156,7 @@ std::string AgentConfig::node_dir() const {
 }
 
 void AgentLink::ensure_daemon(const AgentConfig& config, int timeout_ms) {
-    int64_t start = now_ms();
+    int64_t start = monotonic_ms();
     // The first rank of the node starts the daemon; the others give it a moment, then help themselves: two
     // daemons do no harm, the slower one leaves.
     int64_t patience = local_rank() == 0 ? 0 : 2000;
@@ -172,7 +167,7 @@ void AgentLink::ensure_daemon(const AgentConfig& config, int timeout_ms) {
         if (tried && refused.for_long())
             fail("the node daemon of job {} has ended: {}/agents does not answer", config.job,
                  config.node_dir());
-        int64_t waited = now_ms() - start;
+        int64_t waited = monotonic_ms() - start;
         if (config.noded.empty() && waited > 3000)
             fail("the node daemon of job {}, which started this rank, has ended", config.job);
         if (!config.noded.empty() && waited >= patience && !tried) {
@@ -188,11 +183,11 @@ void AgentLink::ensure_daemon(const AgentConfig& config, int timeout_ms) {
 }
 
 AgentLink::AgentLink(const AgentConfig& config, int timeout_ms) : config_(config), in_(kMaxAgentPayload) {
-    int64_t start = now_ms();
+    int64_t start = monotonic_ms();
     Fd sock;
     Refused refused;
     while (!(sock = connect_local(config_.node_dir(), "agents"))) {
-        if (refused.for_long() || now_ms() - start > timeout_ms)
+        if (refused.for_long() || monotonic_ms() - start > timeout_ms)
             fail_errno("cannot reach the node daemon at {}/agents", config_.node_dir());
         ::usleep(2000);
     }
@@ -234,7 +229,7 @@ std::optional<wire::Message> AgentLink::receive() {
 bool AgentLink::send(const wire::Message& message) {
     wire::Bytes frame = wire::encode(message);
     size_t sent = 0;
-    int64_t start = now_ms();
+    int64_t start = monotonic_ms();
     while (!closed_ && sent < frame.size()) {
         ssize_t n = ::send(fd_, frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n > 0) {
@@ -242,7 +237,7 @@ bool AgentLink::send(const wire::Message& message) {
         } else if (errno == EAGAIN) {
             pollfd wait{fd_, POLLOUT, 0};
             ::poll(&wait, 1, 1000);
-            if (now_ms() - start > 30000) closed_ = true;
+            if (monotonic_ms() - start > 30000) closed_ = true;
         } else if (errno != EINTR) {
             closed_ = true;
         }

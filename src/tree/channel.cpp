@@ -2,19 +2,15 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <cerrno>
 
+#include "base/clock.h"
 #include "tree/local_socket.h"
 
 namespace fermata::tree {
 
-int64_t now_ms() {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
-}
+int64_t now_ms() { return monotonic_ms(); }
 
 Channel::Channel(Fd socket, uint32_t max_payload, std::unique_ptr<wire::Seal> out,
                  std::unique_ptr<wire::Seal> in)

@@ -1,5 +1,6 @@
-// Links are the connections to the daemons right below this process: at the root, and at every daemon that has
-// daemons below it. Who connects proves the key first (guests.h); who is not heard for too long is cut off.
+// Links are the connections to the daemons right below this process: at the root, and at every daemon that
+// has daemons below it. Who connects proves the key first (guests.h); who is not heard for too long is cut
+// off.
 #pragma once
 
 #include <poll.h>

@@ -21,8 +21,9 @@ bool is_one_of(const wire::Message& message) {
 // How a checkpoint ended matters to who missed it, and what holds for the job. The messages of the clock do
 // not: a checkpoint in which a connection was lost is given up.
 bool lasts(const wire::Message& message) {
-    return is_one_of<wire::Begin, wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Resume, wire::Cancel,
-                     wire::Leave, wire::FinalizeReleased, wire::Go, wire::Kill, wire::Stand>(message);
+    return is_one_of<wire::Begin, wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Resume,
+                     wire::Cancel, wire::Leave, wire::FinalizeReleased, wire::Go, wire::Kill, wire::Stand>(
+        message);
 }
 
 }  // namespace

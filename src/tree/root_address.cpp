@@ -118,9 +118,8 @@ Connecting& Connecting::operator=(Connecting&&) noexcept = default;
 Connecting::~Connecting() = default;
 
 bool Connecting::open() const {
-    return std::any_of(attempts_.begin(), attempts_.end(), [](const auto& one) {
-        return one->state() != Attempt::State::failed;
-    });
+    return std::any_of(attempts_.begin(), attempts_.end(),
+                       [](const auto& one) { return one->state() != Attempt::State::failed; });
 }
 
 bool Connecting::failed() const { return attempts_.size() == targets_.size() && !open(); }

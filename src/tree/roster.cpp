@@ -40,7 +40,6 @@ std::string Roster::join(int node, const wire::Group& group) {
         return misfit(group.ranks.empty() ? -1 : group.ranks[0].first);
     if (group.size != size || size < 1 || size > kMostRanks) return misfit(ranks->first());
     if (ranks->last() >= size) return misfit(ranks->last());
-    if (group.again) lose(node);
     if (auto twice = here_.common(*ranks)) return misfit(*twice);
     size_ = size;
     here_.add(*ranks);

@@ -60,6 +60,8 @@ class Tally {
     bool take(int child, const wire::Message& answer);
     // Nothing more comes from this child, and what it has said counts no more.
     void gone(int child);
+    // Likewise of all children.
+    void nobody_is_here();
     // The restart is over.
     void forget_phases() { phases_.clear(); }
     std::optional<wire::Phase> furthest_behind() const { return phases_.furthest_behind(); }
@@ -103,7 +105,8 @@ class Tally {
     void replace(Count& old, Count& sum, const Count& now);
     void sized(Said& said, const wire::Sizes& sizes);
     void saved(Said& said, const wire::Images& images);
-    void save_failed(uint32_t epoch, const std::string& error);
+    void save_failed(const std::string& error);
+    wire::Images failed_images() const;
     void at_once(const wire::Message& message);
     template <class Make>
     void hand_up_count(Count& told, const Count& now, bool may, const Make& make);
@@ -117,6 +120,7 @@ class Tally {
     std::map<int, Said> said_;  // by child
     RestartPhases<int> phases_;
     std::vector<wire::Message> at_once_, up_;
+    uint64_t warned_ = 0;  // signals that were handed up since the last Begin
     // What has been handed up of this question.
     struct {
         Count closed, frozen, drained, captured, resumed, restored, finalized;

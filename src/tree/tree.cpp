@@ -1,5 +1,7 @@
 #include "tree/tree.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -34,6 +36,7 @@ Tree::Tree(const wire::Key& key, Manners manners)
     links_.set_rhythm(manners.rhythm);
     links_.on_message = [this](int link, const wire::Message& message) { from(link, message); };
     links_.on_closed = [this](int link, Links::End how) { closed(link, how); };
+    calls_.begin(1);
 }
 
 void Tree::serve(const std::vector<pollfd>& fds, size_t first) {
@@ -53,27 +56,12 @@ void Tree::from(int link, const wire::Message& message) {
 }
 
 void Tree::from_stranger(int link, const wire::Message& message) {
-    if (auto* hello = std::get_if<wire::NodeHello>(&message)) {
+    if (auto* hello = std::get_if<wire::NodeHello>(&message))
         register_node(link, *hello);
-    } else if (std::get_if<wire::Spare>(&message)) {
+    else if (std::get_if<wire::Spare>(&message))
         harmless_.insert(link);
-    } else if (auto* attach = std::get_if<wire::Attach>(&message)) {
-        harmless_.insert(link);
-        if (attach->stations.empty() || !members_.knows(attach->stations[0].node) ||
-            ways_.overtaken(attach->stations[0]))
-            return links_.close(link);
-        const int child = attach->stations[0].node;
-        if (auto old = link_of_.find(child); old != link_of_.end()) {
-            int before = old->second;
-            closed(before, Links::End::closed);
-            links_.close(before);
-        }
-        child_of_[link] = child;
-        link_of_[child] = link;
-        links_.allow(link, kNodePayload);
-        came(child, kRoot, attach->stations);
-        for (const wire::Order& order : orders_.since(attach->heard)) links_.send(link, order);
-    }
+    else if (auto* attach = std::get_if<wire::Attach>(&message))
+        this->attach(link, *attach);
 }
 
 void Tree::register_node(int link, const wire::NodeHello& hello) {
@@ -81,57 +69,106 @@ void Tree::register_node(int link, const wire::NodeHello& hello) {
     info.host = hello.host;
     info.pid = hello.pid;
     info.addresses = hello.addresses;
-    int node = members_.arrive(std::move(info), now_ms());
+    const int node = members_.arrive(std::move(info), now_ms());
     wire::Parent parent{node, orders_.newest(), members_.way(node),
                         static_cast<uint32_t>(manners_.rhythm.beat_ms),
                         static_cast<uint32_t>(manners_.rhythm.silent_ms)};
-    if (parent.way.empty()) {
-        child_of_[link] = node;
-        link_of_[node] = link;
-        links_.allow(link, kNodePayload);
-        heed(ways_.came(node, {{node, 0}}));
-    } else {
-        harmless_.insert(link);
-    }
     links_.send(link, parent);
+    if (parent.way.empty())
+        add_child(link, node, 0);
+    else
+        harmless_.insert(link);
+}
+
+void Tree::attach(int link, const wire::Attach& attach) {
+    harmless_.insert(link);
+    if (!members_.knows(attach.node)) return links_.close(link);
+    for (const wire::Order& order : orders_.since(attach.heard)) links_.send(link, order);
+    add_child(link, attach.node, attach.answered);
+}
+
+void Tree::add_child(int link, int child, uint32_t answered) {
+    if (auto old = link_of_.find(child); old != link_of_.end()) {
+        const int before = old->second;
+        links_.close(before);
+        child_of_.erase(before);
+    }
+    child_of_[link] = child;
+    link_of_[child] = link;
+    links_.allow(link, kNodePayload);
+    const bool came_back = calls_.has(child);
+    calls_.came(child, answered);
+    if (came_back)
+        call_the_roll(fmt::format("the connection to {} was lost for a moment", name_of(child)));
+    else
+        invite(child);
+}
+
+void Tree::invite(int child) {
+    if (calls_.call(child))
+        links_.send(link_of_.at(child), wire::Roll{calls_.number()});
+    else
+        call_the_roll(fmt::format("{} has lost its connection and come to another parent", name_of(child)));
 }
 
 void Tree::from_child(int child, const wire::Message& message) {
-    if (auto* m = std::get_if<wire::Attached>(&message)) {
-        came(child, m->parent, m->stations);
-    } else if (auto* m = std::get_if<wire::Left>(&message)) {
-        Ways::News news = ways_.left(child, m->stations);
-        heed(news);
-        if (!news.old) went(m->stations, m->silent);
-    } else if (!Tally::replaces(message) || ways_.believed(child)) {
+    if (auto* m = std::get_if<wire::Here>(&message))
+        here(child, *m);
+    else if (auto* m = std::get_if<wire::Missing>(&message))
+        missing(*m);
+    else if (calls_.is_here(child) || !is_said_again(message))
         on_message(child, message);
+}
+
+void Tree::here(int child, const wire::Here& answer) {
+    if (!calls_.here(child, answer)) return;
+    for (int node : answer.nodes)
+        if (members_.here(node)) on_here(node);
+    if (!answer.groups.empty()) on_message(child, wire::Joined{answer.groups});
+}
+
+// Of an earlier call: that daemon may have answered this one elsewhere, and it was called for this very
+// reason.
+void Tree::missing(const wire::Missing& message) {
+    const bool news = message.roll == calls_.number();
+    const std::string name = name_of(message.node);
+    const NodeInfo* info = members_.find(message.node);
+    if (message.how != wire::Absence::moved && info && (news || info->away_until != 0))
+        gone(message.node, message.how == wire::Absence::silent);
+    if (!news) return;
+    switch (message.how) {
+        case wire::Absence::left:
+            return call_the_roll(name + " is gone");
+        case wire::Absence::silent:
+            return call_the_roll(name + " has not been heard for too long");
+        case wire::Absence::moved:
+            return call_the_roll(name + " has lost its connection and come to another parent");
     }
 }
 
-void Tree::heed(const Ways::News& news) {
-    for (int child : news.not_believed) on_anew(child);
-}
-
-void Tree::came(int child, int parent, const Ways::Stations& stations) {
-    Ways::News news = ways_.came(child, stations);
-    heed(news);
-    if (news.old || stations.empty()) return;
-    const int node = stations[0].node;
-    const NodeInfo* known = members_.find(node);
-    bool first = known && known->coming;
-    if (members_.attached(parent, stations) && !first) on_back(node, *members_.find(node));
-}
-
-void Tree::went(const Ways::Stations& stations, bool silent) {
-    const NodeInfo* known = stations.empty() ? nullptr : members_.find(stations[0].node);
-    if (!known) return;
-    NodeInfo info = *known;
-    info.silent = silent;
-    members_.left(stations, silent, now_ms());
-    on_left(stations[0].node, info);
+void Tree::gone(int node, bool silent) {
+    members_.left(node, silent, now_ms());
     if (patient_) return;
-    members_.forget(stations[0].node);
-    on_lost(stations[0].node, info);
+    if (const NodeInfo* known = members_.find(node)) {
+        NodeInfo info = *known;
+        members_.forget(node);
+        on_lost(node, info);
+    }
+}
+
+// When the job is over daemons leave one after the other, and nobody waits for what they say.
+void Tree::call_the_roll(const std::string& why) {
+    if (!patient_) return;
+    calls_.begin(calls_.number() + 1);
+    members_.call(now_ms());
+    on_call(why);
+    for (auto& [child, link] : link_of_)
+        if (calls_.call(child)) links_.send(link, wire::Roll{calls_.number()});
+}
+
+std::string Tree::name_of(int node) {
+    const NodeInfo* info = members_.find(node);
+    return info ? fmt::format("the node daemon of {} (pid {})", info->host, info->pid) : "a node daemon";
 }
 
 void Tree::closed(int link, Links::End how) {
@@ -140,12 +177,20 @@ void Tree::closed(int link, Links::End how) {
         if (harmless_.erase(link) == 0) on_lost(-1, {});
         return;
     }
-    int child = found->second;
+    const int child = found->second;
+    const bool silent = how == Links::End::silent;
+    std::vector<int> below;  // it was their way
+    for (auto& [node, info] : members_.all())
+        if (node != child && calls_.way_to(node) == child) below.push_back(node);
     harmless_.erase(link);
     child_of_.erase(found);
     link_of_.erase(child);
-    on_anew(child);
-    went(ways_.gone(child), how == Links::End::silent);
+    calls_.left(child);
+    const std::string name = name_of(child);
+    gone(child, silent);
+    if (!patient_)
+        for (int node : below) gone(node, false);
+    call_the_roll(silent ? name + " has not been heard for too long" : name + " is gone");
 }
 
 void Tree::expect(int node, uint32_t ranks, uint32_t all) {
@@ -154,7 +199,7 @@ void Tree::expect(int node, uint32_t ranks, uint32_t all) {
 }
 
 void Tree::allow(int node, uint32_t ranks) {
-    auto link = link_of_.find(ways_.to(node));
+    auto link = link_of_.find(calls_.way_to(node));
     uint64_t room = kNodePayload + uint64_t{ranks} * kRankPayload;
     if (link != link_of_.end())
         links_.allow(link->second, static_cast<uint32_t>(std::min<uint64_t>(room, wire::kMaxPayload)));
@@ -171,7 +216,7 @@ void Tree::to_children(const wire::Message& message) {
 }
 
 void Tree::send(int node, const wire::Message& message) {
-    auto link = link_of_.find(ways_.to(node));
+    auto link = link_of_.find(calls_.way_to(node));
     if (link == link_of_.end()) return;
     if (link->first == node)
         links_.send(link->second, message);

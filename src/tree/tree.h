@@ -12,7 +12,7 @@
 #include "tree/links.h"
 #include "tree/members.h"
 #include "tree/orders.h"
-#include "tree/ways.h"
+#include "tree/roll_call.h"
 
 namespace fermata::tree {
 
@@ -31,11 +31,13 @@ class Tree {
     uint16_t port() const { return links_.port(); }
     // Handlers are called from serve(). A message comes from the child of the root whose subtree it is of.
     std::function<void(int child, const wire::Message& message)> on_message;
-    // What this child has answered counts no more: it says it again, or is gone.
-    std::function<void(int child)> on_anew;
-    // The connection to a daemon has ended; it comes back, or is lost after some time. `number` is -1 of one
-    // that has not said who it is.
-    std::function<void(int node, const NodeInfo& info)> on_left, on_back, on_lost;
+    // The roll is called, for this reason: one line. What the children of the root have answered counts no
+    // more; they say it again, or are gone.
+    std::function<void(const std::string& why)> on_call;
+    // A daemon answers. Its ranks follow, as Joined: all that it has.
+    std::function<void(int node)> on_here;
+    // A daemon has not come back. `node` is -1 of one that has not said who it is.
+    std::function<void(int node, const NodeInfo& info)> on_lost;
 
     // Adds what to poll, and serves it afterwards; `first` is the index of the first added entry.
     void add_to(std::vector<pollfd>& fds) { links_.add_to(fds); }
@@ -61,8 +63,12 @@ class Tree {
 
     // Of all daemons that are there, or may come back.
     const std::map<int, NodeInfo>& nodes() const { return members_.all(); }
+    // All of them have answered the newest call of the roll.
+    bool whole() const { return members_.whole(); }
     // The child of the root above a daemon; -1: none at the moment.
-    int child_above(int node) const { return ways_.to(node); }
+    int child_above(int node) const { return calls_.way_to(node); }
+    // Right below the root.
+    size_t children() const { return link_of_.size(); }
 
   private:
     void from(int link, const wire::Message& message);
@@ -70,9 +76,14 @@ class Tree {
     void from_child(int child, const wire::Message& message);
     void closed(int link, Links::End how);
     void register_node(int link, const wire::NodeHello& hello);
-    void came(int child, int parent, const Ways::Stations& stations);
-    void went(const Ways::Stations& stations, bool silent);
-    void heed(const Ways::News& news);
+    void attach(int link, const wire::Attach& attach);
+    void add_child(int link, int child, uint32_t answered);
+    void invite(int child);
+    void here(int child, const wire::Here& answer);
+    void missing(const wire::Missing& message);
+    void gone(int node, bool silent);
+    void call_the_roll(const std::string& why);
+    std::string name_of(int node);
 
     const Manners manners_;
     Links links_;
@@ -81,7 +92,7 @@ class Tree {
     uint64_t next_order_ = 0;
     std::map<int, int> child_of_, link_of_;  // link -> child of the root, and back
     std::set<int> harmless_;                 // links of daemons that leave, or were sent elsewhere
-    Ways ways_;
+    RollCall calls_;
     bool patient_ = true;
 };
 

@@ -30,6 +30,7 @@ class Writer {
     void put(Generation value) { number(value.number()); }
     void put(RestartPhase value) { number(static_cast<uint32_t>(value)); }
     void put(RankEnd value) { number(static_cast<uint32_t>(value)); }
+    void put(Absence value) { number(static_cast<uint32_t>(value)); }
     void put(bool value) { number(static_cast<uint8_t>(value)); }
     void put(const std::string& text) {
         number(static_cast<uint32_t>(text.size()));
@@ -111,6 +112,13 @@ class Reader {
         else
             value = RankEnd{word};
     }
+    void get(Absence& value) {
+        auto word = number<uint32_t>();
+        if (word > static_cast<uint32_t>(kLastAbsence))
+            ok_ = false;
+        else
+            value = Absence{word};
+    }
     void get(bool& value) {
         auto byte = number<uint8_t>();
         if (byte > 1) ok_ = false;
@@ -186,6 +194,9 @@ NAME(Query);
 NAME(FinalizeReleased);
 NAME(Go);
 NAME(Leave);
+NAME(Leaving);
+NAME(Depart);
+NAME(Warned);
 NAME(Spare);
 NAME(InStarter);
 NAME(Kill);
@@ -231,9 +242,10 @@ NAME(Order);
 NAME(To);
 NAME(Parent);
 NAME(Beat);
+NAME(Roll);
 NAME(Attach);
-NAME(Attached);
-NAME(Left);
+NAME(Here);
+NAME(Missing);
 #undef NAME
 
 }  // namespace

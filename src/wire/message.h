@@ -19,7 +19,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 6;
+inline constexpr uint16_t kWireVersion = 7;
 
 using Bytes = std::vector<std::byte>;
 
@@ -215,6 +215,15 @@ struct Leave {
     }
 };
 
+// End at once, with exit code 0 and without a word: the launcher ends when all have.
+struct Depart {
+    static constexpr uint16_t kType = 31;
+    template <class F>
+    void each(F&& f) {
+        f();
+    }
+};
+
 // Root -> node only: end what is left of the job's processes on this node, then leave.
 struct Kill {
     static constexpr uint16_t kType = 26;
@@ -271,10 +280,10 @@ struct Hop {
 // Root -> a node that has said NodeHello: where it stands in the tree. Without a way it stays where it is.
 struct Parent {
     static constexpr uint16_t kType = 49;
-    int32_t node = -1;     // what the root calls it
-    uint64_t heard = 0;    // the newest order so far
-    std::vector<Hop> way;  // its parent, then whoever is above that; the root is last
-    uint32_t beat_ms = 0;  // how often to be heard
+    int32_t node = -1;       // what the root calls it
+    uint64_t heard = 0;      // the newest order so far
+    std::vector<Hop> way;    // its parent, then whoever is above that; the root is last
+    uint32_t beat_ms = 0;    // how often to be heard
     uint32_t silent_ms = 0;  // who is not heard for so long is lost
     template <class F>
     void each(F&& f) {
@@ -291,47 +300,46 @@ struct Beat {
     }
 };
 
-// A daemon, and how often it has come to a parent: news of a move that comes late is known by it.
-struct Station {
-    int32_t node = -1;
-    uint32_t turn = 0;
+// Downwards, from the root to every daemon: the roll is called for the `number`th time
+// (src/tree/roll_call.h). A daemon that has not answered this call yet answers Here to the parent that says
+// it.
+struct Roll {
+    static constexpr uint16_t kType = 53;
+    uint32_t number = 0;
     template <class F>
     void each(F&& f) {
-        f(node, turn);
+        f(number);
     }
-    bool operator==(const Station&) const = default;
 };
 
-// A daemon's first message to a parent that is not where it said NodeHello. What it has to say follows anew.
+// A daemon's first message to a parent that is not where it said NodeHello.
 struct Attach {
     static constexpr uint16_t kType = 124;
-    uint64_t heard = 0;              // the newest order it knows
-    std::vector<Station> stations;  // itself, then all below it; likewise below
+    int32_t node = -1;
+    uint64_t heard = 0;     // the newest order it knows
+    uint32_t answered = 0;  // the newest call of the roll that it has answered, to whomever; 0 = none
     template <class F>
     void each(F&& f) {
-        f(heard, stations);
+        f(node, heard, answered);
     }
 };
 
-// To the root: the first of them, with the others below it, now stands below `parent`.
-struct Attached {
-    static constexpr uint16_t kType = 125;
-    int32_t parent = -1;
-    std::vector<Station> stations;
-    template <class F>
-    void each(F&& f) {
-        f(parent, stations);
-    }
+// A connection in the tree has ended since this call of the roll: the root shall call again.
+enum class Absence : uint32_t {
+    left = 0,    // the connection to `node` has ended
+    silent = 1,  // it was cut off, because nothing was heard of it for too long
+    moved = 2,   // `node` has come here and had answered the call elsewhere
 };
+inline constexpr Absence kLastAbsence = Absence::moved;
 
-// To the root: the connection to the first one has ended; it and the others may come back elsewhere.
-struct Left {
+struct Missing {
     static constexpr uint16_t kType = 126;
-    std::vector<Station> stations;
-    bool silent = false;  // it was not heard for too long
+    uint32_t roll = 0;
+    int32_t node = -1;
+    Absence how = Absence::left;
     template <class F>
     void each(F&& f) {
-        f(stations, silent);
+        f(roll, node, how);
     }
 };
 
@@ -376,6 +384,16 @@ struct Hello {
     template <class F>
     void each(F&& f) {
         f(job_id, rank, size, pid, host, mpi, mpi_version, restarted_from);
+    }
+};
+
+// The batch system has sent this rank a signal that would have ended the program, and was held back.
+struct Warned {
+    static constexpr uint16_t kType = 84;
+    int32_t signal = 0;
+    template <class F>
+    void each(F&& f) {
+        f(signal);
     }
 };
 
@@ -583,6 +601,16 @@ struct Phase {
     bool operator==(const Phase&) const = default;
 };
 
+// The program leaves by exit(), and has not called MPI_Finalize: what the others do then is the launcher's.
+struct Leaving {
+    static constexpr uint16_t kType = 88;
+    int32_t code = 0;
+    template <class F>
+    void each(F&& f) {
+        f(code);
+    }
+};
+
 // One line to the user, then the whole job ends with `code`.
 struct Fatal {
     static constexpr uint16_t kType = 76;
@@ -618,10 +646,9 @@ struct Group {
     Generation restarted_from;
     std::vector<Run> ranks;
     std::vector<int32_t> pids;  // in the order of `ranks`
-    bool again = false;         // replaces what was said of this node before: a connection was lost
     template <class F>
     void each(F&& f) {
-        f(node, host, size, mpi, mpi_version, restarted_from, ranks, pids, again);
+        f(node, host, size, mpi, mpi_version, restarted_from, ranks, pids);
     }
 };
 
@@ -635,6 +662,18 @@ struct Joined {
     }
 };
 
+// These daemons answer a call of the roll, with all ranks that they have. It replaces what was said of them.
+struct Here {
+    static constexpr uint16_t kType = 125;
+    uint32_t roll = 0;
+    std::vector<int32_t> nodes;
+    std::vector<Group> groups;
+    template <class F>
+    void each(F&& f) {
+        f(roll, nodes, groups);
+    }
+};
+
 // Processes of ranks ended or closed their sockets. `clean` = after FinalizeReleased or Kill.
 struct Gone {
     static constexpr uint16_t kType = 123;
@@ -643,9 +682,10 @@ struct Gone {
     bool clean = false;
     int32_t pid = 0;  // of the first of them
     std::string host;
+    int32_t code = -1;  // of its exit, as a shell has it; -1: nobody knows
     template <class F>
     void each(F&& f) {
-        f(node, ranks, clean, pid, host);
+        f(node, ranks, clean, pid, host, code);
     }
 };
 
@@ -662,9 +702,9 @@ using Message =
     std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
                  Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed, ArrivedFinalize,
                  Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone, Placed, Places, Sized, Sizes,
-                 Take, Closed, Again, Leave, Spare, InStarter, Stand, Phase, Launch, Signal, Input,
-                 OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted,
-                 Order, To, Parent, Beat, Attach, Attached, Left>;
+                 Take, Closed, Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal,
+                 Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
+                 Aborted, Leaving, Order, To, Parent, Beat, Roll, Attach, Here, Missing>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

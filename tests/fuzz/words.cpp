@@ -8,6 +8,7 @@
 #include "image/codec.h"
 #include "image/save_options.h"
 #include "launch/launcher_options.h"
+#include "launch/own/hosts.h"
 #include "root/control.h"
 #include "tree/root_address.h"
 
@@ -104,6 +105,36 @@ std::vector<Bytes> addresses_seeds() {
         {"127.0.0.1:4711@here,10.0.0.5:4711,[fd00::5]:4711", "10.0.0.5:1", "[::ffff:127.0.0.1]:9@here"});
 }
 
+// The first byte chooses: a list of hosts, a hostfile, tasks per node as Slurm writes them.
+Verdict run_hosts(Input input) {
+    if (input.empty()) return Verdict::refused;
+    std::string text = text_of(input.subspan(1));
+    try {
+        if (input[0] % 3 == 2) {
+            for (uint32_t count : launch::own::slurm_counts(text))
+                require(count > 0 && count <= launch::own::kMostSlots, "an impossible number of tasks");
+            return Verdict::accepted;
+        }
+        auto hosts =
+            input[0] % 3 == 0 ? launch::own::hosts_in_list(text) : launch::own::hosts_in_file(text, "f");
+        require(!hosts.empty() && hosts.size() <= launch::own::kMostHosts, "an impossible number of hosts");
+        for (const launch::own::Host& host : hosts)
+            require(!host.name.empty() && host.name[0] != '-' && host.slots <= launch::own::kMostSlots &&
+                        (host.slots > 0 || !host.given),
+                    "an impossible host");
+        return Verdict::accepted;
+    } catch (const Error& error) {
+        require(error.code() == ExitCode::usage, "a refusal with another exit code");
+        return Verdict::refused;
+    }
+}
+
+std::vector<Bytes> hosts_seeds() {
+    return seeds_of({std::string(1, '\0') + "a,b:4,c",
+                     std::string(1, '\1') + "a slots=2 max_slots=4\nb:3 # c\n",
+                     std::string(1, '\2') + "2(x3),1"});
+}
+
 Verdict run_control_request(Input input) {
     auto request = root::parse_request(text_of(input));
     if (!request) return Verdict::refused;
@@ -134,6 +165,7 @@ std::vector<Bytes> control_request_seeds() {
 
 const Target duration{"duration", run_duration, nullptr, duration_seeds, nullptr};
 const Target save_options{"save_options", run_save_options, nullptr, save_options_seeds, nullptr};
+const Target hosts{"hosts", run_hosts, nullptr, hosts_seeds, nullptr};
 const Target mpiexec_words{"mpiexec_words", run_mpiexec_words, nullptr, mpiexec_words_seeds, nullptr};
 const Target addresses{"addresses", run_addresses, nullptr, addresses_seeds, nullptr};
 const Target control_request{"control_request", run_control_request, nullptr, control_request_seeds, nullptr};

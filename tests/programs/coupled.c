@@ -38,7 +38,9 @@ int main(int argc, char** argv) {
         snprintf(line, sizeof line, "%s app %d: %d of %d, arguments", MODEL, appnum(), local_size, size);
     for (int i = 3; i < argc; i++)
         length += snprintf(line + length, sizeof line - (size_t)length, " '%s'", argv[i]);
-    if (local_rank == 0) puts(line), fflush(stdout);
+    // In one piece: mpiexec may put one rank's output into the line of another.
+    snprintf(line + length, sizeof line - (size_t)length, "\n");
+    if (local_rank == 0) fputs(line, stdout), fflush(stdout);
 
     unsigned long state = (unsigned long)rank * 77 + 5, sum = 0, theirs = 0;
     for (int step = 1; step <= steps; step++) {

@@ -1,205 +1,245 @@
 #!/usr/bin/env python3
-"""examples/slurm.sh under a real Slurm: a controller and two nodes, namespaces as in tests/system/nodes_test.py. As root;
-the packages slurmctld slurmd slurm-client munge have to be there.
+"""Jobs under a real Slurm with two nodes (slurm_cluster.py), started by srun: examples/slurm.sh through whatever ends a
+job or a part of it, and what `fermata run` does inside an allocation. As root.
 
-    tests/suites/slurm.py [CASE…] [--mpi openmpi|mpich|both]
+    tests/suites/slurm.py [CASE…] [--mpi openmpi|mpich|both] [--proctrack linuxproc|cgroup|both]
 
-Each case ends with the lines of an undisturbed run.
+A chain ends with the lines of an undisturbed run, and nothing of it is left on any node. MPICH runs over both nodes with
+PyPI's mpich 5 where wheels_suite.py has built it; Debian's 4.0.2 may hang in MPI_Finalize between nodes, natively too
+(docs/internals/bindings.md), and has one node for itself.
 """
 import argparse
-import json
 import os
 import pathlib
-import re
 import shutil
-import subprocess
+import signal
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
 import harness
 from harness import Failure, Scratch, check
-from nodes_test import NAMES, Cluster, same
+from nodes_test import NAMES, same
+from slurm_cluster import Slurm
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm.sh"
+WHEELS = pathlib.Path(os.environ.get("FERMATA_SUITES", pathlib.Path.home() / ".cache" / "fermata-suites"))
 MIB, PAUSE = 2, 20000  # some 45 steps a second
-CONFIGURATION = """
-ClusterName=fermata
-SlurmctldHost={first}
-SlurmUser=root
-AuthType=auth/munge
-CredType=cred/munge
-# cred_expire: so long a requeued job has to wait, 120 s by default.
-AuthInfo=socket={cwd}/munge.socket,cred_expire=10
-StateSaveLocation={cwd}/state
-SlurmctldPidFile={cwd}/slurmctld.pid
-SlurmctldLogFile={cwd}/slurmctld.log
-SlurmdPidFile={cwd}/slurmd.%n.pid
-SlurmdLogFile={cwd}/slurmd.%n.log
-SlurmdSpoolDir={cwd}/spool.%n
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-ReturnToService=2
-PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
-SlurmctldParameters=preempt_send_user_signal
-{nodes}PartitionName=low Nodes=ALL Default=YES PriorityTier=1 GraceTime=60
-PartitionName=high Nodes=ALL PriorityTier=10
-"""
+B = "--signal=B:TERM@30"
+NO_SIGNAL = "no signal"
 
 
-class Slurm(Cluster):
-    """A cluster whose nodes run the daemons of Slurm."""
-
-    def __init__(self, cwd):
-        super().__init__(cwd)
-        self.daemons = []
-
-    def build(self):
-        super().build()
-        self.cwd.chmod(0o711)  # munge insists
-        nodes = "".join(f"NodeName={node.name} NodeAddr={node.address} CPUs=2\n" for node in self.nodes)
-        (self.cwd / "slurm.conf").write_text(CONFIGURATION.format(cwd=self.cwd, first=self.nodes[0].name, nodes=nodes))
-        (self.cwd / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")  # none is used, but v2 wants one to be there
-        (self.cwd / "munge.key").write_bytes(os.urandom(128))
-        (self.cwd / "munge.key").chmod(0o400)
-        files = [f"--{kind}-file={self.cwd}/munge.{kind}" for kind in ("key", "log", "pid", "seed")]
-        self.daemon("munged", "--foreground", f"--socket={self.cwd}/munge.socket", *files)
-        self.until(lambda: (self.cwd / "munge.socket").exists(), "munge's socket", 30)
-        self.daemon(*self.nodes[0].on, *self.configured("slurmctld", "-D"))
-        for node in self.nodes:
-            self.daemon(*node.on, *self.configured("slurmd", "-D"))
-        self.until(lambda: self.ask("sinfo", "-h", "-p", "low", "-t", "idle", "-o", "%D") == "2", "two idle nodes", 60)
-
-    def __exit__(self, *rest):
-        super().__exit__(*rest)  # with all that runs on the nodes
-        for daemon in self.daemons:
-            daemon.kill()
-            daemon.wait()
-
-    def configured(self, *words):
-        return ["env", f"SLURM_CONF={self.cwd}/slurm.conf", f"PATH={harness.FERMATA.parent}:{os.environ['PATH']}", *words]
-
-    def daemon(self, *words):
-        with (self.cwd / "daemons.log").open("a") as log:
-            self.daemons.append(subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=log, stderr=log))
-
-    def call(self, *words):
-        return subprocess.run([*self.nodes[0].on, *self.configured(*map(str, words))], capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=60, check=False)
-
-    def ask(self, *words):
-        """What a command says; empty when it fails."""
-        done = self.call(*words)
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    def until(self, condition, what, patience=300):
-        end = time.monotonic() + patience
-        while not condition():
-            if time.monotonic() > end:
-                raise Failure(f"{what} did not come in {patience} s\n{self.ask('squeue')}\n{self.ask('scontrol', 'show', 'job')}\n"
-                              + "".join(f"{log.name}:\n{log.read_text()[-3000:]}\n" for log in self.cwd.glob("*.log")))
-            time.sleep(0.2)
-
-    def submit(self, script, *options):
-        done = self.call("sbatch", "--parsable", *options, script)
-        check(done.returncode == 0, f"sbatch: {done.stderr}")
-        return done.stdout.strip()
-
-    def state(self, number):
-        return self.ask("squeue", "-h", "-j", number, "-t", "all", "-o", "%T")
-
-    def end(self, number):
-        active = time.monotonic()
-
-        def ended():
-            nonlocal active
-            state = self.state(number)
-            if state in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "REQUEUED"):
-                active = time.monotonic()
-            # A job that is being requeued is shown as ended for a moment.
-            return state == "COMPLETED" or time.monotonic() - active > 10
-
-        self.until(ended, f"the end of job {number}", 900)
-        words = [line for line in self.output(number).splitlines() if not line.startswith("step")]
-        check(self.state(number) == "COMPLETED", f"job {number}: {self.state(number)}, {len(self.said(number))} lines\n" + "\n".join(words))
-
-    def requeued(self, number):
-        times = int(re.search(r"Restarts=(\d+)", self.ask("scontrol", "show", "job", number)).group(1))
-        check(times > 0, "the job was never requeued")
-        return times
-
-    def output(self, number):
-        path = self.cwd / f"out.{number}"
-        return path.read_text() if path.exists() else ""
-
-    def said(self, number):
-        return re.findall(r"^(?:step|end) .*", self.output(number), re.MULTILINE)
+def library(mpi):
+    """What --mpi is given, and on how many nodes its ranks are."""
+    wheel = WHEELS / "wheels-mpich"
+    if mpi == "mpich":
+        return (str(wheel), 2) if (wheel / "lib" / "libmpi.so.12").exists() else ("mpich", 1)
+    return mpi, 2
 
 
-def start(slurm, mpi, steps, *options):
-    """examples/slurm.sh with our program as its solver, two ranks; its number, and what it has to say."""
-    program = [harness.PROGRAMS / f"steady.{mpi}", steps, MIB]
-    wanted = harness.native(program, 2, mpi, slurm.cwd)
-    script = slurm.cwd / "job.sh"
-    text = SCRIPT.read_text()
-    check("./solver" in text, "slurm.sh has no ./solver")
-    script.write_text(text.replace("./solver", " ".join(map(str, program))).replace("fermata run ", f"fermata run --mpi {mpi} "))
-    # Debian's MPICH may hang in MPI_Finalize between nodes, natively too (docs/internals/bindings.md).
-    nodes = 1 if mpi == "mpich" else 2
-    number = slurm.submit(script, f"--nodes={nodes}", f"--ntasks-per-node={2 // nodes}", f"--chdir={slurm.cwd}", f"--output={slurm.cwd}/out.%j",
-                          f"--export=ALL,STEADY_PAUSE={PAUSE}", *options)
-    slurm.until(lambda: len(slurm.said(number)) > 100, "100 steps")
-    hosts = sorted(node["host"] for node in json.loads(slurm.call("fermata", "status", "--json").stdout)["nodes"])
-    check(hosts == sorted(NAMES)[:nodes], f"the ranks are on {hosts}")
-    return number, [line for line in wanted if line.startswith(("step", "end"))]
+class Chain:
+    """examples/slurm.sh with our program as its solver, two ranks."""
+
+    def __init__(self, slurm, mpi, steps, *options, words="--interval 2s"):
+        self.slurm = slurm
+        program = [harness.PROGRAMS / f"steady.{mpi}", steps, MIB]
+        self.wanted = [line for line in harness.native(program, 2, mpi, slurm.cwd) if line.startswith(("step", "end"))]
+        name, nodes = library(mpi)
+        text = SCRIPT.read_text()
+        check("./solver" in text and "--interval auto" in text, "slurm.sh has changed")
+        text = text.replace("./solver", " ".join(map(str, program))).replace("--interval auto", f"--mpi {name} {words}")
+        if NO_SIGNAL in options:
+            check("--signal=B:TERM@300 " in text, "slurm.sh has changed")
+            text, options = text.replace("--signal=B:TERM@300 ", ""), [word for word in options if word != NO_SIGNAL]
+        script = slurm.cwd / "job.sh"
+        script.write_text(text)
+        self.number = slurm.submit(script, f"--nodes={nodes}", f"--ntasks-per-node={2 // nodes}", f"--chdir={slurm.cwd}",
+                                   f"--output={slurm.cwd}/out.%j", f"--export=ALL,STEADY_PAUSE={PAUSE}", *options)
+        self.until(100)
+        self.status = slurm.status()
+        hosts = sorted(node["host"] for node in self.status["nodes"])
+        check(hosts == sorted(NAMES)[:nodes], f"the ranks are on {hosts}")
+
+    def until(self, lines):
+        self.slurm.until(lambda: len(self.slurm.said(self.number)) > lines, f"{lines} steps")
+
+    def committed(self):
+        self.slurm.until(lambda: list((self.slurm.cwd / "ckpt").glob("gen-*/manifest.json")), "a generation")
+
+    def end(self, what, requeued):
+        """To its end, with the right lines; those since a checkpoint may stand twice when something failed."""
+        self.slurm.end(self.number)
+        said = self.slurm.said(self.number)
+        found = said if requeued else [line for at, line in enumerate(said) if line not in said[:at]]
+        same(found, self.wanted, what)
+        check((self.slurm.restarts(self.number) > 0) == requeued, f"requeued {self.slurm.restarts(self.number)} times")
+        self.slurm.empty()
+        return self.slurm.output(self.number)
 
 
 def time_limit(slurm, mpi):
-    """The limit comes before the program is done."""
-    number, wanted = start(slurm, mpi, 4000, "--time=2", "--signal=B:TERM@45")  # it comes up to a minute early
+    """The limit comes before the program is done; the signal may come up to a minute early."""
+    chain = Chain(slurm, mpi, 2700, "--time=1", "--signal=B:TERM@40")
+    chain.end("over the time limit", True)
+    return f"requeued {slurm.requeued(chain.number)} times"
+
+
+def urgent(slurm, chain):
+    """A job of a partition of higher priority takes the nodes; how long it waited for them."""
+    chain.until(300)
+    (slurm.cwd / "urgent.sh").write_text("#!/bin/sh\nsleep 5\n")
+    number = slurm.submit(slurm.cwd / "urgent.sh", "--partition=high", "--nodes=2", "--exclusive", f"--chdir={slurm.cwd}", "--output=/dev/null")
+    begin = time.monotonic()
+    slurm.until(lambda: slurm.state(number) in ("RUNNING", "COMPLETED"), "the urgent job", 120)
+    waited = time.monotonic() - begin
     slurm.end(number)
-    same(slurm.said(number), wanted, "over the time limit")
-    return f"requeued {slurm.requeued(number)} times"
+    return f"the urgent job waited {waited:.1f} s"
 
 
 def preempted(slurm, mpi):
-    """A job of a partition of higher priority takes the nodes; then it goes on."""
-    number, wanted = start(slurm, mpi, 3000, "--partition=low", "--signal=B:TERM@30")
-    slurm.until(lambda: len(slurm.said(number)) > 300, "300 steps")
-    (slurm.cwd / "urgent.sh").write_text("#!/bin/sh\nsleep 5\n")
-    before = len(slurm.said(number))
-    urgent = slurm.submit(slurm.cwd / "urgent.sh", "--partition=high", "--nodes=2", "--exclusive", f"--chdir={slurm.cwd}", "--output=/dev/null")
+    """With --signal=B:TERM the script is warned."""
+    chain = Chain(slurm, mpi, 1500, "--partition=low", B)
+    said = urgent(slurm, chain)
+    chain.end("after the urgent job", True)
+    return said
+
+
+def preempted_bare(slurm, mpi):
+    """Without --signal the first SIGTERM comes to the ranks."""
+    chain = Chain(slurm, mpi, 1500, "--partition=low", NO_SIGNAL)
+    said = urgent(slurm, chain)
+    output = chain.end("after the urgent job", True)
+    check("has told the ranks to end" in output, "no rank was warned")
+    return said
+
+
+def preempted_ranks(slurm, mpi):
+    """--signal=TERM without B: comes to the ranks, within a second of the start."""
+    chain = Chain(slurm, mpi, 1500, "--partition=low", "--time=5", "--signal=TERM@30")
+    said = urgent(slurm, chain)
+    chain.end("after the urgent job", True)
+    return said
+
+
+def scancelled(slurm, mpi):
+    """scancel -s TERM: to the ranks of a step alone."""
+    chain = Chain(slurm, mpi, 1200, B)
+    check(slurm.call("scancel", "-s", "TERM", f"{chain.number}.0").returncode == 0, "scancel failed")
+    output = chain.end("after scancel -s TERM", True)
+    check("has told the ranks to end" in output, "no rank was warned")
+
+
+def checkpointed(slurm, mpi):
+    """scancel -s USR1: a checkpoint, and the job goes on."""
+    chain = Chain(slurm, mpi, 1000, B, words="--keep all")
+    check(slurm.call("scancel", "-s", "USR1", f"{chain.number}.0").returncode == 0, "scancel failed")
+    chain.end("after scancel -s USR1", False)
+    made = len(list((slurm.cwd / "ckpt").glob("gen-*/manifest.json")))
+    check(made == 1, f"{made} generations")
+
+
+def requeued(slurm, mpi):
+    """scontrol requeue: everything is told to end."""
+    chain = Chain(slurm, mpi, 1200, B)
+    check(slurm.call("scontrol", "requeue", chain.number).returncode == 0, "requeue failed")
+    chain.end("after scontrol requeue", True)
+
+
+def rank_dies(slurm, mpi):
+    """The job goes on from the newest generation in the same allocation."""
+    chain = Chain(slurm, mpi, 1200, B)
+    chain.committed()
+    victim = chain.status["ranks"][1]["pid"]
+    begin, before = time.monotonic(), len(slurm.said(chain.number))
+    os.kill(victim, signal.SIGKILL)
+    slurm.until(lambda: "restarting from" in slurm.output(chain.number), "a restart", 60)
+    restarted = time.monotonic() - begin
+    chain.until(before + 20)
+    computing = time.monotonic() - begin
+    chain.end("after a rank's death", False)
+    return f"a restart after {restarted:.1f} s, computing again after {computing:.1f} s"
+
+
+def lives_on(slurm, mpi, lose, what):
+    """A job over both nodes loses the second one and goes on in the same allocation, on the first."""
+    chain = Chain(slurm, mpi, 1200, B)
+    chain.committed()
     begin = time.monotonic()
-    slurm.until(lambda: slurm.state(urgent) in ("RUNNING", "COMPLETED"), "the urgent job", 120)
-    waited = time.monotonic() - begin
-    slurm.end(urgent)
-    slurm.end(number)
-    same(slurm.said(number), wanted, "after the urgent job")
-    slurm.requeued(number)
-    return f"preempted after {before} lines, the urgent job waited {waited:.1f} s"
+    lose()
+    slurm.until(lambda: "restarting from" in slurm.output(chain.number), "a restart", 120)
+    restarted = time.monotonic() - begin
+
+    def hosts():
+        done = slurm.call("fermata", "status", "--json")
+        return done.returncode == 0 and f'"host":"{NAMES[0]}"' in done.stdout.replace(" ", "")
+
+    slurm.until(hosts, "ranks on the first node", 60)
+    check([node["host"] for node in slurm.status()["nodes"]] == [NAMES[0]], f"on {slurm.status()['nodes']}")
+    chain.end(what, False)
+    return f"a restart on {NAMES[0]} after {restarted:.1f} s"
 
 
-CASES = {f.__name__: f for f in (time_limit, preempted)}
+def node_down(slurm, mpi):
+    """scontrol update state=down: Slurm kills what it has on that node."""
+    return lives_on(slurm, mpi, lambda: check(
+        slurm.call("scontrol", "update", f"nodename={NAMES[1]}", "state=down", "reason=test").returncode == 0, "not down"), "after a node was set down")
+
+
+def node_dies(slurm, mpi):
+    """Everything on the node is gone, its slurmd and slurmstepd too."""
+    return lives_on(slurm, mpi, lambda: check(slurm.nodes[1].kill() > 0, "nothing was there"), "after a node's death")
+
+
+def allocation(slurm, mpi):
+    """Inside an allocation: exit codes, standard input, a wrong plugin, too many ranks, a silent stop, cancel."""
+    name, _ = library(mpi)
+    run = f"fermata run --mpi {name} -n 2 --ckpt-dir {slurm.cwd}/ckpt"
+    steady = harness.PROGRAMS / f"steady.{mpi}"
+
+    def expect(script, code, *texts):
+        ended, out, err = slurm.inside(script)
+        check(ended == code and all(text in out + err for text in texts), f"{script}: {ended}\n{out}\n{err}")
+        return out, err
+
+    expect(f"{run} -- sh -c 'exit 7'", 7)
+    out, _ = expect(f"seq 3 | {run} -- sh -c 'echo $SLURM_PROCID: $(wc -l)'", 0)
+    check(sorted(out.split("\n")) == ["", "0: 3", "1: 0"], f"standard input: {out}")
+    expect(f"{run} --launcher srun --srun-args=--mpi=pmix_v9 -- true", 2, "srun has no plugin pmix_v9")
+    if mpi == "mpich":
+        expect(f"fermata run --mpi mpich -n 2 --srun-args=--mpi=none -- {steady} 10 1", 1, "it needs --mpi=pmi2")
+    expect(f"fermata run --mpi {name} -n 9 -- true", 1, "do not fit on the 4 processors of 2 nodes")
+    _, err = expect(f"STEADY_PAUSE={PAUSE} {run} -- {steady} 4000 2 & until fermata checkpoint --stop; do sleep 0.5; done 2>/dev/null; wait $!", 85)
+    foreign = [line for line in err.splitlines() if not line.startswith("fermata: ")]
+    check(not foreign, f"said at a stop: {foreign}")
+    expect(f"fermata restart --mpi {name} --ckpt-dir {slurm.cwd}/ckpt > /dev/null & sleep 3; fermata cancel; wait $!", 143, "cancelled")
+    slurm.empty()
+
+
+CASES = {f.__name__: f for f in (allocation, scancelled, checkpointed, requeued, rank_dies, node_down, node_dies, preempted, preempted_bare,
+                                 preempted_ranks, time_limit)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--mpi", default="both")
+    parser.add_argument("--proctrack", default="linuxproc")
     options = parser.parse_args()
     missing = [tool for tool in ("munged", "slurmctld", "slurmd", "sbatch") if shutil.which(tool) is None]
     if missing or set(options.cases) - set(CASES):
         parser.error(f"not there: {', '.join(missing)}" if missing else f"cases are: {', '.join(CASES)}")
     failed = 0
     for mpi in ["openmpi", "mpich"] if options.mpi == "both" else [options.mpi]:
-        for name in options.cases or CASES:
-            try:
-                with Scratch("slurm") as cwd, Slurm(cwd) as slurm:
-                    print(f"{name} {mpi}: {CASES[name](slurm, mpi)}", flush=True)
-            except Failure as failure:
-                failed += 1
-                print(f"{name} {mpi}: FAILED: {failure}", flush=True)
+        for proctrack in ["linuxproc", "cgroup"] if options.proctrack == "both" else [options.proctrack]:
+            for name in options.cases or CASES:
+                begin = time.monotonic()
+                try:
+                    with Scratch("slurm") as cwd, Slurm(cwd, proctrack, 60 if name == "preempted" else 20) as slurm:
+                        said = CASES[name](slurm, mpi)
+                    print(f"{name} {mpi} {proctrack}: passed in {time.monotonic() - begin:.0f} s{f': {said}' if said else ''}", flush=True)
+                except Failure as failure:
+                    failed += 1
+                    print(f"{name} {mpi} {proctrack}: FAILED: {failure}", flush=True)
     return 1 if failed else 0
 
 

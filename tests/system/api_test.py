@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -174,6 +175,40 @@ def killed(cwd, draw, rounds):
             raise RuntimeError(f"round {number}: no life came to its end: {out}")
 
 
+def triggers(cwd, draw, rounds):
+    """When to save and when to end: by interval, by wall time, by SIGUSR1 and SIGTERM to every rank; the last save counts."""
+    program = PROGRAMS / "own_state.mpich"
+    ended = lambda run: tuple(map(int, re.search(r"(-?\d+) saves, told (\d), step (\d+)", run.stdout).groups()))
+    saves, told, _ = ended(mpiexec("mpich", 2, program, "s", "triggers", "interval=0.3s,walltime=4s", cwd=cwd))
+    check(told == 1 and 4 <= saves <= 14, f"{saves} saves in four seconds, told {told}")
+    shutil.rmtree(cwd / "s")
+
+    def signalled(ckpt, options):
+        job = subprocess.Popen(["mpiexec.mpich", "-n", "2", str(program), ckpt, "triggers", options], cwd=cwd, env=ENVIRONMENT,
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        first = job.stdout.readline()
+        for number in (signal.SIGUSR1, signal.SIGTERM):
+            time.sleep(0.5)
+            for pid in list(ranks_of(program, cwd)):
+                os.kill(pid, number)
+        out = first + job.communicate(timeout=60)[0]
+        found = re.search(r"(-?\d+) saves, told (\d), step (\d+)", out)
+        check(found and found[1] == "2" and found[2] == "1", out)
+        return first, int(found[3])
+
+    # The second life begins where SIGTERM made the first one save; encrypted, and kept in memory until the end.
+    key = cwd / "key"
+    key.write_text(os.urandom(32).hex() + "\n")
+    key.chmod(0o600)
+    for options in ("signals=yes", "signals=yes,key=key", "signals=yes,memory=node,flush=0"):
+        name = f"s{len(options)}"
+        _, step = signalled(name, options)
+        first, _ = signalled(name, options)
+        check(first.split() == ["from", str(step - 1), "1"], f"{options}: {first}, ended at {step}")
+    run = mpiexec("mpich", 2, program, f"s{len('signals=yes,key=key')}", "triggers", "walltime=1s", cwd=cwd)
+    check("restore:" in run.stdout and "key" in run.stdout, f"without its key: {run.stdout}")
+
+
 def on_nodes(nodes, root, ranks):
     """Words that give each rank the memory of its node: `nodes` of them, whose names are letters, in blocks."""
     script = (f'r=${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}; set -- "$@"; at=$((r * {len(nodes)} / {ranks} + 1)); '
@@ -270,13 +305,13 @@ def languages(cwd, draw, rounds):
     check(len(set(ends.values())) == 1, f"they differ: {ends}")
 
 
-CASES = {f.__name__: f for f in (other_ranks, commands, damaged, failing, killed, memory, languages)}
+CASES = {f.__name__: f for f in (other_ranks, commands, damaged, failing, killed, triggers, memory, languages)}
 
 
 def case(name, *rest):
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--rounds", type=int, default={"other_ranks": 4, "damaged": 6, "killed": 3, "memory": 3}.get(name, 1))
+    parser.add_argument("--rounds", type=int, default={"other_ranks": 4, "damaged": 6, "killed": 2, "memory": 2}.get(name, 1))
     options = parser.parse_args(rest)
     with Scratch(f"api-{name}") as cwd:
         CASES[name](cwd, random.Random(options.seed), options.rounds)

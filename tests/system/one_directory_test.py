@@ -128,7 +128,10 @@ def interrupted(mpi):
         def killed_launcher(job):
             os.kill(launcher(job), signal.SIGTERM)
 
-        for end in (lambda job: job.process.send_signal(signal.SIGINT), killed_launcher, full):
+        def interrupted(job):
+            job.process.send_signal(signal.SIGINT)
+
+        for end in (interrupted, killed_launcher, full):
             # Ctrl-C is no failure to go on from.
             again = [] if end is killed_launcher else ["--max-restarts", 1]
             with Job([*line[:2], *again, *line[2:]], cwd) as job:
@@ -136,13 +139,14 @@ def interrupted(mpi):
                 job.checkpoint()
                 end(job)
                 code = job.end()
-                check("going on in" not in job.errors(), job.errors())
+                check("going on " not in job.errors(), job.errors())
             check(end is not full or code not in (0, 85), f"exit code {code}")
+            check(end is not interrupted or code == 85, f"exit code {code}")  # Ctrl-C saves first
             if away.exists():
                 away.rename(ckpt)
             with Job(line, cwd) as job:
                 job.wait_until(lambda: job.lines(), "the job to go on")
-                check("restarting from gen-000001" in job.errors() and job.lines()[0] in wanted[3:], f"{job.lines()} {job.errors()}")
+                check(f"restarting from gen-00000{2 if end is interrupted else 1}" in job.errors() and job.lines()[0] in wanted[3:], f"{job.lines()} {job.errors()}")
             shutil.rmtree(ckpt)
 
 

@@ -120,6 +120,10 @@ def deaths(mpi):
             check(job.poll() is None and all(map(alive, others)), f"survivors: {out.read_text()}")
             # The launcher itself: nothing is left.
             helpers = [pid_of(f"helper {node}", out) for node in range(nodes)] if mpi == "openmpi" else []
+            for helper in helpers:
+                os.kill(helper, signal.SIGTERM)  # as schedulers send it to all; the ranks still need it
+            time.sleep(0.1)
+            check(all(map(alive, helpers)), "a helper went at SIGTERM")
             job.kill()
             job.wait()
             end = time.monotonic() + PATIENCE

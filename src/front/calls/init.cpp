@@ -1,5 +1,8 @@
 // Beginning and end of MPI in the application. The real library is initialised before the application runs
 // and ends after it; what happens here is the application's view of it.
+#include <stdlib.h>
+#include <sys/syscall.h>
+
 #include "clock/clock.h"
 #include "front/calls/comm_create.h"
 #include "front/core/bridge.h"
@@ -18,6 +21,7 @@ namespace {
 enum class World : uint32_t { not_yet, running, finalized };
 World world = World::not_yet;
 uint32_t open_sessions = 0;
+int exit_code = 0;  // what the program that is leaving has handed to exit()
 SpinLock sessions_lock;
 
 void start(Call& call, int level) noexcept {
@@ -32,6 +36,8 @@ void start(Call& call, int level) noexcept {
         front.clock->set_thread_multiple(true);
     }
     if (front.life != Life::before) return;
+    // From a constructor it would be called after the destructors.
+    ::on_exit([](int code, void*) { exit_code = code; }, nullptr);
     front.main_fs = split::read_fs();
     objects_start();
     front.life = Life::running;
@@ -110,6 +116,10 @@ __attribute__((destructor(101))) void end_of_program() {
     if (front.life == Life::running && world == World::not_yet && open_sessions == 0) {
         Call call("exit");
         return end(call);
+    }
+    if (front.life == Life::running) {  // not a child that the program has forked
+        if (sys(SYS_getpid) == bridge()->process) bridge()->leaves(exit_code);
+        return;
     }
     if (front.life != Life::before) return;
     Call call("exit");

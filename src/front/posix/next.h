@@ -44,5 +44,7 @@ class Next<R(A...)> {
 // How many handlers of the application have run: an EINTR without one, while the process was stopped, is
 // ours.
 extern std::atomic<uint32_t> handlers_run;
+// How many signals were held back (warden.h): their EINTR is ours, too.
+extern std::atomic<uint32_t> signals_held;
 
 }  // namespace fermata::front::posix

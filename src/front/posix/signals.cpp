@@ -5,6 +5,9 @@
 // show the application its own handler. The stop signal is hidden as glibc hides its internal ones: it is
 // above SIGRTMAX, no mask holds it, nobody can take it.
 //
+// The batch system's warnings (warden.h) are held back: where there is a warden, the kernel's action of those
+// signals is the trampoline, whatever the application has asked for.
+//
 // Limits: handlers installed with the raw system call get no trampoline; a handler that leaves by siglongjmp
 // while the thread was in the lower half leaves MPI in the middle of a call (undefined in MPI anyway).
 #include <errno.h>
@@ -15,6 +18,7 @@
 
 #include "front/posix/next.h"
 #include "front/posix/nobody.h"
+#include "front/posix/warden.h"
 #include "split/address/window.h"
 #include "split/gate.h"
 #include "split/threads/records.h"
@@ -29,7 +33,7 @@ int sigignore(int) noexcept;
 
 namespace fermata::front::posix {
 
-std::atomic<uint32_t> handlers_run;
+std::atomic<uint32_t> handlers_run, signals_held;
 
 namespace {
 
@@ -46,7 +50,8 @@ Next<int(const sigset_t*, siginfo_t*)> next_sigwaitinfo{"sigwaitinfo"};
 Next<int(sigset_t*)> next_sigfillset{"sigfillset"};
 Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> next_pthread_create{"pthread_create"};
 
-// What the application asked for; valid while the kernel's handler is the trampoline.
+// What the application asked for, SIG_DFL and SIG_IGN too; valid while the kernel's handler is the
+// trampoline.
 struct Entry {
     void (*handler)(int, siginfo_t*, void*);
     int flags;
@@ -70,10 +75,30 @@ class Locked {
     raw::SignalSet mask_;
 };
 
+bool is(void (*handler)(int, siginfo_t*, void*), sighandler_t plain) {
+    return reinterpret_cast<uintptr_t>(handler) == reinterpret_cast<uintptr_t>(plain);
+}
+
+// The program ends of it once the handler has returned: until then the signal is blocked.
+void default_action(int number) {
+    raw::KernelSigaction action = {};
+    raw::call(SYS_rt_sigaction, number, raw::word(&action), 0, 8);
+    raw::call(SYS_tgkill, raw::getpid(), raw::gettid(), number);
+}
+
 // With either thread pointer: no TLS before `handler` runs.
 __attribute__((no_stack_protector)) void trampoline(int number, siginfo_t* info, void* context) {
-    handlers_run.fetch_add(1, std::memory_order_relaxed);
     auto* handler = __atomic_load_n(&g_entry[number].handler, __ATOMIC_ACQUIRE);
+    if (hold_back(number, info, is(handler, SIG_DFL))) {
+        signals_held.fetch_add(1, std::memory_order_relaxed);
+        return;
+    }
+    if (is(handler, SIG_DFL)) return default_action(number);
+    if (is(handler, SIG_IGN)) return;
+    // What was held back is not the one signal that this handler is for: the kernel does not know.
+    if (is_watched(number) && (g_entry[number].flags & static_cast<int>(SA_RESETHAND)) != 0)
+        __atomic_store_n(&g_entry[number].handler, nullptr, __ATOMIC_RELEASE);
+    handlers_run.fetch_add(1, std::memory_order_relaxed);
     split::ThreadRecord* record = split::known_thread();
     uint64_t fs = split::read_fs();
     if (record == nullptr || (record->half == split::Half::upper && fs == record->upper_fs)) {
@@ -112,12 +137,14 @@ int set_action(int number, const struct sigaction* wanted, struct sigaction* old
         if (wanted != nullptr) {
             mine = *wanted;
             sigdelset(&mine.sa_mask, kStopSignal);
-            if (!plain(mine)) {
+            if (!plain(mine) || is_watched(number)) {
                 g_entry[number].flags = mine.sa_flags;
                 g_entry[number].mask = mine.sa_mask;
                 __atomic_store_n(&g_entry[number].handler, mine.sa_sigaction, __ATOMIC_RELEASE);
+                if (plain(mine)) mine.sa_flags = SA_RESTART;
                 mine.sa_sigaction = trampoline;
                 mine.sa_flags |= SA_SIGINFO;
+                if (is_watched(number)) mine.sa_flags &= ~static_cast<int>(SA_RESETHAND);
             }
         }
         result = next_sigaction(number, wanted != nullptr ? &mine : nullptr, &before);
@@ -165,6 +192,26 @@ class Without {
     sigset_t copy_;
 };
 
+// As libc's, by which unwinders know a signal frame.
+__attribute__((naked)) void restorer() { asm("mov $15, %rax\n\tsyscall"); }
+
+// No libc: at a restart it runs with the lower half's thread pointer.
+void watch(int number) {
+    Locked locked;
+    raw::KernelSigaction now = {};
+    raw::call(SYS_rt_sigaction, number, 0, raw::word(&now), 8);
+    const auto ours = reinterpret_cast<uint64_t>(&trampoline);
+    if (now.handler == ours || (now.handler > 1 && !split::upper_address(now.handler))) return;
+    g_entry[number].flags = static_cast<int>(now.flags & ~raw::kSaRestorer);
+    memset(&g_entry[number].mask, 0, sizeof g_entry[number].mask);
+    memcpy(&g_entry[number].mask, &now.mask, sizeof now.mask);
+    auto* handler = reinterpret_cast<void (*)(int, siginfo_t*, void*)>(now.handler);
+    __atomic_store_n(&g_entry[number].handler, handler, __ATOMIC_RELEASE);
+    raw::KernelSigaction action = {ours, SA_SIGINFO | SA_RESTART | raw::kSaRestorer,
+                                   reinterpret_cast<uint64_t>(&restorer), 0};
+    raw::call(SYS_rt_sigaction, number, raw::word(&action), 0, 8);
+}
+
 struct Start {
     void* (*routine)(void*);
     void* argument;
@@ -178,6 +225,16 @@ void* start_thread(void* given) {
 }
 
 }  // namespace
+
+void watch_warden() noexcept {
+    if (bridge()->warden == nullptr || bridge()->warden->pid == 0) return;
+    for (int number = 1; number < kSignals; ++number)
+        if (is_watched(number)) watch(number);
+    raw::SignalSet unblock = bridge()->warden->to_unblock;
+    bridge()->warden->to_unblock = 0;
+    if (unblock != 0) raw::call(SYS_rt_sigprocmask, SIG_UNBLOCK, raw::word(&unblock), 0, 8);
+}
+
 }  // namespace fermata::front::posix
 
 using namespace fermata::front::posix;

@@ -33,9 +33,16 @@ constexpr int64_t kSecond = 1000000000;
 int sleep_relative(clockid_t clock, const timespec* request, timespec* rest) {
     if (request == nullptr) return next_clock_nanosleep(clock, 0, request, rest);
     timespec left = *request;
-    int error = next_clock_nanosleep(clock, 0, &left, &left);
-    if (error == EINTR && rest != nullptr) *rest = left;
-    return error;
+    for (;;) {
+        uint32_t held = signals_held.load(std::memory_order_relaxed);
+        uint32_t handled = handlers_run.load(std::memory_order_relaxed);
+        int error = next_clock_nanosleep(clock, 0, &left, &left);
+        bool ours = signals_held.load(std::memory_order_relaxed) != held &&
+                    handlers_run.load(std::memory_order_relaxed) == handled;
+        if (error == EINTR && ours) continue;
+        if (error == EINTR && rest != nullptr) *rest = left;
+        return error;
+    }
 }
 
 int64_t monotonic() {
@@ -54,9 +61,11 @@ int wait_through_stops(int64_t length, F wait) {
         uint32_t restarts = bridge()->restarted;
         uint32_t stops = *bridge()->stop_count;
         uint32_t handled = handlers_run.load(std::memory_order_relaxed);
+        uint32_t held = signals_held.load(std::memory_order_relaxed);
         int result = wait(left);
         if (result != -1 || errno != EINTR) return result;
-        bool stopped = bridge()->restarted != restarts || *bridge()->stop_count != stops;
+        bool stopped = bridge()->restarted != restarts || *bridge()->stop_count != stops ||
+                       signals_held.load(std::memory_order_relaxed) != held;
         if (!stopped || handlers_run.load(std::memory_order_relaxed) != handled) return result;
         left = end - monotonic();
         if (left < 0) left = 0;

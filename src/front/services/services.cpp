@@ -8,6 +8,7 @@
 #include "front/core/sys.h"
 #include "front/objects/objects.h"
 #include "front/posix/nobody.h"
+#include "front/posix/warden.h"
 #include "front/requests/collective.h"
 #include "front/requests/engine.h"
 #include "front/requests/synchronous.h"
@@ -97,6 +98,7 @@ void use_bridge() noexcept {
 
 int service_rebuild(char* error, size_t size) noexcept {
     use_bridge();
+    posix::watch_warden();
     front.restarts++;
     engine.armed = 0;
     engine.take = 0;
@@ -206,6 +208,7 @@ __attribute__((constructor(101))) void find_lower_half() {
     start_clock();
     fermata_upper.nobody = nobody_gs();
     found->register_upper(&fermata_upper);
+    posix::watch_warden();
 }
 
 }  // namespace

@@ -29,8 +29,6 @@ const char* variable(const char* name) {
     return value && *value ? value : nullptr;
 }
 
-int64_t now_ms() { return static_cast<int64_t>(monotonic_ns() / 1'000'000); }
-
 int code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
 wire::Fence on_wire(const pmi::Fence& fence) {
@@ -71,7 +69,7 @@ Own::Own(LaunchPlan plan, std::optional<TerminalInput> input)
     parts_.push_back(plan_);
     parts_.insert(parts_.end(), plan_.more.begin(), plan_.more.end());
     for (const Part& part : parts_) words_.push_back(understand(split_words(part.mpiexec_args)));
-    for (const Part& part : parts_) wishes_.ranks += static_cast<uint32_t>(part.ranks);
+    wishes_.ranks = static_cast<uint32_t>(plan_.all_ranks());
     for (const Words& words : words_) wishes_.oversubscribe = wishes_.oversubscribe || words.oversubscribe;
     wishes_.per_node = words_[0].per_node;
     wishes_.by_node = words_[0].by_node.value_or(false);
@@ -286,7 +284,7 @@ void Own::ask_to_end() {
     if (std::exchange(ending_, true) || !launched_) return;
     daemons_->broadcast(wire::Signal{SIGCONT, true});
     daemons_->broadcast(wire::Signal{SIGTERM, true});
-    kill_at_ = now_ms() + kTermMs;
+    kill_at_ = monotonic_ms() + kTermMs;
 }
 
 void Own::kill() {
@@ -302,7 +300,7 @@ void Own::hand_on(int signal, bool to_all) {
     if (launched_) daemons_->broadcast(wire::Signal{signal, to_all});
     if (signal != SIGINT && signal != SIGHUP && signal != SIGQUIT) return;
     ending_ = true;
-    kill_at_ = now_ms() + kTermMs;
+    kill_at_ = monotonic_ms() + kTermMs;
 }
 
 // ---- one turn
@@ -322,7 +320,7 @@ void Own::serve(const std::vector<pollfd>& fds, size_t first) {
         uint32_t node = placement_->node_of(0);
         to_node_of(node, wire::Input{node, piece->text, piece->end});
     }
-    if (kill_at_ != 0 && now_ms() > kill_at_) {
+    if (kill_at_ != 0 && monotonic_ms() > kill_at_) {
         kill_at_ = 0;
         daemons_->broadcast(wire::Signal{SIGKILL, true});
     }

@@ -105,8 +105,9 @@ void serve(Line& line, std::string* directory) {
 int main() {
     using namespace fermata;
     ::signal(SIGPIPE, SIG_IGN);
-    // A daemon that is killed takes its end of the socket along; ^C is for the ranks.
-    ::signal(SIGINT, SIG_IGN);
+    // A daemon that is killed takes its end of the socket along. What a terminal or a scheduler sends to all
+    // is for the ranks, which need this process until they have ended.
+    for (int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_IGN);
     ::prctl(PR_SET_NAME, "fermata-pmix");
     // Else the values of all ranks are in files that every rank maps.
     ::setenv("PMIX_MCA_gds", "hash", 1);

@@ -5,6 +5,7 @@
 
 #include "split/address/window.h"
 #include "split/process/parts.h"
+#include "split/process/warden.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
 
@@ -46,6 +47,8 @@ Json capture_signals() {
     }
     for (siginfo_t& info : taken) {
         raw::call(SYS_rt_sigqueueinfo, raw::getpid(), info.si_signo, raw::word(&info));
+        // It is of this allocation, and has been heard, or will be: the next one has nothing to do with it.
+        if (is_warning(info)) continue;
         const auto* bytes = reinterpret_cast<const uint8_t*>(&info);
         waiting.push_back(Json::binary(std::vector<uint8_t>(bytes, bytes + sizeof info)));
     }

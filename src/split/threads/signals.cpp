@@ -7,6 +7,8 @@ namespace fermata::split::threads {
 
 uint64_t block_signals_for_init() { return raw::set_signal_mask(raw::kAllSignals); }
 
-void unblock_for_upper(uint64_t mask) { raw::set_signal_mask(mask & ~raw::signal_bit(kStopSignal)); }
+void unblock_for_upper(uint64_t mask, uint64_t later) {
+    raw::set_signal_mask((mask | later) & ~raw::signal_bit(kStopSignal));
+}
 
 }  // namespace fermata::split::threads

@@ -1,11 +1,13 @@
 /* What goes wrong with a program's own state, by name: each call's code and sentence.
  *
  *     own_state DIRECTORY small|large|mismatch|hooks|option
+ *     own_state DIRECTORY triggers OPTIONS     saves when it should, until it shall end
  */
 #include <fermata/fermata.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank;
 
@@ -25,6 +27,24 @@ static int unpack(void* object, const void* bytes, int64_t size) {
     return (void)object, (void)bytes, size < 0;
 }
 
+/* At most ten seconds. */
+static int triggers(fermata_handle* f) {
+    int64_t step = 0;
+    int saves = 0, told = 0;
+    fermata_protect_global(f, "step", &step, FERMATA_INT64, 1);
+    int again = said(f, "restore", fermata_restore(f, &step)) == FERMATA_OK;
+    if (rank == 0) printf("from %lld %d\n", (long long)step, again);
+    fflush(stdout);
+    for (int i = 0; i < 1000 && !told; i++, step++) {
+        if (fermata_should_checkpoint(f)) saves += said(f, "save", fermata_save(f, step)) == FERMATA_OK;
+        told = fermata_should_exit(f);
+        usleep(10000);
+    }
+    if (said(f, "wait", fermata_wait(f)) != FERMATA_OK) saves = -1;
+    if (rank == 0) printf("%d saves, told %d, step %lld\n", saves, told, (long long)step);
+    return 0;
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int size, large = strcmp(argv[2], "large") == 0;
@@ -32,9 +52,16 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     fermata_handle* f;
     double* mine = NULL;
-    if (said(f, "open",
-             fermata_open(&f, MPI_COMM_WORLD, argv[1],
-                          strcmp(argv[2], "option") == 0 ? "kep=3" : "keep=1")) == FERMATA_OK) {
+    const char* options = strcmp(argv[2], "option") == 0 ? "kep=3" : argc > 3 ? argv[3] : "keep=1";
+    if (said(f, "open", fermata_open(&f, MPI_COMM_WORLD, argv[1], options)) == FERMATA_OK) {
+        if (strcmp(argv[2], "triggers") == 0) {
+            triggers(f);
+            goto out;
+        }
+        if (strcmp(argv[2], "triggers") == 0) {
+            triggers(f);
+            goto out;
+        }
         int64_t count = large ? 1 << 20 : 100, object = 10, step = -1;
         mine = calloc((size_t)count, sizeof *mine);
         for (int64_t i = 0; i < count; i++) mine[i] = rank + (double)i;

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -206,15 +207,24 @@ class Launch {
         }
     }
 
+    // Ranks may end because of one that a signal has ended, so that one comes first: it had ended before they
+    // did, so that a second look finds it, whatever the first one saw.
     void reap() {
-        for (auto at = pids_.begin(); at != pids_.end();) {
-            int status = 0;
-            if (::waitpid(at->first, &status, WNOHANG) != at->first) {
-                ++at;
-                continue;
+        std::vector<std::pair<uint32_t, int>> found;
+        for (int look = 0; look < 2; ++look)
+            for (auto at = pids_.begin(); at != pids_.end();) {
+                int status = 0;
+                if (::waitpid(at->first, &status, WNOHANG) != at->first) {
+                    ++at;
+                    continue;
+                }
+                found.emplace_back(at->second, status);
+                at = pids_.erase(at);
             }
-            const uint32_t rank = at->second;
-            at = pids_.erase(at);
+        std::stable_partition(found.begin(), found.end(), [this](auto& f) {
+            return WIFSIGNALED(f.second) && !condemned_.count(f.first);
+        });
+        for (auto [rank, status] : found) {
             if (auto pipe = pipes_.find(rank); pipe != pipes_.end()) read_rank(rank, pipe->second);
             ended(rank, status);
         }
@@ -273,7 +283,7 @@ class Launch {
         std::fprintf(stderr, "fault: %s\n", e.line.c_str());
         if (!code_) code_ = 98;
         for (auto [pid, rank] : pids_)
-            if (!e.rank || *e.rank == rank) ::kill(pid, SIGKILL);
+            if (!e.rank || *e.rank == rank) condemned_.insert(rank), ::kill(pid, SIGKILL);
         ending_ = ending_ || !e.rank;
     }
     void kill_all() {
@@ -290,6 +300,7 @@ class Launch {
     std::map<uint32_t, Pipe> pipes_;
     int code_ = 0;
     bool ending_ = false;
+    std::set<uint32_t> condemned_;  // ranks that the launcher itself has killed for a fault
 };
 
 Options parse(int argc, char** argv) {

@@ -42,6 +42,18 @@ TEST(LauncherOptions, EachIsSomeLibrarys) {
     EXPECT_NE(refused("openmpi", {"-ppn", "2"}).find("--mpi mpich"), std::string::npos);
 }
 
+TEST(LauncherOptions, SrunHasItsOwn) {
+    EXPECT_EQ(words_after_launcher_option("-N2"), 0u);
+    EXPECT_EQ(words_after_launcher_option("--ntasks-per-node"), 1u);
+    EXPECT_EQ(words_after_launcher_option("--ntasks-per-node=2"), 0u);
+    EXPECT_EQ(refused("srun", {"-N2", "-w", "a", "--cpu-bind=none", "--overlap"}), "");
+    EXPECT_NE(refused("srun", {"-N", "2", "--map-by", "core"}).find("--mpi openmpi"), std::string::npos);
+    EXPECT_NE(refused("openmpi", {"--ntasks-per-node=2"}).find("--launcher srun"), std::string::npos);
+    EXPECT_TRUE(are_options_of("srun", {"-N", "2", "--exact"}));
+    EXPECT_FALSE(are_options_of("srun", {"-N", "2", "--map-by", "core"}));
+    EXPECT_TRUE(are_options_of("srun", {}));
+}
+
 TEST(LauncherOptions, TheLastWorkingDirectoryCounts) {
     EXPECT_EQ(working_directory_of({"--bind-to", "none", "--wdir", "a", "-wd", "b"}), "b");
     EXPECT_EQ(working_directory_of({"-wdir=c"}), "c");

@@ -12,6 +12,7 @@
 //                            FAKE_SLOW_REBUILD=RANK: so when it makes its objects again,
 //                            FAKE_SLOW_LOAD=RANK: when it loads its image,
 //                            FAKE_LINGER=RANK: after MPI_Finalize
+//     FAKE_ALONE=1           without its daemon it goes on to its end
 //     FAKE_LATE=N            messages are on their way for N rounds of the drain
 //
 // Its image holds a number, counted up by each checkpoint; rank 0 prints it at the end.
@@ -123,7 +124,14 @@ struct Rank {
             uint64_t late = m->round <= static_cast<uint32_t>(std::atoi(env("FAKE_LATE").c_str())) ? 1 : 0;
             if (plays("drain")) link.send(wire::Drained{m->epoch, m->round, 10, 10 - late, late});
         } else if (auto* m = std::get_if<wire::Save>(&message)) {
-            if (plays("save")) link.send(save(*m));
+            // With one file of all images only the way of its places is played.
+            if (m->options.find("layout=shared") != std::string::npos)
+                link.send(wire::Sized{m->epoch, rank, 4096});
+            else if (plays("save"))
+                link.send(save(*m));
+        } else if (auto* m = std::get_if<wire::Placed>(&message)) {
+            link.send(wire::Warning{fmt::format("rank {} begins at {}", rank, m->begin), m->epoch});
+            link.send(wire::Saved{m->epoch, rank, 4096, std::string(32, '0'), "", 0, {}});
         } else if (auto* m = std::get_if<wire::Resume>(&message)) {
             clock->resume();
             if (plays("resume")) link.send(wire::Resumed{m->epoch});
@@ -137,6 +145,7 @@ struct Rank {
             released = true;
         } else if (std::holds_alternative<wire::Go>(message)) {
             may_go = true;
+            (void)plays("go");
         }
     }
 
@@ -193,7 +202,14 @@ struct Rank {
                 return std::atoi(env("FAKE_EXIT").c_str());
             }
         }
-        return 1;
+        return go_on_alone();
+    }
+
+    // The daemon is gone.
+    int go_on_alone() const {
+        if (env("FAKE_ALONE").empty()) return 1;
+        while (!std::filesystem::exists(until)) ::usleep(5000);
+        return std::atoi(env("FAKE_EXIT").c_str());
     }
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Stands in for mpiexec: starts N ranks, ends all when one fails or on SIGTERM, and exits like the first that failed.
 
+FAKE_KEEPS=1: leaves the others alone when one ends.
 FAKE_NODES=K spreads the ranks over K "nodes" (FERMATA_NODE). FAKE_SLOW_MPIEXEC=FILE: starts none before that exists.
 """
 import os
@@ -44,7 +45,7 @@ while any(rank.poll() is None for rank in ranks):
     failed = [rank.returncode for rank in ranks if rank.poll() not in (None, 0)]
     if failed and not code:
         code = failed[0] if failed[0] > 0 else 128 - failed[0]
-    if failed or stopping:
+    if failed and "FAKE_KEEPS" not in os.environ or stopping:
         for rank in ranks:
             rank.kill()
     time.sleep(0.005)

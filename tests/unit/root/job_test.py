@@ -83,6 +83,14 @@ class Place:
     def generations(self):
         return sorted(p.name for p in (self.path / "fermata-ckpt").glob("gen-*"))
 
+    def journal(self, kind=None):
+        """Its events, all or of one kind."""
+        try:
+            lines = (self.path / "fermata-ckpt" / "journal.jsonl").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        return [e for e in map(json.loads, lines) if kind in (None, e["event"])]
+
     def processes(self):
         """Pid and command line of all that are of this place, in the process table."""
         found = []
@@ -471,9 +479,12 @@ def not_restarted_when_asked_to_end(p):
     good(p.call("cancel"))
     out, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 143 and "going on" not in err, (job.returncode, err)
-    for end, code in ((signal.SIGTERM, 85), (signal.SIGINT, 130)):
+    for end, code in ((signal.SIGTERM, 85), (signal.SIGINT, 85), (signal.SIGHUP, 129)):
         job = p.job("--restart", "--max-restarts", "3")
-        os.kill(p.pids()[0], signal.SIGKILL)
+        for _ in range(2):  # the first time it goes on at once
+            p.until(lambda: p.state() == "running", "the next life")
+            os.kill(p.pids()[0], signal.SIGKILL)
+            p.until(lambda: p.state() != "running", "its end")
         p.until(lambda: not p.state(), "the pause")
         job.send_signal(end)
         out, err = job.communicate(timeout=PATIENCE)
@@ -484,9 +495,219 @@ def not_restarted_when_asked_to_end(p):
 
 @case
 def walltime(p):
-    job = p.job("-n", 2, "--walltime", "3s")
+    """A quarter of the time: a checkpoint to know what one takes; then the last one, in time."""
+    job = p.job("-n", 2, "--walltime", "4s")
+    # (The generation is there before what it took is known.)
+    of_status = lambda: json.loads(good(p.call("status", "--json")))["schedule"]["walltime"]
+    p.until(lambda: "predicted" in of_status(), "what the first took")
+    schedule = of_status()
+    assert 0 < schedule["predicted"] < 1 and schedule["margin"] >= 2 and schedule["last_in"] < schedule["ends_in"], schedule
+    line = good(p.call("status"))
+    assert "wall time" in line and "margin" in line, line
     out, err = job.communicate(timeout=PATIENCE)
-    assert job.returncode == 85 and "gen-000001" in err, (job.returncode, err)
+    assert job.returncode == 85 and "gen-000002" in err, (job.returncode, err)
+    assert [e["origin"] for e in p.journal("request")] == ["measure", "walltime"], p.journal()
+    p.nothing_left()
+
+
+@case
+def interrupted(p):
+    """SIGINT once: a checkpoint, then the end; twice: the end. --on-interrupt program: as mpiexec does it."""
+    job = p.job("-n", 2)
+    job.send_signal(signal.SIGINT)
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 85 and "gen-000001" in err and p.generations() == ["gen-000001"], (job.returncode, err)
+    job = p.job("--restart", FAKE_HANG="freeze:1")
+    job.send_signal(signal.SIGINT)
+    p.until(lambda: p.state() == "checkpointing", "the checkpoint")
+    time.sleep(0.3)  # sooner it would be the same one
+    job.send_signal(signal.SIGINT)
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 130, (job.returncode, err)
+    job = p.job("-n", 2, "--on-interrupt", "program")
+    job.send_signal(signal.SIGINT)
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode not in (0, 85) and p.generations() == ["gen-000001"], (job.returncode, err)
+    p.nothing_left()
+
+
+@case
+def journal(p):
+    """What became of the job, line by line; nobody else reads it."""
+    job = p.job("-n", 2, "--max-restarts", "1")
+    good(p.call("checkpoint"))
+    os.kill(p.pids()[0], signal.SIGKILL)
+    p.until(lambda: len(p.journal("running")) == 2, "the second life")
+    p.end(job, 0)
+    kinds = [e["event"] for e in p.journal() if e["event"] != "phase"]
+    assert kinds == ["start", "running", "request", "checkpoint", "loss", "end", "restart", "start", "running", "end"], kinds
+    phases = [e["phase"] for e in p.journal("phase")]
+    assert phases == ["request", "targets", "converge", "freeze", "drain", "suspend", "commit", "resume"], phases
+    assert p.journal("checkpoint")[0]["bytes"] > 0 and p.journal("restart")[0]["from"] == "gen-000001", p.journal()
+    assert [e["code"] for e in p.journal("end")] == [137, 0] and "is gone" in p.journal("end")[0]["why"], p.journal()
+    assert (p.path / "fermata-ckpt" / "journal.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+@case
+def watched(p):
+    """`status --watch` says what the journal says, until the job is over."""
+    job = p.job("-n", 2)
+    watch = subprocess.Popen([str(FERMATA), "status", "--watch"], cwd=p.path, env=p.env, text=True, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.jobs.append(watch)
+    good(p.call("checkpoint"))
+    p.end(job, 0)
+    out, err = watch.communicate(timeout=PATIENCE)
+    assert watch.returncode == 0 and err == "", (watch.returncode, out, err)
+    assert "checkpoint gen-000001: " in out and "every rank runs" in out and out.rstrip().endswith("ended with 0"), out
+
+
+def slot(p, number, lasts, says_its_end):
+    """The job script in one slot of a stand-in for Slurm: TERM to the script a second before the end, then KILL to all of its
+    processes. Its exit code; None: it was put into the queue again."""
+    for name, text in (("squeue", "echo N/A"), ("scontrol", f'echo "$*" >> {p.path}/requeued')):
+        (p.path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (p.path / "bin" / name).chmod(0o755)
+    env = {**p.env, "PATH": f"{p.path}/bin:{BUILD}/bin:/usr/bin:/bin", "SLURM_JOB_ID": "4711"}
+    if says_its_end:
+        env["SLURM_JOB_END_TIME"] = str(int(time.time() + lasts))
+    with open(p.path / f"slot{number}.out", "w") as out, open(p.path / f"slot{number}.err", "w") as err:
+        script = subprocess.Popen(["/bin/bash", "job.sh"], cwd=p.path, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                  start_new_session=True)
+    p.jobs.append(script)
+    start, asked = time.monotonic(), False
+    while script.poll() is None and not (p.path / "requeued").exists():
+        passed = time.monotonic() - start
+        if passed > lasts - 1 and not asked:
+            script.send_signal(signal.SIGTERM)
+            asked = True
+        if passed > lasts:
+            break
+        time.sleep(0.02)
+    again = (p.path / "requeued").exists()
+    try:
+        os.killpg(script.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    script.wait()
+    if again:
+        assert (p.path / "requeued").read_text() == "requeue 4711\n", (p.path / "requeued").read_text()
+        (p.path / "requeued").unlink()
+    return None if again else script.returncode
+
+
+@case
+def batch(p):
+    """A job script goes on over the ends of its slots: by Slurm's signal, in time by itself, after a slot that was cut off."""
+    (p.path / "job.sh").write_text(good(p.call("batch", "--slot", "2s..4s", "--warning", "0.9s", "--total", "60s", "--name", "chain",
+                                               "--", "-n", 2, "--ckpt-dir", "a b", "--", "/bin/true", "it's")))
+    subprocess.run(["bash", "-n", "job.sh"], cwd=p.path, check=True)
+    assert slot(p, 1, 4, False) is None  # by the signal
+    assert slot(p, 2, 4, True) is None   # by itself
+    assert "checkpointed and stopped" in (p.path / "slot1.err").read_text()
+    script = subprocess.Popen(["/bin/bash", "job.sh"], cwd=p.path, start_new_session=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env={**p.env, "PATH": f"{p.path}/bin:{BUILD}/bin:/usr/bin:/bin", "SLURM_JOB_ID": "4711"})
+    p.jobs.append(script)
+    p.until(lambda: "running" in good(p.call("status")), "the slot that is cut off")
+    os.killpg(script.pid, signal.SIGKILL)  # nobody could say anything
+    script.wait()
+    (p.path / "end").touch()
+    assert slot(p, 4, 30, False) == 0
+    said = (p.path / "slot4.out").read_text()
+    assert said.startswith("finished, count ") and int(said.split()[-1]) >= 2, said
+    assert not (p.path / "chain.fermata-slots").exists()
+    # And once more: done.
+    (p.path / "end").unlink()
+    assert slot(p, 5, 30, False) == 0 and "nothing is left to be done" in (p.path / "slot5.err").read_text()
+    p.nothing_left()
+
+
+@case
+def batch_total(p):
+    """What all slots together have used is counted, and the end of the total is the end."""
+    (p.path / "job.sh").write_text(good(p.call("batch", "--slot", "4s", "--warning", "1s", "--total", "100s", "--name", "chain", "--",
+                                               "-n", 1, "/bin/true")))
+    # Two slots that ended, one that was cut off (4 s), one that somebody else's clock has made longer than a slot.
+    (p.path / "chain.fermata-slots").write_text("begin 100\nend 140\nbegin 200\nbegin 1000\nend 1050\nbegin 2000\nend 2003\n")
+    (p.path / "end").touch()
+    assert slot(p, 1, 30, False) == 0, (p.path / "slot1.err").read_text()
+    (p.path / "chain.fermata-slots").write_text("begin 100\nend 140\nbegin 200\nend 260\n")
+    assert slot(p, 2, 30, False) == 1 and "is used up" in (p.path / "slot2.err").read_text()
+
+
+@case
+def batch_words(p):
+    """Each scheduler's script names what it was asked for; what cannot be is refused."""
+    words = ["--slot", "2h..48h", "--total", "96h", "--name", "big", "--option", "--partition=spare", "--", "-n", 6, "-v", "--",
+             "./it's here", "-n", "a b"]
+    script = good(p.call("batch", *words))
+    for part in ("--ntasks=6", "--time=48:00:00", "--time-min=02:00:00", "--signal=B:TERM@300", "--requeue", "total=345600",
+                 "#SBATCH --partition=spare\n", "-n 6 -v -- './it'\\''s here' -n 'a b' &"):
+        assert part in script, (part, script)
+    for scheduler, parts in {"sge": ("-l h_rt=48:00:00,s_rt=47:55:00", "-pe mpi 6", "exit 99"),
+                             "lsf": ("#BSUB -W 2880", "#BSUB -wt 5", '#BSUB -Q "85"', "#BSUB -n 6"),
+                             "htcondor": ("checkpoint_exit_code = 85", "request_cpus = 6", "RemoteWallClockTime > 345600",
+                                          "'./it''s here' -n 'a b'")}.items():
+        script = good(p.call("batch", "--scheduler", scheduler, *words))
+        for part in parts:
+            assert part in script, (part, script)
+        if scheduler != "htcondor":
+            done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
+            assert done.returncode == 0, done.stderr
+    refused(p.call("batch", "--", "-n", 2, "./a"), "--slot", code=2)
+    refused(p.call("batch", "--slot", "1h", "--", "./a"), "how many ranks", code=2)
+    refused(p.call("batch", "--slot", "1h"), "nothing to run", code=2)
+    refused(p.call("batch", "--slot", "1h", "--scheduler", "cron", "--", "-n", 2, "./a"), "htcondor", code=2)
+    refused(p.call("batch", "--slot", "9m", "--", "-n", 2, "./a"), "--warning", code=2)
+    refused(p.call("batch", "--slot", "3h..2h", "--", "-n", 2, "./a"), "--slot", code=2)
+    refused(p.call("batch", "--slot", "3h", "--", "-n", 2, "--no-such", "./a"), "--no-such", code=2)
+    refused(p.call("batch", "--slot", "3h", "--name", "a b", "--", "-n", 2, "./a"), "--name", code=2)
+
+
+@case
+def gives_up(p):
+    """The same failure again and again, without a newer checkpoint: one generation earlier once, then a report."""
+    job = p.job("-n", 2, "--max-restarts", "9", FAKE_DIE="go:1", wait=False)
+    p.until(lambda: p.state() == "running", "the first life")
+    good(p.call("checkpoint"))
+    good(p.call("checkpoint"))
+    os.kill(p.pids()[1], signal.SIGKILL)
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 137, (job.returncode, err)
+    assert [e["from"] for e in p.journal("restart")] == ["gen-000002", "gen-000001"], p.journal("restart")
+    lines = err.splitlines()
+    assert "is given up: the same failure" in err and sum("(exit code 137)" in line for line in lines) == 3, err
+    p.nothing_left()
+
+
+@case
+def daemon_lost(p):
+    """Alone the job goes on and says what it cannot do; a supervisor with a generation takes it from there."""
+    job = p.job("-n", 2, FAKE_ALONE="1")
+    p.kill_node_daemon()
+    p.until(lambda: p.state() == "broken", "the state")
+    time.sleep(2.5)
+    out, err = p.end(job, 0)
+    assert "the node daemon of fake0" in err and "no checkpoint can be taken" in err, err
+    job = p.job("-n", 2, "--max-restarts", "1", "--ckpt-dir", "other", FAKE_ALONE="1")
+    good(p.call("checkpoint"))
+    p.kill_node_daemon()
+    p.until(lambda: json.loads(p.call("status", "--job", "job", "--json").stdout or "{}").get("restored") == "gen-000001" and
+            p.state() == "running", "the second life")
+    out, err = p.end(job, 0)
+    assert out.endswith("finished, count 1\n") and "the node daemon of fake0" in err, (out, err)
+    p.nothing_left()
+
+
+@case
+def launcher_that_does_not_see_a_death(p):
+    """It has ten seconds; then the root ends it and the other ranks, with a line."""
+    job = p.job("-n", 2, FAKE_KEEPS="1")
+    pid = p.pids()[1]
+    os.kill(pid, signal.SIGKILL)
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 1 and f"rank 1 (pid {pid} on fake0) is gone, and the launcher" in err, (job.returncode, err)
     p.nothing_left()
 
 
@@ -573,16 +794,16 @@ def wrong_use(p):
     json.loads(p.call("doctor", "--json").stdout)
 
 
-def main():
+def main(cases):
     if sys.argv[2:] == ["--list"]:
-        print(";".join(CASES), end="")
+        print(";".join(cases), end="")
         return
-    for name in sys.argv[2:] or CASES:
+    for name in sys.argv[2:] or cases:
         start = time.monotonic()
         place = Place()
         failed = True
         try:
-            CASES[name](place)
+            cases[name](place)
             failed = False
         finally:
             place.close(failed)
@@ -590,4 +811,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(CASES)

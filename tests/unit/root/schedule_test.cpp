@@ -10,7 +10,7 @@ TEST(Schedule, NothingWithoutAnInterval) {
     Schedule schedule({}, 0);
     schedule.plan(0);
     EXPECT_FALSE(schedule.take_interval(1'000'000'000));
-    EXPECT_FALSE(schedule.take_walltime(1'000'000'000));
+    EXPECT_EQ(schedule.take_walltime(1'000'000'000), Schedule::Due::nothing);
     EXPECT_EQ(schedule.rest(0, 200), 200);
 }
 
@@ -37,23 +37,91 @@ TEST(Schedule, AutoMeasuresFirst) {
     schedule.plan(0);
     EXPECT_FALSE(schedule.take_interval(59'999));
     EXPECT_TRUE(schedule.take_interval(60'000));
-    schedule.measured(5, 1);  // sqrt(2 * 1 * 20000) - 1 = 199 s
+    Measured one;
+    one.standing = 1;
+    schedule.measured(one);  // Daly: 199.3 s
     schedule.plan(0);
-    EXPECT_FALSE(schedule.take_interval(198'000));
-    EXPECT_TRUE(schedule.take_interval(199'001));
+    EXPECT_FALSE(schedule.take_interval(199'000));
+    EXPECT_TRUE(schedule.take_interval(200'000));
 }
 
-TEST(Schedule, TheLastOneInTime) {
+Settings with_walltime(double seconds) {
     Settings settings;
-    settings.walltime = 100;
-    Schedule schedule(settings, 1'000);
-    EXPECT_FALSE(schedule.take_walltime(90'999));
-    EXPECT_TRUE(schedule.take_walltime(91'000));  // a tenth is left
-    EXPECT_FALSE(schedule.take_walltime(95'000));
-    Schedule measured(settings, 1'000);
-    measured.measured(20, 3);  // twice that, and a fiftieth
-    EXPECT_FALSE(measured.take_walltime(58'999));
-    EXPECT_TRUE(measured.take_walltime(59'000));
+    settings.walltime = seconds;
+    return settings;
+}
+
+Measured taking(double seconds) {
+    Measured one;
+    one.until_saving = one.writing = seconds / 2;
+    one.standing = one.writing;
+    one.bytes = 1000;
+    return one;
+}
+
+TEST(Schedule, MeasuresEarlyAndStopsInTime) {
+    Schedule schedule(with_walltime(100), 1'000);
+    EXPECT_EQ(schedule.take_walltime(25'999), Schedule::Due::nothing);
+    EXPECT_EQ(schedule.take_walltime(26'000), Schedule::Due::measure);  // a quarter
+    schedule.measured(taking(10));  // once more as much, and the launcher's end
+    EXPECT_EQ(schedule.take_walltime(30'000), Schedule::Due::nothing);
+    EXPECT_EQ(schedule.take_walltime(78'999), Schedule::Due::nothing);
+    EXPECT_EQ(schedule.take_walltime(79'000), Schedule::Due::stop);
+    EXPECT_EQ(schedule.take_walltime(95'000), Schedule::Due::nothing);
+}
+
+TEST(Schedule, MeasuresAfterTenMinutesAtTheLatest) {
+    Schedule schedule(with_walltime(48 * 3600), 0);
+    EXPECT_EQ(schedule.take_walltime(599'999), Schedule::Due::nothing);
+    EXPECT_EQ(schedule.take_walltime(600'000), Schedule::Due::measure);
+    EXPECT_EQ(schedule.take_walltime(700'000), Schedule::Due::nothing);
+    EXPECT_EQ(schedule.take_walltime(1'200'000), Schedule::Due::measure);  // it was refused, it seems
+}
+
+TEST(Schedule, WithoutAMeasureATenthIsLeft) {
+    Schedule schedule(with_walltime(100), 1'000);
+    (void)schedule.take_walltime(26'000);
+    (void)schedule.take_walltime(51'000);
+    EXPECT_EQ(schedule.take_walltime(90'999), Schedule::Due::nothing);
+    EXPECT_EQ(schedule.take_walltime(91'000), Schedule::Due::stop);
+}
+
+TEST(Schedule, KnowsWhatTheLifeBeforeHasMeasured) {
+    Settings settings = with_walltime(100);
+    settings.measured_before = taking(10);
+    settings.began = 1'000;  // the first life; this one is the second
+    Schedule schedule(settings, 41'000);
+    EXPECT_EQ(schedule.take_walltime(78'999), Schedule::Due::nothing);
+    EXPECT_EQ(schedule.take_walltime(79'000), Schedule::Due::stop);
+}
+
+TEST(Schedule, NeverBeforeHalfOfTheTime) {
+    Settings settings = with_walltime(100);
+    settings.measured_before = taking(1000);
+    Schedule schedule(settings, 0);
+    EXPECT_EQ(schedule.take_walltime(49'999), Schedule::Due::nothing);
+    EXPECT_EQ(schedule.take_walltime(50'000), Schedule::Due::stop);
+}
+
+TEST(Schedule, ARefusedLastOneIsTriedAgain) {
+    Settings settings = with_walltime(100);
+    settings.measured_before = taking(10);
+    Schedule schedule(settings, 0);
+    EXPECT_EQ(schedule.take_walltime(78'000), Schedule::Due::stop);
+    schedule.stop_failed(80'000);
+    EXPECT_EQ(schedule.take_walltime(84'999), Schedule::Due::nothing);
+    EXPECT_EQ(schedule.take_walltime(85'000), Schedule::Due::stop);
+}
+
+TEST(Schedule, ALimitThatWasMoved) {
+    Settings settings = with_walltime(100);
+    settings.measured_before = taking(10);
+    Schedule schedule(settings, 0);
+    EXPECT_EQ(schedule.take_walltime(78'000), Schedule::Due::stop);
+    schedule.ends_at(200'000);
+    EXPECT_EQ(schedule.stop_due(), 178'000);
+    EXPECT_EQ(schedule.take_walltime(177'999), Schedule::Due::nothing);
+    EXPECT_EQ(schedule.take_walltime(178'000), Schedule::Due::stop);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "agent_fixture.h"
 #include "front/core/front.h"
+#include "front/posix/warden.h"
 #include "split/address/window.h"
 #include "split/noted_files.h"
 
@@ -82,6 +83,46 @@ TEST_F(Posix, SigactionShowsTheApplicationsOwnHandler) {
     raise(SIGUSR1);
     sigaction(SIGUSR1, nullptr, &old);
     EXPECT_EQ(old.sa_handler, SIG_DFL);
+}
+
+void pay_no_heed() noexcept {}
+
+// What the batch system sends is held back, whatever the application asks for; what others send is not.
+TEST_F(Posix, WarningsOfTheWardenAreHeldBack) {
+    Warden warden = {getpid(), 0, 0};
+    g_bridge.warden = &warden;
+    g_bridge.poke_agent = pay_no_heed;
+    fermata::front::posix::watch_warden();
+    struct sigaction old = {};
+    sigaction(SIGTERM, nullptr, &old);
+    EXPECT_EQ(old.sa_handler, SIG_DFL);
+    kill(getpid(), SIGTERM);  // would end this program
+    EXPECT_EQ(warden.held, uint64_t{1} << (SIGTERM - 1));
+    signal(SIGTERM, note);
+    g_seen = 0;
+    kill(getpid(), SIGTERM);
+    EXPECT_EQ(g_seen, 0);
+    raise(SIGTERM);  // by tgkill: not what a batch system does
+    EXPECT_EQ(g_seen, SIGTERM);
+    warden.held = 0;
+    kill(getpid(), SIGUSR1);
+    EXPECT_EQ(warden.held, uint64_t{1} << (SIGUSR1 - 1));
+    signal(SIGUSR1, note);  // the program wants it
+    kill(getpid(), SIGUSR1);
+    EXPECT_EQ(g_seen, SIGUSR1);
+    // One that others send ends a program that has no handler.
+    signal(SIGTERM, SIG_DFL);
+    pid_t child = fork();
+    if (child == 0) {
+        raise(SIGTERM);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+    g_bridge.warden = nullptr;
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGUSR1, SIG_DFL);
 }
 
 TEST_F(Posix, TheStopSignalDoesNotExistForTheApplication) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "tree/members.h"
@@ -42,44 +43,91 @@ TEST(Shape, LevelsFillEvenly) {
 
 TEST(Members, WhoLeavesMayComeBackUntilItIsLost) {
     Members members(1, {100, 1000});
-    auto arrive = [&] { return members.arrive({"h", 1, 0, "127.0.0.1:1", kRoot, 0, false, false}, 0); };
-    EXPECT_EQ(arrive(), 0);
-    EXPECT_TRUE(members.is_here(0));
-    EXPECT_EQ(arrive(), 1);
-    EXPECT_FALSE(members.is_here(1));  // not before it has come to its parent
+    auto arrive = [&](const char* addresses) {
+        NodeInfo info;
+        info.addresses = addresses;
+        return members.arrive(info, 0);
+    };
+    EXPECT_EQ(arrive("a"), 0);
+    EXPECT_FALSE(members.whole());  // not before it has answered
+    EXPECT_TRUE(members.here(0));
+    EXPECT_TRUE(members.whole());
+    EXPECT_EQ(arrive("b"), 1);
+    EXPECT_EQ(arrive("b"), 1);  // the root's answer was lost
     EXPECT_EQ(members.way(1).at(0).node, 0);
-    EXPECT_EQ(arrive(), 2);
+    EXPECT_EQ(arrive("c"), 2);
     EXPECT_EQ(members.way(2).size(), 2u);  // the parent is coming, too
-    EXPECT_TRUE(members.attached(0, {{1, 1}}));
-    EXPECT_TRUE(members.attached(1, {{2, 1}}));
-    EXPECT_EQ(members.below_root(2), 0);
+    EXPECT_TRUE(members.here(1));
+    EXPECT_TRUE(members.here(2));
+    EXPECT_TRUE(members.whole());
     // The one in the middle dies: the last one comes to its grandparent.
-    members.left({{1, 1}, {2, 1}}, false, 50);
-    EXPECT_FALSE(members.is_here(2));
-    EXPECT_TRUE(members.attached(0, {{2, 2}}));
-    EXPECT_EQ(members.below_root(2), 0);
-    EXPECT_TRUE(members.expire(3000).empty());
-    auto lost = members.expire(4000);
+    members.left(1, false, 50);
+    members.call(50);
+    EXPECT_FALSE(members.whole());
+    EXPECT_TRUE(members.here(0));
+    EXPECT_TRUE(members.here(2));
+    EXPECT_EQ(members.way(2).size(), 1u);
+    EXPECT_TRUE(members.expire(1000).empty());
+    EXPECT_EQ(members.rest(1000, 5000), 50);
+    auto lost = members.expire(1050);
     ASSERT_EQ(lost.size(), 1u);
     EXPECT_EQ(lost[0].first, 1);
-    EXPECT_EQ(members.way(2).size(), 1u);
-    EXPECT_TRUE(members.attached(0, {{1, 1}}));  // it had only stood still
-    EXPECT_TRUE(members.is_here(1));
-    EXPECT_FALSE(members.attached(0, {{9, 1}}));
+    EXPECT_TRUE(members.whole());
+    EXPECT_TRUE(members.here(1));  // it had only stood still
+    EXPECT_TRUE(members.whole());
+    EXPECT_EQ(members.all().size(), 3u);
+    EXPECT_FALSE(members.here(9));
+    // Who does not answer is lost, too, after a longer time.
+    members.call(2000);
+    EXPECT_TRUE(members.expire(12999).empty());
+    EXPECT_EQ(members.expire(13000).size(), 3u);
+}
+
+TEST(RollCall, EachAnswersOnce) {
+    RollCall calls;
+    calls.begin(1);
+    calls.came(5, 0);
+    EXPECT_TRUE(calls.call(5));
+    EXPECT_FALSE(calls.call(5));
+    EXPECT_FALSE(calls.is_here(5));
+    wire::Group group{7, "h", 9, "openmpi", "1", {}, {{3, 2}}, {11, 12}};
+    EXPECT_FALSE(calls.here(5, {2, {5}, {}}));
+    EXPECT_TRUE(calls.here(5, {1, {5, 7}, {group}}));
+    EXPECT_EQ(calls.way_to(7), 5);
+    EXPECT_EQ(calls.ranks(), 2u);
+    calls.take_ranks(5, 1);
+    EXPECT_EQ(calls.children().at(5), 1u);
+    calls.came(6, 1);  // it has answered elsewhere
+    EXPECT_FALSE(calls.call(6));
+    calls.begin(2);
+    EXPECT_EQ(calls.way_to(7), -1);
+    EXPECT_EQ(calls.ranks(), 0u);
+    EXPECT_TRUE(calls.call(6));
+    EXPECT_TRUE(calls.call(5));
+    EXPECT_FALSE(calls.here(5, {1, {5}, {}}));  // was still on its way
+    EXPECT_TRUE(calls.here(5, {2, {5}, {group}}));
+    calls.left(5);
+    EXPECT_EQ(calls.ranks(), 0u);
+    EXPECT_EQ(calls.way_to(5), -1);
 }
 
 class World {
   public:
-    World(unsigned seed, int daemons, size_t radix) : random_(seed), shape_(radix), daemons_(static_cast<size_t>(daemons) + 1) {
+    World(unsigned seed, int daemons, size_t radix)
+        : random_(seed), shape_(radix), daemons_(static_cast<size_t>(daemons) + 1) {
         // Daemon 0 stands for the root: it is never killed. The others are numbered as the root would.
         for (int i = 0; i <= daemons; ++i) {
             Daemon& one = at(i);
             wire::Parent parent;
             parent.node = i;
-            parent.way.resize(1);
             one.relay.placed(parent);
             one.ranks = i == 0 ? 0 : 1 + random_() % 3;
-            if (i == 0) one.relay.above(false);
+            one.first = i * 3;
+            std::vector<int32_t> pids(one.ranks, 1);
+            if (one.ranks > 0)
+                one.relay.own(
+                    wire::Joined{{{-1, "h", 99, "openmpi", "1", {}, {{one.first, one.ranks}}, pids}}});
+            if (i == 0) one.relay.roll({1});
         }
         for (int i = 1; i <= daemons; ++i) attach(i);
     }
@@ -118,7 +166,6 @@ class World {
                 hand_up(i, true);
             }
             while (deliver()) moved = true;
-            if (!moved) moved = end_doubts();
             quiet = moved ? 0 : quiet + 1;
         }
     }
@@ -127,17 +174,40 @@ class World {
         for (int i = 1; i < size(); ++i) sum += at(i).alive ? at(i).ranks : 0;
         return sum;
     }
+    uint32_t all_ranks() {
+        uint32_t sum = 0;
+        for (int i = 1; i < size(); ++i) sum += at(i).ranks;
+        return sum;
+    }
     Relay& top() { return at(0).relay; }
     uint64_t orders() const { return orders_; }
 
     // The top never counts more than was ever said.
     void check() {
         uint32_t frozen = 0, resumed = 0, restored = 0;
-        for (int i = 1; i < size(); ++i) frozen += at(i).frozen, resumed += at(i).resumed, restored += at(i).restored;
+        for (int i = 1; i < size(); ++i)
+            frozen += at(i).frozen, resumed += at(i).resumed, restored += at(i).restored;
         const auto& top_says = top().tally().answers();
         EXPECT_LE(top_says.frozen.ranks, frozen);
         EXPECT_LE(top_says.resumed.ranks, resumed);
         EXPECT_LE(top_says.restored.ranks, restored);
+        std::set<int32_t> sizes;
+        top().tally().each_size([&](int32_t rank, uint64_t) {
+            EXPECT_TRUE(sizes.insert(rank).second) << "rank " << rank << " twice";
+            const Daemon& one = at(rank / 3);
+            EXPECT_LT(static_cast<uint32_t>(rank - one.first), one.sized)
+                << "rank " << rank << " has said nothing";
+        });
+        EXPECT_EQ(top_says.sized, sizes.size());
+        EXPECT_LE(top().ranks_below(), all_ranks());
+    }
+    // Whoever lives has answered the newest call, with its ranks.
+    void all_here() {
+        std::set<int> alive;
+        for (int i = 1; i < size(); ++i)
+            if (at(i).alive) alive.insert(i);
+        EXPECT_EQ(here_, alive);
+        EXPECT_EQ(top().ranks_below(), alive_ranks());
     }
     void print() {
         for (int i = 0; i < size(); ++i) {
@@ -145,8 +215,7 @@ class World {
             if (!one.alive) continue;
             printf("%d below %d: %u ranks, counts %u; children", i, one.up ? one.up->parent : -1, one.ranks,
                    one.relay.tally().answers().restored.ranks);
-            for (auto& [child, ranks] : one.relay.children())
-                printf(" %d (%u ranks)", child, ranks);
+            for (auto& [child, ranks] : one.relay.children()) printf(" %d (%u ranks)", child, ranks);
             printf("\n");
         }
     }
@@ -167,8 +236,9 @@ class World {
     struct Daemon {
         Relay relay;
         bool alive = true;
-        uint32_t ranks = 0, frozen = 0, resumed = 0, restored = 0;
-        bool freezing = false, resuming = false;
+        uint32_t ranks = 0, frozen = 0, sized = 0, resumed = 0, restored = 0;
+        int32_t first = 0;
+        bool freezing = false, sizing = false, resuming = false;
         uint32_t epoch = 0;
         uint64_t newest = 0;
         std::string last;
@@ -178,11 +248,16 @@ class World {
             relay.tally().ask(message);
             last = wire::name_of(message);
             if (auto* m = std::get_if<wire::Freeze>(&message)) freezing = true, frozen = 0, epoch = m->epoch;
-            if (auto* m = std::get_if<wire::Cancel>(&message)) resuming = true, resumed = 0, freezing = false, epoch = m->epoch;
+            if (auto* m = std::get_if<wire::Cancel>(&message))
+                resuming = true, resumed = 0, freezing = sizing = false, epoch = m->epoch;
+            if (auto* m = std::get_if<wire::Save>(&message)) sizing = true, sized = 0, epoch = m->epoch;
         }
         bool answer_one() {
             if (freezing && frozen < ranks) {
                 relay.tally().take(static_cast<int>(frozen++), wire::Frozen{epoch, 10});
+            } else if (sizing && sized < ranks) {
+                const int at = static_cast<int>(sized++);
+                relay.tally().take(at, wire::Sized{epoch, first + at, 7});
             } else if (resuming && resumed < ranks) {
                 relay.tally().take(static_cast<int>(resumed++), wire::Resumed{epoch});
             } else if (restored < ranks) {
@@ -210,12 +285,13 @@ class World {
         auto link = std::make_shared<Link>(Link{i, ways[which], {}, {}, false, false, false, false, false});
         links_.push_back(link);
         at(i).up = link;
-        at(i).relay.above(true);
+        at(i).relay.above();
         flush(i);
     }
     void flush(int i) {
         for (Relay::Out& out : at(i).relay.take_out()) {
             if (out.to == Relay::kUp) {
+                if (i == 0) at_root(out.message);
                 if (at(i).up && !at(i).up->broken) at(i).up->up.push_back(out.message);
                 continue;
             }
@@ -224,15 +300,17 @@ class World {
                     link->down.push_back(out.message);
         }
     }
-    // As daemons do after some time.
-    bool end_doubts() {
-        bool some = false;
-        for (int i = 0; i < size(); ++i)
-            for (int child : at(i).alive ? at(i).relay.doubted() : std::vector<int>{})
-                for (auto& link : links_)
-                    if (link->parent == i && link->child == child && link->known && !link->broken)
-                        cut(*link), some = true;
-        return some;
+    // What the root does with it.
+    void at_root(const wire::Message& message) {
+        if (auto* here = std::get_if<wire::Here>(&message)) {
+            EXPECT_EQ(here->roll, calls_);
+            here_.insert(here->nodes.begin(), here->nodes.end());
+            here_.erase(0);
+        } else if (auto* missing = std::get_if<wire::Missing>(&message); missing && missing->roll == calls_) {
+            here_.clear();
+            top().roll({++calls_});
+            flush(0);
+        }
     }
     void hand_up(int i, bool time) {
         at(i).relay.hand_up(at(i).ranks, time);
@@ -257,14 +335,17 @@ class World {
     }
     // Of what is on its way some arrives, then comes the end.
     void cut(Link& link) {
-        auto shorten = [&](std::deque<wire::Message>& queue) { queue.resize(queue.empty() ? 0 : random_() % (queue.size() + 1)); };
+        auto shorten = [&](std::deque<wire::Message>& queue) {
+            queue.resize(queue.empty() ? 0 : random_() % (queue.size() + 1));
+        };
         if (!link.broken) shorten(link.up), shorten(link.down);
         if (!link.broken) link.cut_up = link.cut_down = link.broken = true;
     }
     bool deliver() {
         std::vector<std::shared_ptr<Link>> some;
         for (auto& link : links_)
-            if (!link->up.empty() || !link->down.empty() || link->cut_up || link->cut_down) some.push_back(link);
+            if (!link->up.empty() || !link->down.empty() || link->cut_up || link->cut_down)
+                some.push_back(link);
         if (some.empty()) return false;
         auto link = some[random_() % some.size()];
         if (random_() % 2)
@@ -277,33 +358,20 @@ class World {
     void upwards(const std::shared_ptr<Link>& link) {
         int parent = link->parent, child = link->child;
         Daemon& to = at(parent);
-        if (std::getenv("RELAY_TRACE") && to.alive) {  // RELAY_TRACE
-            if (link->up.empty()) { if (link->cut_up && link->known) printf("%d: end of %d\n", parent, child); }
-            else {
-                auto list = [&](const char* what, const auto& stations) {
-                    printf("%d: from %d%s: %s", parent, child, link->known ? "" : " (new)", what);
-                    for (auto& one : stations) printf(" %d@%u", one.node, one.turn);
-                    printf("\n");
-                };
-                if (auto* m = std::get_if<wire::Attach>(&link->up.front())) list("Attach", m->stations);
-                if (auto* m = std::get_if<wire::Attached>(&link->up.front())) list("Attached", m->stations);
-                if (auto* m = std::get_if<wire::Left>(&link->up.front())) list("Left", m->stations);
-            }
-        }
         if (!link->up.empty()) {
             wire::Message message = link->up.front();
             link->up.pop_front();
             if (!to.alive) return;
             if (auto* attach = std::get_if<wire::Attach>(&message)) {
-                if (to.relay.overtaken(*attach)) return;
-                // An older connection of this child goes first.
+                // The other connection of this child is closed first, though it may be the newer one.
                 for (auto& old : links_)
                     if (old != link && old->parent == parent && old->child == child && old->known) {
                         to.relay.child_gone(child, false);
                         old->known = false;
+                        cut(*old);
                     }
                 link->known = true;
-                to.relay.child(child, *attach);
+                to.relay.child(*attach);
             } else if (link->known) {
                 to.relay.from_child(child, message);
             }
@@ -325,9 +393,12 @@ class World {
             wire::Message message = link->down.front();
             link->down.pop_front();
             if (!to.alive || to.up != link) return;
+            auto* call = std::get_if<wire::Roll>(&message);
             auto* order = std::get_if<wire::Order>(&message);
-            ASSERT_TRUE(order);
-            if (auto inner = to.relay.order(*order)) {
+            ASSERT_TRUE(call || order);
+            if (call) {
+                to.relay.roll(*call);
+            } else if (auto inner = to.relay.order(*order)) {
                 EXPECT_GT(order->number, to.newest);  // in order, and none twice
                 to.newest = order->number;
                 to.hear(*inner);
@@ -349,6 +420,8 @@ class World {
     std::vector<Daemon> daemons_;
     std::vector<std::shared_ptr<Link>> links_;
     uint64_t orders_ = 0;
+    uint32_t calls_ = 1;
+    std::set<int> here_;  // have answered the newest call
 };
 
 // In every phase of a checkpoint, relays die and connections break.
@@ -356,7 +429,7 @@ void play(unsigned seed, bool faults) {
     Random random(seed);
     World world(seed, 3 + static_cast<int>(random() % 12), 1 + random() % 3);
     std::vector<wire::Message> orders = {wire::Begin{1, Generation(1)}, wire::Freeze{1}, wire::Drain{1, 1},
-                                         wire::Cancel{1, "why"}};
+                                         wire::Save{1, "/", Generation(1), ""}, wire::Cancel{1, "why"}};
     for (const wire::Message& order : orders) {
         world.order(order);
         for (int i = static_cast<int>(random() % 200); i-- > 0;) {
@@ -369,6 +442,7 @@ void play(unsigned seed, bool faults) {
     world.check();
     if (std::getenv("RELAY_SEED")) world.print();
     world.all_heard("Cancel");
+    world.all_here();
     const auto& answers = world.top().tally().answers();
     EXPECT_EQ(answers.resumed.ranks, world.alive_ranks());
     EXPECT_EQ(answers.restored.ranks, world.alive_ranks());
@@ -388,7 +462,8 @@ TEST(Relay, WithoutFaultsAllIsCounted) {
 TEST(Relay, RelaysDieAndConnectionsBreakInEveryPhase) {
     unsigned first = 1, count = 400;
     if (const char* text = std::getenv("RELAY_SEEDS")) count = static_cast<unsigned>(std::atoi(text));
-    if (const char* text = std::getenv("RELAY_SEED")) first = static_cast<unsigned>(std::atoi(text)), count = 1;
+    if (const char* text = std::getenv("RELAY_SEED"))
+        first = static_cast<unsigned>(std::atoi(text)), count = 1;
     for (unsigned seed = first; seed < first + count; ++seed) ASSERT_NO_FATAL_FAILURE(play(seed, true));
 }
 

@@ -1,0 +1,39 @@
+// Writer appends to a job's journal. A journal that cannot be written (a full disk, a directory that is gone)
+// costs the journal, never the job: nothing here throws or waits for anybody.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "files/folder.h"
+#include "journal/event.h"
+
+namespace fermata::journal {
+
+class Writer {
+  public:
+    // In this checkpoint directory, which must be there. Who holds the directory's lock is the only writer.
+    Writer(std::string directory, uint64_t job) : directory_(std::move(directory)), job_(job) {}
+
+    // Now, by this machine's clock. Never throws.
+    void note(Kind kind, nlohmann::json fields = nlohmann::json::object()) noexcept;
+    // Hears of every event as well: progress on a terminal.
+    void also_tell(std::function<void(const Event&)> listener) { listener_ = std::move(listener); }
+
+  private:
+    void append(const std::string& line);
+    void begin();
+    void rotate();
+
+    const std::string directory_;
+    const uint64_t job_;
+    std::function<void(const Event&)> listener_;
+    files::Folder folder_;
+    Fd file_;
+    bool cut_off_ = false;  // the last line: the next one begins on a line of its own
+    bool said_ = false;     // that it cannot be written
+};
+using WriterPointer = std::shared_ptr<Writer>;
+
+}  // namespace fermata::journal

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""The launcher srun where there is no Slurm: with a stand-in (standin_srun.py) in PATH. tests/suites/slurm.py has the
+same, and more, under a real one.
+
+    srun_test.py CASE
+"""
+import os
+import pathlib
+import signal
+import time
+
+import harness
+from harness import PROGRAMS, Job, Scratch, check
+
+STEPS, MIB, PAUSE = 400, 1, 3000
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Place:
+    """A directory with the stand-in, and what is around a job in an allocation."""
+
+    def __init__(self, cwd, **more):
+        self.cwd = cwd
+        binaries = cwd / "bin"
+        binaries.mkdir()
+        (binaries / "srun").write_text(f"#!/bin/sh\nexec python3 {HERE}/standin_srun.py \"$@\"\n")
+        (binaries / "srun").chmod(0o755)
+        self.env = dict(os.environ, PATH=f"{binaries}:{os.environ['PATH']}", STANDIN_DIR=str(cwd), SLURM_JOB_ID="1",
+                        STEADY_PAUSE=str(PAUSE), **more)
+        for name in ("SLURM_JOB_NODELIST", "SLURM_JOB_CPUS_PER_NODE"):
+            self.env.setdefault(name, {"SLURM_JOB_NODELIST": "here", "SLURM_JOB_CPUS_PER_NODE": "4"}[name])
+
+    def run(self, *extra, steps=STEPS, ranks=2):
+        return Job.run([PROGRAMS / "steady.mpich", steps, MIB], ranks, self.cwd, mpi="mpich", env=self.env, extra=extra)
+
+    def restart(self, *extra):
+        return Job.restart(self.cwd, mpi="mpich", env=self.env, extra=extra)
+
+    def words(self):
+        return (self.cwd / "words").read_text().split("\n")
+
+    def signal(self, number):
+        """To all ranks, as slurmstepd sends it. Written elsewhere first: it is looked for all the time."""
+        (self.cwd / "signal.new").write_text(str(int(number)))
+        (self.cwd / "signal.new").rename(self.cwd / "signal")
+
+    def wanted(self):
+        return harness.native([PROGRAMS / "steady.mpich", STEPS, MIB], 2, "mpich", self.cwd)
+
+
+def some(job):
+    job.wait_until(lambda: len(job.lines()) > 30, "30 lines")
+
+
+def silent(job):
+    """Nothing but Fermata's own lines."""
+    foreign = [line for line in job.errors().splitlines() if not line.startswith("fermata: ")]
+    check(not foreign, f"said at a stop: {foreign}")
+
+
+def life(cwd):
+    """In an allocation srun is the launcher; a stop is silent."""
+    place = Place(cwd)
+    with place.run() as job:
+        some(job)
+        job.checkpoint("--stop")
+        lines = job.finish(expected=85)
+        silent(job)
+    check("--mpi=pmi2" in place.words() and "--kill-on-bad-exit=0" in place.words(), f"srun was given {place.words()}")
+    with place.restart() as job:
+        lines += job.finish()
+    check(lines == place.wanted(), "the lines of two lives differ")
+
+
+def warned(cwd):
+    """SIGTERM of the batch system's to the ranks is held back, and the job stops behind a checkpoint; SIGUSR1 is a
+    checkpoint. The same signals of anybody else are the program's."""
+    place = Place(cwd)
+    with place.run(steps=4000) as job:
+        some(job)
+        place.signal(signal.SIGUSR1)
+        job.wait_until(lambda: len(list((cwd / "ckpt").glob("gen-*/manifest.json"))) == 1, "a checkpoint")
+        time.sleep(1)
+        place.signal(signal.SIGTERM)
+        job.finish(expected=85)
+        silent(job)
+        check(len(list((cwd / "ckpt").glob("gen-*/manifest.json"))) == 2, "not two generations")
+    with place.restart() as job:
+        some(job)
+        place.signal(signal.SIGTERM)
+        job.finish(expected=85)
+    with place.restart() as job:
+        some(job)
+        os.kill(job.rank_pids()[0], signal.SIGTERM)
+        check(job.end() not in (0, 85), f"a SIGTERM that was not the batch system's: {job.errors()}")
+
+
+def refused(cwd):
+    """What cannot be is one line, before anything starts; N worlds of one are recognised."""
+    place = Place(cwd)
+
+    def line(expected, *extra, code=2, ranks=2):
+        (cwd / "words").unlink(missing_ok=True)
+        with place.run(*extra, ranks=ranks) as job:
+            ended = job.end()
+            check(ended == code and expected in job.errors(), f"{extra}: {ended}, {job.errors()}")
+            return job.errors()
+
+    line("srun has no plugin pmix_v9", "--launcher", "srun", "--srun-args", "--mpi=pmix_v9")
+    line("--export=NONE would keep", "--launcher", "srun", "--srun-args", "--export=NONE")
+    line("is an option of Open MPI's mpiexec", "--launcher", "srun", "--map-by", "core")
+    line("9 ranks do not fit on the 4 processors of here", "--launcher", "srun", code=1, ranks=9)
+    check(not (cwd / "words").exists(), "srun was started")
+    line("it needs --mpi=pmi2", "--srun-args", "--mpi=none", code=1)
+    with place.run("--launcher", "mpiexec") as job:
+        (cwd / "words").unlink(missing_ok=True)
+        job.finish()
+    check(not (cwd / "words").exists(), "--launcher mpiexec started srun")
+
+
+CASES = {f.__name__: f for f in (life, warned, refused)}
+
+
+def case(name):
+    with Scratch(f"srun-{name}") as cwd:
+        CASES[name](cwd)
+
+
+if __name__ == "__main__":
+    raise SystemExit(harness.main(case, CASES))

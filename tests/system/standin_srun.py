@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""A stand-in for Slurm's srun where there is no Slurm: srun's command line, MPICH's mpiexec behind it. It calls itself
+slurmstepd, whose signals ranks hold back; `STANDIN_DIR/signal` with a number in it makes it send that one to its ranks,
+as `scancel -s` does. What it was called with is in `STANDIN_DIR/words`.
+"""
+import ctypes
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+DIRECTORY = pathlib.Path(os.environ["STANDIN_DIR"])
+PLUGINS = os.environ.get("STANDIN_PLUGINS", "pmi2 none").split()
+
+
+def command(words):
+    """The number of ranks, and what is to run."""
+    ranks, at = "1", 0
+    while words[at].startswith("-"):
+        if words[at] in ("-n", "-w", "-N"):
+            ranks = words[at + 1] if words[at] == "-n" else ranks
+            at += 1
+        at += 1
+    return ranks, words[at:]
+
+
+def children(pid):
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def ranks_of(pid):
+    below = children(pid)
+    return [child for child in below if b"lower-" in (pathlib.Path("/proc") / str(child) / "exe").readlink().name.encode()] + \
+        [rank for child in below for rank in ranks_of(child)]
+
+
+def main():
+    if "--mpi=list" in sys.argv:
+        print("MPI plugin types are...\n\t" + "\n\t".join(PLUGINS))
+        return 0
+    (DIRECTORY / "words").write_text("\n".join(sys.argv[1:]) + "\n")
+    ctypes.CDLL(None).prctl(15, b"slurmstepd", 0, 0, 0)
+    ranks, program = command(sys.argv[1:])
+    alone = "--mpi=none" in sys.argv
+    words = [f"exec mpiexec.mpich -n 1 \"$@\" & exec mpiexec.mpich -n 1 \"$@\""] if alone else []
+    start = ["sh", "-c", *words, "sh", *program] if alone else ["mpiexec.mpich", "-disable-auto-cleanup", "-n", ranks, *program]
+    child = subprocess.Popen(start)
+    signal.signal(signal.SIGTERM, lambda *_: child.kill())
+    wanted = DIRECTORY / "signal"
+    while child.poll() is None:
+        if wanted.exists():
+            number = int(wanted.read_text())
+            wanted.unlink()
+            for rank in ranks_of(child.pid):
+                os.kill(rank, number)
+        time.sleep(0.02)
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
