@@ -116,10 +116,7 @@ void Relay::hand_up(uint32_t ranks, bool time) {
 // ---- downwards
 
 std::optional<wire::Message> Relay::order(const wire::Order& order) {
-    if (order.number <= heard_) {
-        tally_.say_again();  // a parent that was behind begins to count anew with this order
-        return std::nullopt;
-    }
+    if (order.number <= heard_) return std::nullopt;  // from a parent that was behind
     heard_ = order.number;
     orders_.add(order);
     for (auto& [child, ranks] : calls_.children()) out_.push_back({child, order});

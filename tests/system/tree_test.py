@@ -20,7 +20,8 @@ MPIEXEC = """#!/usr/bin/env python3
 import os, sys
 words = sys.argv[1:]
 at = next((i for i, word in enumerate(words) if "/lower-" in word), len(words))
-os.execv("{real}", ["mpiexec.{mpi}", *words[:at], *(["{spread}"] if at < len(words) else []), *words[at:]])
+# Hydra looks for its proxy beside argv[0]; Open MPI takes a path there for --prefix.
+os.execv("{real}", ["{real}" if "{mpi}" == "mpich" else "mpiexec", *words[:at], *(["{spread}"] if at < len(words) else []), *words[at:]])
 """
 SPREAD = """#!/bin/sh
 export FERMATA_NODE="node$PMI_RANK$OMPI_COMM_WORLD_RANK" MPI_LOCALRANKID=0 OMPI_COMM_WORLD_LOCAL_RANK=0
