@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Jobs under --max-restarts at seeded moments at which something is killed: they go on by themselves, right, from the
+newest generation.
+
+    supervised_test.py KIND[,KIND…]|all [--moments N] [--seed S] [--mpi openmpi|mpich|both]
+                                      [--launcher mpiexec|own|both] [--nodes 1|2]
+
+Kinds: rank, pair (two ranks), node (a node daemon), launcher (mpiexec and its helpers; under own the node daemons),
+again (a rank, and another one during the restart), root, everything (SIGKILL). With --nodes 2 also machine (all
+processes of the second node), cut (the cable between the nodes for some seconds). The supervisor is the root's process: when
+that is killed, the same line is given once more, as a scheduler does (--continue).
+--nodes 2: over two namespaces (nodes_test.py), own launcher only.
+A moment comes while the program computes, while a checkpoint is taken, or soon after a restart. Then the program has to
+go on with right lines, from a generation that is not older than the newest one known before the kill (the supervisor
+may go one back when the same failure came twice without a newer one, and says so), or the job has to end with a
+non-zero code, a line, and a generation that restarts.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
+import harness
+import nodes_test
+from harness import FERMATA, PROGRAMS, Failure, Scratch, call, check
+
+RANKS, PAUSE = 3, 2000
+KINDS = ("rank", "pair", "node", "launcher", "again", "root", "everything")
+OF_NODES = ("machine", "cut")
+LAUNCHERS = ("mpiexec", "own")
+VERBOSE = bool(os.environ.get("CRASH_VERBOSE"))
+PATIENCE = 60
+# What mpiexec is made of, by the names of the files.
+LAUNCHER_FILES = ("mpiexec.hydra", "hydra_pmi_proxy", "orterun", "orted", "prterun", "prted")
+
+
+class Walk:
+    """Where the program is by what it has said: from the line before to the next, or back to a line after the
+    generation that the job goes on from."""
+
+    def __init__(self, reference):
+        self.reference = reference
+        self.at = {line: i for i, line in enumerate(reference)}
+        self.next, self.read, self.jumps = 0, 0, []
+
+    def follow(self, text):
+        """Takes what is new in `text`. A line that a killed launcher left unfinished may stand before a jump."""
+        whole = text[:text.rfind("\n") + 1]
+        for line in whole[self.read:].splitlines():
+            if not line.startswith(("step ", "steady: ")):
+                continue  # mpiexec's own words about a rank that was killed
+            if line not in self.at:
+                cut = line.rfind("step ")
+                rest, head = line[cut:], line[:cut]
+                check(cut > 0 and rest in self.at and any(line.startswith(head) for line in
+                      self.reference[self.next:self.next + 3]), f"wrong result: {line}")
+                line = rest
+            index = self.at[line]
+            if index != self.next:
+                check(index <= self.next, f"line {self.next} is missing: {line}")
+                self.jumps.append(index)
+            self.next = index + 1
+        self.read = len(whole)
+
+
+class Job:
+    """One directory of generations and the command that is given again as often as it ends early."""
+
+    def __init__(self, cwd, program, reference, mpi, launcher, cluster, rng):
+        self.program, self.cwd, self.mpi, self.launcher, self.cluster, self.rng = program, cwd, mpi, launcher, cluster, rng
+        self.walk = Walk(reference)
+        self.mark = f"SUPERVISED={cwd}"
+        self.env = dict(os.environ, STEADY_PAUSE=str(PAUSE), SUPERVISED=str(cwd))
+        self.floors = {}  # generation: the first line that may follow a restart from it
+        self.lives = 0
+        self.process = None
+
+    # ---- the command
+
+    def start(self):
+        self.lives += 1
+        self.name = f"s{os.getpid()}-{self.cwd.name}-{self.lives}"
+        self.out, self.err = (self.cwd / f"{self.lives}.{end}" for end in ("out", "err"))
+        words = [FERMATA, "run", "--job", self.name, "-n", RANKS, "--mpi", self.mpi, "--launcher", self.launcher, "--ckpt-dir", self.cwd / "ckpt",
+                 "--max-restarts", 100, "--keep", self.rng.choice((2, 3)), "--continue"]
+        if self.rng.random() < 0.5:
+            words += ["--interval", self.rng.choice(("0.4s", "1s"))]
+        if self.rng.random() < 0.3:
+            words.append("--mapped")
+        words += ["--save-options", self.rng.choice(("threads=2", "forked", "incremental", "incremental forked compress=lz4"))]
+        on = ()
+        if self.cluster:
+            # Room for all on either, and by turns over both.
+            hosts = ",".join(f"{name}:{RANKS}" for name in nodes_test.NAMES)
+            words += ["--mpiexec-args", f"--hosts {hosts} --map-by node"]
+            self.env["FERMATA_SSH"] = str(self.cluster.cwd / "rsh")
+            on = self.cluster.nodes[0].on
+        words += ["--", PROGRAMS / f"steady.{self.mpi}", *self.program]
+        with open(self.out, "w") as out, open(self.err, "w") as err:
+            self.process = subprocess.Popen([str(word) for word in (*on, *words)], cwd=self.cwd, env=self.env, stdout=out,
+                                            stderr=err, stdin=subprocess.DEVNULL)
+        first = not self.generations()
+        self.walk.read = 0
+        self.on(3, None if first else 0)
+        if first:
+            self.checkpoint()
+
+    def ask(self, *words, timeout=90):
+        return call(*words[:1], "--job", self.name, *words[1:], timeout=timeout, on=self.where(), cwd=self.cwd)
+
+    def where(self):
+        return self.cluster.nodes[0].on if self.cluster else ()
+
+    def said(self):
+        return self.err.read_text(errors="replace")
+
+    def follow(self):
+        self.walk.follow(self.out.read_text(errors="replace"))
+
+    def on(self, lines, restarted=None):
+        """The program says so many lines more; once a restart was said after so much text. False: the command ended."""
+        deadline, jumps = time.monotonic() + PATIENCE, len(self.walk.jumps)
+        begin = self.walk.next if restarted is None else None
+        while True:
+            ended = self.process.poll() is not None
+            back = restarted is not None and "restarting from" in self.said()[restarted:]
+            self.follow()
+            if begin is None and back:  # the life before has said all
+                begin = self.walk.next
+            first = self.walk.jumps[-1] if len(self.walk.jumps) > jumps else begin
+            if self.finished() or begin is not None and self.walk.next >= first + lines:
+                return True
+            if ended:
+                return False
+            check(time.monotonic() < deadline, self.trouble("did not go on"))
+            time.sleep(0.005)
+
+    def finished(self):
+        return self.walk.next == len(self.walk.reference)
+
+    def trouble(self, what):
+        status = self.ask("status", timeout=30)
+        states = "\n".join(f"{pid} {exe} {self.stack(pid)}" for pid, exe in self.processes())
+        return (f"{self.name} ({self.mpi}, {self.launcher}) {what}; line {self.walk.next}, jumps {self.walk.jumps}; stderr:\n"
+                f"{self.said()[-3000:]}\nstatus:\n{status.stdout}{status.stderr}\n{states}")
+
+    @staticmethod
+    def stack(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/stat").read_text()[:40] + pathlib.Path(f"/proc/{pid}/wchan").read_text()
+        except OSError:
+            return ""
+
+    def checkpoint(self):
+        before = self.walk.next
+        done = self.ask("checkpoint", "--json", "--timeout", "60s")
+        check(done.returncode == 0, self.trouble(f"could not be saved: {done.stdout}{done.stderr}"))
+        self.floors[json.loads(done.stdout)["generation"]] = before
+
+    def generations(self):
+        if not (self.cwd / "ckpt").exists():
+            return []
+        done = call("list", "--json", "--ckpt-dir", self.cwd / "ckpt", cwd=self.cwd)
+        check(done.returncode == 0, f"list: {done.stderr}")
+        all = json.loads(done.stdout)
+        check(not any(one["state"] == "damaged" for one in all), f"damaged: {all}")
+        return sorted(one["generation"] for one in all if one["state"] == "complete")
+
+    def floor(self, generation):
+        known = [one for one in self.floors if one <= generation]
+        return self.floors[max(known)] if known else 0
+
+    # ---- processes
+
+    def processes(self):
+        """Everything the job has started that still runs: they have its mark in their environment."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    with open(f"/proc/{entry}/environ", "rb") as file:
+                        words = file.read().split(b"\0")
+                    if (self.mark.encode() in words or f"FERMATA_JOB={self.name}".encode() in words) and os.path.exists(f"/proc/{entry}/exe"):
+                        found.append((int(entry), os.path.basename(os.readlink(f"/proc/{entry}/exe"))))
+                except OSError:
+                    pass
+        return found
+
+    def victims(self, kind):
+        all = self.processes()
+        of = lambda *names: [pid for pid, exe in all if exe in names]
+        lower = of(f"lower-{self.mpi}")
+        # Not their children that write; those of a rank have the rank as their parent.
+        ranks = [pid for pid in lower if parent_of(pid) not in lower]
+        if kind in ("rank", "again"):
+            return self.rng.sample(ranks, min(1, len(ranks)))
+        if kind == "pair":
+            return self.rng.sample(ranks, min(2, len(ranks)))
+        if kind == "node":
+            daemons = of("noded")
+            return self.rng.sample(daemons, min(1, len(daemons)))
+        if kind == "launcher":
+            return of("noded") if self.launcher == "own" else of(*LAUNCHER_FILES)
+        if kind == "root":
+            return of("fermata")
+        if kind == "machine":
+            return [pid for pid in self.cluster.nodes[1].pids() if pid in dict(all)]
+        pids = [pid for pid, _ in all]
+        self.rng.shuffle(pids)
+        return pids
+
+    def kill(self, kind):
+        found = self.victims(kind)
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        while kind == "everything" and (late := self.victims(kind)):
+            for pid in late:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        return found
+
+    def gone(self):
+        deadline = time.monotonic() + PATIENCE
+        while left := self.processes():
+            check(time.monotonic() < deadline, f"still running: {left}; {self.said()[-2000:]}")
+            time.sleep(0.02)
+
+    def end(self):
+        if self.process and self.process.poll() is None:
+            self.ask("cancel")
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.kill("everything")
+                self.process.wait()
+
+
+def parent_of(pid):
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+class Matrix:
+    def __init__(self, reference, cluster, rng):
+        self.reference, self.cluster, self.rng = reference, cluster, rng
+        self.outcomes, self.waits = collections.Counter(), collections.defaultdict(list)
+
+    def one(self, job, kind):
+        rng = self.rng
+        if job.process is None or job.process.poll() is not None:
+            job.start()
+        for _ in range(rng.randint(0, 2)):
+            job.on(rng.randint(1, 40))
+            job.checkpoint()
+        job.on(rng.randint(1, 60))
+        if job.finished():
+            return False
+        client = None
+        when = rng.choice(("computing", "saving"))
+        if when == "saving":
+            client = subprocess.Popen([*job.where(), str(FERMATA), "checkpoint", "--job", job.name, "--timeout", "30s"], cwd=job.cwd,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            time.sleep(rng.uniform(0, 0.4))
+        known = job.generations()[-1]
+        jumps, text = len(job.walk.jumps), len(job.said())
+        begin = time.monotonic()
+        killed = self.cut(job) if kind == "cut" else job.kill(kind)
+        if kind == "again":
+            deadline = time.monotonic() + 30
+            while "restarting from" not in job.said()[text:] and time.monotonic() < deadline and job.process.poll() is None:
+                time.sleep(0.002)
+            time.sleep(rng.uniform(0, 1.0))
+            killed += job.kill("rank")
+        if client:
+            try:
+                client.communicate(timeout=90)
+            except subprocess.TimeoutExpired:
+                client.kill()
+                raise Failure(job.trouble("left the client without an answer")) from None
+        if not killed:
+            self.outcomes["nobody was there"] += 1
+            return True
+        outcome = self.after(job, kind, known, jumps, text)
+        took = time.monotonic() - begin
+        self.outcomes[outcome] += 1
+        self.waits[kind].append(took)
+        if VERBOSE:
+            print(f"   {job.mpi} {job.launcher} {when}: {outcome} after {took:.1f} s, line {job.walk.next}, jumps to {job.walk.jumps[jumps:]}", flush=True)
+        return True
+
+    def cut(self, job):
+        """The cable is pulled and put back. Short: the job goes on as if nothing had been, or by a restart."""
+        node = self.cluster.nodes[1]
+        nodes_test.run(*node.on, "ip", "link", "set", "cable", "down")
+        time.sleep(self.rng.choice((0.3, 2, 8, 20)))
+        nodes_test.run(*node.on, "ip", "link", "set", "cable", "up")
+        return ["cable"]
+
+    def after(self, job, kind, known, jumps, text):
+        """What became of the job. It has gone on, by itself or with the line given again."""
+        again = kind in ("root", "everything")
+        outcome = "went on"
+        if kind == "cut" and job.on(5) and "restarting from" not in job.said()[text:]:
+            return "was not stopped"
+        if again or not job.on(5, text):
+            if not again and job.process.poll() == 0:
+                check(job.finished(), job.trouble("ended well, and was not at its end"))
+                return "was at its end"
+            code = job.process.wait(PATIENCE)
+            check(code != 0, job.trouble("ended with 0"))
+            if not again:
+                check("fermata: " in job.said()[text:], job.trouble(f"ended with {code} without a word"))
+                outcome = "ended with a line, goes on by --continue"
+            job.gone()
+            job.follow()
+            text = 0
+            job.start()
+        said = re.findall(r"restarting from (gen-\d+)", job.said()[text:])
+        check(said, job.trouble("nothing was said of a restart"))
+        back = "the same having failed twice" in job.said()[text:]
+        check(back or said[0] >= known, job.trouble(f"{known} was there, and the job went on from {said}"))
+        for line in job.walk.jumps[jumps:]:
+            check(line >= min(job.floor(one) for one in said), job.trouble(f"from {said} the program went on at line {line}: {job.floors}"))
+        done = call("verify", "--ckpt-dir", job.cwd / "ckpt")
+        # One that is being made and removed meanwhile is not damaged.
+        check(done.returncode == 0 or "no complete" in done.stderr, f"verify: {done.stdout}{done.stderr}")
+        return outcome + (", one back" if back else "")
+
+
+def case(kinds, moments, mpis, launchers, seed, nodes):
+    rng = random.Random(seed)
+    begin, jobs = time.monotonic(), {}
+    with Scratch("supervised") as cwd:
+        cluster = nodes_test.Cluster(cwd) if nodes == 2 else None
+        if cluster:
+            cluster.__enter__()
+        try:
+            # Long enough for several moments each; what a job has not had yet, the next one gets.
+            program = [min(6000, 1000 * moments), 1]
+            reference = harness.native([PROGRAMS / f"steady.{mpis[0]}", *program], RANKS, mpis[0], cwd)
+            total, number = 0, 0
+            for kind in kinds:
+                matrix = Matrix(reference, cluster, rng)
+                for moment in range(moments):
+                    key = mpis[total % len(mpis)], launchers[total // len(mpis) % len(launchers)]
+                    job = jobs.get(key)
+                    while True:
+                        if job is None:
+                            number += 1
+                            (cwd / f"job{number}").mkdir()
+                            job = jobs[key] = Job(cwd / f"job{number}", program, reference, *key, cluster, rng)
+                        try:
+                            if matrix.one(job, kind):
+                                break
+                        except BaseException:
+                            print(f"seed {seed}, kind {kind}, moment {moment}, {key}, {job.cwd}", flush=True)
+                            raise
+                        check(job.process.wait(PATIENCE) == 0, job.trouble("did not end well"))
+                        job.follow()
+                        job = None
+                    total += 1
+                waits = sorted(matrix.waits[kind] or [0])
+                print(f"  {kind}: {moments} moments, {dict(matrix.outcomes)}; to five lines more: median "
+                      f"{waits[len(waits) // 2]:.1f} s, longest {waits[-1]:.1f} s", flush=True)
+            for job in jobs.values():
+                job.end()
+        finally:
+            for job in jobs.values():
+                if job.process and job.process.poll() is None:
+                    job.kill("everything")
+                    job.process.wait()
+            if cluster:
+                cluster.__exit__()
+    return f"seed {seed}: {total} moments in {time.monotonic() - begin:.0f} s"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kinds")
+    parser.add_argument("--moments", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--mpi", default="both")
+    parser.add_argument("--launcher", default="both")
+    parser.add_argument("--nodes", type=int, default=1, choices=(1, 2))
+    a = parser.parse_args()
+    kinds = (*KINDS, *(OF_NODES if a.nodes == 2 else ())) if a.kinds == "all" else a.kinds.split(",")
+    mpis = ("mpich", "openmpi") if a.mpi == "both" else (a.mpi,)
+    launchers = ("own",) if a.nodes == 2 else LAUNCHERS if a.launcher == "both" else (a.launcher,)
+    return harness.verdict("supervised", lambda: case(kinds, a.moments, mpis, launchers, a.seed, a.nodes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
