@@ -30,7 +30,7 @@ bool lasts(const wire::Message& message) {
 
 void Orders::add(const wire::Order& order) {
     newest_ = std::max(newest_, order.number);
-    auto message = wire::open(order.frame);
+    auto message = wire::unwrapped(order.frame);
     if (!message || !lasts(*message)) return;
     if (std::get_if<wire::Begin>(&*message))
         for (size_t old : {place_of<wire::Freeze>(), place_of<wire::Take>(), place_of<wire::Drain>(),

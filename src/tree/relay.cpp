@@ -120,11 +120,11 @@ std::optional<wire::Message> Relay::order(const wire::Order& order) {
     heard_ = order.number;
     orders_.add(order);
     for (auto& [child, ranks] : calls_.children()) out_.push_back({child, order});
-    return wire::open(order.frame);
+    return wire::unwrapped(order.frame);
 }
 
 std::optional<wire::Message> Relay::to(const wire::To& letter) {
-    if (letter.node == node_) return wire::open(letter.frame);
+    if (letter.node == node_) return wire::unwrapped(letter.frame);
     if (int child = calls_.way_to(letter.node); child >= 0) out_.push_back({child, letter});
     return std::nullopt;
 }

@@ -117,17 +117,17 @@ Connecting::Connecting(Connecting&&) noexcept = default;
 Connecting& Connecting::operator=(Connecting&&) noexcept = default;
 Connecting::~Connecting() = default;
 
-bool Connecting::open() const {
+bool Connecting::under_way() const {
     return std::any_of(attempts_.begin(), attempts_.end(),
                        [](const auto& one) { return one->state() != Attempt::State::failed; });
 }
 
-bool Connecting::failed() const { return attempts_.size() == targets_.size() && !open(); }
+bool Connecting::failed() const { return attempts_.size() == targets_.size() && !under_way(); }
 
 // The next one begins when all before have failed, or have had their head start.
 void Connecting::add_to(std::vector<pollfd>& fds) {
     int64_t now = now_ms();
-    while (attempts_.size() < targets_.size() && (!open() || now >= next_)) {
+    while (attempts_.size() < targets_.size() && (!under_way() || now >= next_)) {
         const Target& target = targets_[attempts_.size()];
         attempts_.push_back(std::make_unique<Attempt>(target.address, key_));
         attempts_.back()->tag = target.tag;

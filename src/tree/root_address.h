@@ -55,7 +55,7 @@ class Connecting {
 
   private:
     class Attempt;
-    bool open() const;
+    bool under_way() const;
     std::vector<Target> targets_;
     wire::Key key_;
     std::vector<std::unique_ptr<Attempt>> attempts_;  // of the first targets

@@ -298,7 +298,7 @@ Bytes encode(const Message& message, Seal* seal) {
     return frame;
 }
 
-std::optional<Message> open(const Bytes& frame) {
+std::optional<Message> unwrapped(const Bytes& frame) {
     Decoder decoder;
     decoder.feed(frame.data(), frame.size());
     auto message = decoder.next();

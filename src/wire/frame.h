@@ -35,7 +35,7 @@ class Seal {
 Bytes encode(const Message& message, Seal* seal = nullptr);
 
 // The message of a frame that came inside of another one; none when it is not exactly one.
-std::optional<Message> open(const Bytes& frame);
+std::optional<Message> unwrapped(const Bytes& frame);
 
 // Stream of bytes in, messages out. After broken() nothing more comes out.
 class Decoder {
