@@ -26,7 +26,6 @@ constexpr int64_t kLeastMs = 200;       // before that he does not, for others t
 constexpr int kLetInAtOnce = 64;
 constexpr int64_t kNoFilesMs = 100;
 constexpr size_t kMaxLine = 16384;  // of what the root hears from a rank
-constexpr int kPartsMs = 20;        // answers that may come in parts: so often at most
 constexpr int kGraceMs = 5000;      // after the root is gone, for mpiexec to end the ranks itself
 constexpr int kLeaveMs = 4000;      // after Kill, for the daemons below
 constexpr size_t kMaxDiagnosis = 64 << 10;
@@ -91,6 +90,7 @@ void Node::turn(int timeout_ms) {
     for (auto& agent : agents_) fds.push_back({agent->channel.fd(), agent->channel.events(), 0});
     const size_t agents = agents_.size();
     branch_.add_to(fds);
+    const size_t ranks_at = fds.size();
     if (ranks_) ranks_->add_to(fds);
     int rest = branch_.rest(ranks_ ? ranks_->rest(timeout_ms) : timeout_ms);
     if (::poll(fds.data(), fds.size(), rest) < 0) return;
@@ -110,7 +110,7 @@ void Node::turn(int timeout_ms) {
     if (fds[0].revents) accept_agents();
     pump_clock();
     hand_up();
-    if (ranks_) ranks_->serve(fds, 2 + agents);
+    if (ranks_) ranks_->serve(fds, ranks_at);
 }
 
 // Ranks that are new, then what they say.
