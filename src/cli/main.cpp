@@ -65,7 +65,7 @@ std::string parse_move(const std::string& text) {
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
     std::string ranks, interval, mtbf, walltime, grace, start, timeout, generation, keep, layout, restarts,
-        launcher, save_options, total, slot, scheduler, warning, name;
+        spares, launcher, save_options, total, slot, scheduler, warning, name;
     std::vector<std::string> more_ranks;  // of the programs behind a ":"
 };
 
@@ -121,6 +121,8 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
         "more arguments for what starts the ranks, as one string");
     add("--max-restarts", t.restarts, "N",
         "after a failure go on from the newest generation, at most N times (default 0)");
+    add("--spares", t.spares, "N",
+        "of the nodes, keep the last N free for restarts after others were lost (--launcher own, srun)");
     app->add_flag("--mapped", o.mapped,
                   "a restarted program goes on at once; its memory is read as it is touched");
     add_key(app, o.key_file);
@@ -137,6 +139,9 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
     if (!t.launcher.empty()) o.launcher = launch::launcher_named(t.launcher);
     if (!t.restarts.empty())
         o.max_restarts = parse_number(t.restarts, "--max-restarts", "a number", 0, 1'000'000);
+    if (!t.spares.empty())
+        o.spares =
+            static_cast<unsigned>(parse_number(t.spares, "--spares", "a number of nodes", 0, 1'000'000));
     o.interval = parse_interval(t.interval);
     if (!t.walltime.empty()) o.walltime = parse_duration(t.walltime, "--walltime");
     if (!t.grace.empty()) o.limits.grace = parse_duration(t.grace, "--grace");

@@ -33,6 +33,8 @@ class Launcher {
     virtual bool ends_with_its_ranks() const { return false; }
     // Why each rank is a job of its own, when it is: one line.
     virtual std::string why_alone() const { return "does the program match this mpiexec?"; }
+    // Hosts on which it could not start what it needs there.
+    virtual std::vector<std::string> unreached() const { return {}; }
     // What it knows of ranks that have not come, for people; "" = no more than the root does.
     virtual std::string missing() const { return {}; }
 

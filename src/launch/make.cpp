@@ -45,6 +45,11 @@ std::unique_ptr<Launcher> make_launcher(LauncherName name, LaunchPlan plan,
                                         std::optional<TerminalInput> input) {
     if (name == LauncherName::srun) return std::make_unique<Srun>(std::move(plan), std::move(input));
     if (name == LauncherName::own) return std::make_unique<own::Own>(std::move(plan), std::move(input));
+    if (plan.spares > 0)
+        throw Error(
+            "--spares: mpiexec chooses the nodes itself: take --launcher own (with --hosts or --hostfile) or "
+            "srun",
+            ExitCode::usage);
     need_mpiexec(plan.library);
     return std::make_unique<Mpiexec>(std::move(plan), std::move(input));
 }

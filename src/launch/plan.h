@@ -35,6 +35,7 @@ struct LaunchPlan : Part {
     // Another life of this job, in the same allocation: what the earlier one left may still be there.
     bool again = false;
     std::vector<std::string> suspects;  // nodes that were lost, by host name
+    unsigned spares = 0;                // nodes that are not used as long as enough others live
 };
 
 }  // namespace fermata::launch

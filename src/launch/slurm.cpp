@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "launch/programs.h"
 
 namespace fermata::launch {
@@ -135,6 +136,21 @@ std::map<std::string, unsigned> nodes_left(const std::vector<std::string>& avoid
     for (size_t i = 0; i < hosts.size(); ++i)
         if (std::find(avoid.begin(), avoid.end(), hosts[i]) == avoid.end()) left[hosts[i]] = processors[i];
     return left;
+}
+
+std::vector<std::string> spare_nodes(const std::vector<std::string>& avoid, unsigned spares) {
+    if (spares == 0) return {};
+    std::vector<std::string> hosts = hosts_in(value("SLURM_JOB_NODELIST"));
+    if (spares >= hosts.size())
+        throw Error(
+            fmt::format("--spares {}: of {} nodes none would be left for ranks", spares, hosts.size()),
+            ExitCode::usage);
+    const size_t wanted = hosts.size() - spares;
+    std::erase_if(hosts, [&](const std::string& host) {
+        return std::find(avoid.begin(), avoid.end(), host) != avoid.end();
+    });
+    hosts.erase(hosts.begin(), hosts.begin() + static_cast<ptrdiff_t>(std::min(wanted, hosts.size())));
+    return hosts;
 }
 
 // Slurm itself may not know for minutes (SlurmdTimeout) that a node is gone; and one that has only lost the

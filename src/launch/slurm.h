@@ -23,6 +23,9 @@ std::vector<std::string> hosts_in(const std::string& text);
 // Nodes of the allocation that are left without those of `avoid`, and how many processors each has; empty
 // when Slurm's variables do not say.
 std::map<std::string, unsigned> nodes_left(const std::vector<std::string>& avoid);
+// The last `spares` nodes of the allocation, one less for each of `avoid`. Throws Error (exit code 2) when no
+// other would be left, or Slurm does not name them.
+std::vector<std::string> spare_nodes(const std::vector<std::string>& avoid, unsigned spares);
 // Which of these nodes of the allocation start no step any more.
 std::vector<std::string> silent_nodes(const std::string& srun, const std::vector<std::string>& suspects);
 

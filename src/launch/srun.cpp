@@ -126,6 +126,7 @@ Srun::Srun(LaunchPlan plan, std::optional<TerminalInput> input)
                         plugins.empty() ? "none" : fmt::format("{}", fmt::join(plugins, ", "))),
             ExitCode::usage);
     avoid_ = silent_nodes(srun_, p.suspects);
+    for (std::string& spare : spare_nodes(avoid_, p.spares)) avoid_.push_back(std::move(spare));
     // What srun would only say among its other lines.
     std::map<std::string, unsigned> nodes = nodes_left(avoid_);
     unsigned room = 0;

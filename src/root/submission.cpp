@@ -208,6 +208,7 @@ launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places)
     if (!what.from) check_counts(options, plan.library.mpi);
     plan.again = what.again;
     plan.suspects = what.suspects;
+    plan.spares = options.spares;
     plan.more = parts_to_start(options, what.parts, what.from ? &*what.from : nullptr);
     static_cast<launch::Part&>(plan) = plan.more.at(0);
     plan.more.erase(plan.more.begin());
@@ -251,8 +252,10 @@ Ended live(const Submission& what) {
         launch::make_launcher(plan.launcher, std::move(plan), launch::TerminalInput::of_this_process());
     int code = root.run(*launcher);
     tree::sweep(base);  // what a node daemon left that was killed
+    std::vector<std::string> lost = root.lost_nodes();
+    for (std::string& host : launcher->unreached()) lost.push_back(std::move(host));
     return {code,          root.asked_to_end(), root.why_it_ended(), root.who_ended_it(),
-            root.newest(), root.lost_nodes()};
+            root.newest(), std::move(lost)};
 }
 
 }  // namespace fermata::root

@@ -27,6 +27,7 @@ struct SubmitOptions {
     std::optional<double> walltime;  // 0 = none, not even what a scheduler gives
     std::optional<unsigned> keep;
     int max_restarts = 0;
+    unsigned spares = 0;                   // nodes kept free for what is lost
     std::string interrupt = "checkpoint";  // what Ctrl-C does first; "program": it is handed on
     bool verbose = false;
     Limits limits;

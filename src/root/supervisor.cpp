@@ -76,7 +76,10 @@ class Supervisor {
             if (!why_not.empty()) return give_up(life, why_not);
             if (auto code = pause(life, next)) return *code;
             what_.again = true;
-            what_.suspects = std::move(ended.lost_nodes);
+            // For good: each is asked before each life, and one that answers again is used again.
+            for (std::string& host : ended.lost_nodes)
+                if (std::find(what_.suspects.begin(), what_.suspects.end(), host) == what_.suspects.end())
+                    what_.suspects.push_back(std::move(host));
         }
     }
 

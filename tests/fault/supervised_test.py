@@ -7,7 +7,7 @@ newest generation.
 
 Kinds: rank, pair (two ranks), node (a node daemon), launcher (mpiexec and its helpers; under own the node daemons),
 again (a rank, and another one during the restart), root, everything (SIGKILL). With --nodes 2 also machine (all
-processes of the second node), cut (the cable between the nodes for some seconds). The supervisor is the root's process: when
+processes of the second node), gone (the same, and ssh does not reach the node before the next moment), cut (the cable between the nodes for some seconds). The supervisor is the root's process: when
 that is killed, the same line is given once more, as a scheduler does (--continue).
 --nodes 2: over two namespaces (nodes_test.py), own launcher only.
 A moment comes while the program computes, while a checkpoint is taken, or soon after a restart. Then the program has to
@@ -34,7 +34,7 @@ from harness import FERMATA, PROGRAMS, Failure, Scratch, call, check
 
 RANKS, PAUSE = 3, 2000
 KINDS = ("rank", "pair", "node", "launcher", "again", "root", "everything")
-OF_NODES = ("machine", "cut")
+OF_NODES = ("machine", "gone", "cut")
 LAUNCHERS = ("mpiexec", "own")
 VERBOSE = bool(os.environ.get("CRASH_VERBOSE"))
 PATIENCE = 60
@@ -211,7 +211,7 @@ class Job:
             return of("noded") if self.launcher == "own" else of(*LAUNCHER_FILES)
         if kind == "root":
             return of("fermata")
-        if kind == "machine":
+        if kind in ("machine", "gone"):
             return [pid for pid in self.cluster.nodes[1].pids() if pid in dict(all)]
         pids = [pid for pid, _ in all]
         self.rng.shuffle(pids)
@@ -231,6 +231,11 @@ class Job:
                 except ProcessLookupError:
                     pass
         return found
+
+    def reach(self, answers):
+        """Whether ssh reaches the second node."""
+        there, away = (self.cluster.cwd / f"{name}.{nodes_test.NAMES[1]}" for name in ("pid", "away"))
+        (away if answers else there).rename(there if answers else away)
 
     def gone(self):
         deadline = time.monotonic() + PATIENCE
@@ -263,6 +268,14 @@ class Matrix:
     def one(self, job, kind):
         rng = self.rng
         if job.process is None or job.process.poll() is not None:
+            if job.process:
+                job.follow()
+            job.start()
+        if kind in ("machine", "gone") and not job.victims(kind):  # it goes on without that node: begin with both
+            job.kill("everything")
+            job.process.wait(PATIENCE)
+            job.gone()
+            job.follow()
             job.start()
         for _ in range(rng.randint(0, 2)):
             job.on(rng.randint(1, 40))
@@ -279,6 +292,8 @@ class Matrix:
         known = job.generations()[-1]
         jumps, text = len(job.walk.jumps), len(job.said())
         begin = time.monotonic()
+        if kind == "gone":
+            job.reach(False)
         killed = self.cut(job) if kind == "cut" else job.kill(kind)
         if kind == "again":
             deadline = time.monotonic() + 30
@@ -297,6 +312,10 @@ class Matrix:
             return True
         outcome = self.after(job, kind, known, jumps, text)
         took = time.monotonic() - begin
+        if kind == "gone":
+            hosts = {node["host"] for node in json.loads(job.ask("status", "--json").stdout)["nodes"]}
+            check(hosts == {nodes_test.NAMES[0]}, job.trouble(f"is on {hosts}"))
+            job.reach(True)
         self.outcomes[outcome] += 1
         self.waits[kind].append(took)
         if VERBOSE:
@@ -352,7 +371,8 @@ def case(kinds, moments, mpis, launchers, seed, nodes):
         try:
             # Long enough for several moments each; what a job has not had yet, the next one gets.
             program = [min(6000, 1000 * moments), 1]
-            reference = harness.native([PROGRAMS / f"steady.{mpis[0]}", *program], RANKS, mpis[0], cwd)
+            # The same on either library; Open MPI's ranks leave each other the cores.
+            reference = harness.native([PROGRAMS / "steady.openmpi", *program], RANKS, "openmpi", cwd)
             total, number = 0, 0
             for kind in kinds:
                 matrix = Matrix(reference, cluster, rng)

@@ -69,6 +69,8 @@ def mistakes(cwd):
     wrong("run", "--job", "--interval", "5s", "x", has=["--job needs a value"])
     wrong("run", "--protocol", "3pc", "x", has=["3pc", "cc-d"])
     wrong("run", "--max-restarts", "many", "x", has=["--max-restarts", "'many'"])
+    wrong("run", "--spares", "1", "--launcher", "mpiexec", "-n", 1, "true", has=["--spares", "--launcher own"])
+    wrong("run", "--spares", "2", "--launcher", "own", "--hosts", "localhost:2", "-n", 1, "true", has=["--spares 2", "none would be left"])
     wrong("list", "ckpt", has=["'ckpt'", "--ckpt-dir", "fermata list --help"])
     wrong("verify", "gen-000001", has=["--generation"])
     wrong("restart", "./prog", has=["takes no './prog'"])

@@ -16,7 +16,10 @@
 #include "base/log.h"
 #include "launch/launcher_options.h"
 #include "launch/launcher_process.h"
+#include "launch/own/usable.h"
+#include "launch/programs.h"
 #include "launch/rank_environment.h"
+#include "launch/slurm.h"
 
 namespace fermata::launch::own {
 namespace {
@@ -91,12 +94,37 @@ void Own::choose_hosts() {
         const char* tasks = variable("SLURM_TASKS_PER_NODE");
         if (!tasks) tasks = variable("SLURM_JOB_CPUS_PER_NODE");
         if (!tasks) fail("Slurm does not say how many tasks fit on a node (SLURM_TASKS_PER_NODE)");
-        for (uint32_t slots : slurm_counts(tasks))
+        const std::vector<uint32_t> counts = slurm_counts(tasks);
+        const std::vector<std::string> names = hosts_in(variable("SLURM_JOB_NODELIST"));
+        named_ = names.size() == counts.size();
+        for (size_t node = 0; node < counts.size(); ++node)
             wishes_.hosts.push_back(
-                {fmt::format("node {} of the allocation", wishes_.hosts.size()), slots, true});
+                {named_ ? names[node] : fmt::format("node {} of the allocation", node), counts[node], true});
     } else {
         wishes_.hosts = {{"localhost", 0, false}};
     }
+    leave_out();
+}
+
+// What a life of this job before has lost, and what is kept for later ones.
+void Own::leave_out() {
+    std::vector<std::string> silent;
+    if (!plan_.suspects.empty() && (!in_allocation_ || named_)) {
+        std::vector<std::string> asked = to_be_asked(wishes_.hosts, plan_.suspects);
+        silent = in_allocation_ ? silent_nodes(in_path("srun"), asked) : silent_hosts(asked);
+    }
+    if (plan_.spares > 0 && in_allocation_ && !named_)
+        fail("--spares: Slurm does not name the nodes of this allocation (SLURM_JOB_NODELIST)");
+    fewer_ = !silent.empty() || plan_.spares > 0;
+    if (!silent.empty()) say(fmt::format("going on without {}: no answer in time", fmt::join(silent, ", ")));
+    wishes_.hosts = usable(std::move(wishes_.hosts), silent, plan_.spares);
+}
+
+std::vector<std::string> Own::unreached() const {
+    std::vector<std::string> names;
+    for (size_t node = 0; node < nodes_.size() && !launched_; ++node)
+        if (nodes_[node].needed && nodes_[node].via < 0) names.push_back(nodes_[node].name);
+    return names;
 }
 
 void Own::start() {
@@ -108,7 +136,12 @@ void Own::start() {
 }
 
 void Own::start_daemons() {
-    if (in_allocation_) return starters_.by_srun(static_cast<uint32_t>(nodes_.size()));
+    if (in_allocation_) {
+        std::vector<std::string> names;
+        for (const Node& node : nodes_)
+            if (fewer_) names.push_back(node.name);
+        return starters_.by_srun(static_cast<uint32_t>(nodes_.size()), names);
+    }
     for (uint32_t node = 0; node < nodes_.size(); ++node) {
         if (!nodes_[node].needed) continue;
         if (is_here(nodes_[node].name))

@@ -33,6 +33,7 @@ class Own : public Launcher {
     void hand_on(int signal, bool to_all) override;
     bool ends_when_a_rank_dies() const override { return false; }
     std::string missing() const override;
+    std::vector<std::string> unreached() const override;
     void reach(Daemons& daemons) override { daemons_ = &daemons; }
     bool heard(int via, const wire::Message& message) override;
     void lost(int via) override;
@@ -50,6 +51,7 @@ class Own : public Launcher {
     };
 
     void choose_hosts();
+    void leave_out();
     void start_daemons();
     void ready(int via, const wire::Ready& said);
     void place_ranks();
@@ -66,7 +68,8 @@ class Own : public Launcher {
     std::vector<Part> parts_;
     std::vector<Words> words_;  // of each part
     Wishes wishes_;
-    bool in_allocation_ = false;
+    bool in_allocation_ = false, named_ = false;  // Slurm's, with the names of its nodes
+    bool fewer_ = false;                          // hosts are used than there are
     Daemons* daemons_ = nullptr;
     Starters starters_;
     Feed feed_;

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/process_limits.h"
-#include "launch/launcher_options.h"
+#include "launch/own/usable.h"
 #include "launch/rank_environment.h"
 
 extern char** environ;
@@ -92,10 +92,7 @@ void Starters::here(uint32_t node) {
 }
 
 void Starters::by_ssh(uint32_t node, const std::string& host) {
-    const char* given = std::getenv("FERMATA_SSH");
-    std::vector<std::string> words =
-        split_words(given && *given ? given : "ssh -x -o BatchMode=yes -o ConnectTimeout=30");
-    if (words.empty()) throw Error("FERMATA_SSH names no program", ExitCode::usage);
+    std::vector<std::string> words = ssh_words();
     words.push_back(host);
     words.push_back(fmt::format("exec {} --environment", quoted(noded(plan_))));
     // A file without a name: it holds the key, and nobody else can open it.
@@ -105,12 +102,14 @@ void Starters::by_ssh(uint32_t node, const std::string& host) {
           file.get(), [&] { write_environment(file.get()); });
 }
 
-void Starters::by_srun(uint32_t nodes) {
+void Starters::by_srun(uint32_t nodes, const std::vector<std::string>& names) {
     const std::string number = std::to_string(nodes);
-    start({-1, "the node daemons", "srun", false},
-          {"srun", "--overlap", "-N", number, "-n", number, "--ntasks-per-node=1", "--no-kill", "-K0",
-           "--input=none", "--mpi=none", noded(plan_)},
-          "task", -1, [] {});
+    std::vector<std::string> words = {"srun",      "--overlap",           "-N",        number, "-n",
+                                      number,      "--ntasks-per-node=1", "--no-kill", "-K0",  "--input=none",
+                                      "--mpi=none"};
+    if (!names.empty()) words.push_back(fmt::format("--nodelist={}", fmt::join(names, ",")));
+    words.push_back(noded(plan_));
+    start({-1, "the node daemons", "srun", false}, words, "task", -1, [] {});
 }
 
 std::optional<std::string> Starters::failure() {

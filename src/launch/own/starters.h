@@ -26,8 +26,9 @@ class Starters {
 
     void here(uint32_t node);
     void by_ssh(uint32_t node, const std::string& host);
-    // On all nodes of the allocation; the number of each is that of its task.
-    void by_srun(uint32_t nodes);
+    // On so many nodes of the allocation, those of `names` when it names any; the number of each is that of
+    // its task.
+    void by_srun(uint32_t nodes, const std::vector<std::string>& names);
 
     // Why a daemon has not been started, once it is known: one line for the first.
     std::optional<std::string> failure();

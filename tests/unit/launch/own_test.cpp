@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "launch/own/hosts.h"
 #include "launch/own/placing.h"
+#include "launch/own/usable.h"
 #include "launch/own/words.h"
 
 namespace fermata::launch::own {
@@ -50,6 +51,40 @@ Wishes wishes(uint32_t ranks, std::vector<Host> hosts) {
     wishes.ranks = ranks;
     wishes.hosts = std::move(hosts);
     return wishes;
+}
+
+std::vector<std::string> names(const std::vector<Host>& hosts) {
+    std::vector<std::string> list;
+    for (const Host& host : hosts) list.push_back(host.name);
+    return list;
+}
+
+TEST(OwnUsable, WhomASuspectNamesIsAsked) {
+    using Names = std::vector<std::string>;
+    const std::vector<Host> hosts = hosts_in_list("localhost:2,a.example.org:2,b:2");
+    EXPECT_EQ(to_be_asked(hosts, {}), Names());
+    EXPECT_EQ(to_be_asked(hosts, {"b"}), Names({"b"}));
+    EXPECT_EQ(to_be_asked(hosts, {"a", "a.example.org"}), Names({"a.example.org"}));
+    EXPECT_EQ(to_be_asked(hosts, {"localhost"}), Names()) << "this machine lives";
+    // A host of the list that calls itself otherwise.
+    EXPECT_EQ(to_be_asked(hosts, {"b", "node17"}), Names({"a.example.org", "b"}));
+}
+
+TEST(OwnUsable, SparesTakeThePlaceOfWhatIsLost) {
+    using Names = std::vector<std::string>;
+    const std::vector<Host> hosts = hosts_in_list("a,b,c,d");
+    EXPECT_EQ(names(usable(hosts, {}, 0)), Names({"a", "b", "c", "d"}));
+    EXPECT_EQ(names(usable(hosts, {}, 1)), Names({"a", "b", "c"}));
+    EXPECT_EQ(names(usable(hosts, {"b"}, 1)), Names({"a", "c", "d"}));
+    EXPECT_EQ(names(usable(hosts, {"d"}, 1)), Names({"a", "b", "c"})) << "a spare was lost";
+    EXPECT_EQ(names(usable(hosts, {"a", "b"}, 1)), Names({"c", "d"})) << "more than there are spares for";
+    EXPECT_NE(refused([&] { usable(hosts, {}, 4); }), "");
+    try {
+        usable(hosts, {"a", "b", "c", "d"}, 1);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::failed);
+    }
 }
 
 TEST(OwnPlacing, FillsSlotsInTheOrderOfHosts) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "launch/srun.h"
 
 namespace fermata::launch {
@@ -51,6 +52,17 @@ TEST(Slurm, NodesWithoutThoseThatFailed) {
     EXPECT_EQ(left["n3"], 8u);
     ::setenv("SLURM_JOB_CPUS_PER_NODE", "2(x2)", 1);
     EXPECT_TRUE(nodes_left({}).empty());
+}
+
+TEST(Slurm, SparesTakeThePlaceOfNodesThatFailed) {
+    using Names = std::vector<std::string>;
+    ::setenv("SLURM_JOB_NODELIST", "n[1-4]", 1);
+    EXPECT_EQ(spare_nodes({}, 0), Names());
+    EXPECT_EQ(spare_nodes({}, 1), Names({"n4"}));
+    EXPECT_EQ(spare_nodes({"n2"}, 1), Names());
+    EXPECT_EQ(spare_nodes({"n2"}, 2), Names({"n4"}));
+    EXPECT_EQ(spare_nodes({"n4"}, 1), Names()) << "a spare has failed";
+    EXPECT_THROW(spare_nodes({}, 4), Error);
 }
 
 }  // namespace
