@@ -26,7 +26,7 @@ store::Manifest manifest_of(const Job& job, uint32_t number, int64_t step,
     for (size_t r = 0; r < images.size(); ++r) {
         image::Checksum sum;
         std::memcpy(sum.bytes.data(), images[r].checksum, sizeof images[r].checksum);
-        const auto rank = static_cast<uint32_t>(r);
+        const Rank rank(static_cast<uint32_t>(r));
         m.images.push_back({rank, image::image_name(rank), images[r].bytes, sum.hex(), 0});
     }
     m.job = job.number;

@@ -50,7 +50,7 @@ class Mapped {
     void* data_;
 };
 
-std::string name_of_image(int rank) { return image::image_name(static_cast<uint32_t>(rank)); }
+std::string name_of_image(int rank) { return image::image_name(Rank(static_cast<uint32_t>(rank))); }
 
 }  // namespace
 
@@ -77,7 +77,7 @@ Memory::Memory(const Ranks& ranks, Options::Memory how, const std::string& direc
 }
 
 void Memory::save(const Staging& staging, const Job& job, uint32_t number, const image::WriteOptions& write) {
-    const auto rank = static_cast<uint32_t>(ranks_.rank());
+    const Rank rank = ranks_.own();
     store::GenerationInfo pending;
     ranks_.together([&] {
         if (!leads()) return;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/fault.h"
+#include "base/rank.h"
 
 namespace fermata::api {
 
@@ -18,6 +19,7 @@ class Ranks {
     ~Ranks();
 
     int rank() const { return mpi_.rank; }
+    Rank own() const { return Rank(static_cast<uint32_t>(mpi_.rank)); }
     int size() const { return mpi_.size; }
     bool first() const { return rank() == 0; }
 

@@ -144,7 +144,7 @@ void Saving::open_generation(const Job& job, uint32_t least) {
 }
 
 void Saving::make_writer(const Job& job, uint32_t number, const files::Folder& folder) {
-    const auto rank = static_cast<uint32_t>(ranks_.rank());
+    const Rank rank = ranks_.own();
     const image::Identity who{job.number, number, rank, static_cast<uint32_t>(ranks_.size())};
     image::WriteOptions write = options_.write;
     write.key = key_;
@@ -160,7 +160,7 @@ void Saving::make_writer(const Job& job, uint32_t number, const files::Folder& f
 
 // The image is the same, byte for byte.
 image::Summary Saving::copy_from_memory() {
-    const std::string name = image::image_name(static_cast<uint32_t>(ranks_.rank()));
+    const std::string name = image::image_name(ranks_.own());
     auto [from, file] = files::split_path(memory_->newest_image());
     Fd in = files::Folder::at(from).read(file), out = folder_.create(name);
     const image::Summary& summary = memory_->newest_summary();
@@ -215,7 +215,7 @@ void Saving::commit() noexcept {
         if (options_.shared()) {
             m.shared_bytes = shared_bytes_;
             for (store::ImageEntry& image : m.images)
-                image.file = image::kSharedName, image.offset = begins_[image.rank];
+                image.file = image::kSharedName, image.offset = begins_[image.rank.index()];
         }
         m.phases = {{"stage", staged_ - started_}, {"save", monotonic_s() - staged_}};
         store_->commit(pending_, m);

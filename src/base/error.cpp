@@ -3,7 +3,13 @@
 #include <filesystem>
 #include <new>
 
+#include "base/invariant.h"
+
 namespace fermata {
+
+void invariant_broken(const char* what) {
+    fail("internal error: {} (please report it, with the command)", what);
+}
 
 std::string line_of(const std::exception& error) {
     if (auto* files = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {

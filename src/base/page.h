@@ -7,6 +7,7 @@
 namespace fermata {
 
 inline constexpr uint64_t kPage = 4096;
+inline constexpr uint64_t page_down(uint64_t value) { return value & ~(kPage - 1); }
 // The next multiple of the page size.
 inline constexpr uint64_t page_up(uint64_t value) { return (value + kPage - 1) & ~(kPage - 1); }
 

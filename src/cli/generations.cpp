@@ -82,8 +82,9 @@ json summary(const store::GenerationInfo& info) {
     j["mpi"] = m.mpi;
     j["command"] = m.command;
     for (const store::Segment& segment : m.segments)
-        j["segments"].push_back(
-            {{"first_rank", segment.first_rank}, {"ranks", segment.ranks}, {"command", segment.command}});
+        j["segments"].push_back({{"first_rank", segment.ranks.first().number()},
+                                 {"ranks", segment.ranks.count()},
+                                 {"command", segment.command}});
     j["ranks"] = m.images.size();
     j["bytes"] = info.bytes();
     j["encrypted"] = m.key_id.has_value();
@@ -112,12 +113,12 @@ json regions_of(const image::Reader& reader) {
     const std::vector<image::Extent>& extents = reader.extents();
     for (const split::MapEntry& map : table.maps) {
         uint64_t saved = 0;
-        while (next < extents.size() && extents[next].address < map.range.end)
+        while (next < extents.size() && extents[next].address < map.range.end())
             saved += extents[next++].length;
         std::string access = "---";
         for (int bit = 0; bit < 3; ++bit)
             if (map.prot & (1 << bit)) access[static_cast<size_t>(bit)] = "rwx"[bit];
-        list.push_back({{"range", fmt::format("{:x}-{:x}", map.range.begin, map.range.end)},
+        list.push_back({{"range", fmt::format("{:x}-{:x}", map.range.begin(), map.range.end())},
                         {"access", access},
                         {"kind", kKinds[static_cast<size_t>(map.kind)]},
                         {"size", map.range.size()},
@@ -342,7 +343,7 @@ int inspect(const StoreOptions& options) {
         image::Reader reader(info.place(entry), store.key());
         std::map<std::string, size_t> codecs;
         for (const image::Block& block : reader.blocks()) ++codecs[image::name_of(block.codec)];
-        json image = {{"rank", entry.rank},
+        json image = {{"rank", entry.rank.number()},
                       {"file", entry.file},
                       {"offset", entry.offset},
                       {"bytes", entry.bytes},

@@ -71,7 +71,7 @@ struct Texts {
 
 // No machine has more cores, and a number that was meant otherwise is not tried: mpiexec takes 4 GB for a
 // thousand million ranks before it fails.
-constexpr int kMostRanks = 10'000'000;
+constexpr int kMostRanks = Rank::kMost;
 
 int parse_number(const std::string& text, const char* option, const char* what, int least, int most) {
     int number = 0;

@@ -9,18 +9,18 @@
 namespace fermata::image {
 namespace {
 
-bool inside(const std::vector<AddressRange>& ranges, uint64_t begin, uint64_t end) {
-    auto after = std::upper_bound(ranges.begin(), ranges.end(), begin,
-                                  [](uint64_t at, const AddressRange& range) { return at < range.first; });
-    return after != ranges.begin() && end <= std::prev(after)->second;
+bool inside(const std::vector<Range>& ranges, Range one) {
+    auto after = std::upper_bound(ranges.begin(), ranges.end(), one.begin(),
+                                  [](uint64_t at, const Range& range) { return at < range.begin(); });
+    return after != ranges.begin() && std::prev(after)->contains(one);
 }
 
-std::vector<AddressRange> merged(std::vector<AddressRange> ranges) {
-    std::sort(ranges.begin(), ranges.end());
-    std::vector<AddressRange> out;
-    for (const AddressRange& range : ranges)
-        if (!out.empty() && out.back().second == range.first)
-            out.back().second = range.second;
+std::vector<Range> merged(std::vector<Range> ranges) {
+    std::sort(ranges.begin(), ranges.end(), [](auto& a, auto& b) { return a.begin() < b.begin(); });
+    std::vector<Range> out;
+    for (const Range& range : ranges)
+        if (!out.empty() && out.back().end() == range.begin())
+            out.back() = out.back().hull(range);
         else
             out.push_back(range);
     return out;
@@ -28,8 +28,8 @@ std::vector<AddressRange> merged(std::vector<AddressRange> ranges) {
 
 }  // namespace
 
-std::vector<AddressRange> unchanged_since(const Content& base, const std::vector<AddressRange>& readable) {
-    std::vector<AddressRange> present = merged(readable), same;
+std::vector<Range> unchanged_since(const Content& base, const std::vector<Range>& readable) {
+    std::vector<Range> present = merged(readable), same;
     std::vector<uint32_t> order(base.extents.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
@@ -42,9 +42,8 @@ std::vector<AddressRange> unchanged_since(const Content& base, const std::vector
         bool whole = true;
         for (last = first; last < order.size() && base.extents[order[last]].block == block; ++last) {
             const Extent& extent = base.extents[order[last]];
-            uint64_t end = extent.address + extent.length;
             // A block of which something is not in use any more has no checksum for the rest.
-            whole = whole && extent.skip == length && inside(present, extent.address, end);
+            whole = whole && extent.skip == length && inside(present, memory_of(extent));
             length += extent.length;
         }
         if (!whole || length != base.blocks[block].length) continue;
@@ -56,7 +55,7 @@ std::vector<AddressRange> unchanged_since(const Content& base, const std::vector
         if (hash.sum() != base.blocks[block].checksum) continue;
         for (size_t i = first; i < last; ++i) {
             const Extent& extent = base.extents[order[i]];
-            same.emplace_back(extent.address, extent.address + extent.length);
+            same.push_back(memory_of(extent));
         }
     }
     return merged(std::move(same));

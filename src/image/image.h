@@ -19,6 +19,8 @@
 
 #include "base/fd.h"
 #include "base/page.h"
+#include "base/range.h"
+#include "base/rank.h"
 #include "files/folder.h"
 #include "image/checksum.h"
 #include "image/cipher.h"
@@ -31,7 +33,7 @@ inline constexpr uint32_t kFormatVersion = 4;
 inline constexpr uint64_t kLargestBlock = 4 << 20;
 
 // Name of one rank's image file, inside the directory of its generation.
-std::string image_name(uint32_t rank);
+std::string image_name(Rank rank);
 
 // Where an image is: a file of its own, or part of the one that holds those of all ranks (shared.h).
 struct Place {
@@ -51,8 +53,8 @@ struct Place {
 struct Identity {
     uint64_t job = 0;  // random, chosen when the job first started; the same over restarts
     uint32_t generation = 0;
-    uint32_t rank = 0;
-    uint32_t ranks = 0;
+    Rank rank{0};
+    uint32_t ranks = 1;
     bool operator==(const Identity&) const = default;
 };
 
@@ -77,6 +79,8 @@ struct Extent {
     uint32_t skip;
     uint32_t reserved;
 };
+
+inline Range memory_of(const Extent& extent) { return Range::sized(extent.address, extent.length); }
 
 // Another file that holds blocks of this image, in the same directory of generations.
 enum class ReferenceKind : uint32_t {
@@ -157,14 +161,14 @@ class Writer {
     // As run(), for memory that is not zero before it is read: zero pages are stored, too.
     void run_on_ground(uint64_t address, const void* data, uint64_t length);
 
-    // Takes memory from `base` without writing it again. `unchanged`: begin and end of ranges in address
-    // order whose content equals that of `base`, and which no run covers. Memory without an extent in `base`
-    // is zero now as it was then.
-    void keep(const Content& base, const std::vector<std::pair<uint64_t, uint64_t>>& unchanged);
+    // Takes memory from `base` without writing it again. `unchanged`: ranges in address order whose content
+    // equals that of `base`, and which no run covers. Memory without an extent in `base` is zero now as it
+    // was then.
+    void keep(const Content& base, const std::vector<Range>& unchanged);
 
     // Writes memory that other ranks probably hold as well (`ranges` as above) into a text file beside this
     // image, named by its content; the rank that comes first writes the file. Done at once, not by the pump.
-    void share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges);
+    void share(const std::vector<Range>& ranges);
 
     // Index, header, fsync.
     Summary finish();

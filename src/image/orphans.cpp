@@ -107,7 +107,7 @@ void Orphans::keep_until_the_end() noexcept {
         if (last + 1 < fd) sys(SYS_close_range, last + 1, fd - 1, 0);
         if (fd == INT32_MAX) break;
     }
-    for (auto [begin, end] : memory_) sys(SYS_munmap, begin, end - begin);
+    for (Range range : memory_) sys(SYS_munmap, range.begin(), range.size());
     for (bool left = true; left;) {
         left = false;
         for (auto& slot : faults_) {

@@ -8,15 +8,16 @@
 
 #include <atomic>
 #include <cstdint>
-#include <utility>
 #include <vector>
+
+#include "base/range.h"
 
 namespace fermata::image {
 
 class Orphans {
   public:
     // `memory`: what the program's process watches; given back when it is gone.
-    explicit Orphans(const std::vector<std::pair<uint64_t, uint64_t>>& memory) : memory_(memory) {}
+    explicit Orphans(const std::vector<Range>& memory) : memory_(memory) {}
     ~Orphans() { end(); }
     Orphans(const Orphans&) = delete;
     Orphans& operator=(const Orphans&) = delete;
@@ -37,7 +38,7 @@ class Orphans {
     void keep_until_the_end() noexcept;
     bool take(int faults) noexcept;
 
-    const std::vector<std::pair<uint64_t, uint64_t>>& memory_;
+    const std::vector<Range>& memory_;
     std::atomic<int> faults_[kMost] = {};  // descriptor + 1, or 0
     std::atomic<uint32_t> done_{0};
     int process_ = 0, thread_ = 0, keeper_ = 0;

@@ -169,9 +169,8 @@ void Pager::Work::choose(const Areas& areas) {
     std::vector<bool> inside(extents.size());
     auto area = areas.begin();
     for (size_t i = 0; i < extents.size(); ++i) {
-        while (area != areas.end() && area->second <= extents[i].address) ++area;
-        inside[i] = area != areas.end() && area->first <= extents[i].address &&
-                    extents[i].address + extents[i].length <= area->second;
+        while (area != areas.end() && area->end() <= extents[i].address) ++area;
+        inside[i] = area != areas.end() && area->contains(memory_of(extents[i]));
         used[extents[i].block] = true;
         if (!inside[i]) later[extents[i].block] = false;
     }
@@ -194,7 +193,7 @@ void Pager::Work::choose(const Areas& areas) {
     // Mappings as a whole: parts of them would be mappings of their own, and mremap takes one at a time.
     for (const Extent& extent : extents) {
         if (!later[extent.block]) continue;
-        while (area->second <= extent.address) ++area;
+        while (area->end() <= extent.address) ++area;
         if (watched_.empty() || watched_.back() != *area) watched_.push_back(*area);
     }
 }
@@ -221,12 +220,12 @@ void Pager::Work::watch() {
     Process& self = processes_.emplace_back();
     self.faults = Fd(open_faults(why));
     if (!self.faults) throw Error(why);
-    for (auto [begin, end] : watched_) {
-        uffdio_register all{{begin, end - begin}, UFFDIO_REGISTER_MODE_MISSING, 0};
+    for (Range range : watched_) {
+        uffdio_register all{{range.begin(), range.size()}, UFFDIO_REGISTER_MODE_MISSING, 0};
         constexpr uint64_t kNeeded = (1ull << _UFFDIO_COPY) | (1ull << _UFFDIO_ZEROPAGE);
         if (::ioctl(self.faults.get(), UFFDIO_REGISTER, &all) != 0 || (all.ioctls & kNeeded) != kNeeded)
-            fail("faults at {:#x} cannot be watched: {}", begin, std::strerror(errno));
-        self.where.add(begin, end - begin);
+            fail("faults at {:#x} cannot be watched: {}", range.begin(), std::strerror(errno));
+        self.where.add(range);
     }
 }
 
@@ -310,7 +309,7 @@ void Pager::Work::heard(Process& process, const uffd_msg& message) {
             break;
         case UFFD_EVENT_REMOVE:  // MADV_DONTNEED and the like: zeros from now on
         case UFFD_EVENT_UNMAP:
-            process.where.forget(message.arg.remove.start, up(message.arg.remove.end));
+            process.where.forget({message.arg.remove.start, up(message.arg.remove.end)});
             break;
         case UFFD_EVENT_REMAP:
             process.where.move(message.arg.remap.from, message.arg.remap.to, up(message.arg.remap.len));
@@ -322,7 +321,7 @@ void Pager::Work::heard(Process& process, const uffd_msg& message) {
             child.where = process.where;
             child.child = true;
             if (hooks_.wiped_in_children && !process.child)
-                for (auto [begin, end] : hooks_.wiped_in_children()) child.where.forget(begin, end);
+                for (Range range : hooks_.wiped_in_children()) child.where.forget(range);
             break;
         }
     }
@@ -388,7 +387,7 @@ void Pager::Work::fill(uint64_t was, const char* data, uint64_t length) {
         {
             std::shared_lock lock(change_);
             for (Process& process : processes_)
-                for (const Whereabouts::Part& part : process.where.now_of(was, length))
+                for (const Whereabouts::Part& part : process.where.now_of(Range::sized(was, length)))
                     if (!process.gone &&
                         copy(process, part.now, data + (part.was - was), part.length) == Filled::changing)
                         changing = true;
@@ -450,18 +449,18 @@ void Pager::Work::in_background() noexcept {
 // Where the memory is by now that had huge pages.
 Pager::Areas Pager::Work::huge_now() const {
     Areas now;
-    for (auto [begin, end] : hooks_.huge)
-        for (const Whereabouts::Part& part : processes_.front().where.now_of(begin, end - begin))
-            now.emplace_back(part.now, part.now + part.length);
+    for (Range range : hooks_.huge)
+        for (const Whereabouts::Part& part : processes_.front().where.now_of(range))
+            now.push_back(Range::sized(part.now, part.length));
     return now;
 }
 
 // Memory that is filled page by page gets none, and khugepaged takes minutes for a GiB. Linux 6.1; whoever
 // waits for us does not wait for this.
 void Pager::Work::make_huge(const Areas& areas) noexcept {
-    for (auto [begin, end] : areas)
-        for (uint64_t at = (begin + kHugePageSize - 1) / kHugePageSize * kHugePageSize;
-             at + kHugePageSize <= end; at += kHugePageSize) {
+    for (Range range : areas)
+        for (uint64_t at = (range.begin() + kHugePageSize - 1) / kHugePageSize * kHugePageSize;
+             at + kHugePageSize <= range.end(); at += kHugePageSize) {
             if (stop_ || wanted_ > 1) return;
             ::madvise(reinterpret_cast<void*>(at), kHugePageSize, kCollapse);
         }

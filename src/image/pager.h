@@ -26,7 +26,7 @@ int open_faults(std::string& why);
 
 class Pager {
   public:
-    using Areas = std::vector<std::pair<uint64_t, uint64_t>>;
+    using Areas = std::vector<Range>;
     struct Hooks {
         // A block cannot be had: one line. Does not return.
         std::function<void(const std::string&)> failed;

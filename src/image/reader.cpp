@@ -135,7 +135,9 @@ Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path
                                          offsetof(Header, index_tag)))
         fail("{} is damaged: its header or index is not what was encrypted, at offset {}", path_,
              opened.source->begin() + header.index_offset);
-    identity_ = {header.job, header.generation, header.rank, header.ranks};
+    auto rank = Rank::among(header.rank, header.ranks);
+    if (!rank) fail("{} is damaged: it is of rank {} of {}", path_, header.rank, header.ranks);
+    identity_ = {header.job, header.generation, *rank, header.ranks};
     summary_ = {header.file_size, header.checksum, 0, header.index_offset - kPage};
     sources_.push_back(std::move(opened.source));
 

@@ -106,13 +106,13 @@ Place::Place(const std::string& path, std::optional<uint64_t> from) : begin(from
     name = file;
 }
 
-Place place_of(const files::Folder& folder, uint32_t rank) {
+Place place_of(const files::Folder& folder, Rank rank) {
     if (!folder.has(kSharedName)) return {folder, image_name(rank)};
     Place shared(folder, kSharedName);
     SharedFile::Table table = SharedFile::read(shared);
-    if (rank >= table.begins.size())
-        fail("{} is of {} ranks: none has number {}", shared.path(), table.begins.size(), rank);
-    shared.begin = table.begins[rank];
+    if (rank.index() >= table.begins.size())
+        fail("{} is of {} ranks: none has number {}", shared.path(), table.begins.size(), rank.number());
+    shared.begin = table.begins[rank.index()];
     return shared;
 }
 

@@ -49,6 +49,6 @@ class SharedFile {
 };
 
 // Place of a rank's image in the directory of a generation of either layout.
-Place place_of(const files::Folder& folder, uint32_t rank);
+Place place_of(const files::Folder& folder, Rank rank);
 
 }  // namespace fermata::image

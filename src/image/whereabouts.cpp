@@ -21,9 +21,10 @@ void Whereabouts::put(const Part& part) {
     by_was_[part.was] = part;
 }
 
-void Whereabouts::add(uint64_t begin, uint64_t length) { put({begin, begin, length}); }
+void Whereabouts::add(Range memory) { put({memory.begin(), memory.begin(), memory.size()}); }
 
-void Whereabouts::forget(uint64_t begin, uint64_t end) {
+void Whereabouts::forget(Range present) {
+    const uint64_t begin = present.begin(), end = present.end();
     for (auto it = first_from(by_now_, begin); it != by_now_.end() && it->first < end;) {
         Part part = it->second;
         uint64_t part_end = part.now + part.length;
@@ -45,17 +46,17 @@ void Whereabouts::move(uint64_t from, uint64_t to, uint64_t length) {
         uint64_t begin = std::max(from, part.now), end = std::min(from + length, part.now + part.length);
         if (begin < end) moved.push_back({to + (begin - from), part.was + (begin - part.now), end - begin});
     }
-    forget(from, from + length);
-    forget(to, to + length);
+    forget(Range::sized(from, length));
+    forget(Range::sized(to, length));
     for (const Part& part : moved) put(part);
 }
 
-std::vector<Whereabouts::Part> Whereabouts::now_of(uint64_t was, uint64_t length) const {
+std::vector<Whereabouts::Part> Whereabouts::now_of(Range was) const {
     std::vector<Part> found;
-    for (auto it = first_from(by_was_, was); it != by_was_.end() && it->first < was + length; ++it) {
+    for (auto it = first_from(by_was_, was.begin()); it != by_was_.end() && it->first < was.end(); ++it) {
         const Part& part = it->second;
-        uint64_t begin = std::max(was, part.was), end = std::min(was + length, part.was + part.length);
-        if (begin < end) found.push_back({part.now + (begin - part.was), begin, end - begin});
+        const Range some = was.common(Range::sized(part.was, part.length));
+        if (!some.empty()) found.push_back({part.now + (some.begin() - part.was), some.begin(), some.size()});
     }
     return found;
 }

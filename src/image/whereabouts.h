@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/range.h"
+
 namespace fermata::image {
 
 class Whereabouts {
@@ -16,14 +18,14 @@ class Whereabouts {
     };
 
     // Adds memory of the image that still lies at its own addresses.
-    void add(uint64_t begin, uint64_t length);
+    void add(Range memory);
     // The program has unmapped or emptied these present addresses: the image's memory there is not needed.
-    void forget(uint64_t begin, uint64_t end);
+    void forget(Range present);
     // The program moves memory from `from` to `to`; what lay at `to` is forgotten.
     void move(uint64_t from, uint64_t to, uint64_t length);
 
-    // Present places of `length` bytes of the image from `was` on; parts that are not needed are left out.
-    std::vector<Part> now_of(uint64_t was, uint64_t length) const;
+    // Present places of this memory of the image; parts that are not needed are left out.
+    std::vector<Part> now_of(Range was) const;
     // Address in the image of what belongs at the present address `now`.
     std::optional<uint64_t> was_of(uint64_t now) const;
 

@@ -24,7 +24,7 @@ unsigned default_threads(bool direct, unsigned processors) {
 
 }  // namespace
 
-std::string image_name(uint32_t rank) { return fmt::format("rank-{:06}.img", rank); }
+std::string image_name(Rank rank) { return fmt::format("rank-{:06}.img", rank.number()); }
 
 std::string text_name(const Checksum& name) { return fmt::format("text-{}.img", name.hex()); }
 
@@ -57,7 +57,7 @@ Writer::Writer(std::unique_ptr<Sink> sink, const files::Folder& folder, const Id
     header.page = kPage;
     header.job = identity_.job;
     header.generation = identity_.generation;
-    header.rank = identity_.rank;
+    header.rank = identity_.rank.number();
     header.ranks = identity_.ranks;
     if (options.key) {
         header.cipher = Cipher::xchacha20_poly1305;
@@ -101,7 +101,7 @@ void Writer::add(uint64_t address, const void* data, uint64_t length, bool groun
     }
 }
 
-void Writer::keep(const Content& base, const std::vector<std::pair<uint64_t, uint64_t>>& unchanged) {
+void Writer::keep(const Content& base, const std::vector<Range>& unchanged) {
     Content& kept = pump_->kept;
     constexpr uint32_t kNone = UINT32_MAX;
     std::vector<uint32_t> block_of(base.blocks.size(), kNone), source_of(base.references.size(), kNone);
@@ -118,17 +118,17 @@ void Writer::keep(const Content& base, const std::vector<std::pair<uint64_t, uin
         return block_of[old] = static_cast<uint32_t>(kept.blocks.size() - 1);
     };
     auto at = base.extents.begin();
-    for (auto [begin, end] : unchanged) {
-        while (at != base.extents.end() && at->address + at->length <= begin) ++at;
-        for (auto e = at; e != base.extents.end() && e->address < end; ++e) {
-            uint64_t from = std::max(begin, e->address), to = std::min(end, e->address + e->length);
-            kept.extents.push_back({from, static_cast<uint32_t>(to - from), block(e->block),
-                                    static_cast<uint32_t>(e->skip + (from - e->address)), 0});
+    for (Range range : unchanged) {
+        while (at != base.extents.end() && memory_of(*at).end() <= range.begin()) ++at;
+        for (auto e = at; e != base.extents.end() && e->address < range.end(); ++e) {
+            const Range part = range.common(memory_of(*e));
+            kept.extents.push_back({part.begin(), static_cast<uint32_t>(part.size()), block(e->block),
+                                    static_cast<uint32_t>(e->skip + (part.begin() - e->address)), 0});
         }
     }
 }
 
-void Writer::share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
+void Writer::share(const std::vector<Range>& ranges) {
     Content& kept = pump_->kept;
     Packer name;
     std::optional<TextName> secret_name;
@@ -136,9 +136,9 @@ void Writer::share(const std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
     Reference text{identity_.generation, ReferenceKind::text, 0, {}};
     size_t first = kept.blocks.size();
     auto number = static_cast<uint32_t>(kept.references.size() + 1);
-    for (auto [begin, end] : ranges)
-        for (uint64_t at = begin; at < end; at += kLargestBlock) {
-            auto length = static_cast<uint32_t>(std::min(kLargestBlock, end - at));
+    for (Range range : ranges)
+        for (uint64_t at = range.begin(); at < range.end(); at += kLargestBlock) {
+            auto length = static_cast<uint32_t>(std::min(kLargestBlock, range.end() - at));
             auto* content = reinterpret_cast<const void*>(at);
             Checksum checksum = checksum_of(content, length);
             kept.extents.push_back({at, length, static_cast<uint32_t>(kept.blocks.size()), 0, 0});

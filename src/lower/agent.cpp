@@ -121,8 +121,8 @@ void Agent::run() {
     use_processors_of(
         number_from({split::kLauncherProcess}, ::getppid()));  // the threads that write images get this, too
     sem_post(&ready);
-    wire::Hello hello = link_->hello(task_.facts.rank, task_.facts.size, task_.facts.library.c_str(),
-                                     task_.facts.version.c_str());
+    wire::Hello hello = link_->hello(wire_rank(), static_cast<int>(task_.facts.size),
+                                     task_.facts.library.c_str(), task_.facts.version.c_str());
     hello.restarted_from = task_.config.generation;
     link_->send(hello);
     Naps naps(kBusyTick);
@@ -171,7 +171,7 @@ void Agent::mailbox() {
 }
 
 void Agent::handle(const wire::Message& message) {
-    spdlog::debug("rank {}: {}", rank(), wire::name_of(message));
+    spdlog::debug("rank {}: {}", rank().number(), wire::name_of(message));
     if (auto* m = std::get_if<wire::Resume>(&message)) ended_epoch_ = m->epoch;
     if (auto* m = std::get_if<wire::Cancel>(&message)) ended_epoch_ = m->epoch;
     if (auto epoch = epoch_of(message); epoch && (!checkpoint_ || checkpoint_->epoch != *epoch)) return;
@@ -190,7 +190,7 @@ void Agent::on(Event event, const wire::Message* message) {
     for (std::optional<Event> next = event; next;) {
         std::optional<Step> row = step(stage_, *next);
         if (!row) {
-            spdlog::error("rank {}: {} while {}: {}", rank(), word_of(*next), facts_of(stage_).word,
+            spdlog::error("rank {}: {} while {}: {}", rank().number(), word_of(*next), facts_of(stage_).word,
                           why_never(stage_, *next));
             return;
         }
@@ -245,7 +245,7 @@ void Agent::stop_threads() {
     split::DrainReport drained{};
     the_upper()->drain(&drained);
     for (const auto& thread : report.missing)
-        spdlog::debug("rank {}: thread {} {}", rank(), thread.tid, thread.where);
+        spdlog::debug("rank {}: thread {} {}", rank().number(), thread.tid, thread.where);
     if (!report.stopped) return;
     checkpoint_->sent = drained.sent;
     on(Event::stand);
@@ -279,7 +279,7 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
             break;
         case Action::end_before_go:
             say(fmt::format("error: rank {}: lost the node daemon before every rank was back: restart again",
-                            rank()));
+                            rank().number()));
             ::_exit(static_cast<int>(ExitCode::failed));
         case Action::note_begin:
             asked_ = Asked{std::get<wire::Begin>(*message), {}, {}};
@@ -337,7 +337,7 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
         case Action::capture:
             return capture();
         case Action::say_size:
-            link_->send(wire::Sized{checkpoint_->epoch, rank(), checkpoint_->saving->room()});
+            link_->send(wire::Sized{checkpoint_->epoch, wire_rank(), checkpoint_->saving->room()});
             break;
         case Action::write:
             return write(std::get<wire::Placed>(*message).begin);
@@ -390,7 +390,8 @@ void Agent::go_on(Action action) {
     if (action != Action::stay_alone) run_program();
     // Nobody can answer any more: every rank goes into the real MPI_Finalize by itself.
     release_finalize();
-    say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints", rank()));
+    say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints",
+                    rank().number()));
 }
 
 void Agent::rebuild() {
@@ -506,11 +507,11 @@ void Agent::run_program() {
 void Agent::answer() { link_->send(wire::Resumed{ended_epoch_}); }
 
 void Agent::warn(const std::string& line, uint32_t epoch) {
-    link_->send(wire::Warning{fmt::format("rank {}: {}", rank(), line), epoch});
+    link_->send(wire::Warning{fmt::format("rank {}: {}", rank().number(), line), epoch});
 }
 
 void Agent::say_phase() {
-    if (auto phase = progress_.take_news()) link_->send(wire::Phase{*phase, rank()});
+    if (auto phase = progress_.take_news()) link_->send(wire::Phase{*phase, wire_rank()});
 }
 
 }  // namespace fermata::lower

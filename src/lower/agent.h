@@ -94,7 +94,8 @@ class Agent {
         std::optional<Saving> saving;
     };
 
-    int rank() const { return task_.facts.rank; }
+    Rank rank() const { return task_.facts.rank(); }
+    int32_t wire_rank() const { return static_cast<int32_t>(rank().number()); }
     bool alone() const { return stage_ == Stage::alone || stage_ == Stage::meeting_alone; }
 
     AgentTask task_;

@@ -6,12 +6,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/ranges.h"
 #include "lower/cpu.h"
 #include "lower/image_parts.h"
 #include "lower/node_ranks.h"
 #include "lower/services.h"
 #include "lower/text_ranges.h"
-#include "split/address/ranges.h"
 #include "split/process/state.h"
 #include "split/shared/describe.h"
 #include "split/threads/records.h"
@@ -21,13 +21,7 @@
 namespace fermata::lower {
 namespace {
 
-bool by_address(const split::Range& a, const split::Range& b) { return a.begin < b.begin; }
-
-std::vector<std::pair<uint64_t, uint64_t>> as_pairs(const std::vector<split::Range>& ranges) {
-    std::vector<std::pair<uint64_t, uint64_t>> pairs;
-    for (const split::Range& range : ranges) pairs.emplace_back(range.begin, range.end);
-    return pairs;
-}
+bool by_address(const Range& a, const Range& b) { return a.begin() < b.begin(); }
 
 // Ranks of this node, which share its processors and memory.
 unsigned neighbours() { return static_cast<unsigned>(std::max(1, node_ranks())); }
@@ -42,7 +36,7 @@ std::vector<split::threads::MutexArea> mutex_areas(const split::MemoryTable& tab
     std::vector<split::threads::MutexArea> areas;
     for (const split::MapEntry* map : maps)
         if (map->kind == split::MapKind::anonymous && !map->name.starts_with("/"))
-            for (const split::Range& run : map->runs) areas.push_back({run, false, true});
+            for (const Range& run : map->runs) areas.push_back({run, false, true});
         else
             areas.push_back({map->range, map->kind != split::MapKind::anonymous, false});
     return areas;
@@ -73,7 +67,7 @@ class Capture {
     void warn(const std::vector<std::string>& lines) {
         made_.warnings.insert(made_.warnings.end(), lines.begin(), lines.end());
     }
-    void plan(const split::MapEntry& map, const std::vector<split::Range>& same);
+    void plan(const split::MapEntry& map, const std::vector<Range>& same);
 
     const CaptureOrder& order_;
     LastImage& last_;
@@ -85,9 +79,9 @@ class Capture {
     std::optional<Increment> increment_;
     split::CollectedMemory memory_;
     std::vector<TextUnit> text_;
-    std::vector<split::Range> all_text_;                    // address order
-    std::vector<split::Range> written_;                     // by this image itself
-    std::vector<std::pair<uint64_t, uint64_t>> unchanged_;  // left to the last image
+    std::vector<Range> all_text_;   // address order
+    std::vector<Range> written_;    // by this image itself
+    std::vector<Range> unchanged_;  // left to the last image
     CapturedImage made_;
 };
 
@@ -179,24 +173,23 @@ void Capture::plan_runs() {
     std::sort(written_.begin(), written_.end(), by_address);
 }
 
-void Capture::plan(const split::MapEntry& map, const std::vector<split::Range>& same) {
-    std::vector<split::Range> kept = intersection(map.runs, same);
-    for (const split::Range& part : kept) unchanged_.emplace_back(part.begin, part.end);
-    std::vector<split::Range> runs = difference(map.runs, kept);
-    for (const split::Range& run : difference(runs, all_text_))
-        writer().run(run.begin, run.pointer(), run.size());
+void Capture::plan(const split::MapEntry& map, const std::vector<Range>& same) {
+    std::vector<Range> kept = intersection(map.runs, same);
+    unchanged_.insert(unchanged_.end(), kept.begin(), kept.end());
+    std::vector<Range> runs = difference(map.runs, kept);
+    for (const Range& run : difference(runs, all_text_)) writer().run(run.begin(), run.pointer(), run.size());
     written_.insert(written_.end(), runs.begin(), runs.end());
 }
 
 // Memory that is probably the same in many ranks goes into files that all ranks have in common.
 void Capture::share_text() {
-    for (const TextUnit& unit : text_) writer().share(as_pairs(intersection(unit, written_)));
+    for (const TextUnit& unit : text_) writer().share(intersection(unit, written_));
 }
 
 // The rest comes from earlier images; what this one covers, the next one may leave to it.
 void Capture::refer_to_last() {
     if (increment_->refers()) {
-        std::sort(unchanged_.begin(), unchanged_.end());
+        std::sort(unchanged_.begin(), unchanged_.end(), by_address);
         writer().keep(last_.content, unchanged_);
     }
     if (increment_->follows())

@@ -32,7 +32,7 @@ struct CapturedImage {
     // The search for held mutexes in this process's own memory, where the child that writes does it.
     std::optional<split::threads::MutexSearch> mutexes;
     std::vector<std::string> warnings;
-    std::vector<split::Range> covered;  // for LastImage, once the image is complete; empty: not followed
+    std::vector<Range> covered;  // for LastImage, once the image is complete; empty: not followed
 };
 
 // All upper threads are stopped, and stay so until write_image(). `last` is used where the options ask for

@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::lower {
 namespace {
@@ -24,14 +25,14 @@ size_t count = 0;
 
 // Where the object lies that has `address`; empty if none has. (dladdr would search its symbols for the
 // nearest, which takes a millisecond in a large library.)
-split::Range object_at(void* address) noexcept {
+Range object_at(void* address) noexcept {
     dl_find_object found;
     if (_dl_find_object(address, &found) != 0) return {};
     return {reinterpret_cast<uint64_t>(found.dlfo_map_start), reinterpret_cast<uint64_t>(found.dlfo_map_end)};
 }
 
 void remember(Function function, void* argument) noexcept {
-    static const split::Range mpi = object_at(dlsym(RTLD_DEFAULT, "MPI_Init_thread"));
+    static const Range mpi = object_at(dlsym(RTLD_DEFAULT, "MPI_Init_thread"));
     if (count < handlers.size() && mpi.contains(reinterpret_cast<uint64_t>(function)))
         handlers[count++] = {function, argument};
 }

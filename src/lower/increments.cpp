@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/ranges.h"
 #include "image/compare.h"
-#include "split/address/ranges.h"
 
 namespace fermata::lower {
 namespace {
@@ -22,15 +22,12 @@ size_t generations_of(const image::Content& content) {
 
 // Ranges of the mappings that `which` picks whose content equals the previous image's.
 template <class Which>
-std::vector<split::Range> same_content(const split::MemoryTable& table, const image::Content& base,
-                                       Which&& which) {
-    std::vector<image::AddressRange> readable;
+std::vector<Range> same_content(const split::MemoryTable& table, const image::Content& base, Which&& which) {
+    std::vector<Range> readable;
     for (const split::MapEntry& map : table.maps)
-        if (which(map))
-            for (const split::Range& run : map.runs) readable.emplace_back(run.begin, run.end);
+        if (which(map)) readable.insert(readable.end(), map.runs.begin(), map.runs.end());
     split::make_readable(table);
-    std::vector<split::Range> same;
-    for (auto [begin, end] : image::unchanged_since(base, readable)) same.push_back({begin, end});
+    std::vector<Range> same = image::unchanged_since(base, readable);
     split::restore_protection(table);
     return same;
 }
@@ -39,7 +36,7 @@ std::vector<split::Range> same_content(const split::MemoryTable& table, const im
 
 uint32_t LastImage::forget() { return std::exchange(generation, 0); }
 
-void LastImage::remember(image::Content new_content, std::vector<split::Range> new_covered) {
+void LastImage::remember(image::Content new_content, std::vector<Range> new_covered) {
     generation = new_content.references.back().generation;
     content = std::move(new_content);
     covered = std::move(new_covered);
@@ -79,16 +76,14 @@ split::DirtyTracker* Increment::tracker() const {
 
 uint64_t Increment::largest_block() const { return follow_ == Follow::content ? kComparedBlock : 0; }
 
-bool Increment::holds_threads(const split::MapEntry& map) const {
-    return map.range.begin < thread_table_.end && thread_table_.begin < map.range.end;
-}
+bool Increment::holds_threads(const split::MapEntry& map) const { return map.range.overlaps(thread_table_); }
 
 // As the kernel's page marks say.
-std::vector<split::Range> Increment::same_pages(size_t map) const {
+std::vector<Range> Increment::same_pages(size_t map) const {
     return intersection(memory_->unchanged[map], last_.covered);
 }
 
-void Increment::choose(const split::CollectedMemory& memory, split::Range thread_table) {
+void Increment::choose(const split::CollectedMemory& memory, Range thread_table) {
     memory_ = &memory;
     thread_table_ = thread_table;
     const auto& maps = memory.table.maps;
@@ -97,7 +92,7 @@ void Increment::choose(const split::CollectedMemory& memory, split::Range thread
     auto asked = [this](const split::MapEntry& map) {
         return !memory_->not_in_a_copy(map) && !holds_threads(map);
     };
-    std::vector<split::Range> same;
+    std::vector<Range> same;
     if (follow_ == Follow::content) same = same_content(memory.table, last_.content, asked);
     for (size_t i = 0; i < maps.size(); ++i)
         if (asked(maps[i]))
@@ -118,8 +113,8 @@ void Increment::choose_threads() {
     }
 }
 
-std::vector<split::Range> Increment::all_same() const {
-    std::vector<split::Range> all;
+std::vector<Range> Increment::all_same() const {
+    std::vector<Range> all;
     for (const auto& same : same_) all.insert(all.end(), same.begin(), same.end());
     return all;
 }

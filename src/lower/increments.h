@@ -20,13 +20,13 @@ struct LastImage {
     bool told = false;        // the user knows that pages cannot be followed
     uint32_t generation = 0;  // of `content` and `covered`; 0 = nothing is remembered
     image::Content content;
-    std::vector<split::Range> covered;  // all that the image held, zero pages too; address order
+    std::vector<Range> covered;  // all that the image held, zero pages too; address order
 
     // A capture begins: whatever becomes of it, pages count as written since this moment. The generation that
     // was remembered.
     uint32_t forget();
     // The image is complete: the next one may refer to it.
-    void remember(image::Content new_content, std::vector<split::Range> new_covered);
+    void remember(image::Content new_content, std::vector<Range> new_covered);
 };
 
 // The decision for one image. All upper threads stand still from the first call to the last.
@@ -48,13 +48,13 @@ class Increment {
 
     // Finds what is unchanged in all mappings but the one with the thread table, to which the search for
     // mutexes still writes. `memory` has to outlive this object.
-    void choose(const split::CollectedMemory& memory, split::Range thread_table);
+    void choose(const split::CollectedMemory& memory, Range thread_table);
     // The same in the mapping with the thread table, after the search for mutexes.
     void choose_threads();
     // What of mapping number `map` is as the last image holds it.
-    const std::vector<split::Range>& same(size_t map) const { return same_[map]; }
+    const std::vector<Range>& same(size_t map) const { return same_[map]; }
     // Of all mappings asked about so far, in address order.
-    std::vector<split::Range> all_same() const;
+    std::vector<Range> all_same() const;
 
   private:
     // How is it found out what has changed since the last image?
@@ -66,14 +66,14 @@ class Increment {
     static Follow way_to_follow(LastImage& last, image::Incremental wanted,
                                 std::vector<std::string>& warnings);
     bool holds_threads(const split::MapEntry& map) const;
-    std::vector<split::Range> same_pages(size_t map) const;
+    std::vector<Range> same_pages(size_t map) const;
 
     LastImage& last_;
     Follow follow_;
     bool refers_;
     const split::CollectedMemory* memory_ = nullptr;
-    split::Range thread_table_{};
-    std::vector<std::vector<split::Range>> same_;
+    Range thread_table_{};
+    std::vector<std::vector<Range>> same_;
 };
 
 }  // namespace fermata::lower

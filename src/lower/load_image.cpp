@@ -34,9 +34,8 @@ class Places {
     Places(const split::MemoryTable& table, const std::string& path) : table_(table), path_(path) {}
 
     void of(const image::Extent& extent) {  // called in address order
-        while (next_ < table_.maps.size() && table_.maps[next_].range.end <= extent.address) ++next_;
-        split::Range range{extent.address, extent.address + extent.length};
-        if (next_ >= table_.maps.size() || !table_.maps[next_].range.contains(range))
+        while (next_ < table_.maps.size() && table_.maps[next_].range.end() <= extent.address) ++next_;
+        if (next_ >= table_.maps.size() || !table_.maps[next_].range.contains(image::memory_of(extent)))
             fail("{} is damaged: content for {:#x}, where the program had no memory", path_, extent.address);
     }
 
@@ -53,15 +52,15 @@ bool is_dynamic_linker(const std::string& path) {
 
 // Null, with a warning, when this process may not watch faults.
 std::unique_ptr<image::Pager> page_later(const image::Place& place, const image::Key* key,
-                                         const split::MemoryTable& table, int rank,
+                                         const split::MemoryTable& table, Rank rank,
                                          std::vector<std::string>& warnings) {
-    image::Pager::Areas areas;
+    std::vector<Range> areas;
     image::Pager::Hooks hooks;
     bool everywhere = split::huge_pages_everywhere();
     for (const split::MapEntry& map : table.maps) {
         // A stack may grow past what is watched.
         if (map.kind != split::MapKind::anonymous || (map.flags & (MAP_HUGETLB | MAP_GROWSDOWN))) continue;
-        areas.emplace_back(map.range.begin, map.range.end);
+        areas.push_back(map.range);
         if ((map.advice & split::kHugePage) || (everywhere && !(map.advice & split::kNoHugePage)))
             hooks.huge.push_back(areas.back());
     }
@@ -71,15 +70,14 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
             ::sleep(30);
             ::_exit(static_cast<int>(ExitCode::damaged));
         }).detach();
-        the_bridge()->fatal(fmt::format("error: rank {}: {}", rank, line).c_str(),
+        the_bridge()->fatal(fmt::format("error: rank {}: {}", rank.number(), line).c_str(),
                             static_cast<int>(ExitCode::damaged));
     };
     hooks.finished = split::threads::poke_agent;
     hooks.wiped_in_children = [] {
-        image::Pager::Areas wiped;
+        std::vector<Range> wiped;
         for (const split::Mapping& map : split::read_smaps())
-            if (map.flags.find(" wf") != std::string::npos)
-                wiped.emplace_back(map.range.begin, map.range.end);
+            if (map.flags.find(" wf") != std::string::npos) wiped.push_back(map.range);
         return wiped;
     };
     hooks.descriptors = {split::threads::bell_fd()};
@@ -113,14 +111,13 @@ struct ChosenImage {
           place(generation.place(entry(wanted.rank, wanted.size))),
           reader(as_damage([&] { return image::Reader(place, wanted.key.get()); })) {
         const image::Identity& who = reader.identity();
-        const int rank = wanted.rank, size = wanted.size;
-        if (reader.summary().checksum.hex() != entry(rank, size).checksum ||
+        if (reader.summary().checksum.hex() != entry(wanted.rank, wanted.size).checksum ||
             who.job != generation.manifest->job || who.generation != generation.number)
             throw Error(fmt::format("{} is not the image that the manifest names", place.path()),
                         ExitCode::damaged);
-        if (who.rank != static_cast<uint32_t>(rank) || who.ranks != static_cast<uint32_t>(size))
-            throw Error(fmt::format("{} is of rank {} of {}, not of rank {} of {}", place.path(), who.rank,
-                                    who.ranks, rank, size),
+        if (who.rank != wanted.rank || who.ranks != wanted.size)
+            throw Error(fmt::format("{} is of rank {} of {}, not of rank {} of {}", place.path(),
+                                    who.rank.number(), who.ranks, wanted.rank.number(), wanted.size),
                         ExitCode::damaged);
     }
 
@@ -129,11 +126,11 @@ struct ChosenImage {
     image::Reader reader;
 
   private:
-    const store::ImageEntry& entry(int rank, int size) const {
+    const store::ImageEntry& entry(Rank rank, uint32_t size) const {
         const auto& images = generation.manifest->images;
-        if (images.size() != static_cast<size_t>(size))
+        if (images.size() != size)
             fail("{} has {} ranks, and {} were started", generation.directory, images.size(), size);
-        return images.at(static_cast<size_t>(rank));
+        return images.at(rank.index());
     }
 };
 
@@ -176,13 +173,13 @@ std::vector<std::string> programs_of_images(const std::string& directory, const 
     try {
         store::GenerationInfo chosen = store::open_chosen(directory, seal, key);
         const store::Manifest& manifest = *chosen.manifest;
-        std::vector<uint32_t> ranks;
-        for (const store::Segment& segment : manifest.segments) ranks.push_back(segment.first_rank);
-        if (ranks.empty()) ranks = {0};
+        std::vector<Rank> ranks;
+        for (const store::Segment& segment : manifest.segments) ranks.push_back(segment.ranks.first());
+        if (ranks.empty()) ranks = {Rank(0)};
         std::vector<std::string> programs;
-        for (uint32_t rank : ranks)
-            programs.push_back(
-                text_of(image::Reader(chosen.place(manifest.images.at(rank)), key).blob(kProgramPart)));
+        for (Rank rank : ranks)
+            programs.push_back(text_of(
+                image::Reader(chosen.place(manifest.images.at(rank.index())), key).blob(kProgramPart)));
         return programs;
     } catch (const std::exception&) {
         return {};
@@ -196,9 +193,10 @@ split::process::PutBack put_files_back(const WantedImage& wanted, bool all) {
     try {
         const std::string saved = text_of(image.reader.blob(kProcessPart));
         state = wanted.moved.in_state(saved);
-        if (wanted.rank == 0) lines = wanted.moved.unused_in(saved);
+        if (wanted.rank == Rank(0)) lines = wanted.moved.unused_in(saved);
         lines.push_back(split::process::make_temporary_folder(state));
-        if (wanted.rank == 0) lines.push_back(split::process::say_of_another_place(state, wanted.directory));
+        if (wanted.rank == Rank(0))
+            lines.push_back(split::process::say_of_another_place(state, wanted.directory));
     } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {

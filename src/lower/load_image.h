@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "base/page.h"
+#include "base/range.h"
 #include "image/image.h"
 #include "image/pager.h"
 #include "lower/image_parts.h"
-#include "split/address/range.h"
 #include "split/process/path_map.h"
 #include "split/process/state.h"
 #include "split/shared/registry.h"
@@ -21,7 +22,8 @@ namespace fermata::lower {
 struct WantedImage {
     std::string directory;  // of the generation
     std::string seal;
-    int rank, size;
+    Rank rank;
+    uint32_t size;
     split::process::PathMap moved;  // folders that are elsewhere since the checkpoint
     image::KeyPointer key;          // null: the image is not encrypted
 };
@@ -41,7 +43,7 @@ struct LoadedImage {
     Anchors anchors;
     std::string process_state;
     std::vector<std::string> warnings;
-    std::vector<split::Range> linkers;    // code of the program's dynamic linker
+    std::vector<Range> linkers;           // code of the program's dynamic linker
     std::unique_ptr<image::Pager> pager;  // memory that comes later; null = all is there
 };
 

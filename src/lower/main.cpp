@@ -83,7 +83,7 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     name_program(check.binary);
     threads::create_table();
     split::process::note_inherited();
-    if (facts.rank == 0 && !config.input.empty()) {
+    if (facts.rank() == Rank(0) && !config.input.empty()) {
         auto input = tree::InputFile::decoded(config.input);
         if (!input) fail("FERMATA_INPUT is damaged: {}", config.input);
         input->become_standard_input();
@@ -92,7 +92,7 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     Agent::start(
         {config,
          facts,
-         {facts.rank, facts.size, job_number(config.job_id), check.binary, std::move(key), config.files},
+         {facts.rank(), facts.size, job_number(config.job_id), check.binary, std::move(key), config.files},
          nullptr},
         std::move(link));
     tree::AgentConfig::forget_environment();
@@ -117,11 +117,12 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
 // A rank that cannot start says so through the tree: the root prints one line and ends the job.
 [[noreturn]] void give_up(const tree::AgentConfig& config, const MpiFacts& facts, const std::string& why,
                           ExitCode code, Link& link) {
-    std::string line = fmt::format("rank {}: {}", facts.rank, why);
+    std::string line = fmt::format("rank {}: {}", facts.rank().number(), why);
     try {
         const auto exit_code = static_cast<int32_t>(code);
         if (!link) the_bridge()->fatal(("error: " + line).c_str(), exit_code);  // the agent has it by now
-        wire::Hello hello = link->hello(facts.rank, facts.size, facts.library.c_str(), facts.version.c_str());
+        wire::Hello hello = link->hello(static_cast<int>(facts.rank().number()), static_cast<int>(facts.size),
+                                        facts.library.c_str(), facts.version.c_str());
         hello.restarted_from = config.generation;
         link->send(hello);
         if (config.restore.empty())

@@ -27,7 +27,7 @@ std::string mpi_above() try {
     for (const split::Mapping& m : split::read_maps()) {
         // Who only reads such a file has no MPI.
         if (m.inode == 0 || (m.prot & PROT_EXEC) == 0 || !m.name.starts_with('/') ||
-            !split::upper_address(m.range.begin))
+            !split::upper_address(m.range.begin()))
             continue;
         auto [at, fresh] = known.try_emplace({m.device_major, m.device_minor, m.inode}, false);
         if (fresh) at->second = is_mpi(m.name);

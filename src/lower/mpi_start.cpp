@@ -55,8 +55,12 @@ MpiFacts start_mpi(ThreadNeed need) {
     if (int code = binding_ready())
         fail("{}: cannot set up the predefined objects (error class {})", binding_name(), code);
     MpiFacts facts;
-    MPI_Comm_rank(MPI_COMM_WORLD, &facts.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &facts.size);
+    int process = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &process);
+    facts.process = PhysicalRank(process);
+    int size = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    facts.size = static_cast<uint32_t>(size);
     facts.thread_level = provided == MPI_THREAD_MULTIPLE ? kStdMultiple : kStdSerialized;
     facts.crowded = node_is_crowded();
     MPI_Comm twin;

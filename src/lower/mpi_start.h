@@ -2,7 +2,10 @@
 // binding see mpi.h.
 #pragma once
 
+#include <cstdint>
 #include <string>
+
+#include "base/rank.h"
 
 namespace fermata::lower {
 
@@ -10,8 +13,9 @@ namespace fermata::lower {
 enum class ThreadNeed { one, many };
 
 struct MpiFacts {
-    int rank = 0;
-    int size = 0;
+    PhysicalRank process{0};
+    uint32_t size = 1;
+    Rank rank() const { return played_by(process); }
     int thread_level = 0;        // standard-ABI value of what the application may count on
     bool crowded = false;        // this node has more ranks than cores
     uint64_t private_world = 0;  // RealComm, see split::Bridge

@@ -35,7 +35,7 @@ class Restart {
           link_(link),
           wanted_{config.restore,
                   config.seal,
-                  facts.rank,
+                  facts.rank(),
                   facts.size,
                   split::process::PathMap::from_text(config.moved),
                   std::move(key)} {}
@@ -51,7 +51,7 @@ class Restart {
 
   private:
     void say_each(const std::vector<std::string>& lines) const {
-        for (const std::string& line : lines) say(fmt::format("rank {}: {}", facts_.rank, line));
+        for (const std::string& line : lines) say(fmt::format("rank {}: {}", facts_.rank().number(), line));
     }
 
     const tree::AgentConfig& config_;
@@ -69,7 +69,7 @@ void Restart::put_back_files() {
     say_each(mine.warnings);
     if (!mine.error.empty()) fail("{}", mine.error);
     int files = sum_of_all(facts_.private_world, mine.files);
-    if (files > 0 && facts_.rank == 0)
+    if (files > 0 && facts_.rank() == Rank(0))
         say(
             fmt::format("{} of the program's files {} as at {} again; newer versions are kept beside {} "
                         "(*.after-{}, *.end-after-{})",
@@ -78,7 +78,7 @@ void Restart::put_back_files() {
 }
 
 void Restart::load() {
-    image_ = load_image(wanted_, config_.mapped, peers(facts_.private_world, facts_.rank, config_.node));
+    image_ = load_image(wanted_, config_.mapped, peers(facts_.private_world, facts_.rank(), config_.node));
     say_each(image_.warnings);
 }
 
@@ -105,7 +105,7 @@ void Restart::start_agent() {
     agent_ = &Agent::start(
         {config_,
          facts_,
-         {facts_.rank, facts_.size, image_.identity.job, image_.program, wanted_.key, config_.files},
+         {facts_.rank(), facts_.size, image_.identity.job, image_.program, wanted_.key, config_.files},
          std::move(image_.pager)},
         std::move(link_));
     threads::note_present_threads();
@@ -136,7 +136,7 @@ void Restart::enter(wire::RestartPhase phase) {
     if (agent_)
         agent_->note_phase(phase);
     else
-        link_->send(wire::Phase{phase, facts_.rank});
+        link_->send(wire::Phase{phase, static_cast<int32_t>(facts_.rank().number())});
 }
 
 }  // namespace
@@ -160,14 +160,14 @@ void continue_image(const tree::AgentConfig& config, const MpiFacts& facts, imag
     threads::continue_main();
 }
 
-std::string rebuild_objects(const RestoredParts& parts, int rank) {
+std::string rebuild_objects(const RestoredParts& parts, Rank rank) {
     std::string error = parts.error;
     if (error.empty()) {
         char line[1024] = "";
         if (the_upper()->rebuild(line, sizeof line) != 0)
             error = line[0] ? line : "cannot rebuild the MPI objects";
     }
-    return error.empty() ? "" : fmt::format("rank {}: {}", rank, error);
+    return error.empty() ? "" : fmt::format("rank {}: {}", rank.number(), error);
 }
 
 std::vector<std::string> let_program_run(const RestoredParts& parts) {

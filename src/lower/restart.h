@@ -54,7 +54,7 @@ struct RestoredParts {
                                  image::KeyPointer key, std::unique_ptr<tree::AgentLink>& link);
 
 // The phases of the agent. Rebuilds the MPI objects; collective over all ranks. "" or why not.
-std::string rebuild_objects(const RestoredParts& parts, int rank);
+std::string rebuild_objects(const RestoredParts& parts, Rank rank);
 // Every rank is back: all threads run. Lines for the user.
 std::vector<std::string> let_program_run(const RestoredParts& parts);
 

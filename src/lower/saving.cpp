@@ -14,7 +14,7 @@ namespace fermata::lower {
 Saving::Saving(const SavedRank& who, const wire::Save& order)
     : who_(who), order_(order), began_(monotonic_ns()) {
     saved_.epoch = order.epoch;
-    saved_.rank = who.rank;
+    saved_.rank = static_cast<int32_t>(who.rank.number());
     try {
         options_ = image::SaveOptions::from_text(order.options);
         meeting_.emplace(the_bridge()->private_world, true);
@@ -24,12 +24,12 @@ Saving::Saving(const SavedRank& who, const wire::Save& order)
 }
 
 void Saving::note(const std::exception& error) {
-    saved_.error = fmt::format("rank {}: {}", who_.rank, error.what());
+    saved_.error = fmt::format("rank {}: {}", who_.rank.number(), error.what());
 }
 
 void Saving::prepare_together() {
     int code = the_upper()->before_save();
-    roster_ = exchange_uses(the_bridge()->private_world, who_.rank, who_.size);
+    roster_ = exchange_uses(the_bridge()->private_world, who_.rank, static_cast<int>(who_.size));
     split::shared::set_roster(roster_.get());
     if (code)
         fail("files or windows cannot be saved at this moment (MPI error class {}, e.g. an open epoch)",
@@ -52,8 +52,7 @@ void Saving::help() {
 void Saving::capture(LastImage& last) {
     try {
         prepare_together();
-        image::Identity identity{who_.job, order_.generation.number(), static_cast<uint32_t>(who_.rank),
-                                 static_cast<uint32_t>(who_.size)};
+        image::Identity identity{who_.job, order_.generation.number(), who_.rank, who_.size};
         captured_ =
             capture_image({order_.directory, identity, who_.program, options_, who_.key, who_.files}, last);
     } catch (const std::exception& error) {

@@ -17,8 +17,8 @@ namespace fermata::lower {
 
 // What an image says of its rank, the same in all its images.
 struct SavedRank {
-    int rank = 0;
-    int size = 0;
+    Rank rank;
+    uint32_t size;
     uint64_t job = 0;  // image::Identity::job
     std::string program;
     image::KeyPointer key;  // null: images are not encrypted
@@ -73,7 +73,7 @@ class Saving {
     std::unique_ptr<split::shared::Roster> roster_;  // while ranks capture
     std::optional<CapturedImage> captured_;          // from capture() to write()
     std::unique_ptr<PendingImage> image_;            // from write() to conclude()
-    std::vector<split::Range> covered_;              // by it
+    std::vector<Range> covered_;                     // by it
     wire::Saved saved_;
 };
 

@@ -122,8 +122,8 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.fatal = end_job;
     bridge.register_upper = register_upper;
     bridge.stop_count = split::threads::stop_count();
-    bridge.world_rank = facts.rank;
-    bridge.world_size = facts.size;
+    bridge.world_rank = static_cast<int32_t>(facts.rank().number());
+    bridge.world_size = static_cast<int32_t>(facts.size);
     bridge.thread_level = facts.thread_level;
     bridge.restarted = job.restarts;
     bridge.private_world = facts.private_world;

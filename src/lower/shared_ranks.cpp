@@ -23,7 +23,7 @@ void check(int code, const char* call) {
 
 }  // namespace
 
-std::unique_ptr<shared::Roster> exchange_uses(uint64_t private_world, int rank, int size) {
+std::unique_ptr<shared::Roster> exchange_uses(uint64_t private_world, Rank rank, int size) {
     const mpi::Table& table = binding_table();
     mpi::RealComm world{private_world};
     mpi::RealDatatype byte = real_Datatype(MPI_BYTE), number = real_Datatype(MPI_INT);
@@ -50,26 +50,29 @@ std::unique_ptr<shared::Roster> exchange_uses(uint64_t private_world, int rank, 
     std::vector<shared::Member> members;
     for (size_t i = 0; i < counts.size(); ++i)
         for (size_t k = 0; k < static_cast<size_t>(counts[i]) / sizeof(shared::Use); ++k)
-            members.push_back(
-                {static_cast<int>(i), uses[static_cast<size_t>(at[i]) / sizeof(shared::Use) + k]});
+            members.push_back({played_by(PhysicalRank(static_cast<int>(i))),
+                               uses[static_cast<size_t>(at[i]) / sizeof(shared::Use) + k]});
     return std::make_unique<shared::Roster>(rank, members);
 }
 
-shared::Peers peers(uint64_t private_world, int rank, const std::string& node) {
+shared::Peers peers(uint64_t private_world, Rank rank, const std::string& node) {
     mpi::RealComm world{private_world};
     mpi::RealDatatype byte = real_Datatype(MPI_BYTE);
     shared::Peers peers;
     peers.rank = rank;
     peers.node = node;
     // Of one size, so that none needs to be asked for before.
-    peers.send = [world, byte](int to, const std::string& text) {
+    peers.send = [world, byte](Rank to, const std::string& text) {
         std::vector<char> bytes(kMostText, 0);
         text.copy(bytes.data(), kMostText - 1);
-        check(binding_table().Send(bytes.data(), kMostText, byte, to, kTag, world), "MPI_Send");
+        check(binding_table().Send(bytes.data(), kMostText, byte, physical_rank(to).number(), kTag, world),
+              "MPI_Send");
     };
-    peers.receive = [world, byte](int from) {
+    peers.receive = [world, byte](Rank from) {
         std::vector<char> bytes(kMostText + 1, 0);
-        check(binding_table().Recv(bytes.data(), kMostText, byte, from, kTag, world, nullptr), "MPI_Recv");
+        check(binding_table().Recv(bytes.data(), kMostText, byte, physical_rank(from).number(), kTag, world,
+                                   nullptr),
+              "MPI_Recv");
         return std::string(bytes.data());
     };
     return peers;

@@ -13,9 +13,9 @@ namespace fermata::lower {
 
 // Who has what. Every rank calls it; it is over when all have. Throws fermata::Error, after it has told the
 // others.
-std::unique_ptr<split::shared::Roster> exchange_uses(uint64_t private_world, int rank, int size);
+std::unique_ptr<split::shared::Roster> exchange_uses(uint64_t private_world, Rank rank, int size);
 
 // For a restart. `node`: this one's name.
-split::shared::Peers peers(uint64_t private_world, int rank, const std::string& node);
+split::shared::Peers peers(uint64_t private_world, Rank rank, const std::string& node);
 
 }  // namespace fermata::lower

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "split/address/ranges.h"
+#include "base/ranges.h"
 #include "split/memory/residency.h"
 
 namespace fermata::lower {
@@ -29,7 +29,7 @@ bool read_only(const split::MapEntry& map) {
 
 std::vector<TextUnit> text_units(const split::MemoryTable& table) {
     std::map<std::string, TextUnit> files;
-    std::vector<split::Range> others;
+    std::vector<Range> others;
     split::PageScanner scanner;
     for (const split::MapEntry& map : table.maps) {
         if (!read_only(map) || map.runs.empty()) continue;
@@ -46,7 +46,7 @@ std::vector<TextUnit> text_units(const split::MemoryTable& table) {
     TextUnit small;
     for (auto& [name, unit] : files) {
         uint64_t size = 0;
-        for (const split::Range& range : unit) size += range.size();
+        for (const Range& range : unit) size += range.size();
         if (size >= kOwnFile)
             units.push_back(std::move(unit));
         else
@@ -56,7 +56,7 @@ std::vector<TextUnit> text_units(const split::MemoryTable& table) {
     for (const TextUnit& unit : remembered())
         if (TextUnit left = intersection(unit, others); !left.empty()) units.push_back(std::move(left));
     for (TextUnit& unit : units)
-        std::sort(unit.begin(), unit.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
+        std::sort(unit.begin(), unit.end(), [](auto& a, auto& b) { return a.begin() < b.begin(); });
     return units;
 }
 
@@ -66,10 +66,7 @@ void remember_text(const image::Reader& reader) {
         uint32_t source = reader.blocks()[extent.block].source;
         if (source == 0 || reader.references()[source - 1].kind != image::ReferenceKind::text) continue;
         TextUnit& unit = units[source - 1];
-        if (!unit.empty() && unit.back().end == extent.address)
-            unit.back().end += extent.length;
-        else
-            unit.push_back({extent.address, extent.address + extent.length});
+        append(unit, memory_of(extent));
     }
     std::erase_if(units, [](const TextUnit& unit) { return unit.empty(); });
     remembered() = std::move(units);

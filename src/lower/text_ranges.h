@@ -11,7 +11,7 @@
 namespace fermata::lower {
 
 // Ranges that are likely to be found together, in one file or in several small ones.
-using TextUnit = std::vector<split::Range>;
+using TextUnit = std::vector<Range>;
 
 // In `table`; all of it is part of the maps' runs and can be read.
 std::vector<TextUnit> text_units(const split::MemoryTable& table);

@@ -15,7 +15,7 @@
 namespace fermata::noded {
 namespace {
 
-constexpr int kHelper = -1;
+constexpr std::nullopt_t kHelper = std::nullopt;
 constexpr int kHelpersEnd = 3;
 
 std::string helper_program() {
@@ -35,13 +35,26 @@ std::pair<Fd, Fd> socket_pair() {
 
 wire::Fence on_wire(const pmi::Fence& fence) {
     wire::Fence said{fence.name.epoch, {}, fence.name.number, fence.ranks, fence.of, fence.data, fence.fault};
-    for (const pmi::Range& range : fence.name.among) said.among.push_back({range.first, range.count});
+    for (const RankRange& range : fence.name.among)
+        said.among.push_back({range.first().number(), range.count()});
     return said;
 }
 
 pmi::Fence from_wire(const wire::Fence& said) {
-    pmi::Fence fence{{said.epoch, {}, said.number}, said.ranks, said.of, said.data, said.fault};
-    for (const wire::RankRange& range : said.among) fence.name.among.push_back({range.first, range.count});
+    pmi::Fence fence;
+    fence.name.epoch = said.epoch;
+    fence.name.number = said.number;
+    fence.ranks = said.ranks;
+    fence.of = said.of;
+    fence.data = said.data;
+    fence.fault = said.fault;
+    for (const wire::RankRange& range : said.among) {
+        auto ranks = RankRange::of(range.first, range.count);
+        if (ranks)
+            fence.name.among.push_back(*ranks);
+        else
+            fence.fault = "a fence among ranks that no job has";
+    }
     return fence;
 }
 
@@ -86,12 +99,12 @@ void PmiEnds::start_helper() {
 
 bool PmiEnds::ready() const { return link_ == nullptr || link_->ready(); }
 
-std::pair<Fd, PmiEnds::Environment> PmiEnds::prepare(uint32_t rank) {
+std::pair<Fd, PmiEnds::Environment> PmiEnds::prepare(Rank rank) {
     std::pair<Fd, Environment> prepared{Fd(), service_->environment(rank)};
     if (engine_ == nullptr) return prepared;
     auto [ours, theirs] = socket_pair();
     ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-    ends_[static_cast<int>(rank)].socket = std::move(ours);
+    ends_[rank].socket = std::move(ours);
     prepared.second.emplace_back("PMI_FD", std::to_string(theirs.get()));
     prepared.first = std::move(theirs);
     return prepared;
@@ -104,25 +117,25 @@ bool PmiEnds::from_root(const wire::Message& message) {
     if (!fence && !ask && !answer) return false;
     others_fault_ = true;
     if (fence) service_->result(from_wire(*fence));
-    if (ask) service_->asked({ask->epoch, ask->from, ask->number, ask->rank});
+    if (ask)
+        if (auto rank = Rank::of(ask->rank)) service_->asked({ask->epoch, ask->from, ask->number, *rank});
     if (answer) service_->answered({answer->epoch, answer->to, answer->number, answer->data, answer->fault});
     pump();
     others_fault_ = false;
     return true;
 }
 
-void PmiEnds::ended(uint32_t rank, const std::string& how) {
+void PmiEnds::ended(Rank rank, const std::string& how) {
     others_fault_ = true;
     service_->ended(rank, how);
-    ends_.erase(static_cast<int>(rank));
+    ends_.erase(rank);
     pump();
     others_fault_ = false;
 }
 
-wire::RankEnd PmiEnds::stage(uint32_t rank) {
+wire::RankEnd PmiEnds::stage(Rank rank) {
     // What it has said before counts.
-    if (auto end = ends_.find(static_cast<int>(rank)); end != ends_.end())
-        read(end->first, end->second), pump();
+    if (auto end = ends_.find(rank); end != ends_.end()) read(end->first, end->second), pump();
     switch (service_->stage(rank)) {
         case pmi::Stage::silent:
             return wire::RankEnd::silent;
@@ -138,8 +151,8 @@ wire::RankEnd PmiEnds::stage(uint32_t rank) {
 
 void PmiEnds::add_to(std::vector<pollfd>& fds) {
     polled_.clear();
-    for (auto& [rank, end] : ends_) {
-        polled_.push_back(rank);
+    for (auto& [speaker, end] : ends_) {
+        polled_.push_back(speaker);
         fds.push_back(
             {end.socket.get(), static_cast<short>(POLLIN | (end.waiting.empty() ? 0 : POLLOUT)), 0});
     }
@@ -156,7 +169,7 @@ void PmiEnds::serve(const std::vector<pollfd>& fds, size_t first) {
     pump();
 }
 
-void PmiEnds::read(int rank, End& end) {
+void PmiEnds::read(Speaker speaker, End& end) {
     char buffer[65536];
     while (end.socket) {
         ssize_t n = ::recv(end.socket.get(), buffer, sizeof buffer, MSG_DONTWAIT);
@@ -164,11 +177,11 @@ void PmiEnds::read(int rank, End& end) {
         if (n < 0 && errno == EAGAIN) return;
         if (n <= 0) {
             end.socket.reset();
-            if (rank == kHelper) link_->helper_ended("has ended");
-        } else if (std::string_view bytes(buffer, static_cast<size_t>(n)); rank == kHelper) {
+            if (!speaker) link_->helper_ended("has ended");
+        } else if (std::string_view bytes(buffer, static_cast<size_t>(n)); !speaker) {
             link_->from_helper(bytes);
         } else {
-            engine_->from_rank(static_cast<uint32_t>(rank), bytes);
+            engine_->from_rank(*speaker, bytes);
         }
     }
 }
@@ -189,26 +202,26 @@ void PmiEnds::pump() {
 }
 
 void PmiEnds::handle(const pmi::Event& event) {
-    auto to = [this](int rank, const std::string& bytes) {
-        auto end = ends_.find(rank);
+    auto to = [this](Speaker who, const std::string& bytes) {
+        auto end = ends_.find(who);
         if (end == ends_.end()) return;
         end->second.waiting += bytes;
         write(end->second);
     };
     if (auto* said = std::get_if<pmi::ToRank>(&event))
-        to(static_cast<int>(said->rank), said->bytes);
+        to(said->rank, said->bytes);
     else if (auto* help = std::get_if<pmi::ToHelper>(&event))
         to(kHelper, help->bytes);
     else if (auto* fence = std::get_if<pmi::Fence>(&event))
         up(on_wire(*fence));
     else if (auto* ask = std::get_if<pmi::Ask>(&event))
-        up(wire::AskRank{ask->epoch, ask->from, ask->number, ask->rank});
+        up(wire::AskRank{ask->epoch, ask->from, ask->number, ask->rank.number()});
     else if (auto* answer = std::get_if<pmi::Answer>(&event))
         up(wire::RankAnswer{answer->epoch, answer->to, answer->number, answer->data, answer->fault});
     else if (auto* abort = std::get_if<pmi::Abort>(&event))
         on_abort(*abort);
     else if (auto* fault = std::get_if<pmi::Fault>(&event); fault && !others_fault_)
-        on_fault(fault->rank ? static_cast<int>(*fault->rank) : -1, fault->line);
+        on_fault(fault->rank, fault->line);
 }
 
 }  // namespace fermata::noded

@@ -8,11 +8,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/fd.h"
+#include "base/rank.h"
 #include "pmi/service.h"
 #include "wire/message.h"
 
@@ -32,26 +34,24 @@ class PmiEnds {
     ~PmiEnds();
 
     std::function<void(const wire::Message&)> up;
-    // A rank (-1: every one) broke the protocol, and how. (Who cannot go on because another rank has died is
-    // told so, and is not spoken of: that other one is.)
-    std::function<void(int rank, const std::string& why)> on_fault;
+    // A rank (none: every one) broke the protocol, and how. (Who cannot go on because another rank has died
+    // is told so, and is not spoken of: that other one is.)
+    std::function<void(std::optional<Rank> rank, const std::string& why)> on_fault;
     // MPI_Abort.
     std::function<void(const pmi::Abort&)> on_abort;
 
     // Ranks can be started.
     bool ready() const;
     // The rank's end of its socket, which the variables name; none with PMIx.
-    std::pair<Fd, Environment> prepare(uint32_t rank);
+    std::pair<Fd, Environment> prepare(Rank rank);
 
     // False: this message is not for MPI libraries.
     bool from_root(const wire::Message& message);
     // The rank will not speak any more: its process has ended, and whoever it has left behind has not its
     // socket.
-    void ended(uint32_t rank, const std::string& how);
-    bool has_socket(uint32_t rank) const {
-        return ends_.count(static_cast<int>(rank)) > 0 && ends_.at(static_cast<int>(rank)).socket;
-    }
-    wire::RankEnd stage(uint32_t rank);
+    void ended(Rank rank, const std::string& how);
+    bool has_socket(Rank rank) const { return ends_.count(rank) > 0 && ends_.at(rank).socket; }
+    wire::RankEnd stage(Rank rank);
 
     void add_to(std::vector<pollfd>& fds);
     void serve(const std::vector<pollfd>& fds, size_t first);
@@ -65,13 +65,15 @@ class PmiEnds {
     void pump();
     void handle(const pmi::Event& event);
     void write(End& end);
-    void read(int rank, End& end);
+    // The one who speaks at this end; none: the helper.
+    using Speaker = std::optional<Rank>;
+    void read(Speaker speaker, End& end);
 
     std::unique_ptr<pmi::Service> service_;
     pmi::Engine* engine_ = nullptr;  // service_, when it is one
     pmi::PmixLink* link_ = nullptr;  // likewise
-    std::map<int, End> ends_;        // by rank; kHelper: the helper's
-    std::vector<int> polled_;
+    std::map<Speaker, End> ends_;
+    std::vector<Speaker> polled_;
     pid_t helper_ = -1;
     bool others_fault_ = false;  // what is being handled is what other ranks did
 };

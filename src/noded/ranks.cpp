@@ -103,21 +103,19 @@ void Ranks::launch(const wire::Launch& launch) {
     pmi_ = std::make_unique<PmiEnds>(world, launch.mpi, place_.directory);
     pmi_->up = up_;
     pmi_->on_abort = [this](const pmi::Abort& abort) {
-        up_(wire::Aborted{static_cast<int32_t>(abort.rank), place_.name, abort.code, abort.text});
+        up_(wire::Aborted{static_cast<int32_t>(abort.rank.number()), place_.name, abort.code, abort.text});
     };
-    pmi_->on_fault = [this](int number, const std::string& why) {
+    pmi_->on_fault = [this](std::optional<Rank> whose, const std::string& why) {
         up_(wire::Warning{fmt::format("on {}: {}", place_.name, why)});
         for (auto& rank : ranks_)
-            if (rank->child.process && !rank->status &&
-                (number < 0 || static_cast<int>(rank->number) == number))
+            if (rank->child.process && !rank->status && (!whose || rank->rank == *whose))
                 ::syscall(SYS_pidfd_send_signal, rank->child.process.get(), SIGKILL, nullptr, 0);
     };
-    for (const pmi::Range& range : world.placement.ranks_on(place_.node))
-        for (uint32_t i = 0; i < range.count; ++i) {
-            ranks_.push_back(std::make_unique<Rank>());
-            ranks_.back()->number = range.first + i;
-            if (ranks_.back()->number == 0) input_.emplace();
-        }
+    for (const RankRange& range : world.placement.ranks_on(place_.node))
+        range.each([this](Rank rank) {
+            ranks_.push_back(std::make_unique<Started>(rank));
+            if (rank == Rank(0)) input_.emplace();
+        });
     start_ranks();
 }
 
@@ -128,13 +126,13 @@ void Ranks::start_ranks() {
     if (launch_->bind) cores = own_cores();
     if (ranks_.size() > cores.size()) cores.assign(ranks_.size(), {});
     for (size_t i = 0; i < ranks_.size(); ++i)
-        if (!at_start_of(*ranks_[i], [&](Rank& rank) { start(rank, i, ranks_.size(), cores[i]); })) {
+        if (!at_start_of(*ranks_[i], [&](Started& rank) { start(rank, i, ranks_.size(), cores[i]); })) {
             for (size_t left = i; left < ranks_.size(); ++left) ranks_[left]->status = kNeverRan;
             break;
         }
     for (auto& rank : ranks_)
-        if (rank->child.starting && !at_start_of(*rank, [this](Rank& one) {
-                const wire::LaunchPart& part = part_of(one.number);
+        if (rank->child.starting && !at_start_of(*rank, [this](Started& one) {
+                const wire::LaunchPart& part = part_of(one.rank);
                 confirm(one.child, part.words[0], part.directory);
             }))
             break;
@@ -142,43 +140,45 @@ void Ranks::start_ranks() {
 
 // False: it failed, and the root has been told.
 template <class Step>
-bool Ranks::at_start_of(Rank& rank, Step step) {
+bool Ranks::at_start_of(Started& rank, Step step) {
     try {
         step(rank);
         return true;
     } catch (const std::exception& error) {
-        up_(wire::Fatal{fmt::format("error: rank {} on {}: {}", rank.number, place_.name, error.what()), 1});
+        up_(wire::Fatal{
+            fmt::format("error: rank {} on {}: {}", rank.rank.number(), place_.name, error.what()), 1});
         return false;
     }
 }
 
-void Ranks::start(Rank& rank, size_t nth, size_t all, const std::vector<int>& processors) {
-    auto [socket, variables] = pmi_->prepare(rank.number);
-    const wire::LaunchPart& part = part_of(rank.number);
+void Ranks::start(Started& rank, size_t nth, size_t all, const std::vector<int>& processors) {
+    auto [socket, variables] = pmi_->prepare(rank.rank);
+    const wire::LaunchPart& part = part_of(rank.rank);
     Fd null = open_file("/dev/null", O_RDONLY | O_CLOEXEC);
     Fd output = rank.output.make(), error = rank.error.make();
     SpawnSpec spec;
     spec.words = part.words;
     spec.directory = part.directory;
-    spec.environment = environment_of(rank.number, nth, all, part, variables);
-    spec.input = rank.number == 0 && input_ ? input_->ranks_end() : null.get();
+    spec.environment = environment_of(rank.rank, nth, all, part, variables);
+    spec.input = rank.rank == Rank(0) && input_ ? input_->ranks_end() : null.get();
     spec.output = output.get();
     spec.error = error.get();
     spec.kept = socket.get();
     spec.processors = processors;
     rank.child = spawn(spec);
-    if (rank.number == 0 && input_) input_->started();
+    if (rank.rank == Rank(0) && input_) input_->started();
 }
 
-const wire::LaunchPart& Ranks::part_of(uint32_t rank) const {
+const wire::LaunchPart& Ranks::part_of(Rank rank) const {
+    uint32_t left = rank.number();
     for (const wire::LaunchPart& part : launch_->parts) {
-        if (rank < part.ranks) return part;
-        rank -= part.ranks;
+        if (left < part.ranks) return part;
+        left -= part.ranks;
     }
-    fail("no program is named for rank {}", rank);
+    fail("no program is named for rank {}", rank.number());
 }
 
-std::vector<std::string> Ranks::environment_of(uint32_t rank, size_t nth, size_t all,
+std::vector<std::string> Ranks::environment_of(Rank rank, size_t nth, size_t all,
                                                const wire::LaunchPart& part,
                                                const PmiEnds::Environment& pmi) const {
     std::map<std::string, std::string> variables = base_environment();
@@ -191,7 +191,7 @@ std::vector<std::string> Ranks::environment_of(uint32_t rank, size_t nth, size_t
     auto set = [&](const char* name, size_t value) { variables[name] = std::to_string(value); };
     // As programs and scripts know them of the site's launchers.
     if (launch_->mpi == "openmpi") {
-        set("OMPI_COMM_WORLD_RANK", rank);
+        set("OMPI_COMM_WORLD_RANK", rank.number());
         set("OMPI_COMM_WORLD_SIZE", size);
         set("OMPI_COMM_WORLD_LOCAL_RANK", nth);
         set("OMPI_COMM_WORLD_LOCAL_SIZE", all);
@@ -249,13 +249,13 @@ int Ranks::rest(int otherwise) const {
     return otherwise;
 }
 
-void Ranks::watch(Rank& rank, short revents) {
+void Ranks::watch(Started& rank, short revents) {
     int64_t now = tree::now_ms();
     int status = 0;
     if (revents && !rank.status && ::waitpid(rank.child.pid, &status, WNOHANG) == rank.child.pid) {
         rank.status = status;
         rank.ended = now;
-        if (rank.number == 0 && input_) input_->close();
+        if (rank.rank == Rank(0) && input_) input_->close();
     }
     // A starter that ends with 0 may have left the program running: it has the starter's streams, as mpiexec
     // knows. (Who has died leaves only what is to be ended, too.)
@@ -267,20 +267,20 @@ void Ranks::watch(Rank& rank, short revents) {
 // In turns, so that no rank waits for one that says a lot.
 void Ranks::hand_up_output() {
     for (size_t without = 0; without < ranks_.size(); ++turn_) {
-        Rank& rank = *ranks_[turn_ % ranks_.size()];
+        Started& rank = *ranks_[turn_ % ranks_.size()];
         bool some = hand_up_piece(rank, rank.output, false);
         some = hand_up_piece(rank, rank.error, true) || some;
         without = some ? 0 : without + 1;
     }
 }
 
-bool Ranks::hand_up_piece(Rank& rank, RankStream& stream, bool error) {
+bool Ranks::hand_up_piece(Started& rank, RankStream& stream, bool error) {
     if (nobody_hears_) stream.drop();
     if (window_ < OutputLines::kLongest) return false;
     std::string piece = stream.take(tree::now_ms());
     if (piece.empty()) return false;
     window_ -= piece.size();
-    up_(wire::Output{place_.node, static_cast<int32_t>(rank.number), error, std::move(piece)});
+    up_(wire::Output{place_.node, static_cast<int32_t>(rank.rank.number()), error, std::move(piece)});
     return true;
 }
 
@@ -288,18 +288,18 @@ void Ranks::hand_up_ends() {
     for (auto& rank : ranks_) {
         if (!rank->status || rank->forgotten) continue;
         if (!rank->told) {
-            bool more = *rank->status == 0 && pmi_->has_socket(rank->number);
+            bool more = *rank->status == 0 && pmi_->has_socket(rank->rank);
             if (more || !rank->output.over() || !rank->error.over()) continue;
             rank->told = true;
-            rank->stage = pmi_->stage(rank->number);
-            up_(wire::RankEnded{static_cast<int32_t>(rank->number), rank->child.pid, place_.name,
+            rank->stage = pmi_->stage(rank->rank);
+            up_(wire::RankEnded{static_cast<int32_t>(rank->rank.number()), rank->child.pid, place_.name,
                                 *rank->status, rank->stage});
         }
         // The root may end the others, who need not cry out before.
         const bool well = *rank->status == 0 && rank->stage != wire::RankEnd::running;
         if (!well && tree::now_ms() - rank->ended < kOthersMs) continue;
         rank->forgotten = true;
-        pmi_->ended(rank->number, how(*rank->status));
+        pmi_->ended(rank->rank, how(*rank->status));
     }
 }
 

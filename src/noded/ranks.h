@@ -42,8 +42,8 @@ class Ranks {
     bool over() const;
 
   private:
-    struct Rank {
-        uint32_t number = 0;
+    struct Started {
+        Rank rank;
         Child child;
         RankStream output, error;
         std::optional<int> status;
@@ -56,15 +56,14 @@ class Ranks {
     void launch(const wire::Launch& launch);
     void start_ranks();
     template <class Step>
-    bool at_start_of(Rank& rank, Step step);
-    void start(Rank& rank, size_t nth, size_t all, const std::vector<int>& processors);
-    std::vector<std::string> environment_of(uint32_t rank, size_t nth, size_t all,
-                                            const wire::LaunchPart& part,
+    bool at_start_of(Started& rank, Step step);
+    void start(Started& rank, size_t nth, size_t all, const std::vector<int>& processors);
+    std::vector<std::string> environment_of(Rank rank, size_t nth, size_t all, const wire::LaunchPart& part,
                                             const PmiEnds::Environment& pmi) const;
-    const wire::LaunchPart& part_of(uint32_t rank) const;
-    void watch(Rank& rank, short revents);
+    const wire::LaunchPart& part_of(Rank rank) const;
+    void watch(Started& rank, short revents);
     void hand_up_output();
-    bool hand_up_piece(Rank& rank, RankStream& stream, bool error);
+    bool hand_up_piece(Started& rank, RankStream& stream, bool error);
     void hand_up_ends();
 
     const Place place_;
@@ -72,7 +71,7 @@ class Ranks {
     std::optional<wire::Launch> launch_;
     std::unique_ptr<PmiEnds> pmi_;
     std::optional<InputPipe> input_;
-    std::vector<std::unique_ptr<Rank>> ranks_;
+    std::vector<std::unique_ptr<Started>> ranks_;
     uint64_t window_ = 0;  // bytes of output that may be sent
     size_t turn_ = 0;      // whose output is next
     size_t polled_ = 0;    // ranks that are polled

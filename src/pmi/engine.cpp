@@ -19,34 +19,34 @@ constexpr std::string_view kMappingKey = "PMI_process_mapping";
 
 Engine::Engine(World world) : world_(std::move(world)) {
     world_.check();
-    for (const Range& range : world_.placement.ranks_on(world_.node))
-        for (uint32_t i = 0; i < range.count; ++i) clients_.try_emplace(range.first + i);
+    for (const RankRange& range : world_.placement.ranks_on(world_.node))
+        range.each([this](Rank rank) { clients_.try_emplace(rank); });
     // MPICH finds out by host names when the text is longer than a value may be.
     if (std::string mapping = world_.placement.mapping(); mapping.size() < kLongestValue)
         values_.emplace(kMappingKey, std::move(mapping));
 }
 
-Engine::Client& Engine::client(uint32_t rank) {
+Engine::Client& Engine::client(Rank rank) {
     auto found = clients_.find(rank);
-    if (found == clients_.end()) fail("rank {} is not of node {}", rank, world_.node);
+    if (found == clients_.end()) fail("rank {} is not of node {}", rank.number(), world_.node);
     return found->second;
 }
 
-Stage Engine::stage(uint32_t rank) const {
+Stage Engine::stage(Rank rank) const {
     auto found = clients_.find(rank);
     return found == clients_.end() ? Stage::silent : found->second.stage;
 }
 
-std::vector<std::pair<std::string, std::string>> Engine::environment(uint32_t rank) const {
+std::vector<std::pair<std::string, std::string>> Engine::environment(Rank rank) const {
     // What MPICH's mpiexec sets, too. Programs read the two of MPI; Fortran ones lose no output at a kill.
     return {{"GFORTRAN_UNBUFFERED_PRECONNECTED", "y"},
-            {"PMI_RANK", std::to_string(rank)},
+            {"PMI_RANK", std::to_string(rank.number())},
             {"PMI_SIZE", std::to_string(world_.size())},
             {"MPI_LOCALNRANKS", std::to_string(clients_.size())},
             {"MPI_LOCALRANKID", std::to_string(std::distance(clients_.begin(), clients_.find(rank)))}};
 }
 
-void Engine::from_rank(uint32_t rank, std::string_view bytes) {
+void Engine::from_rank(Rank rank, std::string_view bytes) {
     Client& who = client(rank);
     while (!bytes.empty() && who.ended.empty()) {
         const size_t end = bytes.find('\n');
@@ -77,7 +77,7 @@ const std::vector<Engine::Entry>& Engine::entries() {
     return all;
 }
 
-void Engine::obey(uint32_t rank, Client& who, const std::string& line) try {
+void Engine::obey(Rank rank, Client& who, const std::string& line) try {
     if (who.spawning) {  // its lines are free text up to this one
         if (line == "endcmd") {
             who.spawning = false;
@@ -101,49 +101,49 @@ void Engine::obey(uint32_t rank, Client& who, const std::string& line) try {
     refuse(rank, who, error.what());
 }
 
-void Engine::say(uint32_t rank, const std::string& line) { out(ToRank{rank, line + "\n"}); }
+void Engine::say(Rank rank, const std::string& line) { out(ToRank{rank, line + "\n"}); }
 
 // No answer of PMI-1 has this name, so whatever the rank waits for has failed. One that does not listen
 // is told no more after some time.
-void Engine::say_error(uint32_t rank, Client& who) {
+void Engine::say_error(Rank rank, Client& who) {
     constexpr int kMostErrors = 100;
     if (++who.errors <= kMostErrors) say(rank, "cmd=error rc=-1 msg=failed");
 }
 
-void Engine::refuse(uint32_t rank, Client& who, const std::string& why) {
+void Engine::refuse(Rank rank, Client& who, const std::string& why) {
     say_error(rank, who);
     if (std::exchange(who.stage, Stage::failed) == Stage::failed) return;
-    out(Fault{rank, fmt::format("rank {}: PMI: {}", rank, why)});
+    out(Fault{rank, fmt::format("rank {}: PMI: {}", rank.number(), why)});
     if (std::exchange(who.waiting, false)) --waiting_;
-    fail_fence(fmt::format("rank {} broke the rules of PMI", rank));
+    fail_fence(fmt::format("rank {} broke the rules of PMI", rank.number()));
 }
 
-void Engine::init(uint32_t rank, Client& who, const Command& command) {
+void Engine::init(Rank rank, Client& who, const Command& command) {
     if (command.number("pmi_version") != 1)
         fail("version {} of PMI is asked for, served is 1", command.number("pmi_version"));
     who.stage = Stage::running;
     say(rank, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
 }
 
-void Engine::get_maxes(uint32_t rank, Client&, const Command&) {
+void Engine::get_maxes(Rank rank, Client&, const Command&) {
     say(rank, fmt::format("cmd=maxes kvsname_max={} keylen_max={} vallen_max={} rc=0", kLongestName,
                           kLongestKey, kLongestValue));
 }
 
-void Engine::get_appnum(uint32_t rank, Client&, const Command&) {
+void Engine::get_appnum(Rank rank, Client&, const Command&) {
     say(rank, fmt::format("cmd=appnum appnum={} rc=0", world_.program_of(rank)));
 }
 
-void Engine::get_kvsname(uint32_t rank, Client&, const Command&) {
+void Engine::get_kvsname(Rank rank, Client&, const Command&) {
     say(rank, fmt::format("cmd=my_kvsname kvsname={} rc=0", world_.name));
 }
 
-void Engine::get_universe_size(uint32_t rank, Client&, const Command&) {
+void Engine::get_universe_size(Rank rank, Client&, const Command&) {
     say(rank,
         fmt::format("cmd=universe_size size={} rc=0", world_.universe ? world_.universe : world_.size()));
 }
 
-void Engine::put(uint32_t rank, Client&, const Command& command) {
+void Engine::put(Rank rank, Client&, const Command& command) {
     const std::string& key = command.get("key");
     const std::string& value = command.get("value");
     if (command.get("kvsname") != world_.name) return say(rank, "cmd=put_result rc=-1 msg=unknown_kvsname");
@@ -156,7 +156,7 @@ void Engine::put(uint32_t rank, Client&, const Command& command) {
     say(rank, "cmd=put_result rc=0 msg=success");
 }
 
-void Engine::get(uint32_t rank, Client&, const Command& command) {
+void Engine::get(Rank rank, Client&, const Command& command) {
     auto found = values_.find(command.get("key"));
     if (command.get("kvsname") != world_.name)
         return say(rank, "cmd=get_result rc=-1 msg=unknown_kvsname value=unknown");
@@ -164,13 +164,14 @@ void Engine::get(uint32_t rank, Client&, const Command& command) {
     say(rank, "cmd=get_result rc=0 msg=success value=" + found->second);
 }
 
-void Engine::barrier_in(uint32_t, Client& who, const Command&) {
+void Engine::barrier_in(Rank, Client& who, const Command&) {
     who.waiting = true;
     ++waiting_;
     if (!broken_.empty()) return tell_waiting();
     for (const auto& [other, client] : clients_) {
-        if (client.stage == Stage::finalized) return fail_fence(fmt::format("rank {} has finalized", other));
-        if (!client.ended.empty()) return fail_fence(fmt::format("rank {} {}", other, client.ended));
+        if (client.stage == Stage::finalized)
+            return fail_fence(fmt::format("rank {} has finalized", other.number()));
+        if (!client.ended.empty()) return fail_fence(fmt::format("rank {} {}", other.number(), client.ended));
     }
     if (waiting_ < clients_.size()) return;
     fence_out_ = true;
@@ -237,46 +238,47 @@ void Engine::tell_waiting() {
         if (!std::exchange(who.waiting, false)) continue;
         who.stage = Stage::failed;
         say_error(rank, who);
-        out(Fault{rank, fmt::format("rank {} waits for all ranks, in vain: {}", rank, broken_)});
+        out(Fault{rank, fmt::format("rank {} waits for all ranks, in vain: {}", rank.number(), broken_)});
     }
     waiting_ = 0;
 }
 
-void Engine::finalize(uint32_t rank, Client& who, const Command&) {
+void Engine::finalize(Rank rank, Client& who, const Command&) {
     who.stage = Stage::finalized;
     say(rank, "cmd=finalize_ack rc=0");
-    if (waiting_ > 0) fail_fence(fmt::format("rank {} has finalized", rank));
+    if (waiting_ > 0) fail_fence(fmt::format("rank {} has finalized", rank.number()));
 }
 
-void Engine::abort(uint32_t rank, Client& who, const Command& command) {
+void Engine::abort(Rank rank, Client& who, const Command& command) {
     const int code = command.find("exitcode") ? command.number("exitcode") : 1;
     who.stage = Stage::failed;
     if (std::exchange(who.waiting, false)) --waiting_;
-    out(Abort{rank, code, fmt::format("rank {} called MPI_Abort with {}", rank, code)});
+    out(Abort{rank, code, fmt::format("rank {} called MPI_Abort with {}", rank.number(), code)});
 }
 
-void Engine::spawn(uint32_t, Client& who, const Command&) { who.spawning = true; }
+void Engine::spawn(Rank, Client& who, const Command&) { who.spawning = true; }
 
-void Engine::name_service(uint32_t rank, Client&, const Command& command) {
+void Engine::name_service(Rank rank, Client&, const Command& command) {
     // publish_name -> publish_result
     say(rank, fmt::format("cmd={}_result rc=-1 info=failed msg=not_with_this_launcher",
                           command.name().substr(0, command.name().find('_'))));
 }
 
 void Engine::asked(const Ask& ask) {
-    out(Answer{ask.epoch, ask.from, ask.number, {}, fmt::format("rank {} is started by PMI-1", ask.rank)});
+    out(Answer{
+        ask.epoch, ask.from, ask.number, {}, fmt::format("rank {} is started by PMI-1", ask.rank.number())});
 }
 
 void Engine::answered(const Answer&) {}  // it never asks
 
-void Engine::ended(uint32_t rank, const std::string& how) {
+void Engine::ended(Rank rank, const std::string& how) {
     Client& who = client(rank);
     if (!who.ended.empty()) return;
     who.ended = how;
     if (std::exchange(who.waiting, false)) --waiting_;
     const bool died =
         std::exchange(who.stage, who.stage == Stage::running ? Stage::failed : who.stage) == Stage::running;
-    if (died || waiting_ > 0) fail_fence(fmt::format("rank {} {}", rank, how));
+    if (died || waiting_ > 0) fail_fence(fmt::format("rank {} {}", rank.number(), how));
 }
 
 }  // namespace fermata::pmi

@@ -23,15 +23,15 @@ class Engine final : public Service {
     explicit Engine(World world);
 
     // What came from the rank's socket. Throws Error for a rank that is not of this node.
-    void from_rank(uint32_t rank, std::string_view bytes);
+    void from_rank(Rank rank, std::string_view bytes);
 
     // PMI_RANK, PMI_SIZE …; the daemon adds PMI_FD.
-    std::vector<std::pair<std::string, std::string>> environment(uint32_t rank) const override;
+    std::vector<std::pair<std::string, std::string>> environment(Rank rank) const override;
     void result(const Fence& whole) override;
     void asked(const Ask& ask) override;  // PMI-1 has no such thing: answers with a fault
     void answered(const Answer& answer) override;
-    void ended(uint32_t rank, const std::string& how) override;
-    Stage stage(uint32_t rank) const override;
+    void ended(Rank rank, const std::string& how) override;
+    Stage stage(Rank rank) const override;
 
   private:
     struct Client {
@@ -45,28 +45,28 @@ class Engine final : public Service {
     // A command of a rank that has said init.
     struct Entry {
         std::string_view name;
-        void (Engine::*obey)(uint32_t, Client&, const Command&);
+        void (Engine::*obey)(Rank, Client&, const Command&);
     };
     static const std::vector<Entry>& entries();
 
-    Client& client(uint32_t rank);
-    void obey(uint32_t rank, Client& client, const std::string& line);
-    void refuse(uint32_t rank, Client& client, const std::string& why);
-    void say(uint32_t rank, const std::string& line);
-    void say_error(uint32_t rank, Client& client);
+    Client& client(Rank rank);
+    void obey(Rank rank, Client& client, const std::string& line);
+    void refuse(Rank rank, Client& client, const std::string& why);
+    void say(Rank rank, const std::string& line);
+    void say_error(Rank rank, Client& client);
 
-    void init(uint32_t rank, Client& client, const Command& command);
-    void get_maxes(uint32_t rank, Client& client, const Command& command);
-    void get_appnum(uint32_t rank, Client& client, const Command& command);
-    void get_kvsname(uint32_t rank, Client& client, const Command& command);
-    void get_universe_size(uint32_t rank, Client& client, const Command& command);
-    void put(uint32_t rank, Client& client, const Command& command);
-    void get(uint32_t rank, Client& client, const Command& command);
-    void barrier_in(uint32_t rank, Client& client, const Command& command);
-    void finalize(uint32_t rank, Client& client, const Command& command);
-    void abort(uint32_t rank, Client& client, const Command& command);
-    void spawn(uint32_t rank, Client& client, const Command& command);
-    void name_service(uint32_t rank, Client& client, const Command& command);
+    void init(Rank rank, Client& client, const Command& command);
+    void get_maxes(Rank rank, Client& client, const Command& command);
+    void get_appnum(Rank rank, Client& client, const Command& command);
+    void get_kvsname(Rank rank, Client& client, const Command& command);
+    void get_universe_size(Rank rank, Client& client, const Command& command);
+    void put(Rank rank, Client& client, const Command& command);
+    void get(Rank rank, Client& client, const Command& command);
+    void barrier_in(Rank rank, Client& client, const Command& command);
+    void finalize(Rank rank, Client& client, const Command& command);
+    void abort(Rank rank, Client& client, const Command& command);
+    void spawn(Rank rank, Client& client, const Command& command);
+    void name_service(Rank rank, Client& client, const Command& command);
 
     Fence part(uint32_t ranks, std::string data, std::string fault) const;
     void take(const std::string& records);
@@ -74,7 +74,7 @@ class Engine final : public Service {
     void tell_waiting();
 
     World world_;
-    std::map<uint32_t, Client> clients_;
+    std::map<Rank, Client> clients_;
     std::unordered_map<std::string, std::string> values_;
     size_t bytes_put_ = 0;
     std::string puts_;        // since the last fence, as the next one carries them

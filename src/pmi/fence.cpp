@@ -33,7 +33,7 @@ std::optional<Fence> FenceMerge::add_at_relay(Fence part) {
     return merged;
 }
 
-std::vector<Fence> FenceMerge::lost(uint32_t rank, const std::string& why) {
+std::vector<Fence> FenceMerge::lost(Rank rank, const std::string& why) {
     dead_.try_emplace(rank, why);
     std::vector<Fence> waiting, results;
     for (const auto& [name, fence] : open_) waiting.push_back(fence);
@@ -48,7 +48,7 @@ std::string FenceMerge::fault_of(const Fence& part) const {
     if (part.name.epoch != epoch_)
         return fmt::format("a fence of epoch {}, this is epoch {}", part.name.epoch, epoch_);
     uint64_t among = 0;
-    for (const Range& range : part.name.among) among += range.count;
+    for (const RankRange& range : part.name.among) among += range.count();
     if (part.name.among.empty()) among = ranks_;
     if (part.of == 0 || part.of != among || part.ranks == 0)
         return fmt::format("fence {}: {} of {} ranks, expected are {}", part.name.number, part.ranks, part.of,
@@ -59,11 +59,11 @@ std::string FenceMerge::fault_of(const Fence& part) const {
     return dead_among(part.name.among);
 }
 
-std::string FenceMerge::dead_among(const std::vector<Range>& among) const {
+std::string FenceMerge::dead_among(const std::vector<RankRange>& among) const {
     for (const auto& [rank, why] : dead_) {
         bool member = among.empty();
-        for (const Range& range : among) member = member || range.holds(rank);
-        if (member) return fmt::format("rank {} {}", rank, why);
+        for (const RankRange& range : among) member = member || range.holds(rank);
+        if (member) return fmt::format("rank {} {}", rank.number(), why);
     }
     return {};
 }

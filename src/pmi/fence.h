@@ -16,8 +16,8 @@ namespace fermata::pmi {
 
 struct FenceName {
     uint32_t epoch = 0;
-    std::vector<Range> among;  // ranks that take part; empty = the whole world
-    uint32_t number = 0;       // of the fences among these ranks, from 0
+    std::vector<RankRange> among;  // ranks that take part; empty = the whole world
+    uint32_t number = 0;           // of the fences among these ranks, from 0
     auto operator<=>(const FenceName&) const = default;
 };
 
@@ -44,22 +44,22 @@ class FenceMerge {
     std::optional<Fence> add(Fence part);
     // At the root: a rank has ended, however (its daemon, too). The results (faults) of the fences that wait
     // for it; later fences fail in add().
-    std::vector<Fence> lost(uint32_t rank, const std::string& why);
+    std::vector<Fence> lost(Rank rank, const std::string& why);
 
   private:
-    using Sequence = std::pair<uint32_t, std::vector<Range>>;  // epoch, participants
+    using Sequence = std::pair<uint32_t, std::vector<RankRange>>;  // epoch, participants
 
     std::optional<Fence> add_at_relay(Fence part);
     std::string fault_of(const Fence& part) const;
-    std::string dead_among(const std::vector<Range>& among) const;
+    std::string dead_among(const std::vector<RankRange>& among) const;
     Fence failed(const Fence& fence, const std::string& why);
 
     Level level_;
     uint32_t epoch_;
     uint32_t ranks_;
     std::map<FenceName, Fence> open_;
-    std::map<Sequence, uint32_t> next_;     // number of the fence without a result
-    std::map<uint32_t, std::string> dead_;  // why
+    std::map<Sequence, uint32_t> next_;  // number of the fence without a result
+    std::map<Rank, std::string> dead_;   // why
 };
 
 }  // namespace fermata::pmi

@@ -29,7 +29,8 @@ class Writer {
         put(static_cast<uint32_t>(text.size()));
         bytes += text;
     }
-    void put(const Range& range) { (*this)(range.first, range.count); }
+    void put(Rank rank) { put(rank.number()); }
+    void put(const RankRange& range) { (*this)(range.first().number(), range.count()); }
     void put(const Block& block) { (*this)(block.first_node, block.nodes, block.ranks_per_node); }
     template <Struct Item>
     void put(const Item& item) {
@@ -80,7 +81,13 @@ class Reader {
         get(size);
         text = take(size);
     }
-    void get(Range& range) { (*this)(range.first, range.count); }
+    void get(Rank& rank) {
+        uint32_t number = 0;
+        get(number);
+        auto read = Rank::of(number);
+        if (!read) fail("no job has a rank {}", number);
+        rank = *read;
+    }
     void get(Block& block) { (*this)(block.first_node, block.nodes, block.ranks_per_node); }
     template <Struct Item>
     void get(Item& item) {
@@ -93,6 +100,16 @@ class Reader {
         // An item has four bytes at least; no memory is reserved because a count says so.
         if (count > left_.size() / 4) fail("a list runs over the end of its frame");
         for (uint32_t i = 0; i < count; ++i) get(items.emplace_back());
+    }
+    void get(std::vector<RankRange>& ranges) {
+        uint32_t all = 0, first = 0, count = 0;
+        get(all);
+        for (uint32_t i = 0; i < all; ++i) {
+            (*this)(first, count);
+            auto range = RankRange::of(first, count);
+            if (!range) fail("no job has {} ranks from {} on", count, first);
+            ranges.push_back(*range);
+        }
     }
 
     std::string_view left_;

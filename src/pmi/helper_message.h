@@ -50,7 +50,8 @@ struct Fenced {
 // Another node asks for what a rank of this one has published. Answer: Publication with `from` and `number`.
 struct Wanted {
     static constexpr uint8_t kType = 3;
-    uint32_t from = 0, number = 0, rank = 0;
+    uint32_t from = 0, number = 0;
+    Rank rank{0};
     template <class F>
     void each(F&& f) {
         f(from, number, rank);
@@ -71,7 +72,7 @@ struct Given {
 // A rank of this node has ended.
 struct Ended {
     static constexpr uint8_t kType = 5;
-    uint32_t rank = 0;
+    Rank rank{0};
     std::string how;
     template <class F>
     void each(F&& f) {
@@ -90,7 +91,7 @@ struct Variable {
 };
 
 struct Environment {
-    uint32_t rank = 0;
+    Rank rank{0};
     std::vector<Variable> variables;
     template <class F>
     void each(F&& f) {
@@ -112,7 +113,7 @@ struct Ready {
 struct Entered {
     static constexpr uint8_t kType = 17;
     uint32_t number = 0;
-    std::vector<Range> among;  // empty = the whole world
+    std::vector<RankRange> among;  // empty = the whole world
     std::string data;
     template <class F>
     void each(F&& f) {
@@ -123,7 +124,8 @@ struct Entered {
 // What a rank of another node has published is wanted. Answer: Given.
 struct Request {
     static constexpr uint8_t kType = 18;
-    uint32_t number = 0, rank = 0;
+    uint32_t number = 0;
+    Rank rank{0};
     template <class F>
     void each(F&& f) {
         f(number, rank);
@@ -143,7 +145,7 @@ struct Publication {
 // A rank has come to `stage`: running or finalized.
 struct Reached {
     static constexpr uint8_t kType = 20;
-    uint32_t rank = 0;
+    Rank rank{0};
     Stage stage = Stage::silent;
     template <class F>
     void each(F&& f) {
@@ -153,7 +155,7 @@ struct Reached {
 
 struct Aborted {
     static constexpr uint8_t kType = 21;
-    uint32_t rank = 0;
+    Rank rank{0};
     int32_t code = 0;
     std::string text;
     template <class F>

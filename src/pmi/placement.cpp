@@ -25,8 +25,8 @@ Placement Placement::on_one_node(uint32_t ranks) {
 void Placement::append(const Block& block) {
     const uint64_t more = uint64_t{block.nodes} * block.ranks_per_node;
     if (more == 0) fail("a placement names a block without ranks");
-    if (more + ranks_ > kMostRanks || block.first_node > kMostRanks)
-        fail("a placement of more than {} ranks", kMostRanks);
+    if (more + ranks_ > Rank::kMost || block.first_node > Rank::kMost)
+        fail("a placement of more than {} ranks", Rank::kMost);
     ranks_ += static_cast<uint32_t>(more);
     nodes_ = std::max(nodes_, block.first_node + block.nodes);
     Block* last = blocks_.empty() ? nullptr : &blocks_.back();
@@ -49,26 +49,26 @@ void Placement::append(const Block& block) {
     }
 }
 
-uint32_t Placement::node_of(uint32_t rank) const {
-    uint32_t left = rank;
+uint32_t Placement::node_of(Rank rank) const {
+    uint32_t left = rank.number();
     for (const Block& block : blocks_) {
         const uint32_t here = block.nodes * block.ranks_per_node;
         if (left < here) return block.first_node + left / block.ranks_per_node;
         left -= here;
     }
-    fail("rank {} of a placement of {}", rank, ranks_);
+    fail("rank {} of a placement of {}", rank.number(), ranks_);
 }
 
-std::vector<Range> Placement::ranks_on(uint32_t node) const {
-    std::vector<Range> ranges;
+std::vector<RankRange> Placement::ranks_on(uint32_t node) const {
+    std::vector<RankRange> ranges;
     uint32_t first = 0;
     for (const Block& block : blocks_) {
         if (node >= block.first_node && node - block.first_node < block.nodes) {
             const uint32_t begin = first + (node - block.first_node) * block.ranks_per_node;
-            if (!ranges.empty() && ranges.back().first + ranges.back().count == begin)
-                ranges.back().count += block.ranks_per_node;
+            if (!ranges.empty() && ranges.back().end() == begin)
+                ranges.back() = {ranges.back().first(), ranges.back().count() + block.ranks_per_node};
             else
-                ranges.push_back({begin, block.ranks_per_node});
+                ranges.push_back({Rank(begin), block.ranks_per_node});
         }
         first += block.nodes * block.ranks_per_node;
     }

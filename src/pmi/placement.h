@@ -7,13 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace fermata::pmi {
+#include "base/rank.h"
 
-struct Range {
-    uint32_t first = 0, count = 0;
-    bool holds(uint32_t rank) const { return rank >= first && rank - first < count; }
-    auto operator<=>(const Range&) const = default;
-};
+namespace fermata::pmi {
 
 // The next `nodes` * `ranks_per_node` ranks are on `nodes` nodes beginning with `first_node`, in turn.
 struct Block {
@@ -21,11 +17,9 @@ struct Block {
     auto operator<=>(const Block&) const = default;
 };
 
-inline constexpr uint32_t kMostRanks = 10'000'000;
-
 class Placement {
   public:
-    // The next `ranks` ranks are on `node`. Throws Error above kMostRanks.
+    // The next `ranks` ranks are on `node`. Throws Error above Rank::kMost.
     void add(uint32_t node, uint32_t ranks);
     // The same, for what came over a wire.
     static Placement of(const std::vector<Block>& blocks);
@@ -35,9 +29,9 @@ class Placement {
     // Number of the last node that holds a rank, plus one.
     uint32_t nodes() const { return nodes_; }
     // Throws Error for a rank that does not exist.
-    uint32_t node_of(uint32_t rank) const;
+    uint32_t node_of(Rank rank) const;
     // In ascending order, neighbours joined.
-    std::vector<Range> ranks_on(uint32_t node) const;
+    std::vector<RankRange> ranks_on(uint32_t node) const;
     const std::vector<Block>& blocks() const { return blocks_; }
     // "(vector,(0,2,4))"
     std::string mapping() const;

@@ -11,8 +11,8 @@ PmixLink::PmixLink(World world, const std::string& directory) : world_(std::move
     world_.check();
     if (world_.hosts.size() < world_.placement.nodes())
         fail("{} host names for {} nodes", world_.hosts.size(), world_.placement.nodes());
-    for (const Range& range : world_.placement.ranks_on(world_.node))
-        for (uint32_t i = 0; i < range.count; ++i) stages_.emplace(range.first + i, Stage::silent);
+    for (const RankRange& range : world_.placement.ranks_on(world_.node))
+        range.each([this](Rank rank) { stages_.emplace(rank, Stage::silent); });
     tell(helper::Start{helper::kVersion, world_.name, directory, world_.node, world_.universe, world_.cores,
                        world_.placement.blocks(), world_.programs, world_.hosts});
 }
@@ -52,7 +52,7 @@ void PmixLink::take(const Message&) {
 void PmixLink::take(const helper::Ready& ready) {
     if (ready_) fail("ready twice");
     for (const helper::Environment& of : ready.ranks) {
-        if (!is_here(of.rank)) fail("ready with rank {}", of.rank);
+        if (!is_here(of.rank)) fail("ready with rank {}", of.rank.number());
         for (const helper::Variable& variable : of.variables)
             environments_[of.rank].emplace_back(variable.name, variable.value);
     }
@@ -64,21 +64,21 @@ void PmixLink::take(const helper::Ready& ready) {
 // Ranks of this node among them; throws Error for what is no list of ranks of the world.
 uint32_t PmixLink::here(const Among& among) const {
     if (among.empty()) return static_cast<uint32_t>(stages_.size());
-    uint64_t end = 0;
-    uint32_t here = 0;
-    for (const Range& range : among) {
-        if (range.count == 0 || range.first < end || range.first >= world_.size() ||
-            range.count > world_.size() - range.first)
+    uint32_t end = 0, here = 0;
+    for (const RankRange& range : among) {
+        if (range.first().number() < end || range.end() > world_.size())
             fail("a fence among ranks that cannot be");
-        end = uint64_t{range.first} + range.count;
-        for (auto at = stages_.lower_bound(range.first); at != stages_.end() && at->first < end; ++at) ++here;
+        end = range.end();
+        for (auto at = stages_.lower_bound(range.first()); at != stages_.end() && range.holds(at->first);
+             ++at)
+            ++here;
     }
     return here;
 }
 
 uint32_t PmixLink::size(const Among& among) const {
     uint32_t size = among.empty() ? world_.size() : 0;
-    for (const Range& range : among) size += range.count;
+    for (const RankRange& range : among) size += range.count();
     return size;
 }
 
@@ -102,11 +102,11 @@ void PmixLink::take(const helper::Entered& entered) {
     std::string failed;
     if (auto known = failed_.extract(fence.name)) failed = known.mapped();
     // libpmix goes on without the ranks that it lost.
-    for (uint32_t rank : ended_)
+    for (Rank rank : ended_)
         if (failed.empty() &&
             (among.empty() || std::any_of(among.begin(), among.end(),
-                                          [&](const Range& range) { return range.holds(rank); }))) {
-            failed = fmt::format("rank {} has ended", rank);
+                                          [&](const RankRange& range) { return range.holds(rank); }))) {
+            failed = fmt::format("rank {} has ended", rank.number());
             out(fault(fence.name, fence.of, failed));
         }
     if (!failed.empty()) {
@@ -130,7 +130,8 @@ void PmixLink::result(const Fence& whole) {
 }
 
 void PmixLink::take(const helper::Request& request) {
-    if (request.rank >= world_.size() || is_here(request.rank)) fail("it asks for rank {}", request.rank);
+    if (request.rank.number() >= world_.size() || is_here(request.rank))
+        fail("it asks for rank {}", request.rank.number());
     out(Ask{world_.epoch, world_.node, request.number, request.rank});
 }
 
@@ -142,9 +143,10 @@ void PmixLink::asked(const Ask& ask) {
     auto refuse = [&](std::string why) { out(Answer{ask.epoch, ask.from, ask.number, {}, std::move(why)}); };
     if (ask.epoch != world_.epoch)
         return refuse(fmt::format("epoch {} is asked, this is epoch {}", ask.epoch, world_.epoch));
-    if (!is_here(ask.rank)) return refuse(fmt::format("rank {} is not on node {}", ask.rank, world_.node));
+    if (!is_here(ask.rank))
+        return refuse(fmt::format("rank {} is not on node {}", ask.rank.number(), world_.node));
     if (helper_gone_ || stage(ask.rank) == Stage::failed || ended_.count(ask.rank))
-        return refuse(fmt::format("rank {} has ended", ask.rank));
+        return refuse(fmt::format("rank {} has ended", ask.rank.number()));
     tell(helper::Wanted{ask.from, ask.number, ask.rank});
 }
 
@@ -154,7 +156,7 @@ void PmixLink::answered(const Answer& answer) {
 
 void PmixLink::take(const helper::Reached& reached) {
     auto found = stages_.find(reached.rank);
-    if (found == stages_.end()) fail("it speaks of rank {}", reached.rank);
+    if (found == stages_.end()) fail("it speaks of rank {}", reached.rank.number());
     if (found->second == Stage::failed) return;
     found->second = reached.stage;
     if (reached.stage != Stage::running) return;
@@ -164,27 +166,27 @@ void PmixLink::take(const helper::Reached& reached) {
 
 void PmixLink::take(const helper::Aborted& aborted) {
     auto found = stages_.find(aborted.rank);
-    if (found == stages_.end()) fail("it speaks of rank {}", aborted.rank);
+    if (found == stages_.end()) fail("it speaks of rank {}", aborted.rank.number());
     found->second = Stage::failed;
     out(Abort{aborted.rank, aborted.code, visible(aborted.text)});
 }
 
 void PmixLink::take(const helper::Failed& failed) { helper_ended(visible(failed.line)); }
 
-Stage PmixLink::stage(uint32_t rank) const {
+Stage PmixLink::stage(Rank rank) const {
     auto found = stages_.find(rank);
     return found == stages_.end() ? Stage::silent : found->second;
 }
 
-std::vector<std::pair<std::string, std::string>> PmixLink::environment(uint32_t rank) const {
+std::vector<std::pair<std::string, std::string>> PmixLink::environment(Rank rank) const {
     auto found = environments_.find(rank);
-    if (found == environments_.end()) fail("rank {} has no environment of PMIx", rank);
+    if (found == environments_.end()) fail("rank {} has no environment of PMIx", rank.number());
     auto names = found->second;
     auto add = [&](const char* name, uint64_t value) { names.emplace_back(name, std::to_string(value)); };
     const auto place = static_cast<uint64_t>(std::distance(stages_.begin(), stages_.find(rank)));
     // What Open MPI's mpiexec sets, and programs read.
     add("OMPI_COMM_WORLD_SIZE", world_.size());
-    add("OMPI_COMM_WORLD_RANK", rank);
+    add("OMPI_COMM_WORLD_RANK", rank.number());
     add("OMPI_COMM_WORLD_LOCAL_SIZE", stages_.size());
     add("OMPI_COMM_WORLD_LOCAL_RANK", place);
     add("OMPI_COMM_WORLD_NODE_RANK", place);
@@ -198,12 +200,13 @@ std::vector<std::pair<std::string, std::string>> PmixLink::environment(uint32_t 
     return names;
 }
 
-void PmixLink::ended(uint32_t rank, const std::string& how) {
+void PmixLink::ended(Rank rank, const std::string& how) {
     auto found = stages_.find(rank);
-    if (found == stages_.end()) fail("rank {} is not of node {}", rank, world_.node);
+    if (found == stages_.end()) fail("rank {} is not of node {}", rank.number(), world_.node);
     tell(helper::Ended{rank, how});
     if (found->second == Stage::finalized || !ended_.insert(rank).second) return;
-    if (found->second == Stage::silent && never_.empty()) never_ = fmt::format("rank {} {}", rank, how);
+    if (found->second == Stage::silent && never_.empty())
+        never_ = fmt::format("rank {} {}", rank.number(), how);
     if (found->second == Stage::running) found->second = Stage::failed;
     check_start();
 }
@@ -228,9 +231,9 @@ void PmixLink::break_start(const std::string& why) {
         if (stage == Stage::running) give_up(rank);
 }
 
-void PmixLink::give_up(uint32_t rank) {
+void PmixLink::give_up(Rank rank) {
     stages_[rank] = Stage::failed;
-    out(Fault{rank, fmt::format("rank {} waits for all ranks, in vain: {}", rank, broken_)});
+    out(Fault{rank, fmt::format("rank {} waits for all ranks, in vain: {}", rank.number(), broken_)});
 }
 
 }  // namespace fermata::pmi

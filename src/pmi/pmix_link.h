@@ -30,17 +30,17 @@ class PmixLink final : public Service {
     // Ranks can be started: environment() is known.
     bool ready() const { return ready_; }
 
-    std::vector<std::pair<std::string, std::string>> environment(uint32_t rank) const override;
+    std::vector<std::pair<std::string, std::string>> environment(Rank rank) const override;
     void result(const Fence& whole) override;
     void asked(const Ask& ask) override;
     void answered(const Answer& answer) override;
-    void ended(uint32_t rank, const std::string& how) override;
-    Stage stage(uint32_t rank) const override;
+    void ended(Rank rank, const std::string& how) override;
+    Stage stage(Rank rank) const override;
 
   private:
-    using Among = std::vector<Range>;
+    using Among = std::vector<RankRange>;
 
-    bool is_here(uint32_t rank) const { return stages_.count(rank) > 0; }
+    bool is_here(Rank rank) const { return stages_.count(rank) > 0; }
     void tell(const helper::Message& message);
     void take(const helper::Ready& ready);
     void take(const helper::Entered& entered);
@@ -57,15 +57,15 @@ class PmixLink final : public Service {
     Fence fault(FenceName name, uint32_t of, std::string why) const;
     void check_start();
     void break_start(const std::string& why);
-    void give_up(uint32_t rank);
+    void give_up(Rank rank);
 
     World world_;
     helper::Decoder decoder_;
     bool ready_ = false;
     bool helper_gone_ = false;
-    std::map<uint32_t, Stage> stages_;
-    std::map<uint32_t, std::vector<std::pair<std::string, std::string>>> environments_;
-    std::set<uint32_t> ended_;                 // without having finalized
+    std::map<Rank, Stage> stages_;
+    std::map<Rank, std::vector<std::pair<std::string, std::string>>> environments_;
+    std::set<Rank> ended_;                     // without having finalized
     std::string never_;                        // a rank that ended before it came to MPI_Init, and how
     std::map<FenceName, uint32_t> open_;       // the helper's number
     std::map<FenceName, std::string> failed_;  // before the helper spoke of them: why

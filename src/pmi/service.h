@@ -18,7 +18,7 @@ namespace fermata::pmi {
 
 // Bytes for the PMI socket of a rank (Engine).
 struct ToRank {
-    uint32_t rank = 0;
+    Rank rank;
     std::string bytes;
 };
 // Bytes for the helper's socket (PmixLink).
@@ -32,7 +32,7 @@ struct Ask {
     uint32_t epoch = 0;
     uint32_t from = 0;    // node that asks
     uint32_t number = 0;  // of its questions
-    uint32_t rank = 0;
+    Rank rank;
 };
 // To the node `to`.
 struct Answer {
@@ -44,14 +44,14 @@ struct Answer {
 };
 // A rank called MPI_Abort (or its library did): end the job, exit code `code`.
 struct Abort {
-    uint32_t rank = 0;
+    Rank rank;
     int code = 0;
     std::string text;
 };
 // A rank said what the protocol forbids, or cannot go on: a line for the user that names it. The rank has
 // been told, and is to be ended if it does not end by itself.
 struct Fault {
-    std::optional<uint32_t> rank;  // nothing = all ranks of this node (the helper failed)
+    std::optional<Rank> rank;  // nothing = all ranks of this node (the helper failed)
     std::string line;
 };
 
@@ -65,7 +65,7 @@ class Service {
     virtual ~Service() = default;
 
     // NAME, value: what this rank is to be started with, over what the user gave.
-    virtual std::vector<std::pair<std::string, std::string>> environment(uint32_t rank) const = 0;
+    virtual std::vector<std::pair<std::string, std::string>> environment(Rank rank) const = 0;
     // From above: of all nodes.
     virtual void result(const Fence& whole) = 0;
     // From another node.
@@ -73,8 +73,8 @@ class Service {
     virtual void answered(const Answer& answer) = 0;
     // A rank of this node has ended; `how`: "was killed by signal 9". To be called for every one, when what
     // was left on its socket has been handed over.
-    virtual void ended(uint32_t rank, const std::string& how) = 0;
-    virtual Stage stage(uint32_t rank) const = 0;
+    virtual void ended(Rank rank, const std::string& how) = 0;
+    virtual Stage stage(Rank rank) const = 0;
 
     // What is to be done next; nothing = wait for more.
     std::optional<Event> next() {

@@ -6,10 +6,10 @@
 
 namespace fermata::pmi {
 
-uint32_t World::program_of(uint32_t rank) const {
+uint32_t World::program_of(Rank rank) const {
     uint32_t first = 0;
     for (uint32_t program = 0; program < programs.size(); ++program) {
-        if (rank - first < programs[program]) return program;
+        if (rank.number() - first < programs[program]) return program;
         first += programs[program];
     }
     return 0;

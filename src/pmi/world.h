@@ -25,7 +25,7 @@ struct World {
 
     uint32_t size() const { return placement.ranks(); }
     // MPI_APPNUM of a rank.
-    uint32_t program_of(uint32_t rank) const;
+    uint32_t program_of(Rank rank) const;
     // Throws Error, in one line, if this cannot be a world.
     void check() const;
 };

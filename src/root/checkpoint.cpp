@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "root/root.h"
@@ -224,13 +225,17 @@ store::Manifest Root::manifest() const {
     if (settings_.key) m.key_id = settings_.key->id();
     m.shared_bytes = attempt_.shared_bytes;
     for (auto& [name, seconds] : attempt_.outcome.phases) m.phases[name] = seconds;
-    m.images.resize(start_.ranks());
+    m.images.reserve(start_.ranks());
     tally_.each_image([&](int32_t number, const wire::ImageRecord& image) {
-        auto rank = static_cast<uint32_t>(number);
-        m.images.at(rank) = {rank, m.shared_bytes ? image::kSharedName : image::image_name(rank), image.bytes,
-                             image::hex_of(image.checksum.data(), image.checksum.size()),
-                             m.shared_bytes ? attempt_.begins.at(rank) : 0};
+        const Rank rank(static_cast<uint32_t>(number));
+        m.images.push_back({rank, m.shared_bytes ? image::kSharedName : image::image_name(rank), image.bytes,
+                            image::hex_of(image.checksum.data(), image.checksum.size()),
+                            m.shared_bytes ? attempt_.begins.at(rank.index()) : 0});
     });
+    std::sort(m.images.begin(), m.images.end(), [](auto& a, auto& b) { return a.rank < b.rank; });
+    always(m.images.size() == start_.ranks(), "a manifest without every rank");
+    for (size_t i = 0; i < m.images.size(); ++i)
+        always(m.images[i].rank.index() == i, "a manifest with a rank twice");
     for (Generation needed : tally_.needs()) m.needs.push_back(needed.number());
     return m;
 }

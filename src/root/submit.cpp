@@ -28,8 +28,8 @@ std::vector<store::Segment> segments_of(const std::vector<launch::Part>& parts) 
     uint32_t next = 0;
     if (parts.size() > 1)
         for (const launch::Part& part : parts) {
-            segments.push_back({next, static_cast<uint32_t>(part.ranks), part.program});
-            next += segments.back().ranks;
+            segments.push_back({{Rank(next), static_cast<uint32_t>(part.ranks)}, part.program});
+            next = segments.back().ranks.end();
         }
     return segments;
 }

@@ -25,7 +25,7 @@ bool is_text(const image::Reader& reader, uint32_t source) {
 // The text of an image, as it is once its files lie in generation `number`.
 struct Text {
     image::Content content;
-    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    std::vector<Range> ranges;
 };
 Text text_of(const image::Reader& reader, uint32_t number) {
     Text text{{reader.references(), reader.blocks(), {}}, {}};
@@ -33,7 +33,7 @@ Text text_of(const image::Reader& reader, uint32_t number) {
     for (const image::Extent& extent : reader.extents()) {
         if (!is_text(reader, reader.blocks()[extent.block].source)) continue;
         text.content.extents.push_back(extent);
-        text.ranges.emplace_back(extent.address, extent.address + extent.length);
+        text.ranges.push_back(memory_of(extent));
     }
     return text;
 }

@@ -34,7 +34,7 @@ enum class Layout { files, shared };
 const char* name_of(Layout layout);
 
 struct ImageEntry {
-    uint32_t rank = 0;
+    Rank rank;
     std::string file;  // relative to the generation's directory
     uint64_t bytes = 0;
     std::string checksum;  // hex of image::Summary::checksum
@@ -43,8 +43,7 @@ struct ImageEntry {
 
 // Neighbouring ranks that run one program, of a job that runs several (`fermata run … : …`).
 struct Segment {
-    uint32_t first_rank = 0;
-    uint32_t ranks = 0;
+    RankRange ranks;
     std::vector<std::string> command;
     bool operator==(const Segment&) const = default;
 };

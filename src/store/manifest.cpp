@@ -30,6 +30,13 @@ T number(const nlohmann::json& value, const std::string& path, const char* what)
     return static_cast<T>(value.get<uint64_t>());
 }
 
+Rank rank_of(const nlohmann::json& image, size_t ranks, const std::string& path) {
+    auto said = number<uint32_t>(image.at("rank"), path, "rank");
+    auto rank = Rank::among(said, ranks);
+    if (!rank) damaged(path, fmt::format("it has {} images, and one of rank {}", ranks, said));
+    return *rank;
+}
+
 uint64_t hex_number(const std::string& text, const std::string& path) {
     uint64_t value = 0;
     auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -53,11 +60,11 @@ image::Checksum key_id(const std::string& text, const std::string& path) {
 // Every rank belongs to one, and the first is what `command` says.
 void check_segments(const Manifest& m, const std::string& path) {
     if (m.segments.empty()) return;
-    uint64_t next = 0;
+    uint32_t next = 0;
     for (const Segment& segment : m.segments) {
-        if (segment.first_rank != next || segment.ranks == 0 || segment.command.empty())
+        if (segment.ranks.first().number() != next || segment.command.empty())
             damaged(path, "its programs do not cover its ranks");
-        next += segment.ranks;
+        next = segment.ranks.end();
     }
     if (next != m.images.size() || m.segments[0].command != m.command)
         damaged(path, "its programs do not cover its ranks");
@@ -71,7 +78,7 @@ std::vector<std::string> whole_command(const std::vector<std::string>& command,
     std::vector<std::string> words;
     for (const Segment& segment : segments) {
         if (!words.empty()) words.push_back(":");
-        words.insert(words.end(), {"-n", std::to_string(segment.ranks)});
+        words.insert(words.end(), {"-n", std::to_string(segment.ranks.count())});
         words.insert(words.end(), segment.command.begin(), segment.command.end());
     }
     return words;
@@ -123,7 +130,7 @@ std::string to_text(const Manifest& m, const image::Key* key) {
     image::check_key("the new " + Generation(m.generation).name(), m.key_id, key);
     nlohmann::ordered_json images = nlohmann::ordered_json::array();
     for (const ImageEntry& image : m.images)
-        images.push_back({{"rank", image.rank},
+        images.push_back({{"rank", image.rank.number()},
                           {"file", image.file},
                           {"offset", image.offset},
                           {"bytes", image.bytes},
@@ -143,8 +150,8 @@ std::string to_text(const Manifest& m, const image::Key* key) {
     if (m.step) json["application"] = {{"step", *m.step}};
     if (!m.starter.empty()) json["starter"] = m.starter;
     for (const Segment& segment : m.segments)
-        json["segments"].push_back({{"first_rank", segment.first_rank},
-                                    {"ranks", segment.ranks},
+        json["segments"].push_back({{"first_rank", segment.ranks.first().number()},
+                                    {"ranks", segment.ranks.count()},
                                     {"command", words_as_utf8(segment.command)}});
     if (m.key_id) json["encryption"] = {{"cipher", kCipher}, {"key", m.key_id->hex()}};
     // What else is not UTF-8 is for people only.
@@ -181,7 +188,8 @@ void check_images(const Manifest& m, const std::string& path) {
     if (m.images.empty()) damaged(path, "it names no image");
     for (size_t i = 0; i < m.images.size(); ++i) {
         const ImageEntry& image = m.images[i];
-        if (image.rank != i) damaged(path, fmt::format("image {} is of rank {}", i, image.rank));
+        if (image.rank.index() != i)
+            damaged(path, fmt::format("image {} is of rank {}", i, image.rank.number()));
         if (image.file.empty() || image.file[0] == '.' ||
             image.file.find_first_of(std::string("/\0", 2)) != std::string::npos)
             damaged(path, "an image outside the generation");
@@ -197,10 +205,12 @@ std::vector<Segment> segments_of(const nlohmann::json& json, const std::string& 
     if (!json.at("segments").is_array() || json.at("segments").size() < 2)
         damaged(path, "its programs are not several");
     std::vector<Segment> segments;
-    for (const auto& segment : json.at("segments"))
-        segments.push_back({number<uint32_t>(segment.at("first_rank"), path, "first_rank"),
-                            number<uint32_t>(segment.at("ranks"), path, "ranks"),
-                            words_of_utf8(segment.at("command").get<std::vector<std::string>>())});
+    for (const auto& segment : json.at("segments")) {
+        auto ranks = RankRange::of(number<uint32_t>(segment.at("first_rank"), path, "first_rank"),
+                                   number<uint32_t>(segment.at("ranks"), path, "ranks"));
+        if (!ranks) damaged(path, "its programs do not cover its ranks");
+        segments.push_back({*ranks, words_of_utf8(segment.at("command").get<std::vector<std::string>>())});
+    }
     return segments;
 }
 
@@ -251,7 +261,7 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
             damaged(path, "it needs a generation that is not earlier");
     }
     for (const auto& image : json.at("images"))
-        m.images.push_back({number<uint32_t>(image.at("rank"), path, "rank"), image.at("file"),
+        m.images.push_back({rank_of(image, json.at("images").size(), path), image.at("file"),
                             number<uint64_t>(image.at("bytes"), path, "bytes"), image.at("checksum"),
                             later(image, "offset")});
     check_images(m, path);

@@ -22,7 +22,8 @@ bool is_image_name(const std::string& name) {
     std::string digits = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
     uint32_t rank = 0;
     auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
-    return error == std::errc{} && at == digits.data() + digits.size() && image::image_name(rank) == name;
+    return error == std::errc{} && at == digits.data() + digits.size() && Rank::of(rank) &&
+           image::image_name(Rank(rank)) == name;
 }
 
 // Regular files of these names; a generation has no other.

@@ -86,7 +86,8 @@ void GenerationInfo::check_layout() const {
     bool same = table.job == manifest->job && table.generation == manifest->generation &&
                 table.bytes == manifest->shared_bytes && table.begins.size() == manifest->images.size();
     for (const ImageEntry& entry : manifest->images)
-        same = same && entry.file == image::kSharedName && table.begins[entry.rank] == entry.offset;
+        same =
+            same && entry.file == image::kSharedName && table.begins.at(entry.rank.index()) == entry.offset;
     if (!same)
         throw Error(fmt::format("{} is not the file that the manifest names", file.path()),
                     ExitCode::damaged);

@@ -34,7 +34,7 @@ Verdict with_blob(const char* blob, Input input, Read read) {
     options.threads = 1;
     options.direct = image::WriteOptions::Direct::no;
     options.sync = false;
-    image::Writer writer(path, {11, 1, 0, 1}, options);
+    image::Writer writer(path, {11, 1, Rank(0), 1}, options);
     writer.blob(blob, input.data(), input.size());
     uint64_t anchors[4] = {};
     writer.blob("anchors", anchors, sizeof anchors);

@@ -50,7 +50,7 @@ struct Place {
         fs::create_directory(directory + "/gen-000001");
         fs::create_directory(directory + "/gen-000002");
         for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<char>(i / 64 + i % 7);
-        image::Writer writer(base, {11, 1, 0, 1}, options("", key));
+        image::Writer writer(base, {11, 1, Rank(0), 1}, options("", key));
         writer.blob("process", "abc", 3);
         writer.run(kBase, memory.data(), memory.size());
         writer.finish();
@@ -61,7 +61,7 @@ struct Place {
     // Leaves the text file beside the image: what refers to it can be read in another process, too.
     void write_with_text() {
         fs::remove(path);
-        image::Writer writer(path, {11, 2, 0, 1}, options("", key));
+        image::Writer writer(path, {11, 2, Rank(0), 1}, options("", key));
         writer.blob("process", "abc", 3);
         auto at = reinterpret_cast<uint64_t>(text);
         writer.share({{at, at + sizeof text}});
@@ -91,7 +91,7 @@ Bytes read_all(const Place& place) {
     auto add = [&](const void* data, size_t size) { all.append(static_cast<const char*>(data), size); };
     const image::Identity& who = reader.identity();
     add(&who.job, sizeof who.job);
-    for (uint32_t number : {who.generation, who.rank, who.ranks}) add(&number, sizeof number);
+    for (uint32_t number : {who.generation, who.rank.number(), who.ranks}) add(&number, sizeof number);
     for (const image::Blob& blob : reader.blobs()) {
         add(blob.name.c_str(), blob.name.size() + 1);
         add(blob.bytes.data(), blob.bytes.size());
@@ -169,7 +169,7 @@ std::vector<Bytes> seeds() {
     for (const char* words :
          {"", "compress=lz4", "compress=zstd", "compress=shuffle-lz4", "compress=shuffle-zstd"}) {
         fs::remove(p.path);
-        image::Writer writer(p.path, {11, 2, 0, 1}, options(words, p.key));
+        image::Writer writer(p.path, {11, 2, Rank(0), 1}, options(words, p.key));
         writer.blob("process", "abc", 3);
         writer.blob("empty", "", 0);
         writer.run(kBase + kPage, p.memory.data(), kPage);

@@ -84,8 +84,8 @@ Verdict run(Input input) {
                     "a file outside the generation: " + entry.file);
         uint64_t ranks = 0;
         for (const store::Segment& segment : m.segments) {
-            require(segment.first_rank == ranks && segment.ranks > 0, "ranks without a program");
-            ranks += segment.ranks;
+            require(segment.ranks.first().number() == ranks, "ranks without a program");
+            ranks = segment.ranks.end();
         }
         require(m.segments.empty() || ranks == m.images.size(), "ranks without a program");
         return Verdict::accepted;
@@ -125,8 +125,8 @@ store::Manifest full() {
     m.command = {"/usr/bin/lmp", "-in", "in.\xc3\xa4\"melt"};
     m.phases = {{"save", 0.25}, {"commit", 1e-3}};
     for (uint32_t rank = 0; rank < 3; ++rank)
-        m.images.push_back(
-            {rank, image::image_name(rank), 1ull << (20 + 10 * rank), "00112233445566778899aabbccddeeff"});
+        m.images.push_back({Rank(rank), image::image_name(Rank(rank)), 1ull << (20 + 10 * rank),
+                            "00112233445566778899aabbccddeeff"});
     return m;
 }
 
@@ -138,10 +138,10 @@ std::vector<Bytes> seeds() {
     m.shared_bytes = uint64_t{4} << 40;
     for (store::ImageEntry& entry : m.images) {
         entry.file = image::kSharedName;
-        entry.offset = (entry.rank + uint64_t{1}) << 30;
+        entry.offset = (entry.rank.number() + uint64_t{1}) << 30;
     }
     std::string shared = store::to_text(m);
-    m.segments = {{0, 1, m.command}, {1, 2, {"./ocn", "grid"}}};
+    m.segments = {{{Rank(0), 1}, m.command}, {{Rank(1), 2}, {"./ocn", "grid"}}};
     std::string coupled = store::to_text(m);
     std::string secret = encrypted();
     return {{alone.begin(), alone.end()},

@@ -13,14 +13,14 @@ Verdict run(Input input) {
         require(split::encode(table) == bytes, "it is not what encode() writes");
         uint64_t last = 0;
         for (const split::MapEntry& map : table.maps) {
-            require(map.range.begin >= last && map.range.begin < map.range.end, "mappings overlap");
-            last = map.range.end;
-            uint64_t at = map.range.begin;
-            for (const split::Range& run : map.runs) {
-                require(run.begin >= at && run.begin < run.end && run.end <= map.range.end &&
-                            run.begin % 4096 == 0 && run.end % 4096 == 0,
+            require(map.range.begin() >= last && map.range.begin() < map.range.end(), "mappings overlap");
+            last = map.range.end();
+            uint64_t at = map.range.begin();
+            for (const Range& run : map.runs) {
+                require(run.begin() >= at && run.begin() < run.end() && run.end() <= map.range.end() &&
+                            run.begin() % 4096 == 0 && run.end() % 4096 == 0,
                         "an impossible run was accepted");
-                at = run.end;
+                at = run.end();
             }
         }
         return Verdict::accepted;

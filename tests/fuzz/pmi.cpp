@@ -36,13 +36,13 @@ class Nodes {
     }
     Engine& of(uint32_t rank) { return *engines_[rank / 2]; }
     void say(uint32_t rank, std::string_view bytes) {
-        of(rank).from_rank(rank, bytes);
+        of(rank).from_rank(Rank(rank), bytes);
         run();
     }
     void end(uint32_t rank) {
-        of(rank).ended(rank, "was killed");
+        of(rank).ended(Rank(rank), "was killed");
         run();
-        for (const Fence& failed : merge_.lost(rank, "was killed")) broadcast(failed);
+        for (const Fence& failed : merge_.lost(Rank(rank), "was killed")) broadcast(failed);
         run();
     }
     void broadcast(const Fence& result) {
@@ -62,7 +62,7 @@ class Nodes {
 
   private:
     void take(const ToRank& e) {
-        require(e.rank < 4 && e.bytes.rfind("cmd=", 0) == 0 && e.bytes.back() == '\n',
+        require(e.rank < Rank(4) && e.bytes.rfind("cmd=", 0) == 0 && e.bytes.back() == '\n',
                 "an answer that is none");
     }
     void take(const Fence& e) {
@@ -70,12 +70,12 @@ class Nodes {
         if (auto result = merge_.add(e)) broadcast(*result);
     }
     void take(const Fault& e) {
-        require(e.rank && *e.rank < 4, "a fault of nobody");
+        require(e.rank && *e.rank < Rank(4), "a fault of nobody");
         one_line(e.line);
         good = false;
     }
     void take(const Abort& e) {
-        require(e.rank < 4, "an abort of nobody");
+        require(e.rank < Rank(4), "an abort of nobody");
         one_line(e.text);
     }
     template <class Other>
@@ -115,7 +115,7 @@ Verdict talk(Input input) {
     for (uint32_t rank = 1; rank < 4; ++rank) {
         if (!alive[rank]) continue;
         nodes.say(rank, "\nendcmd\ncmd=barrier_in\n");
-        require(nodes.of(rank).stage(rank) == Stage::failed, "a rank waits for a dead one");
+        require(nodes.of(rank).stage(Rank(rank)) == Stage::failed, "a rank waits for a dead one");
     }
     return good ? Verdict::accepted : Verdict::refused;
 }
@@ -175,7 +175,7 @@ Verdict helper_frames(Input input) {
                 one_line(fault->line);
                 node_faults += !fault->rank;
             } else if (auto* abort = std::get_if<Abort>(&*event)) {
-                require(abort->rank < 2, "an abort of nobody");
+                require(abort->rank < Rank(2), "an abort of nobody");
                 if (!abort->text.empty()) one_line(abort->text);
             } else if (auto* part = std::get_if<Fence>(&*event)) {
                 if (auto result = merge.add(*part)) link.result(*result);
@@ -189,22 +189,23 @@ Verdict helper_frames(Input input) {
     }
     const bool understood = node_faults == 0;
     link.helper_ended("has ended");
-    link.ended(0, "was killed");
+    link.ended(Rank(0), "was killed");
     run();
     for (uint32_t rank = 0; rank < 2; ++rank)
-        require(link.stage(rank) == Stage::finalized || link.stage(rank) == Stage::failed, "a rank runs on");
+        require(link.stage(Rank(rank)) == Stage::finalized || link.stage(Rank(rank)) == Stage::failed,
+                "a rank runs on");
     require(node_faults <= 1, "more than one fault of a helper");
     return good && understood ? Verdict::accepted : Verdict::refused;
 }
 
 std::vector<Bytes> frame_seeds() {
     const std::vector<std::vector<helper::Message>> talks = {
-        {helper::Ready{{{0, {{"PMIX_RANK", "0"}}}, {1, {{"PMIX_RANK", "1"}, {"A", ""}}}}},
-         helper::Reached{0, Stage::running}, helper::Reached{1, Stage::running},
-         helper::Entered{0, {{0, 2}}, "data"}, helper::Entered{1, {}, "data"}, helper::Request{0, 3},
-         helper::Publication{1, 5, "blob", ""}, helper::Reached{0, Stage::finalized},
-         helper::Reached{1, Stage::finalized}},
-        {helper::Aborted{1, 7, "N/A"}},
+        {helper::Ready{{{Rank(0), {{"PMIX_RANK", "0"}}}, {Rank(1), {{"PMIX_RANK", "1"}, {"A", ""}}}}},
+         helper::Reached{Rank(0), Stage::running}, helper::Reached{Rank(1), Stage::running},
+         helper::Entered{0, {{Rank(0), 2}}, "data"}, helper::Entered{1, {}, "data"},
+         helper::Request{0, Rank(3)}, helper::Publication{1, 5, "blob", ""},
+         helper::Reached{Rank(0), Stage::finalized}, helper::Reached{Rank(1), Stage::finalized}},
+        {helper::Aborted{Rank(1), 7, "N/A"}},
     };
     std::vector<Bytes> all;
     for (const auto& talk : talks) {

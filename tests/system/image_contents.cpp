@@ -13,8 +13,9 @@ int main(int argc, char** argv) {
     namespace files = fermata::files;
     try {
         KeyPointer key = Key::from_file_or_none(argc > 3 ? argv[3] : "");
-        Reader reader(place_of(files::Folder::at(argv[1]), static_cast<uint32_t>(std::atoi(argv[2]))),
-                      key.get());
+        Reader reader(
+            place_of(files::Folder::at(argv[1]), fermata::Rank(static_cast<uint32_t>(std::atoi(argv[2])))),
+            key.get());
         for (const Blob& blob : reader.blobs()) std::fwrite(blob.bytes.data(), 1, blob.bytes.size(), stdout);
         std::vector<char> content(kLargestBlock);
         for (const Block& block : reader.blocks()) {

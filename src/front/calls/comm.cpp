@@ -44,7 +44,7 @@ int fm_Comm_group(Comm comm, Group* group) {
     Call call("MPI_Comm_group");
     CommObject* object = find(comm);
     if (object == nullptr) return call.finish(FM_ERR_COMM);
-    *group = Group{make_group(Ranks(object->members))};
+    *group = Group{make_group(Members(object->members))};
     return FM_SUCCESS;
 }
 
@@ -53,7 +53,7 @@ int fm_Comm_remote_group(Comm comm, Group* group) {
     CommObject* object = find(comm);
     if (object == nullptr) return call.finish(FM_ERR_COMM);
     if (!object->inter) return call.finish(comm, FM_ERR_COMM);
-    *group = Group{make_group(Ranks(object->remote))};
+    *group = Group{make_group(Members(object->remote))};
     return FM_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 
 #include "front/core/bridge.h"
 #include "front/objects/api.h"
+#include "front/objects/clock.h"
 #include "front/objects/internal.h"
 #include "front/objects/uid.h"
 #include "front/requests/synchronous.h"
@@ -13,9 +14,10 @@ namespace fermata::front {
 namespace {
 
 // A collective among processes that have no communicator of their own for it.
-clock::Comm* group_call(uint64_t parent, const Ranks& members, int tag) {
+clock::Comm* group_call(uint64_t parent, const Members& members, int tag) {
     auto id = clock::pseudo_uid(clock::Uid{parent}, uid::hash_of(members), tag);
-    return rank_clock().register_group_call(id, members.data(), static_cast<int32_t>(members.size()));
+    const Vec<clock::Rank> numbers = clock_numbers(members);
+    return rank_clock().register_group_call(id, numbers.data(), static_cast<int32_t>(numbers.size()));
 }
 
 // Making a communicator of a group, or between two groups, takes messages of the program's own kind on the
@@ -31,10 +33,10 @@ int private_tag(uint64_t parent, int tag) noexcept {
     return static_cast<int>((uid::mix(parent) ^ static_cast<uint32_t>(tag)) % kReceiptTag);
 }
 
-int create_from_group(Call& call, CommObject* parent, const Ranks& members, int tag,
+int create_from_group(Call& call, CommObject* parent, const Members& members, int tag,
                       ErrhandlerObject* errhandler, Comm* newcomm) {
     *newcomm = FM_COMM_NULL;
-    if (members.empty() || ranks::find(members, front.world_rank) < 0) return FM_SUCCESS;
+    if (members.empty() || ranks::find(members, own_rank()) < 0) return FM_SUCCESS;
     if (has_stranger(members)) return FM_ERR_GROUP;
     CollectiveScope scope(call, group_call(parent->uid, members, tag));
     TempGroup group(members);
@@ -64,8 +66,8 @@ int name_and_publish(CommObject* made, const char* origin, ErrhandlerObject* err
     return FM_SUCCESS;
 }
 
-int create_group_with_strangers(CommObject* parent, const Ranks& members, int tag, Comm* newcomm) {
-    if (ranks::find(members, front.world_rank) < 0) return FM_SUCCESS;
+int create_group_with_strangers(CommObject* parent, const Members& members, int tag, Comm* newcomm) {
+    if (ranks::find(members, own_rank()) < 0) return FM_SUCCESS;
     TempGroup group(members);
     int rc = group.status();
     RealComm real{};
@@ -95,53 +97,55 @@ int create_inter_with_strangers(CommObject* local, int local_leader, CommObject*
 struct Introduction {
     uint64_t uid;
     int32_t size;
-    int32_t leader;  // world rank
+    Member leader;
     int32_t error;
     int32_t strangers;  // the peer communicator has some: the library's own way
 };
 
 int exchange_leaders(Call& call, CommObject* local, CommObject* peer, int remote_leader, int tag,
-                     Introduction* theirs, Ranks* remote) {
-    int32_t other = peer->world_of(remote_leader);
-    if (other < 0) return FM_ERR_RANK;
-    Ranks pair{std::min(front.world_rank, other), std::max(front.world_rank, other)};
+                     Introduction* theirs, Members* remote) {
+    const auto other = Rank::of(peer->world_of(remote_leader));
+    if (!other) return FM_ERR_RANK;
+    Members pair{std::min(own_rank(), *other), std::max(own_rank(), *other)};
+    const int process = physical_rank(*other).number();
     CollectiveScope scope(call, group_call(peer->uid, pair, tag));
-    Introduction mine{fresh_uid(), local->size, front.world_rank, 0, 0};
+    Introduction mine{fresh_uid(), local->size, own_rank(), 0, 0};
     RealComm real = private_world();
     tag = private_tag(peer->uid, tag);
     RealDatatype byte = to_real(FM_BYTE);
-    int rc = LOWER(Sendrecv)(&mine, sizeof mine, byte, other, tag, theirs, sizeof *theirs, byte, other, tag,
-                             real, nullptr);
+    int rc = LOWER(Sendrecv)(&mine, sizeof mine, byte, process, tag, theirs, sizeof *theirs, byte, process,
+                             tag, real, nullptr);
     if (rc != FM_SUCCESS) return rc;
-    remote->assign(static_cast<size_t>(theirs->size), 0);
-    rc = LOWER(Sendrecv)(local->members.data(), static_cast<Count>(local->members.size() * sizeof(int32_t)),
-                         byte, other, tag, remote->data(),
-                         static_cast<Count>(remote->size() * sizeof(int32_t)), byte, other, tag, real,
+    remote->resize(static_cast<size_t>(theirs->size));
+    rc = LOWER(Sendrecv)(local->members.data(), static_cast<Count>(local->members.size() * sizeof(Member)),
+                         byte, process, tag, remote->data(),
+                         static_cast<Count>(remote->size() * sizeof(Member)), byte, process, tag, real,
                          nullptr);
     // One uid for both sides: the leader of lower world rank gives it.
-    if (front.world_rank < other) theirs->uid = mine.uid;
+    if (own_rank() < *other) theirs->uid = mine.uid;
     return rc;
 }
 
-int tell_group(Call& call, CommObject* local, int leader, Introduction* theirs, Ranks* remote) {
+int tell_group(Call& call, CommObject* local, int leader, Introduction* theirs, Members* remote) {
     CollectiveScope scope(call, *local);
     RealComm real{local->real};
     RealDatatype byte = to_real(FM_BYTE);
     int rc = LOWER(Bcast)(theirs, sizeof *theirs, byte, leader, real);
     if (rc != FM_SUCCESS || theirs->error != 0) return rc != FM_SUCCESS ? rc : theirs->error;
     remote->resize(static_cast<size_t>(theirs->size));
-    return LOWER(Bcast)(remote->data(), static_cast<Count>(remote->size() * sizeof(int32_t)), byte, leader,
+    return LOWER(Bcast)(remote->data(), static_cast<Count>(remote->size() * sizeof(Member)), byte, leader,
                         real);
 }
 
 int create_inter(Call& call, CommObject* local, int local_leader, int tag, const Introduction& theirs,
-                 const Ranks& remote, Comm* newcomm) {
-    Ranks all(local->members);
+                 const Members& remote, Comm* newcomm) {
+    Members all(local->members);
     all.insert(all.end(), remote.begin(), remote.end());
     std::sort(all.begin(), all.end());
     CollectiveScope scope(call, group_call(kWorldUid, all, tag));
     RealComm real{};
-    int rc = LOWER(Intercomm_create)(RealComm{local->real}, local_leader, private_world(), theirs.leader,
+    int rc = LOWER(Intercomm_create)(RealComm{local->real}, local_leader, private_world(),
+                                     physical_rank(theirs.leader.rank()).number(),
                                      private_tag(theirs.uid, tag), &real);
     CommObject* made = nullptr;
     if (rc == FM_SUCCESS) rc = comm_adopt(real, true, nullptr, &made);
@@ -221,7 +225,7 @@ int fm_Intercomm_create(Comm local_comm, int local_leader, Comm peer_comm, int r
     if (local->inter) return call.finish(local_comm, FM_ERR_COMM);
     if (local_leader < 0 || local_leader >= local->size) return call.finish(local_comm, FM_ERR_RANK);
     Introduction theirs{};
-    Ranks remote;
+    Members remote;
     CommObject* peer = local->rank == local_leader ? find(peer_comm) : nullptr;
     if (local->stranger)
         return call.finish(local_comm, create_inter_with_strangers(local, local_leader, peer, remote_leader,

@@ -46,7 +46,7 @@ int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     auto* made = fm_new<CommObject>();
     made->inter = parent->inter;
-    comm_set_sides(made, Ranks(parent->members), Ranks(parent->remote));
+    comm_set_sides(made, Members(parent->members), Members(parent->remote));
     if (parent->topology != nullptr) made->topology = fm_new<Topology>(*parent->topology);
     if (hints != nullptr) made->info = *hints;
     uint64_t creation = ++parent->creations;

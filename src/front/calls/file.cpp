@@ -138,7 +138,7 @@ int fm_File_get_group(File fh, Group* group) {
     Call call("MPI_File_get_group");
     FileObject* file = find(fh);
     if (file == nullptr) return call.finish(fh, FM_ERR_FILE);
-    *group = Group{make_group(Ranks(file->comm->members))};
+    *group = Group{make_group(Members(file->comm->members))};
     return FM_SUCCESS;
 }
 

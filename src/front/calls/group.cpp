@@ -4,7 +4,7 @@
 namespace fermata::front {
 namespace {
 
-Group handle(Ranks&& members) { return Group{make_group(static_cast<Ranks&&>(members))}; }
+Group handle(Members&& members) { return Group{make_group(static_cast<Members&&>(members))}; }
 
 template <typename Combine>
 int combine(Call& call, Group group1, Group group2, Combine how, Group* newgroup) {
@@ -19,9 +19,9 @@ int choose(Call& call, Group group, int n, const int* positions, Choose how, Gro
     GroupObject* object = find(group);
     if (object == nullptr) return call.finish(FM_ERR_GROUP);
     if (n < 0) return call.finish(FM_ERR_ARG);
-    Ranks members;
+    Members members;
     if (!how(object->members, n, positions, &members)) return call.finish(FM_ERR_RANK);
-    *newgroup = handle(static_cast<Ranks&&>(members));
+    *newgroup = handle(static_cast<Members&&>(members));
     return FM_SUCCESS;
 }
 
@@ -50,7 +50,7 @@ int fm_Group_rank(Group group, int* rank) {
     Call call("MPI_Group_rank");
     GroupObject* object = find(group);
     if (object == nullptr) return call.finish(FM_ERR_GROUP);
-    int position = ranks::find(object->members, front.world_rank);
+    int position = ranks::find(object->members, own_rank());
     *rank = position < 0 ? FM_UNDEFINED : position;
     return FM_SUCCESS;
 }
@@ -61,7 +61,7 @@ int fm_Group_translate_ranks(Group group1, int n, const int* ranks1, Group group
     if (from == nullptr || to == nullptr) return call.finish(FM_ERR_GROUP);
     if (n < 0) return call.finish(FM_ERR_ARG);
     // One lookup needs no index; many do.
-    Ranks none;
+    Members none;
     ranks::Position in_to(n > 2 ? to->members : none);
     for (int i = 0; i < n; i++) {
         int rank = ranks1[i];
@@ -70,8 +70,8 @@ int fm_Group_translate_ranks(Group group1, int n, const int* ranks1, Group group
             continue;
         }
         if (rank < 0 || static_cast<size_t>(rank) >= from->members.size()) return call.finish(FM_ERR_RANK);
-        int32_t world = from->members[static_cast<size_t>(rank)];
-        int position = n > 2 ? in_to.of(world) : ranks::find(to->members, world);
+        Member member = from->members[static_cast<size_t>(rank)];
+        int position = n > 2 ? in_to.of(member) : ranks::find(to->members, member);
         ranks2[i] = position < 0 ? FM_UNDEFINED : position;
     }
     return FM_SUCCESS;

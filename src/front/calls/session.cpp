@@ -17,13 +17,14 @@ bool same_name(const char* a, const char* b) {
 }
 
 // Members of a process set; false: there is no such set.
-bool members_of(const char* name, Ranks* members) {
+bool members_of(const char* name, Members* members) {
     if (same_name(name, kSets[0])) {
-        for (int rank = 0; rank < front.world_size; rank++) members->push_back(rank);
+        for (int rank = 0; rank < front.world_size; rank++)
+            members->push_back(Rank(static_cast<uint32_t>(rank)));
         return true;
     }
     if (!same_name(name, kSets[1])) return false;
-    members->push_back(front.world_rank);
+    members->push_back(own_rank());
     return true;
 }
 
@@ -62,7 +63,7 @@ int fm_Session_get_nth_pset(Session session, Info, int n, int* pset_len, char* p
 int fm_Session_get_pset_info(Session session, const char* pset_name, Info* info) {
     Call call("MPI_Session_get_pset_info");
     if (find(session) == nullptr) return call.finish(session, FM_ERR_SESSION);
-    Ranks members;
+    Members members;
     if (!members_of(pset_name, &members)) return call.finish(session, FM_ERR_ARG);
     InfoPairs pairs;
     info_put(&pairs, "mpi_size", decimal(members.size()).c_str());
@@ -84,9 +85,9 @@ int fm_Group_from_session_pset(Session session, const char* pset_name, Group* ne
     Call call("MPI_Group_from_session_pset");
     *newgroup = FM_GROUP_NULL;
     if (find(session) == nullptr) return call.finish(session, FM_ERR_SESSION);
-    Ranks members;
+    Members members;
     if (!members_of(pset_name, &members)) return call.finish(session, FM_ERR_ARG);
-    *newgroup = Group{make_group(static_cast<Ranks&&>(members))};
+    *newgroup = Group{make_group(static_cast<Members&&>(members))};
     return FM_SUCCESS;
 }
 
@@ -103,10 +104,10 @@ int fm_Intercomm_create_from_groups(Group local_group, int local_leader, Group r
         if (local == nullptr || remote == nullptr) return call.finish(FM_ERR_GROUP);
         if (local_leader < 0 || static_cast<size_t>(local_leader) >= local->members.size())
             return call.finish(FM_ERR_ARG);
-        if (front.world_rank == local->members[static_cast<size_t>(local_leader)]) {
+        if (Member(own_rank()) == local->members[static_cast<size_t>(local_leader)]) {
             if (remote_leader < 0 || static_cast<size_t>(remote_leader) >= remote->members.size())
                 return call.finish(FM_ERR_ARG);
-            leader = remote->members[static_cast<size_t>(remote_leader)];
+            leader = remote->members[static_cast<size_t>(remote_leader)].number();
         }
     }
     Comm side = FM_COMM_NULL;

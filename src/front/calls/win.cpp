@@ -171,7 +171,7 @@ int fm_Win_get_group(Win win, Group* group) {
     Call call("MPI_Win_get_group");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    *group = Group{make_group(Ranks(object->comm->members))};
+    *group = Group{make_group(Members(object->comm->members))};
     return FM_SUCCESS;
 }
 

@@ -16,12 +16,12 @@ namespace {
 enum Tag { kPosted = 1, kCompleted = 2 };
 
 // Members of the group as ranks of the window.
-int members_of(const WinObject* win, Group group, Ranks* ranks) {
+int members_of(const WinObject* win, Group group, Vec<int>* ranks) {
     GroupObject* object = find(group);
     if (object == nullptr) return FM_ERR_GROUP;
     ranks::Position position(win->comm->members);
-    for (int32_t world : object->members) {
-        int rank = position.of(world);
+    for (Member member : object->members) {
+        int rank = position.of(member);
         if (rank < 0) return FM_ERR_GROUP;
         ranks->push_back(rank);
     }
@@ -43,8 +43,8 @@ int message(Call& call, What what, const WinObject* win, int peer, Tag tag) {
     reap_orphans(slot_of(call.record()));
     return rc;
 }
-int messages(Call& call, What what, const WinObject* win, const Ranks& peers, Tag tag) {
-    for (int32_t peer : peers)
+int messages(Call& call, What what, const WinObject* win, const Vec<int>& peers, Tag tag) {
+    for (int peer : peers)
         if (int rc = message(call, what, win, peer, tag)) return rc;
     return FM_SUCCESS;
 }
@@ -57,14 +57,14 @@ int fm_Win_start(Group group, int, Win win) {
     Call call("MPI_Win_start");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    Ranks targets;
+    Vec<int> targets;
     int rc = object->started || object->passive() ? FM_ERR_RMA_SYNC : members_of(object, group, &targets);
     // MPI allows this call to wait for the posts, as the libraries do.
     if (rc == FM_SUCCESS) rc = messages(call, What::recv, object, targets, kPosted);
     if (rc != FM_SUCCESS) return call.finish(win, rc);
     {
         AccessScope scope(call, true);
-        object->targets = static_cast<Ranks&&>(targets);
+        object->targets = static_cast<Vec<int>&&>(targets);
         object->started = true;
         epochs_add(1);
         rc = object->alone ? FM_SUCCESS : win_lock_started(object);
@@ -77,11 +77,11 @@ int fm_Win_complete(Win win) {
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
     if (!object->started) return call.finish(win, FM_ERR_RMA_SYNC);
-    Ranks targets;
+    Vec<int> targets;
     int rc = FM_SUCCESS;
     {
         AccessScope scope(call, true);
-        targets = static_cast<Ranks&&>(object->targets);
+        targets = static_cast<Vec<int>&&>(object->targets);
         object->targets = {};
         object->started = false;
         epochs_add(-1);
@@ -96,11 +96,11 @@ int fm_Win_post(Group group, int, Win win) {
     Call call("MPI_Win_post");
     WinObject* object = find(win);
     if (object == nullptr) return call.finish(FM_ERR_WIN);
-    Ranks origins;
+    Vec<int> origins;
     int rc = object->posted ? FM_ERR_RMA_SYNC : members_of(object, group, &origins);
     if (rc != FM_SUCCESS) return call.finish(win, rc);
     object->posted = true;
-    object->origins = static_cast<Ranks&&>(origins);
+    object->origins = static_cast<Vec<int>&&>(origins);
     epochs_add(1);
     return call.finish(win, messages(call, What::send, object, object->origins, kPosted));
 }

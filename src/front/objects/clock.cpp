@@ -7,10 +7,17 @@ namespace fermata::front {
 
 constinit clock::Comm no_direct_clock{.pending = 1};
 
+Vec<clock::Rank> clock_numbers(const Members& members) noexcept {
+    Vec<clock::Rank> numbers;
+    numbers.reserve(members.size());
+    for (Member member : members) numbers.push_back(static_cast<clock::Rank>(member.rank().number()));
+    return numbers;
+}
+
 void clock_register(CommObject& comm) noexcept {
-    Ranks members = clock_members(comm);
-    clock::Comm* clock = front.clock->register_comm(static_cast<clock::Uid>(comm.uid), members.data(),
-                                                    static_cast<int32_t>(members.size()));
+    Vec<clock::Rank> numbers = clock_numbers(clock_members(comm));
+    clock::Comm* clock = front.clock->register_comm(static_cast<clock::Uid>(comm.uid), numbers.data(),
+                                                    static_cast<int32_t>(numbers.size()));
     clock->owner = &comm;
     comm.clock = clock;
     comm.direct_clock = front.clock->policy().barrier_first ? &no_direct_clock : clock;

@@ -1,6 +1,8 @@
 // Communicators: their description, the list of those that live, and how one is made of a real one.
 #include "front/objects/comm.h"
 
+#include <algorithm>
+
 #include "front/core/library_lock.h"
 #include "front/objects/api.h"
 #include "front/objects/clock.h"
@@ -25,12 +27,8 @@ void link_comm(CommObject* comm) {
     library_lock.unlock();
 }
 
-int32_t least(const Ranks& ranks) {
-    int32_t result = ranks.empty() ? 0 : ranks[0];
-    for (int32_t world : ranks)
-        if (world < result) result = world;
-    return result;
-}
+// Of a list that is not empty.
+Member least(const Members& members) { return *std::min_element(members.begin(), members.end()); }
 
 }  // namespace
 
@@ -49,23 +47,23 @@ void comm_unlink(CommObject* comm) noexcept {
 CommObject* take_dead_comms() noexcept { return __atomic_exchange_n(&dead, nullptr, __ATOMIC_ACQUIRE); }
 
 uint64_t fresh_uid() noexcept {
-    return uid::fresh(front.world_rank, __atomic_add_fetch(&fresh_counter, 1, __ATOMIC_RELAXED));
+    return uid::fresh(own_rank(), __atomic_add_fetch(&fresh_counter, 1, __ATOMIC_RELAXED));
 }
 
-Ranks clock_members(const CommObject& comm) noexcept {
+Members clock_members(const CommObject& comm) noexcept {
     if (!comm.inter) return comm.members;
-    Ranks all(comm.low ? comm.members : comm.remote);
-    const Ranks& rest = comm.low ? comm.remote : comm.members;
+    Members all(comm.low ? comm.members : comm.remote);
+    const Members& rest = comm.low ? comm.remote : comm.members;
     all.insert(all.end(), rest.begin(), rest.end());
     return all;
 }
 
-void comm_set_sides(CommObject* comm, Ranks&& members, Ranks&& remote) noexcept {
-    comm->members = static_cast<Ranks&&>(members);
-    comm->remote = static_cast<Ranks&&>(remote);
+void comm_set_sides(CommObject* comm, Members&& members, Members&& remote) noexcept {
+    comm->members = static_cast<Members&&>(members);
+    comm->remote = static_cast<Members&&>(remote);
     comm->size = static_cast<int32_t>(comm->members.size());
     comm->remote_size = static_cast<int32_t>(comm->remote.size());
-    comm->rank = ranks::find(comm->members, front.world_rank);
+    comm->rank = ranks::find(comm->members, own_rank());
     comm->low = comm->inter && least(comm->members) < least(comm->remote);
     comm->stranger = has_stranger(comm->members) || has_stranger(comm->remote);
     comm_count_peers(comm);
@@ -80,7 +78,7 @@ int comm_adopt(RealComm real, bool inter, const CommObject* same_members, CommOb
     auto* comm = fm_new<CommObject>();
     comm->real = static_cast<uint64_t>(real);
     comm->inter = inter;
-    Ranks members, remote;
+    Members members, remote;
     if (same_members != nullptr) {
         members = same_members->members;
         remote = same_members->remote;
@@ -92,7 +90,7 @@ int comm_adopt(RealComm real, bool inter, const CommObject* same_members, CommOb
             return rc;
         }
     }
-    comm_set_sides(comm, static_cast<Ranks&&>(members), static_cast<Ranks&&>(remote));
+    comm_set_sides(comm, static_cast<Members&&>(members), static_cast<Members&&>(remote));
     *made = comm;
     return FM_SUCCESS;
 }
@@ -107,7 +105,7 @@ void comm_publish(CommObject* comm, uint64_t uid, ErrhandlerObject* errhandler) 
 }
 
 uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creation) noexcept {
-    int32_t first = child.inter && !child.low ? child.remote[0] : child.members[0];
+    Member first = child.inter && !child.low ? child.remote[0] : child.members[0];
     return uid::derived(parent.uid, creation, first);
 }
 

@@ -43,10 +43,10 @@ struct CommObject : Object {
     // inter-communicators: true on the side whose members come first in the order of the union (see
     // clock_members)
     bool low = false;
-    Ranks members;  // world ranks in rank order (local group)
-    Ranks remote;   // remote group in rank order
+    Members members;  // in rank order (local group)
+    Members remote;   // remote group in rank order
     // Whom messages to a peer are counted for: the group that p2p ranks refer to. Nobody where strangers are.
-    const int32_t* counted = nullptr;
+    const Member* counted = nullptr;
     uint32_t counted_size = 0;
     const char* origin = nullptr;  // the call that led to strangers
     uint64_t creations = 0;  // collective creations on this communicator so far: part of the children's uids
@@ -63,11 +63,11 @@ struct CommObject : Object {
     bool dead = false;                   // no reference left
 
     // The group that p2p ranks refer to: remote for inter-communicators.
-    const Ranks& peers() const { return inter ? remote : members; }
+    const Members& peers() const { return inter ? remote : members; }
     // The world rank of a peer; -1 if there is none of that rank, or the communicator's messages are not
     // counted.
     int32_t world_of(int peer) const {
-        return static_cast<uint32_t>(peer) < counted_size ? counted[peer] : -1;
+        return static_cast<uint32_t>(peer) < counted_size ? counted[peer].number() : -1;
     }
 };
 
@@ -92,14 +92,9 @@ CommObject* first_comm() noexcept;
 
 inline constexpr uint64_t kWorldUid = 1;
 // MPI_COMM_SELF is another communicator in every process.
-constexpr uint64_t self_uid(int32_t world_rank) {
-    return uint64_t{1} << 61 | static_cast<uint32_t>(world_rank);
-}
+constexpr uint64_t self_uid(Rank rank) { return uint64_t{1} << 61 | rank.number(); }
 
 // Both sides of a communicator as one list, the same at all members: what the clock counts.
-Ranks clock_members(const CommObject& comm) noexcept;
-
-// The one place that knows which process of the real world plays a world rank of the application.
-inline int32_t physical_rank(int32_t world) noexcept { return world; }
+Members clock_members(const CommObject& comm) noexcept;
 
 }  // namespace fermata::front

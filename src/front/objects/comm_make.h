@@ -13,7 +13,7 @@ uint64_t fresh_uid() noexcept;
 // those of another communicator.
 int comm_adopt(mpi::RealComm real, bool inter, const CommObject* same_members, CommObject** made) noexcept;
 // Fills in everything that follows from who is in it.
-void comm_set_sides(CommObject* comm, Ranks&& members, Ranks&& remote) noexcept;
+void comm_set_sides(CommObject* comm, Members&& members, Members&& remote) noexcept;
 // Gives it uid, handle and clock; from here on it can be used. Still inside the scope of the creation.
 void comm_publish(CommObject* comm, uint64_t uid, ErrhandlerObject* errhandler) noexcept;
 uint64_t derived_uid(CommObject& parent, const CommObject& child, uint64_t creation) noexcept;

@@ -23,35 +23,45 @@ constinit Connections connections{};
 
 }  // namespace
 
-bool has_stranger(const Ranks& ranks) noexcept {
-    for (int32_t world : ranks)
-        if (is_stranger(world)) return true;
+bool has_stranger(const Members& members) noexcept {
+    for (Member member : members)
+        if (member.is_stranger()) return true;
     return false;
 }
 
-int read_members(RealComm real, bool remote, Ranks* ranks) noexcept {
+int read_members(RealComm real, bool remote, Members* members) noexcept {
     int n = 0;
     int rc = remote ? LOWER(Comm_remote_size)(real, &n) : LOWER(Comm_size)(real, &n);
     if (rc != FM_SUCCESS) return rc;
-    ranks->assign(static_cast<size_t>(n), FM_UNDEFINED);
+    Vec<int> numbers(static_cast<size_t>(n), FM_UNDEFINED);
+    members->clear();
+    members->reserve(numbers.size());
     SpinGuard guard(connections.lock);
-    rc = LOWER(WorldRanksOfComm)(real, remote, n, ranks->data());
+    rc = LOWER(WorldRanksOfComm)(real, remote, n, numbers.data());
     if (rc != FM_SUCCESS) return rc;
-    for (int32_t& world : *ranks) {
-        if (world < front.world_size) continue;
-        connections.met = true;
-        world = kFirstStranger - connections.forgotten - (world - front.world_size);
+    for (int number : numbers) {
+        if (number < 0) return FM_ERR_INTERN;  // the library knows the process as nothing
+        if (number < front.world_size) {
+            members->push_back(played_by(PhysicalRank(number)));
+        } else {
+            connections.met = true;
+            members->push_back(Member::stranger(connections.forgotten + (number - front.world_size)));
+        }
     }
     return FM_SUCCESS;
 }
 
-bool lower_numbers(const Ranks& ranks, Ranks* numbers) noexcept {
-    numbers->assign(ranks.begin(), ranks.end());
-    for (int32_t& world : *numbers) {
-        if (!is_stranger(world)) continue;
-        int32_t met = kFirstStranger - world - connections.forgotten;
+bool library_numbers(const Members& members, Vec<int>* numbers) noexcept {
+    numbers->clear();
+    numbers->reserve(members.size());
+    for (Member member : members) {
+        if (!member.is_stranger()) {
+            numbers->push_back(physical_rank(member.rank()).number());
+            continue;
+        }
+        int32_t met = member.which_stranger() - connections.forgotten;
         if (met < 0) return false;
-        world = front.world_size + met;
+        numbers->push_back(front.world_size + met);
     }
     return true;
 }

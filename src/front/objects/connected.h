@@ -13,17 +13,13 @@
 
 namespace fermata::front {
 
-// Strangers have numbers that no world rank and no name has. They are this process's own, and a number is
-// never used again: two are the same process if and only if they are equal.
-inline constexpr int32_t kFirstStranger = -(1 << 20);
-inline bool is_stranger(int32_t world) noexcept { return world <= kFirstStranger; }
-bool has_stranger(const Ranks& ranks) noexcept;
+bool has_stranger(const Members& members) noexcept;
 
 // Members of one side of a real communicator.
-int read_members(mpi::RealComm real, bool remote, Ranks* ranks) noexcept;
-// The same list in the lower half's numbers; false: it names somebody with whom there is no connection any
-// more.
-bool lower_numbers(const Ranks& ranks, Ranks* numbers) noexcept;
+int read_members(mpi::RealComm real, bool remote, Members* members) noexcept;
+// The same list as the library numbers them: ranks of its MPI_COMM_WORLD, and strangers behind those. False:
+// it names somebody with whom there is no connection any more.
+bool library_numbers(const Members& members, Vec<int>* numbers) noexcept;
 
 // Why no checkpoint can begin now, in one line; null: it can. Also called while others link and unlink
 // communicators.

@@ -8,63 +8,63 @@ namespace {
 constexpr size_t kSearched = 16;  // below this a linear search beats building an index
 }
 
-Position::Position(const Ranks& list) noexcept : list_(list) {
+Position::Position(const Members& list) noexcept : list_(list) {
     if (list.size() <= kSearched) return;
     sorted_.reserve(list.size());
     for (size_t i = 0; i < list.size(); i++) sorted_.push_back({list[i], static_cast<int32_t>(i)});
-    auto before = [](const Entry& a, const Entry& b) { return a.world < b.world; };
+    auto before = [](const Entry& a, const Entry& b) { return a.member < b.member; };
     if (!std::is_sorted(sorted_.begin(), sorted_.end(), before))
         std::sort(sorted_.begin(), sorted_.end(), before);
 }
 
-int Position::of(int32_t world) const noexcept {
-    if (sorted_.empty()) return find(list_, world);
-    auto at = std::lower_bound(sorted_.begin(), sorted_.end(), world,
-                               [](const Entry& entry, int32_t rank) { return entry.world < rank; });
-    return at != sorted_.end() && at->world == world ? at->position : -1;
+int Position::of(Member member) const noexcept {
+    if (sorted_.empty()) return find(list_, member);
+    auto at = std::lower_bound(sorted_.begin(), sorted_.end(), member,
+                               [](const Entry& entry, Member other) { return entry.member < other; });
+    return at != sorted_.end() && at->member == member ? at->position : -1;
 }
 
-int find(const Ranks& list, int32_t world) noexcept {
+int find(const Members& list, Member member) noexcept {
     for (size_t i = 0; i < list.size(); i++)
-        if (list[i] == world) return static_cast<int>(i);
+        if (list[i] == member) return static_cast<int>(i);
     return -1;
 }
 
-Relation compare(const Ranks& a, const Ranks& b) noexcept {
+Relation compare(const Members& a, const Members& b) noexcept {
     if (a.size() != b.size()) return Relation::different;
     if (a == b) return Relation::same;
     Position in_b(b);
-    for (int32_t world : a)
-        if (in_b.of(world) < 0) return Relation::different;
+    for (Member member : a)
+        if (in_b.of(member) < 0) return Relation::different;
     return Relation::similar;
 }
 
 // MPI-4.0 7.3.2: all of the first, then those of the second that are not in the first.
-Ranks united(const Ranks& a, const Ranks& b) noexcept {
-    Ranks result(a);
+Members united(const Members& a, const Members& b) noexcept {
+    Members result(a);
     Position in_a(a);
-    for (int32_t world : b)
-        if (in_a.of(world) < 0) result.push_back(world);
+    for (Member member : b)
+        if (in_a.of(member) < 0) result.push_back(member);
     return result;
 }
 
-Ranks intersection(const Ranks& a, const Ranks& b) noexcept {
-    Ranks result;
+Members intersection(const Members& a, const Members& b) noexcept {
+    Members result;
     Position in_b(b);
-    for (int32_t world : a)
-        if (in_b.of(world) >= 0) result.push_back(world);
+    for (Member member : a)
+        if (in_b.of(member) >= 0) result.push_back(member);
     return result;
 }
 
-Ranks difference(const Ranks& a, const Ranks& b) noexcept {
-    Ranks result;
+Members difference(const Members& a, const Members& b) noexcept {
+    Members result;
     Position in_b(b);
-    for (int32_t world : a)
-        if (in_b.of(world) < 0) result.push_back(world);
+    for (Member member : a)
+        if (in_b.of(member) < 0) result.push_back(member);
     return result;
 }
 
-bool include(const Ranks& list, int n, const int* wanted, Ranks* result) noexcept {
+bool include(const Members& list, int n, const int* wanted, Members* result) noexcept {
     Vec<uint8_t> seen(list.size(), 0);
     result->clear();
     if (n > 0) result->reserve(static_cast<size_t>(n));
@@ -79,7 +79,7 @@ bool include(const Ranks& list, int n, const int* wanted, Ranks* result) noexcep
     return true;
 }
 
-bool exclude(const Ranks& list, int n, const int* unwanted, Ranks* result) noexcept {
+bool exclude(const Members& list, int n, const int* unwanted, Members* result) noexcept {
     Vec<uint8_t> out(list.size(), 0);
     for (int i = 0; i < n; i++) {
         int position = unwanted[i];
@@ -107,10 +107,10 @@ bool expand(int n, const int (*ranges)[3], Vec<int>* positions) noexcept {
 
 }  // namespace ranks
 
-uint32_t make_group(Ranks&& members) noexcept {
+uint32_t make_group(Members&& members) noexcept {
     if (members.empty()) return static_cast<uint32_t>(mpi::FM_GROUP_EMPTY);
     auto* group = fm_new<GroupObject>();
-    group->members = static_cast<Ranks&&>(members);
+    group->members = static_cast<Members&&>(members);
     return give_handle(group);
 }
 

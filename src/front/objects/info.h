@@ -2,7 +2,7 @@
 // it.
 #pragma once
 
-#include "front/objects/registry.h"
+#include "front/objects/group.h"
 
 namespace fermata::front {
 
@@ -42,7 +42,7 @@ class RealInfoFor {
 class RealGroupFor {
   public:
     explicit RealGroupFor(uint32_t handle) noexcept;
-    explicit RealGroupFor(const Vec<int32_t>& world_ranks) noexcept;
+    explicit RealGroupFor(const Members& members) noexcept;
     ~RealGroupFor();
     RealGroupFor(const RealGroupFor&) = delete;
     RealGroupFor& operator=(const RealGroupFor&) = delete;
@@ -50,7 +50,7 @@ class RealGroupFor {
     int status() const { return status_; }
 
   private:
-    void fill(const Vec<int32_t>& world_ranks) noexcept;
+    void fill(const Members& members) noexcept;
     uint64_t word_ = 0;
     int status_ = 0;
 };

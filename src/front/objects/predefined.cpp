@@ -62,13 +62,14 @@ void read_layout(TypeObject* type) {
 
 void start_world() {
     comm_world.uid = kWorldUid;
-    for (int32_t rank = 0; rank < front.world_size; rank++) comm_world.members.push_back(rank);
+    for (int32_t rank = 0; rank < front.world_size; rank++)
+        comm_world.members.push_back(Rank(static_cast<uint32_t>(rank)));
     comm_world.rank = front.world_rank;
     comm_world.size = front.world_size;
     comm_world.name = "MPI_COMM_WORLD";
     comm_world.errhandler = &errors_are_fatal;
-    comm_self.uid = self_uid(front.world_rank);
-    comm_self.members.push_back(front.world_rank);
+    comm_self.uid = self_uid(own_rank());
+    comm_self.members.push_back(own_rank());
     comm_count_peers(&comm_world);
     comm_count_peers(&comm_self);
     comm_self.size = 1;

@@ -73,7 +73,7 @@ class TempInfo : public RealInfoFor {
 class TempGroup : public RealGroupFor {
   public:
     explicit TempGroup(mpi::Group h) noexcept : RealGroupFor(static_cast<uint32_t>(h)) {}
-    explicit TempGroup(const Ranks& world_ranks) noexcept : RealGroupFor(world_ranks) {}
+    explicit TempGroup(const Members& members) noexcept : RealGroupFor(members) {}
     operator mpi::RealGroup() const noexcept { return static_cast<mpi::RealGroup>(word()); }
 };
 

@@ -36,20 +36,16 @@ RealGroupFor::RealGroupFor(uint32_t handle) noexcept {
         fill(group->members);
 }
 
-RealGroupFor::RealGroupFor(const Vec<int32_t>& world_ranks) noexcept { fill(world_ranks); }
+RealGroupFor::RealGroupFor(const Members& members) noexcept { fill(members); }
 
-void RealGroupFor::fill(const Vec<int32_t>& world_ranks) noexcept {
-    const Ranks* numbers = &world_ranks;
-    Ranks lower;
-    if (__builtin_expect(has_stranger(world_ranks), 0)) {
-        numbers = &lower;
-        if (!lower_numbers(world_ranks, &lower)) {
-            status_ = FM_ERR_GROUP;
-            return;
-        }
+void RealGroupFor::fill(const Members& members) noexcept {
+    Vec<int> numbers;
+    if (!library_numbers(members, &numbers)) {
+        status_ = FM_ERR_GROUP;
+        return;
     }
     RealGroup real{};
-    status_ = LOWER(GroupOfWorldRanks)(static_cast<int>(numbers->size()), numbers->data(), &real);
+    status_ = LOWER(GroupOfWorldRanks)(static_cast<int>(numbers.size()), numbers.data(), &real);
     word_ = static_cast<uint64_t>(real);
 }
 

@@ -21,19 +21,12 @@ int cannot_make(Line& line, const char* what, int rc) {
     return 1;
 }
 
-Ranks physical(const Ranks& world) {
-    Ranks list;
-    list.reserve(world.size());
-    for (int32_t rank : world) list.push_back(physical_rank(rank));
-    return list;
-}
-
 // Tags only have to be legal: creations follow one another.
 int tag_of(const CommObject& comm) { return static_cast<int>(comm.uid & 0x3fff); }
 
 int make_group_comm(const CommObject& comm, RealComm* made) {
     if (comm.members.size() == 1) return LOWER(Comm_dup)(to_real(FM_COMM_SELF), made);
-    TempGroup group(physical(comm.members));
+    TempGroup group(comm.members);
     if (group.status() != FM_SUCCESS) return group.status();
     return LOWER(Comm_create_group)(to_real(FM_COMM_WORLD), group, tag_of(comm), made);
 }
@@ -124,8 +117,9 @@ int comm_make_real(CommObject* comm) noexcept {
     if (int rc = make_group_comm(*comm, &made)) return rc;
     if (comm->inter) {
         RealComm local = made;
-        int rc = LOWER(Intercomm_create)(local, 0, to_real(FM_COMM_WORLD), physical_rank(comm->remote[0]),
-                                         tag_of(*comm), &made);
+        int rc =
+            LOWER(Intercomm_create)(local, 0, to_real(FM_COMM_WORLD),
+                                    physical_rank(comm->remote[0].rank()).number(), tag_of(*comm), &made);
         LOWER(Comm_free)(&local);
         if (rc != FM_SUCCESS) return rc;
     } else if (comm->topology != nullptr) {

@@ -23,16 +23,17 @@ constexpr uint64_t mix(uint64_t x) {
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
-constexpr uint64_t derived(uint64_t parent, uint64_t creation, int32_t first_member) {
-    uint64_t value = mix(mix(mix(parent) ^ creation) ^ static_cast<uint32_t>(first_member)) & kHashed;
+constexpr uint64_t derived(uint64_t parent, uint64_t creation, Member first_member) {
+    uint64_t value =
+        mix(mix(mix(parent) ^ creation) ^ static_cast<uint32_t>(first_member.number())) & kHashed;
     return value < 16 ? value + 16 : value;  // small ones are predefined
 }
-constexpr uint64_t fresh(int32_t world_rank, uint32_t counter) {
-    return kFresh | static_cast<uint64_t>(static_cast<uint32_t>(world_rank)) << 32 | counter;
+constexpr uint64_t fresh(Rank rank, uint32_t counter) {
+    return kFresh | uint64_t{rank.number()} << 32 | counter;
 }
-inline uint64_t hash_of(const Ranks& members) {
+inline uint64_t hash_of(const Members& members) {
     uint64_t hash = members.size();
-    for (int32_t world : members) hash = mix(hash ^ static_cast<uint32_t>(world));
+    for (Member member : members) hash = mix(hash ^ static_cast<uint32_t>(member.number()));
     return hash;
 }
 

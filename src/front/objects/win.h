@@ -50,8 +50,8 @@ struct WinObject : Object {
     Vec<WinLock> locks;    // MPI_Win_lock: targets locked now
     bool started = false;  // MPI_Win_start without MPI_Win_complete (win_general.cpp)
     bool posted = false;   // MPI_Win_post without MPI_Win_wait
-    Ranks targets;         // of the first, as ranks of the window
-    Ranks origins;         // of the second: who has not completed yet, as far as known
+    Vec<int> targets;      // of the first, as ranks of the window
+    Vec<int> origins;      // of the second: who has not completed yet, as far as known
     bool passive() const { return locked_all || !locks.empty(); }
     WinObject* next = nullptr;
     WinObject* previous = nullptr;

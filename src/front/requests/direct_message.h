@@ -42,7 +42,7 @@ class DirectMessage : public DirectEntry {
     // Counts a message to this peer; its world rank, -1 if it is not counted.
     __attribute__((always_inline)) int32_t count_sent_to(const CommObject* comm, int peer) const noexcept {
         if (__builtin_expect(static_cast<uint32_t>(peer) >= comm->counted_size, 0)) return -1;
-        const int32_t world = comm->counted[peer];
+        const int32_t world = comm->counted[peer].number();
         slot().sent_to(world);
         return world;
     }

@@ -197,7 +197,8 @@ void send_receipt(const QueuedMessage* message, int32_t world) noexcept {
     auto* one = fm_new<Outgoing>(Outgoing{message->owed, {}, receipts.outgoing});
     receipts.outgoing = one;
     receipts.sent++;
-    if (LOWER(Isend)(&one->receipt, sizeof one->receipt, real_byte(), world, kReceiptTag, receipts_comm(),
+    if (LOWER(Isend)(&one->receipt, sizeof one->receipt, real_byte(),
+                     physical_rank(Rank(static_cast<uint32_t>(world))).number(), kReceiptTag, receipts_comm(),
                      &one->request) != 0)
         fatal_line("fermata: cannot send the receipt of a synchronous send: MPI_Isend failed");
 }

@@ -36,7 +36,8 @@ int code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : 
 
 wire::Fence on_wire(const pmi::Fence& fence) {
     wire::Fence said{fence.name.epoch, {}, fence.name.number, fence.ranks, fence.of, fence.data, fence.fault};
-    for (const pmi::Range& range : fence.name.among) said.among.push_back({range.first, range.count});
+    for (const RankRange& range : fence.name.among)
+        said.among.push_back({range.first().number(), range.count()});
     return said;
 }
 
@@ -44,11 +45,17 @@ pmi::Fence from_wire(const wire::Fence& said) {
     pmi::Fence fence;
     fence.name.epoch = said.epoch;
     fence.name.number = said.number;
-    for (const wire::RankRange& range : said.among) fence.name.among.push_back({range.first, range.count});
     fence.ranks = said.ranks;
     fence.of = said.of;
     fence.data = said.data;
     fence.fault = said.fault;
+    for (const wire::RankRange& range : said.among) {
+        auto ranks = RankRange::of(range.first, range.count);
+        if (ranks)
+            fence.name.among.push_back(*ranks);
+        else
+            fence.fault = "a fence among ranks that no job has";
+    }
     return fence;
 }
 
@@ -155,7 +162,7 @@ void Own::place_ranks() {
     placement_ = place(wishes_);
     for (uint32_t node = 0; node < nodes_.size(); ++node) {
         uint32_t ranks = 0;
-        for (const pmi::Range& range : placement_->ranks_on(node)) ranks += range.count;
+        for (const RankRange& range : placement_->ranks_on(node)) ranks += range.count();
         nodes_[node].ranks = nodes_[node].running = ranks;
         nodes_[node].needed = in_allocation_ || ranks > 0;
     }
@@ -171,8 +178,8 @@ bool Own::heard(int via, const wire::Message& message) {
     } else if (auto* fence = std::get_if<wire::Fence>(&message)) {
         this->fence(*fence);
     } else if (auto* ask = std::get_if<wire::AskRank>(&message)) {
-        if (placement_ && ask->rank < placement_->ranks())
-            to_node_of(placement_->node_of(ask->rank), message);
+        if (auto rank = Rank::among(ask->rank, placement_ ? placement_->ranks() : 0))
+            to_node_of(placement_->node_of(*rank), message);
     } else if (auto* answer = std::get_if<wire::RankAnswer>(&message)) {
         to_node_of(answer->to, message);
     } else if (auto* ended = std::get_if<wire::RankEnded>(&message)) {
@@ -273,11 +280,11 @@ void Own::rank_ended(int via, const wire::RankEnded& said) {
                                    why.empty() ? "has ended" : why);
     int code = code_of(said.status);
     if (!why.empty()) return failed(code != 0 ? code : 1, line);
-    out_of_fences(static_cast<uint32_t>(said.rank), line);
+    if (auto rank = Rank::of(said.rank)) out_of_fences(*rank, line);
 }
 
 // Who waits for it in a fence need not any more. (Where a rank has died, all are ended.)
-void Own::out_of_fences(uint32_t rank, const std::string& line) {
+void Own::out_of_fences(Rank rank, const std::string& line) {
     if (!fences_) return;
     for (const pmi::Fence& fence : fences_->lost(rank, line)) daemons_->broadcast(on_wire(fence));
 }
@@ -350,7 +357,7 @@ void Own::serve(const std::vector<pollfd>& fds, size_t first) {
     hand_out(output_);
     hand_out(error_);
     if (auto piece = feed_.serve(fds, first + 2); piece && placement_) {
-        uint32_t node = placement_->node_of(0);
+        uint32_t node = placement_->node_of(Rank(0));
         to_node_of(node, wire::Input{node, piece->text, piece->end});
     }
     if (kill_at_ != 0 && monotonic_ms() > kill_at_) {

@@ -60,7 +60,7 @@ class Own : public Launcher {
     void fence(const wire::Fence& part);
     void to_node_of(uint32_t node, const wire::Message& message);
     void rank_ended(int via, const wire::RankEnded& said);
-    void out_of_fences(uint32_t rank, const std::string& line);
+    void out_of_fences(Rank rank, const std::string& line);
     void failed(int code, const std::string& line);
     void hand_out(Outlet& outlet);
 

@@ -21,7 +21,7 @@ void check(const Wishes& wishes, uint32_t ranks, uint32_t slots) {
 uint32_t sum_of_slots(const std::vector<Host>& hosts) {
     uint64_t slots = 0;
     for (const Host& host : hosts) slots += host.slots;
-    return static_cast<uint32_t>(std::min<uint64_t>(slots, pmi::kMostRanks));
+    return static_cast<uint32_t>(std::min<uint64_t>(slots, Rank::kMost));
 }
 
 pmi::Placement place(const Wishes& wishes) {

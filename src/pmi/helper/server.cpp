@@ -19,11 +19,10 @@ void check(pmix_status_t status, const char* what) {
 }
 
 // One by one: libpmix does not understand ranges.
-std::string enumerated(const std::vector<Range>& ranges) {
+std::string enumerated(const std::vector<RankRange>& ranges) {
     std::string text;
-    for (const Range& range : ranges)
-        for (uint32_t i = 0; i < range.count; ++i)
-            text += fmt::format("{}{}", text.empty() ? "" : ",", range.first + i);
+    for (const RankRange& range : ranges)
+        range.each([&](Rank rank) { text += fmt::format("{}{}", text.empty() ? "" : ",", rank.number()); });
     return text;
 }
 
@@ -56,11 +55,11 @@ Ready Server::start(const Start& start, const std::string& directory) {
     check(PMIx_server_init(&functions, infos.data(), infos.size()), "init");
     register_world(start, directory);
     Ready ready;
-    for (const Range& range : placement.ranks_on(start.node))
-        for (uint32_t rank = range.first; rank < range.first + range.count; ++rank) {
+    for (const RankRange& range : placement.ranks_on(start.node))
+        range.each([&](Rank rank) {
             register_rank(rank);
             pmix_proc_t proc;
-            PMIX_LOAD_PROCID(&proc, name_.c_str(), rank);
+            PMIX_LOAD_PROCID(&proc, name_.c_str(), rank.number());
             char** names = nullptr;
             check(PMIx_server_setup_fork(&proc, &names), "environment of a rank");
             Environment& of = ready.ranks.emplace_back();
@@ -73,17 +72,17 @@ Ready Server::start(const Start& start, const std::string& directory) {
                 ::free(*name);
             }
             ::free(names);
-        }
+        });
     return ready;
 }
 
 // What ranks ask before they know each other. Of ranks elsewhere libpmix knows what the two maps tell.
 void Server::register_world(const Start& start, const std::string& directory) {
     const Placement placement = placement_of(start);
-    const std::vector<Range> here = placement.ranks_on(start.node);
+    const std::vector<RankRange> here = placement.ranks_on(start.node);
     std::string hosts, ranks;
     for (uint32_t node = 0; node < placement.nodes(); ++node) {
-        const std::vector<Range> there = placement.ranks_on(node);
+        const std::vector<RankRange> there = placement.ranks_on(node);
         if (there.empty()) continue;
         hosts += (hosts.empty() ? "" : ",") + start.hosts.at(node);
         ranks += (ranks.empty() ? "" : ";") + enumerated(there);
@@ -95,7 +94,7 @@ void Server::register_world(const Start& start, const std::string& directory) {
     world.placement = placement;
     world.programs = start.programs.empty() ? std::vector<uint32_t>{size_} : start.programs;
     uint32_t local = 0;
-    for (const Range& range : here) local += range.count;
+    for (const RankRange& range : here) local += range.count();
     Infos infos;
     infos.text(PMIX_JOBID, name_).text(PMIX_NSDIR, directory).text(PMIX_TMPDIR, directory);
     infos.number(PMIX_JOB_SIZE, size_).number(PMIX_MAX_PROCS, size_);
@@ -105,7 +104,7 @@ void Server::register_world(const Start& start, const std::string& directory) {
     infos.regex(PMIX_NODE_MAP, node_map).regex(PMIX_PROC_MAP, rank_map);
     infos.number(PMIX_LOCAL_SIZE, local).number(PMIX_NODE_SIZE, local);
     if (start.cores > 0 && local > start.cores) infos.flag(PMIX_NODE_OVERSUBSCRIBED);
-    infos.rank(PMIX_LOCALLDR, here.front().first).text(PMIX_LOCAL_PEERS, enumerated(here));
+    infos.rank(PMIX_LOCALLDR, here.front().first().number()).text(PMIX_LOCAL_PEERS, enumerated(here));
     uint32_t first = 0;
     for (uint32_t program = 0; program < world.programs.size(); ++program) {
         Infos of;
@@ -116,18 +115,20 @@ void Server::register_world(const Start& start, const std::string& directory) {
     }
     if (world.programs.size() == 1) infos.number(PMIX_APP_SIZE, size_).rank(PMIX_APPLDR, 0);
     uint32_t place = 0;
-    for (const Range& range : here)
-        for (uint32_t rank = range.first; rank < range.first + range.count; ++rank, ++place) {
+    for (const RankRange& range : here)
+        range.each([&](Rank rank) {
             const uint32_t program = world.program_of(rank);
             uint32_t before = 0;
             for (uint32_t other = 0; other < program; ++other) before += world.programs[other];
             Infos of;
-            of.rank(PMIX_RANK, rank).number(PMIX_APPNUM, program).rank(PMIX_GLOBAL_RANK, rank);
-            of.rank(PMIX_APP_RANK, rank - before).text(PMIX_HOSTNAME, start.hosts.at(start.node));
+            of.rank(PMIX_RANK, rank.number()).number(PMIX_APPNUM, program);
+            of.rank(PMIX_GLOBAL_RANK, rank.number());
+            of.rank(PMIX_APP_RANK, rank.number() - before).text(PMIX_HOSTNAME, start.hosts.at(start.node));
             of.small(PMIX_LOCAL_RANK, static_cast<uint16_t>(place));
             of.small(PMIX_NODE_RANK, static_cast<uint16_t>(place)).number(PMIX_NODEID, start.node);
             infos.array(PMIX_PROC_DATA, of);
-        }
+            ++place;
+        });
     check(PMIx_server_register_nspace(name_.c_str(), static_cast<int>(local), infos.data(), infos.size(),
                                       nullptr, nullptr),
           "the world");
@@ -135,9 +136,9 @@ void Server::register_world(const Start& start, const std::string& directory) {
     ::free(rank_map);
 }
 
-void Server::register_rank(uint32_t rank) {
+void Server::register_rank(Rank rank) {
     pmix_proc_t proc;
-    PMIX_LOAD_PROCID(&proc, name_.c_str(), rank);
+    PMIX_LOAD_PROCID(&proc, name_.c_str(), rank.number());
     check(PMIx_server_register_client(&proc, ::getuid(), ::getgid(), nullptr, nullptr, nullptr), "a rank");
 }
 
@@ -176,7 +177,7 @@ void Server::wanted(const Wanted& wanted) {
     }
     if (!how.empty()) return answer(question, PMIX_ERR_PROC_ABORTED, nullptr, 0);
     pmix_proc_t proc;
-    PMIX_LOAD_PROCID(&proc, name_.c_str(), wanted.rank);
+    PMIX_LOAD_PROCID(&proc, name_.c_str(), wanted.rank.number());
     const pmix_status_t status = PMIx_server_dmodex_request(
         &proc,
         [](pmix_status_t result, char* data, size_t size, void* cookie) {
@@ -199,8 +200,8 @@ void Server::answer(Question* question, pmix_status_t status, const char* data, 
     if (status == PMIX_SUCCESS)
         said.data.assign(data, size);
     else
-        said.fault =
-            fmt::format("rank {} has published nothing: {}", question->rank, PMIx_Error_string(status));
+        said.fault = fmt::format("rank {} has published nothing: {}", question->rank.number(),
+                                 PMIx_Error_string(status));
     send_(said);
 }
 
@@ -219,24 +220,31 @@ void Server::stop() {
     if (the_server == this) PMIx_server_finalize();
 }
 
-pmix_status_t Server::on_connected(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t, void*) {
-    the_server->send_(Reached{proc->rank, Stage::running});
+pmix_status_t Server::reached(const pmix_proc_t* proc, Stage stage) {
+    auto rank = Rank::among(proc->rank, the_server->size_);
+    if (!rank) return PMIX_ERR_BAD_PARAM;
+    the_server->send_(Reached{*rank, stage});
     return PMIX_OPERATION_SUCCEEDED;
 }
 
+pmix_status_t Server::on_connected(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t, void*) {
+    return reached(proc, Stage::running);
+}
+
 pmix_status_t Server::on_finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t, void*) {
-    the_server->send_(Reached{proc->rank, Stage::finalized});
-    return PMIX_OPERATION_SUCCEEDED;
+    return reached(proc, Stage::finalized);
 }
 
 pmix_status_t Server::on_abort(const pmix_proc_t* proc, void*, int status, const char text[], pmix_proc_t*,
                                size_t, pmix_op_cbfunc_t, void*) {
-    the_server->send_(Aborted{proc->rank, status, text ? text : ""});
+    auto rank = Rank::among(proc->rank, the_server->size_);
+    if (!rank) return PMIX_ERR_BAD_PARAM;
+    the_server->send_(Aborted{*rank, status, text ? text : ""});
     return PMIX_OPERATION_SUCCEEDED;
 }
 
 // False: ranks of another world are among them, or none.
-bool Server::ranks_of(const pmix_proc_t* procs, size_t count, std::vector<Range>* among) const {
+bool Server::ranks_of(const pmix_proc_t* procs, size_t count, std::vector<RankRange>* among) const {
     std::vector<uint32_t> ranks;
     for (size_t i = 0; i < count; ++i) {
         if (name_ != procs[i].nspace) return false;
@@ -251,17 +259,17 @@ bool Server::ranks_of(const pmix_proc_t* procs, size_t count, std::vector<Range>
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     if (ranks.size() == size_) return true;
     for (uint32_t rank : ranks) {
-        if (!among->empty() && among->back().first + among->back().count == rank)
-            ++among->back().count;
+        if (!among->empty() && among->back().end() == rank)
+            among->back() = {among->back().first(), among->back().count() + 1};
         else
-            among->push_back({rank, 1});
+            among->push_back({Rank(rank), 1});
     }
     return !ranks.empty();
 }
 
 pmix_status_t Server::on_fence(const pmix_proc_t procs[], size_t count, const pmix_info_t[], size_t,
                                char* data, size_t size, pmix_modex_cbfunc_t answer, void* cookie) {
-    std::vector<Range> among;
+    std::vector<RankRange> among;
     if (!the_server->ranks_of(procs, count, &among)) return PMIX_ERR_NOT_SUPPORTED;
     const uint32_t number = the_server->wait(answer, cookie);
     the_server->send_(Entered{number, std::move(among), data ? std::string(data, size) : std::string()});
@@ -273,7 +281,7 @@ pmix_status_t Server::on_direct_modex(const pmix_proc_t* proc, const pmix_info_t
                                       pmix_modex_cbfunc_t answer, void* cookie) {
     if (the_server->name_ != proc->nspace || proc->rank >= the_server->size_) return PMIX_ERR_NOT_SUPPORTED;
     const uint32_t number = the_server->wait(answer, cookie);
-    the_server->send_(Request{number, proc->rank});
+    the_server->send_(Request{number, Rank(proc->rank)});
     return PMIX_SUCCESS;
 }
 

@@ -37,19 +37,21 @@ class Server {
     // A question of another node that waits for a rank here.
     struct Question {
         Server* server = nullptr;
-        uint32_t from = 0, number = 0, rank = 0;
+        uint32_t from = 0, number = 0;
+        Rank rank;
         bool answered = false;
     };
 
     void register_world(const Start& start, const std::string& directory);
-    void register_rank(uint32_t rank);
+    void register_rank(Rank rank);
     uint32_t wait(pmix_modex_cbfunc_t answer, void* data);
     void resolve(uint32_t number, const std::string& data, bool failed);
-    bool ranks_of(const pmix_proc_t* procs, size_t count, std::vector<Range>* among) const;
+    bool ranks_of(const pmix_proc_t* procs, size_t count, std::vector<RankRange>* among) const;
     void answer(Question* question, pmix_status_t status, const char* data, size_t size);
 
     // What libpmix calls.
     static pmix_server_module_t module();
+    static pmix_status_t reached(const pmix_proc_t* proc, Stage stage);
     static pmix_status_t on_connected(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t, void*);
     static pmix_status_t on_finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t, void*);
     static pmix_status_t on_abort(const pmix_proc_t* proc, void*, int status, const char text[], pmix_proc_t*,
@@ -65,7 +67,7 @@ class Server {
     std::mutex lock_;
     std::map<uint32_t, Waiting> waiting_;
     uint32_t next_ = 0;
-    std::map<uint32_t, std::string> ended_;  // how
+    std::map<Rank, std::string> ended_;  // how
     std::set<Question*> questions_;
 };
 

@@ -10,9 +10,9 @@ namespace fermata::split {
 
 uint8_t* page_near(Range text) noexcept {
     for (uint64_t step = 1 << 20; step < 1ull << 30; step += 1 << 20) {
-        for (uint64_t at : {text.begin - step, text.end + step}) {
+        for (uint64_t at : {text.begin() - step, text.end() + step}) {
             at = page_down(at);
-            if (at < kWindow.end) continue;
+            if (at < kWindow.end()) continue;
             long rc = raw_mmap(at, kPage, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE);
             if (rc == long(at)) return reinterpret_cast<uint8_t*>(rc);
@@ -24,8 +24,8 @@ uint8_t* page_near(Range text) noexcept {
 
 namespace {
 bool protect(Range code, int protection) noexcept {
-    const uint64_t begin = page_down(code.begin);
-    return !failed(raw_mprotect(begin, page_up(code.end) - begin, protection));
+    const uint64_t begin = page_down(code.begin());
+    return !failed(raw_mprotect(begin, page_up(code.end()) - begin, protection));
 }
 }  // namespace
 

@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split {
 

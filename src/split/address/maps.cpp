@@ -43,8 +43,9 @@ bool parse_header(const char* line, const char* end, Mapping& m) {
         return error == std::errc{} && at < end;
     };
     auto skip = [&](char what) { return *at == what && ++at < end; };
-    if (!number(m.range.begin) || !skip('-') || !number(m.range.end) || *at != ' ' || end - at < 7)
-        return false;
+    uint64_t from = 0, to = 0;
+    if (!number(from) || !skip('-') || !number(to) || from > to || *at != ' ' || end - at < 7) return false;
+    m.range = {from, to};
     m.prot =
         (at[1] == 'r' ? PROT_READ : 0) | (at[2] == 'w' ? PROT_WRITE : 0) | (at[3] == 'x' ? PROT_EXEC : 0);
     m.shared = at[4] == 's';
@@ -85,8 +86,9 @@ std::vector<Mapping> read_maps() { return parse_maps(maps_text()); }
 std::vector<Mapping> read_smaps() { return parse_maps(slurp("/proc/self/smaps")); }
 
 std::string to_string(const Mapping& m) {
-    return fmt::format("{:x}-{:x} {}{}{}{} {}", m.range.begin, m.range.end, m.prot & PROT_READ ? 'r' : '-',
-                       m.prot & PROT_WRITE ? 'w' : '-', m.prot & PROT_EXEC ? 'x' : '-', m.shared ? 's' : 'p',
+    return fmt::format("{:x}-{:x} {}{}{}{} {}", m.range.begin(), m.range.end(),
+                       m.prot & PROT_READ ? 'r' : '-', m.prot & PROT_WRITE ? 'w' : '-',
+                       m.prot & PROT_EXEC ? 'x' : '-', m.shared ? 's' : 'p',
                        m.name.empty() ? "(anonymous)" : m.name);
 }
 

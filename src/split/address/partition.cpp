@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "split/address/ranges.h"
+#include "base/ranges.h"
 #include "split/address/raw.h"
 #include "split/alloc/lower_alloc.h"
 
@@ -39,26 +39,27 @@ Range above_window(const std::vector<Mapping>& maps) {
             // open beside the stack is never chosen (arch/x86/mm/mmap.c, mmap_base).
             uint64_t growth =
                 std::min<uint64_t>(std::max<uint64_t>(application_stack_limit(), 8ull << 20), 1ull << 30);
-            top = m.range.begin > kWindow.end + growth ? page_down(m.range.begin - growth) : m.range.begin;
+            top = m.range.begin() > kWindow.end() + growth ? page_down(m.range.begin() - growth)
+                                                           : m.range.begin();
         }
-    return {kWindow.end, top};
+    return {kWindow.end(), std::max(kWindow.end(), top)};
 }
 
 std::vector<Range> gaps(const std::vector<Mapping>& maps, Range space) {
     std::vector<Range> result;
-    uint64_t at = space.begin;
+    uint64_t at = space.begin();
     for (const Mapping& m : maps) {
-        if (m.range.end <= at) continue;
-        if (m.range.begin >= space.end) break;
-        if (m.range.begin > at) result.push_back({at, m.range.begin});
-        at = m.range.end;
+        if (m.range.end() <= at) continue;
+        if (m.range.begin() >= space.end()) break;
+        if (m.range.begin() > at) result.push_back({at, m.range.begin()});
+        at = m.range.end();
     }
-    if (at < space.end) result.push_back({at, space.end});
+    if (at < space.end()) result.push_back({at, space.end()});
     return result;
 }
 
 void fill(Range gap) {
-    long rc = raw_mmap(gap.begin, gap.size(), PROT_NONE,
+    long rc = raw_mmap(gap.begin(), gap.size(), PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
     if (rc == -EEXIST) return;  // a thread of the lower half was faster: the next round sees it
     if (failed(rc)) {
@@ -70,10 +71,10 @@ void fill(Range gap) {
                 "unlimited` "
                 "(Slurm: VSizeFactor=0) before starting the job",
                 limit.rlim_cur >> 20);
-        fail("cannot reserve {} GiB of address space at {:#x}: {}", gap.size() >> 30, gap.begin,
+        fail("cannot reserve {} GiB of address space at {:#x}: {}", gap.size() >> 30, gap.begin(),
              std::strerror(int(-rc)));
     }
-    sys(SYS_madvise, gap.begin, gap.size(), MADV_DONTDUMP);
+    sys(SYS_madvise, gap.begin(), gap.size(), MADV_DONTDUMP);
 }
 
 Region describe(const Mapping& m, Owner owner, const char* why) { return {m.range, owner, why, m.name, -1}; }
@@ -133,7 +134,7 @@ void partition() {
         std::vector<Mapping> maps = read_maps();
         std::vector<Range> open = gaps(maps, above_window(maps));
         if (open.empty()) break;
-        if (round == 16) fail("the address space above {:#x} does not stay filled", kWindow.end);
+        if (round == 16) fail("the address space above {:#x} does not stay filled", kWindow.end());
         for (const Range& gap : open) {
             fill(gap);
             table.add({gap, Owner::filler, "filler: the kernel must not choose here", "", 0});
@@ -149,7 +150,7 @@ void partition() {
         if (is_filler && filler_like(m)) continue;
         if (special(m) && m.name != "[heap]" && m.name != "[stack]")
             table.add(describe(m, Owner::kernel, "kernel"));
-        else if (m.range.end <= kWindow.begin)
+        else if (m.range.end() <= kWindow.begin())
             table.add(describe(m, Owner::lower, "low address taken before the program started"));
         else
             table.add(describe(m, Owner::lower, "mapped until MPI_Init was over"));
@@ -157,7 +158,7 @@ void partition() {
     std::vector<Range> own;
     for (const Region& r : table.fixed())
         if (r.owner == Owner::lower) own.push_back(r.range);
-    std::sort(own.begin(), own.end(), [](Range a, Range b) { return a.begin < b.begin; });
+    std::sort(own.begin(), own.end(), [](Range a, Range b) { return a.begin() < b.begin(); });
     allow_fixed_mappings(own.data(), own.size());
     long probe = raw_mmap(0, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
     if (failed(probe)) fail("cannot map one page in the window: {}", std::strerror(int(-probe)));
@@ -182,10 +183,10 @@ std::string check(const std::vector<Mapping>& maps) {
     std::vector<Range> lower;  // what the lower half had above the window; it may shrink, never grow
     for (const Region& r : table.fixed())
         if (r.owner != Owner::filler) lower.push_back(r.range);
-    std::sort(lower.begin(), lower.end(), [](Range a, Range b) { return a.begin < b.begin; });
+    std::sort(lower.begin(), lower.end(), [](Range a, Range b) { return a.begin() < b.begin(); });
 
     for (const Mapping& m : maps) {
-        if (m.range.begin < space.begin || m.range.begin >= space.end || m.prot == 0) continue;
+        if (m.range.begin() < space.begin() || m.range.begin() >= space.end() || m.prot == 0) continue;
         if (difference({m.range}, lower).empty()) continue;
         return fmt::format(
             "unknown memory above the window: {}: the program mapped it at a fixed address, where "
@@ -214,14 +215,14 @@ std::vector<Region> RegionTable::regions() const {
         }
     }
     std::sort(result.begin(), result.end(),
-              [](const Region& a, const Region& b) { return a.range.begin < b.range.begin; });
+              [](const Region& a, const Region& b) { return a.range.begin() < b.range.begin(); });
     return result;
 }
 
 std::string dump_regions() {
     std::string text;
     for (const Region& r : region_table().regions())
-        text += fmt::format("{:012x}-{:012x} {:6} {:>12} KiB  {:9} {}; {}\n", r.range.begin, r.range.end,
+        text += fmt::format("{:012x}-{:012x} {:6} {:>12} KiB  {:9} {}; {}\n", r.range.begin(), r.range.end(),
                             name_of(r.owner), r.range.size() >> 10,
                             r.seconds < 0 ? std::string("before") : fmt::format("{:.3f}s", r.seconds), r.why,
                             r.what);

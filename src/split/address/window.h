@@ -11,7 +11,8 @@
 // the window taken, the window is next, and what lies below the window needs no filler.
 #pragma once
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split {
 
@@ -21,10 +22,10 @@ inline constexpr uint64_t kUserTop = 1ull << 47;  // 4-level paging; 5-level onl
 
 // Is this an address of the upper half (saved in the image)?
 inline constexpr bool upper_address(uint64_t address) {
-    return address < kWindow.end && !kLowerArea.contains(address);
+    return address < kWindow.end() && !kLowerArea.contains(address);
 }
 inline constexpr bool upper_range(Range range) {
-    return range.end <= kWindow.end && !kLowerArea.overlaps(range);
+    return range.end() <= kWindow.end() && !kLowerArea.overlaps(range);
 }
 
 }  // namespace fermata::split

@@ -1,6 +1,6 @@
 #include "split/alloc/lower_advice.h"
 
-#include "split/address/ranges.h"
+#include "base/ranges.h"
 #include "split/address/raw.h"
 #include "split/address/window.h"
 
@@ -18,13 +18,15 @@ std::vector<Range>& marked() {
 void note_lower_advice(const void* address, size_t size, int advice) noexcept {
     if (advice != MADV_DONTFORK && advice != MADV_DOFORK) return;
     auto begin = page_down(reinterpret_cast<uint64_t>(address));
-    Range range{begin, page_up(begin + size)};
-    if (!upper_range(range) || range.empty()) return;
+    // The library's own arguments: the kernel would refuse them.
+    if (size == 0 || size > kUserTop || begin > kUserTop) return;
+    const Range range(begin, page_up(reinterpret_cast<uint64_t>(address) + size));
+    if (!upper_range(range)) return;
     lock.lock();
     std::vector<Range> rest = difference(marked(), {range});
     if (advice == MADV_DONTFORK) {
         auto at = rest.begin();
-        while (at != rest.end() && at->begin < range.begin) ++at;
+        while (at != rest.end() && at->begin() < range.begin()) ++at;
         rest.insert(at, range);
     }
     marked() = std::move(rest);

@@ -18,7 +18,8 @@
 #include <cstdint>
 #include <string>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split {
 

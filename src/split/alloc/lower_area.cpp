@@ -21,9 +21,9 @@ class Extents {
     // A free range of `size`, taken out of the table; 0 when there is none.
     uint64_t take(uint64_t size, uint64_t align) noexcept {
         for (int i = 0; i < count_; ++i) {
-            uint64_t at = (free_[i].begin + align - 1) & ~(align - 1);
-            if (at + size <= free_[i].end && at + size > at) {
-                remove(Range{at, at + size});
+            uint64_t at = (free_[i].begin() + align - 1) & ~(align - 1);
+            if (at + size <= free_[i].end() && at + size > at) {
+                remove(Range::sized(at, size));
                 return at;
             }
         }
@@ -36,13 +36,13 @@ class Extents {
             if (!e.overlaps(range)) continue;
             if (range.contains(e)) {
                 erase(i--);
-            } else if (range.begin <= e.begin) {
-                e.begin = range.end;
-            } else if (range.end >= e.end) {
-                e.end = range.begin;
+            } else if (range.begin() <= e.begin()) {
+                e = {range.end(), e.end()};
+            } else if (range.end() >= e.end()) {
+                e = {e.begin(), range.begin()};
             } else {
-                Range tail{range.end, e.end};
-                e.end = range.begin;
+                Range tail{range.end(), e.end()};
+                e = {e.begin(), range.begin()};
                 insert(i + 1, tail);
                 return;
             }
@@ -51,10 +51,9 @@ class Extents {
     // Marks a range as free; parts may be free already.
     void put(Range range) noexcept {
         int i = 0;
-        while (i < count_ && free_[i].end < range.begin) ++i;
-        while (i < count_ && free_[i].begin <= range.end) {  // touches: swallow it
-            if (free_[i].begin < range.begin) range.begin = free_[i].begin;
-            if (free_[i].end > range.end) range.end = free_[i].end;
+        while (i < count_ && free_[i].end() < range.begin()) ++i;
+        while (i < count_ && free_[i].begin() <= range.end()) {  // touches: swallow it
+            range = range.hull(free_[i]);
             erase(i);
         }
         insert(i, range);
@@ -90,9 +89,8 @@ Extents area;  // all of it zero until redirect_lower_mappings(); no constructor
 SpinLock lock;
 volatile bool redirected;
 
-Range intersection(Range a, Range b) {
-    return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
-}
+// Could so much memory be at this address? The library's own arguments: the kernel would refuse them.
+bool exists(uint64_t at, uint64_t size) noexcept { return size <= kUserTop && at <= kUserTop; }
 
 uint64_t take(uint64_t size) noexcept {
     uint64_t align = size >= kSegment ? kSegment : size >= kHugePageSize ? kHugePageSize : kPage;
@@ -103,7 +101,7 @@ uint64_t take(uint64_t size) noexcept {
 }
 
 void put(Range range) noexcept {
-    range = intersection(range, kLowerArea);
+    range = range.common(kLowerArea);
     if (range.empty()) return;
     lock.lock();
     area.put(range);
@@ -113,9 +111,9 @@ void put(Range range) noexcept {
 // What the lower half leaves above the window must not become a gap: the kernel would choose it for the upper
 // half.
 long fill(Range range) noexcept {
-    long rc = raw_mmap(range.begin, range.size(), PROT_NONE,
+    long rc = raw_mmap(range.begin(), range.size(), PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED);
-    if (!failed(rc)) sys(SYS_madvise, range.begin, range.size(), MADV_DONTDUMP);
+    if (!failed(rc)) sys(SYS_madvise, range.begin(), range.size(), MADV_DONTDUMP);
     return failed(rc) ? rc : 0;
 }
 
@@ -123,8 +121,8 @@ long fill(Range range) noexcept {
 
 void allow_fixed_mappings(const Range* ranges, size_t count) noexcept {
     for (size_t i = 0; i < count; ++i) {
-        if (own_count && own[own_count - 1].end == ranges[i].begin)
-            own[own_count - 1].end = ranges[i].end;  // neighbours: a library's segments
+        if (own_count && own[own_count - 1].end() == ranges[i].begin())
+            own[own_count - 1] = own[own_count - 1].hull(ranges[i]);  // neighbours: a library's segments
         else if (own_count < kMaxOwn)
             own[own_count++] = ranges[i];
     }
@@ -145,15 +143,16 @@ long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long of
         if (!fixed && at && upper_address(at)) at = 0;
         return raw_mmap(at, size, prot, flags, fd, uint64_t(offset));
     }
-    Range range{at, at + page_up(size)};
     if (fixed) {
         // MPICH's symmetric heap tries random addresses, the window's among them, and goes on without when
         // all fail.
+        if (!exists(at, size)) return -ENOMEM;
+        const Range range = Range::sized(at, page_up(size));
         if (!fixed_allowed(range)) return -ENOMEM;
         long rc = raw_mmap(at, size, prot, flags, fd, uint64_t(offset));
         if (!failed(rc) && kLowerArea.overlaps(range)) {
             lock.lock();
-            area.remove(intersection(range, kLowerArea));
+            area.remove(range.common(kLowerArea));
             lock.unlock();
         }
         return rc;
@@ -165,7 +164,7 @@ long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long of
         long rc =
             raw_mmap(place, size, prot, (flags & ~MAP_32BIT) | MAP_FIXED_NOREPLACE, fd, uint64_t(offset));
         if (rc == -EEXIST) continue;  // somebody else sits there: the range stays out of the table
-        if (failed(rc)) put({place, place + page_up(size)});
+        if (failed(rc)) put(Range::sized(place, page_up(size)));
         return rc;
     }
     return -ENOMEM;
@@ -173,21 +172,21 @@ long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long of
 
 long lower_munmap(void* address, size_t size) noexcept {
     auto at = reinterpret_cast<uint64_t>(address);
-    if (!redirected || at < kWindow.end) {
+    if (!redirected || at < kWindow.end()) {
         long rc = raw_munmap(at, size);
-        if (redirected && !failed(rc)) put({at, at + page_up(size)});
+        if (redirected && !failed(rc)) put(Range::sized(at, page_up(size)));
         return rc;
     }
-    if (at & (kPage - 1) || size == 0) return -EINVAL;
-    return fill({at, at + page_up(size)});
+    if (at & (kPage - 1) || size == 0 || !exists(at, size)) return -EINVAL;
+    return fill(Range::sized(at, page_up(size)));
 }
 
 namespace {
 // After a move: the old range is unmapped already and may have been taken by another thread since (above the
 // window; check() will then name it), so nothing is replaced.
 void close_gap(Range range) noexcept {
-    if (range.begin >= kWindow.end)
-        raw_mmap(range.begin, range.size(), PROT_NONE,
+    if (range.begin() >= kWindow.end())
+        raw_mmap(range.begin(), range.size(), PROT_NONE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
     else
         put(range);
@@ -203,10 +202,10 @@ long lower_mremap(void* address, size_t old_size, size_t new_size, int flags, vo
         if (!failed(rc)) {
             auto target = reinterpret_cast<uint64_t>(new_address);
             lock.lock();
-            Range used = intersection({target, target + after}, kLowerArea);
+            Range used = Range::sized(target, after).common(kLowerArea);
             if (!used.empty()) area.remove(used);
             lock.unlock();
-            if (before) close_gap({at, at + before});
+            if (before) close_gap(Range::sized(at, before));
         }
         return rc;
     }
@@ -227,7 +226,7 @@ long lower_mremap(void* address, size_t old_size, size_t new_size, int flags, vo
         lower_munmap(reinterpret_cast<void*>(place), after);
         return rc;
     }
-    if (before) close_gap({at, at + before});
+    if (before) close_gap(Range::sized(at, before));
     return rc;
 }
 

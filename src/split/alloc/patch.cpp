@@ -106,8 +106,8 @@ bool patch(Object& object) {
     uint8_t* page = page_near(object.text);
     if (!page) return false;
     uint8_t* free = page;
-    auto* begin = reinterpret_cast<uint8_t*>(object.text.begin);
-    auto* end = reinterpret_cast<uint8_t*>(object.text.end);
+    auto* begin = reinterpret_cast<uint8_t*>(object.text.begin());
+    auto* end = reinterpret_cast<uint8_t*>(object.text.end());
     if (!make_writable(object.text)) return false;
     for (uint8_t* at = begin; at + kCallSite <= end; ++at) {
         const int number = system_call_at(at);

@@ -54,7 +54,7 @@ uint64_t reserve(uint64_t size, Range area, uint64_t align, const char* what) {
     if (area.empty()) {
         at = raw_mmap(0, size + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
     } else {
-        at = raw_mmap((area.begin + align - 1) & ~(align - 1), size + align, PROT_NONE,
+        at = raw_mmap((area.begin() + align - 1) & ~(align - 1), size + align, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
     }
     if (failed(at)) fail("cannot reserve {} KiB for {}: {}", size >> 10, what, std::strerror(int(-at)));
@@ -84,7 +84,7 @@ LoadedElf map_elf(const ElfFile& elf, Range area) {
     uint64_t begin = reserve(high - low, area, align, elf.path.c_str());
     uint64_t bias = begin - low;
     LoadedElf loaded;
-    loaded.range = {begin, begin + (high - low)};
+    loaded.range = Range::sized(begin, high - low);
     loaded.entry = bias + elf.header.e_entry;
     loaded.header_count = elf.header.e_phnum;
     for (const auto& p : elf.segments) {
@@ -121,7 +121,7 @@ Range map_growing_stack() {
     if (getrandom(&random, sizeof random, 0) != ssize_t(sizeof random)) fail_errno("cannot get random bytes");
     const uint64_t size =
         std::clamp(page_up(std::min(application_stack_limit(), kFirstStack)), kLeastStack, kFirstStack);
-    const uint64_t end = kWindow.begin + kStackRoom - random * kPage;
+    const uint64_t end = kWindow.begin() + kStackRoom - random * kPage;
     long rc = raw_mmap(
         end - size, size, PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | MAP_GROWSDOWN | MAP_FIXED_NOREPLACE);
@@ -138,12 +138,12 @@ Range map_stack(Range area) {
     for (;; size /= 2) {
         size = page_up(size);
         uint64_t base = reserve(size + kGuard, area, kPage, "the stack");
-        Range stack{base + kGuard, base + kGuard + size};
+        const Range stack = Range::sized(base + kGuard, size);
         // Not by mprotect: MAP_NORESERVE of the mapping itself decides about accounting.
-        long rc = raw_mmap(stack.begin, size, PROT_READ | PROT_WRITE,
+        long rc = raw_mmap(stack.begin(), size, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | MAP_FIXED);
         if (!failed(rc)) {
-            sys(SYS_madvise, stack.begin, size, MADV_NOHUGEPAGE);  // as the kernel's stacks
+            sys(SYS_madvise, stack.begin(), size, MADV_NOHUGEPAGE);  // as the kernel's stacks
             return stack;
         }
         raw_munmap(base, size + kGuard);
@@ -155,10 +155,10 @@ Range map_stack(Range area) {
 // Builds what a new program finds on its stack, from the top down.
 class StackBuilder {
   public:
-    explicit StackBuilder(Range stack) : stack_(stack), at_(stack.end - 16) {}
+    explicit StackBuilder(Range stack) : stack_(stack), at_(stack.end() - 16) {}
     uint64_t bytes(const void* data, size_t size) {
         at_ -= size;
-        if (at_ < stack_.begin + kPage || size > stack_.size() / 4)
+        if (at_ < stack_.begin() + kPage || size > stack_.size() / 4)
             fail("arguments and environment are too long for a stack of {} KiB", stack_.size() >> 10);
         std::memcpy(reinterpret_cast<void*>(at_), data, size);
         return at_;
@@ -321,9 +321,9 @@ StartedProgram load_program(const ProgramSpec& spec) {
     program.loader = loader.range;
     program.entry = loader.entry;
     program.vdso = map_vdso();
-    Range rest = spec.area;
-    if (!rest.empty()) rest.begin = loader.range.end + (64ull << 20);
-    program.stack = map_stack(rest);
+    const bool anywhere = spec.area.empty();
+    program.stack =
+        map_stack(anywhere ? Range() : Range(loader.range.end() + (64ull << 20), spec.area.end()));
 
     StackBuilder stack(program.stack);
     std::vector<uint64_t> argv, envp;

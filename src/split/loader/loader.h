@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "split/bridge.h"
 #include "split/loader/program.h"
 

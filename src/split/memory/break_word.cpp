@@ -20,7 +20,7 @@ uint64_t find_break_word(const std::vector<Mapping>& maps) {
         if (!upper_range(m.range) || m.offset != 0 || !(m.prot & PROT_READ) ||
             !m.name.ends_with("/libc.so.6"))
             continue;
-        if (uint64_t at = symbol_in_memory(m.range.begin, "__curbrk")) return remembered = at;
+        if (uint64_t at = symbol_in_memory(m.range.begin(), "__curbrk")) return remembered = at;
     }
     return 0;
 }

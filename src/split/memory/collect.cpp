@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/ranges.h"
 #include "split/address/partition.h"
-#include "split/address/ranges.h"
 #include "split/address/raw.h"
 #include "split/alloc/lower_advice.h"
 #include "split/memory/break_word.h"
@@ -41,8 +41,8 @@ void add_memory_flags(std::vector<Mapping>& maps) {
     const std::vector<Mapping>& flags = sampled();
     auto at = flags.begin();
     for (Mapping& m : maps) {  // both in address order
-        while (at != flags.end() && at->range.end <= m.range.begin) ++at;
-        if (at != flags.end() && at->range.contains(m.range.begin) && at->shared == m.shared &&
+        while (at != flags.end() && at->range.end() <= m.range.begin()) ++at;
+        if (at != flags.end() && at->range.contains(m.range.begin()) && at->shared == m.shared &&
             at->inode == m.inode)
             m.flags = at->flags;
         else if (m.shared && (m.prot & PROT_WRITE))
@@ -67,11 +67,11 @@ void part_by_lower_advice(std::vector<Mapping>& maps) {
         auto add = [&](Range range, bool by_lower) {
             Mapping& part = parts.emplace_back(m);
             part.range = range;
-            if (m.inode != 0 || m.shared) part.offset += range.begin - m.range.begin;
+            if (m.inode != 0 || m.shared) part.offset += range.begin() - m.range.begin();
             if (by_lower) part.flags += kByLower;
         };
         for (auto a = own.begin(), b = lower.begin(); a != own.end() || b != lower.end();) {
-            bool next_own = b == lower.end() || (a != own.end() && a->begin < b->begin);
+            bool next_own = b == lower.end() || (a != own.end() && a->begin() < b->begin());
             add(next_own ? *a : *b, !next_own);
             ++(next_own ? a : b);
         }
@@ -101,7 +101,7 @@ MapKind kind_of(const Mapping& m, uint64_t& size, shared::Key& key, std::string&
     if (!m.shared) {
         if (m.name.starts_with("/dev/") && !m.name.starts_with("/dev/shm/") && m.name != "/dev/zero")
             fail("the program has device {} mapped at {:#x}: memory of devices cannot be saved", m.name,
-                 m.range.begin);
+                 m.range.begin());
         return MapKind::anonymous;
     }
     if (m.name.starts_with("/[aio]"))
@@ -109,9 +109,9 @@ MapKind kind_of(const Mapping& m, uint64_t& size, shared::Key& key, std::string&
             "the program has a context for asynchronous I/O (io_setup) at {:#x}: what is under way in it "
             "cannot be "
             "saved; io_destroy it before a checkpoint",
-            m.range.begin);
+            m.range.begin());
     if (m.name.starts_with("anon_inode:"))
-        fail("the program has {} mapped at {:#x}: such memory cannot be saved", m.name, m.range.begin);
+        fail("the program has {} mapped at {:#x}: such memory cannot be saved", m.name, m.range.begin());
     struct stat s {};
     key = shared::key_of(m, nullptr);
     if (std::string path = shared::path_of(m, s); !path.empty()) {
@@ -119,7 +119,7 @@ MapKind kind_of(const Mapping& m, uint64_t& size, shared::Key& key, std::string&
         key = shared::key_of(m, &s);
         if (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode))
             fail("the program has device {} mapped at {:#x}: memory of devices cannot be saved", m.name,
-                 m.range.begin);
+                 m.range.begin());
         size = uint64_t(s.st_size);
         // A read-only view cannot be filled at restart, so the file must be there, or somebody else fill it.
         return shared::put_back(path, s) && (has_flag(m, " mw") || written_by_others(key))
@@ -134,10 +134,10 @@ class Readable {
   public:
     explicit Readable(const Mapping& m) : m_(m) {
         if (!(m.prot & PROT_READ))
-            changed_ = !failed(sys(SYS_mprotect, m.range.begin, m.range.size(), m.prot | PROT_READ));
+            changed_ = !failed(sys(SYS_mprotect, m.range.begin(), m.range.size(), m.prot | PROT_READ));
     }
     ~Readable() {
-        if (changed_) sys(SYS_mprotect, m_.range.begin, m_.range.size(), m_.prot);
+        if (changed_) sys(SYS_mprotect, m_.range.begin(), m_.range.size(), m_.prot);
     }
     Readable(const Readable&) = delete;
     Readable& operator=(const Readable&) = delete;
@@ -185,10 +185,10 @@ class Saved {
         auto [at, fresh] = parts_.try_emplace(key, object->lower);
         std::vector<Range> here;
         for (const Range& part : at->second) {
-            uint64_t begin = std::max(page_down(part.begin), m.offset);
-            uint64_t end = std::min(page_up(part.end), m.offset + m.range.size());
+            uint64_t begin = std::max(page_down(part.begin()), m.offset);
+            uint64_t end = std::min(page_up(part.end()), m.offset + m.range.size());
             if (begin < end)
-                here.push_back({m.range.begin + begin - m.offset, m.range.begin + end - m.offset});
+                here.push_back({m.range.begin() + begin - m.offset, m.range.begin() + end - m.offset});
         }
         if (has_flag(m, " mw")) add(at->second, {m.offset, m.offset + m.range.size()});
         return here;
@@ -198,7 +198,7 @@ class Saved {
     static void add(std::vector<Range>& parts, Range part) {
         std::vector<Range> rest = difference({part}, parts);
         parts.insert(parts.end(), rest.begin(), rest.end());
-        std::sort(parts.begin(), parts.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
+        std::sort(parts.begin(), parts.end(), [](auto& a, auto& b) { return a.begin() < b.begin(); });
     }
     std::map<shared::Key, std::vector<Range>> parts_;
 };
@@ -285,21 +285,21 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
 void make_readable(const MemoryTable& table) noexcept {
     for (const MapEntry& e : table.maps)
         if (!(e.prot & PROT_READ) && !e.runs.empty())
-            sys(SYS_mprotect, e.range.begin, e.range.size(), e.prot | PROT_READ);
+            sys(SYS_mprotect, e.range.begin(), e.range.size(), e.prot | PROT_READ);
 }
 
 void restore_protection(const MemoryTable& table) noexcept {
     for (const MapEntry& e : table.maps)
         if (!(e.prot & PROT_READ) && !e.runs.empty())
-            sys(SYS_mprotect, e.range.begin, e.range.size(), e.prot);
+            sys(SYS_mprotect, e.range.begin(), e.range.size(), e.prot);
 }
 
 void let_fork_copy(const MemoryTable& table, bool copy) noexcept {
     for (const MapEntry& e : table.maps) {
         if ((e.advice & kDontFork) || e.kept_below)
-            sys(SYS_madvise, e.range.begin, e.range.size(), copy ? MADV_DOFORK : MADV_DONTFORK);
+            sys(SYS_madvise, e.range.begin(), e.range.size(), copy ? MADV_DOFORK : MADV_DONTFORK);
         if (e.advice & kWipeOnFork)
-            sys(SYS_madvise, e.range.begin, e.range.size(), copy ? MADV_KEEPONFORK : MADV_WIPEONFORK);
+            sys(SYS_madvise, e.range.begin(), e.range.size(), copy ? MADV_KEEPONFORK : MADV_WIPEONFORK);
     }
 }
 

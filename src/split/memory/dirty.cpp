@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/page.h"
+#include "base/ranges.h"
 #include "base/sys.h"
-#include "split/address/ranges.h"
 #include "split/fds/links.h"
 
 namespace fermata::split {
@@ -62,17 +62,17 @@ std::optional<SeenPages> DirtyTracker::look(const MapEntry& map) {
     bool file = !map.name.empty() && !map.name.starts_with("[");
     // Pages of a file that nobody has read yet are not there, and only what is there can be known to be
     // unchanged.
-    if (file) sys(SYS_madvise, map.range.begin, map.range.size(), MADV_POPULATE_READ);
+    if (file) sys(SYS_madvise, map.range.begin(), map.range.size(), MADV_POPULATE_READ);
     std::optional<SeenPages> seen = marks_->look(map.range, map.prot, file);
     if (seen && file) {
         // A page that is given back (MADV_DONTNEED) is the file's again, and keeps the mark of the one that
         // was there.
-        auto last = own_before_.find(map.range.begin);
+        auto last = own_before_.find(map.range.begin());
         if (last == own_before_.end() || !last->second.map.contains(map.range))
             seen->unchanged = intersection(seen->unchanged, seen->own);
         else
             seen->unchanged = difference(seen->unchanged, difference(last->second.pages, seen->own));
-        own_now_[map.range.begin] = {map.range, seen->own};
+        own_now_[map.range.begin()] = {map.range, seen->own};
     }
     return seen;
 }

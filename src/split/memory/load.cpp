@@ -78,15 +78,15 @@ std::string what_is_at(Range range) {
 // grew together, or a reservation that is no longer writable.
 long map_in_parts(Range range, int prot, int flags) {
     constexpr uint64_t kPart = uint64_t{1} << 30;
-    for (uint64_t at = range.begin; at < range.end; at += kPart) {
-        uint64_t size = std::min(kPart, range.end - at);
+    for (uint64_t at = range.begin(); at < range.end(); at += kPart) {
+        uint64_t size = std::min(kPart, range.end() - at);
         long rc = raw_mmap(at, size, prot, flags);
         if (rc == long(at)) continue;
         if (!failed(rc)) raw_munmap(uint64_t(rc), size);
-        raw_munmap(range.begin, at - range.begin);
+        raw_munmap(range.begin(), at - range.begin());
         return failed(rc) ? rc : -EEXIST;
     }
-    return long(range.begin);
+    return long(range.begin());
 }
 
 void map_one(const MapEntry& e, Objects& objects) {
@@ -98,40 +98,40 @@ void map_one(const MapEntry& e, Objects& objects) {
         // What nothing is read into never becomes writable: a reservation costs no memory, and is not
         // counted.
         int prot = e.runs.empty() && !(e.prot & PROT_WRITE) ? e.prot & PROT_READ : PROT_READ | PROT_WRITE;
-        rc = raw_mmap(e.range.begin, e.range.size(), prot, flags);
+        rc = raw_mmap(e.range.begin(), e.range.size(), prot, flags);
         if (rc == -ENOMEM && !(keep & MAP_HUGETLB)) rc = map_in_parts(e.range, prot, flags);
         if (rc == -ENOMEM && (keep & MAP_HUGETLB))  // no huge pages reserved here: ordinary ones do as well
-            rc = raw_mmap(e.range.begin, e.range.size(), PROT_READ | PROT_WRITE, flags & ~MAP_HUGETLB);
+            rc = raw_mmap(e.range.begin(), e.range.size(), PROT_READ | PROT_WRITE, flags & ~MAP_HUGETLB);
     } else {
         flags = (flags & ~(MAP_HUGETLB | MAP_GROWSDOWN)) | MAP_SHARED;
         int prot = PROT_READ | (e.kind == MapKind::shared_memory || e.writable_file ? PROT_WRITE : 0);
         bool segment = e.kind == MapKind::shared_memory && shared::descriptor_of(e.object, true) == -1;
         if (segment)  // its place first
-            rc = raw_mmap(e.range.begin, e.range.size(), PROT_NONE,
+            rc = raw_mmap(e.range.begin(), e.range.size(), PROT_NONE,
                           MAP_FIXED_NOREPLACE | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
-        if (segment && rc == long(e.range.begin)) {
+        if (segment && rc == long(e.range.begin())) {
             if (long error = shared::map_segment(e)) rc = error;
         }
-        if (!segment) rc = raw_mmap(e.range.begin, e.range.size(), prot, flags, objects.of(e), e.offset);
+        if (!segment) rc = raw_mmap(e.range.begin(), e.range.size(), prot, flags, objects.of(e), e.offset);
     }
     if (rc == -EEXIST)
-        fail("the program's memory at {:#x} ({}) is taken in this process by: {}", e.range.begin, e.name,
+        fail("the program's memory at {:#x} ({}) is taken in this process by: {}", e.range.begin(), e.name,
              what_is_at(e.range));
     if (failed(rc))
         fail("cannot map {} KiB of the program's memory at {:#x} again: {}", e.range.size() >> 10,
-             e.range.begin, std::strerror(int(-rc)));
-    if (rc != long(e.range.begin)) {  // kernels before 4.17 take the flag as a hint
+             e.range.begin(), std::strerror(int(-rc)));
+    if (rc != long(e.range.begin())) {  // kernels before 4.17 take the flag as a hint
         raw_munmap(uint64_t(rc), e.range.size());
-        fail("the program's memory at {:#x} is taken in this process by: {}", e.range.begin,
+        fail("the program's memory at {:#x} is taken in this process by: {}", e.range.begin(),
              what_is_at(e.range));
     }
     // A file that is still there may hold something where the image has nothing, that is, zeros.
     // (The registry has emptied those it knows.)
     if (e.kind == MapKind::shared_kept && shared::descriptor_of(e.object, true) < 0 &&
         shared::on_tmpfs(e.name))
-        sys(SYS_madvise, e.range.begin, e.range.size(), MADV_REMOVE);
-    if (e.advice & kHugePage) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_HUGEPAGE);
-    if (e.advice & kNoHugePage) sys(SYS_madvise, e.range.begin, e.range.size(), MADV_NOHUGEPAGE);
+        sys(SYS_madvise, e.range.begin(), e.range.size(), MADV_REMOVE);
+    if (e.advice & kHugePage) sys(SYS_madvise, e.range.begin(), e.range.size(), MADV_HUGEPAGE);
+    if (e.advice & kNoHugePage) sys(SYS_madvise, e.range.begin(), e.range.size(), MADV_NOHUGEPAGE);
 }
 
 void finish_one(const MapEntry& e) {
@@ -141,11 +141,11 @@ void finish_one(const MapEntry& e) {
     } table[] = {{kDontDump, MADV_DONTDUMP},   {kDontFork, MADV_DONTFORK}, {kWipeOnFork, MADV_WIPEONFORK},
                  {kMergeable, MADV_MERGEABLE}, {kRandom, MADV_RANDOM},     {kSequential, MADV_SEQUENTIAL}};
     for (const auto& t : table)
-        if (e.advice & t.bit) sys(SYS_madvise, e.range.begin, e.range.size(), t.advice);
-    if (e.flags & MAP_LOCKED) sys(SYS_mlock, e.range.begin, e.range.size());
-    long rc = sys(SYS_mprotect, e.range.begin, e.range.size(), e.prot);
+        if (e.advice & t.bit) sys(SYS_madvise, e.range.begin(), e.range.size(), t.advice);
+    if (e.flags & MAP_LOCKED) sys(SYS_mlock, e.range.begin(), e.range.size());
+    long rc = sys(SYS_mprotect, e.range.begin(), e.range.size(), e.prot);
     if (failed(rc))
-        fail("cannot protect the program's memory at {:#x} as before: {}", e.range.begin,
+        fail("cannot protect the program's memory at {:#x} as before: {}", e.range.begin(),
              std::strerror(int(-rc)));
 }
 

@@ -6,7 +6,7 @@
 //     fork();                                      // optional; nothing below allocates
 //     make_readable(table);                        // PROT_NONE pages with content
 //     write(encode(table));
-//     for (map : table.maps) for (run : map.runs) write(run.begin, run.size());
+//     for (map : table.maps) for (run : map.runs) write(run.begin(), run.size());
 //     restore_protection(table);                   // not needed in a forked child
 //
 // The image's data is the runs one after the other: run k starts at the sum of the sizes before it.
@@ -15,7 +15,7 @@
 //
 //     MemoryTable table = decode(bytes);
 //     map_memory(table);                           // everything mapped and writable
-//     for (every run) read its bytes to run.begin; // in any order, in parallel if you like
+//     for (every run) read its bytes to run.begin(); // in any order, in parallel if you like
 //     finish_memory(table);                        // protections, advice, vDSO table
 //
 // load_memory(table, reader) does all of that. Everything comes back at the same addresses, with content,
@@ -31,7 +31,8 @@
 #include <string>
 #include <vector>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "split/shared/objects.h"
 
 namespace fermata::split {

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split {
 

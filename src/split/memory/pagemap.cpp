@@ -23,8 +23,8 @@ void for_each_page_word(int pagemap, Range range,
                         const std::function<void(uint64_t at, uint64_t word)>& each) {
     constexpr size_t kWords = 32768;
     auto words = std::make_unique<uint64_t[]>(kWords);
-    for (uint64_t at = range.begin; at < range.end;) {
-        size_t want = std::min<uint64_t>(kWords, (range.end - at) / kPage);
+    for (uint64_t at = range.begin(); at < range.end();) {
+        size_t want = std::min<uint64_t>(kWords, (range.end() - at) / kPage);
         long got = sys(SYS_pread64, pagemap, words.get(), want * 8, at / kPage * 8);
         if (failed(got) || got < 8)
             fail("cannot read /proc/self/pagemap: {}",

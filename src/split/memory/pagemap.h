@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split {
 

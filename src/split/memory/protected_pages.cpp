@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/ranges.h"
 #include "base/sys.h"
-#include "split/address/ranges.h"
 #include "split/fds/descriptors.h"
 #include "split/memory/page_marks.h"
 #include "split/memory/pagemap.h"
@@ -43,8 +43,8 @@ ProtectedPages::ProtectedPages() {
 bool ProtectedPages::followed(Range range) {
     ScanArgument a{};
     a.flags = kScanCheck;
-    a.start = range.begin;
-    a.end = range.begin + kPage;
+    a.start = range.begin();
+    a.end = range.begin() + kPage;
     a.category_mask = a.return_mask = kPageFollowed;
     return scan_pages(pages_.get(), a, [](const PageRegion&) {});
 }
@@ -54,7 +54,7 @@ std::optional<SeenPages> ProtectedPages::look(Range map, int, bool file) {
     // (mremap before Linux 6.13).
     bool before = followed(map);
     // Each time: somebody else's watch in its place is refused here.
-    FaultRegister all{map.begin, map.size(), kModeWriteProtect, 0};
+    FaultRegister all{map.begin(), map.size(), kModeWriteProtect, 0};
     if (failed(sys(SYS_ioctl, faults_.get(), kFaultRegister, &all))) return {};
     SeenPages seen;
     if (!scan(map, file, seen)) return {};
@@ -68,8 +68,8 @@ std::optional<SeenPages> ProtectedPages::look(Range map, int, bool file) {
 bool ProtectedPages::scan(Range range, bool file, SeenPages& seen) {
     ScanArgument a{};
     a.flags = kScanProtect | kScanCheck;
-    a.start = range.begin;
-    a.end = range.end;
+    a.start = range.begin();
+    a.end = range.end();
     a.category_mask = a.category_inverted = kPageZero;
     a.category_anyof_mask = kPagePresent | kPageSwapped;
     a.return_mask = kPageFollowed | kPageWritten | (file ? kPagePresent | kPageOfFile : 0);

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/page.h"
-#include "split/address/ranges.h"
+#include "base/ranges.h"
 #include "split/address/raw.h"
 #include "split/memory/pagemap.h"
 
@@ -23,8 +23,8 @@ std::vector<Range> PageScanner::touched(Range range, bool changed_only, bool rea
 
 bool PageScanner::scan(Range range, bool changed_only, std::vector<Range>& runs) {
     ScanArgument a{};
-    a.start = range.begin;
-    a.end = range.end;
+    a.start = range.begin();
+    a.end = range.end();
     a.category_mask = kPageZero | (changed_only ? kPageOfFile : 0);
     a.category_inverted = a.category_mask;
     a.category_anyof_mask = kPagePresent | kPageSwapped;
@@ -53,22 +53,22 @@ Range readable_part(Range range) {
         return ok;
     };
     uint64_t low = 0, high = range.size() / kPage;  // pages below `low` are readable, from `high` on not
-    if (high && readable(range.end - kPage)) low = high;
+    if (high && readable(range.end() - kPage)) low = high;
     while (low < high) {
         uint64_t middle = (low + high) / 2;
-        if (readable(range.begin + middle * kPage))
+        if (readable(range.begin() + middle * kPage))
             low = middle + 1;
         else
             high = middle;
     }
     sys(SYS_close, pair[0]);
     sys(SYS_close, pair[1]);
-    return {range.begin, range.begin + low * kPage};
+    return {range.begin(), range.begin() + low * kPage};
 }
 
 std::vector<Range> nonzero(Range range) {
     std::vector<Range> runs;
-    for (uint64_t at = range.begin; at < range.end; at += kPage)
+    for (uint64_t at = range.begin(); at < range.end(); at += kPage)
         if (!zero_page(reinterpret_cast<const void*>(at))) append(runs, {at, at + kPage});
     return runs;
 }

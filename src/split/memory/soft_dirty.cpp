@@ -74,13 +74,13 @@ uint64_t SoftDirtyBits::word(uint64_t address) const {
 bool SoftDirtyBits::registered(Range map) const {
     // To take away a protection that is not there says ENOENT where there could be none. A part of a huge
     // page would split it.
-    bool huge = map.begin % kHugePageSize == 0 && map.size() >= kHugePageSize;
-    uffdio_writeprotect none{{map.begin, huge ? kHugePageSize : kPage}, UFFDIO_WRITEPROTECT_MODE_DONTWAKE};
+    bool huge = map.begin() % kHugePageSize == 0 && map.size() >= kHugePageSize;
+    uffdio_writeprotect none{{map.begin(), huge ? kHugePageSize : kPage}, UFFDIO_WRITEPROTECT_MODE_DONTWAKE};
     return !failed(sys(SYS_ioctl, faults.get(), UFFDIO_WRITEPROTECT, &none));
 }
 
 bool SoftDirtyBits::enter(Range map) const {
-    FaultRegister all{map.begin, map.size(), kModeWriteProtect, 0};
+    FaultRegister all{map.begin(), map.size(), kModeWriteProtect, 0};
     return !failed(sys(SYS_ioctl, faults.get(), kFaultRegister, &all));
 }
 

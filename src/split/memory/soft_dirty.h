@@ -10,7 +10,8 @@
 #include <string>
 
 #include "base/fd.h"
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split {
 

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/page.h"
+#include "base/ranges.h"
 #include "base/sys.h"
-#include "split/address/ranges.h"
 #include "split/fds/descriptors.h"
 #include "split/fds/links.h"
 #include "split/memory/page_marks.h"

@@ -26,6 +26,10 @@ struct Record {
     uint64_t runs;
 };
 
+struct Run {
+    uint64_t begin, end;
+};
+
 class Input {
   public:
     explicit Input(std::span<const char> bytes) : bytes_(bytes) {}
@@ -61,10 +65,10 @@ std::string encode(const MemoryTable& table) {
     header.maps = table.maps.size();
     put(header);
     for (const MapEntry& e : table.maps) {
-        put(Record{e.range.begin, e.range.end, e.prot, uint32_t(e.kind), e.flags, e.advice, e.offset,
+        put(Record{e.range.begin(), e.range.end(), e.prot, uint32_t(e.kind), e.flags, e.advice, e.offset,
                    e.object, e.object_size, e.writable_file, uint32_t(e.name.size()), e.runs.size()});
         out += e.name;
-        for (const Range& run : e.runs) put(run);
+        for (const Range& run : e.runs) put(Run{run.begin(), run.end()});
     }
     header.bytes = out.size();
     std::memcpy(out.data(), &header, sizeof header);
@@ -86,11 +90,11 @@ MemoryTable decode(std::span<const char> bytes) {
     for (uint64_t i = 0; i < header.maps; ++i) {
         auto r = in.take<Record>();
         MapEntry e;
-        e.range = {r.begin, r.end};
         if (r.begin < last || r.end <= r.begin || (r.begin | r.end) & (kPage - 1) || r.kind > 3 ||
-            r.writable_file > 1 || r.runs > in.left() / sizeof(Range))
+            r.writable_file > 1 || r.runs > in.left() / sizeof(Run))
             fail("the image's memory table has an impossible mapping at {:#x}: damaged checkpoint", r.begin);
         last = r.end;
+        e.range = {r.begin, r.end};
         e.prot = r.prot;
         e.kind = MapKind(r.kind);
         e.flags = r.flags;
@@ -102,12 +106,12 @@ MemoryTable decode(std::span<const char> bytes) {
         e.name.assign(in.skip(r.name_size), r.name_size);
         uint64_t from = r.begin;
         for (uint64_t k = 0; k < r.runs; ++k) {
-            auto run = in.take<Range>();
-            e.runs.push_back(run);
+            auto run = in.take<Run>();
             if (run.begin < from || run.end <= run.begin || run.end > r.end ||
                 (run.begin | run.end) & (kPage - 1))
                 fail("the image's memory table has content outside its mapping at {:#x}: damaged checkpoint",
                      r.begin);
+            e.runs.push_back({run.begin, run.end});
             from = run.end;
         }
         table.maps.push_back(std::move(e));

@@ -106,10 +106,10 @@ Json memory_policies() {
         uint64_t nodes[OwnAttributes::kNodeWords] = {};
         constexpr long kOfAddress = 2;  // MPOL_F_ADDR
         if (raw::call(SYS_get_mempolicy, raw::word(&mode), raw::word(nodes), kNodes,
-                      static_cast<long>(map.range.begin), kOfAddress) != 0 ||
+                      static_cast<long>(map.range.begin()), kOfAddress) != 0 ||
             mode == 0)
             continue;
-        list.push_back({map.range.begin, map.range.size(), mode, nodes});
+        list.push_back({map.range.begin(), map.range.size(), mode, nodes});
     }
     return list;
 }
@@ -220,6 +220,7 @@ void restore_cpus(const Json& saved, Lines& warnings) {
 }  // namespace
 
 void note_attributes() {
+    threads::note_launchers_death_signal();
     for (const char* file : kFiles) g_start.files[file] = word_of(file);
     std::string status = read_proc("/proc/self/status");
     for (auto [key, what] : kIdentity) g_start.identity[key] = field(status, key);

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "base/fd.h"
+#include "base/ranges.h"
 #include "files/place.h"
-#include "split/address/ranges.h"
 #include "split/process/parts.h"
 #include "split/shared/extents.h"
 #include "split/shared/queues.h"
@@ -25,7 +25,7 @@ using nlohmann::json;
 
 json ranges_of(const std::vector<Range>& ranges) {
     json list = json::array();
-    for (const Range& range : ranges) list.push_back({range.begin, range.end});
+    for (const Range& range : ranges) list.push_back({range.begin(), range.end()});
     return list;
 }
 
@@ -34,7 +34,7 @@ json begin_of(const Key& key) {
     json one = {{"key", to_text(key)}, {"kind", static_cast<uint32_t>(key.kind)}, {"ranks", json::array()}};
     const Object* object = roster() ? roster()->find(key) : nullptr;
     if (!object) return one;
-    one["ranks"] = object->ranks;
+    for (Rank rank : object->ranks) one["ranks"].push_back(rank.number());
     one["size"] = object->size;
     one["covered"] = ranges_of(object->covered);
     return one;
@@ -170,7 +170,7 @@ std::string describe(const MemoryTable& table, const std::map<uint64_t, Key>& ob
                 warnings.push_back(fmt::format(
                     "an eventfd is shared by {} ranks, {} the first of them: after a restart each "
                     "has one of its own",
-                    object.ranks.size(), object.ranks.front()));
+                    object.ranks.size(), object.ranks.front().number()));
             bool met = key.kind == Kind::memory || key.kind == Kind::pipe;
             if (!met || object.ranks.size() < 2 || all.contains(key)) continue;
             json one = begin_of(key);

@@ -16,7 +16,7 @@ using nlohmann::json;
 json read_extents(int fd, const std::vector<Range>& parts, const std::string& what) {
     json extents = json::array();
     for (const Range& part : parts)
-        for (auto at = static_cast<off_t>(part.begin), last = static_cast<off_t>(part.end); at < last;) {
+        for (auto at = static_cast<off_t>(part.begin()), last = static_cast<off_t>(part.end()); at < last;) {
             off_t begin = ::lseek(fd, at, SEEK_DATA);
             if (begin < 0 && errno != ENXIO) begin = at;
             if (begin < 0 || begin >= last) break;
@@ -59,7 +59,7 @@ json copy_extents(const void* at, uint64_t size) {
     auto begin = reinterpret_cast<uint64_t>(at);
     for (const Range& run : nonzero({begin, begin + page_up(size)})) {
         const auto* bytes = static_cast<const uint8_t*>(run.pointer());
-        extents.push_back({run.begin - begin, json::binary({bytes, bytes + run.size()})});
+        extents.push_back({run.begin() - begin, json::binary({bytes, bytes + run.size()})});
     }
     return extents;
 }

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split::shared {
 

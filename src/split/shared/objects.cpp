@@ -41,7 +41,7 @@ void add_mapping(const Mapping& m, std::vector<Use>& uses) {
     Use use;
     use.flags = kMapped | (m.flags.find(" mw") != std::string::npos ? kWritable : 0u);
     use.part = {m.offset, m.offset + m.range.size()};
-    use.size = use.part.end;
+    use.size = use.part.end();
     struct stat file;
     std::string path = path_of(m, file);
     bool named = !path.empty();

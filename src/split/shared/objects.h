@@ -13,8 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "base/page.h"
+#include "base/range.h"
 #include "split/address/maps.h"
-#include "split/address/range.h"
 
 namespace fermata::split::shared {
 

@@ -37,7 +37,9 @@ struct Made {  // NOLINT(bugprone-exception-escape): json's move says noexcept a
     Fd fd, other;  // of a pipe: to read, to write
     Fd read_only;
     Segment segment;
-    bool with_others = false, maker = true;
+    std::vector<Rank> ranks;  // whose it is; empty: this one's own
+    bool with_others() const { return ranks.size() > 1; }
+    bool maker = true;
 };
 
 struct Registry {
@@ -47,10 +49,21 @@ struct Registry {
 };
 Registry registry;
 
-std::string list_of(const std::vector<int>& ranks) {
+// Throws what the reader of the list of objects catches.
+std::vector<Rank> ranks_of(const json& saved) {
+    std::vector<Rank> ranks;
+    for (const json& number : saved.at("ranks")) {
+        auto rank = Rank::of(number.get<int64_t>());
+        if (!rank) fail("the image's list of shared objects is damaged: no rank is {}", number.dump());
+        ranks.push_back(*rank);
+    }
+    return ranks;
+}
+
+std::string list_of(const std::vector<Rank>& ranks) {
     std::string list;
     for (size_t i = 0; i < ranks.size(); ++i)
-        list += fmt::format("{}{}", i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
+        list += fmt::format("{}{}", i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i].number());
     return list;
 }
 
@@ -230,8 +243,8 @@ void take(Made& one, const std::string& offer) {
     if (one.kind == Kind::pipe) one.other = open_of(pid, other, O_WRONLY, device, inode, one.saved);
 }
 
-std::string apart(const json& saved, const std::vector<int>& ranks, const std::vector<std::string>& nodes) {
-    std::map<std::string, std::vector<int>> by_node;
+std::string apart(const json& saved, const std::vector<Rank>& ranks, const std::vector<std::string>& nodes) {
+    std::map<std::string, std::vector<Rank>> by_node;
     for (size_t i = 0; i < ranks.size(); ++i) by_node[nodes[i]].push_back(ranks[i]);
     if (by_node.size() == 1) return {};
     std::string places;
@@ -246,8 +259,8 @@ std::string apart(const json& saved, const std::vector<int>& ranks, const std::v
 // One object of several ranks. Whoever fails says so to the root, which ends the others.
 void meet(Made& one, std::vector<std::string>& warnings) {
     Peers& peers = registry.peers;
-    auto ranks = one.saved.at("ranks").get<std::vector<int>>();
-    int maker = ranks.front();
+    const std::vector<Rank>& ranks = one.ranks;
+    const Rank maker = ranks.front();
     if (peers.rank != maker) {
         one.maker = false;
         peers.send(maker, peers.node);
@@ -285,7 +298,7 @@ void make_objects(std::string_view described, Peers peers, std::vector<std::stri
         for (json& saved : all) {
             Made& one = registry.objects[saved.at("key").get<std::string>()];
             one.kind = static_cast<Kind>(saved.at("kind").get<uint32_t>());
-            one.with_others = saved.at("ranks").size() > 1;
+            one.ranks = ranks_of(saved);
             one.saved = std::move(saved);
             if (one.saved.contains("object")) registry.mapped[one.saved.at("object").get<uint64_t>()] = &one;
         }
@@ -293,7 +306,7 @@ void make_objects(std::string_view described, Peers peers, std::vector<std::stri
         fail("the image's list of shared objects is damaged: {}", error.what());
     }
     for (auto& [key, one] : registry.objects)
-        if (one.with_others)
+        if (one.with_others())
             meet(one, warnings);
         else
             make(one, warnings);
@@ -302,11 +315,11 @@ void make_objects(std::string_view described, Peers peers, std::vector<std::stri
 void meet_over_content() {
     Peers& peers = registry.peers;
     for (auto& [key, one] : registry.objects) {
-        if (!one.with_others) {
+        if (!one.with_others()) {
             settle(one);
             continue;
         }
-        auto ranks = one.saved.at("ranks").get<std::vector<int>>();
+        const std::vector<Rank>& ranks = one.ranks;
         if (!one.maker) {
             peers.send(ranks.front(), "content");
             peers.receive(ranks.front());
@@ -339,7 +352,7 @@ long map_segment(const MapEntry& map) {
     Made& one = *registry.mapped.at(map.object);
     // Of length 0: the same memory once more, counted by the kernel as an attachment.
     long rc = sys(SYS_mremap, static_cast<char*>(one.segment.at) + map.offset, 0, map.range.size(),
-                  MREMAP_MAYMOVE | MREMAP_FIXED, map.range.begin);
+                  MREMAP_MAYMOVE | MREMAP_FIXED, map.range.begin());
     return failed(rc) ? rc : 0;
 }
 

@@ -10,16 +10,17 @@
 #include <string_view>
 #include <vector>
 
+#include "base/rank.h"
 #include "split/memory/memory.h"
 
 namespace fermata::split::shared {
 
 // The other ranks of the job.
 struct Peers {
-    int rank = 0;
+    Rank rank{0};
     std::string node;
-    std::function<void(int rank, const std::string& text)> send;
-    std::function<std::string(int rank)> receive;
+    std::function<void(Rank to, const std::string& text)> send;
+    std::function<std::string(Rank from)> receive;
 };
 
 // Before memory is mapped. Throws fermata::Error: one line with the object and its ranks.

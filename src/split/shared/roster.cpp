@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "split/address/ranges.h"
+#include "base/ranges.h"
 
 namespace fermata::split::shared {
 namespace {
@@ -10,12 +10,13 @@ namespace {
 const Roster* current = nullptr;
 
 std::vector<Range> merged(std::vector<Range> ranges) {
-    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    std::sort(ranges.begin(), ranges.end(),
+              [](const Range& a, const Range& b) { return a.begin() < b.begin(); });
     std::vector<Range> out;
     for (const Range& range : ranges) {
         if (range.empty()) continue;
-        if (!out.empty() && range.begin <= out.back().end)
-            out.back().end = std::max(out.back().end, range.end);
+        if (!out.empty() && range.begin() <= out.back().end())
+            out.back() = out.back().hull(range);
         else
             out.push_back(range);
     }
@@ -24,7 +25,7 @@ std::vector<Range> merged(std::vector<Range> ranges) {
 
 }  // namespace
 
-Roster::Roster(int rank, const std::vector<Member>& all) : rank_(rank) {
+Roster::Roster(Rank rank, const std::vector<Member>& all) : rank_(rank) {
     for (const Member& m : all)
         if (m.rank == rank) objects_[m.use.key];
     for (const Member& m : all) {
@@ -37,8 +38,8 @@ Roster::Roster(int rank, const std::vector<Member>& all) : rank_(rank) {
         object.covered.push_back(m.use.part);
         object.size = std::max(object.size, m.use.size);
         object.writable |= (m.use.flags & kWritable) != 0;
-        auto lowest = [&](int& who, uint32_t flag) {
-            if ((m.use.flags & flag) && (who < 0 || m.rank < who)) who = m.rank;
+        auto lowest = [&](std::optional<Rank>& who, uint32_t flag) {
+            if ((m.use.flags & flag) && (!who || m.rank < *who)) who = m.rank;
         };
         lowest(object.opener, kDescriptor);
         lowest(object.reader, kReads);

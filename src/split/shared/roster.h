@@ -2,35 +2,37 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/rank.h"
 #include "split/shared/objects.h"
 
 namespace fermata::split::shared {
 
 struct Member {
-    int rank;
+    Rank rank;
     Use use;
 };
 
 struct Object {
-    std::vector<int> ranks;      // in order, this one too
+    std::vector<Rank> ranks;     // in order, this one too
     std::vector<Range> lower;    // content that lower ranks save
     std::vector<Range> mapped;   // that this rank saves from its mappings
     std::vector<Range> covered;  // that somebody saves
     uint64_t size = 0;
-    bool writable = false;  // some rank may write through a mapping
-    int opener = -1;        // lowest rank that has it open, -1 = none
-    int reader = -1;        // lowest that can read from it
+    bool writable = false;       // some rank may write through a mapping
+    std::optional<Rank> opener;  // lowest rank that has it open
+    std::optional<Rank> reader;  // lowest that can read from it
 };
 
 class Roster {
   public:
     // All uses of all ranks, as this one was told.
-    Roster(int rank, const std::vector<Member>& all);
+    Roster(Rank rank, const std::vector<Member>& all);
 
-    int rank() const { return rank_; }
+    Rank rank() const { return rank_; }
     const Object* find(const Key& key) const;
     bool with_others(const Key& key) const;
     // Is this the lowest rank that has it?
@@ -38,7 +40,7 @@ class Roster {
     const std::map<Key, Object>& objects() const { return objects_; }
 
   private:
-    int rank_;
+    Rank rank_;
     std::map<Key, Object> objects_;  // those of this rank
 };
 

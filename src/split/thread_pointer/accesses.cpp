@@ -103,22 +103,22 @@ class Search {
 
   private:
     void look_through(Range code) {
-        for (uint64_t at = code.begin; at < code.end && found_.doubt.empty();) {
-            if (!object_.offsets_in_registers) at = skip_blocks(at, code.end);
-            const void* hit = std::memchr(reinterpret_cast<const void*>(at), kFs, code.end - at);
+        for (uint64_t at = code.begin(); at < code.end() && found_.doubt.empty();) {
+            if (!object_.offsets_in_registers) at = skip_blocks(at, code.end());
+            const void* hit = std::memchr(reinterpret_cast<const void*>(at), kFs, code.end() - at);
             if (hit == nullptr) return;
             at = reinterpret_cast<uint64_t>(hit);
             // Too near to the end for a look at what follows: decoding knows where to stop.
-            bool room = code.end - at > kLongest;
+            bool room = code.end() - at > kLongest;
             if (room && !may_be_access(static_cast<const uint8_t*>(hit), object_.offsets_in_registers)) {
                 ++at;
                 continue;
             }
             if (Place place = place_of(at, code); place.function) {
                 decode(place.range);
-                at = place.range.end;
+                at = place.range.end();
             } else {
-                if (decodes_as_access(at, code.end) && !inside_an_instruction(at, place.range))
+                if (decodes_as_access(at, code.end()) && !inside_an_instruction(at, place.range))
                     doubt(at, "looks like an access outside of all functions");
                 ++at;
             }
@@ -133,14 +133,14 @@ class Search {
     Place place_of(uint64_t address, Range code) {
         if (!functions_) functions_ = functions_of(object_);  // most objects never come here
         auto next = std::upper_bound(functions_->begin(), functions_->end(), address,
-                                     [](uint64_t at, Range f) { return at < f.begin; });
+                                     [](uint64_t at, Range f) { return at < f.begin(); });
         Range gap = code;
         if (next != functions_->begin()) {
             Range before = *std::prev(next);
-            if (address < before.end) return {before, true};
-            gap.begin = std::max(gap.begin, before.end);
+            if (address < before.end()) return {before, true};
+            gap = {std::max(gap.begin(), before.end()), gap.end()};
         }
-        if (next != functions_->end()) gap.end = std::min(gap.end, next->begin);
+        if (next != functions_->end()) gap = {gap.begin(), std::min(gap.end(), next->begin())};
         return {gap, false};
     }
 
@@ -148,11 +148,11 @@ class Search {
     // instruction?
     bool inside_an_instruction(uint64_t address, Range gap) {
         ZydisDecodedInstruction instruction;
-        uint64_t at = gap.begin;
+        uint64_t at = gap.begin();
         for (; at <= address; at += instruction.length) {
             const auto* bytes = reinterpret_cast<const uint8_t*>(at);
             if (!ZYAN_SUCCESS(
-                    ZydisDecoderDecodeInstruction(&walker_, nullptr, bytes, gap.end - at, &instruction)))
+                    ZydisDecoderDecodeInstruction(&walker_, nullptr, bytes, gap.end() - at, &instruction)))
                 return false;
             const uint8_t* prefix = bytes;
             while (is_legacy_prefix(*prefix)) ++prefix;
@@ -171,16 +171,16 @@ class Search {
 
     void decode(Range function) {
         ZydisDecodedInstruction instruction;
-        for (uint64_t at = function.begin; at < function.end; at += instruction.length) {
+        for (uint64_t at = function.begin(); at < function.end(); at += instruction.length) {
             const auto* bytes = reinterpret_cast<const uint8_t*>(at);
             // The walk needs lengths only, which cost a third of the whole.
-            if (!ZYAN_SUCCESS(
-                    ZydisDecoderDecodeInstruction(&walker_, nullptr, bytes, function.end - at, &instruction)))
+            if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&walker_, nullptr, bytes, function.end() - at,
+                                                            &instruction)))
                 return doubt(at, "does not decode");
             const uint8_t* prefix = bytes;
             while (is_legacy_prefix(*prefix)) ++prefix;
             if (*prefix != kFs || reads_canary(prefix)) continue;
-            if (!decodes_as_access(at, function.end))
+            if (!decodes_as_access(at, function.end()))
                 return doubt(at, "has an FS prefix on something unusual");
             found_.prefixes.push_back(reinterpret_cast<uint64_t>(prefix));
         }

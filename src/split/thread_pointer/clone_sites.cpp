@@ -75,8 +75,8 @@ std::string change(Range text) {
     if (page == nullptr) return "no room near the lower half's libc.so.6";
     if (!make_writable(text)) return "the lower half's libc.so.6 cannot be made writable (SELinux execmod?)";
     uint8_t* free = page;
-    for (auto* at = reinterpret_cast<uint8_t*>(text.begin);
-         at + kCallSite <= reinterpret_cast<uint8_t*>(text.end); ++at) {
+    for (auto* at = reinterpret_cast<uint8_t*>(text.begin());
+         at + kCallSite <= reinterpret_cast<uint8_t*>(text.end()); ++at) {
         const int number = system_call_at(at);
         if (number < 0) continue;
         for (Call& call : calls)

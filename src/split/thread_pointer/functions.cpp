@@ -72,9 +72,9 @@ std::vector<Range> functions_of(const MappedObject& object) {
         if (!format) return {};
         uint8_t size = *format & kFormat;
         if (size != kData4 && size != kSigned4) return {};
-        functions.push_back({begin, begin + value_at<uint32_t>(entry + 12)});
+        functions.push_back(Range::sized(begin, value_at<uint32_t>(entry + 12)));
     }
-    auto before = [](Range a, Range b) { return a.begin < b.begin; };
+    auto before = [](Range a, Range b) { return a.begin() < b.begin(); };
     if (!std::is_sorted(functions.begin(), functions.end(), before))
         std::sort(functions.begin(), functions.end(), before);
     return functions;

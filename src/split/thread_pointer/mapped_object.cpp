@@ -57,9 +57,10 @@ std::vector<Range> code_sections(const dl_phdr_info& info) {
     if (!fd) return {};
     std::vector<Range> code;
     for (const Elf64_Shdr& section : sections_of(fd.get(), file.header)) {
+        if ((section.sh_flags & SHF_EXECINSTR) == 0 || section.sh_type != SHT_PROGBITS) continue;
         uint64_t begin = info.dlpi_addr + section.sh_addr;
-        if ((section.sh_flags & SHF_EXECINSTR) != 0 && section.sh_type == SHT_PROGBITS)
-            code.push_back({begin, begin + section.sh_size});
+        if (section.sh_size > UINT64_MAX - begin) return {};
+        code.push_back(Range::sized(begin, section.sh_size));
     }
     return code;
 }
@@ -71,7 +72,7 @@ MappedObject::MappedObject(const dl_phdr_info& info) : name(info.dlpi_name), bas
         const Elf64_Phdr& segment = info.dlpi_phdr[i];
         uint64_t address = base + segment.p_vaddr;
         if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
-            code.push_back({address, address + segment.p_filesz});
+            code.push_back(Range::sized(address, segment.p_filesz));
         if (segment.p_type == PT_GNU_EH_FRAME) unwind_header = address;
         // Only a program may have its own offsets written into its code (local-exec).
         if (segment.p_type == PT_TLS && name.empty()) offsets_in_registers = true;
@@ -87,8 +88,7 @@ MappedObject::MappedObject(const dl_phdr_info& info) : name(info.dlpi_name), bas
 
 Range MappedObject::extent() const {
     Range all;
-    for (Range r : code)
-        all = all.empty() ? r : Range{std::min(all.begin, r.begin), std::max(all.end, r.end)};
+    for (Range r : code) all = all.empty() ? r : all.hull(r);
     return all;
 }
 

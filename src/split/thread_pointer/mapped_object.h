@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split::thread_pointer {
 

@@ -167,9 +167,9 @@ std::string hear_of_objects() {
     bool returns = code[0] == kReturn || (std::memcmp(code, kEndbr, 4) == 0 && code[4] == kReturn);
     if (!returns) return unknown;
     Range text = loader->extent();
-    uint64_t next = text.end;
+    uint64_t next = text.end();
     for (Range function : functions_of(*loader))
-        if (function.begin > at && function.begin < next) next = function.begin;
+        if (function.begin() > at && function.begin() < next) next = function.begin();
     if (next < at + kJump) return unknown;
 
     uint8_t* page = page_near(text);

@@ -55,12 +55,12 @@ std::vector<LazyBinding> lazy_bindings(Range code) {
     constexpr unsigned char kSub[] = {0x48, 0x2b, 0x25};  // sub rsp, [rip + offset]
     constexpr size_t kLength = sizeof kSub + 4;
     std::vector<LazyBinding> found;
-    for (uint64_t at = code.begin; at + kLength <= code.end; ++at) {
+    for (uint64_t at = code.begin(); at + kLength <= code.end(); ++at) {
         const auto* bytes = reinterpret_cast<const unsigned char*>(at);
         if (std::memcmp(bytes, kSub, sizeof kSub) != 0) continue;
         int32_t offset;
         std::memcpy(&offset, bytes + sizeof kSub, sizeof offset);
-        uint64_t next = at + kLength, saved = where_saved(decoder, next, code.end);
+        uint64_t next = at + kLength, saved = where_saved(decoder, next, code.end());
         if (saved != 0) found.push_back({{next, saved + 1}, next + static_cast<uint64_t>(int64_t{offset})});
     }
     return found;

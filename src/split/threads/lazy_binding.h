@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 #include "split/threads/records.h"
 
 namespace fermata::split::threads {

@@ -120,22 +120,22 @@ MutexSearch::MutexSearch(const std::vector<MutexArea>& areas, const std::vector<
     for (const HeldMutex& one : last) {
         uint64_t word = one.address + 8;
         auto range = std::lower_bound(unchanged.begin(), unchanged.end(), word,
-                                      [](const Range& r, uint64_t at) { return r.end <= at; });
-        if (range != unchanged.end() && range->begin <= word) look_at(word, owners_);
+                                      [](const Range& r, uint64_t at) { return r.end() <= at; });
+        if (range != unchanged.end() && range->begin() <= word) look_at(word, owners_);
     }
     for (const MutexArea& area : areas) {
-        auto next = std::lower_bound(unchanged.begin(), unchanged.end(), area.range.begin,
-                                     [](const Range& range, uint64_t at) { return range.end <= at; });
+        auto next = std::lower_bound(unchanged.begin(), unchanged.end(), area.range.begin(),
+                                     [](const Range& range, uint64_t at) { return range.end() <= at; });
         std::vector<MutexArea>& parts = area.shared ? shared_ : own_;
         auto add = [&](uint64_t begin, uint64_t end) {
             if (begin < end) parts.push_back({{begin, end}, area.shared, area.resident});
         };
-        uint64_t at = area.range.begin;
-        for (; next != unchanged.end() && next->begin < area.range.end; ++next) {
-            add(at, next->begin);
-            at = next->end;
+        uint64_t at = area.range.begin();
+        for (; next != unchanged.end() && next->begin() < area.range.end(); ++next) {
+            add(at, next->begin());
+            at = next->end();
         }
-        add(at, area.range.end);
+        add(at, area.range.end());
     }
 }
 
@@ -153,16 +153,16 @@ void MutexSearch::search(const std::vector<MutexArea>& areas) noexcept {
         search_page(page, owners_, tids.first->tid, tids.second->tid);
         searched += kPage;
     };
-    auto page_of = [&](size_t i) { return reinterpret_cast<const void*>(areas[i].range.begin); };
+    auto page_of = [&](size_t i) { return reinterpret_cast<const void*>(areas[i].range.begin()); };
     for (size_t i = 0; i < areas.size(); ++i) {
         const MutexArea& area = areas[i];
         if (i + 1 < areas.size()) ask_for_page(page_of(i + 1));
         if (i + kPagesAhead < areas.size()) ask_for_address(page_of(i + kPagesAhead));
-        uint64_t at = area.range.begin;
+        uint64_t at = area.range.begin();
         if (area.resident)
-            for (; at < area.range.end && searched < kMostSearched; at += kPage) look_into(at);
-        while (at < area.range.end && searched < kMostSearched) {
-            uint64_t count = std::min<uint64_t>(entries_.size(), (area.range.end - at) / kPage);
+            for (; at < area.range.end() && searched < kMostSearched; at += kPage) look_into(at);
+        while (at < area.range.end() && searched < kMostSearched) {
+            uint64_t count = std::min<uint64_t>(entries_.size(), (area.range.end() - at) / kPage);
             long got = raw::call(SYS_pread64, pagemap, raw::word(entries_.data()),
                                  static_cast<long>(count * 8), static_cast<long>(at / kPage * 8));
             if (got <= 0) break;

@@ -13,7 +13,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split::threads {
 

@@ -16,13 +16,23 @@ namespace {
 constexpr long kNodes = long{OwnAttributes::kNodeWords} * 64;
 constexpr int kDefaultPolicy = 0;
 
+int32_t launchers_death_signal;
+
+FERMATA_NO_TLS int32_t death_signal() noexcept {
+    int32_t signal = 0;
+    raw::call(SYS_prctl, PR_GET_PDEATHSIG, raw::word(&signal));
+    return signal;
+}
+
 }  // namespace
+
+FERMATA_NO_TLS void note_launchers_death_signal() noexcept { launchers_death_signal = death_signal(); }
 
 FERMATA_NO_TLS void note_own_attributes(OwnAttributes* own) noexcept {
     own->io_priority = static_cast<int32_t>(raw::call(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0));
     own->timer_slack = static_cast<int32_t>(raw::call(SYS_prctl, PR_GET_TIMERSLACK));
-    own->death_signal = 0;
-    raw::call(SYS_prctl, PR_GET_PDEATHSIG, raw::word(&own->death_signal));
+    own->death_signal = death_signal();
+    if (own->death_signal == launchers_death_signal) own->death_signal = OwnAttributes::kLaunchers;
     own->secure_bits = static_cast<int32_t>(raw::call(SYS_prctl, PR_GET_SECUREBITS));
     own->no_new_privileges = static_cast<int32_t>(raw::call(SYS_prctl, PR_GET_NO_NEW_PRIVS));
     own->keyrings = 0;
@@ -43,7 +53,8 @@ FERMATA_NO_TLS void set_own_attributes(const OwnAttributes* own) noexcept {
     if (own->io_priority > 0 && own->io_priority != now.io_priority)
         raw::call(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, own->io_priority);
     if (own->timer_slack > 0) raw::call(SYS_prctl, PR_SET_TIMERSLACK, own->timer_slack);
-    if (own->death_signal != now.death_signal) raw::call(SYS_prctl, PR_SET_PDEATHSIG, own->death_signal);
+    if (own->death_signal >= 0 && own->death_signal != now.death_signal)
+        raw::call(SYS_prctl, PR_SET_PDEATHSIG, own->death_signal);
     // An ordinary user may set one of them, in its own way.
     if (own->secure_bits >= 0 && own->secure_bits != now.secure_bits &&
         raw::call(SYS_prctl, PR_SET_SECUREBITS, own->secure_bits) != 0)

@@ -30,13 +30,14 @@ struct OwnAttributes {
     static constexpr int kNodeWords = 16;  // NUMA nodes that a kernel may know: 1024
     int32_t io_priority;                   // ioprio_get; 0 = follows nice
     int32_t timer_slack;                   // ns, 0 = unknown
-    int32_t death_signal;                  // PR_SET_PDEATHSIG
-    int32_t secure_bits;                   // PR_SET_SECUREBITS, PR_SET_KEEPCAPS
-    int32_t no_new_privileges;             //
-    int32_t keyrings;                      // 1: a keyring of the thread, 2: of the process
-    int32_t session_keyring;               // its number
-    int32_t memory_policy;                 // set_mempolicy's mode, -1 = unknown
-    uint64_t memory_nodes[kNodeWords];     // set_mempolicy's nodes
+    static constexpr int32_t kLaunchers = -1;
+    int32_t death_signal;       // PR_SET_PDEATHSIG; kLaunchers = as the launcher of this process has set it
+    int32_t secure_bits;        // PR_SET_SECUREBITS, PR_SET_KEEPCAPS
+    int32_t no_new_privileges;  //
+    int32_t keyrings;           // 1: a keyring of the thread, 2: of the process
+    int32_t session_keyring;    // its number
+    int32_t memory_policy;      // set_mempolicy's mode, -1 = unknown
+    uint64_t memory_nodes[kNodeWords];  // set_mempolicy's nodes
 };
 
 // What a thread has beside its registers and memory; filled while it is stopped, used at restart.
@@ -112,6 +113,8 @@ ThreadTable* table();
 void set_lower_side(ThreadRecord* record, uint64_t lower_fs) noexcept;
 
 // The calling thread's own attributes. Any thread, no TLS, no libc.
+// On the main thread, before the program runs: what the launcher has set is not the program's.
+void note_launchers_death_signal() noexcept;
 void note_own_attributes(OwnAttributes* own) noexcept;
 void set_own_attributes(const OwnAttributes* own) noexcept;
 // The new kernel id of the thread that had `old_tid` when it was saved; 0 = there is none.

@@ -8,7 +8,8 @@
 
 #include <cstdint>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split {
 

@@ -100,7 +100,7 @@ class Launch {
             !ending_)
             turn();
         if (!ending_)
-            for (uint32_t rank = 0; rank < options_.ranks; ++rank) start(rank);
+            for (uint32_t rank = 0; rank < options_.ranks; ++rank) start(Rank(rank));
         while (!pids_.empty()) turn();
         for (auto& node : nodes_) {
             node->helper.fd.reset();
@@ -141,9 +141,9 @@ class Launch {
         nodes_.push_back(std::move(node));
     }
 
-    Node& node_of(uint32_t rank) { return *nodes_[world_.placement.node_of(rank)]; }
+    Node& node_of(Rank rank) { return *nodes_[world_.placement.node_of(rank)]; }
 
-    void start(uint32_t rank) {
+    void start(Rank rank) {
         auto [ours, theirs] = pair();
         auto names = node_of(rank).service->environment(rank);
         const pid_t pid = ::fork();
@@ -163,8 +163,8 @@ class Launch {
             std::fprintf(stderr, "%s: %s\n", words[0], std::strerror(errno));
             ::_exit(127);
         }
-        std::fprintf(stderr, "rank %u pid %d\n", rank, pid);
-        pids_[pid] = rank;
+        std::fprintf(stderr, "rank %u pid %d\n", rank.number(), pid);
+        pids_.emplace(pid, rank);
         if (node_of(rank).engine) pipes_[rank].fd = std::move(ours);
     }
 
@@ -196,7 +196,7 @@ class Launch {
         pump();
     }
 
-    void read_rank(uint32_t rank, Pipe& pipe) {
+    void read_rank(Rank rank, Pipe& pipe) {
         if (!pipe.fd) return;
         pipe.flush();
         while (auto bytes = pipe.fd ? pipe.read() : std::nullopt) {
@@ -210,7 +210,7 @@ class Launch {
     // Ranks may end because of one that a signal has ended, so that one comes first: it had ended before they
     // did, so that a second look finds it, whatever the first one saw.
     void reap() {
-        std::vector<std::pair<uint32_t, int>> found;
+        std::vector<std::pair<Rank, int>> found;
         for (int look = 0; look < 2; ++look)
             for (auto at = pids_.begin(); at != pids_.end();) {
                 int status = 0;
@@ -230,7 +230,7 @@ class Launch {
         }
     }
 
-    void ended(uint32_t rank, int status) {
+    void ended(Rank rank, int status) {
         Service& service = *node_of(rank).service;
         const std::string how = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
                                                     : fmt::format("ended with {}", WEXITSTATUS(status));
@@ -240,7 +240,8 @@ class Launch {
         const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         if (code == 0 && !died) return;
         if (!ending_)
-            std::fprintf(stderr, "rank %u: %s%s\n", rank, how.c_str(), died ? ", not finalized" : "");
+            std::fprintf(stderr, "rank %u: %s%s\n", rank.number(), how.c_str(),
+                         died ? ", not finalized" : "");
         if (!code_) code_ = code ? code : 1;
         if (!options_.keep) kill_all();
     }
@@ -270,12 +271,12 @@ class Launch {
         if (auto result = merge_.add(std::move(e))) broadcast(*result);
     }
     void take(Node&, Ask& e) {
-        std::fprintf(stderr, "node %u asks for rank %u\n", e.from, e.rank);
+        std::fprintf(stderr, "node %u asks for rank %u\n", e.from, e.rank.number());
         node_of(e.rank).service->asked(e);
     }
     void take(Node&, Answer& e) { nodes_.at(e.to)->service->answered(e); }
     void take(Node&, Abort& e) {
-        std::fprintf(stderr, "rank %u: MPI_Abort with %d: %s\n", e.rank, e.code, e.text.c_str());
+        std::fprintf(stderr, "rank %u: MPI_Abort with %d: %s\n", e.rank.number(), e.code, e.text.c_str());
         if (!code_) code_ = e.code ? e.code : 1;
         kill_all();
     }
@@ -296,11 +297,11 @@ class Launch {
     FenceMerge merge_;
     std::string directory_;
     std::vector<std::unique_ptr<Node>> nodes_;
-    std::map<pid_t, uint32_t> pids_;
-    std::map<uint32_t, Pipe> pipes_;
+    std::map<pid_t, Rank> pids_;
+    std::map<Rank, Pipe> pipes_;
     int code_ = 0;
     bool ending_ = false;
-    std::set<uint32_t> condemned_;  // ranks that the launcher itself has killed for a fault
+    std::set<Rank> condemned_;  // ranks that the launcher itself has killed for a fault
 };
 
 Options parse(int argc, char** argv) {

@@ -58,7 +58,7 @@ class EncryptionTest : public testing::Test {
     }
     void write(const std::string& words = "", uint32_t generation = 3) {
         fs::remove(path_);
-        Writer writer(path_, {11, generation, 0, 1}, options(words, key_));
+        Writer writer(path_, {11, generation, Rank(0), 1}, options(words, key_));
         writer.blob("process", kWord.data(), kWord.size());
         writer.run(kBase, memory_.data(), memory_.size());
         writer.finish();
@@ -145,7 +145,7 @@ TEST_F(EncryptionTest, OneLineForEachKeyThatDoesNotFit) {
     EXPECT_TRUE(has(refusal(nullptr), "rank-000000.img is encrypted: name its key with --encrypt-key"));
     EXPECT_TRUE(has(refusal(other_.get()), "is encrypted with another key"));
     fs::remove(path_);
-    Writer(path_, {11, 3, 0, 1}, options("", nullptr)).finish();
+    Writer(path_, {11, 3, Rank(0), 1}, options("", nullptr)).finish();
     EXPECT_EQ(refusal(nullptr), "");
     EXPECT_TRUE(has(refusal(key_.get()), "is not encrypted: leave out the key"));
 }
@@ -196,7 +196,7 @@ TEST_F(EncryptionTest, IncrementsReadTheBlocksOfEarlierImagesWithTheirKeys) {
     auto at = reinterpret_cast<uint64_t>(memory_.data());
     uint64_t text = (at + kPage - 1) / kPage * kPage;
     {
-        Writer writer(path(1), {11, 1, 0, 1}, options("compress=lz4", key_));
+        Writer writer(path(1), {11, 1, Rank(0), 1}, options("compress=lz4", key_));
         writer.run(kBase, memory_.data(), memory_.size());
         writer.share({{text, text + 3 * kPage}});
         writer.finish();
@@ -205,7 +205,7 @@ TEST_F(EncryptionTest, IncrementsReadTheBlocksOfEarlierImagesWithTheirKeys) {
     std::vector<char> before = memory_;
     memory_[5] = 17;
     {
-        Writer writer(path(2), {11, 2, 0, 1}, options("", key_));
+        Writer writer(path(2), {11, 2, Rank(0), 1}, options("", key_));
         writer.run(kBase, memory_.data(), kPage);
         writer.keep(first, {{kBase + kPage, kBase + memory_.size()}, {text, text + 3 * kPage}});
         writer.finish();
@@ -223,7 +223,7 @@ TEST_F(EncryptionTest, IncrementsReadTheBlocksOfEarlierImagesWithTheirKeys) {
         EXPECT_FALSE(has(read_file(entry.path()), kWord)) << entry.path();
     // An image made again in the place of the earlier one, with the same content and key.
     fs::remove(path(1));
-    Writer again(path(1), {11, 1, 0, 1}, options("compress=lz4", key_));
+    Writer again(path(1), {11, 1, Rank(0), 1}, options("compress=lz4", key_));
     again.run(kBase, before.data(), before.size());
     again.share({{text, text + 3 * kPage}});
     again.finish();
@@ -234,7 +234,7 @@ TEST_F(EncryptionTest, TextHasOneNameUnderOneKeyWhoeverWritesIt) {
     auto at = (reinterpret_cast<uint64_t>(memory_.data()) + kPage - 1) / kPage * kPage;
     auto share = [&](const std::string& name, const KeyPointer& key) {
         fs::create_directories(directory_ + "/gen-000003");
-        Writer writer(directory_ + "/gen-000003/" + name, {11, 3, 0, 1}, options("", key));
+        Writer writer(directory_ + "/gen-000003/" + name, {11, 3, Rank(0), 1}, options("", key));
         writer.share({{at, at + 300 * kPage}});
         writer.finish();
         return writer.content().references.at(0).checksum;
@@ -255,7 +255,7 @@ TEST_F(EncryptionTest, TextHasOneNameUnderOneKeyWhoeverWritesIt) {
 TEST_F(EncryptionTest, AForkedChildAndAFileOfAllRanks) {
     SharedFile shared(files::Folder::at(directory_));
     path_ = shared.path();
-    Writer writer = Writer::in_shared(path_, {11, 3, 0, 1}, options("compress=shuffle-lz4", key_));
+    Writer writer = Writer::in_shared(path_, {11, 3, Rank(0), 1}, options("compress=shuffle-lz4", key_));
     writer.blob("process", kWord.data(), kWord.size());
     writer.run(kBase, memory_.data(), 100 * kPage);
     writer.later();
@@ -276,7 +276,7 @@ TEST_F(EncryptionTest, AForkedChildAndAFileOfAllRanks) {
     ::waitpid(child, &status, 0);
     writer.conclude();
     EXPECT_FALSE(has(read_file(path_), kWord.substr(0, 8)));
-    Reader reader(place_of(files::Folder::at(directory_), 0), key_.get());
+    Reader reader(place_of(files::Folder::at(directory_), Rank(0)), key_.get());
     EXPECT_EQ(load(reader), was);
 }
 

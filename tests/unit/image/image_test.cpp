@@ -86,7 +86,7 @@ class ImageTest : public testing::Test {
     }
     // Two far ranges and two blobs.
     Summary write(Memory& memory, const std::string& words = "") {
-        Writer writer(path_, {11, 3, 1, 4}, options(words));
+        Writer writer(path_, {11, 3, Rank(1), 4}, options(words));
         writer.blob("process", "abc", 3);
         writer.blob("empty", "", 0);
         uint64_t half = memory.size() / 2 / kPage * kPage;
@@ -143,29 +143,29 @@ TEST_F(ImageTest, UnchangedMemoryIsKnownByItsChecksums) {
         std::filesystem::remove(path_);
         WriteOptions how = options(words);
         how.largest_block = 256 << 10;
-        Writer writer(path_, {11, 3, 1, 4}, how);
+        Writer writer(path_, {11, 3, Rank(1), 4}, how);
         writer.run(base, memory.data(), memory.size());
         writer.finish();
         Content content = writer.content();
         uint64_t all = 0, same = 0;
         for (const Extent& extent : content.extents) all += extent.length;
-        std::vector<AddressRange> everything = {{base, base + 100 * kPage},
-                                                {base + 100 * kPage, base + memory.size()}};
-        for (auto [begin, end] : unchanged_since(content, everything)) same += end - begin;
+        std::vector<Range> everything = {{base, base + 100 * kPage},
+                                         {base + 100 * kPage, base + memory.size()}};
+        for (Range range : unchanged_since(content, everything)) same += range.size();
         EXPECT_EQ(same, all) << words;
         std::copy(memory.data(), memory.data() + memory.size(), before.begin());
         for (int i = 0; i < 3; ++i) memory.data()[random() % memory.size()] ^= 1;
         same = 0;
-        for (auto [begin, end] : unchanged_since(content, everything)) {
-            same += end - begin;
-            EXPECT_EQ(
-                std::memcmp(memory.data() + (begin - base), before.data() + (begin - base), end - begin), 0);
+        for (Range range : unchanged_since(content, everything)) {
+            same += range.size();
+            const uint64_t at = range.begin() - base;
+            EXPECT_EQ(std::memcmp(memory.data() + at, before.data() + at, range.size()), 0);
         }
         EXPECT_LT(same, all);
         EXPECT_GT(same, all / 2);
         // What is not there any more is not read.
-        std::vector<AddressRange> half = {{base, base + memory.size() / 2 / kPage * kPage}};
-        for (auto [begin, end] : unchanged_since(content, half)) EXPECT_LE(end, half[0].second);
+        std::vector<Range> half = {{base, base + memory.size() / 2 / kPage * kPage}};
+        for (Range range : unchanged_since(content, half)) EXPECT_LE(range.end(), half[0].end());
     }
 }
 
@@ -175,7 +175,7 @@ TEST_P(ImageWays, ReadsBackWhatWasWritten) {
     Memory memory(7);
     Summary summary = write(memory, GetParam());
     Reader reader(path_);
-    EXPECT_EQ(reader.identity(), (Identity{11, 3, 1, 4}));
+    EXPECT_EQ(reader.identity(), (Identity{11, 3, Rank(1), 4}));
     EXPECT_EQ(reader.summary().checksum, summary.checksum);
     EXPECT_EQ(reader.summary().bytes, std::filesystem::file_size(path_));
     EXPECT_EQ(reader.summary().content, summary.content);
@@ -290,7 +290,7 @@ TEST_F(ImageTest, ZeroPagesAreStoredWhereTheReaderHasSomethingElse) {
 TEST_F(ImageTest, AForkedChildWritesTheMemoryOfItsMoment) {
     Memory memory(9), before(9);
     uint64_t half = memory.size() / 2 / kPage * kPage;
-    Writer writer(path_, {11, 3, 1, 4}, options("compress=shuffle-lz4"));
+    Writer writer(path_, {11, 3, Rank(1), 4}, options("compress=shuffle-lz4"));
     writer.run(kBase, memory.data(), half);
     writer.later();
     writer.run(kBase + 2 * memory.size(), memory.data() + half, memory.size() - half);
@@ -324,7 +324,7 @@ TEST_F(ImageTest, AChainOfIncrementsReadsBackAsTheLast) {
     Content newest;
     uint64_t full = 0;
     for (uint32_t generation = 1; generation <= 6; ++generation) {
-        std::vector<std::pair<uint64_t, uint64_t>> unchanged, changed;
+        std::vector<Range> unchanged, changed;
         std::vector<bool> dirty(Memory::kPages, generation == 1);
         if (generation > 1)
             for (int i = 0; i < 60; ++i) {
@@ -338,16 +338,17 @@ TEST_F(ImageTest, AChainOfIncrementsReadsBackAsTheLast) {
         for (uint64_t page = 0; page < Memory::kPages; ++page) {
             auto& list = dirty[page] ? changed : unchanged;
             uint64_t at = kBase + page * kPage;
-            if (!list.empty() && list.back().second == at)
-                list.back().second += kPage;
+            if (!list.empty() && list.back().end() == at)
+                list.back() = {list.back().begin(), at + kPage};
             else
-                list.emplace_back(at, at + kPage);
+                list.push_back(Range::sized(at, kPage));
         }
         std::string place = fmt::format("{}/gen-{:06}", directory_, generation);
         std::filesystem::create_directory(place);
         path_ = place + "/rank-000000.img";
-        Writer writer(path_, {11, generation, 0, 1}, options(generation % 2 ? "" : "compress=lz4"));
-        for (auto [begin, end] : changed) writer.run(begin, memory.data() + (begin - kBase), end - begin);
+        Writer writer(path_, {11, generation, Rank(0), 1}, options(generation % 2 ? "" : "compress=lz4"));
+        for (Range range : changed)
+            writer.run(range.begin(), memory.data() + (range.begin() - kBase), range.size());
         writer.keep(newest, unchanged);
         Summary summary = writer.finish();
         newest = writer.content();
@@ -406,7 +407,7 @@ TEST_F(ImageTest, EveryFlippedByteOfHeaderAndIndexIsNoticed) {
     std::vector<char> page(3 * kPage, 'a');
     Summary summary;
     {
-        Writer writer(path_, {1, 2, 3, 4}, options(""));
+        Writer writer(path_, {1, 2, Rank(3), 4}, options(""));
         writer.blob("process", "abc", 3);
         writer.run(kBase, page.data(), page.size());
         summary = writer.finish();
@@ -587,7 +588,7 @@ TEST_P(OneFile, ForAllRanks) {
     std::vector<uint64_t> lengths;
     for (uint32_t rank = 0; rank < 3; ++rank) {
         memory.push_back(std::make_unique<Memory>(rank));
-        writers.push_back(Writer::in_shared(file.path(), {11, 3, rank, 3}, options(ways[rank])));
+        writers.push_back(Writer::in_shared(file.path(), {11, 3, Rank(rank), 3}, options(ways[rank])));
         writers[rank].run(kBase, memory[rank]->data(), memory[rank]->size());
         writers[rank].prepare();
         lengths.push_back(writers[rank].room());
@@ -614,19 +615,19 @@ TEST_P(OneFile, ForAllRanks) {
         << "room that was reserved and not needed is kept";
     for (uint32_t rank = 0; rank < 3; ++rank) {
         EXPECT_LE(summaries[rank].bytes, lengths[rank]);
-        Place place = place_of(files::Folder::at(directory_), rank);
+        Place place = place_of(files::Folder::at(directory_), Rank(rank));
         Reader reader(place);
-        EXPECT_EQ(reader.identity(), (Identity{11, 3, rank, 3}));
+        EXPECT_EQ(reader.identity(), (Identity{11, 3, Rank(rank), 3}));
         EXPECT_EQ(reader.summary().checksum, summaries[rank].checksum);
         std::vector<char> back(memory[rank]->size(), 0);
         reader.load([&](const Extent& e) { return back.data() + (e.address - kBase); });
         EXPECT_EQ(std::memcmp(back.data(), memory[rank]->data(), back.size()), 0) << rank;
     }
-    EXPECT_THROW(place_of(files::Folder::at(directory_), 3), Error);
+    EXPECT_THROW(place_of(files::Folder::at(directory_), Rank(3)), Error);
 
     // Damage is named by its offset in the file, and is nobody else's.
     path_ = file.path();
-    const Reader second(place_of(files::Folder::at(directory_), 1));
+    const Reader second(place_of(files::Folder::at(directory_), Rank(1)));
     uint64_t at = second.offset_of(second.blocks()[0]);
     EXPECT_GT(at, begins[1]);
     flip(at);
@@ -638,10 +639,10 @@ TEST_P(OneFile, ForAllRanks) {
         EXPECT_NE(std::string(error.what()).find(fmt::format("offset {}", at)), std::string::npos)
             << error.what();
     }
-    Reader(place_of(files::Folder::at(directory_), 0)).verify();
-    Reader(place_of(files::Folder::at(directory_), 2)).verify();
+    Reader(place_of(files::Folder::at(directory_), Rank(0))).verify();
+    Reader(place_of(files::Folder::at(directory_), Rank(2))).verify();
     std::filesystem::resize_file(path_, table.bytes - 1);
-    EXPECT_THROW(place_of(files::Folder::at(directory_), 0), Error);
+    EXPECT_THROW(place_of(files::Folder::at(directory_), Rank(0)), Error);
     flip(20);
     EXPECT_THROW(SharedFile::read(path_), Error);
 }
@@ -658,7 +659,7 @@ TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
         bool shared = generation % 2 == 0;
         std::optional<SharedFile> file;
         if (shared) file.emplace(files::Folder::at(place));
-        Identity who{11, generation, 0, 1};
+        Identity who{11, generation, Rank(0), 1};
         Writer writer = shared ? Writer::in_shared(file->path(), who, options("compress=lz4"))
                                : Writer(place + "/rank-000000.img", who, options(""));
         writer.run(kBase, memory.data(), written);
@@ -674,20 +675,20 @@ TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
         writer.conclude();
         newest = writer.content();
         std::vector<char> back(memory.size(), 0);
-        Reader(place_of(files::Folder::at(place), 0)).load([&](const Extent& e) {
+        Reader(place_of(files::Folder::at(place), Rank(0))).load([&](const Extent& e) {
             return back.data() + (e.address - kBase);
         });
         ASSERT_EQ(std::memcmp(back.data(), memory.data(), memory.size()), 0) << generation;
     }
     std::filesystem::remove(directory_ + "/gen-000002/ranks.img");
-    EXPECT_THROW(Reader(place_of(files::Folder::at(directory_ + "/gen-000004"), 0)), Error);
+    EXPECT_THROW(Reader(place_of(files::Folder::at(directory_ + "/gen-000004"), Rank(0))), Error);
 }
 
 // A rank that would leave its part fails, and the one behind it keeps what it has.
 TEST_F(ImageTest, NobodyWritesOutsideHisPart) {
     Memory memory(9);
     SharedFile file(files::Folder::at(directory_));
-    Writer writer = Writer::in_shared(file.path(), {11, 3, 0, 1}, options("io=buffered"));
+    Writer writer = Writer::in_shared(file.path(), {11, 3, Rank(0), 1}, options("io=buffered"));
     writer.run(kBase, memory.data(), memory.size());
     writer.prepare();
     writer.write_first();  // not yet placed

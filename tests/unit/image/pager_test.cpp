@@ -23,11 +23,11 @@ namespace {
 
 TEST(Whereabouts, FollowsWhatIsUnmappedAndMoved) {
     Whereabouts w;
-    w.add(100, 50);
-    w.add(200, 100);
+    w.add({100, 150});
+    w.add({200, 300});
     EXPECT_EQ(w.was_of(149), 149u);
     EXPECT_FALSE(w.was_of(150));
-    w.forget(220, 240);
+    w.forget({220, 240});
     EXPECT_FALSE(w.was_of(230));
     EXPECT_EQ(w.was_of(240), 240u);
     w.move(130, 1000, 80);  // the end of the first and the beginning of the second
@@ -35,15 +35,15 @@ TEST(Whereabouts, FollowsWhatIsUnmappedAndMoved) {
     EXPECT_EQ(w.was_of(1005), 135u);
     EXPECT_FALSE(w.was_of(1050));
     EXPECT_EQ(w.was_of(1075), 205u);
-    std::vector<Whereabouts::Part> parts = w.now_of(100, 200);
+    std::vector<Whereabouts::Part> parts = w.now_of({100, 300});
     uint64_t sum = 0;
     for (const auto& part : parts) sum += part.length;
     EXPECT_EQ(sum, 130u);
     w.move(1000, 1010, 20);  // overlapping itself
     EXPECT_EQ(w.was_of(1010), 130u);
     EXPECT_FALSE(w.was_of(1009));
-    w.forget(0, 5000);
-    EXPECT_TRUE(w.now_of(0, 5000).empty());
+    w.forget({0, 5000});
+    EXPECT_TRUE(w.now_of({0, 5000}).empty());
 }
 
 // Against a table with an entry per address.
@@ -53,13 +53,13 @@ TEST(Whereabouts, AgreesWithATableOfAllAddresses) {
         Whereabouts w;
         std::vector<uint64_t> was(400, 0);
         for (uint64_t at : {10, 60, 150}) {
-            w.add(at, 40);
+            w.add(Range::sized(at, 40));
             for (uint64_t i = at; i < at + 40; ++i) was[i] = i;
         }
         for (int step = 0; step < 6; ++step) {
             uint64_t from = random() % 300, length = 1 + random() % 60, to = random() % 300;
             if (random() % 2) {
-                w.forget(from, from + length);
+                w.forget(Range::sized(from, length));
                 std::fill_n(was.begin() + static_cast<long>(from), length, 0);
             } else {
                 if (from < to + length && to < from + length) continue;  // mremap refuses this
@@ -69,7 +69,7 @@ TEST(Whereabouts, AgreesWithATableOfAllAddresses) {
         }
         for (uint64_t i = 0; i < was.size(); ++i) ASSERT_EQ(w.was_of(i).value_or(0), was[i]) << round;
         size_t now = 0;
-        for (const auto& part : w.now_of(0, 400))
+        for (const auto& part : w.now_of({0, 400}))
             for (uint64_t i = 0; i < part.length; ++i, ++now) ASSERT_EQ(was[part.now + i], part.was + i);
         ASSERT_EQ(now,
                   static_cast<size_t>(std::count_if(was.begin(), was.end(), [](auto n) { return n != 0; })));

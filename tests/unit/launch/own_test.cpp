@@ -99,15 +99,15 @@ TEST(OwnPlacing, MoreRanksThanSlotsHaveToBeMeant) {
               "4 ranks are more than the 2 slots of 2 hosts: --oversubscribe, or more hosts");
     Wishes meant = wishes(4, given);
     meant.oversubscribe = true;
-    EXPECT_EQ(place(meant).node_of(2), 0u);
+    EXPECT_EQ(place(meant).node_of(Rank(2)), 0u);
     EXPECT_EQ(place(wishes(9, {{"localhost", 2, false}})).ranks(), 9u);
 }
 
 TEST(OwnPlacing, ByNodeAndSoManyEach) {
     Wishes by_node = wishes(4, {{"a", 2, true}, {"b", 2, true}});
     by_node.by_node = true;
-    EXPECT_EQ(place(by_node).node_of(1), 1u);
-    EXPECT_EQ(place(by_node).node_of(2), 0u);
+    EXPECT_EQ(place(by_node).node_of(Rank(1)), 1u);
+    EXPECT_EQ(place(by_node).node_of(Rank(2)), 0u);
     Wishes each = wishes(0, {{"a", 1, false}, {"b", 1, false}});
     each.per_node = 3;
     EXPECT_EQ(place(each).ranks(), 6u);

@@ -29,7 +29,7 @@ TEST(Handles, GarbageIsNoObject) {
 TEST(Handles, CyclesDoNotGrow) {
     auto cycle = [] {
         auto* group = fm_new<GroupObject>();
-        group->members.assign(100, 1);
+        group->members.assign(100, Rank(1));
         give_handle(group);
         take_handle(group);
         fm_delete(group);

@@ -29,9 +29,9 @@ class Cluster {
         placement = world.placement;
     }
 
-    Engine& of(uint32_t rank) { return *engines[placement.node_of(rank)]; }
+    Engine& of(uint32_t rank) { return *engines[placement.node_of(Rank(rank))]; }
     void say(uint32_t rank, const std::string& bytes) {
-        of(rank).from_rank(rank, bytes);
+        of(rank).from_rank(Rank(rank), bytes);
         run();
     }
     // What this rank has been told since it was last asked.
@@ -44,9 +44,9 @@ class Cluster {
         for (uint32_t rank = 0; rank < size; ++rank) ask(rank, "cmd=init pmi_version=1 pmi_subversion=1");
     }
     void die(uint32_t rank, const std::string& how = "was killed by signal 9") {
-        of(rank).ended(rank, how);
+        of(rank).ended(Rank(rank), how);
         run();
-        for (const Fence& failed : merge->lost(rank, how)) broadcast(failed);
+        for (const Fence& failed : merge->lost(Rank(rank), how)) broadcast(failed);
         run();
     }
     void run() {
@@ -74,7 +74,7 @@ class Cluster {
     int parts = 0;
 
   private:
-    void take(const ToRank& e) { answers[e.rank] += e.bytes; }
+    void take(const ToRank& e) { answers[e.rank.number()] += e.bytes; }
     void take(const Fence& e) {
         ++parts;
         if (auto result = merge->add(e)) broadcast(*result);
@@ -92,9 +92,9 @@ const std::string kError = "cmd=error rc=-1 msg=failed\n";
 
 TEST(Engine, ARankFromInitToFinalize) {
     Cluster c({1});
-    EXPECT_EQ(c.of(0).stage(0), Stage::silent);
+    EXPECT_EQ(c.of(0).stage(Rank(0)), Stage::silent);
     EXPECT_EQ(c.ask(0, kInit), "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
-    EXPECT_EQ(c.of(0).stage(0), Stage::running);
+    EXPECT_EQ(c.of(0).stage(Rank(0)), Stage::running);
     EXPECT_EQ(c.ask(0, "cmd=get_maxes"), "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024 rc=0\n");
     EXPECT_EQ(c.ask(0, "cmd=get_appnum"), "cmd=appnum appnum=0 rc=0\n");
     EXPECT_EQ(c.ask(0, "cmd=get_my_kvsname"), "cmd=my_kvsname kvsname=kvs rc=0\n");
@@ -103,9 +103,9 @@ TEST(Engine, ARankFromInitToFinalize) {
               "cmd=get_result rc=0 msg=success value=(vector,(0,1,1))\n");
     EXPECT_EQ(c.ask(0, "cmd=barrier_in"), kOut);
     EXPECT_EQ(c.ask(0, "cmd=finalize"), "cmd=finalize_ack rc=0\n");
-    EXPECT_EQ(c.of(0).stage(0), Stage::finalized);
+    EXPECT_EQ(c.of(0).stage(Rank(0)), Stage::finalized);
     c.die(0, "ended with 0");
-    EXPECT_EQ(c.of(0).stage(0), Stage::finalized);
+    EXPECT_EQ(c.of(0).stage(Rank(0)), Stage::finalized);
     EXPECT_TRUE(c.faults.empty());
 }
 
@@ -149,13 +149,13 @@ TEST(Engine, EnvironmentAndPrograms) {
     world.universe = 64;
     Engine engine(world);
     std::map<std::string, std::string> names;
-    for (auto& [name, value] : engine.environment(3)) names[name] = value;
+    for (auto& [name, value] : engine.environment(Rank(3))) names[name] = value;
     EXPECT_EQ(names["PMI_RANK"], "3");
     EXPECT_EQ(names["PMI_SIZE"], "4");
     EXPECT_EQ(names["MPI_LOCALNRANKS"], "2");
     EXPECT_EQ(names["MPI_LOCALRANKID"], "1");
     auto ask = [&](uint32_t rank, const std::string& line) {
-        engine.from_rank(rank, line + "\n");
+        engine.from_rank(Rank(rank), line + "\n");
         return std::get<ToRank>(*engine.next()).bytes;
     };
     ask(2, kInit);
@@ -163,7 +163,7 @@ TEST(Engine, EnvironmentAndPrograms) {
     EXPECT_EQ(ask(2, "cmd=get_appnum"), "cmd=appnum appnum=0 rc=0\n");
     EXPECT_EQ(ask(3, "cmd=get_appnum"), "cmd=appnum appnum=1 rc=0\n");
     EXPECT_EQ(ask(3, "cmd=get_universe_size"), "cmd=universe_size size=64 rc=0\n");
-    EXPECT_THROW(engine.from_rank(0, "cmd=get_appnum\n"), Error);
+    EXPECT_THROW(engine.from_rank(Rank(0), "cmd=get_appnum\n"), Error);
 }
 
 TEST(Engine, AMappingThatIsTooLongIsLeftOut) {
@@ -171,7 +171,7 @@ TEST(Engine, AMappingThatIsTooLongIsLeftOut) {
     world.name = "kvs";
     for (uint32_t rank = 0; rank < 1000; ++rank) world.placement.add(rank % 2, 1);
     Engine engine(world);
-    engine.from_rank(0, kInit + "\ncmd=get kvsname=kvs key=PMI_process_mapping\n");
+    engine.from_rank(Rank(0), kInit + "\ncmd=get kvsname=kvs key=PMI_process_mapping\n");
     engine.next();
     EXPECT_EQ(std::get<ToRank>(*engine.next()).bytes,
               "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
@@ -224,10 +224,10 @@ TEST(Engine, WhatIsForbidden) {
         const std::string said = c.ask(0, talk);
         EXPECT_EQ(said.substr(said.size() - kError.size()), kError) << talk;
         ASSERT_EQ(c.faults.size(), 1u) << talk;
-        EXPECT_EQ(c.faults[0].rank, 0u);
+        EXPECT_EQ(c.faults[0].rank, Rank(0));
         EXPECT_NE(c.faults[0].line.find(why), std::string::npos) << c.faults[0].line;
         EXPECT_EQ(c.faults[0].line.find('\n'), std::string::npos);
-        EXPECT_EQ(c.of(0).stage(0), Stage::failed);
+        EXPECT_EQ(c.of(0).stage(Rank(0)), Stage::failed);
         // Whoever waits for it is told, now or later.
         c.ask(1, kInit);
         EXPECT_EQ(c.ask(1, "cmd=barrier_in"), kError) << talk;
@@ -261,7 +261,7 @@ TEST(Engine, AbortIsReportedWithItsCode) {
     c.say(1, "cmd=barrier_in\n");
     EXPECT_EQ(c.ask(1, "cmd=abort exitcode=77"), "");
     ASSERT_EQ(c.aborts.size(), 1u);
-    EXPECT_EQ(c.aborts[0].rank, 1u);
+    EXPECT_EQ(c.aborts[0].rank, Rank(1));
     EXPECT_EQ(c.aborts[0].code, 77);
     EXPECT_EQ(c.ask(2, "cmd=abort"), "");
     EXPECT_EQ(c.aborts[1].code, 1);
@@ -316,7 +316,7 @@ TEST(Engine, ProgramsWithoutMpiJustEnd) {
     for (uint32_t rank = 0; rank < 4; ++rank) c.die(rank, "ended with 0");
     EXPECT_EQ(c.parts, 0);
     EXPECT_TRUE(c.faults.empty());
-    EXPECT_EQ(c.of(0).stage(0), Stage::silent);
+    EXPECT_EQ(c.of(0).stage(Rank(0)), Stage::silent);
 }
 
 // Its node had handed up its part when a rank died: the others pass this barrier, and not the next.
@@ -326,20 +326,20 @@ TEST(Engine, ADeathBetweenPartAndResult) {
     world.placement.add(0, 2);
     world.placement.add(1, 1);
     Engine engine(world);
-    engine.from_rank(0, kInit + "\ncmd=barrier_in\n");
-    engine.from_rank(1, kInit + "\ncmd=barrier_in\n");
+    engine.from_rank(Rank(0), kInit + "\ncmd=barrier_in\n");
+    engine.from_rank(Rank(1), kInit + "\ncmd=barrier_in\n");
     std::vector<Fence> parts;
     auto drain = [&] {
         while (auto event = engine.next())
             if (auto* fence = std::get_if<Fence>(&*event)) parts.push_back(*fence);
     };
     drain();
-    engine.ended(1, "was killed by signal 9");
+    engine.ended(Rank(1), "was killed by signal 9");
     drain();
     ASSERT_EQ(parts.size(), 2u);
     EXPECT_EQ(parts[1].fault, "rank 1 was killed by signal 9");
     EXPECT_EQ(parts[1].name, parts[0].name);
-    EXPECT_EQ(engine.stage(0), Stage::failed);
+    EXPECT_EQ(engine.stage(Rank(0)), Stage::failed);
     engine.result({parts[0].name, 3, 3, {}, {}});  // had been made before
     drain();
     ASSERT_EQ(parts.size(), 3u);
@@ -353,7 +353,7 @@ TEST(Engine, ResultsThatAreNotOursOrCannotBe) {
     c.say(0, "cmd=barrier_in\n");
     c.of(0).result({{4, {}, 0}, 2, 2, {}, {}});
     c.of(0).result({{5, {}, 1}, 2, 2, {}, {}});
-    c.of(0).result({{5, {{0, 1}}, 0}, 1, 1, {}, {}});
+    c.of(0).result({{5, {{Rank(0), 1}}, 0}, 1, 1, {}, {}});
     c.run();
     EXPECT_EQ(c.told(0), "");
     c.of(0).result({{5, {}, 0}, 2, 2, "no record", {}});
@@ -376,7 +376,7 @@ TEST(Engine, TheOldEpochIsTold) {
 
 TEST(Engine, NothingIsAskedDirectly) {
     Cluster c({1});
-    c.of(0).asked({1, 3, 7, 0});
+    c.of(0).asked({1, 3, 7, Rank(0)});
     c.of(0).answered({1, 0, 7, "x", {}});
     c.run();
     ASSERT_EQ(c.modex.size(), 1u);

@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kEpoch = 3;
 
 Fence part(uint32_t number, uint32_t ranks, uint32_t of, const std::string& data,
-           std::vector<Range> among = {}) {
+           std::vector<RankRange> among = {}) {
     return {{kEpoch, std::move(among), number}, ranks, of, data, {}};
 }
 
@@ -36,7 +36,7 @@ TEST(FenceMerge, ThroughARelay) {
     ASSERT_TRUE(result && result->whole());
     EXPECT_EQ(result->data, "cab");
     // Of some ranks only: a relay does not know who is due.
-    EXPECT_TRUE(relay.add(part(0, 1, 2, "x", {{0, 2}})));
+    EXPECT_TRUE(relay.add(part(0, 1, 2, "x", {RankRange(Rank(0), 2)})));
     // A fault does not wait for anybody.
     Fence fault = part(1, 0, 6, "");
     fault.fault = "rank 1 died";
@@ -46,7 +46,7 @@ TEST(FenceMerge, ThroughARelay) {
 
 TEST(FenceMerge, AmongSomeBesideTheWorld) {
     FenceMerge root(FenceMerge::Level::root, kEpoch, 6);
-    const std::vector<Range> some = {{1, 2}, {5, 1}};
+    const std::vector<RankRange> some = {RankRange(Rank(1), 2), RankRange(Rank(5), 1)};
     EXPECT_FALSE(root.add(part(0, 5, 6, "w")));
     EXPECT_FALSE(root.add(part(0, 2, 3, "s", some)));
     auto result = root.add(part(0, 1, 3, "t", some));
@@ -58,10 +58,10 @@ TEST(FenceMerge, AmongSomeBesideTheWorld) {
 
 TEST(FenceMerge, ADeathFailsWhatWaitsAndWhatFollows) {
     FenceMerge root(FenceMerge::Level::root, kEpoch, 6);
-    const std::vector<Range> without = {{0, 2}}, with = {{2, 2}};
+    const std::vector<RankRange> without = {RankRange(Rank(0), 2)}, with = {RankRange(Rank(2), 2)};
     EXPECT_FALSE(root.add(part(0, 5, 6, "")));
     EXPECT_FALSE(root.add(part(0, 1, 2, "", without)));
-    auto failed = root.lost(3, "was killed by signal 9");
+    auto failed = root.lost(Rank(3), "was killed by signal 9");
     ASSERT_EQ(failed.size(), 1u);
     EXPECT_EQ(failed[0].fault, "rank 3 was killed by signal 9");
     EXPECT_TRUE(failed[0].name.among.empty());
@@ -97,9 +97,9 @@ TEST(FenceMerge, AnotherEpochIsAnsweredAtOnce) {
 
 TEST(FenceMerge, WhatCannotBe) {
     FenceMerge root(FenceMerge::Level::root, kEpoch, 6);
-    for (const Fence& bad :
-         {part(1, 1, 6, ""), part(0, 1, 7, ""), part(0, 0, 6, ""), part(0, 1, 0, ""), part(0, 7, 6, ""),
-          part(0, 1, 3, "", {{0, 2}}), part(9, 1, 2, "", {{0, 2}}), part(0xffffffff, 1, 6, "")}) {
+    for (const Fence& bad : {part(1, 1, 6, ""), part(0, 1, 7, ""), part(0, 0, 6, ""), part(0, 1, 0, ""),
+                             part(0, 7, 6, ""), part(0, 1, 3, "", {RankRange(Rank(0), 2)}),
+                             part(9, 1, 2, "", {RankRange(Rank(0), 2)}), part(0xffffffff, 1, 6, "")}) {
         FenceMerge fresh(FenceMerge::Level::root, kEpoch, 6);
         auto result = fresh.add(bad);
         ASSERT_TRUE(result && result->whole());

@@ -17,13 +17,13 @@ TEST(Placement, BlocksAreJoined) {
     EXPECT_EQ(placement.mapping(), "(vector,(0,1000,128))");
     EXPECT_EQ(placement.ranks(), 128000u);
     EXPECT_EQ(placement.nodes(), 1000u);
-    EXPECT_EQ(placement.node_of(0), 0u);
-    EXPECT_EQ(placement.node_of(127), 0u);
-    EXPECT_EQ(placement.node_of(128), 1u);
-    EXPECT_EQ(placement.node_of(127999), 999u);
-    EXPECT_EQ(placement.ranks_on(7), (std::vector<Range>{{896, 128}}));
+    EXPECT_EQ(placement.node_of(Rank(0)), 0u);
+    EXPECT_EQ(placement.node_of(Rank(127)), 0u);
+    EXPECT_EQ(placement.node_of(Rank(128)), 1u);
+    EXPECT_EQ(placement.node_of(Rank(127999)), 999u);
+    EXPECT_EQ(placement.ranks_on(7), (std::vector<RankRange>{RankRange(Rank(896), 128)}));
     EXPECT_TRUE(placement.ranks_on(1000).empty());
-    EXPECT_THROW(placement.node_of(128000), Error);
+    EXPECT_THROW(placement.node_of(Rank(128000)), Error);
 }
 
 // Rank by rank gives the same as node by node.
@@ -38,9 +38,10 @@ TEST(Placement, RoundRobinAndUneven) {
     for (uint32_t rank = 0; rank < 6; ++rank) placement.add(rank % 2, 1);
     placement.add(5, 3);
     EXPECT_EQ(placement.mapping(), "(vector,(0,2,1),(0,2,1),(0,2,1),(5,1,3))");
-    EXPECT_EQ(placement.ranks_on(1), (std::vector<Range>{{1, 1}, {3, 1}, {5, 1}}));
-    EXPECT_EQ(placement.ranks_on(5), (std::vector<Range>{{6, 3}}));
-    for (uint32_t rank = 0; rank < 6; ++rank) EXPECT_EQ(placement.node_of(rank), rank % 2);
+    EXPECT_EQ(placement.ranks_on(1),
+              (std::vector<RankRange>{RankRange(Rank(1), 1), RankRange(Rank(3), 1), RankRange(Rank(5), 1)}));
+    EXPECT_EQ(placement.ranks_on(5), (std::vector<RankRange>{RankRange(Rank(6), 3)}));
+    for (uint32_t rank = 0; rank < 6; ++rank) EXPECT_EQ(placement.node_of(Rank(rank)), rank % 2);
     EXPECT_EQ(Placement::of(placement.blocks()).mapping(), placement.mapping());
 }
 
@@ -57,10 +58,11 @@ TEST(Placement, EveryRankIsOnTheNodeThatHoldsIt) {
         }
         ASSERT_EQ(placement.ranks(), nodes.size());
         for (uint32_t rank = 0; rank < nodes.size(); ++rank) {
-            ASSERT_EQ(placement.node_of(rank), nodes[rank]) << placement.mapping();
+            ASSERT_EQ(placement.node_of(Rank(rank)), nodes[rank]) << placement.mapping();
             for (uint32_t node = 0; node < 4; ++node) {
                 bool held = false;
-                for (const Range& range : placement.ranks_on(node)) held = held || range.holds(rank);
+                for (const RankRange& range : placement.ranks_on(node))
+                    held = held || range.holds(Rank(rank));
                 ASSERT_EQ(held, node == nodes[rank]);
             }
         }
@@ -72,7 +74,7 @@ TEST(Placement, WhatCannotBe) {
     EXPECT_THROW(Placement::of({{0, 4, 0}}), Error);
     EXPECT_THROW(Placement::of({{0, 0xffffffff, 0xffffffff}}), Error);
     EXPECT_THROW(Placement::of({{0xffffffff, 1, 1}}), Error);
-    EXPECT_THROW(Placement::on_one_node(kMostRanks + 1), Error);
+    EXPECT_THROW(Placement::on_one_node(Rank::kMost + 1), Error);
 }
 
 TEST(World, ProgramsOfRanks) {
@@ -80,9 +82,9 @@ TEST(World, ProgramsOfRanks) {
     world.placement = Placement::on_one_node(6);
     world.programs = {1, 0, 5};
     world.check();
-    EXPECT_EQ(world.program_of(0), 0u);
-    EXPECT_EQ(world.program_of(1), 2u);
-    EXPECT_EQ(world.program_of(5), 2u);
+    EXPECT_EQ(world.program_of(Rank(0)), 0u);
+    EXPECT_EQ(world.program_of(Rank(1)), 2u);
+    EXPECT_EQ(world.program_of(Rank(5)), 2u);
     world.programs = {1, 2};
     EXPECT_THROW(world.check(), Error);
 }

@@ -17,6 +17,16 @@ std::string bytes_of(const T& message) {
     return helper::frame(message);
 }
 
+// A fence among ranks that cannot be written: the numbers are put into the bytes of one that can.
+std::string entered(uint32_t first, uint32_t count) {
+    std::string bytes = bytes_of(helper::Entered{1, {RankRange(Rank(0), 1)}, ""});
+    for (size_t i = 0; i < 4; ++i) {
+        bytes[13 + i] = static_cast<char>(first >> 8 * i);
+        bytes[17 + i] = static_cast<char>(count >> 8 * i);
+    }
+    return bytes;
+}
+
 // Two nodes of two ranks each. What the daemon says to its helper is read again.
 class Cluster {
   public:
@@ -43,18 +53,18 @@ class Cluster {
         for (uint32_t node = 0; node < 2; ++node) {
             helper::Ready all;
             for (uint32_t rank = 2 * node; rank < 2 * node + 2; ++rank)
-                all.ranks.push_back({rank, {{"PMIX_RANK", std::to_string(rank)}}});
+                all.ranks.push_back({Rank(rank), {{"PMIX_RANK", std::to_string(rank)}}});
             say(node, all);
         }
     }
     void all_running() {
         ready();
-        for (uint32_t rank = 0; rank < 4; ++rank) say(rank / 2, helper::Reached{rank, Stage::running});
+        for (uint32_t rank = 0; rank < 4; ++rank) say(rank / 2, helper::Reached{Rank(rank), Stage::running});
     }
     void die(uint32_t rank) {
-        links[rank / 2]->ended(rank, "was killed by signal 9");
+        links[rank / 2]->ended(Rank(rank), "was killed by signal 9");
         run();
-        for (const Fence& failed : merge.lost(rank, "was killed by signal 9")) broadcast(failed);
+        for (const Fence& failed : merge.lost(Rank(rank), "was killed by signal 9")) broadcast(failed);
         run();
     }
     void broadcast(const Fence& result) {
@@ -95,7 +105,7 @@ class Cluster {
     void take(uint32_t, const Fence& e) {
         if (auto result = merge.add(e)) broadcast(*result);
     }
-    void take(uint32_t, const Ask& e) { links[e.rank / 2]->asked(e); }
+    void take(uint32_t, const Ask& e) { links[e.rank.number() / 2]->asked(e); }
     void take(uint32_t, const Answer& e) { links[e.to]->answered(e); }
     void take(uint32_t, const Abort& e) { aborts.push_back(e); }
     void take(uint32_t, const Fault& e) { faults.push_back(e); }
@@ -114,7 +124,7 @@ TEST(PmixLink, BeginsWithTheWorld) {
     EXPECT_EQ(start.programs, (std::vector<uint32_t>{1, 3}));
     EXPECT_EQ(start.hosts, (std::vector<std::string>{"a", "b"}));
     EXPECT_FALSE(c.links[0]->ready());
-    EXPECT_THROW(c.links[0]->environment(0), Error);
+    EXPECT_THROW(c.links[0]->environment(Rank(0)), Error);
 }
 
 TEST(PmixLink, EnvironmentIsTheHelpersAndOpenMpis) {
@@ -122,14 +132,14 @@ TEST(PmixLink, EnvironmentIsTheHelpersAndOpenMpis) {
     c.ready();
     ASSERT_TRUE(c.links[1]->ready());
     std::map<std::string, std::string> names;
-    for (auto& [name, value] : c.links[1]->environment(3)) names[name] = value;
+    for (auto& [name, value] : c.links[1]->environment(Rank(3))) names[name] = value;
     EXPECT_EQ(names["PMIX_RANK"], "3");
     EXPECT_EQ(names["OMPI_COMM_WORLD_RANK"], "3");
     EXPECT_EQ(names["OMPI_COMM_WORLD_SIZE"], "4");
     EXPECT_EQ(names["OMPI_COMM_WORLD_LOCAL_RANK"], "1");
     EXPECT_EQ(names["OMPI_COMM_WORLD_LOCAL_SIZE"], "2");
     EXPECT_EQ(names["OMPI_MCA_mpi_oversubscribe"], "1");
-    EXPECT_THROW(c.links[1]->environment(0), Error);
+    EXPECT_THROW(c.links[1]->environment(Rank(0)), Error);
 }
 
 TEST(PmixLink, AFenceOfAll) {
@@ -154,7 +164,7 @@ TEST(PmixLink, AFenceOfSomeBesideAnotherOne) {
     Cluster c;
     c.all_running();
     c.heard.clear();
-    const std::vector<Range> some = {{1, 2}}, one = {{0, 1}};
+    const std::vector<RankRange> some = {RankRange(Rank(1), 2)}, one = {RankRange(Rank(0), 1)};
     c.say(0, helper::Entered{1, some, "x"});
     c.say(0, helper::Entered{2, one, "y"});
     auto first = c.told<helper::Fenced>(0);
@@ -169,19 +179,19 @@ TEST(PmixLink, DirectQuestions) {
     Cluster c;
     c.all_running();
     c.heard.clear();
-    c.say(0, helper::Request{5, 3});
+    c.say(0, helper::Request{5, Rank(3)});
     auto wanted = c.told<helper::Wanted>(1);
-    EXPECT_EQ(wanted.rank, 3u);
+    EXPECT_EQ(wanted.rank, Rank(3));
     c.say(1, helper::Publication{wanted.from, wanted.number, "blob", ""});
     auto given = c.told<helper::Given>(0);
     EXPECT_EQ(given.number, 5u);
     EXPECT_EQ(given.data, "blob");
     c.die(3);
     c.heard.clear();
-    c.say(0, helper::Request{6, 3});
+    c.say(0, helper::Request{6, Rank(3)});
     EXPECT_NE(c.told<helper::Given>(0).fault, "");
-    c.links[1]->asked({3, 0, 1, 2});  // another epoch
-    c.links[1]->asked({4, 0, 2, 0});  // a rank of the other node
+    c.links[1]->asked({3, 0, 1, Rank(2)});  // another epoch
+    c.links[1]->asked({4, 0, 2, Rank(0)});  // a rank of the other node
     c.run();
     EXPECT_EQ(c.heard[0].size(), 1u) << "answers of another epoch are not the helper's";
 }
@@ -189,14 +199,14 @@ TEST(PmixLink, DirectQuestions) {
 TEST(PmixLink, ARankThatNeverCameFailsTheStart) {
     Cluster c;
     c.ready();
-    for (uint32_t rank : {0u, 2u, 3u}) c.say(rank / 2, helper::Reached{rank, Stage::running});
+    for (uint32_t rank : {0u, 2u, 3u}) c.say(rank / 2, helper::Reached{Rank(rank), Stage::running});
     c.say(1, helper::Entered{9, {}, ""});
     c.heard.clear();
     c.die(1);
     EXPECT_EQ(c.told<helper::Fenced>(1).fault, "rank 1 was killed by signal 9");
     ASSERT_EQ(c.faults.size(), 1u) << "of the rank that waits where nobody can tell it";
-    EXPECT_EQ(c.faults[0].rank, 0u);
-    EXPECT_EQ(c.links[0]->stage(0), Stage::failed);
+    EXPECT_EQ(c.faults[0].rank, Rank(0));
+    EXPECT_EQ(c.links[0]->stage(Rank(0)), Stage::failed);
 }
 
 TEST(PmixLink, ARankThatComesAfterTheDeathIsToldAsWell) {
@@ -204,7 +214,7 @@ TEST(PmixLink, ARankThatComesAfterTheDeathIsToldAsWell) {
     c.ready();
     c.die(1);
     EXPECT_TRUE(c.faults.empty()) << "programs without MPI just end";
-    c.say(0, helper::Reached{0, Stage::running});
+    c.say(0, helper::Reached{Rank(0), Stage::running});
     ASSERT_EQ(c.faults.size(), 1u);
     EXPECT_EQ(c.faults[0].line, "rank 0 waits for all ranks, in vain: rank 1 was killed by signal 9");
 }
@@ -216,9 +226,9 @@ TEST(PmixLink, ADeathInTheProgramIsNoFaultOfTheOthers) {
     c.say(1, helper::Entered{1, {}, ""});
     c.heard.clear();
     c.die(1);
-    EXPECT_EQ(c.links[0]->stage(1), Stage::failed);
+    EXPECT_EQ(c.links[0]->stage(Rank(1)), Stage::failed);
     EXPECT_TRUE(c.faults.empty());
-    EXPECT_EQ(c.links[0]->stage(0), Stage::running);
+    EXPECT_EQ(c.links[0]->stage(Rank(0)), Stage::running);
     // The next fence fails, on both nodes; libpmix hands over one without the rank that it lost.
     c.say(1, helper::Entered{2, {}, ""});
     EXPECT_NE(c.told<helper::Fenced>(1).fault, "");
@@ -241,12 +251,12 @@ TEST(PmixLink, AFaultBeforeTheHelperSpeaks) {
 TEST(PmixLink, StagesAndAborts) {
     Cluster c;
     c.all_running();
-    EXPECT_EQ(c.links[0]->stage(0), Stage::running);
-    c.say(0, helper::Reached{0, Stage::finalized});
-    EXPECT_EQ(c.links[0]->stage(0), Stage::finalized);
-    c.say(0, helper::Aborted{1, 77, "N/A"});
+    EXPECT_EQ(c.links[0]->stage(Rank(0)), Stage::running);
+    c.say(0, helper::Reached{Rank(0), Stage::finalized});
+    EXPECT_EQ(c.links[0]->stage(Rank(0)), Stage::finalized);
+    c.say(0, helper::Aborted{Rank(1), 77, "N/A"});
     ASSERT_EQ(c.aborts.size(), 1u);
-    EXPECT_EQ(c.aborts[0].rank, 1u);
+    EXPECT_EQ(c.aborts[0].rank, Rank(1));
     EXPECT_EQ(c.aborts[0].code, 77);
 }
 
@@ -268,7 +278,7 @@ TEST(PmixLink, AHelperThatEnds) {
 TEST(PmixLink, AHelperThatIsNoLongerNeeded) {
     Cluster c;
     c.all_running();
-    for (uint32_t rank : {0u, 1u}) c.say(0, helper::Reached{rank, Stage::finalized});
+    for (uint32_t rank : {0u, 1u}) c.say(0, helper::Reached{Rank(rank), Stage::finalized});
     c.links[0]->helper_ended("was killed by signal 11");
     c.run();
     EXPECT_TRUE(c.faults.empty());
@@ -283,22 +293,22 @@ TEST(PmixLink, AHelperThatSaysItCannot) {
 
 TEST(PmixLink, WhatNoHelperSays) {
     const std::vector<std::string> bad = {
-        std::string("\0\0\0\0", 4),                        // an empty frame
-        std::string("\xff\xff\xff\xff", 4),                // a frame of 4 GiB
-        std::string("\x01\0\0\0\x63", 5),                  // no such message
-        std::string("\x05\0\0\0\x10\xff\xff\xff\xff", 9),  // a list that runs over
-        bytes_of(helper::Start{}),                         // a daemon's
-        bytes_of(helper::Reached{2, Stage::running}),      // a rank of the other node
-        bytes_of(helper::Aborted{9, 1, ""}),
-        bytes_of(helper::Request{1, 0}),  // a rank of its own
-        bytes_of(helper::Request{1, 4}),
+        std::string("\0\0\0\0", 4),                          // an empty frame
+        std::string("\xff\xff\xff\xff", 4),                  // a frame of 4 GiB
+        std::string("\x01\0\0\0\x63", 5),                    // no such message
+        std::string("\x05\0\0\0\x10\xff\xff\xff\xff", 9),    // a list that runs over
+        bytes_of(helper::Start{}),                           // a daemon's
+        bytes_of(helper::Reached{Rank(2), Stage::running}),  // a rank of the other node
+        bytes_of(helper::Aborted{Rank(9), 1, ""}),
+        bytes_of(helper::Request{1, Rank(0)}),  // a rank of its own
+        bytes_of(helper::Request{1, Rank(4)}),
         bytes_of(helper::Ready{}),
-        bytes_of(helper::Ready{{{2, {}}}}),
-        bytes_of(helper::Entered{1, {{2, 2}}, ""}),  // none of its ranks
-        bytes_of(helper::Entered{1, {{0, 5}}, ""}),
-        bytes_of(helper::Entered{1, {{1, 1}, {0, 1}}, ""}),
-        bytes_of(helper::Entered{1, {{0, 0}}, ""}),
-        bytes_of(helper::Entered{1, {{0xffffffff, 0xffffffff}}, ""}),
+        bytes_of(helper::Ready{{{Rank(2), {}}}}),
+        bytes_of(helper::Entered{1, {RankRange(Rank(2), 2)}, ""}),  // none of its ranks
+        bytes_of(helper::Entered{1, {RankRange(Rank(0), 5)}, ""}),
+        bytes_of(helper::Entered{1, {RankRange(Rank(1), 1), RankRange(Rank(0), 1)}, ""}),
+        entered(0, 0),
+        entered(0xffffffff, 0xffffffff),
         bytes_of(helper::Entered{1, {}, ""}) + bytes_of(helper::Entered{2, {}, ""}),
     };
     for (const std::string& bytes : bad) {
@@ -317,11 +327,11 @@ TEST(PmixLink, WhatNoHelperSays) {
 TEST(PmixLink, FramesInAnyPieces) {
     Cluster c;
     helper::Ready all;
-    for (uint32_t rank = 0; rank < 2; ++rank) all.ranks.push_back({rank, {{"A", "b"}, {"C", ""}}});
-    for (char byte : bytes_of(all) + bytes_of(helper::Reached{1, Stage::running}))
+    for (uint32_t rank = 0; rank < 2; ++rank) all.ranks.push_back({Rank(rank), {{"A", "b"}, {"C", ""}}});
+    for (char byte : bytes_of(all) + bytes_of(helper::Reached{Rank(1), Stage::running}))
         c.links[0]->from_helper(std::string(1, byte));
     EXPECT_TRUE(c.links[0]->ready());
-    EXPECT_EQ(c.links[0]->stage(1), Stage::running);
+    EXPECT_EQ(c.links[0]->stage(Rank(1)), Stage::running);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::string env(const char* name) {
     return value ? value : "";
 }
 
-struct Rank {
+struct FakeRank {
     tree::AgentConfig config = tree::AgentConfig::from_environment();
     int rank = std::atoi(env("FAKE_RANK").c_str());
     int size = std::atoi(env("FAKE_SIZE").c_str());
@@ -63,7 +63,7 @@ struct Rank {
     void hold(const char* name) const {
         while (marked(name, nullptr) && !std::filesystem::exists(env("FAKE_HOLD_UNTIL"))) ::usleep(5000);
     }
-    std::string file() const { return image::image_name(static_cast<uint32_t>(rank)); }
+    std::string file() const { return image::image_name(Rank(static_cast<uint32_t>(rank))); }
 
     void make_clock() {
         clock::Options options;
@@ -99,7 +99,7 @@ struct Rank {
         unsynced.sync = false;
         image::Writer writer(m.directory + "/" + file(),
                              {std::stoull(config.job_id.substr(0, 16), nullptr, 16), m.generation.number(),
-                              static_cast<uint32_t>(rank), static_cast<uint32_t>(size)},
+                              Rank(static_cast<uint32_t>(rank)), static_cast<uint32_t>(size)},
                              unsynced);
         writer.blob("count", &count, sizeof count);
         image::Summary summary = writer.finish();
@@ -218,7 +218,7 @@ struct Rank {
 int main() {
     start_log("fake");
     try {
-        return Rank().run();
+        return FakeRank().run();
     } catch (const std::exception& error) {
         say(std::string("error: ") + error.what());
         return 1;

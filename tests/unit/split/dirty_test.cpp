@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "base/page.h"
 
+using fermata::Range;
 using namespace fermata::split;
 using fermata::kPage;
 
@@ -35,7 +36,7 @@ std::set<size_t> pages_of(const std::vector<Range>& ranges, const void* from) {
     std::set<size_t> pages;
     auto base = reinterpret_cast<uint64_t>(from);
     for (const Range& range : ranges)
-        for (uint64_t at = range.begin; at < range.end; at += kPage) pages.insert((at - base) / kPage);
+        for (uint64_t at = range.begin(); at < range.end(); at += kPage) pages.insert((at - base) / kPage);
     return pages;
 }
 

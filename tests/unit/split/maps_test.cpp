@@ -8,8 +8,7 @@
 #include <cstdio>
 #include <sstream>
 
-#include "split/address/ranges.h"
-
+using fermata::Range;
 using namespace fermata::split;
 
 TEST(Maps, LinesOfEveryKind) {
@@ -89,14 +88,4 @@ TEST(Maps, ThisProcessAsScanfReadsIt) {
         EXPECT_TRUE(line.ends_with(m.name)) << line;
     }
     EXPECT_EQ(i, maps.size());
-}
-
-TEST(Ranges, WhatIsLeftOfARange) {
-    const std::vector<Range> known = {{0x1000, 0x3000}, {0x3000, 0x4000}, {0x6000, 0x7000}};
-    EXPECT_TRUE(difference({{0x1000, 0x4000}}, known).empty());  // two that touch
-    EXPECT_TRUE(difference({{0x2000, 0x3000}}, known).empty());
-    EXPECT_EQ(difference({{0x3000, 0x5000}}, known), (std::vector<Range>{{0x4000, 0x5000}}));
-    EXPECT_EQ(difference({{0x0, 0x8000}}, known),
-              (std::vector<Range>{{0x0, 0x1000}, {0x4000, 0x6000}, {0x7000, 0x8000}}));
-    EXPECT_EQ(difference({{0x4000, 0x6000}}, known), (std::vector<Range>{{0x4000, 0x6000}}));
 }

@@ -31,6 +31,7 @@
 #include "split/memory/memory.h"
 #include "split/thread_pointer/redirect.h"
 
+using fermata::Range;
 using namespace fermata::split;
 
 namespace {

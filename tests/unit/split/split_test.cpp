@@ -10,6 +10,7 @@
 #include "run_mini.h"
 #include "split/address/window.h"
 
+using fermata::Range;
 using namespace fermata::split;
 
 namespace {

@@ -107,8 +107,8 @@ class Examples : public testing::TestWithParam<const char*> {
         std::vector<uint64_t> begins(2), rooms;
         if (shared) all.emplace(pending.folder);
         for (uint32_t rank = 0; rank < 2; ++rank) {
-            image::Identity who{kJob, pending.number, rank, 2};
-            image::Place place(pending.folder, shared ? image::kSharedName : image::image_name(rank));
+            image::Identity who{kJob, pending.number, Rank(rank), 2};
+            image::Place place(pending.folder, shared ? image::kSharedName : image::image_name(Rank(rank)));
             writers.push_back(shared ? image::Writer::in_shared(place, who) : image::Writer(place, who));
             memory_[rank].into(writers[rank]);
             writers[rank].prepare();
@@ -125,7 +125,8 @@ class Examples : public testing::TestWithParam<const char*> {
             writers[rank].write_first();
             writers[rank].write_rest();
             image::Summary done = writers[rank].conclude();
-            manifest.images.push_back({rank, shared ? image::kSharedName : image::image_name(rank),
+            manifest.images.push_back({Rank(rank),
+                                       shared ? image::kSharedName : image::image_name(Rank(rank)),
                                        done.bytes, done.checksum.hex(), begins[rank]});
         }
         manifest.job = kJob;

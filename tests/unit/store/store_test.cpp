@@ -39,8 +39,9 @@ class StoreTest : public testing::Test {
         manifest.command = {"/usr/bin/lmp", "-in", "in.\xff\"melt"};
         manifest.phases = {{"save", 0.25}};
         for (unsigned rank = 0; rank < ranks; ++rank) {
-            std::ofstream(pending.directory + "/" + image::image_name(rank)) << std::string(100 + rank, 'x');
-            manifest.images.push_back({rank, image::image_name(rank), 100 + rank, "00"});
+            std::ofstream(pending.directory + "/" + image::image_name(Rank(rank)))
+                << std::string(100 + rank, 'x');
+            manifest.images.push_back({Rank(rank), image::image_name(Rank(rank)), 100 + rank, "00"});
         }
         return manifest;
     }
@@ -82,10 +83,10 @@ TEST_F(StoreTest, AMissingOrShortImageIsReportedAndTheOneBeforeTakenWhenAsked) {
     Store store = of_job(0x1234, directory_);
     commit_one(store);
     commit_one(store);
-    fs::resize_file(store.choose({}, false).directory + "/" + image::image_name(1), 50);
+    fs::resize_file(store.choose({}, false).directory + "/" + image::image_name(Rank(1)), 50);
     EXPECT_NE(refusal(store).find("50 bytes instead of 101"), std::string::npos) << refusal(store);
     EXPECT_EQ(store.choose({}, true).number, 1u);
-    fs::remove(directory_ + "/gen-000001/" + image::image_name(0));
+    fs::remove(directory_ + "/gen-000001/" + image::image_name(Rank(0)));
     EXPECT_NE(refusal(store, 1).find("missing"), std::string::npos);
     EXPECT_NE(refusal(store, {}, true).find("no complete generation"), std::string::npos);
 }
@@ -94,7 +95,7 @@ TEST_F(StoreTest, CommitRefusesAMissingImage) {
     Store store = of_job(0x1234, directory_);
     GenerationInfo pending = store.begin();
     Manifest manifest = fill(pending);
-    fs::remove(pending.directory + "/" + image::image_name(1));
+    fs::remove(pending.directory + "/" + image::image_name(Rank(1)));
     EXPECT_THROW(store.commit(pending, manifest), Error);
     EXPECT_FALSE(store.list().at(0).manifest);
 }
@@ -121,6 +122,8 @@ TEST_F(StoreTest, NothingInAManifestIsConvertedSilently) {
                                                      {"\"generation\": 1", "\"generation\": 1.5"},
                                                      {"\"generation\": 1", "\"generation\": 4294967297"},
                                                      {"\"rank\": 1", "\"rank\": true"},
+                                                     {"\"rank\": 1", "\"rank\": 2"},
+                                                     {"\"rank\": 1", "\"rank\": 4294967295"},
                                                      {"\"bytes\": 100", "\"bytes\": -100"},
                                                      {"0000000000001234", "0x00000000001234"},
                                                      {"0000000000001234", "1234"},
@@ -148,9 +151,11 @@ TEST_F(StoreTest, ProgramsOfAManifestAreAllRanksInOrder) {
     m.generation = 1;
     m.command = {"./atm", "namelist"};
     for (uint32_t rank = 0; rank < 4; ++rank)
-        m.images.push_back({rank, image::image_name(rank), 1, "00112233445566778899aabbccddeeff"});
+        m.images.push_back(
+            {Rank(rank), image::image_name(Rank(rank)), 1, "00112233445566778899aabbccddeeff"});
     EXPECT_EQ(parse_manifest(to_text(m), "m").whole_command(), m.command);
-    m.segments = {{0, 1, m.command}, {1, 3, {"./ocn"}}};
+    auto ranks = [](uint32_t first, uint32_t count) { return RankRange(Rank(first), count); };
+    m.segments = {{ranks(0, 1), m.command}, {ranks(1, 3), {"./ocn"}}};
     Manifest again = parse_manifest(to_text(m), "m");
     EXPECT_EQ(again.segments, m.segments);
     std::vector<std::string> whole = {"-n", "1", "./atm", "namelist", ":", "-n", "3", "./ocn"};
@@ -159,14 +164,13 @@ TEST_F(StoreTest, ProgramsOfAManifestAreAllRanksInOrder) {
     EXPECT_EQ(parse_manifest(to_text(m), "m").segments, m.segments);
     m.command = m.segments[0].command = {"./atm", "namelist"};
     const std::vector<std::vector<Segment>> wrong = {
-        {{0, 4, m.command}},                   // one is no several
-        {{0, 1, m.command}, {1, 2, {"b"}}},    // too few
-        {{0, 1, m.command}, {1, 4, {"b"}}},    // too many
-        {{0, 1, m.command}, {2, 3, {"b"}}},    // a gap
-        {{1, 3, {"b"}}, {0, 1, m.command}},    // out of order
-        {{0, 4, m.command}, {4, 0, {"b"}}},    // nobody's
-        {{0, 1, m.command}, {1, 3, {}}},       // nothing
-        {{0, 1, {"./other"}}, {1, 3, {"b"}}},  // another command
+        {{ranks(0, 4), m.command}},                          // one is no several
+        {{ranks(0, 1), m.command}, {ranks(1, 2), {"b"}}},    // too few
+        {{ranks(0, 1), m.command}, {ranks(1, 4), {"b"}}},    // too many
+        {{ranks(0, 1), m.command}, {ranks(2, 3), {"b"}}},    // a gap
+        {{ranks(1, 3), {"b"}}, {ranks(0, 1), m.command}},    // out of order
+        {{ranks(0, 1), m.command}, {ranks(1, 3), {}}},       // nothing
+        {{ranks(0, 1), {"./other"}}, {ranks(1, 3), {"b"}}},  // another command
     };
     for (const std::vector<Segment>& segments : wrong) {
         m.segments = segments;
@@ -236,7 +240,7 @@ TEST_F(StoreTest, RetentionKeepsWhatAKeptGenerationNeeds) {
     EXPECT_EQ(left(), (std::vector<uint32_t>{4, 5}));
     store.retain(1);
     EXPECT_EQ(left(), (std::vector<uint32_t>{4, 5}));
-    fs::remove(directory_ + "/gen-000004/" + image::image_name(1));
+    fs::remove(directory_ + "/gen-000004/" + image::image_name(Rank(1)));
     EXPECT_NE(refusal(store).find("which it needs"), std::string::npos) << refusal(store);
 }
 
@@ -252,7 +256,8 @@ TEST_F(StoreTest, ACompactedGenerationStandsAloneWithTheSameContent) {
         GenerationInfo pending = store.begin();
         Manifest manifest = fill(pending, 1);
         fs::remove(pending.directory + "/" + manifest.images[0].file);
-        image::Writer writer(pending.directory + "/" + manifest.images[0].file, {0x1234, number, 0, 1}, how);
+        image::Writer writer(pending.directory + "/" + manifest.images[0].file, {0x1234, number, Rank(0), 1},
+                             how);
         writer.blob("process", "abc", 3);
         uint64_t written = number == 1 ? kPages : 3 * number, end = written * kPage;
         for (uint64_t i = 0; i < end; i += 5) memory[i] = static_cast<char>(i / 977 + number);

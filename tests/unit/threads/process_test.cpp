@@ -28,6 +28,8 @@
 #include "base/cbor.h"
 #include "process_fixture.h"
 
+namespace threads = fermata::split::threads;
+
 namespace {
 
 TEST_F(Process, FilesComeBackWithOffsetFlagsAndSharing) {
@@ -525,6 +527,31 @@ TEST_F(Process, WhatOursWritePassesAndNoPartOfIt) {
         EXPECT_EQ(fermata::cbor_fault(nested.data(), nested.size()) == nullptr,
                   levels < fermata::kDeepestCbor);
     }
+}
+
+// Launchers set one (Fermata's own) or none: the next one's choice stays.
+TEST(OwnAttributes, TheLaunchersDeathSignalIsNotTheProgramsOwn) {
+    auto death_signal = [] {
+        int signal = 0;
+        prctl(PR_GET_PDEATHSIG, &signal);
+        return signal;
+    };
+    threads::OwnAttributes saved;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    threads::note_launchers_death_signal();
+    threads::note_own_attributes(&saved);
+    for (int other : {0, SIGTERM}) {
+        prctl(PR_SET_PDEATHSIG, other);
+        threads::set_own_attributes(&saved);
+        EXPECT_EQ(death_signal(), other);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGUSR2);
+    threads::note_own_attributes(&saved);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    threads::set_own_attributes(&saved);
+    EXPECT_EQ(death_signal(), SIGUSR2);
+    prctl(PR_SET_PDEATHSIG, 0);
+    threads::note_launchers_death_signal();
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "split/threads/rseq.h"
 #include "split/threads/xstate.h"
 
+using fermata::Range;
 using namespace fermata::split;
 using namespace fermata::split::threads;
 using namespace fermata::split::threads::testing;

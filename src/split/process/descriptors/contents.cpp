@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "base/error.h"
-#include "split/address/ranges.h"
+#include "base/ranges.h"
 #include "split/process/descriptors/restore.h"
 #include "split/process/descriptors/shared_object.h"
 #include "split/shared/extents.h"

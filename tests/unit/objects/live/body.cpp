@@ -82,7 +82,7 @@ void make_communicators() {
     OK(fm_Comm_create_errhandler(reinterpret_cast<void*>(0x100), count_errors, &handler));
     OK(fm_Comm_set_errhandler(o.dup, handler));
     OK(fm_Errhandler_free(&handler));
-    // Ranks of a part in reverse.
+    // Members of a part in reverse.
     OK(fm_Comm_split(FM_COMM_WORLD, me % 2, -me, &o.half));
     int dims[2] = {2, ranks / 2}, periods[2] = {1, 0}, remain[2] = {0, 1};
     OK(fm_Cart_create(FM_COMM_WORLD, 2, dims, periods, 1, &o.grid));

@@ -3,9 +3,10 @@
 
 #include <vector>
 
-#include "split/address/range.h"
+#include "base/page.h"
+#include "base/range.h"
 
-namespace fermata::split {
+namespace fermata {
 
 // Adds `run` behind them; it may only touch the last one.
 void append(std::vector<Range>& ranges, Range run);
@@ -14,4 +15,4 @@ std::vector<Range> intersection(const std::vector<Range>& a, const std::vector<R
 // What of `a` is not in `b`.
 std::vector<Range> difference(const std::vector<Range>& a, const std::vector<Range>& b);
 
-}  // namespace fermata::split
+}  // namespace fermata
