@@ -11,6 +11,7 @@
 #include "fermata_table.h"
 #include "lower/binding/binding.h"
 #include "lower/mpi_start.h"
+#include "lower/no_connections.h"
 #include "lower/starter.h"
 #include "split/fds/descriptors.h"
 #include "split/process/warden.h"
@@ -110,7 +111,7 @@ void register_upper(split::UpperServices* services) noexcept {
 split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.version = split::kBridgeVersion;
     bridge.abi_hash = mpi::kAbiHash;
-    bridge.mpi = &binding_table();
+    bridge.mpi = &table_of_launcher();
     bridge.attach = split::threads::attach;
     bridge.stop_point = split::threads::fermata_stop_point;
     bridge.poke_agent = split::threads::poke_agent;

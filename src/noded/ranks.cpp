@@ -186,6 +186,7 @@ std::vector<std::string> Ranks::environment_of(Rank rank, size_t nth, size_t all
         size_t equals = word.find('=');
         if (equals != word.npos) variables[word.substr(0, equals)] = word.substr(equals + 1);
     }
+    variables["FERMATA_LAUNCHER"] = "own";
     uint32_t size = 0;
     for (const wire::LaunchPart& one : launch_->parts) size += one.ranks;
     auto set = [&](const char* name, size_t value) { variables[name] = std::to_string(value); };

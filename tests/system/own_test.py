@@ -201,8 +201,44 @@ def words(mpi, cwd):
     check("FERMATA_KEY" not in secret, secret)
 
 
+def connections(mpi, cwd):
+    """What leads to other processes fails, and one line says why and what to do."""
+    for case, function in (("spawn", "MPI_Comm_spawn"), ("join", "MPI_Comm_join")):
+        done = fermata(cwd, "--mpi", mpi, "-n", 2, "--", PROGRAMS / f"dynamic.{mpi}", case)
+        lines = [line for line in done.stderr.splitlines() if "connects no processes" in line]
+        check(done.returncode != 0, f"{case}: it did not fail: {done}")
+        check(lines and all(f"{function}: Fermata's own launcher" in line and "--launcher mpiexec" in line for line in lines),
+              f"{case}: {done}")
+        ranks = [line.split(": ")[1] for line in lines]
+        check(len(set(ranks)) == len(ranks), f"{case}: a rank says it twice: {lines}")
+
+
+def from_mpiexec(mpi, cwd):
+    """A job that mpiexec has started, continued under this launcher: its ranks end with their daemon here, too."""
+    with Job.run([PROGRAMS / f"steady.{mpi}", 5000, MIB], 2, cwd, mpi=mpi, extra=["--launcher", "mpiexec"],
+                 env=dict(os.environ, STEADY_PAUSE="2000")) as job:
+        job.wait_until(lambda: len(job.lines()) > 5, "some steps")
+        job.ask("checkpoint", "--stop")
+        job.end()
+    with Job.restart(cwd, mpi=mpi, extra=OWN, env=dict(os.environ, STEADY_PAUSE="2000")) as job:
+        job.wait_until(lambda: len(job.lines()) > 5, "further steps")
+        pids = job.rank_pids()
+        # Without the root nobody but the kernel ends the ranks of a daemon that is gone.
+        os.kill(job.process.pid, signal.SIGSTOP)
+        for pid in job.daemon_pids():
+            os.kill(pid, signal.SIGKILL)
+        end = time.monotonic() + 20
+        while any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in pids):
+            check(time.monotonic() < end, f"ranks live without their daemon: {pids}")
+            time.sleep(0.05)
+        os.kill(job.process.pid, signal.SIGCONT)
+        check(job.end() == 137, job.errors())
+        nothing_left(job)
+
+
 CASES = {"life": life, "output": output, "input": input_, "codes": codes, "killed": killed, "daemon": daemon, "root": root,
-         "hosts": hosts, "unreachable": unreachable, "words": words}
+         "hosts": hosts, "unreachable": unreachable, "words": words, "connections": connections,
+         "from_mpiexec": from_mpiexec}
 
 
 def run(case, mpi):
