@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "lower/binding/binding.h"
 #include "lower/binding/library.h"
 #include "lower/binding/spent_receive.h"
 #include "lower/exit_handlers.h"
+#include "lower/netmod.h"
 #include "lower/node_ranks.h"
 
 namespace fermata::lower {
@@ -30,13 +32,20 @@ int ranks_here() {
     return ranks;
 }
 
-bool node_is_crowded() {
-    int ranks = ranks_here();
+bool is_crowded(int ranks) {
     cpu_set_t cpus;
     int cores = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
     // One rank bound to one core is not crowding, even if the node has as many ranks as cores.
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return ranks > (cores > 1 ? cores : online);
+}
+
+// Allowed before MPI_Init.
+std::string library_text() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    return text;
 }
 
 }  // namespace
@@ -48,6 +57,8 @@ MpiFacts start_mpi(ThreadNeed need) {
     int serial = std::string(binding_name()) == "openmpi" ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED;
     int wanted = need == ThreadNeed::many ? MPI_THREAD_MULTIPLE : serial;
     int provided = 0;
+    const std::string text = library_text();
+    const NetmodChoice netmod(text);
     if (MPI_Init_thread(nullptr, nullptr, wanted, &provided) != MPI_SUCCESS)
         fail("MPI_Init_thread of {} failed", binding_name());
     if (provided < serial)
@@ -62,7 +73,9 @@ MpiFacts start_mpi(ThreadNeed need) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     facts.size = static_cast<uint32_t>(size);
     facts.thread_level = provided == MPI_THREAD_MULTIPLE ? kStdMultiple : kStdSerialized;
-    facts.crowded = node_is_crowded();
+    const int here = ranks_here();
+    facts.crowded = is_crowded(here);
+    if (process == 0 && here < size && !netmod.line().empty()) say(netmod.line());
     MPI_Comm twin;
     if (world_again(&twin) != MPI_SUCCESS) fail("{}: cannot duplicate MPI_COMM_WORLD", binding_name());
     // MPICH 4.0.2 crashes in MPI_Comm_create_group on a duplicate whose group nobody has asked for.
@@ -70,11 +83,7 @@ MpiFacts start_mpi(ThreadNeed need) {
     if (MPI_Comm_group(twin, &group) == MPI_SUCCESS) MPI_Group_free(&group);
     facts.private_world = static_cast<uint64_t>(real_Comm(twin));
     facts.library = binding_name();
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(text, &length);
-    facts.version = text;
-    facts.version = facts.version.substr(0, facts.version.find('\n'));
+    facts.version = text.substr(0, text.find('\n'));
     return facts;
 }
 

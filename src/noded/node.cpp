@@ -321,9 +321,12 @@ void Node::hand_out(const wire::Places& places) {
 }
 
 // Slurm may kill this daemon with the node's last rank (docs/internals/slurm.md): so its directory goes
-// before the ranks do. What a script starts behind its program would still look for it.
+// before the ranks do, and those of daemons that Slurm has killed in earlier lives. What a script starts
+// behind its program would still look for it.
 void Node::leave_directory() {
-    if (std::getenv("SLURM_STEP_ID") && !starters_) dir_ = {};
+    if (!std::getenv("SLURM_STEP_ID") || starters_) return;
+    dir_ = {};
+    tree::sweep(config_.run_dir);
 }
 
 void Node::broadcast(const wire::Message& message) {

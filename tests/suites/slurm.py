@@ -145,10 +145,11 @@ def requeued(slurm, mpi):
     chain.end("after scontrol requeue", True)
 
 
-def rank_dies(slurm, mpi):
+def rank_dies(slurm, mpi, words="--interval 2s", look=lambda: None):
     """The job goes on from the newest generation in the same allocation."""
-    chain = Chain(slurm, mpi, 1200, B)
+    chain = Chain(slurm, mpi, 1200, B, words=words)
     chain.committed()
+    look()
     victim = chain.status["ranks"][1]["pid"]
     begin, before = time.monotonic(), len(slurm.said(chain.number))
     os.kill(victim, signal.SIGKILL)
@@ -158,6 +159,21 @@ def rank_dies(slurm, mpi):
     computing = time.monotonic() - begin
     chain.end("after a rank's death", False)
     return f"a restart after {restarted:.1f} s, computing again after {computing:.1f} s"
+
+
+def own(slurm, mpi):
+    """--launcher own: one srun starts a daemon on each node, which is the parent of its ranks."""
+    def parents():
+        found = set()
+        for rank in slurm.status()["ranks"]:
+            parent = int(pathlib.Path(f"/proc/{rank['pid']}/stat").read_text().rsplit(")", 1)[1].split()[1])
+            found.add(pathlib.Path(f"/proc/{parent}/comm").read_text().strip())
+        return found
+
+    name, nodes = library(mpi)
+    done = slurm.inside(f"fermata run --launcher own --mpi {name} -n {nodes} --ckpt-dir {slurm.cwd}/none -- sh -c 'exit 7'")
+    check(done[0] == 7, f"exit code {done}")
+    return rank_dies(slurm, mpi, "--launcher own --interval 2s", lambda: check(parents() == {"noded"}, f"ranks of {parents()}"))
 
 
 def lives_on(slurm, mpi, lose, what):
@@ -216,7 +232,7 @@ def allocation(slurm, mpi):
 
 
 CASES = {f.__name__: f for f in (allocation, scancelled, checkpointed, requeued, rank_dies, node_down, node_dies, preempted, preempted_bare,
-                                 preempted_ranks, time_limit)}
+                                 preempted_ranks, time_limit, own)}
 
 
 def main():

@@ -19,6 +19,8 @@ from harness import PROGRAMS, Failure, Job, Scratch, check
 
 STEPS, MIB, PAUSE = 600, 2, 2000
 NAMES = ("fermata-a", "fermata-b")
+# PyPI's mpich 5, where tests/suites/wheels_suite.py has built it.
+WHEEL = pathlib.Path(os.environ.get("FERMATA_SUITES", pathlib.Path.home() / ".cache" / "fermata-suites")) / "wheels-mpich"
 RSH = """#!/bin/sh
 # rsh [OPTIONS] HOST COMMAND…, with a fresh environment
 while case $1 in -*) true ;; *) false ;; esac; do shift; done
@@ -130,13 +132,13 @@ class Cluster:
         share = -(-ranks // len(names))
         return f"--mca plm_rsh_agent {self.cwd}/rsh -host {','.join(f'{name}:{share}' for name in names)}"
 
-    def start(self, mpi, ranks, nodes=(0, 1), extra=()):
-        return Job.run(program(mpi), ranks, self.cwd, mpi=mpi, on=self.nodes[0].on,
+    def start(self, mpi, ranks, nodes=(0, 1), extra=(), library=None, env=()):
+        return Job.run(program(mpi), ranks, self.cwd, mpi=library or mpi, on=self.nodes[0].on,
                        extra=["--mpiexec-args", self.over(mpi, ranks, nodes), *extra],
-                       env=dict(os.environ, STEADY_PAUSE=str(PAUSE), FERMATA_SSH=f"{self.cwd}/rsh"))
+                       env=dict(os.environ, STEADY_PAUSE=str(PAUSE), FERMATA_SSH=f"{self.cwd}/rsh", **dict(env)))
 
-    def restart(self, mpi, ranks, nodes=(0, 1), extra=()):
-        return Job.restart(self.cwd, mpi=mpi, on=self.nodes[0].on, env=dict(os.environ, FERMATA_SSH=f"{self.cwd}/rsh"),
+    def restart(self, mpi, ranks, nodes=(0, 1), extra=(), library=None):
+        return Job.restart(self.cwd, mpi=library or mpi, on=self.nodes[0].on, env=dict(os.environ, FERMATA_SSH=f"{self.cwd}/rsh"),
                            extra=["--mpiexec-args", self.over(mpi, ranks, nodes), *extra])
 
     def hosts_of(self, job):
@@ -229,7 +231,35 @@ def daemon_dies(cluster, mpi, rng):
         same(lines, wanted[-len(lines):], f"moment {moment}, restarted")
 
 
-CASES = {f.__name__: f for f in (life, node_dies, daemon_dies)}
+def netmod(cluster, mpi, _):
+    """An MPICH from 4.3 on that has UCX and libfabric, here a pretended one, takes the latter between nodes."""
+    pretended = {"LD_PRELOAD": PROGRAMS / "libucx_and_ofi.mpich.so"}
+    for nodes, wanted, used, said in (((0, 1), None, "ofi", "netmod ofi"), ((0, 1), "ucx", "ucx", "warning: this MPICH"),
+                                         ((0,), None, "not set", None)):
+        env = dict(pretended, **({"MPIR_CVAR_CH4_NETMOD": wanted} if wanted else {}))
+        shutil.rmtree(cluster.cwd / "ckpt", ignore_errors=True)
+        with cluster.start(mpi, 2, nodes, env=env) as job:
+            steps(job, 1)
+            stop(job)
+            lines = job.errors().splitlines()
+            told = [line for line in lines if "this MPICH" in line]
+            check(lines.count(f"netmod {used}") == 2 and len(told) == (1 if said else 0) and all(said in line for line in told),
+                  f"on {nodes}, wanted {wanted}: {lines}")
+
+
+def wheel(cluster, mpi, _):
+    """PyPI's mpich 5 in truth, which over UCX stands still within some steps, natively too."""
+    check((WHEEL / "lib" / "libmpi.so.12").exists(), f"nothing in {WHEEL}: wheels_suite.py build")
+    wanted = reference(mpi, 2, cluster.cwd)
+    with cluster.start(mpi, 2, library=WHEEL, extra=["--interval", "0.3s", "--keep", "2"]) as job:
+        steps(job, 200)
+        lines = stop(job)
+    with cluster.restart(mpi, 2, library=WHEEL) as job:
+        lines += job.finish()
+    same(lines, wanted, "PyPI's MPICH")
+
+
+CASES = {f.__name__: f for f in (life, node_dies, daemon_dies, netmod, wheel)}
 
 
 def case(name, mpi, *rest):
