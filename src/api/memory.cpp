@@ -12,16 +12,11 @@
 #include "api/job.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "level/place.h"
 #include "store/remove.h"
 
 namespace fermata::api {
 namespace {
-
-// Where a node's memory is a file system; tests give several "nodes" to one machine.
-std::string memory_base() {
-    const char* given = std::getenv("FERMATA_MEMORY_DIR");
-    return given && *given ? given : "/dev/shm";
-}
 
 std::string host_name() {
     char host[256] = "";
@@ -56,7 +51,7 @@ std::string name_of_image(int rank) { return image::image_name(Rank(static_cast<
 
 Memory::Memory(const Ranks& ranks, Options::Memory how, const std::string& directory, image::KeyPointer key)
     : ranks_(ranks), how_(how), key_(std::move(key)) {
-    const std::string base = memory_base(), user = fmt::format("fermata-state-{}", ::geteuid());
+    const std::string base = level::memory_base(), user = fmt::format("fermata-state-{}", ::geteuid());
     directory_ =
         fmt::format("{}/{}/{}", base, user, image::checksum_of(directory.data(), directory.size()).hex());
     std::string place;

@@ -206,6 +206,19 @@ void print_schedule(const json& schedule) {
     }
 }
 
+// Which generations are where, of a job that keeps some in the memory of nodes.
+void print_levels(const json& memory) {
+    auto text = [&](const char* name) { return visible(memory.value(name, std::string())); };
+    if (memory.empty()) return;
+    fmt::print("  levels       {}\n", text("levels"));
+    if (memory.contains("memory"))
+        fmt::print("  in memory    {}, {} on {} node{}\n", text("memory"),
+                   human_size(memory.value("bytes", uint64_t{0})), memory.at("nodes").size(),
+                   memory.at("nodes").size() == 1 ? "" : "s");
+    if (memory.contains("files")) fmt::print("  in files     {}\n", text("files"));
+    if (memory.contains("copying")) fmt::print("  copying      {} to files\n", text("copying"));
+}
+
 void print_status(const json& s, bool waits) {
     auto text = [&](const char* name) { return visible(s.value(name, std::string())); };
     if (s.contains("line")) return fmt::print("job {}: {}\n", text("job"), text("line"));
@@ -220,6 +233,7 @@ void print_status(const json& s, bool waits) {
     fmt::print("  checkpoints  {} in {}\n", s.value("checkpoints", 0), text("ckpt_dir"));
     fmt::print("  running for  {:.0f} s, supervisor pid {}\n", s.value("seconds", 0.0), s.value("pid", 0));
     print_schedule(s.value("schedule", json::object()));
+    print_levels(s.value("memory", json::object()));
     if (!text("restored").empty()) fmt::print("  restarted    from {}\n", text("restored"));
     if (text("state") == "finishing") {
         std::string left;

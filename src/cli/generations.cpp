@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "api/table.h"
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include "image/codec.h"
 #include "image/image.h"
 #include "image/save_options.h"
+#include "level/place.h"
 #include "split/memory/memory.h"
 #include "store/store.h"
 
@@ -89,6 +91,7 @@ json summary(const store::GenerationInfo& info) {
     j["bytes"] = info.bytes();
     j["encrypted"] = m.key_id.has_value();
     j["level"] = store::name_of(m.level);
+    if (m.in_memory_of_nodes()) j["nodes"] = m.nodes;
     j["layout"] = store::name_of(m.layout());
     j["kind"] = kind_of(m);
     if (m.step) j["step"] = *m.step;
@@ -157,8 +160,31 @@ void check_parts(const image::Reader& reader) {
     if (has(reader, api::kBlob)) state_of(reader);
 }
 
+// Where this image can be read from here: of a generation in the memory of nodes only what is in that of this
+// machine.
+bool find_image(store::GenerationInfo& info, const store::ImageEntry& entry) {
+    if (!info.manifest->in_memory_of_nodes()) return true;
+    for (files::Folder& folder : level::find_in_memory(info.manifest->job, Generation(info.number)))
+        if (folder.has(entry.file)) {
+            info.elsewhere = std::move(folder);
+            return true;
+        }
+    return false;
+}
+
+// "", or which of its images are not to be seen from here.
+std::string not_seen(store::GenerationInfo& info) {
+    size_t missing = 0;
+    std::string node;
+    for (const store::ImageEntry& entry : info.manifest->images)
+        if (!find_image(info, entry) && ++missing == 1) node = info.manifest->nodes.at(entry.rank.index());
+    if (missing == 0) return info.manifest->in_memory_of_nodes() ? ", in the memory of this machine" : "";
+    return fmt::format(", as far as it is in the memory of this machine: {} of {} images are in that of {}{}",
+                       missing, info.manifest->images.size(), visible(node), missing > 1 ? " or others" : "");
+}
+
 // Compares every byte; "" or what is wrong.
-std::string damage_of(const store::GenerationInfo& info, const image::Key* key) {
+std::string damage_of(store::GenerationInfo& info, const image::Key* key) {
     if (!info.manifest) return info.damage.empty() ? "it was never committed" : info.damage;
     try {
         info.check_layout();
@@ -167,6 +193,7 @@ std::string damage_of(const store::GenerationInfo& info, const image::Key* key) 
     }
     for (const store::ImageEntry& entry : info.manifest->images) {
         try {
+            if (!find_image(info, entry)) continue;
             image::Reader reader(info.place(entry), key);
             if (!info.is_of(entry, reader))
                 return fmt::format("{}/{} is not the image that the manifest names", info.directory,
@@ -179,7 +206,7 @@ std::string damage_of(const store::GenerationInfo& info, const image::Key* key) 
                                        info.directory, entry.file, reference.generation);
             check_parts(reader);
             reader.verify();
-            if (has(reader, "process")) check_kept_files(reader, info.folder);
+            if (has(reader, "process")) check_kept_files(reader, info.images());
         } catch (const Error& error) {
             return error.what();
         }
@@ -231,6 +258,8 @@ std::string words_of(const store::Manifest& m) {
     if (m.key_id) words += ", encrypted";
     if (m.layout() == store::Layout::shared) words += ", shared file";
     if (m.level != store::LevelName::files) words += std::string(", ") + store::name_of(m.level);
+    const std::set<std::string> nodes(m.nodes.begin(), m.nodes.end());
+    if (!nodes.empty()) words += fmt::format(" of {}", visible(fmt::format("{}", fmt::join(nodes, ", "))));
     return words;
 }
 
@@ -299,7 +328,7 @@ int verify(const StoreOptions& options) {
     store::Store store = open_store(options);
     json all = json::array();
     bool good = true, any = false;
-    for (const store::GenerationInfo& info : store.list()) {
+    for (store::GenerationInfo& info : store.list()) {
         if (options.generation && *options.generation != info.number) continue;
         if (!options.generation && !info.manifest && info.damage.empty())
             continue;  // never committed: nothing to verify
@@ -319,7 +348,8 @@ int verify(const StoreOptions& options) {
                            {"damage", damage},
                            {"owner", files::name_of_user(info.folder.owner())}});
         else if (damage.empty())
-            fmt::print("{}  intact, {}{}\n", name, human_size(info.bytes()), of_other(info));
+            fmt::print("{}  intact, {}{}{}\n", name, human_size(info.bytes()), of_other(info),
+                       not_seen(info));
         else
             say(fmt::format("error: {}{}: {}", name, of_other(info), visible(damage)));
     }
@@ -339,7 +369,9 @@ int inspect(const StoreOptions& options) {
     const store::Manifest& m = *info.manifest;
     json j = summary(info);
     j["images"] = json::array();
+    const std::string unseen = not_seen(info);
     for (const store::ImageEntry& entry : m.images) {
+        if (!find_image(info, entry)) continue;
         image::Reader reader(info.place(entry), store.key());
         std::map<std::string, size_t> codecs;
         for (const image::Block& block : reader.blocks()) ++codecs[image::name_of(block.codec)];
@@ -370,6 +402,7 @@ int inspect(const StoreOptions& options) {
     fmt::print("  size     {}: {} image{}, {}{}\n", human_size(info.bytes()), m.images.size(),
                m.images.size() == 1 ? "" : "s", human_size(m.bytes()),
                text ? fmt::format(", and code that ranks have in common, {}", human_size(text)) : "");
+    if (m.in_memory_of_nodes()) fmt::print("  level    {}{}\n", words_of(m), unseen);
     fmt::print("  phases  ");
     for (auto& [name, seconds] : m.phases) fmt::print(" {} {:.3f} s", visible(name), seconds);
     fmt::print("\n");

@@ -65,7 +65,7 @@ std::string parse_move(const std::string& text) {
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
     std::string ranks, interval, mtbf, walltime, grace, start, timeout, generation, keep, layout, restarts,
-        spares, launcher, save_options, total, slot, scheduler, warning, name;
+        spares, launcher, levels, copy_limit, save_options, total, slot, scheduler, warning, name;
     std::vector<std::string> more_ranks;  // of the programs behind a ":"
 };
 
@@ -99,6 +99,10 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--job", o.job, "NAME", "name of the job (default PROG-PID)");
     add("--interval", t.interval, "T",
         "a checkpoint every T (0.2s, 10m), or auto: by the measured cost and --mtbf");
+    add("--levels", t.levels, "LIST",
+        "instead of --interval: where generations go and how often, as \"memory 30s, files 10m\"");
+    add("--copy-limit", t.copy_limit, "MB/S",
+        "megabytes a second that a node copies from memory to files at most (default: by the period)");
     add("--mtbf", t.mtbf, "T", "mean time between failures, for --interval auto (default 24h)");
     add("--walltime", t.walltime, "T",
         "checkpoint and stop (exit code 85) before T has passed (default: what Slurm gives; 0s: never)");
@@ -143,6 +147,15 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
         o.spares =
             static_cast<unsigned>(parse_number(t.spares, "--spares", "a number of nodes", 0, 1'000'000));
     o.interval = parse_interval(t.interval);
+    if (!t.levels.empty()) {
+        o.levels = level::Levels::parse(t.levels);
+        if (o.interval != 0) throw Error("--levels says how often: leave out --interval", ExitCode::usage);
+    }
+    if (!t.copy_limit.empty() && !o.levels) throw Error("--copy-limit goes with --levels", ExitCode::usage);
+    if (!t.copy_limit.empty())
+        o.levels.copy_limit =
+            uint64_t{1'000'000} *
+            static_cast<uint64_t>(parse_number(t.copy_limit, "--copy-limit", "a number", 1, 1'000'000));
     if (!t.walltime.empty()) o.walltime = parse_duration(t.walltime, "--walltime");
     if (!t.grace.empty()) o.limits.grace = parse_duration(t.grace, "--grace");
     if (!t.start.empty()) o.limits.start = parse_duration(t.start, "--start-timeout");
@@ -153,6 +166,9 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
             o.more.at(i).ranks = parse_number(t.more_ranks[i], "-n", "a number of ranks", 1, kMostRanks);
     o.save_options = image::SaveOptions::parse(t.save_options);
     if (!t.layout.empty()) o.save_options.write.shared = t.layout == "shared";
+    if (o.levels && o.save_options.write.shared)
+        throw Error("--levels and layout=shared do not go together: nodes have no file in common in memory",
+                    ExitCode::usage);
     o.generation = parse_generation(t.generation);
     for (std::string& move : o.moved) move = parse_move(move);
     o.latest = t.generation == "latest";

@@ -172,17 +172,22 @@ std::string Folder::text(const std::string& name, uint64_t most) const {
     return read_rest(fd.get(), path_of(name), most);
 }
 
-void Folder::replace(const std::string& name, const std::string& content) const {
+void Folder::put(const std::string& name, const std::string& content, bool synced) const {
     std::string temporary = name + ".new";
     // What a killed process left; a link is removed, not followed.
     if (!remove_file(temporary) && errno != ENOENT) fail_errno("cannot remove {}", path_of(temporary));
     {
         Fd fd = create(temporary);
         write_all(fd.get(), content.data(), content.size(), path_of(temporary));
-        sync_file(fd.get(), path_of(temporary));
+        if (synced) sync_file(fd.get(), path_of(temporary));
     }
     if (!rename(temporary, name)) fail_errno("cannot rename {} to {}", path_of(temporary), path_of(name));
-    sync();
+    if (synced) sync();
+}
+
+void Folder::replace(const std::string& name, const std::string& content) const { put(name, content, true); }
+void Folder::replace_unsynced(const std::string& name, const std::string& content) const {
+    put(name, content, false);
 }
 
 std::optional<struct stat> Folder::look(const std::string& name) const {

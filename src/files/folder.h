@@ -69,6 +69,8 @@ class Folder {
     std::string text(const std::string& name, uint64_t most = kMostText) const;
     // Readers see the old or the new content, never half; both are on storage when this returns.
     void replace(const std::string& name, const std::string& content) const;
+    // The same, and nothing is brought to storage.
+    void replace_unsynced(const std::string& name, const std::string& content) const;
 
     // The status of what has this name, links not followed; none when nothing has it.
     std::optional<struct stat> look(const std::string& name) const;
@@ -98,6 +100,7 @@ class Folder {
     };
     static std::optional<Folder> open(int at, const std::string& name, const std::string& path, int flags);
     std::optional<Fd> try_open(const std::string& name, int flags, mode_t mode = 0) const;
+    void put(const std::string& name, const std::string& content, bool synced) const;
     Fd checked(const std::string& name, int flags) const;
     Fd made_by_us(const std::string& name, int flags) const;
     std::shared_ptr<const Open> open_;

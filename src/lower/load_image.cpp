@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "level/place.h"
 #include "lower/cpu.h"
 #include "lower/services.h"
 #include "lower/text_ranges.h"
@@ -103,11 +104,21 @@ decltype(auto) as_damage(Read read) {
     }
 }
 
+store::GenerationInfo open_wanted(const WantedImage& wanted) {
+    store::GenerationInfo info = store::open_chosen(wanted.directory, wanted.seal, wanted.key.get());
+    if (info.manifest->in_memory_of_nodes()) {
+        if (wanted.images.empty())
+            fail("{} is in the memory of nodes, and not of this one", wanted.directory);
+        info.elsewhere = store::open_pending(wanted.images, info.manifest->job, info.number);
+    }
+    return info;
+}
+
 // The image of this rank in the generation that the root has chosen: `seal` is of its manifest, which names
 // the image.
 struct ChosenImage {
     explicit ChosenImage(const WantedImage& wanted)
-        : generation(store::open_chosen(wanted.directory, wanted.seal, wanted.key.get())),
+        : generation(open_wanted(wanted)),
           place(generation.place(entry(wanted.rank, wanted.size))),
           reader(as_damage([&] { return image::Reader(place, wanted.key.get()); })) {
         const image::Identity& who = reader.identity();
@@ -173,13 +184,26 @@ std::vector<std::string> programs_of_images(const std::string& directory, const 
     try {
         store::GenerationInfo chosen = store::open_chosen(directory, seal, key);
         const store::Manifest& manifest = *chosen.manifest;
-        std::vector<Rank> ranks;
-        for (const store::Segment& segment : manifest.segments) ranks.push_back(segment.ranks.first());
-        if (ranks.empty()) ranks = {Rank(0)};
+        std::vector<RankRange> programs_of;
+        for (const store::Segment& segment : manifest.segments) programs_of.push_back(segment.ranks);
+        if (programs_of.empty())
+            programs_of.emplace_back(Rank(0), static_cast<uint32_t>(manifest.images.size()));
+        std::vector<files::Folder> folders = {chosen.folder};
+        if (manifest.in_memory_of_nodes())
+            folders = level::find_in_memory(manifest.job, Generation(chosen.number));
+        // Of each program one image will do.
         std::vector<std::string> programs;
-        for (Rank rank : ranks)
-            programs.push_back(text_of(
-                image::Reader(chosen.place(manifest.images.at(rank.index())), key).blob(kProgramPart)));
+        for (const RankRange& ranks : programs_of) {
+            const store::ImageEntry* found = nullptr;
+            for (size_t i = ranks.first().index(); !found && i < ranks.first().index() + ranks.count(); ++i)
+                for (const files::Folder& folder : folders)
+                    if (folder.has(manifest.images.at(i).file)) {
+                        found = &manifest.images[i];
+                        chosen.elsewhere = folder;
+                    }
+            if (!found) return {};
+            programs.push_back(text_of(image::Reader(chosen.place(*found), key).blob(kProgramPart)));
+        }
         return programs;
     } catch (const std::exception&) {
         return {};
@@ -202,7 +226,7 @@ split::process::PutBack put_files_back(const WantedImage& wanted, bool all) {
     } catch (const std::exception& error) {
         throw Error(fmt::format("the image's process state is damaged: {}", error.what()), ExitCode::damaged);
     }
-    auto result = split::process::put_files_back(state, image.generation.folder,
+    auto result = split::process::put_files_back(state, image.generation.images(),
                                                  Generation(image.generation.number).name(), all);
     for (const std::string& line : lines)
         if (!line.empty()) result.warnings.push_back(line);

@@ -21,6 +21,7 @@ namespace fermata::lower {
 // image, and the image its blocks: another image, or a damaged one, is refused.
 struct WantedImage {
     std::string directory;  // of the generation
+    std::string images;     // where its images are on this node; empty: in `directory`
     std::string seal;
     Rank rank;
     uint32_t size;

@@ -9,8 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <charconv>
-
 #include "base/error.h"
 #include "base/log.h"
 #include "files/owners.h"
@@ -44,12 +42,6 @@ namespace {
 namespace threads = split::threads;
 // Handed to the agent once there is one; null then.
 using Link = std::unique_ptr<tree::AgentLink>;
-
-uint64_t job_number(const std::string& job_id) {
-    uint64_t number = 0;
-    std::from_chars(job_id.data(), job_id.data() + std::min<size_t>(job_id.size(), 16), number, 16);
-    return number;
-}
 
 // Of the images, as `fermata run` has it.
 image::KeyPointer image_key(const tree::AgentConfig& config) {
@@ -89,12 +81,11 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
         input->become_standard_input();
     }
     threads::install_stop_handler();
-    Agent::start(
-        {config,
-         facts,
-         {facts.rank(), facts.size, job_number(config.job_id), check.binary, std::move(key), config.files},
-         nullptr},
-        std::move(link));
+    Agent::start({config,
+                  facts,
+                  {facts.rank(), facts.size, config.job_number(), check.binary, std::move(key), config.files},
+                  nullptr},
+                 std::move(link));
     tree::AgentConfig::forget_environment();
     threads::note_present_threads();
 

@@ -33,11 +33,8 @@ class Restart {
         : config_(config),
           facts_(facts),
           link_(link),
-          wanted_{config.restore,
-                  config.seal,
-                  facts.rank(),
-                  facts.size,
-                  split::process::PathMap::from_text(config.moved),
+          wanted_{config.restore, config.images, config.seal,
+                  facts.rank(),   facts.size,    split::process::PathMap::from_text(config.moved),
                   std::move(key)} {}
 
     void enter(wire::RestartPhase phase);
@@ -139,14 +136,24 @@ void Restart::enter(wire::RestartPhase phase) {
         link_->send(wire::Phase{phase, static_cast<int32_t>(facts_.rank().number())});
 }
 
+// Which generation it is may depend on what is in the memory of the nodes that the ranks have come to.
+void take_choice(tree::AgentConfig& config, tree::AgentLink& link) {
+    const wire::Chosen chosen = link.choice();
+    config.restore = chosen.directory;
+    config.generation = chosen.generation;
+    config.seal = chosen.seal;
+    config.images = chosen.images;
+}
+
 }  // namespace
 
-void continue_image(const tree::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
+void continue_image(tree::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
                     std::unique_ptr<tree::AgentLink>& link) {
     using Phase = wire::RestartPhase;
     make_bridge(facts, {config.protocol, config.moved, config.restarts});
+    link->send(wire::Phase{Phase::load, static_cast<int32_t>(facts.rank().number())});
+    if (config.choice) take_choice(config, *link);
     Restart restart(config, facts, std::move(key), link);
-    restart.enter(Phase::load);
     restart.put_back_files();
     restart.load();
     restart.enter(Phase::adopt);

@@ -48,10 +48,10 @@ struct RestoredParts {
     std::string error;          // why this rank could not be restored so far; empty = fine
 };
 
-// The phases of the main thread; continues the program. Throws fermata::Error; `link` is null when the agent
-// has it by then.
-[[noreturn]] void continue_image(const tree::AgentConfig& config, const MpiFacts& facts,
-                                 image::KeyPointer key, std::unique_ptr<tree::AgentLink>& link);
+// The phases of the main thread; continues the program. `config` says in the end which generation it was.
+// Throws fermata::Error; `link` is null when the agent has it by then.
+[[noreturn]] void continue_image(tree::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
+                                 std::unique_ptr<tree::AgentLink>& link);
 
 // The phases of the agent. Rebuilds the MPI objects; collective over all ranks. "" or why not.
 std::string rebuild_objects(const RestoredParts& parts, Rank rank);

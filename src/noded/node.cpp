@@ -51,7 +51,9 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
     : config_(std::move(config)),
       dir_(std::move(dir)),
       listener_(std::move(listener)),
-      branch_(std::move(root), key, config_.root, config_.node) {
+      branch_(std::move(root), key, config_.root, config_.node),
+      memory_({config_.job_number(), config_.node, config_.ckpt_dir, config_.image_key},
+              [this](const wire::Message& message) { branch_.say(message); }) {
     branch_.on_message = [this](const wire::Message& message) { from_root(message); };
     branch_.on_child = [this](int child, const wire::Message& message) { from_below(child, message); };
     branch_.on_child_gone = [this](int child) {
@@ -90,6 +92,7 @@ void Node::turn(int timeout_ms) {
     for (auto& agent : agents_) fds.push_back({agent->channel.fd(), agent->channel.events(), 0});
     const size_t agents = agents_.size();
     branch_.add_to(fds);
+    memory_.add_to(fds);
     const size_t ranks_at = fds.size();
     if (ranks_) ranks_->add_to(fds);
     int rest = branch_.rest(ranks_ ? ranks_->rest(timeout_ms) : timeout_ms);
@@ -110,6 +113,7 @@ void Node::turn(int timeout_ms) {
     if (fds[0].revents) accept_agents();
     pump_clock();
     hand_up();
+    memory_.serve();
     if (ranks_) ranks_->serve(fds, ranks_at);
 }
 
@@ -191,7 +195,10 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
         agent.rebuilding = static_cast<bool>(hello->restarted_from);
         joined_.push_back(*hello);
     } else if (std::get_if<wire::Phase>(&message)) {
-        if (agent.ours) branch_.tally().take(agent.id, checked(agent, message));
+        if (agent.ours) {
+            if (agent.rank < 0) agent.loads = std::get<wire::Phase>(message).rank;
+            branch_.tally().take(agent.id, checked(agent, message));
+        }
     } else {
         return false;
     }
@@ -246,6 +253,7 @@ wire::Message Node::checked(const Agent& agent, wire::Message message) const {
 void Node::from_root(const wire::Message& message) {
     spdlog::debug("root: {}", wire::name_of(message));
     if (ranks_ && ranks_->from_root(message)) return;
+    if (memory_.from_root(message, ranks_here())) return;
     branch_.tally().ask(message);
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && !clock_->from_parent(wire::plain(m->bytes))) refuse_clock("the root");
@@ -254,6 +262,9 @@ void Node::from_root(const wire::Message& message) {
         broadcast(message);
     } else if (auto* m = std::get_if<wire::Places>(&message)) {
         hand_out(*m);
+    } else if (std::get_if<wire::Chosen>(&message)) {
+        for (auto& agent : agents_)
+            if (agent->ours && agent->rank < 0) agent->channel.send(memory_.filled(message));
     } else if (auto* m = std::get_if<wire::Query>(&message)) {
         diagnosis_.clear();
         below_ = {"", 0, 0};
@@ -278,8 +289,17 @@ void Node::from_root(const wire::Message& message) {
             leave_directory();
         }
         if (std::get_if<wire::Go>(&message)) branch_.tally().forget_phases();
-        broadcast(message);
+        broadcast(memory_.filled(message));
     }
+}
+
+MemoryLevel::Ranks Node::ranks_here() const {
+    MemoryLevel::Ranks here;
+    for (auto& agent : agents_) {
+        if (agent->ours && agent->pid > 0) here.pids.push_back(agent->pid);
+        if (agent->rank < 0 && agent->loads >= 0) here.waiting.push_back(agent->loads);
+    }
+    return here;
 }
 
 // Who takes part: the ranks that are here, and the daemons that have ranks below them.

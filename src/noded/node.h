@@ -13,6 +13,7 @@
 
 #include "clock/tree.h"
 #include "noded/branch.h"
+#include "noded/memory_level.h"
 #include "noded/ranks.h"
 #include "tree/agent_link.h"
 #include "tree/channel.h"
@@ -38,6 +39,7 @@ class Node {
         int id = 0;         // of this connection, for the tally
         int rank = -1;      // -1: has not said Hello yet
         int called = -1;    // what the launcher calls it, until then
+        int loads = -1;     // a restarted rank: which one it is, before it has said Hello
         int child = -1;     // of the clock in this epoch
         pid_t pid = 0;
         Fd process;               // pidfd: ends this process and no other that got its number
@@ -60,6 +62,7 @@ class Node {
     void begin_clock();
     void drop(size_t index);
     void hand_out(const wire::Places& places);
+    MemoryLevel::Ranks ranks_here() const;
     void leave_directory();
     void broadcast(const wire::Message& message);
     void refuse_clock(const std::string& from);
@@ -75,6 +78,7 @@ class Node {
     Fd listener_;
     Branch branch_;
     std::unique_ptr<Ranks> ranks_;  // null: a site's launcher starts them
+    MemoryLevel memory_;
     std::vector<std::unique_ptr<Agent>> agents_;
     std::vector<wire::Hello> joined_;     // not yet told to the root
     std::unique_ptr<clock::Node> clock_;  // of this epoch

@@ -27,7 +27,7 @@ void Root::take_checkpoint(const Request& request) {
     const double end = attempt_.start + (request.timeout > 0 ? request.timeout : settings_.limits.checkpoint);
     enter("request");
     wait_for_start(request, end);
-    begin();
+    begin(end);
 
     enter("targets");
     until([&] { return clock_->phase() != clock::Root::Phase::request; }, end,
@@ -55,8 +55,9 @@ void Root::take_checkpoint(const Request& request) {
     conclude();
 }
 
-Outcome Root::checkpoint(const Request& request) {
+Outcome Root::checkpoint(const Request& request, store::LevelName level) {
     Attempt fresh;
+    fresh.level = level;
     fresh.epoch = attempt_.epoch + 1;
     fresh.in_progress = true;
     fresh.stops = request.stop;
@@ -100,11 +101,12 @@ void Root::wait_for_start(const Request& request, double end) {
 }
 
 // The generation's directory, and the word to every rank.
-void Root::begin() {
+void Root::begin(double end) {
+    attempt_.disturbed.clear();
     attempt_.generation = level_.begin();
     try {
-        level_.check_space(last_bytes_ + last_bytes_ / 10);
-    } catch (const Error&) {
+        make_room(end);
+    } catch (...) {
         level_.abandon(std::exchange(attempt_.generation, {}));  // no rank has heard of it
         throw;
     }
@@ -112,7 +114,6 @@ void Root::begin() {
     clock_child_.clear();
     for (auto& [id, node] : tree_.nodes())
         if (node.ranks > 0) clock_child_.emplace(tree_.child_above(id), clock_child_.size());
-    attempt_.disturbed.clear();
     clock_ = std::make_unique<clock::Root>(clock_child_.size());
     question(wire::Begin{attempt_.epoch, attempt_.outcome.generation});
     clock_->begin(attempt_.epoch, static_cast<uint64_t>(tree::now_ms()) * 1000000);
@@ -159,11 +160,12 @@ void Root::save(const Request& request, double end) {
         if (!heard.save_error.empty()) throw Abandoned{heard.save_error};
     };
     // What an image may refer to: a rank cannot know whether its last one was committed.
-    options.base = committed_;
+    const bool memory = attempt_.level == store::LevelName::memory;
+    options.base = levels_.on() ? levels_.base_at(attempt_.level).number() : committed_;
     std::optional<image::SharedFile> shared;
     if (options.write.shared) shared.emplace(attempt_.generation.folder);
-    question(wire::Save{attempt_.epoch, attempt_.generation.directory, attempt_.outcome.generation,
-                        options.to_text()});
+    question(wire::Save{attempt_.epoch, memory ? "" : attempt_.generation.directory,
+                        attempt_.outcome.generation, options.to_text()});
     if (shared) {
         until([&] { return check(), heard.sized == all; }, end, "every rank to say its size");
         lay_out_shared_file(*shared);
@@ -205,10 +207,14 @@ void Root::lay_out_shared_file(image::SharedFile& file) {
 void Root::commit() {
     store::Manifest contents = manifest();  // with the times of all phases so far
     enter("commit");
-    level_.commit(attempt_.generation, contents);
+    if (attempt_.level == store::LevelName::memory)
+        store_.commit_in_memory(attempt_.generation, contents);
+    else
+        level_.commit(attempt_.generation, contents);
     committed_ = attempt_.generation.number;
     attempt_.generation.manifest = std::move(contents);
     attempt_.outcome.bytes = attempt_.generation.bytes();
+    attempt_.saved = std::move(*attempt_.generation.manifest);
     attempt_.generation = {};
 }
 
@@ -217,6 +223,8 @@ store::Manifest Root::manifest() const {
     m.job = settings_.job_number;
     m.job_name = settings_.job;
     m.generation = attempt_.generation.number;
+    m.level = attempt_.level;
+    if (m.in_memory_of_nodes()) m.nodes = nodes_of_ranks();
     m.created = local_time_text(::time(nullptr));
     m.mpi = start_.mpi();
     m.command = settings_.command;
@@ -272,15 +280,17 @@ void Root::conclude() {
     const double ended = monotonic_s();
     now.seconds = monotonic_s() - attempt_.start;
     now.measured = what_was_measured(ended);
-    schedule_.measured(now.measured);
+    const bool memory = attempt_.level == store::LevelName::memory;
+    if (!memory) schedule_.measured(now.measured);  // the last one of a job goes to files
     if (settings_.keep > 0) level_.retain(settings_.keep);
     store_.remove_left_behind();
+    levels_.committed(attempt_.saved, tree::now_ms());
     now.ok = true;
     ++checkpoints_;
     for (auto& [name, seconds] : now.phases)
         now.detail += fmt::format("{}{} {:.3f} s", now.detail.empty() ? "" : ", ", name, seconds);
-    now.line = fmt::format("{} in {}: {} in {:.2f} s", now.generation.name(), settings_.ckpt_dir,
-                           human_size(now.bytes), now.seconds);
+    now.line = fmt::format("{} in {}: {} in {:.2f} s", now.generation.name(),
+                           memory ? levels_.where() : settings_.ckpt_dir, human_size(now.bytes), now.seconds);
 }
 
 // ---- the means
@@ -331,8 +341,7 @@ void Root::ask_who_holds_it_up() {
 }
 
 // Serves everything else until `done`; gives the checkpoint up when it cannot succeed any more.
-template <class Done>
-void Root::until(Done done, double end, const char* what) {
+void Root::until(const std::function<bool()>& done, double end, const char* what) {
     for (;;) {
         const std::string& refusal = tally_.answers().refusal;
         if (!refusal.empty()) throw Abandoned{refusal, ExitCode::refused};
@@ -401,6 +410,7 @@ void Root::take_back(const std::string& why) {
             now.line += fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)", left(),
                                     start_.roster().here());
         level_.abandon(attempt_.generation);
+        levels_.clean_up();
         attempt_.phase.clear();
     }
     spdlog::warn("checkpoint {} is given up: {}", attempt_.epoch, why);

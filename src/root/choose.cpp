@@ -96,30 +96,35 @@ std::vector<store::GenerationInfo> candidates(const store::Store& store, const C
 
 }  // namespace
 
-store::GenerationInfo choose_generation(const store::Store& store, const SubmitOptions& options,
-                                        const Candidates& which) {
+std::vector<store::GenerationInfo> choose_generation(const store::Store& store, const SubmitOptions& options,
+                                                     const Candidates& which) {
     auto checked = [&](const store::GenerationInfo& one) {
         if (one.manifest && one.manifest->step) throw Error(why_not_to_start(one), ExitCode::refused);
         store.check(one);
-        check_images(one, options.mapped, store.key());
+        // The nodes look at those that they have.
+        if (!one.manifest->in_memory_of_nodes()) check_images(one, options.mapped, store.key());
         return one;
     };
     if (options.generation) {
         store::GenerationInfo chosen = store.choose(options.generation, false);
         chosen.folder.check_owner(chosen.directory);
-        return checked(chosen);
+        return {checked(chosen)};
     }
+    std::vector<store::GenerationInfo> list;
     for (const store::GenerationInfo& one : candidates(store, which)) {
         try {
-            return checked(one);
+            if (!list.empty() && one.job != list[0].job) continue;
+            list.push_back(checked(one));
+            if (!one.manifest->in_memory_of_nodes()) return list;
         } catch (const image::KeyError&) {
             throw;
         } catch (const Error& damage) {
-            if (!which.fallback)
+            if (!which.fallback && list.empty())
                 throw Error(fmt::format("{}; --fallback takes the one before", damage.what()), damage.code());
             say(fmt::format("{}; trying the one before", damage.what()));
         }
     }
+    if (!list.empty()) return list;
     throw Error(fmt::format("no complete generation in {}", store.directory()), ExitCode::damaged);
 }
 

@@ -19,9 +19,10 @@ struct Candidates {
     std::optional<uint32_t> below = {};  // only older ones
 };
 
-// The generation to restart from, with its images checked; older ones when `which` allows. Throws Error.
-store::GenerationInfo choose_generation(const store::Store& store, const SubmitOptions& options,
-                                        const Candidates& which);
+// The generation to restart from, with its images checked; older ones when `which` allows. When it is in the
+// memory of nodes, behind it those that it may be instead: down to the first that is in files. Throws Error.
+std::vector<store::GenerationInfo> choose_generation(const store::Store& store, const SubmitOptions& options,
+                                                     const Candidates& which);
 
 // One line for people.
 std::string command_line(const std::vector<std::string>& words);

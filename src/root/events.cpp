@@ -56,6 +56,8 @@ void Root::from_node(int child, const wire::Message& message) {
         if (!fatal_) fatal_ = *m;
     } else if (auto* m = std::get_if<wire::Warned>(&message)) {
         ranks_warned(m->signal);
+    } else if (levels_.heard(message)) {
+        // What follows is seen to by whoever waits for it.
     } else if (tally_.take(child, message)) {
         if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
         auto node = tree_.nodes().find(child);
@@ -98,6 +100,7 @@ void Root::gone(const wire::Gone& message) {
 // The last rank has come, or is rebuilt; or one cannot be.
 void Root::look_whether_it_runs() {
     if (running_ || over()) return;
+    choose_generation();
     if (auto& refused = tally_.answers().not_restored)
         return fail_job(fmt::format("cannot restart from {}: {}", settings_.restored.name(), refused->error),
                         refused->code);

@@ -80,12 +80,18 @@ void Root::take_requests() {
         outcome.code = ExitCode::refused;
         outcome.line = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
     } else {
-        outcome = checkpoint(request);
+        outcome = checkpoint(request, levels_.level_for(request));
+        // Memory was there when it was asked for, and then was not.
+        if (!outcome.ok && attempt_.level == store::LevelName::memory && !over() &&
+            !tally_.answers().save_error.empty()) {
+            say(fmt::format("not saved in memory: {}; files are next", outcome.line));
+            outcome = checkpoint(request, store::LevelName::files);
+        }
         // Once does: what made a rank ask for it is known from then on. Twice, and then it is said as a
         // failure.
         for (int more = 2; !outcome.ok && tally_.answers().again && more > 0; --more) {
             spdlog::info("another one at once");
-            outcome = checkpoint(request);
+            outcome = checkpoint(request, levels_.level_for(request));
         }
     }
     answer(request, outcome);
@@ -114,6 +120,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
     json fields = {{"ok", outcome.ok},
                    {"line", outcome.line},
                    {"generation", outcome.generation.name()},
+                   {"level", store::name_of(attempt_.level)},
                    {"origin", request.origin}};
     if (outcome.ok) {
         const Measured& m = outcome.measured;

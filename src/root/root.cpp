@@ -84,7 +84,9 @@ int Root::run(launch::Launcher& launcher) {
         release_finalize();
         watch_start();
         watch_losses();
+        levels_.turn(tree::now_ms());
     }
+    save_what_is_in_memory();
     if (!launcher_end_) end_launcher();
     clear_up();
     for (const Request& request : requests_) {

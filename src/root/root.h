@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "root/daemons.h"
 #include "root/inquiry.h"
 #include "root/losses.h"
+#include "root/memory_levels.h"
 #include "root/request.h"
 #include "root/schedule.h"
 #include "root/settings.h"
@@ -99,6 +101,12 @@ class Root {
     nlohmann::json schedule_json() const;
     void give_status();
 
+    // levels.cpp
+    void make_room(double end);
+    std::vector<std::string> nodes_of_ranks() const;
+    void choose_generation();
+    void save_what_is_in_memory();
+
     // signals.cpp
     static Fd watch_signals();
     void signals();
@@ -132,14 +140,16 @@ class Root {
         enum class Slow { not_yet, asked, known } slow = Slow::not_yet;  // who waits where in this phase
         std::string waits;
         Outcome outcome;
+        store::LevelName level = store::LevelName::files;
         store::GenerationInfo generation;
+        store::Manifest saved;         // once it is committed
         uint64_t shared_bytes = 0;     // of the file of all images, when there is one
         std::vector<uint64_t> begins;  // and where each is in it
     };
-    Outcome checkpoint(const Request& request);
+    Outcome checkpoint(const Request& request, store::LevelName level);
     void take_checkpoint(const Request& request);
     void wait_for_start(const Request& request, double end);
-    void begin();
+    void begin(double end);
     void freeze(double end);
     void drain(double end);
     void save(const Request& request, double end);
@@ -155,8 +165,7 @@ class Root {
     void leave_phase();
     void ask_who_holds_it_up();
     void note(journal::Kind kind, nlohmann::json fields = nlohmann::json::object()) const;
-    template <class Done>
-    void until(Done done, double end, const char* what);
+    void until(const std::function<bool()>& done, double end, const char* what);
     std::string diagnose();
 
     Settings settings_;
@@ -164,6 +173,8 @@ class Root {
     store::Level& level_ = store_;  // where generations go
     tree::Tree tree_;
     tree::Tally tally_{tree::Tally::Level::top};
+    MemoryLevels levels_{settings_, store_, tree_,
+                         [this](const wire::Message& message) { tree_.broadcast(message); }};
     Control control_;
     Fd signals_;
     launch::Launcher* launcher_ = nullptr;

@@ -9,6 +9,7 @@
 #include "base/generation.h"
 #include "image/save_options.h"
 #include "journal/writer.h"
+#include "level/levels.h"
 #include "root/forecast.h"
 #include "store/store.h"
 
@@ -37,10 +38,13 @@ struct Settings {
     int expected_ranks = 0;                // 0 = whatever the launcher starts
     Generation restored;                   // this job was restarted from it; none = first start
     double interval = 0;                   // seconds; 0 = none, < 0 = auto (Daly)
-    double mtbf = 86400;                   // seconds between failures, for auto
-    double walltime = 0;                   // seconds this job may last, over all its lives; 0 = no limit
-    bool slot = false;                     // the walltime is what a scheduler has given, and may change
-    int64_t began = 0;                     // ms; the first of its lives here, 0 = this one
+    level::Levels levels;                  // none: all generations go to files
+    // What it may be restarted from, newest first, when some of that is in the memory of nodes.
+    std::vector<store::GenerationInfo> candidates;
+    double mtbf = 86400;  // seconds between failures, for auto
+    double walltime = 0;  // seconds this job may last, over all its lives; 0 = no limit
+    bool slot = false;    // the walltime is what a scheduler has given, and may change
+    int64_t began = 0;    // ms; the first of its lives here, 0 = this one
     // Of the generation that it is restarted from.
     std::optional<Measured> measured_before;
     uint32_t restarts = 0;           // that lie behind it, here

@@ -20,6 +20,9 @@ class Start {
     Start(int expected, Generation restored, const tree::Tree& tree, const tree::Tally& tally)
         : expected_(expected), restored_(restored), tree_(tree), tally_(tally) {}
 
+    // Only now it is known which of several generations it is.
+    void restored_from(Generation generation) { restored_ = generation; }
+
     // Ranks have come: "", or why the job cannot be: one line.
     std::string joined(int node, const wire::Group& group);
     // A rank runs a starter (a shell, env) and not yet its MPI program.
@@ -60,7 +63,7 @@ class Start {
         std::string program;
     };
     const int expected_;
-    const Generation restored_;
+    Generation restored_;
     const tree::Tree& tree_;
     const tree::Tally& tally_;
     tree::Roster roster_;

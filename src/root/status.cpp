@@ -98,6 +98,7 @@ std::string Root::status_json() {
                  {"restored", settings_.restored.name()},
                  {"trouble", losses_.why()},
                  {"schedule", schedule_json()},
+                 {"memory", levels_.status()},
                  {"restarts", settings_.restarts},
                  {"last", last},
                  {"diagnosis", inquiry_.going_on() ? inquiry_.text() : ""},

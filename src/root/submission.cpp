@@ -146,7 +146,9 @@ Settings settings_of(const Submission& what, int ranks) {
     settings.segments = what.segments;
     settings.expected_ranks = ranks;
     settings.restored = what.from ? Generation(what.from->number) : Generation();
-    settings.interval = options.interval;
+    settings.interval = options.levels ? *options.levels.memory : options.interval;
+    settings.levels = options.levels;
+    if (what.from && what.from->manifest->in_memory_of_nodes()) settings.candidates = what.candidates;
     settings.mtbf = options.mtbf;
     take_walltime(settings, what);
     settings.restarts = what.restarts;
@@ -155,7 +157,7 @@ Settings settings_of(const Submission& what, int ranks) {
     settings.journal = what.journal;
     // A job that saves itself every few minutes would fill the disk; one that is asked saves what it was
     // asked for.
-    settings.keep = options.keep.value_or(options.interval != 0 ? 3 : 0);
+    settings.keep = options.keep.value_or(settings.interval != 0 ? 3 : 0);
     settings.verbose = options.verbose;
     settings.limits = options.limits;
     settings.note_end = options.continue_it;
@@ -177,6 +179,7 @@ std::map<std::string, std::string> environment_of(const Submission& what, const 
         {"FERMATA_CKPT_DIR", what.ckpt_dir},
         {"FERMATA_RESTORE", what.from ? what.from->directory : ""},
         {"FERMATA_GENERATION", settings.restored ? std::to_string(settings.restored.number()) : ""},
+        {"FERMATA_CHOICE", settings.candidates.empty() ? "0" : "1"},
         {"FERMATA_SEAL", what.from ? what.from->seal.hex() : ""},
         {"FERMATA_ALLOW_OWNER", allowed ? std::to_string(*allowed) : ""},
         {"FERMATA_PROTOCOL", options.protocol},

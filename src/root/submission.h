@@ -21,6 +21,12 @@ struct Submission {
     std::string preferred_mpi;
     std::string ckpt_dir;  // absolute
     std::optional<store::GenerationInfo> from;
+    // When `from` is in the memory of nodes: itself, and what it may be instead when that cannot be had.
+    std::vector<store::GenerationInfo> candidates;
+    void go_on_from(std::vector<store::GenerationInfo> newest_first) {
+        from = newest_first.at(0);
+        candidates = std::move(newest_first);
+    }
     image::KeyPointer key;
     uint64_t job_number = 0;
     uint32_t restarts = 0;

@@ -107,8 +107,8 @@ void say_what_is_kept(const store::Store& store) {
     }
 }
 
-int continue_from(Submission what, store::GenerationInfo from) {
-    what.from = std::move(from);
+int continue_from(Submission what, std::vector<store::GenerationInfo> from) {
+    what.go_on_from(std::move(from));
     const store::Manifest& manifest = *what.from->manifest;
     if (what.options.more.empty() && what.options.ranks > 0 &&
         what.options.ranks != static_cast<int>(manifest.images.size()))

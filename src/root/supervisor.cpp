@@ -90,10 +90,11 @@ class Supervisor {
         // An older one in the same directory may be another job's work.
         Candidates which{what_.job_number, true, false, {}};
         if (earlier) which.below = newest_.number();
-        store::GenerationInfo next = choose_generation(store, {}, which);
+        std::vector<store::GenerationInfo> list = choose_generation(store, {}, which);
+        const store::GenerationInfo& next = list[0];
         // What was saved since the restart has the new places already.
         what_.options.moved = next.number > first_.number() ? std::vector<std::string>() : moved_;
-        what_.from = std::move(next);
+        what_.go_on_from(std::move(list));
         return {};
     } catch (const Error& error) {
         return earlier ? choose(false) : fmt::format("it cannot be restarted: {}", error.what());

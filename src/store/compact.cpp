@@ -112,6 +112,10 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
     image::WriteOptions how = options;
     how.key = key_;
     GenerationInfo old = choose(number, false);
+    if (old.manifest->in_memory_of_nodes())
+        throw Error(fmt::format("{} is in the memory of nodes: only what is in files can be compacted",
+                                Generation(number).name()),
+                    ExitCode::refused);
     if (old.manifest->needs.empty()) return false;
     for (const GenerationInfo& info : list())
         if (info.manifest && std::count(info.manifest->needs.begin(), info.manifest->needs.end(), number))

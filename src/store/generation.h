@@ -12,8 +12,9 @@
 
 namespace fermata::store {
 
-// 6 knows the state of programs (`application`); other generations are written as 5.
-inline constexpr int kManifestVersion = 6, kProcessManifest = 5;
+// 7 knows images of processes in the memory of nodes (`nodes`), 6 the state of programs (`application`);
+// other generations are written as 5.
+inline constexpr int kManifestVersion = 7, kApplicationManifest = 6, kProcessManifest = 5;
 inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption; 4 one program only
 inline constexpr const char* kManifest = "manifest.json";
 // Before the name of a generation: its directory while it is being compacted.
@@ -69,6 +70,9 @@ struct Manifest {
     std::vector<Segment> segments;          // when not all ranks run that: all of them, in order
     std::vector<std::string> whole_command() const { return store::whole_command(command, segments); }
     std::vector<ImageEntry> images;  // by rank
+    // Of images of processes in memory: by rank, the node that has it. Else empty.
+    std::vector<std::string> nodes;
+    bool in_memory_of_nodes() const { return level == LevelName::memory && !step; }
     std::optional<int64_t>
         step;  // of a program that saved its own state (src/api); none: images of processes
     std::map<std::string, double> phases;  // seconds
@@ -85,7 +89,10 @@ struct Manifest {
 struct GenerationInfo {
     uint32_t number = 0;
     std::string directory;
-    files::Folder folder;         // the same, open
+    files::Folder folder;  // the same, open
+    // The images lie in another directory than the manifest: in the memory of this node. None: in `folder`.
+    files::Folder elsewhere;
+    const files::Folder& images() const { return elsewhere ? elsewhere : folder; }
     std::optional<uint64_t> job;  // that made it; none: it has no marker and no manifest that can be read
     std::optional<Manifest> manifest;  // none: incomplete or damaged
     std::string damage;                // why there is none; empty for one that was never committed

@@ -126,6 +126,26 @@ std::optional<LevelName> level_of(const std::string& word) {
     return {};
 }
 
+namespace {
+
+int version_of(const Manifest& m) {
+    if (m.step) return kApplicationManifest;
+    return m.in_memory_of_nodes() ? kManifestVersion : kProcessManifest;
+}
+
+// Neighbouring ranks of one node are told together.
+nlohmann::ordered_json nodes_as_json(const std::vector<std::string>& nodes) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (size_t first = 0, next; first < nodes.size(); first = next) {
+        next = first + 1;
+        while (next < nodes.size() && nodes[next] == nodes[first]) ++next;
+        list.push_back({{"node", as_utf8(nodes[first])}, {"first_rank", first}, {"ranks", next - first}});
+    }
+    return list;
+}
+
+}  // namespace
+
 std::string to_text(const Manifest& m, const image::Key* key) {
     image::check_key("the new " + Generation(m.generation).name(), m.key_id, key);
     nlohmann::ordered_json images = nlohmann::ordered_json::array();
@@ -135,7 +155,7 @@ std::string to_text(const Manifest& m, const image::Key* key) {
                           {"offset", image.offset},
                           {"bytes", image.bytes},
                           {"checksum", image.checksum}});
-    nlohmann::ordered_json json = {{"fermata_manifest", m.step ? kManifestVersion : kProcessManifest},
+    nlohmann::ordered_json json = {{"fermata_manifest", version_of(m)},
                                    {"job", fmt::format("{:016x}", m.job)},
                                    {"job_name", m.job_name},
                                    {"generation", m.generation},
@@ -148,6 +168,7 @@ std::string to_text(const Manifest& m, const image::Key* key) {
                                    {"needs", m.needs},
                                    {"images", images}};
     if (m.step) json["application"] = {{"step", *m.step}};
+    if (m.in_memory_of_nodes()) json["nodes"] = nodes_as_json(m.nodes);
     if (!m.starter.empty()) json["starter"] = m.starter;
     for (const Segment& segment : m.segments)
         json["segments"].push_back({{"first_rank", segment.ranks.first().number()},
@@ -214,6 +235,19 @@ std::vector<Segment> segments_of(const nlohmann::json& json, const std::string& 
     return segments;
 }
 
+std::vector<std::string> nodes_of(const nlohmann::json& json, const std::string& path, size_t ranks) {
+    std::vector<std::string> nodes;
+    for (const auto& one : json.at("nodes")) {
+        auto count = number<uint32_t>(one.at("ranks"), path, "ranks");
+        if (number<uint32_t>(one.at("first_rank"), path, "first_rank") != nodes.size() || count == 0 ||
+            count > ranks - nodes.size())
+            damaged(path, "its nodes do not cover its ranks");
+        nodes.insert(nodes.end(), count, bytes_of_utf8(one.at("node").get<std::string>()));
+    }
+    if (nodes.size() != ranks) damaged(path, "its nodes do not cover its ranks");
+    return nodes;
+}
+
 void check_seal(const Manifest& m, const Parts& parts, const std::string& path, const image::Key* key) {
     const std::string& seal = parts.seal;
     if (m.key_id.has_value() == seal.empty())
@@ -247,7 +281,8 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     m.mpi = json.at("mpi");
     m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
     m.starter = json.value("starter", "");
-    if (json.contains("application") != (version > kProcessManifest))
+    if (json.contains("application") != (version == kApplicationManifest) ||
+        json.contains("nodes") != (version == kManifestVersion))
         damaged(path, "its version does not fit what it is of");
     if (json.contains("application")) {
         const auto& step = json.at("application").at("step");
@@ -265,6 +300,8 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
                             number<uint64_t>(image.at("bytes"), path, "bytes"), image.at("checksum"),
                             later(image, "offset")});
     check_images(m, path);
+    if (json.contains("nodes")) m.nodes = nodes_of(json, path, m.images.size());
+    if (m.in_memory_of_nodes() == m.nodes.empty()) damaged(path, "its level does not fit its version");
     m.segments = segments_of(json, path);
     check_segments(m, path);
     if (json.contains("encryption")) {

@@ -76,6 +76,22 @@ std::optional<Marker> read_marker(const files::Folder& generation) {
     }
 }
 
+namespace {
+
+bool remove_kept(const files::Folder& generation, const files::Folder& kept) {
+    for (const std::string& one : kept.names())
+        if (files::is_kept_name(one)) kept.remove_file(one);
+    return generation.remove_empty(files::kKeptFolder) || errno == ENOENT;
+}
+
+}  // namespace
+
+void remove_images(const files::Folder& generation) {
+    for (const std::string& one : generation.names())
+        if (is_ours(one) && one != kManifest && one != kMarker) generation.remove_file(one);
+    if (auto kept = kept_files(generation)) remove_kept(generation, *kept);
+}
+
 bool remove_generation(const files::Folder& parent, const std::string& name,
                        const files::Folder& folder) noexcept {
     try {
@@ -94,11 +110,7 @@ bool remove_generation(const files::Folder& parent, const std::string& name,
         // The marker goes last: what a crash leaves of this is removed another time.
         for (const std::string& one : names)
             if (one != kMarker && one != files::kKeptFolder) folder.remove_file(one);
-        if (kept) {
-            for (const std::string& one : kept->names())
-                if (files::is_kept_name(one)) kept->remove_file(one);
-            if (!folder.remove_empty(files::kKeptFolder) && errno != ENOENT) return false;
-        }
+        if (kept && !remove_kept(folder, *kept)) return false;
         folder.remove_file(kMarker);
         parent.remove_empty(name);
         return true;

@@ -21,6 +21,9 @@ void write_marker(const files::Folder& generation, const Marker& marker);
 // None when there is no marker, or it is not one. Never throws for what is in the file.
 std::optional<Marker> read_marker(const files::Folder& generation);
 
+// Images, and what else belongs to them; manifest and marker stay.
+void remove_images(const files::Folder& generation);
+
 // Removes the directory `name` in `parent` if it is `folder`, belongs to this user and holds nothing but what
 // Fermata writes. The manifest goes first: what is left of a half-removed generation is not one. False, with
 // everything as it was, when it may not or cannot be begun.

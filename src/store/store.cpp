@@ -59,7 +59,7 @@ std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint3
 }  // namespace
 
 image::Place GenerationInfo::place(const ImageEntry& entry) const {
-    image::Place place(folder, entry.file);
+    image::Place place(images(), entry.file);
     if (manifest && manifest->layout() == Layout::shared) place.begin = entry.offset;
     return place;
 }
@@ -72,9 +72,9 @@ bool GenerationInfo::is_of(const ImageEntry& entry, const image::Reader& image) 
 
 uint64_t GenerationInfo::bytes() const {
     uint64_t sum = manifest->bytes();
-    for (const std::string& name : folder.names())
-        if (image::is_text_name(name)) sum += folder.size_of(name).value_or(0);
-    if (auto kept = folder.find(files::kKeptFolder))
+    for (const std::string& name : images().names())
+        if (image::is_text_name(name)) sum += images().size_of(name).value_or(0);
+    if (auto kept = images().find(files::kKeptFolder))
         for (const std::string& name : kept->names()) sum += kept->size_of(name).value_or(0);
     return sum;
 }
@@ -194,7 +194,8 @@ std::vector<GenerationInfo> Store::list() const {
 void Store::check(const GenerationInfo& info) const {
     info.check_key(key_.get());
     std::string damage = info.manifest ? "" : info.damage.empty() ? "it was never committed" : info.damage;
-    if (info.manifest) {
+    // Whether images in memory are there is known to their nodes only.
+    if (info.manifest && !info.manifest->in_memory_of_nodes()) {
         for (uint32_t number : info.manifest->needs) {
             auto other = folder_.find(Generation(number).name());
             if (!other)
@@ -402,6 +403,8 @@ void Store::retain(unsigned keep) {
     std::set<uint32_t> needed;
     for (auto info = all.rbegin(); info != all.rend(); ++info) {
         if (info->job != job_) continue;
+        // keep_in_memory() has taken care of those.
+        if (info->manifest && info->manifest->in_memory_of_nodes()) continue;
         bool newest = info->manifest && ++complete <= keep;
         if (newest || needed.count(info->number)) {
             // Also what those need that are only kept for others: whatever has a manifest can be restarted.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
@@ -115,6 +116,7 @@ AgentConfig AgentConfig::from_environment() {
     c.ckpt_dir = env("FERMATA_CKPT_DIR");
     c.restore = env("FERMATA_RESTORE");
     c.generation = Generation::numbered(env("FERMATA_GENERATION")).value_or(Generation());
+    c.choice = env("FERMATA_CHOICE") == "1";
     c.seal = env("FERMATA_SEAL");
     c.allow_owner = env("FERMATA_ALLOW_OWNER");
     c.protocol = env("FERMATA_PROTOCOL");
@@ -142,13 +144,19 @@ void AgentConfig::forget_key() {
 
 void AgentConfig::forget_environment() {
     for (const char* name :
-         {"FERMATA_JOB",         "FERMATA_JOB_ID",     "FERMATA_RUN_BASE",     "FERMATA_SEAL",
-          "FERMATA_ALLOW_OWNER", "FERMATA_ROOT",       "FERMATA_NODED",        "FERMATA_CKPT_DIR",
-          "FERMATA_RESTORE",     "FERMATA_GENERATION", "FERMATA_PROTOCOL",     "FERMATA_FRONT_DIR",
-          "FERMATA_INPUT",       "FERMATA_NODE",       "FERMATA_MAPPED",       "FERMATA_FILES",
-          "FERMATA_MOVED",       "FERMATA_IMAGE_KEY",  "FERMATA_IMAGE_KEY_ID", "FERMATA_RESTARTS",
-          "FERMATA_LAUNCHER"})
+         {"FERMATA_JOB",       "FERMATA_JOB_ID",      "FERMATA_RUN_BASE",   "FERMATA_SEAL",
+          "FERMATA_CHOICE",    "FERMATA_ALLOW_OWNER", "FERMATA_ROOT",       "FERMATA_NODED",
+          "FERMATA_CKPT_DIR",  "FERMATA_RESTORE",     "FERMATA_GENERATION", "FERMATA_PROTOCOL",
+          "FERMATA_FRONT_DIR", "FERMATA_INPUT",       "FERMATA_NODE",       "FERMATA_MAPPED",
+          "FERMATA_FILES",     "FERMATA_MOVED",       "FERMATA_IMAGE_KEY",  "FERMATA_IMAGE_KEY_ID",
+          "FERMATA_RESTARTS",  "FERMATA_LAUNCHER"})
         ::unsetenv(name);
+}
+
+uint64_t AgentConfig::job_number() const {
+    uint64_t number = 0;
+    std::from_chars(job_id.data(), job_id.data() + std::min<size_t>(job_id.size(), 16), number, 16);
+    return number;
 }
 
 std::string AgentConfig::node_dir() const {
@@ -225,6 +233,19 @@ std::optional<wire::Message> AgentLink::receive() {
     }
     if (in_.broken()) closed_ = true;
     return message;
+}
+
+wire::Chosen AgentLink::choice() {
+    for (;;) {
+        while (auto message = receive())
+            if (auto* chosen = std::get_if<wire::Chosen>(&*message)) {
+                config_.generation = chosen->generation;
+                return *chosen;
+            }
+        if (closed_) fail("the node daemon of job {} has ended", config_.job);
+        pollfd wait{fd_, POLLIN, 0};
+        ::poll(&wait, 1, 1000);
+    }
 }
 
 bool AgentLink::send(const wire::Message& message) {

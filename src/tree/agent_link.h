@@ -36,6 +36,8 @@ struct AgentConfig {
     std::string
         restore;  // FERMATA_RESTORE: absolute directory of the generation to restart; empty = first start
     Generation generation;  // FERMATA_GENERATION: its number; none at a first start
+    bool choice = false;    // FERMATA_CHOICE: one of several, and the root says which once it knows the nodes
+    std::string images;     // where the images of the generation are; empty: in `restore`
     std::string seal;       // FERMATA_SEAL: of its manifest, as the root has read it (store::open_chosen)
     std::string
         allow_owner;        // FERMATA_ALLOW_OWNER: number of one more user whose generation may run; or empty
@@ -56,6 +58,7 @@ struct AgentConfig {
     static void forget_environment();
     void forget_key();  // once the node daemon has it
 
+    uint64_t job_number() const;   // as images have it
     std::string node_dir() const;  // <run_dir>/<job>.<end of job_id>.<node>: made by the node daemon, 0700
 };
 
@@ -86,12 +89,16 @@ class AgentLink {
     wire::Starting starting() const;
     // As the launcher says before MPI does; -1: it does not say.
     static int launcher_rank();
+    // Waits until the root has chosen the generation that is to be restarted. Throws fermata::Error when the
+    // daemon is gone.
+    wire::Chosen choice();
+
     // A Hello with job id, pid and host filled in.
     wire::Hello hello(int rank, int size, const char* mpi, const char* mpi_version) const;
 
   private:
     void fill();
-    const AgentConfig config_;
+    AgentConfig config_;
     int fd_ = -1;
     bool closed_ = false;
     wire::Decoder in_;

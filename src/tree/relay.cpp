@@ -53,6 +53,7 @@ void Relay::roll(const wire::Roll& call) {
     here_ = true;
     up_here({call.number, {node_}, groups_});
     for (auto& [rank, starter] : starters_) up(starter);
+    for (auto& [kind, said] : of_memory_) up(said);
     if (unclean_) up(*unclean_);
     if (fatal_) up(*fatal_);
     for (const wire::Message& message : std::exchange(waiting_, {})) up(message);
@@ -85,6 +86,8 @@ void Relay::own(wire::Message message) {
         left(*m);
     } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
         starters_[m->rank] = *m;
+    } else if (is_said_again(message)) {
+        of_memory_.insert_or_assign(message.index(), message);
     }
     hand_on(message);
 }

@@ -73,6 +73,7 @@ class Relay {
     // What this daemon says again at every call.
     std::vector<wire::Group> groups_;              // its own ranks
     std::map<int32_t, wire::InStarter> starters_;  // likewise, by rank
+    std::map<size_t, wire::Message> of_memory_;    // the newest of each kind that a node says of its memory
     std::optional<wire::Fatal> fatal_;             // the first that was heard here, also from below
     std::optional<wire::Gone> unclean_;
     std::vector<wire::Message> waiting_;  // came while nobody above would have counted it; said once

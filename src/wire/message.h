@@ -17,6 +17,7 @@
 #include "base/generation.h"
 #include "wire/daemons.h"
 #include "wire/launch.h"
+#include "wire/level.h"
 
 namespace fermata::wire {
 
@@ -103,10 +104,10 @@ struct Drain {
     }
 };
 
-// Write `rank-NNNNNN.img` into `directory` (absolute; exists), fsync it, then answer Saved. The rank stays
-// stopped until Resume or Cancel; with `forked` in the options it answers Captured first. With
-// `layout=shared`: write into the file of all ranks, which exists; answer Sized before anything else, and
-// wait for Placed.
+// Write `rank-NNNNNN.img` into `directory` (absolute; exists; empty: in the memory of the node, and its
+// daemon puts in which), fsync it, then answer Saved. The rank stays stopped until Resume or Cancel; with
+// `forked` in the options it answers Captured first. With `layout=shared`: write into the file of all ranks,
+// which exists; answer Sized before anything else, and wait for Placed.
 struct Save {
     static constexpr uint16_t kType = 19;
     uint32_t epoch = 0;
@@ -564,7 +565,8 @@ using Message =
                  Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone, Placed, Places, Sized, Sizes,
                  Take, Closed, Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal,
                  Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
-                 Aborted, Leaving, Order, To, Parent, Beat, Roll, Attach, Here, Missing>;
+                 Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
+                 Order, To, Parent, Beat, Roll, Attach, Here, Missing>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

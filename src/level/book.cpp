@@ -1,0 +1,75 @@
+#include "level/book.h"
+
+#include <algorithm>
+
+namespace fermata::level {
+
+using store::LevelName;
+
+void Book::committed(Generation generation, LevelName level, const std::vector<uint32_t>& needs) {
+    Entry& entry = all_[generation.number()];
+    (level == LevelName::memory ? entry.memory : entry.files) = true;
+    entry.needs = needs;
+    newest_ = std::max(newest_, generation);
+}
+
+void Book::flushed(Generation generation) {
+    auto entry = all_.find(generation.number());
+    if (entry != all_.end()) entry->second.files = true;
+}
+
+void Book::only_in_files(const std::set<uint32_t>& left) {
+    for (auto& [number, entry] : all_) entry.files = entry.files && left.count(number) > 0;
+    std::erase_if(all_, [](const auto& one) { return !one.second.memory && !one.second.files; });
+}
+
+bool Book::has(Generation generation, LevelName level) const {
+    auto entry = all_.find(generation.number());
+    return entry != all_.end() && (level == LevelName::memory ? entry->second.memory : entry->second.files);
+}
+
+Generation Book::newest_in(LevelName level) const {
+    for (auto one = all_.rbegin(); one != all_.rend(); ++one)
+        if (has(Generation(one->first), level)) return Generation(one->first);
+    return {};
+}
+
+Generation Book::base_at(LevelName level) const {
+    if (!has(newest_, level)) return {};
+    for (uint32_t needed : all_.at(newest_.number()).needs)
+        if (!has(Generation(needed), level)) return {};
+    return newest_;
+}
+
+std::vector<Generation> Book::to_keep_in_memory(Generation being_copied) const {
+    std::set<uint32_t> kept;
+    for (Generation root : {newest_in(LevelName::memory), being_copied}) {
+        if (!has(root, LevelName::memory)) continue;
+        kept.insert(root.number());
+        for (uint32_t needed : all_.at(root.number()).needs) kept.insert(needed);
+    }
+    std::vector<Generation> list;
+    for (uint32_t number : kept) list.push_back(Generation(number));
+    return list;
+}
+
+void Book::keep_in_memory(const std::vector<Generation>& kept) {
+    for (auto& [number, entry] : all_)
+        entry.memory = entry.memory && std::count(kept.begin(), kept.end(), Generation(number)) > 0;
+    std::erase_if(all_, [](const auto& one) { return !one.second.memory && !one.second.files; });
+}
+
+std::vector<Generation> Book::to_copy(Generation generation) const {
+    if (!has(generation, LevelName::memory) || has(generation, LevelName::files)) return {};
+    std::set<uint32_t> numbers = {generation.number()};
+    for (uint32_t needed : all_.at(generation.number()).needs)
+        if (!has(Generation(needed), LevelName::files)) numbers.insert(needed);
+    std::vector<Generation> list;
+    for (uint32_t number : numbers) {
+        if (!has(Generation(number), LevelName::memory)) return {};
+        list.push_back(Generation(number));
+    }
+    return list;
+}
+
+}  // namespace fermata::level

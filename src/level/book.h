@@ -1,0 +1,47 @@
+// Book keeps account of a running job's generations: which are in memory, which in files, what may go and
+// what has to be copied. No clock and no I/O.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/generation.h"
+#include "store/generation.h"
+
+namespace fermata::level {
+
+class Book {
+  public:
+    // A generation exists now. `needs`: earlier ones whose images its images refer to, all of them.
+    void committed(Generation generation, store::LevelName level, const std::vector<uint32_t>& needs);
+    // It is in files, too, and everything that it needs.
+    void flushed(Generation generation);
+    // They are in files no more: retention has removed them.
+    void only_in_files(const std::set<uint32_t>& left);
+
+    Generation newest() const { return newest_; }
+    Generation newest_in(store::LevelName level) const;
+    bool has(Generation generation, store::LevelName level) const;
+    // The generation that images of the next one may refer to, when that goes to `level`: the newest, if all
+    // that it stands for is there. None: they have to be whole.
+    Generation base_at(store::LevelName level) const;
+    // The newest at this level is kept, what it needs, and what is being copied.
+    std::vector<Generation> to_keep_in_memory(Generation being_copied) const;
+    // Forgets all others there.
+    void keep_in_memory(const std::vector<Generation>& kept);
+    // What is to be copied so that `generation` is in files, oldest first; itself is the last. Empty: it is
+    // there, or cannot be had.
+    std::vector<Generation> to_copy(Generation generation) const;
+
+  private:
+    struct Entry {
+        bool memory = false, files = false;
+        std::vector<uint32_t> needs;
+    };
+    std::map<uint32_t, Entry> all_;
+    Generation newest_;
+};
+
+}  // namespace fermata::level

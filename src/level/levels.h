@@ -1,0 +1,23 @@
+// Levels says at which levels the generations of a job are kept, and how often: the words of `--levels`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace fermata::level {
+
+// "memory 30s, files 10m": every checkpoint goes to the first level, and one so often to the next.
+struct Levels {
+    std::optional<double> memory;  // seconds between checkpoints; none: nothing is kept in memory
+    uint64_t copy_limit = 0;       // bytes a second of a node, from memory to files; 0 = by the period
+    std::optional<double> files;   // seconds between generations in files; none: only what ends the job is
+
+    // Throws Error (exit code 2) that names the word that is wrong, or that this Fermata cannot do yet.
+    static Levels parse(const std::string& words);
+    // As parse() reads it.
+    std::string to_text() const;
+    explicit operator bool() const { return memory.has_value(); }
+};
+
+}  // namespace fermata::level

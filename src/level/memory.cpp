@@ -1,0 +1,187 @@
+#include "level/memory.h"
+
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "level/place.h"
+#include "store/remove.h"
+#include "store/store.h"
+
+namespace fermata::level {
+namespace {
+
+constexpr const char* kLock = ".lock";
+// Holds the path of the directory of files.
+constexpr const char* kHome = ".ckpt-dir";
+constexpr uint64_t kMostPath = 8192;
+constexpr int64_t kLockPatienceMs = 2000;  // a daemon of the life before, which is just leaving
+constexpr time_t kGraceS = 3600;
+constexpr uint64_t kVerifyAtMost = 256u << 20;  // bytes
+
+// None when somebody else holds it.
+std::optional<Fd> try_lock(const files::Folder& folder) {
+    Fd lock = folder.lock_file(kLock);
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return {};
+    return lock;
+}
+
+std::vector<Generation> generations_in(const files::Folder& folder) {
+    std::vector<Generation> all;
+    for (const std::string& name : folder.names())
+        if (auto generation = Generation::named(name)) all.push_back(*generation);
+    return all;
+}
+
+// Of a job that does not run here: what could a restart still go on from?
+std::optional<Generation> newest_of(uint64_t job, const files::Folder& folder) {
+    try {
+        store::Store store = store::Store::for_reading(folder.text(kHome, kMostPath));
+        for (const store::JobEnd& end : store.ends())
+            if (end.job == job) return {};
+        std::vector<store::GenerationInfo> all = store.list();
+        for (auto one = all.rbegin(); one != all.rend(); ++one)
+            if (one->job == job && one->manifest && one->manifest->in_memory_of_nodes())
+                return Generation(one->number);
+    } catch (const Error&) {
+        // It is gone, and with it the manifests.
+    }
+    return {};
+}
+
+void remove_all_but(const files::Folder& folder, const std::vector<Generation>& kept) {
+    for (Generation one : generations_in(folder)) {
+        if (std::count(kept.begin(), kept.end(), one)) continue;
+        if (auto found = folder.find(one.name())) store::remove_generation(folder, one.name(), *found);
+    }
+}
+
+// Only while its lock is held. What is not Fermata's keeps the directory.
+void remove_job_directory(const files::Folder& of_job, const std::string& node, const files::Folder& folder) {
+    folder.remove_file(kHome);
+    folder.remove_file(kLock);
+    of_job.remove_empty(node);
+}
+
+void sweep_one(uint64_t job, const files::Folder& of_job, const std::string& node) {
+    auto folder = of_job.find(node);
+    if (!folder || folder->owner() != ::geteuid()) return;
+    auto lock = try_lock(*folder);
+    if (!lock) return;  // it runs
+    auto newest = newest_of(job, *folder);
+    auto kept = newest ? folder->look(newest->name()) : std::nullopt;
+    if (kept && ::time(nullptr) - kept->st_mtim.tv_sec < kGraceS) return;
+    remove_all_but(*folder, {});
+    remove_job_directory(of_job, node, *folder);
+}
+
+}  // namespace
+
+Memory::Memory(uint64_t job, const std::string& node, const std::string& ckpt_dir)
+    : job_(job), node_(node), folder_(make_job_directory(job, node)) {
+    for (int64_t end = monotonic_ms() + kLockPatienceMs;;) {
+        if (auto lock = try_lock(folder_)) {
+            lock_ = std::move(*lock);
+            break;
+        }
+        if (monotonic_ms() > end) fail("{} is in use by another process of this job", folder_.path());
+        ::usleep(10'000);
+    }
+    folder_.replace_unsynced(kHome, ckpt_dir);
+    sweep_memory(job);
+}
+
+std::string Memory::directory_of(Generation generation) const {
+    return folder_.path() + "/" + generation.name();
+}
+
+std::optional<files::Folder> Memory::find(Generation generation) const {
+    auto found = folder_.find(generation.name());
+    if (!found || store::read_marker(*found) != store::Marker{job_, generation.number()}) return {};
+    return found;
+}
+
+files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
+    // Of an earlier attempt or life: its number would not be given again if it existed.
+    if (auto old = folder_.find(generation.name()))
+        if (!store::remove_generation(folder_, generation.name(), *old))
+            fail("{} is in the way", directory_of(generation));
+    const uint64_t room = room_in_memory(folder_);
+    if (room < bytes) fail("{} of memory for images of up to {}", human_size(room), human_size(bytes));
+    auto made = folder_.make(generation.name());
+    if (!made) fail("{} is in the way", directory_of(generation));
+    store::write_marker(*made, {job_, generation.number()});
+    return *made;
+}
+
+void Memory::keep(const std::vector<Generation>& generations) { remove_all_but(folder_, generations); }
+
+void Memory::leave() {
+    keep({});
+    if (auto of_job = files::Folder::find_at(files::split_path(folder_.path()).first)) {
+        remove_job_directory(*of_job, node_, folder_);
+        files::Folder::at(user_directory()).remove_empty(fmt::format("{:016x}", job_));
+    }
+}
+
+std::optional<Rank> rank_of_image(const std::string& name) {
+    const size_t dash = name.find('-'), dot = name.rfind('.');
+    if (dash == std::string::npos || dot == std::string::npos || dot < dash) return {};
+    uint32_t number = 0;
+    auto [end, error] = std::from_chars(name.data() + dash + 1, name.data() + dot, number);
+    if (error != std::errc{} || end != name.data() + dot) return {};
+    auto rank = Rank::of(number);
+    if (!rank || image::image_name(*rank) != name) return {};
+    return rank;
+}
+
+Memory::Found Memory::look_for(const std::vector<Generation>& generations, const image::Key* key) const {
+    Found found;
+    uint64_t read = 0;
+    for (Generation generation : generations) {
+        auto folder = find(generation);
+        if (!folder) continue;
+        for (const std::string& name : folder->names()) {
+            auto rank = rank_of_image(name);
+            if (!rank) continue;
+            try {
+                image::Reader reader(image::Place(*folder, name), key);
+                const image::Identity& who = reader.identity();
+                if (who.job != job_ || who.generation != generation.number() || who.rank != *rank)
+                    fail("{} is not the image of its name", folder->path_of(name));
+                read += reader.summary().content;
+                if (read <= kVerifyAtMost) reader.verify();
+                found.intact.push_back({generation, *rank, reader.summary()});
+            } catch (const Error& error) {
+                if (found.damage.empty()) found.damage = error.what();
+            }
+        }
+    }
+    return found;
+}
+
+void sweep_memory(uint64_t but_of_job) noexcept {
+    try {
+        auto all = files::Folder::find_at(user_directory());
+        if (!all || all->owner() != ::geteuid()) return;
+        for (const std::string& name : all->names()) {
+            uint64_t job = 0;
+            auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), job, 16);
+            auto of_job = all->find(name);
+            if (error != std::errc{} || end != name.data() + name.size() || job == but_of_job || !of_job)
+                continue;
+            for (const std::string& node : of_job->names()) sweep_one(job, *of_job, node);
+            all->remove_empty(name);
+        }
+    } catch (const std::exception&) {
+        // Another time.
+    }
+}
+
+}  // namespace fermata::level

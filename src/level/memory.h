@@ -1,0 +1,63 @@
+// Memory is what one job has in the memory of one node: a directory for each generation, with the images of
+// the ranks that were there. The manifests are in the directory of files (store.h), and say which of these
+// generations exist.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/generation.h"
+#include "base/rank.h"
+#include "files/folder.h"
+#include "image/image.h"
+
+namespace fermata::level {
+
+class Memory {
+  public:
+    // Makes the job's directory on this node, which is held while this lives, and removes what dead jobs of
+    // this user have left. `ckpt_dir`: the job's directory of files. Throws Error.
+    Memory(uint64_t job, const std::string& node, const std::string& ckpt_dir);
+
+    const files::Folder& folder() const { return folder_; }
+    // A directory for the next generation, when so many bytes are free. Throws Error.
+    files::Folder make_room(Generation generation, uint64_t bytes);
+    std::string directory_of(Generation generation) const;
+    // None: nothing of it is here.
+    std::optional<files::Folder> find(Generation generation) const;
+    // Everything else goes.
+    void keep(const std::vector<Generation>& generations);
+    // Nothing of the job stays on this node; the last that is asked of this.
+    void leave();
+
+    struct Copy {
+        Generation generation;
+        Rank rank{0};
+        image::Summary summary;
+    };
+    struct Found {
+        std::vector<Copy> intact;
+        std::string damage;  // the first that is not
+    };
+    // What is here of these generations. Headers are compared, and all data while that is quick.
+    Found look_for(const std::vector<Generation>& generations, const image::Key* key) const;
+
+  private:
+    std::vector<Generation> all() const;
+    uint64_t job_;
+    std::string node_;
+    files::Folder folder_;
+    Fd lock_;
+};
+
+// The rank whose image has this name; none: no image has it.
+std::optional<Rank> rank_of_image(const std::string& name);
+
+// Removes what jobs of this user that do not run on this machine any more have in its memory. What a restart
+// could still go on from stays for an hour. Never throws.
+void sweep_memory(uint64_t but_of_job) noexcept;
+
+}  // namespace fermata::level

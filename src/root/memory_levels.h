@@ -1,0 +1,105 @@
+// MemoryLevels is the root's account of generations in the memory of nodes: which level the next one goes to,
+// what nodes have answered, what is being copied to files, and from which one a restart goes on. It sends by
+// a function, waits for nothing, and is asked again when something has been heard.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "level/book.h"
+#include "level/choice.h"
+#include "level/levels.h"
+#include "root/request.h"
+#include "root/settings.h"
+#include "store/store.h"
+#include "tree/tree.h"
+
+namespace fermata::root {
+
+class MemoryLevels {
+  public:
+    using Send = std::function<void(const wire::Message&)>;
+
+    MemoryLevels(const Settings& settings, store::Store& store, const tree::Tree& tree, Send send);
+
+    bool on() const { return static_cast<bool>(settings_.levels); }
+    // Something of this job may be in memory.
+    bool in_use() const { return on() || !hosts_.empty(); }
+    // False: it is none of these messages.
+    bool heard(const wire::Message& message);
+
+    // ---- a checkpoint
+    store::LevelName level_for(const Request& request) const;
+    void ask_for_room(uint32_t epoch, Generation generation);
+    // "": every node has room, or not all have answered yet.
+    std::string why_no_room() const;
+    bool room_everywhere() const;
+    // What the images of the next generation may refer to.
+    Generation base_at(store::LevelName level) const { return book_.base_at(level); }
+    // What is not needed any more goes: the uncommitted, too.
+    void committed(const store::Manifest& manifest, int64_t now);
+    void clean_up();
+
+    // ---- copies to files
+    // Begins one that is due, ends one that is done.
+    void turn(int64_t now);
+    // Of the newest in memory, as fast as it can be; busy() until that is over.
+    void copy_newest_now();
+    bool busy() const { return copying_.has_value(); }
+    bool copy_failed() const { return copy_failed_; }  // the last one
+    // Newest in memory that is not in files; none: nothing would be lost.
+    Generation only_in_memory() const;
+    // Nothing stays in memory: files have what is newer, or nobody will need it.
+    void forget();
+    std::string where() const;  // "the memory of a, b"
+
+    // ---- a restart
+    // The root has to choose; before that no rank loads.
+    bool chooses() const { return chooses_; }
+    void ask_for_copies();
+    bool asked() const { return asked_; }
+    bool all_answered() const;
+    // Tells the ranks. None: nothing can be had, and lost() says why.
+    const store::GenerationInfo* choose();
+    const std::string& lost() const { return lost_; }
+
+    nlohmann::json status() const;
+
+  private:
+    struct Copying {
+        uint32_t number = 0;
+        std::vector<Generation> generations;
+        std::set<std::string> waiting;  // hosts that have not answered
+        uint64_t bytes = 0;
+        std::string error;
+        double began = 0;
+        bool full_speed = false;
+    };
+    std::set<std::string> hosts_with_ranks() const;
+    void start_copy(Generation generation, uint64_t limit);
+    void end_copy();
+
+    const Settings& settings_;
+    store::Store& store_;
+    const tree::Tree& tree_;
+    const Send send_;
+    level::Book book_;
+    std::set<std::string> hosts_;  // that have something in memory
+    uint32_t epoch_ = 0;           // of the room that was asked for
+    std::map<std::string, wire::Room> rooms_;
+    std::set<std::string> asked_hosts_;
+    int64_t in_files_since_ = 0;  // ms; the newest generation in files
+    uint64_t bytes_ = 0;          // of the newest in memory
+    std::optional<Copying> copying_;
+    uint32_t copies_ = 0;
+    bool copy_failed_ = false;
+    bool chooses_ = false, asked_ = false;
+    std::map<std::string, wire::Copies> answers_;
+    std::string lost_;
+};
+
+}  // namespace fermata::root

@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+"""Generations in the memory of nodes: kept there, copied to files, gone on from, and lost.
+
+    levels_test.py CASE openmpi|mpich [--seed S] [--save-options WORDS]
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import time
+
+import harness
+import nodes_test
+from harness import PROGRAMS, Failure, Job, Scratch, check
+
+STEPS, MIB, RANKS = 300, 2, 2
+
+
+class Bench:
+    """A scratch directory with a memory of its own."""
+
+    def __init__(self, cwd, mpi, seed, options):
+        self.cwd, self.mpi, self.rng = cwd, mpi, random.Random(seed)
+        self.memory = cwd / "memory"
+        self.memory.mkdir(mode=0o700)
+        self.options = ["--save-options", options] if options else []
+        self.program = [PROGRAMS / f"steady.{mpi}", STEPS, MIB]
+        self.wanted = harness.native(self.program, RANKS, mpi, cwd)
+        self.env = dict(os.environ, STEADY_PAUSE="4000", FERMATA_MEMORY_DIR=str(self.memory))
+        self.key = []
+
+    def encrypt(self):
+        (self.cwd / "key").write_text(self.rng.randbytes(32).hex() + "\n")
+        (self.cwd / "key").chmod(0o600)
+        self.key = ["--encrypt-key", "key"]
+
+    def run(self, levels, *extra, on=()):
+        return Job.run(self.program, RANKS, self.cwd, self.mpi, extra=["--levels", levels, *self.options, *self.key,
+                                                                      *extra], env=self.env, on=on)
+
+    def restart(self, *extra, generation=None):
+        words = ["restart", "--ckpt-dir", "ckpt", *self.key, *extra]
+        return Job(words + (["--generation", generation] if generation else []), self.cwd, env=self.env)
+
+    def in_memory(self):
+        return sorted(path.name for path in self.memory.glob("*/*/*/gen-*"))
+
+    def nothing_left(self):
+        check(not list(self.memory.glob("*/*")), f"left in memory: {list(self.memory.rglob('*'))[:5]}")
+
+    def listed(self):
+        done = harness.call("list", "--json", "--ckpt-dir", "ckpt", cwd=self.cwd, env=self.env)
+        return {one["generation"]: one for one in json.loads(done.stdout)} if done.returncode == 0 else {}
+
+    def committed(self, job, level, after=""):
+        """Waits for a generation at this level; its name."""
+        newest = []
+
+        def there():
+            newest[:] = [name for name, one in self.listed().items()
+                         if one["state"] == "complete" and one["level"] == level and name > after]
+            return newest
+        job.wait_until(there, f"a generation in {level}")
+        return newest[-1]
+
+    def ends_as_wanted(self, lines):
+        check(lines and lines == self.wanted[-len(lines):], f"{len(lines)} lines of {len(self.wanted)}: {lines[-3:]}")
+
+    def kill_all(self, job):
+        """The root, its launcher, ranks and daemons, as when a machine stops; memory stays."""
+        pids = job.rank_pids() + job.daemon_pids() + [job.process.pid]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        job.process.wait()
+        end = time.monotonic() + 10
+        while any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:
+            time.sleep(0.02)
+
+
+def rank_dies(bench):
+    """Twice, at any moment: the job goes on from memory, ends as if nothing had been, and leaves nothing there."""
+    with bench.run("memory 0.2s", "--max-restarts", 5) as job:
+        for _ in range(2):
+            newest = bench.committed(job, "memory")
+            check(oct(bench.memory.glob("*/*/*").__next__().stat().st_mode & 0o777) == "0o700", "others may look")
+            time.sleep(bench.rng.random() * 0.2)
+            os.kill(bench.rng.choice(job.rank_pids()), signal.SIGKILL)
+            job.wait_until(lambda: job.errors().count("restarting from") > _, "a restart")
+            check("lost:" not in job.errors(), job.errors())
+            job.wait_until(lambda: job.ask("status").returncode == 0 and job.status()["state"] == "running", "running")
+            bench.committed(job, "memory", newest)
+        lines = job.finish()
+    bench.ends_as_wanted(lines[-20:])
+    check(lines[-1] == bench.wanted[-1], f"{lines[-1]} for {bench.wanted[-1]}")
+    bench.nothing_left()
+    check(not [one for one in bench.listed().values() if one["level"] == "memory"], bench.listed())
+
+
+def copied(bench):
+    """Generations come to files while the job runs, are whole there, and are gone on from when memory is lost."""
+    with bench.run("memory 0.1s, files 0.4s") as job:
+        first = bench.committed(job, "files")
+        bench.committed(job, "files", first)
+        status = job.status()["memory"]
+        check(status["memory"] and status["files"], status)
+        bench.kill_all(job)
+    done = harness.call("verify", "--ckpt-dir", "ckpt", *bench.key, cwd=bench.cwd, env=bench.env)
+    check(done.returncode == 0, f"{done.stdout}{done.stderr}")
+    for path in bench.memory.glob("*/*/*/gen-*/rank-000001.img"):
+        path.unlink()
+    with bench.restart() as job:
+        bench.ends_as_wanted(job.finish())
+        check("lost: gen-" in job.errors() and "in files" in job.errors(), job.errors())
+    bench.nothing_left()
+
+
+def root_dies(bench):
+    """What is in memory only is gone on from by hand; the one that is asked for, or nothing."""
+    with bench.run("memory 0.2s") as job:
+        bench.committed(job, "memory", bench.committed(job, "memory"))
+        bench.kill_all(job)
+    newest = max(bench.listed())
+    check(bench.listed()[newest]["level"] == "memory", bench.listed())
+    done = harness.call("verify", "--ckpt-dir", "ckpt", *bench.key, cwd=bench.cwd, env=bench.env)
+    check(done.returncode == 0 and "in the memory" in done.stdout, f"{done.stdout}{done.stderr}")
+    done = harness.call("inspect", "--ckpt-dir", "ckpt", *bench.key, cwd=bench.cwd, env=bench.env)
+    check(done.returncode == 0, f"{done.stdout}{done.stderr}")
+    with bench.restart() as job:
+        bench.ends_as_wanted(job.finish())
+        check("lost" not in job.errors(), job.errors())
+    bench.nothing_left()
+
+
+def byte_flips(bench):
+    """A single one, in memory: found, and nothing else there: refused."""
+    with bench.run("memory 0.2s") as job:
+        bench.committed(job, "memory")
+        bench.kill_all(job)
+    newest = max(name for name, one in bench.listed().items() if one["state"] == "complete")
+    image = bench.rng.choice(sorted(bench.memory.glob(f"*/*/*/{newest}/rank-*.img")))
+    at = bench.rng.randrange(image.stat().st_size)
+    with open(image, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1 << bench.rng.randrange(8)]))
+    done = harness.call("verify", "--ckpt-dir", "ckpt", "--generation", newest[4:].lstrip("0"), *bench.key,
+                        cwd=bench.cwd, env=bench.env)
+    flagged = done.returncode == 6
+    with bench.restart(generation=newest[4:].lstrip("0")) as job:
+        code = job.end()
+        # (Bytes between the parts of an image are nobody's.)
+        check(code == (6 if flagged else 0), f"byte {at} of {image}: verify {done.returncode}, restart {code}: "
+              f"{job.errors()}")
+        check(not flagged or "nothing to restart from" in job.errors(), job.errors())
+    check(flagged or at % 4096 != 0, "not seen")
+
+
+def given_up(bench):
+    """A job that nobody restarts: what is in memory comes to files before the job ends."""
+    with bench.run("memory 0.1s", "--copy-limit", 1) as job:
+        bench.committed(job, "memory")
+        os.kill(job.rank_pids()[0], signal.SIGKILL)
+        check(job.end() not in (0, 85), job.errors())
+    bench.nothing_left()
+    check([one["level"] for one in bench.listed().values() if one["state"] == "complete"] == ["files"], bench.listed())
+    with bench.restart() as job:
+        bench.ends_as_wanted(job.finish())
+
+
+def stopped(bench):
+    """SIGTERM: the last one is in files, and nothing stays in memory."""
+    with bench.run("memory 0.1s") as job:
+        bench.committed(job, "memory")
+        job.process.send_signal(signal.SIGTERM)
+        check(job.end() == 85, job.errors())
+    bench.nothing_left()
+    with bench.restart() as job:
+        bench.ends_as_wanted(job.finish())
+
+
+def no_memory(bench):
+    """A node has less than the ranks: the generation goes to files, and this is said."""
+    on = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+          f'mount -t tmpfs -o size=1m,mode=700 tmpfs {bench.memory} && exec "$@"', "sh"]
+    with bench.run("memory 0.2s", on=on) as job:
+        bench.committed(job, "files")
+        check("goes to files, not to memory" in job.errors(), job.errors())
+        job.finish()
+
+
+def left_behind(bench):
+    """What a dead job has left goes at the next start, once nobody would go on from it."""
+    with bench.run("memory 0.2s") as job:
+        bench.committed(job, "memory")
+        bench.kill_all(job)
+    check(bench.in_memory(), "nothing was left")
+    words = dict(extra=["--levels", "memory 10s"], env=bench.env, mpi=bench.mpi)
+    short = [PROGRAMS / f"steady.{bench.mpi}", 3, 1]
+    with Job.run(short, 1, bench.cwd, ckpt="other", **words) as job:
+        job.finish()
+    check(bench.in_memory(), "it went too early")
+    (bench.cwd / "ckpt").rename(bench.cwd / "away")
+    with Job.run(short, 1, bench.cwd, ckpt="other", **words) as job:
+        job.finish()
+    bench.nothing_left()
+
+
+def moments(bench, count=6):
+    """Something dies at any moment, and memory with it or not: never a wrong result, and never a job without one."""
+    from_memory = from_files = 0
+    for moment in range(count):
+        for path in ("ckpt", "memory"):
+            shutil.rmtree(bench.cwd / path, ignore_errors=True)
+        bench.memory.mkdir(mode=0o700)
+        bench.options = ["--save-options", bench.rng.choice(("", "forked", "incremental", "incremental,forked", "compress=lz4"))]
+        bench.key = []
+        if bench.rng.random() < 0.3:
+            (bench.cwd / "key").unlink(missing_ok=True)
+            bench.encrypt()
+        with bench.run("memory 0.1s, files 0.5s", "--max-restarts", 3, "--keep", bench.rng.randint(1, 3)) as job:
+            first = bench.committed(job, bench.rng.choice(("memory", "files")))
+            time.sleep(bench.rng.random() * 0.4)
+            what = bench.rng.choice(("rank", "root", "all", "memory", "image"))
+            if job.process.poll() is not None:
+                what = "nothing"
+            elif what == "rank":
+                try:
+                    os.kill(bench.rng.choice(job.rank_pids()), signal.SIGKILL)
+                except (ProcessLookupError, Failure):
+                    pass  # at its end
+            elif what == "root":
+                job.process.kill()
+            else:
+                bench.kill_all(job)
+            code = job.end()
+            lines = job.lines()
+        if code == 0:
+            check(lines[-1] == bench.wanted[-1], f"moment {moment}, {what}: {lines[-1]}")
+            continue
+        check(code in (-signal.SIGKILL, 137), f"moment {moment}, {what}: {code}: {job.errors()}")
+        if what == "memory":
+            shutil.rmtree(bench.memory)
+            bench.memory.mkdir(mode=0o700)
+        if what == "image":
+            found = sorted(bench.memory.glob("*/*/*/gen-*/rank-*.img"))
+            if found:
+                bench.rng.choice(found).unlink()
+        end = time.monotonic() + 20  # ranks of a dead root end by themselves
+        while job.daemon_pids() and time.monotonic() < end:
+            time.sleep(0.05)
+        in_files = any(one["state"] == "complete" and one["level"] == "files" for one in bench.listed().values())
+        with bench.restart() as job:
+            code = job.end()
+            lost = "lost: " in job.errors() or "nothing to restart from" in job.errors()
+            if code == 0:
+                bench.ends_as_wanted(job.lines())
+                from_files += lost
+                from_memory += not lost
+            else:
+                check(code == 6 and not in_files and what in ("memory", "image"),
+                      f"moment {moment}, {what}, first {first}: {code}: {job.errors()}")
+            check(not lost or what in ("memory", "image"), f"moment {moment}, {what}: {job.errors()}")
+    return f"{count} moments; {from_memory} gone on from memory, {from_files} from files after a loss"
+
+
+def node_dies(cwd, mpi, seed):
+    """Of two nodes: its processes alone, then its memory as well. The memory of both, or files."""
+    rng = random.Random(seed)
+    with nodes_test.Cluster(cwd) as cluster:
+        wanted = nodes_test.reference(mpi, 2, cwd)
+        for lost in (False, True):
+            shutil.rmtree(cwd / "ckpt", ignore_errors=True)
+            listed = lambda: json.loads(harness.call("list", "--json", "--ckpt-dir", "ckpt", cwd=cwd).stdout or "[]")
+            with cluster.start(mpi, 2, extra=["--levels", "memory 0.15s, files 0.6s", "--max-restarts", 2]) as job:
+                for level in ("memory", "files"):
+                    job.wait_until(lambda: any(one.get("level") == level for one in listed()), f"one in {level}")
+                where = [one["nodes"] for one in listed() if one.get("level") == "memory"]
+                check(not where or where[-1] == list(nodes_test.NAMES), where)
+                time.sleep(rng.random() * 0.3)
+                check(cluster.nodes[1].kill() > 0, "nothing was on the second node")
+                if lost:
+                    harness.subprocess.run([*cluster.nodes[1].on, "sh", "-c", "rm -rf /dev/shm/fermata-memory-*"])
+                lines = job.finish()
+                check(lines[-1] == wanted[-1], f"lost {lost}: {lines[-1]} for {wanted[-1]}\n{job.errors()}")
+                check(("lost: " in job.errors()) == lost, job.errors())
+                check("restarting from" in job.errors(), job.errors())
+            for node in cluster.nodes:
+                node.empty()
+                left = harness.subprocess.run([*node.on, "sh", "-c", "ls -d /dev/shm/fermata-memory-*/*"],
+                                              capture_output=True, text=True)
+                check(not left.stdout, f"left on {node.name}: {left.stdout}")
+
+
+CASES = {f.__name__: f for f in (rank_dies, copied, root_dies, byte_flips, given_up, stopped, no_memory, left_behind, moments)}
+CASES["node_dies"] = None
+
+
+def case(name, mpi, *rest):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int, nargs="?", help="of moments")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--save-options", default="")
+    parser.add_argument("--encrypt", action="store_true")
+    given = parser.parse_args(rest)
+    with Scratch(f"levels-{name}") as cwd:
+        if name == "node_dies":
+            node_dies(cwd, mpi, given.seed)
+            return f"seed {given.seed}"
+        bench = Bench(cwd, mpi, given.seed, given.save_options)
+        if given.encrypt:
+            bench.encrypt()
+        said = CASES[name](bench, *([given.count] if name == "moments" and given.count else []))
+    return f"seed {given.seed}" + (f"; {said}" if said else "")
+
+
+if __name__ == "__main__":
+    raise SystemExit(harness.main(case, CASES))

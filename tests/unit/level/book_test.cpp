@@ -1,0 +1,71 @@
+// Which generations are where: what may go, what is to be copied, what images may refer to.
+#include "level/book.h"
+
+#include <gtest/gtest.h>
+
+namespace fermata::level {
+namespace {
+
+using store::LevelName;
+
+Generation g(uint32_t number) { return Generation(number); }
+std::vector<Generation> gs(std::initializer_list<uint32_t> numbers) {
+    std::vector<Generation> list;
+    for (uint32_t number : numbers) list.push_back(g(number));
+    return list;
+}
+
+TEST(Book, TheNewestInMemoryStaysWithWhatItNeeds) {
+    Book book;
+    book.committed(g(1), LevelName::memory, {});
+    book.committed(g(2), LevelName::memory, {});
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({2}));
+    book.committed(g(3), LevelName::memory, {2});
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({2, 3}));
+    EXPECT_EQ(book.to_keep_in_memory(g(1)), gs({1, 2, 3}));  // it is being copied
+    book.keep_in_memory(gs({2, 3}));
+    EXPECT_FALSE(book.has(g(1), LevelName::memory));
+    EXPECT_TRUE(book.has(g(3), LevelName::memory));
+    // A newer one in files does not drive it out.
+    book.committed(g(4), LevelName::files, {});
+    EXPECT_EQ(book.newest(), g(4));
+    EXPECT_EQ(book.newest_in(LevelName::memory), g(3));
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({2, 3}));
+}
+
+TEST(Book, ImagesReferOnlyToWhatIsAtTheirLevel) {
+    Book book;
+    EXPECT_FALSE(book.base_at(LevelName::memory));
+    book.committed(g(1), LevelName::memory, {});
+    EXPECT_EQ(book.base_at(LevelName::memory), g(1));
+    EXPECT_FALSE(book.base_at(LevelName::files));
+    book.committed(g(2), LevelName::memory, {1});
+    book.flushed(g(2));
+    EXPECT_FALSE(book.base_at(LevelName::files));  // what it needs is not there
+    book.flushed(g(1));
+    EXPECT_EQ(book.base_at(LevelName::files), g(2));
+    book.committed(g(3), LevelName::files, {1, 2});
+    EXPECT_FALSE(book.base_at(LevelName::memory));
+    EXPECT_EQ(book.base_at(LevelName::files), g(3));
+}
+
+TEST(Book, WhatIsCopiedBringsWhatItNeeds) {
+    Book book;
+    book.committed(g(1), LevelName::memory, {});
+    book.committed(g(2), LevelName::memory, {1});
+    book.committed(g(3), LevelName::memory, {1, 2});
+    EXPECT_EQ(book.to_copy(g(3)), gs({1, 2, 3}));
+    book.flushed(g(1));
+    EXPECT_EQ(book.to_copy(g(3)), gs({2, 3}));
+    // Retention has removed it from files again.
+    book.only_in_files({});
+    EXPECT_EQ(book.to_copy(g(3)), gs({1, 2, 3}));
+    book.keep_in_memory(gs({2, 3}));
+    EXPECT_TRUE(book.to_copy(g(3)).empty());  // it cannot be whole
+    book.flushed(g(2));
+    EXPECT_TRUE(book.to_copy(g(2)).empty());  // it is there
+    EXPECT_TRUE(book.to_copy(g(9)).empty());
+}
+
+}  // namespace
+}  // namespace fermata::level

@@ -1,0 +1,44 @@
+// The words of --levels.
+#include "level/levels.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace fermata::level {
+namespace {
+
+TEST(Levels, WordsAreReadAndSaidAgain) {
+    Levels levels = Levels::parse("memory 30s, files 10m");
+    EXPECT_EQ(levels.memory, 30);
+    EXPECT_EQ(levels.files, 600);
+    EXPECT_EQ(levels.to_text(), "memory 30s, files 600s");
+    EXPECT_EQ(Levels::parse(levels.to_text()).to_text(), levels.to_text());
+    EXPECT_EQ(Levels::parse(" files 1h ,memory 0.5s ").to_text(), "memory 0.5s, files 3600s");
+    EXPECT_FALSE(Levels::parse("memory 30s").files);
+    EXPECT_TRUE(Levels::parse("memory 30s"));
+    EXPECT_FALSE(Levels());
+}
+
+TEST(Levels, WhatCannotBeIsRefused) {
+    for (const char* words : {"", ",", "memory", "files 10m", "memory 30s,", "memory 30s 4", "memory 0s",
+                              "memory 30s, memory 10m", "memory 30s, files 10s", "disk 10m", "memory x"})
+        try {
+            Levels::parse(words);
+            FAIL() << words;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ExitCode::usage) << words << ": " << error.what();
+        }
+}
+
+TEST(Levels, WhatIsNotThereYetIsNamed) {
+    for (const char* words : {"memory 30s, buddy 2m", "rs:4+2 10m", "auto", "local 1m, memory 1s"}) try {
+            Levels::parse(words);
+            FAIL() << words;
+        } catch (const Error& error) {
+            EXPECT_NE(std::string(error.what()).find("not there yet"), std::string::npos) << error.what();
+        }
+}
+
+}  // namespace
+}  // namespace fermata::level

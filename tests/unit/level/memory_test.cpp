@@ -1,0 +1,212 @@
+// One node's memory as a directory, and copies of it to files.
+#include "level/memory.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "level/copier.h"
+#include "level/place.h"
+#include "store/remove.h"
+#include "store/store.h"
+
+namespace fermata::level {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr uint64_t kJob = 0x1122334455667788;
+
+class MemoryTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        char name[] = "/tmp/fermata-level-XXXXXX";
+        root_ = ::mkdtemp(name);
+        ::setenv("FERMATA_MEMORY_DIR", root_.c_str(), 1);
+        fs::create_directory(root_ / "ckpt");
+    }
+    void TearDown() override {
+        ::unsetenv("FERMATA_MEMORY_DIR");
+        fs::remove_all(root_);
+    }
+    std::string home() const { return root_ / "ckpt"; }
+
+    image::Summary put_image(const files::Folder& folder, uint32_t generation, uint32_t rank,
+                             size_t pages = 3) {
+        std::vector<char> data(pages * kPage, static_cast<char>('a' + rank));
+        image::Writer writer(image::Place(folder, image::image_name(Rank(rank))),
+                             {kJob, generation, Rank(rank), 2});
+        writer.run(uint64_t{1} << 40, data.data(), data.size());
+        return writer.finish();
+    }
+    fs::path root_;
+};
+
+TEST_F(MemoryTest, NobodyElseMayLook) {
+    Memory memory(kJob, "a", home());
+    struct stat status {};
+    for (const std::string& path : {user_directory(), job_directory(kJob, "a")}) {
+        ASSERT_EQ(::stat(path.c_str(), &status), 0);
+        EXPECT_EQ(status.st_mode & 0777, 0700u) << path;
+    }
+    ::chmod(user_directory().c_str(), 0755);
+    EXPECT_THROW(Memory(kJob, "b", home()), Error);
+}
+
+TEST_F(MemoryTest, RoomIsAskedForFirst) {
+    Memory memory(kJob, "a", home());
+    EXPECT_THROW(memory.make_room(Generation(1), uint64_t{1} << 60), Error);
+    EXPECT_FALSE(memory.find(Generation(1)));
+    memory.make_room(Generation(1), 1);
+    EXPECT_TRUE(memory.find(Generation(1)));
+    EXPECT_EQ(find_in_memory(kJob, Generation(1)).size(), 1u);
+    EXPECT_TRUE(find_in_memory(kJob + 1, Generation(1)).empty());
+}
+
+TEST_F(MemoryTest, WhatIsNotKeptGoes) {
+    Memory memory(kJob, "a", home());
+    for (uint32_t number : {1u, 2u, 3u}) put_image(memory.make_room(Generation(number), 1), number, 0);
+    memory.keep({Generation(2)});
+    EXPECT_FALSE(memory.find(Generation(1)));
+    EXPECT_TRUE(memory.find(Generation(2)));
+    EXPECT_FALSE(memory.find(Generation(3)));
+}
+
+TEST_F(MemoryTest, OnlyIntactImagesAreCopies) {
+    Memory memory(kJob, "a", home());
+    files::Folder folder = memory.make_room(Generation(1), 1);
+    image::Summary good = put_image(folder, 1, 0);
+    put_image(folder, 1, 1);
+    put_image(folder, 2, 7);  // of another generation
+    std::fstream file(folder.path_of(image::image_name(Rank(1))), std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(kPage) + 5);
+    file.put('X');
+    file.close();
+    Memory::Found found = memory.look_for({Generation(1), Generation(9)}, nullptr);
+    ASSERT_EQ(found.intact.size(), 1u);
+    EXPECT_EQ(found.intact[0].rank, Rank(0));
+    EXPECT_EQ(found.intact[0].summary.checksum, good.checksum);
+    EXPECT_NE(found.damage.find("rank-000001"), std::string::npos) << found.damage;
+}
+
+TEST_F(MemoryTest, LeftoversGoUnlessARestartNeedsThem) {
+    { put_image(Memory(kJob, "a", home()).make_room(Generation(1), 1), 1, 0); }
+    {
+        Memory running(kJob + 1, "a", home());
+        running.make_room(Generation(4), 1);
+        sweep_memory(5);
+        EXPECT_TRUE(running.find(Generation(4)));  // its lock is held
+    }
+    EXPECT_TRUE(find_in_memory(kJob, Generation(1)).empty());  // no manifest says that it exists
+    EXPECT_FALSE(fs::exists(fs::path(job_directory(kJob, "a")).parent_path()));
+
+    store::Store store = store::Store::for_writing(home());
+    store.lock("job", kJob);
+    store::GenerationInfo pending = store.begin();
+    store::Manifest manifest;
+    manifest.job = kJob;
+    manifest.generation = pending.number;
+    manifest.created = "now";
+    manifest.level = store::LevelName::memory;
+    manifest.mpi = "mpich";
+    manifest.command = {"p"};
+    {
+        Memory memory(kJob, "a", home());
+        image::Summary summary =
+            put_image(memory.make_room(Generation(pending.number), 1), pending.number, 0);
+        manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum.hex(), 0}};
+        manifest.nodes = {"a"};
+        store.commit_in_memory(pending, manifest);
+    }
+    sweep_memory(5);
+    EXPECT_EQ(find_in_memory(kJob, Generation(pending.number)).size(), 1u);
+    store.note_end({kJob, "job", {"p"}, "now"});
+    sweep_memory(5);
+    EXPECT_TRUE(find_in_memory(kJob, Generation(pending.number)).empty());
+}
+
+TEST_F(MemoryTest, ACopyIsWholeOrNotThere) {
+    store::Store store = store::Store::for_writing(home());
+    store.lock("job", kJob);
+    store::GenerationInfo pending = store.begin();
+    const Generation generation(pending.number);
+    Memory memory(kJob, "a", home());
+    files::Folder folder = memory.make_room(generation, 1);
+    store::Manifest manifest;
+    manifest.job = kJob;
+    manifest.generation = pending.number;
+    manifest.created = "now";
+    manifest.level = store::LevelName::memory;
+    manifest.mpi = "mpich";
+    manifest.command = {"p"};
+    for (uint32_t rank : {0u, 1u}) {
+        image::Summary summary = put_image(folder, pending.number, rank, 3000);
+        manifest.images.push_back(
+            {Rank(rank), image::image_name(Rank(rank)), summary.bytes, summary.checksum.hex(), 0});
+        manifest.nodes.push_back("a");
+    }
+    store.commit_in_memory(pending, manifest);
+    EXPECT_THROW(store.commit_copied(pending.number), Error);  // no image has come
+    EXPECT_TRUE(store.choose({}, false).manifest->in_memory_of_nodes());
+
+    Copier copier;
+    copier.start({1, kJob, {{generation, folder}}, home()}, 1);  // a byte a second
+    ::usleep(50'000);
+    EXPECT_FALSE(copier.take());
+    copier.limit(0);
+    pollfd wait{copier.descriptor(), POLLIN, 0};
+    ASSERT_EQ(::poll(&wait, 1, 20'000), 1);
+    auto result = copier.take();
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->error, "");
+    EXPECT_EQ(result->bytes, manifest.bytes());
+    store.commit_copied(pending.number);
+    store::GenerationInfo copied = store.choose({}, false);
+    EXPECT_EQ(copied.manifest->level, store::LevelName::files);
+    for (const store::ImageEntry& entry : copied.manifest->images) {
+        image::Reader reader(copied.place(entry));
+        EXPECT_TRUE(copied.is_of(entry, reader));
+        reader.verify();
+    }
+    store.keep_in_memory({});  // it is none any more
+    EXPECT_EQ(store.list().size(), 1u);
+}
+
+TEST_F(MemoryTest, ACopyThatFailsLeavesNothing) {
+    store::Store store = store::Store::for_writing(home());
+    store.lock("job", kJob);
+    store::GenerationInfo pending = store.begin();
+    const Generation generation(pending.number);
+    Memory memory(kJob, "a", home());
+    files::Folder folder = memory.make_room(generation, 1);
+    store::Manifest manifest;
+    manifest.job = kJob;
+    manifest.generation = pending.number;
+    manifest.created = "now";
+    manifest.level = store::LevelName::memory;
+    manifest.mpi = "mpich";
+    manifest.command = {"p"};
+    image::Summary summary = put_image(folder, pending.number, 0);
+    manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum.hex(), 0}};
+    manifest.nodes = {"a"};
+    store.commit_in_memory(pending, manifest);
+    std::ofstream(pending.directory + "/" + image::image_name(Rank(0))) << "in the way";
+    Copier copier;
+    copier.start({1, kJob, {{generation, folder}}, home()}, 0);
+    pollfd wait{copier.descriptor(), POLLIN, 0};
+    ASSERT_EQ(::poll(&wait, 1, 20'000), 1);
+    EXPECT_NE(copier.take()->error.find("in the way"), std::string::npos);
+    store.forget_copied(pending.number);
+    EXPECT_FALSE(fs::exists(pending.directory + "/" + image::image_name(Rank(0))));
+    EXPECT_TRUE(store.choose({}, false).manifest->in_memory_of_nodes());
+    store.keep_in_memory({});
+    EXPECT_TRUE(store.list().empty());
+}
+
+}  // namespace
+}  // namespace fermata::level
