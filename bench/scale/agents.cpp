@@ -1,8 +1,10 @@
 // scale-agents stands in for mpiexec and for all ranks of a job: it starts SCALE_NODES real node daemons,
 // each under a node name of its own, and plays `-n N` ranks that have no program. Each rank has a connection
-// to its daemon and answers whatever a checkpoint asks (bench/scale.py measures root and daemons meanwhile).
+// to its daemon and answers whatever a checkpoint asks (bench/scale/run.sh measures root and daemons
+// meanwhile).
 //
 // With SCALE_HOLD=FILE it says what it has done in FILE.*, and waits for FILE.go between daemons and ranks.
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
@@ -11,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,6 +34,7 @@ using namespace fermata;
 
 namespace {
 
+constexpr uint64_t kImageBytes = 4096;
 volatile sig_atomic_t ending = 0;
 
 struct Agent {
@@ -45,7 +49,7 @@ class Agents {
     Agents(int size, int nodes) : size_(size), nodes_(nodes), agents_(static_cast<size_t>(size)) {}
 
     void start_daemons();
-    void connect_all();
+    void connect(int first, int end);
     int serve();
 
   private:
@@ -62,7 +66,7 @@ class Agents {
     const tree::AgentConfig config_ = tree::AgentConfig::from_environment();
     const int size_, nodes_;
     std::vector<Agent> agents_;
-    Fd epoll_{::epoll_create1(EPOLL_CLOEXEC)};
+    Fd epoll_;
     int released_ = 0;
 };
 
@@ -89,8 +93,9 @@ void Agents::start_daemons() {
     while (running > 0) wait_for_one();
 }
 
-void Agents::connect_all() {
-    for (int rank = 0; rank < size_; ++rank) {
+void Agents::connect(int first, int end) {
+    epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+    for (int rank = first; rank < end; ++rank) {
         Agent& agent = agents_[static_cast<size_t>(rank)];
         agent.rank = rank;
         const std::string directory = config_of(node_of(rank)).node_dir();
@@ -156,7 +161,11 @@ bool Agents::handle(Agent& agent, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Drain>(&message)) {
         send(agent, wire::Drained{m->epoch, m->round, 100, 100, 0});
     } else if (auto* m = std::get_if<wire::Save>(&message)) {
-        send(agent, wire::Saved{m->epoch, agent.rank, 4096, std::string(32, 'a'), "", 10, {}});
+        // The root looks whether there is a file.
+        Fd file(::open(fmt::format("{}/rank-{:06}.img", m->directory, agent.rank).c_str(),
+                       O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+        if (::ftruncate(file.get(), kImageBytes) != 0) fail_errno("cannot make an image");
+        send(agent, wire::Saved{m->epoch, agent.rank, kImageBytes, std::string(32, 'a'), "", 10, {}});
     } else if (auto* m = std::get_if<wire::Resume>(&message)) {
         send(agent, wire::Resumed{m->epoch});
     } else if (auto* m = std::get_if<wire::Cancel>(&message)) {
@@ -200,8 +209,11 @@ int run(int argc, char** argv) {
     const char* nodes = std::getenv("SCALE_NODES");
     const char* hold_at = std::getenv("SCALE_HOLD");
     const std::string hold = hold_at ? hold_at : "";
-    rlimit files{1'000'000, 1'000'000};
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
     if (::setrlimit(RLIMIT_NOFILE, &files) != 0) fail_errno("cannot have enough descriptors");
+    const int most = static_cast<int>(std::min<rlim_t>(files.rlim_max, 1'000'000)) - 100;
     ::signal(SIGTERM, [](int) { ending = 1; });
     Agents agents(size, nodes ? std::atoi(nodes) : 1);
     mark(hold, "start");
@@ -209,9 +221,26 @@ int run(int argc, char** argv) {
     mark(hold, "daemons");
     while (!hold.empty() && !std::filesystem::exists(hold + ".go") && !ending) ::usleep(1000);
     mark(hold, "first");
-    agents.connect_all();
+    // As many processes as their descriptors ask for; this one ends when the last of them does.
+    int first = 0;
+    std::vector<pid_t> others;
+    for (; size - first > most; first += most) {
+        pid_t pid = ::fork();
+        if (pid < 0) fail_errno("cannot start another process");
+        if (pid == 0) {
+            agents.connect(first, first + most);
+            ::_exit(agents.serve());
+        }
+        others.push_back(pid);
+    }
+    agents.connect(first, size);
     mark(hold, "last");
-    return agents.serve();
+    int code = agents.serve();
+    for (pid_t pid : others) {
+        if (ending) ::kill(pid, SIGTERM);
+        ::waitpid(pid, nullptr, 0);
+    }
+    return code;
 }
 
 }  // namespace
