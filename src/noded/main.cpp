@@ -41,7 +41,6 @@ void serve(tree::AgentConfig config, std::optional<uint32_t> number, Ready ready
             listener = tree::listen_local(path, "agents");
             root = tree::connect_to_root(config.root, key, 60000);
         });
-    ::explicit_bzero(key.data(), key.size());
     if (!dir) {  // somebody was faster
         if (root) {
             root->send(wire::Spare{});
@@ -50,7 +49,7 @@ void serve(tree::AgentConfig config, std::optional<uint32_t> number, Ready ready
         return ready();
     }
     ready();
-    Node node(std::move(config), std::move(dir), std::move(listener), std::move(*root));
+    Node node(std::move(config), std::move(dir), std::move(listener), std::move(*root), key);
     if (number) node.start_ranks_as(*number);
     node.run();
     tree::sweep(

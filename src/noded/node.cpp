@@ -26,9 +26,8 @@ constexpr int64_t kLeastMs = 200;       // before that he does not, for others t
 constexpr int kLetInAtOnce = 64;
 constexpr int64_t kNoFilesMs = 100;
 constexpr size_t kMaxLine = 16384;  // of what the root hears from a rank
-constexpr int kQueryMs = 5000;      // a rank that does not answer in this time is reported as silent
-constexpr int kPartsMs = 20;        // answers that may come in parts: so often at most
 constexpr int kGraceMs = 5000;      // after the root is gone, for mpiexec to end the ranks itself
+constexpr int kLeaveMs = 4000;      // after Kill, for the daemons below
 constexpr size_t kMaxDiagnosis = 64 << 10;
 
 template <class... Types>
@@ -48,54 +47,61 @@ std::string clipped(const std::string& text) {
 
 }  // namespace
 
-Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channel root)
+Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channel root, const wire::Key& key)
     : config_(std::move(config)),
       dir_(std::move(dir)),
       listener_(std::move(listener)),
-      root_(std::move(root)),
+      branch_(std::move(root), key, config_.root, config_.node),
       memory_({config_.job_number(), config_.node, config_.ckpt_dir, config_.image_key},
-              [this](const wire::Message& message) { root_.send(message); }) {
-    root_.send(wire::NodeHello{config_.node, ::getpid()});
+              [this](const wire::Message& message) { branch_.say(message); }) {
+    branch_.on_message = [this](const wire::Message& message) { from_root(message); };
+    branch_.on_child = [this](int child, const wire::Message& message) { from_below(child, message); };
+    branch_.on_child_gone = [this](int child) {
+        asked_.erase(child);
+        answer_query(false);
+    };
 }
 
 void Node::start_ranks_as(uint32_t number) {
     ranks_ = std::make_unique<Ranks>(Ranks::Place{number, config_.node, config_.node_dir()},
-                                     [this](const wire::Message& message) { root_.send(message); });
+                                     [this](const wire::Message& message) { branch_.say(message); });
 }
 
 void Node::run() {
     for (;;) {
-        turn(tally_.parts_wait() ? kPartsMs : root_lost_ || query_end_ ? 100 : 1000);
+        turn(branch_.lost_since() || query_end_ || killed_ ? 100 : 1000);
         int64_t now = tree::now_ms();
         if (query_end_ && now >= query_end_) answer_query(true);
-        if (root_.closed() && !root_lost_) {
+        if (!killed_ && branch_.lost_since() && now - branch_.lost_since() > kGraceMs) {
             spdlog::info("the root is gone");
-            root_lost_ = now;
-            ending_ = true;
             if (ranks_) ranks_->root_is_gone();  // no launcher ends them
+            kill_ranks();
+            branch_.to_children(wire::Kill{});
         }
-        if (root_lost_ && now - root_lost_ > kGraceMs) kill_ranks();
-        // As long as the root lives, so does the job: ranks may come at any time (a slow MPI_Init).
-        if (nobody_here() && (!ranks_ || ranks_->over()) && (root_lost_ || killed_)) break;
+        // As long as the root lives, so does the job: ranks may come at any time (a slow MPI_Init). Daemons
+        // below leave first, so that those above know that nothing is left there.
+        bool nobody = nobody_here() && (!ranks_ || ranks_->over());
+        if (killed_ && nobody && (branch_.alone() || now - killed_ > kLeaveMs)) break;
     }
-    root_.flush(1000);
+    branch_.flush(1000);
 }
 
 void Node::turn(int timeout_ms) {
     std::vector<pollfd> fds;
     fds.push_back({tree::now_ms() < closed_til_ ? -1 : listener_.get(), POLLIN, 0});
-    fds.push_back({root_.closed() ? -1 : root_.fd(), root_.events(), 0});
-    const size_t agents = agents_.size();
     for (auto& agent : agents_) fds.push_back({agent->channel.fd(), agent->channel.events(), 0});
+    const size_t agents = agents_.size();
+    branch_.add_to(fds);
     memory_.add_to(fds);
+    const size_t ranks_at = fds.size();
     if (ranks_) ranks_->add_to(fds);
-    if (::poll(fds.data(), fds.size(), ranks_ ? ranks_->rest(timeout_ms) : timeout_ms) < 0) return;
+    int rest = branch_.rest(ranks_ ? ranks_->rest(timeout_ms) : timeout_ms);
+    if (::poll(fds.data(), fds.size(), rest) < 0) return;
 
-    root_.serve(fds[1].revents);
-    while (auto message = root_.receive()) from_root(*message);
+    branch_.serve(fds);
     for (size_t i = 0; i < agents; ++i) {
         Agent& agent = *agents_[i];
-        agent.channel.serve(fds[i + 2].revents);
+        agent.channel.serve(fds[i + 1].revents);
         while (auto message = agent.channel.receive()) from_agent(agent, *message);
     }
     // What ranks said before they went is known before that.
@@ -108,18 +114,13 @@ void Node::turn(int timeout_ms) {
     pump_clock();
     hand_up();
     memory_.serve();
-    if (ranks_) ranks_->serve(fds, 3 + agents);
+    if (ranks_) ranks_->serve(fds, ranks_at);
 }
 
 // Ranks that are new, then what they say.
 void Node::hand_up() {
-    if (!joined_.empty()) root_.send(tree::joined(std::exchange(joined_, {})));
-    int64_t now = tree::now_ms();
-    bool time = now - parts_told_ >= kPartsMs;
-    for (const wire::Message& message : tally_.hand_up(ranks(), time)) {
-        root_.send(message);
-        parts_told_ = now;
-    }
+    if (!joined_.empty()) branch_.say(tree::joined(std::exchange(joined_, {})));
+    branch_.hand_up(ranks());
 }
 
 void Node::accept_agents() {
@@ -182,7 +183,7 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
         if (introduce(agent, m->job_id)) agent.called = m->rank;
     } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
         starters_ = true;
-        root_.send(*m);
+        branch_.say(*m);
     } else if (auto* hello = std::get_if<wire::Hello>(&message)) {
         if (!introduce(agent, hello->job_id)) return true;
         if (hello->rank < 0 || agent.rank >= 0) {
@@ -196,7 +197,7 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
     } else if (std::get_if<wire::Phase>(&message)) {
         if (agent.ours) {
             if (agent.rank < 0) agent.loads = std::get<wire::Phase>(message).rank;
-            tally_.take(agent.id, checked(agent, message));
+            branch_.tally().take(agent.id, checked(agent, message));
         }
     } else {
         return false;
@@ -216,13 +217,13 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Leaving>(&message)) {
         agent.code = m->code;
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
-        root_.send(wire::Fatal{clipped(m->line), m->code});
+        branch_.say(wire::Fatal{clipped(m->line), m->code});
     } else if (is_one_of<wire::Images, wire::Sizes>(message) ||
-               !tally_.take(agent.id, checked(agent, message))) {
+               !branch_.tally().take(agent.id, checked(agent, message))) {
         spdlog::warn("rank {} sent {}, which is not for agents to send", agent.rank, wire::name_of(message));
     } else if (auto* m = std::get_if<wire::Restored>(&message)) {
         agent.rebuilding = false;
-        if (m->ok) tally_.take(agent.id, wire::Phase{wire::RestartPhase::go, agent.rank});
+        if (m->ok) branch_.tally().take(agent.id, wire::Phase{wire::RestartPhase::go, agent.rank});
     }
 }
 
@@ -253,24 +254,25 @@ void Node::from_root(const wire::Message& message) {
     spdlog::debug("root: {}", wire::name_of(message));
     if (ranks_ && ranks_->from_root(message)) return;
     if (memory_.from_root(message, ranks_here())) return;
-    tally_.ask(message);
+    branch_.tally().ask(message);
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && !clock_->from_parent(wire::plain(m->bytes))) refuse_clock("the root");
     } else if (std::get_if<wire::Begin>(&message)) {
-        int children = 0;
-        for (auto& agent : agents_) agent->child = agent->rank >= 0 ? children++ : -1;
-        clock_ = std::make_unique<clock::Node>(static_cast<size_t>(children));
+        begin_clock();
         broadcast(message);
     } else if (auto* m = std::get_if<wire::Places>(&message)) {
         hand_out(*m);
     } else if (std::get_if<wire::Chosen>(&message)) {
         for (auto& agent : agents_)
             if (agent->ours && agent->rank < 0) agent->channel.send(memory_.filled(message));
-    } else if (std::get_if<wire::Query>(&message)) {
+    } else if (auto* m = std::get_if<wire::Query>(&message)) {
         diagnosis_.clear();
+        below_ = {"", 0, 0};
         diagnosed_ = 0;
-        query_end_ = tree::now_ms() + kQueryMs;
+        query_end_ = tree::now_ms() + m->patience_ms;
         for (auto& agent : agents_) agent->diagnosed = false;
+        asked_.clear();
+        for (auto& [child, ranks] : branch_.relay().children()) asked_.insert(child);
         broadcast(message);
         answer_query(false);
     } else if (std::get_if<wire::Kill>(&message)) {
@@ -286,7 +288,7 @@ void Node::from_root(const wire::Message& message) {
             ending_ = true;
             leave_directory();
         }
-        if (std::get_if<wire::Go>(&message)) tally_.forget_phases();
+        if (std::get_if<wire::Go>(&message)) branch_.tally().forget_phases();
         broadcast(memory_.filled(message));
     }
 }
@@ -298,6 +300,34 @@ MemoryLevel::Ranks Node::ranks_here() const {
         if (agent->rank < 0 && agent->loads >= 0) here.waiting.push_back(agent->loads);
     }
     return here;
+}
+
+// Who takes part: the ranks that are here, and the daemons that have ranks below them.
+void Node::begin_clock() {
+    size_t children = 0;
+    for (auto& agent : agents_) agent->child = agent->rank >= 0 ? static_cast<int>(children++) : -1;
+    clock_child_.clear();
+    for (auto& [child, ranks] : branch_.relay().children())
+        if (ranks > 0) clock_child_[child] = children++;
+    clock_ = std::make_unique<clock::Node>(children);
+}
+
+// What daemons say hop by hop.
+void Node::from_below(int child, const wire::Message& message) {
+    if (auto* m = std::get_if<wire::Clock>(&message)) {
+        auto at = clock_child_.find(child);
+        if (clock_ && at != clock_child_.end() && !clock_->from_child(at->second, wire::plain(m->bytes)))
+            refuse_clock(fmt::format("daemon {}", child));
+    } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
+        if (below_.text.size() < kMaxDiagnosis) below_.text += m->text;
+        below_.ranks += m->ranks;
+        below_.nodes += m->nodes;
+        asked_.erase(child);
+        if (query_end_)
+            answer_query(false);
+        else  // later than others could wait
+            branch_.to_parent(std::exchange(below_, {"", 0, 0}));
+    }
 }
 
 // Each rank its own place.
@@ -326,16 +356,21 @@ void Node::broadcast(const wire::Message& message) {
 
 // A clock message that cannot be: without it the checkpoint would wait for ever.
 void Node::refuse_clock(const std::string& from) {
-    tally_.take(-1, wire::Refuse{tally_.epoch(),
-                                 fmt::format("the protocol broke: from {} to the node daemon on {}: {}", from,
-                                             config_.node, clock_->error())});
+    branch_.tally().take(
+        -1, wire::Refuse{branch_.tally().epoch(),
+                         fmt::format("the protocol broke: from {} to the node daemon on {}: {}", from,
+                                     config_.node, clock_->error())});
 }
 
 void Node::pump_clock() {
     if (!clock_) return;
     clock::Bytes bytes;
-    while (clock_->next_up(&bytes)) root_.send(wire::Clock{wire::packed(bytes)});
-    while (clock_->next_down(&bytes)) broadcast(wire::Clock{wire::packed(bytes)});
+    while (clock_->next_up(&bytes)) branch_.to_parent(wire::Clock{wire::packed(bytes)});
+    while (clock_->next_down(&bytes)) {
+        wire::Clock message{wire::packed(bytes)};
+        broadcast(message);
+        branch_.to_children(message);
+    }
 }
 
 void Node::diagnosis(Agent& agent, const wire::Diagnosis& said) {
@@ -354,7 +389,7 @@ void Node::diagnosis(Agent& agent, const wire::Diagnosis& said) {
 }
 
 void Node::answer_query(bool late) {
-    if (!query_end_ || (!late && diagnosed_ < ranks())) return;
+    if (!query_end_ || (!late && (diagnosed_ < ranks() || !asked_.empty()))) return;
     for (auto& agent : agents_) {
         if (agent->rank >= 0 && !agent->diagnosed)
             diagnosis_ += fmt::format(
@@ -368,7 +403,8 @@ void Node::answer_query(bool late) {
                                       agent->called >= 0 ? fmt::format("rank {}", agent->called) : "a rank",
                                       config_.node, agent->pid);
     }
-    root_.send(wire::Diagnosis{diagnosis_, ranks()});
+    branch_.to_parent(wire::Diagnosis{diagnosis_ + below_.text, ranks() + below_.ranks, 1 + below_.nodes});
+    below_ = {"", 0, 0};
     query_end_ = 0;
 }
 
@@ -377,15 +413,16 @@ void Node::drop(size_t index) {
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
     if (agent.rank >= 0)
-        root_.send(
+        branch_.say(
             wire::Gone{-1, tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node, agent.code});
-    tally_.gone(agent.id);
+    branch_.tally().gone(agent.id);
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
     answer_query(false);
 }
 
 void Node::kill_ranks() {
-    ending_ = killed_ = true;
+    ending_ = true;
+    if (!killed_) killed_ = tree::now_ms();
     signal_ranks(SIGKILL);
     if (ranks_) ranks_->signal(SIGKILL, true);
 }

@@ -7,23 +7,24 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "clock/tree.h"
+#include "noded/branch.h"
 #include "noded/memory_level.h"
 #include "noded/ranks.h"
 #include "tree/agent_link.h"
 #include "tree/channel.h"
 #include "tree/joined.h"
 #include "tree/run_dir.h"
-#include "tree/tally.h"
 
 namespace fermata::noded {
 
 class Node {
   public:
-    Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channel root);
+    Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channel root, const wire::Key& key);
     // Ranks will be its children: it is daemon `number` of its launcher's list.
     void start_ranks_as(uint32_t number);
     // Serves until the job is gone from this node.
@@ -57,6 +58,8 @@ class Node {
     wire::Message checked(const Agent& agent, wire::Message message) const;
     void diagnosis(Agent& agent, const wire::Diagnosis& said);
     void from_root(const wire::Message& message);
+    void from_below(int child, const wire::Message& message);
+    void begin_clock();
     void drop(size_t index);
     void hand_out(const wire::Places& places);
     MemoryLevel::Ranks ranks_here() const;
@@ -73,22 +76,22 @@ class Node {
     tree::AgentConfig config_;
     tree::RunDir dir_;
     Fd listener_;
-    tree::Channel root_;
+    Branch branch_;
     std::unique_ptr<Ranks> ranks_;  // null: a site's launcher starts them
     MemoryLevel memory_;
     std::vector<std::unique_ptr<Agent>> agents_;
     std::vector<wire::Hello> joined_;     // not yet told to the root
     std::unique_ptr<clock::Node> clock_;  // of this epoch
-    tree::Tally tally_{tree::Tally::Level::between};
-    int64_t parts_told_ = 0;  // ms: when the tally handed something up
+    std::map<int, size_t> clock_child_;   // daemon right below -> child of clock_
     int next_id_ = 0;
-    bool ending_ = false;  // ranks may leave: finalized, stopped or killed
-    bool killed_ = false;
+    bool ending_ = false;    // ranks may leave: finalized, stopped or killed
+    int64_t killed_ = 0;     // ms: when; 0 = not
     bool starters_ = false;  // a rank of this node began as a script
     int64_t query_end_ = 0;  // 0 = no query open
+    std::set<int> asked_;    // daemons below that have not answered it
     std::string diagnosis_;
     uint32_t diagnosed_ = 0;
-    int64_t root_lost_ = 0;
+    wire::Diagnosis below_;   // what daemons below have answered, not yet handed up
     int64_t closed_til_ = 0;  // ms: before that, nobody is let in
 };
 

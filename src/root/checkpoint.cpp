@@ -94,7 +94,7 @@ void Root::wait_for_start(const Request& request, double end) {
         return request.client >= 0 && start_.some_in_starters() &&
                monotonic_s() - attempt_.start > kStarterPatience;
     };
-    until([&] { return running_ || in_starters(); }, end, "the job to start");
+    until([&] { return (running_ && tree_.whole()) || in_starters(); }, end, "the job to start");
     if (!running_)
         throw Abandoned{fmt::format("{}; ask again when it has", start_.who_is_in_a_starter()),
                         ExitCode::refused};
@@ -102,6 +102,7 @@ void Root::wait_for_start(const Request& request, double end) {
 
 // The generation's directory, and the word to every rank.
 void Root::begin(double end) {
+    attempt_.disturbed.clear();
     attempt_.generation = level_.begin();
     try {
         make_room(end);
@@ -112,7 +113,7 @@ void Root::begin(double end) {
     attempt_.outcome.generation = Generation(attempt_.generation.number);
     clock_child_.clear();
     for (auto& [id, node] : tree_.nodes())
-        if (node.ranks > 0) clock_child_.emplace(id, clock_child_.size());
+        if (node.ranks > 0) clock_child_.emplace(tree_.child_above(id), clock_child_.size());
     clock_ = std::make_unique<clock::Root>(clock_child_.size());
     question(wire::Begin{attempt_.epoch, attempt_.outcome.generation});
     clock_->begin(attempt_.epoch, static_cast<uint64_t>(tree::now_ms()) * 1000000);
@@ -347,6 +348,8 @@ void Root::until(const std::function<bool()>& done, double end, const char* what
         if (fatal_) throw Abandoned{fatal_->line.substr(fatal_->line.starts_with("error: ") ? 7 : 0)};
         if (launcher_end_ || stopped_) throw Abandoned{"the job has ended"};
         if (losses_.any()) throw Abandoned{losses_.why()};
+        if (!attempt_.generation.directory.empty() && !attempt_.disturbed.empty())
+            throw Abandoned{attempt_.disturbed};
         if (attempt_.cancelled) throw Abandoned{"cancelled", ExitCode::refused};
         if (done()) return;
         watch_start();
@@ -374,7 +377,7 @@ std::string Root::diagnose() {
         for (auto& [node, child] : clock_child_)
             if (clock_->waiting_for(child) && tree_.nodes().count(node))
                 protocol +=
-                    fmt::format("ranks on {} have not reached the safe state\n", tree_.nodes()[node].host);
+                    fmt::format("ranks on {} have not reached the safe state\n", tree_.nodes().at(node).host);
     start_query();
     while (!query_done() && !launcher_end_) serve(50);
     inquiry_.end();
@@ -397,7 +400,7 @@ void Root::take_back(const std::string& why) {
         auto left = [this] {
             return start_.roster().here() - static_cast<int>(tally_.answers().resumed.ranks);
         };
-        auto some_stand = [&] { return left() > 0 && !launcher_end_ && !fatal_; };
+        auto some_stand = [&] { return (left() > 0 || !tree_.whole()) && !launcher_end_ && !fatal_; };
         double end = monotonic_s() + settings_.limits.resume;
         while (some_stand() && monotonic_s() < end) {
             if (losses_.any()) end = std::min(end, monotonic_s() + 2);

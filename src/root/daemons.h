@@ -16,7 +16,7 @@ class Daemons : public launch::Daemons {
 
     void send(int via, const wire::Message& message) override { tree_.send(via, message); }
     void broadcast(const wire::Message& message) override { tree_.broadcast(message); }
-    void expect(int via, size_t ranks) override { tree_.expect(via, ranks); }
+    void expect(int via, size_t ranks) override { tree_.allow(via, static_cast<uint32_t>(ranks)); }
     void rank_died(const std::string& line) override { on_death_(line); }
 
   private:

@@ -35,20 +35,21 @@ void Root::rank_died(const std::string& line) {
     launcher_->ask_to_end();
 }
 
-void Root::from_node(int node, const wire::Message& message) {
-    spdlog::debug("node {}: {}", node, wire::name_of(message));
-    if (launcher_ && launcher_->heard(node, message)) return;
+// `child`: the daemon right below the root in whose subtree it was said.
+void Root::from_node(int child, const wire::Message& message) {
+    spdlog::debug("node {}: {}", child, wire::name_of(message));
+    if (launcher_ && launcher_->heard(child, message)) return;
     if (auto* m = std::get_if<wire::Clock>(&message)) {
-        clock_from(node, *m);
+        clock_from(child, *m);
     } else if (auto* m = std::get_if<wire::Joined>(&message)) {
-        for (const wire::Group& group : m->groups) joined(node, group);
+        for (const wire::Group& group : m->groups) joined(group);
     } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
         if (m->error.empty())
             start_.in_starter(*m, tree::now_ms());
         else
             fail_job(m->error);
     } else if (auto* m = std::get_if<wire::Gone>(&message)) {
-        gone(node, *m);
+        gone(*m);
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
@@ -57,38 +58,39 @@ void Root::from_node(int node, const wire::Message& message) {
         ranks_warned(m->signal);
     } else if (levels_.heard(message)) {
         // What follows is seen to by whoever waits for it.
-    } else if (tally_.take(node, message)) {
+    } else if (tally_.take(child, message)) {
         if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
-        attempt_.last_heard = tree_.nodes()[node].host;
+        auto node = tree_.nodes().find(child);
+        if (node != tree_.nodes().end()) attempt_.last_heard = node->second.host;
     }
     look_whether_it_runs();
 }
 
-void Root::clock_from(int node, const wire::Clock& message) {
-    auto child = clock_child_.find(node);
-    if (!clock_ || child == clock_child_.end()) return;
-    if (!clock_->from_child(child->second, wire::plain(message.bytes),
+void Root::clock_from(int child, const wire::Clock& message) {
+    auto known = clock_child_.find(child);
+    if (!clock_ || known == clock_child_.end()) return;
+    if (!clock_->from_child(known->second, wire::plain(message.bytes),
                             static_cast<uint64_t>(tree::now_ms()) * 1000000))
-        tally_.take(node, wire::Refuse{attempt_.epoch,
-                                       fmt::format("the protocol broke: from the node daemon on {}: {}",
-                                                   tree_.nodes()[node].host, clock_->error())});
+        tally_.take(child, wire::Refuse{attempt_.epoch,
+                                        fmt::format("the protocol broke: from the node daemon on {}: {}",
+                                                    tree_.nodes().at(child).host, clock_->error())});
 }
 
-void Root::joined(int node, const wire::Group& group) {
+void Root::joined(const wire::Group& group) {
+    if (!tree_.nodes().count(group.node)) return spdlog::warn("ranks of an unknown daemon ({})", group.node);
     const bool alone = group.size == 1 && (settings_.expected_ranks > 1 || start_.ranks() == 1);
     if (alone && launcher_)
         return fail_job(fmt::format("rank 0 of 1 on {}, and more were asked for: {}", group.host,
                                     launcher_->why_alone()));
-    if (std::string why = start_.joined(node, group); !why.empty()) return fail_job(why);
-    uint32_t here = static_cast<uint32_t>(start_.roster().at(node));
-    tree_.nodes()[node].ranks = here;
-    tree_.expect(node, here);
+    if (std::string why = start_.joined(group.node, group); !why.empty()) return fail_job(why);
+    tree_.expect(group.node, static_cast<uint32_t>(start_.roster().at(group.node)),
+                 static_cast<uint32_t>(start_.roster().here()));
 }
 
-void Root::gone(int node, const wire::Gone& message) {
+void Root::gone(const wire::Gone& message) {
     auto ranks = tree::Ranks::of(message.ranks);
     if (!ranks || ranks->empty()) return;
-    start_.roster().leave(node, *ranks);
+    start_.roster().leave(message.node, *ranks);
     if (message.clean) return;
     lost([&] {
         losses_.rank_gone({ranks->first(), message.pid, message.host, message.code}, tree::now_ms());
@@ -115,13 +117,26 @@ void Root::look_whether_it_runs() {
     if (!finalize_released_) schedule_.plan(tree::now_ms());
 }
 
+// The checkpoint in progress cannot be saved: the clock's messages are not repeated.
+void Root::roll_is_called(const std::string& why) {
+    tally_.nobody_is_here();
+    if (over()) return;
+    spdlog::warn("the roll is called: {}", why);
+    attempt_.disturbed = why;
+}
+
+// All its ranks follow.
+void Root::node_is_here(int node) {
+    start_.roster().lose(node);
+    tree_.expect(node, 0, static_cast<uint32_t>(start_.roster().here()));
+}
+
 void Root::lost_node(int node, const tree::NodeInfo& info) {
     bool served = start_.roster().lose(node) > 0;
     if (launcher_) launcher_->lost(node);
-    tally_.gone(node);
     // A rank that was with it cannot report any more, and one that comes now may find none and end, which
     // MPICH's Hydra does not notice before MPI_Init: the others would wait there.
-    if (!info.spare && !running_ && !finalize_released_ && !over()) {
+    if (!running_ && !finalize_released_ && !over()) {
         std::string which = info.host.empty()
                                 ? "a node daemon"
                                 : fmt::format("the node daemon of {} (pid {})", info.host, info.pid);
@@ -137,7 +152,7 @@ void Root::pump_clock() {
     if (!clock_) return;
     clock_->poll(static_cast<uint64_t>(tree::now_ms()) * 1000000);
     clock::Bytes bytes;
-    while (clock_->next_down(&bytes)) tree_.broadcast(wire::Clock{wire::packed(bytes)});
+    while (clock_->next_down(&bytes)) tree_.to_children(wire::Clock{wire::packed(bytes)});
 }
 
 }  // namespace fermata::root

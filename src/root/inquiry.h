@@ -20,7 +20,7 @@ class Inquiry {
     void heard(const wire::Diagnosis& answer) {
         if (!going_on()) return;
         if (text_.size() < kMost) text_ += answer.text;
-        ++answers_;
+        answers_ += answer.nodes;
     }
     bool complete(size_t nodes) const { return answers_ >= nodes; }
     bool done(size_t nodes) const { return complete(nodes) || tree::now_ms() >= end_; }

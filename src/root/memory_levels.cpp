@@ -49,7 +49,7 @@ bool MemoryLevels::heard(const wire::Message& message) {
         answers_[copies->host] = *copies;
     } else if (auto* done = std::get_if<wire::Flushed>(&message)) {
         if (!copying_ || done->number != copying_->number) return true;
-        copying_->waiting.erase(done->host);
+        if (copying_->waiting.erase(done->host) == 0) return true;  // said again
         copying_->bytes += done->bytes;
         if (copying_->error.empty() && !done->error.empty())
             copying_->error = fmt::format("{}: {}", done->host, done->error);
@@ -213,7 +213,7 @@ void MemoryLevels::ask_for_copies() {
 bool MemoryLevels::all_answered() const {
     return std::all_of(tree_.nodes().begin(), tree_.nodes().end(), [this](const auto& one) {
         const tree::NodeInfo& node = one.second;
-        return node.spare || node.host.empty() || answers_.count(node.host) > 0;
+        return answers_.count(node.host) > 0;
     });
 }
 

@@ -30,7 +30,7 @@ std::string host_name() {
 Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     : settings_(std::move(settings)),
       store_(store::Store::for_writing(settings_.ckpt_dir, settings_.key)),
-      tree_(key),
+      tree_(key, tree::Manners::from_environment()),
       control_(std::move(control_listener)),
       signals_(watch_signals()),
       started_(tree::now_ms()),
@@ -41,6 +41,8 @@ Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
     // A daemon per rank, where many start one at once.
     if (settings_.expected_ranks > 0) tree_.at_most(64 + 4 * static_cast<size_t>(settings_.expected_ranks));
     tree_.on_message = [this](int node, const wire::Message& message) { from_node(node, message); };
+    tree_.on_call = [this](const std::string& why) { roll_is_called(why); };
+    tree_.on_here = [this](int node) { node_is_here(node); };
     tree_.on_lost = [this](int node, const tree::NodeInfo& info) { lost_node(node, info); };
     control_.on_request = [this](int client, const ControlRequest& request) { asked(client, request); };
 }
@@ -72,6 +74,8 @@ int Root::run(launch::Launcher& launcher) {
           {"command", store::words_as_utf8(store::whole_command(settings_.command, settings_.segments))},
           {"directory", settings_.ckpt_dir}});
     launcher.reach(daemons_);
+    // What a launcher of that kind says to one daemon and hears from it does not go through another one yet.
+    if (!launcher.ends_when_a_rank_dies()) tree_.stay_flat();
     launcher.start();
     launcher_ = &launcher;
     while (!over()) {
@@ -158,6 +162,7 @@ void Root::end_launcher() {
 
 // Nothing of the job is left running: what the launcher did not end, the node daemons do.
 void Root::clear_up() {
+    tree_.expect_no_return();
     tree_.broadcast(wire::Kill{});
     int64_t end = tree::now_ms() + kClearUpMs;
     while (!tree_.nodes().empty() && tree::now_ms() < end) serve(20);

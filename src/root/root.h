@@ -71,11 +71,13 @@ class Root {
     Losses::Facts facts_of_losses() const;
 
     // events.cpp: what nodes say
-    void from_node(int node, const wire::Message& message);
-    void clock_from(int node, const wire::Clock& message);
-    void joined(int node, const wire::Group& group);
-    void gone(int node, const wire::Gone& message);
+    void from_node(int child, const wire::Message& message);
+    void clock_from(int child, const wire::Clock& message);
+    void joined(const wire::Group& group);
+    void gone(const wire::Gone& message);
     void look_whether_it_runs();
+    void roll_is_called(const std::string& why);
+    void node_is_here(int node);
     void lost_node(int node, const tree::NodeInfo& info);
     template <class Noted>
     void lost(Noted noted);
@@ -128,9 +130,10 @@ class Root {
         uint32_t epoch = 0;
         bool in_progress = false;
         bool cancelled = false;
-        bool stops = false;  // the job ends with it
-        int client = -1;     // who asked and hears of each phase
-        std::string phase;   // empty = none
+        std::string disturbed;  // the tree has changed since it began; "" = it has not
+        bool stops = false;     // the job ends with it
+        int client = -1;        // who asked and hears of each phase
+        std::string phase;      // empty = none
         int64_t phase_start_us = 0;
         double start = 0, standing = 0, going_on = 0;  // s; going_on: 0 = the ranks stand until the commit
         std::string last_heard;                        // host of the node daemon whose answer came last
@@ -204,7 +207,7 @@ class Root {
     std::deque<Request> requests_;
     Attempt attempt_;
     std::unique_ptr<clock::Root> clock_;  // of the one in progress
-    std::map<int, size_t> clock_child_;   // node -> child of clock_
+    std::map<int, size_t> clock_child_;   // daemon right below the root -> child of clock_
     uint32_t checkpoints_ = 0;
     uint32_t committed_ = 0;   // newest generation that this job has committed
     Outcome last_;             // the newest, good or not

@@ -21,7 +21,7 @@ wire::Joined joined(std::vector<wire::Hello> hellos) {
     for (const wire::Hello& one : hellos) {
         if (!before || key(*before) != key(one) || before->rank == one.rank)
             all.groups.push_back(
-                {-1, one.host, one.size, one.mpi, one.mpi_version, one.restarted_from, {}, {}, false});
+                {-1, one.host, one.size, one.mpi, one.mpi_version, one.restarted_from, {}, {}});
         wire::Group& group = all.groups.back();
         if (!group.ranks.empty() &&
             group.ranks.back().first + static_cast<int32_t>(group.ranks.back().count) == one.rank)

@@ -24,7 +24,6 @@ namespace fermata::tree {
 namespace {
 
 constexpr int64_t kAttemptMs = 10000;  // of one address, all in all
-constexpr int64_t kHeadStartMs = 250;  // of an address before the next one
 constexpr size_t kMostAddresses = 64;
 
 bool is_loopback(const Address& address) {
@@ -35,8 +34,10 @@ bool is_loopback(const Address& address) {
     return (ntohl(reinterpret_cast<const sockaddr_in&>(address.where).sin_addr.s_addr) >> 24) == 127;
 }
 
-// One connection to what may be the root. Nothing here waits.
-class Attempt {
+}  // namespace
+
+// One connection to what may be the root, or a parent. Nothing here waits.
+class Connecting::Attempt {
   public:
     enum class State { connecting, talking, proved, failed };
 
@@ -53,6 +54,8 @@ class Attempt {
             state_ = State::failed;
         }
     }
+
+    int tag = 0;
 
     State state() const { return state_; }
     int64_t end() const { return end_; }
@@ -108,35 +111,67 @@ class Attempt {
     int64_t end_;
 };
 
-// All addresses once: the next one begins when one has failed, or has had its head start.
-std::optional<Channel> try_all(const std::vector<Address>& all, const wire::Key& key, int64_t end) {
-    std::vector<Attempt> attempts;
-    attempts.reserve(all.size());
-    int64_t next = 0;
-    for (;;) {
-        int64_t now = now_ms();
-        bool open = std::any_of(attempts.begin(), attempts.end(),
-                                [](const Attempt& one) { return one.state() != Attempt::State::failed; });
-        if (now >= end || (!open && attempts.size() == all.size())) return std::nullopt;
-        if (attempts.size() < all.size() && (!open || now >= next)) {
-            attempts.emplace_back(all[attempts.size()], key);
-            next = now + kHeadStartMs;
-            continue;
-        }
-        std::vector<pollfd> fds;
-        int64_t wake = attempts.size() < all.size() ? std::min(end, next) : end;
-        for (const Attempt& one : attempts) {
-            fds.push_back(one.poll());
-            if (one.state() != Attempt::State::failed) wake = std::min(wake, one.end());
-        }
-        ::poll(fds.data(), fds.size(), static_cast<int>(std::max<int64_t>(0, wake - now)));
-        for (size_t i = 0; i < fds.size(); ++i) {
-            if (attempts[i].serve(fds[i].revents) != Attempt::State::proved) continue;
-            Attempt proved = std::move(attempts[i]);
-            attempts.clear();
-            return proved.channel();
-        }
+Connecting::Connecting(std::vector<Target> targets, const wire::Key& key)
+    : targets_(std::move(targets)), key_(key) {}
+Connecting::Connecting(Connecting&&) noexcept = default;
+Connecting& Connecting::operator=(Connecting&&) noexcept = default;
+Connecting::~Connecting() = default;
+
+bool Connecting::under_way() const {
+    return std::any_of(attempts_.begin(), attempts_.end(),
+                       [](const auto& one) { return one->state() != Attempt::State::failed; });
+}
+
+bool Connecting::failed() const { return attempts_.size() == targets_.size() && !under_way(); }
+
+// The next one begins when all before have failed, or have had their head start.
+void Connecting::add_to(std::vector<pollfd>& fds) {
+    int64_t now = now_ms();
+    while (attempts_.size() < targets_.size() && (!under_way() || now >= next_)) {
+        const Target& target = targets_[attempts_.size()];
+        attempts_.push_back(std::make_unique<Attempt>(target.address, key_));
+        attempts_.back()->tag = target.tag;
+        next_ = now + target.head_start_ms;
     }
+    polled_ = attempts_.size();
+    for (const auto& one : attempts_) fds.push_back(one->poll());
+}
+
+std::optional<Channel> Connecting::serve(const std::vector<pollfd>& fds, size_t first) {
+    for (size_t i = 0; i < polled_; ++i) {
+        if (attempts_[i]->serve(fds[first + i].revents) != Attempt::State::proved) continue;
+        std::unique_ptr<Attempt> proved = std::move(attempts_[i]);
+        attempts_.clear();
+        targets_.clear();
+        polled_ = 0;
+        tag_ = proved->tag;
+        return proved->channel();
+    }
+    polled_ = 0;
+    return std::nullopt;
+}
+
+int Connecting::rest(int otherwise) const {
+    int64_t now = now_ms(), wake = now + otherwise;
+    if (attempts_.size() < targets_.size()) wake = std::min(wake, next_);
+    for (const auto& one : attempts_)
+        if (one->state() != Attempt::State::failed) wake = std::min(wake, one->end());
+    return static_cast<int>(std::max<int64_t>(0, wake - now));
+}
+
+namespace {
+
+std::optional<Channel> try_all(const std::vector<Address>& all, const wire::Key& key, int64_t end) {
+    std::vector<Connecting::Target> targets;
+    for (const Address& address : all) targets.push_back({address, kHeadStartMs, 0});
+    Connecting connecting(std::move(targets), key);
+    while (now_ms() < end && !connecting.failed()) {
+        std::vector<pollfd> fds;
+        connecting.add_to(fds);
+        ::poll(fds.data(), fds.size(), connecting.rest(static_cast<int>(end - now_ms())));
+        if (auto channel = connecting.serve(fds, 0)) return channel;
+    }
+    return std::nullopt;
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
-// How a node daemon finds the root, and proves itself.
+// How a node daemon finds the root, or a parent, and proves itself.
 #pragma once
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +28,44 @@ std::vector<Address> parse_addresses(const std::string& text, const std::string&
 // This boot's and this network namespace's name, without a comma or an @.
 std::string this_place();
 
+inline constexpr int64_t kHeadStartMs = 250;  // of an address before the next one
+
+// Tries addresses side by side, each once, until one answers that knows the key. An address has a deadline of
+// its own: one that is silent or slow costs the others its head start, one that refuses costs nothing.
+class Connecting {
+  public:
+    struct Target {
+        Address address;
+        int64_t head_start_ms = kHeadStartMs;
+        int tag = 0;  // the caller's
+    };
+    Connecting(std::vector<Target> targets, const wire::Key& key);
+    Connecting(Connecting&&) noexcept;
+    Connecting& operator=(Connecting&&) noexcept;
+    ~Connecting();
+
+    void add_to(std::vector<pollfd>& fds);
+    // The one that has proved itself; the others are dropped.
+    std::optional<Channel> serve(const std::vector<pollfd>& fds, size_t first);
+    int tag() const { return tag_; }
+    // None is left.
+    bool failed() const;
+    // ms that poll may take, at most `otherwise`.
+    int rest(int otherwise) const;
+
+  private:
+    class Attempt;
+    bool under_way() const;
+    std::vector<Target> targets_;
+    wire::Key key_;
+    std::vector<std::unique_ptr<Attempt>> attempts_;  // of the first targets
+    size_t polled_ = 0;
+    int64_t next_ = 0;  // ms: then the next one begins
+    int tag_ = 0;
+};
+
 // Tries all addresses, side by side, until one answers that knows the key; again with back-off and jitter.
-// An address has a deadline of its own: one that is silent or slow costs the others nothing. Throws Error.
+// Throws Error.
 Channel connect_to_root(const std::string& addresses, const wire::Key& key, int timeout_ms);
 // TCP_NODELAY and keepalive: a node that vanished without a word is noticed within half a minute.
 void tune_tcp(int socket);

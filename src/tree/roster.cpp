@@ -40,10 +40,7 @@ std::string Roster::join(int node, const wire::Group& group) {
         return misfit(group.ranks.empty() ? -1 : group.ranks[0].first);
     if (group.size != size || size < 1 || size > kMostRanks) return misfit(ranks->first());
     if (ranks->last() >= size) return misfit(ranks->last());
-    Ranks others = here_;
-    if (auto mine = places_.find(node); group.again && mine != places_.end())
-        others.take_away(mine->second.ranks);
-    if (auto twice = others.common(*ranks)) return misfit(*twice);
+    if (auto twice = here_.common(*ranks)) return misfit(*twice);
     size_ = size;
     here_.add(*ranks);
     merge(places_[node], *ranks, group.pids);

@@ -18,8 +18,7 @@ class Roster {
         std::vector<int32_t> pids;  // in the order of `ranks`
     };
 
-    // "", or why these ranks cannot be of this job: one line. `node`: key of Tree::nodes. Said again, ranks
-    // of whom this node has spoken before are not new.
+    // "", or why these ranks cannot be of this job: one line. `node`: key of Tree::nodes.
     std::string join(int node, const wire::Group& group);
     // Those of them that were at this node; they are gone.
     Ranks leave(int node, const Ranks& ranks);

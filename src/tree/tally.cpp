@@ -78,6 +78,14 @@ void Tally::ask(const wire::Message& question) {
     }
 }
 
+bool Tally::replaces(const wire::Message& answer) {
+    auto* restored = std::get_if<wire::Restored>(&answer);
+    auto is = [&]<class... Types>() { return (std::holds_alternative<Types>(answer) || ...); };
+    return (restored && restored->ok) ||
+           is.template operator()<wire::Closed, wire::Frozen, wire::Drained, wire::Captured, wire::Resumed,
+                                  wire::ArrivedFinalize, wire::Sizes, wire::Images, wire::Phase>();
+}
+
 bool Tally::take(int child, const wire::Message& answer) {
     if (auto* m = std::get_if<wire::Refuse>(&answer)) {
         refuse(m->epoch, m->why, false, answer);
@@ -173,6 +181,11 @@ void Tally::gone(int child) {
     said_.erase(found);
 }
 
+void Tally::nobody_is_here() {
+    while (!said_.empty()) gone(said_.begin()->first);
+    phases_.clear();
+}
+
 void Tally::refuse(uint32_t epoch, const std::string& why, bool again, const wire::Message& message) {
     if (!current(epoch) || !answers_.refusal.empty()) return;
     answers_.refusal = why;
@@ -183,7 +196,7 @@ void Tally::refuse(uint32_t epoch, const std::string& why, bool again, const wir
 void Tally::sized(Said& said, const wire::Sizes& sizes) {
     auto ranks = Ranks::of(sizes.ranks);
     if (!ranks || sizes.bytes.size() != ranks->count())
-        return save_failed(sizes.epoch, "the protocol broke: sizes of images that are none");
+        return save_failed("the protocol broke: sizes of images that are none");
     answers_.sized += ranks->count() - said.sizes.ranks.count();
     said.sizes = {std::move(*ranks), sizes.bytes};
     told_.sizes_changed = true;
@@ -191,23 +204,27 @@ void Tally::sized(Said& said, const wire::Sizes& sizes) {
 
 void Tally::saved(Said& said, const wire::Images& images) {
     answers_.suspend_us = std::max(answers_.suspend_us, images.suspend_us);
-    if (!images.error.empty()) return save_failed(images.epoch, images.error);
+    if (!images.error.empty()) return save_failed(images.error);
     auto ranks = Ranks::of(images.ranks);
     if (!ranks || images.images.size() != ranks->count())
-        return save_failed(images.epoch, "the protocol broke: images that are none");
+        return save_failed("the protocol broke: images that are none");
     answers_.saved += ranks->count() - said.images.ranks.count();
     said.images = {std::move(*ranks), images.images, images.suspend_us, images.needs};
     told_.images_changed = true;
 }
 
-void Tally::save_failed(uint32_t epoch, const std::string& error) {
+void Tally::save_failed(const std::string& error) {
     if (!answers_.save_error.empty()) return;
     answers_.save_error = error;
+    at_once(failed_images());
+}
+
+wire::Images Tally::failed_images() const {
     wire::Images images;
-    images.epoch = epoch;
+    images.epoch = epoch_;
     images.suspend_us = answers_.suspend_us;
-    images.error = error;
-    at_once(images);
+    images.error = answers_.save_error;
+    return images;
 }
 
 std::set<Generation> Tally::needs() const {
@@ -316,6 +333,12 @@ bool Tally::parts_wait() const {
 void Tally::say_again() {
     told_ = {};
     told_.sizes_changed = told_.images_changed = true;
+    if (!answers_.refusal.empty() && answers_.again)
+        at_once(wire::Again{epoch_, answers_.refusal});
+    else if (!answers_.refusal.empty())
+        at_once(wire::Refuse{epoch_, answers_.refusal});
+    if (!answers_.save_error.empty()) at_once(failed_images());
+    if (answers_.not_restored) at_once(*answers_.not_restored);
 }
 
 }  // namespace fermata::tree

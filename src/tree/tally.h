@@ -54,10 +54,14 @@ class Tally {
     // This goes down. Answers to it are counted from here on, those to an older question are late. Other
     // messages than questions change nothing.
     void ask(const wire::Message& question);
+    // Is it of the kinds that replace what a child has said before?
+    static bool replaces(const wire::Message& answer);
     // False: it is no answer that is added up.
     bool take(int child, const wire::Message& answer);
     // Nothing more comes from this child, and what it has said counts no more.
     void gone(int child);
+    // Likewise of all children.
+    void nobody_is_here();
     // The restart is over.
     void forget_phases() { phases_.clear(); }
     std::optional<wire::Phase> furthest_behind() const { return phases_.furthest_behind(); }
@@ -101,7 +105,8 @@ class Tally {
     void replace(Count& old, Count& sum, const Count& now);
     void sized(Said& said, const wire::Sizes& sizes);
     void saved(Said& said, const wire::Images& images);
-    void save_failed(uint32_t epoch, const std::string& error);
+    void save_failed(const std::string& error);
+    wire::Images failed_images() const;
     void at_once(const wire::Message& message);
     template <class Make>
     void hand_up_count(Count& told, const Count& now, bool may, const Make& make);

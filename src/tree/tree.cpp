@@ -1,118 +1,227 @@
 #include "tree/tree.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
-#include "base/error.h"
 #include "base/log.h"
+#include "tree/root_address.h"
+#include "tree/tally.h"
 
 namespace fermata::tree {
 namespace {
 
-constexpr int kBacklog = 4096;  // the kernel's limit, mostly
-// What a node may say at once: until it has said who it is, then of itself, and of each of its ranks.
-constexpr uint32_t kStrangerPayload = 4096, kNodePayload = 1u << 20, kRankPayload = 16384;
+// What a node may say at once, of itself and of each rank of the job.
+constexpr uint32_t kNodePayload = 1u << 20, kRankPayload = 16384;
 
-// IPv6 socket that also takes IPv4; plain IPv4 where the kernel has no IPv6.
-Fd listen_tcp(uint16_t& port) {
-    for (int family : {AF_INET6, AF_INET}) {
-        Fd sock(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (!sock) continue;
-        sockaddr_storage where{};
-        socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-        where.ss_family = static_cast<sa_family_t>(family);
-        if (family == AF_INET6) {
-            int off = 0;
-            ::setsockopt(sock.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-        }
-        if (::bind(sock.get(), reinterpret_cast<sockaddr*>(&where), size) != 0 ||
-            ::listen(sock.get(), kBacklog) != 0)
-            continue;
-        size = sizeof where;
-        ::getsockname(sock.get(), reinterpret_cast<sockaddr*>(&where), &size);
-        port = ntohs(family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(where).sin6_port
-                                        : reinterpret_cast<sockaddr_in&>(where).sin_port);
-        return sock;
-    }
-    fail_errno("cannot listen for the node daemons");
+int64_t number_from(const char* name, int64_t otherwise) {
+    const char* text = std::getenv(name);
+    int64_t value = text ? std::strtoll(text, nullptr, 10) : 0;
+    return value > 0 ? value : otherwise;
 }
 
 }  // namespace
 
-Tree::Tree(const wire::Key& key) : guests_(listen_tcp(port_), key) {
-    guests_.on_proof = [this](Fd socket, const wire::Handshake& shake) { admit(std::move(socket), shake); };
+Manners Manners::from_environment() {
+    Manners manners;
+    manners.radix = static_cast<size_t>(number_from("FERMATA_TREE_RADIX", 64));
+    manners.rhythm.silent_ms = number_from("FERMATA_TREE_SILENT", manners.rhythm.silent_ms);
+    manners.rhythm.beat_ms = std::max<int64_t>(1, manners.rhythm.silent_ms / 6);
+    return manners;
 }
 
-void Tree::add_to(std::vector<pollfd>& fds) {
-    polled_.clear();
-    for (auto& [node, channel] : channels_) {
-        polled_.push_back(node);
-        fds.push_back({channel.fd(), channel.events(), 0});
-    }
-    guests_.add_to(fds);
+Tree::Tree(const wire::Key& key, Manners manners)
+    : manners_(manners), links_(key), members_(manners.radix, manners.rhythm) {
+    links_.set_rhythm(manners.rhythm);
+    links_.on_message = [this](int link, const wire::Message& message) { from(link, message); };
+    links_.on_closed = [this](int link, Links::End how) { closed(link, how); };
+    calls_.begin(1);
 }
 
 void Tree::serve(const std::vector<pollfd>& fds, size_t first) {
-    size_t at = first;
-    for (int node : polled_) {
-        auto found = channels_.find(node);
-        short revents = fds[at++].revents;
-        if (found == channels_.end()) continue;
-        found->second.serve(revents);
-        while (auto message = found->second.receive()) {
-            if (auto* hello = std::get_if<wire::NodeHello>(&*message)) {
-                nodes_[node].host = hello->host;
-                nodes_[node].pid = hello->pid;
-                found->second.allow(kNodePayload);
-            } else if (std::get_if<wire::Spare>(&*message)) {
-                nodes_[node].spare = true;
-            } else {
-                on_message(node, *message);
-            }
-        }
-        if (!found->second.closed()) continue;
-        if (!found->second.error().empty())
-            spdlog::warn("node {}: {}", nodes_[node].host, found->second.error());
-        NodeInfo info = nodes_[node];
-        channels_.erase(found);
-        nodes_.erase(node);
+    links_.serve(fds, first);
+    for (auto& [node, info] : members_.expire(now_ms())) on_lost(node, info);
+}
+
+int Tree::rest(int otherwise) const {
+    return static_cast<int>(members_.rest(now_ms(), links_.rest(otherwise)));
+}
+
+void Tree::from(int link, const wire::Message& message) {
+    if (auto child = child_of_.find(link); child != child_of_.end())
+        from_child(child->second, message);
+    else
+        from_stranger(link, message);
+}
+
+void Tree::from_stranger(int link, const wire::Message& message) {
+    if (auto* hello = std::get_if<wire::NodeHello>(&message))
+        register_node(link, *hello);
+    else if (std::get_if<wire::Spare>(&message))
+        harmless_.insert(link);
+    else if (auto* attach = std::get_if<wire::Attach>(&message))
+        this->attach(link, *attach);
+}
+
+void Tree::register_node(int link, const wire::NodeHello& hello) {
+    NodeInfo info;
+    info.host = hello.host;
+    info.pid = hello.pid;
+    info.addresses = hello.addresses;
+    const int node = members_.arrive(std::move(info), now_ms());
+    wire::Parent parent{node, orders_.newest(), members_.way(node),
+                        static_cast<uint32_t>(manners_.rhythm.beat_ms),
+                        static_cast<uint32_t>(manners_.rhythm.silent_ms)};
+    links_.send(link, parent);
+    if (parent.way.empty())
+        add_child(link, node, 0);
+    else
+        harmless_.insert(link);
+}
+
+void Tree::attach(int link, const wire::Attach& attach) {
+    harmless_.insert(link);
+    if (!members_.knows(attach.node)) return links_.close(link);
+    for (const wire::Order& order : orders_.since(attach.heard)) links_.send(link, order);
+    add_child(link, attach.node, attach.answered);
+}
+
+void Tree::add_child(int link, int child, uint32_t answered) {
+    if (auto old = link_of_.find(child); old != link_of_.end()) {
+        const int before = old->second;
+        links_.close(before);
+        child_of_.erase(before);
+    }
+    child_of_[link] = child;
+    link_of_[child] = link;
+    links_.allow(link, kNodePayload);
+    const bool came_back = calls_.has(child);
+    calls_.came(child, answered);
+    if (came_back)
+        call_the_roll(fmt::format("the connection to {} was lost for a moment", name_of(child)));
+    else
+        invite(child);
+}
+
+void Tree::invite(int child) {
+    if (calls_.call(child))
+        links_.send(link_of_.at(child), wire::Roll{calls_.number()});
+    else
+        call_the_roll(fmt::format("{} has lost its connection and come to another parent", name_of(child)));
+}
+
+void Tree::from_child(int child, const wire::Message& message) {
+    if (auto* m = std::get_if<wire::Here>(&message))
+        here(child, *m);
+    else if (auto* m = std::get_if<wire::Missing>(&message))
+        missing(*m);
+    else if (calls_.is_here(child) || !is_said_again(message))
+        on_message(child, message);
+}
+
+void Tree::here(int child, const wire::Here& answer) {
+    if (!calls_.here(child, answer)) return;
+    for (int node : answer.nodes)
+        if (members_.here(node)) on_here(node);
+    if (!answer.groups.empty()) on_message(child, wire::Joined{answer.groups});
+}
+
+// Of an earlier call: that daemon may have answered this one elsewhere, and it was called for this very
+// reason.
+void Tree::missing(const wire::Missing& message) {
+    const bool news = message.roll == calls_.number();
+    const std::string name = name_of(message.node);
+    const NodeInfo* info = members_.find(message.node);
+    if (message.how != wire::Absence::moved && info && (news || info->away_until != 0))
+        gone(message.node, message.how == wire::Absence::silent);
+    if (!news) return;
+    switch (message.how) {
+        case wire::Absence::left:
+            return call_the_roll(name + " is gone");
+        case wire::Absence::silent:
+            return call_the_roll(name + " has not been heard for too long");
+        case wire::Absence::moved:
+            return call_the_roll(name + " has lost its connection and come to another parent");
+    }
+}
+
+void Tree::gone(int node, bool silent) {
+    members_.left(node, silent, now_ms());
+    if (patient_) return;
+    if (const NodeInfo* known = members_.find(node)) {
+        NodeInfo info = *known;
+        members_.forget(node);
         on_lost(node, info);
     }
-    guests_.serve(fds, at);
 }
 
-void Tree::admit(Fd socket, const wire::Handshake& shake) {
-    if (channels_.size() >= most_nodes_) {
-        spdlog::warn("a node daemon too many: there are {}", channels_.size());
+// When the job is over daemons leave one after the other, and nobody waits for what they say.
+void Tree::call_the_roll(const std::string& why) {
+    if (!patient_) return;
+    calls_.begin(calls_.number() + 1);
+    members_.call(now_ms());
+    on_call(why);
+    for (auto& [child, link] : link_of_)
+        if (calls_.call(child)) links_.send(link, wire::Roll{calls_.number()});
+}
+
+std::string Tree::name_of(int node) {
+    const NodeInfo* info = members_.find(node);
+    return info ? fmt::format("the node daemon of {} (pid {})", info->host, info->pid) : "a node daemon";
+}
+
+void Tree::closed(int link, Links::End how) {
+    auto found = child_of_.find(link);
+    if (found == child_of_.end()) {
+        if (harmless_.erase(link) == 0) on_lost(-1, {});
         return;
     }
-    int node = next_node_++;
-    Channel channel(std::move(socket), kStrangerPayload, shake.outgoing(), shake.incoming());
-    channel.feed(shake.rest());
-    channels_.emplace(node, std::move(channel));
-    nodes_[node] = {};
+    const int child = found->second;
+    const bool silent = how == Links::End::silent;
+    std::vector<int> below;  // it was their way
+    for (auto& [node, info] : members_.all())
+        if (node != child && calls_.way_to(node) == child) below.push_back(node);
+    harmless_.erase(link);
+    child_of_.erase(found);
+    link_of_.erase(child);
+    calls_.left(child);
+    const std::string name = name_of(child);
+    gone(child, silent);
+    if (!patient_)
+        for (int node : below) gone(node, false);
+    call_the_roll(silent ? name + " has not been heard for too long" : name + " is gone");
 }
 
-void Tree::expect(int node, size_t ranks) {
-    auto found = channels_.find(node);
+void Tree::expect(int node, uint32_t ranks, uint32_t all) {
+    if (NodeInfo* info = members_.find(node)) info->ranks = ranks;
+    allow(node, all);
+}
+
+void Tree::allow(int node, uint32_t ranks) {
+    auto link = link_of_.find(calls_.way_to(node));
     uint64_t room = kNodePayload + uint64_t{ranks} * kRankPayload;
-    if (found != channels_.end())
-        found->second.allow(static_cast<uint32_t>(std::min<uint64_t>(room, wire::kMaxPayload)));
+    if (link != link_of_.end())
+        links_.allow(link->second, static_cast<uint32_t>(std::min<uint64_t>(room, wire::kMaxPayload)));
 }
 
 void Tree::broadcast(const wire::Message& message) {
-    for (auto& [node, channel] : channels_) channel.send(message);
+    wire::Order order{++next_order_, wire::encode(message)};
+    orders_.add(order);
+    to_children(order);
+}
+
+void Tree::to_children(const wire::Message& message) {
+    for (auto& [child, link] : link_of_) links_.send(link, message);
 }
 
 void Tree::send(int node, const wire::Message& message) {
-    auto found = channels_.find(node);
-    if (found != channels_.end()) found->second.send(message);
-}
-
-void Tree::flush(int ms) {
-    for (auto& [node, channel] : channels_) channel.flush(ms);
+    auto link = link_of_.find(calls_.way_to(node));
+    if (link == link_of_.end()) return;
+    if (link->first == node)
+        links_.send(link->second, message);
+    else
+        links_.send(link->second, wire::To{node, wire::encode(message)});
 }
 
 }  // namespace fermata::tree

@@ -1,66 +1,99 @@
-// The root's end of the tree: node daemons that connect, prove the key, and speak for their ranks.
+// The root's end of the tree: daemons that register here, those right below the root, and by way of them all
+// others. Small jobs are flat; with more daemons than the radix the later ones are sent to a parent.
 #pragma once
-
-#include <poll.h>
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "tree/channel.h"
-#include "tree/guests.h"
+#include "tree/links.h"
+#include "tree/members.h"
+#include "tree/orders.h"
+#include "tree/roll_call.h"
 
 namespace fermata::tree {
 
-struct NodeInfo {
-    std::string host;
-    int pid = 0;
-    uint32_t ranks = 0;
-    bool spare = false;  // another one of its node was faster: not missed
+// How wide the tree is, and how it beats; FERMATA_TREE_RADIX and FERMATA_TREE_SILENT (ms) are for tests.
+struct Manners {
+    size_t radix = 64;
+    Rhythm rhythm;
+    static Manners from_environment();
 };
 
 class Tree {
   public:
-    using Handler = std::function<void(int node, const wire::Message& message)>;
-    using Lost = std::function<void(int node, const NodeInfo& info)>;
-
     // Listens on a port of the kernel's choice.
-    explicit Tree(const wire::Key& key);
+    Tree(const wire::Key& key, Manners manners);
 
-    uint16_t port() const { return port_; }
-    // Handlers are called from serve().
-    Handler on_message;
-    Lost on_lost;
+    uint16_t port() const { return links_.port(); }
+    // Handlers are called from serve(). A message comes from the child of the root whose subtree it is of.
+    std::function<void(int child, const wire::Message& message)> on_message;
+    // The roll is called, for this reason: one line. What the children of the root have answered counts no
+    // more; they say it again, or are gone.
+    std::function<void(const std::string& why)> on_call;
+    // A daemon answers. Its ranks follow, as Joined: all that it has.
+    std::function<void(int node)> on_here;
+    // A daemon has not come back. `node` is -1 of one that has not said who it is.
+    std::function<void(int node, const NodeInfo& info)> on_lost;
 
     // Adds what to poll, and serves it afterwards; `first` is the index of the first added entry.
-    void add_to(std::vector<pollfd>& fds);
+    void add_to(std::vector<pollfd>& fds) { links_.add_to(fds); }
     void serve(const std::vector<pollfd>& fds, size_t first);
     // ms that poll may take, at most `otherwise`.
-    int rest(int otherwise) const { return guests_.rest(otherwise); }
-    // A node with so many more ranks may say so much more at once.
-    void expect(int node, size_t ranks);
-    // More nodes than this are refused.
-    void at_most(size_t nodes) { most_nodes_ = nodes; }
+    int rest(int otherwise) const;
+    // This node has so many ranks; the job has `all` so far, and may say so much more at once.
+    void expect(int node, uint32_t ranks, uint32_t all);
+    void allow(int node, uint32_t ranks);
+    // Whoever comes stays right below the root.
+    void stay_flat() { members_.stay_flat(); }
+    // More connections than this are refused.
+    void at_most(size_t nodes) { links_.at_most(nodes); }
+    // The job is over: who leaves does not come back.
+    void expect_no_return() { patient_ = false; }
 
+    // An order to every daemon, also to one that has another parent by then.
     void broadcast(const wire::Message& message);
+    // To the children of the root only.
+    void to_children(const wire::Message& message);
     void send(int node, const wire::Message& message);
-    void flush(int ms);
+    void flush(int ms) { links_.flush(ms); }
 
-    const std::map<int, NodeInfo>& nodes() const { return nodes_; }
-    std::map<int, NodeInfo>& nodes() { return nodes_; }
+    // Of all daemons that are there, or may come back.
+    const std::map<int, NodeInfo>& nodes() const { return members_.all(); }
+    // All of them have answered the newest call of the roll.
+    bool whole() const { return members_.whole(); }
+    // The child of the root above a daemon; -1: none at the moment.
+    int child_above(int node) const { return calls_.way_to(node); }
+    // Right below the root.
+    size_t children() const { return link_of_.size(); }
 
   private:
-    void admit(Fd socket, const wire::Handshake& shake);
+    void from(int link, const wire::Message& message);
+    void from_stranger(int link, const wire::Message& message);
+    void from_child(int child, const wire::Message& message);
+    void closed(int link, Links::End how);
+    void register_node(int link, const wire::NodeHello& hello);
+    void attach(int link, const wire::Attach& attach);
+    void add_child(int link, int child, uint32_t answered);
+    void invite(int child);
+    void here(int child, const wire::Here& answer);
+    void missing(const wire::Missing& message);
+    void gone(int node, bool silent);
+    void call_the_roll(const std::string& why);
+    std::string name_of(int node);
 
-    uint16_t port_ = 0;  // before guests_, whose listener sets it
-    Guests guests_;
-    std::map<int, Channel> channels_;
-    std::map<int, NodeInfo> nodes_;
-    std::vector<int> polled_;  // node of each polled channel, in the order of add_to
-    int next_node_ = 0;
-    size_t most_nodes_ = SIZE_MAX;
+    const Manners manners_;
+    Links links_;
+    Members members_;
+    Orders orders_;
+    uint64_t next_order_ = 0;
+    std::map<int, int> child_of_, link_of_;  // link -> child of the root, and back
+    std::set<int> harmless_;                 // links of daemons that leave, or were sent elsewhere
+    RollCall calls_;
+    bool patient_ = true;
 };
 
 }  // namespace fermata::tree

@@ -30,6 +30,7 @@ class Writer {
     void put(Generation value) { number(value.number()); }
     void put(RestartPhase value) { number(static_cast<uint32_t>(value)); }
     void put(RankEnd value) { number(static_cast<uint32_t>(value)); }
+    void put(Absence value) { number(static_cast<uint32_t>(value)); }
     void put(bool value) { number(static_cast<uint8_t>(value)); }
     void put(const std::string& text) {
         number(static_cast<uint32_t>(text.size()));
@@ -110,6 +111,13 @@ class Reader {
             ok_ = false;
         else
             value = RankEnd{word};
+    }
+    void get(Absence& value) {
+        auto word = number<uint32_t>();
+        if (word > static_cast<uint32_t>(kLastAbsence))
+            ok_ = false;
+        else
+            value = Absence{word};
     }
     void get(bool& value) {
         auto byte = number<uint8_t>();
@@ -230,6 +238,14 @@ NAME(RankEnded);
 NAME(InputTaken);
 NAME(Aborted);
 NAME(Sizes);
+NAME(Order);
+NAME(To);
+NAME(Parent);
+NAME(Beat);
+NAME(Roll);
+NAME(Attach);
+NAME(Here);
+NAME(Missing);
 #undef NAME
 
 }  // namespace
@@ -280,6 +296,13 @@ Bytes encode(const Message& message, Seal* seal) {
         frame.insert(frame.end(), tag.begin(), tag.end());
     }
     return frame;
+}
+
+std::optional<Message> unwrapped(const Bytes& frame) {
+    Decoder decoder;
+    decoder.feed(frame.data(), frame.size());
+    auto message = decoder.next();
+    return message && decoder.empty() ? message : std::nullopt;
 }
 
 void Decoder::feed(const void* data, size_t size) {

@@ -34,6 +34,9 @@ class Seal {
 // The frame of `message`, ready to be sent. Throws Error when it would be longer than kMaxPayload.
 Bytes encode(const Message& message, Seal* seal = nullptr);
 
+// The message of a frame that came inside of another one; none when it is not exactly one.
+std::optional<Message> unwrapped(const Bytes& frame);
+
 // Stream of bytes in, messages out. After broken() nothing more comes out.
 class Decoder {
   public:
@@ -47,6 +50,8 @@ class Decoder {
     std::optional<Message> next();
     bool broken() const { return !error_.empty(); }
     const std::string& error() const { return error_; }
+    // Nothing is left that is not a whole frame yet.
+    bool empty() const { return start_ == buffer_.size(); }
 
   private:
     std::optional<Message> give_up(std::string why);

@@ -15,14 +15,13 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "wire/daemons.h"
 #include "wire/launch.h"
 #include "wire/level.h"
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 6;
-
-using Bytes = std::vector<std::byte>;
+inline constexpr uint16_t kWireVersion = 7;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -35,17 +34,6 @@ inline Bytes packed(const std::vector<uint8_t>& bytes) {
 }
 
 // ---- of many ranks at once
-
-// Ranks first, first + 1, … first + count - 1. Lists of runs ascend; src/tree/ranks.h makes and checks them.
-struct Run {
-    int32_t first = 0;
-    uint32_t count = 0;
-    template <class F>
-    void each(F&& f) {
-        f(first, count);
-    }
-    bool operator==(const Run&) const = default;
-};
 
 using Digest = std::array<uint8_t, 16>;  // image::Checksum
 
@@ -180,9 +168,10 @@ struct Cancel {
 // Asks in which call each rank waits. Answer: Diagnosis.
 struct Query {
     static constexpr uint16_t kType = 23;
+    uint32_t patience_ms = 5000;  // then it is answered without those that are silent
     template <class F>
     void each(F&& f) {
-        f();
+        f(patience_ms);
     }
 };
 
@@ -448,9 +437,10 @@ struct Diagnosis {
     static constexpr uint16_t kType = 73;
     std::string text;
     uint32_t ranks = 1;
+    uint32_t nodes = 1;  // daemons that have put their part into it
     template <class F>
     void each(F&& f) {
-        f(text, ranks);
+        f(text, ranks, nodes);
     }
 };
 
@@ -528,26 +518,10 @@ struct NodeHello {
     static constexpr uint16_t kType = 96;
     std::string host;
     int32_t pid = 0;
+    std::string addresses;  // where other daemons reach it
     template <class F>
     void each(F&& f) {
-        f(host, pid);
-    }
-};
-
-// Ranks of one node that say the same of their job.
-struct Group {
-    int32_t node = -1;  // as the root calls it; -1: whoever sends this
-    std::string host;   // as the ranks see it
-    int32_t size = 0;   // of the job
-    std::string mpi;
-    std::string mpi_version;
-    Generation restarted_from;
-    std::vector<Run> ranks;
-    std::vector<int32_t> pids;  // in the order of `ranks`
-    bool again = false;         // after a lost connection: the root may know of them
-    template <class F>
-    void each(F&& f) {
-        f(node, host, size, mpi, mpi_version, restarted_from, ranks, pids, again);
+        f(host, pid, addresses);
     }
 };
 
@@ -591,7 +565,8 @@ using Message =
                  Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone, Placed, Places, Sized, Sizes,
                  Take, Closed, Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal,
                  Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
-                 Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies>;
+                 Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
+                 Order, To, Parent, Beat, Roll, Attach, Here, Missing>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -47,17 +47,17 @@ Verdict run(Input input) {
 }
 
 std::vector<Bytes> seeds() {
-    auto group = [](std::vector<wire::Run> ranks, int32_t size, bool again = false) {
+    auto group = [](std::vector<wire::Run> ranks, int32_t size) {
         std::vector<int32_t> pids;
         for (const wire::Run& run : ranks) pids.insert(pids.end(), run.count, 4711);
-        return wire::Group{-1, "node17", size, "openmpi", "Open MPI 4.1.4", {}, ranks, pids, again};
+        return wire::Group{-1, "node17", size, "openmpi", "Open MPI 4.1.4", {}, ranks, pids};
     };
     std::vector<std::vector<wire::Message>> talks = {
         {wire::Joined{{group({{0, 1}, {2, 1}}, 4)}}, wire::Joined{{group({{1, 1}, {3, 1}}, 4)}}},
         {wire::Joined{{group({{0, 1}}, 2)}}, wire::Joined{{group({{1, 1}}, 2)}}, wire::Kill{},
          wire::Gone{-1, {{0, 1}}, true, 4711, "node17"}},
         {wire::Joined{{group({{0, 8}}, 16)}}, wire::Kill{}, wire::Kill{},
-         wire::Joined{{group({{0, 16}}, 16, true)}}, wire::Kill{}, wire::Kill{},
+         wire::Joined{{group({{0, 16}}, 16)}}, wire::Kill{}, wire::Kill{},
          wire::Gone{-1, {{3, 2}, {9, 1}}, false, 1, "node17"}},
         {wire::Joined{{group({{9999999, 1}}, 10000000)}}}};
     talks[1].back() = wire::Kill{};

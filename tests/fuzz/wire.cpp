@@ -65,7 +65,14 @@ std::vector<Bytes> frame_seeds() {
         wire::Gone{2, {{5, 1}}, true, 4711, "node17", 137},
         wire::Leaving{3},
         wire::Places{7, {{3, 2}}, {1 << 20, 1 << 30}},
-        wire::Sizes{7, {{3, 1}}, {1 << 20}}};
+        wire::Sizes{7, {{3, 1}}, {1 << 20}},
+        wire::Order{9, wire::encode(wire::Freeze{7})},
+        wire::To{3, wire::encode(wire::Kill{})},
+        wire::Parent{7, 12, {{6, "10.0.0.5:4711"}}, 5000, 30000},
+        wire::Roll{3},
+        wire::Attach{70, 12, 2},
+        wire::Here{2, {70, 71}, {{70, "node17", 64, "openmpi", "Open MPI 4.1.4", {}, {{4, 1}}, {4711}}}},
+        wire::Missing{2, 71, wire::Absence::silent}};
     std::vector<Bytes> all;
     Bytes together{13};
     for (const wire::Message& message : messages) {

@@ -124,7 +124,14 @@ struct FakeRank {
             uint64_t late = m->round <= static_cast<uint32_t>(std::atoi(env("FAKE_LATE").c_str())) ? 1 : 0;
             if (plays("drain")) link.send(wire::Drained{m->epoch, m->round, 10, 10 - late, late});
         } else if (auto* m = std::get_if<wire::Save>(&message)) {
-            if (plays("save")) link.send(save(*m));
+            // With one file of all images only the way of its places is played.
+            if (m->options.find("layout=shared") != std::string::npos)
+                link.send(wire::Sized{m->epoch, rank, 4096});
+            else if (plays("save"))
+                link.send(save(*m));
+        } else if (auto* m = std::get_if<wire::Placed>(&message)) {
+            link.send(wire::Warning{fmt::format("rank {} begins at {}", rank, m->begin), m->epoch});
+            link.send(wire::Saved{m->epoch, rank, 4096, std::string(32, '0'), "", 0, {}});
         } else if (auto* m = std::get_if<wire::Resume>(&message)) {
             clock->resume();
             if (plays("resume")) link.send(wire::Resumed{m->epoch});

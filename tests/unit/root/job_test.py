@@ -794,16 +794,16 @@ def wrong_use(p):
     json.loads(p.call("doctor", "--json").stdout)
 
 
-def main():
+def main(cases):
     if sys.argv[2:] == ["--list"]:
-        print(";".join(CASES), end="")
+        print(";".join(cases), end="")
         return
-    for name in sys.argv[2:] or CASES:
+    for name in sys.argv[2:] or cases:
         start = time.monotonic()
         place = Place()
         failed = True
         try:
-            CASES[name](place)
+            cases[name](place)
             failed = False
         finally:
             place.close(failed)
@@ -811,4 +811,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(CASES)

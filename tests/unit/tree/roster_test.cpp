@@ -104,13 +104,13 @@ TEST(Roster, RefusesWhatDoesNotFitInOneLine) {
     EXPECT_FALSE(roster.complete());
 }
 
-// A daemon whose connection was lost says again who is there: nobody is counted twice.
+// A daemon that answers a call of the roll says again who is there: nobody is counted twice.
 TEST(Roster, TakesWhatIsSaidAgain) {
     Roster roster;
     EXPECT_EQ(roster.join(0, group(0, 6, 3)), "");
     wire::Group again = group(0, 6, 4);
-    again.again = true;
     again.pids = {100, 100, 100, 7};
+    EXPECT_EQ(roster.lose(0), 3u);
     EXPECT_EQ(roster.join(0, again), "");
     EXPECT_EQ(roster.here(), 4);
     EXPECT_EQ(roster.places().at(0).pids, (std::vector<int32_t>{100, 100, 100, 7}));

@@ -1,0 +1,124 @@
+#include "tree/links.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace fermata::tree {
+namespace {
+
+constexpr int kBacklog = 4096;               // the kernel's limit, mostly
+constexpr uint32_t kStrangerPayload = 4096;  // of a daemon that has not said who it is
+
+// IPv6 socket that also takes IPv4; plain IPv4 where the kernel has no IPv6.
+Fd listen_tcp(uint16_t& port) {
+    for (int family : {AF_INET6, AF_INET}) {
+        Fd sock(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        if (!sock) continue;
+        sockaddr_storage where{};
+        socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+        where.ss_family = static_cast<sa_family_t>(family);
+        if (family == AF_INET6) {
+            int off = 0;
+            ::setsockopt(sock.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+        }
+        if (::bind(sock.get(), reinterpret_cast<sockaddr*>(&where), size) != 0 ||
+            ::listen(sock.get(), kBacklog) != 0)
+            continue;
+        size = sizeof where;
+        ::getsockname(sock.get(), reinterpret_cast<sockaddr*>(&where), &size);
+        port = ntohs(family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(where).sin6_port
+                                        : reinterpret_cast<sockaddr_in&>(where).sin_port);
+        return sock;
+    }
+    fail_errno("cannot listen for the node daemons");
+}
+
+}  // namespace
+
+Links::Links(const wire::Key& key) : guests_(listen_tcp(port_), key) {
+    guests_.on_proof = [this](Fd socket, const wire::Handshake& shake) { admit(std::move(socket), shake); };
+}
+
+void Links::admit(Fd socket, const wire::Handshake& shake) {
+    if (links_.size() >= most_) return spdlog::warn("a node daemon too many: there are {}", links_.size());
+    Channel channel(std::move(socket), kStrangerPayload, shake.outgoing(), shake.incoming());
+    channel.feed(shake.rest());
+    links_.emplace(next_++, Link{std::move(channel), Pulse(now_ms())});
+}
+
+void Links::add_to(std::vector<pollfd>& fds) {
+    polled_.clear();
+    for (auto& [number, link] : links_) {
+        polled_.push_back(number);
+        fds.push_back({link.channel.fd(), link.channel.events(), 0});
+    }
+    guests_.add_to(fds);
+}
+
+void Links::serve(const std::vector<pollfd>& fds, size_t first) {
+    size_t at = first;
+    const int64_t now = now_ms();
+    if (awake_.stood_still(rhythm_, now))
+        for (auto& [number, link] : links_) link.pulse.heard(now);
+    for (int number : polled_) {
+        auto found = links_.find(number);
+        short revents = fds[at++].revents;
+        if (found == links_.end()) continue;
+        found->second.channel.serve(revents);
+        // A handler may close links.
+        while (found != links_.end()) {
+            auto message = found->second.channel.receive();
+            if (!message) break;
+            found->second.pulse.heard(now);
+            if (!std::holds_alternative<wire::Beat>(*message)) on_message(number, *message);
+            found = links_.find(number);
+        }
+        if (found == links_.end()) continue;
+        Channel& channel = found->second.channel;
+        bool silent = found->second.pulse.lost(rhythm_, now);
+        if (!channel.closed() && !silent) continue;
+        if (!channel.error().empty()) spdlog::warn("a node daemon: {}", channel.error());
+        End how = !channel.closed() ? End::silent : channel.error().empty() ? End::closed : End::broken;
+        links_.erase(found);
+        on_closed(number, how);
+    }
+    beat();
+    guests_.serve(fds, at);
+}
+
+void Links::beat() {
+    const int64_t now = now_ms();
+    for (auto& [number, link] : links_) {
+        if (!link.pulse.due(rhythm_, now)) continue;
+        link.channel.send(wire::Beat{});
+        link.pulse.said(now);
+    }
+}
+
+int Links::rest(int otherwise) const {
+    if (!links_.empty()) otherwise = std::min(otherwise, static_cast<int>(rhythm_.beat_ms / 2));
+    return guests_.rest(otherwise);
+}
+
+void Links::send(int number, const wire::Message& message) {
+    auto found = links_.find(number);
+    if (found == links_.end()) return;
+    found->second.channel.send(message);
+    found->second.pulse.said(now_ms());
+}
+
+void Links::allow(int number, uint32_t max_payload) {
+    auto found = links_.find(number);
+    if (found != links_.end()) found->second.channel.allow(max_payload);
+}
+
+void Links::flush(int ms) {
+    for (auto& [number, link] : links_) link.channel.flush(ms);
+}
+
+}  // namespace fermata::tree
