@@ -33,8 +33,7 @@ Verdict run_frames(Input input) {
 std::vector<Bytes> frame_seeds() {
     wire::Saved image{
         7, 3, 1ull << 40, "0123456789abcdef0123456789abcdef", "", 12, {Generation(1), Generation(2)}};
-    wire::Group group{2,        "node17",     64,   "openmpi", "Open MPI 4.1.4", Generation(2),
-                      {{4, 2}}, {4711, 4712}, false};
+    wire::Group group{2, "node17", 64, "openmpi", "Open MPI 4.1.4", Generation(2), {{4, 2}}, {4711, 4712}};
     wire::Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", Generation(2)};
     std::vector<wire::Message> messages = {
         wire::Clock{{std::byte{0}, std::byte{1}}},
