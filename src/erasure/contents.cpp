@@ -7,6 +7,7 @@
 #include "files/kept.h"
 #include "image/format.h"
 #include "image/image.h"
+#include "image/names.h"
 
 namespace fermata::erasure {
 namespace {

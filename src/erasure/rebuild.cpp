@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "files/kept.h"
+#include "files/move.h"
 #include "image/checksum.h"
 
 namespace fermata::erasure {
@@ -131,7 +132,7 @@ void Rebuild::file(Member member, size_t file, const files::Folder& to, const Ch
         }
         if (check) check(to, unfinished);
         if (name != wanted.name) to.make(files::kKeptFolder);  // or it is there
-        if (!to.move(unfinished, folder_of(to, wanted.name), name))
+        if (!files::move(to, unfinished, folder_of(to, wanted.name), name))
             fail_errno("cannot rename {}", to.path_of(unfinished));
     } catch (...) {
         to.remove_file(unfinished);

@@ -240,10 +240,6 @@ bool Folder::remove_empty(const std::string& name) const noexcept {
 bool Folder::rename(const std::string& from, const std::string& to) const noexcept {
     return ::renameat(descriptor(), from.c_str(), descriptor(), to.c_str()) == 0;
 }
-bool Folder::move(const std::string& from, const Folder& other, const std::string& to) const noexcept {
-    return ::renameat(descriptor(), from.c_str(), other.descriptor(), to.c_str()) == 0;
-}
-
 bool Folder::exchange(const std::string& one, const std::string& other) const noexcept {
     return ::renameat2(descriptor(), one.c_str(), descriptor(), other.c_str(), RENAME_EXCHANGE) == 0;
 }

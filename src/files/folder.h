@@ -84,7 +84,6 @@ class Folder {
     bool remove_file(const std::string& name) const noexcept;
     bool remove_empty(const std::string& name) const noexcept;
     bool rename(const std::string& from, const std::string& to) const noexcept;
-    bool move(const std::string& from, const Folder& other, const std::string& to) const noexcept;
     bool exchange(const std::string& one, const std::string& other) const noexcept;
     void sync() const;
 

@@ -34,7 +34,6 @@ inline constexpr uint64_t kLargestBlock = 4 << 20;
 
 // Name of one rank's image file, inside the directory of its generation.
 std::string image_name(Rank rank);
-bool is_image_name(const std::string& name);
 
 // Where an image is: a file of its own, or part of the one that holds those of all ranks (shared.h).
 struct Place {

@@ -1,6 +1,5 @@
 // Writer decides how the content of an image becomes blocks and index (image.h); the pump writes them.
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <thread>
@@ -26,17 +25,6 @@ unsigned default_threads(bool direct, unsigned processors) {
 }  // namespace
 
 std::string image_name(Rank rank) { return fmt::format("rank-{:06}.img", rank.number()); }
-
-bool is_image_name(const std::string& name) {
-    constexpr std::string_view kBegin = "rank-", kEnd = ".img";
-    if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
-    const std::string digits = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
-    uint32_t number = 0;
-    auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc{} || at != digits.data() + digits.size()) return false;
-    auto rank = Rank::of(number);
-    return rank && image_name(*rank) == name;
-}
 
 std::string text_name(const Checksum& name) { return fmt::format("text-{}.img", name.hex()); }
 

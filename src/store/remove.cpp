@@ -8,6 +8,7 @@
 #include "erasure/names.h"
 #include "files/kept.h"
 #include "image/image.h"
+#include "image/names.h"
 #include "image/shared.h"
 #include "store/store.h"
 
