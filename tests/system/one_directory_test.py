@@ -131,7 +131,10 @@ def interrupted(mpi):
         def interrupted(job):
             job.process.send_signal(signal.SIGINT)
 
-        for end in (interrupted, killed_launcher, full):
+        ends = [interrupted, killed_launcher, full]
+        if harness.LAUNCHER == "own":  # `fermata run` itself is the launcher, whose SIGTERM asks for a checkpoint
+            ends.remove(killed_launcher)
+        for end in ends:
             # Ctrl-C is no failure to go on from.
             again = [] if end is killed_launcher else ["--max-restarts", 1]
             with Job([*line[:2], *again, *line[2:]], cwd) as job:

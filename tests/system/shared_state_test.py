@@ -99,7 +99,7 @@ def apart(mpi):
         wanted = harness.native(program(mpi, "posix_unlinked", cwd, "native"), 2, mpi, cwd)
         on = cluster.nodes[0].on
         where = lambda nodes: ["--mpiexec-args", cluster.over(mpi, 2, nodes)]  # noqa: E731
-        env = stopped("posix_unlinked", mpi, cwd, on=on, extra=where((0,)))
+        env = dict(stopped("posix_unlinked", mpi, cwd, on=on, extra=where((0,))), FERMATA_SSH=f"{cwd}/rsh")
         with Job.restart(cwd, mpi=mpi, on=on, extra=where((0, 1)), env=env) as job:
             refused(job, "shared memory /dev/shm/fermata-test-", "ranks 0 and 1", *nodes_test.NAMES)
         with Job.restart(cwd, mpi=mpi, on=on, extra=where((1,)), env=env) as job:
