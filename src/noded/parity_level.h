@@ -1,0 +1,51 @@
+// ParityLevel is the node daemon's part of erasure code between nodes (src/erasure): orders of the root, each
+// done in a thread of its own, and what became of them.
+#pragma once
+
+#include <poll.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/background.h"
+#include "level/throttle.h"
+#include "noded/peer_source.h"
+#include "wire/message.h"
+
+namespace fermata::noded {
+
+class ParityLevel {
+  public:
+    explicit ParityLevel(std::function<void(const wire::Message&)> up) : up_(std::move(up)) {}
+    ~ParityLevel() { stop(); }
+    ParityLevel(const ParityLevel&) = delete;
+    ParityLevel& operator=(const ParityLevel&) = delete;
+
+    // Nothing throws: what goes wrong is said upwards. A newer order takes the place of one under way.
+    // `own`: without patience.
+    void encode(const wire::Encode& order, OwnNode own);
+    void rebuild(const wire::Rebuild& order, OwnNode own);
+    // Gives up what is under way, and nobody hears of it.
+    void stop();
+
+    void add_to(std::vector<pollfd>& fds) const {
+        for (int one : {encoding_.descriptor(), rebuilding_.descriptor()}) fds.push_back({one, POLLIN, 0});
+    }
+    // Whatever has become ready.
+    void serve();
+
+  private:
+    erasure::Between between();
+    OwnNode with_patience(OwnNode own) const;
+
+    const std::function<void(const wire::Message&)> up_;
+    uint32_t last_encoding_ = 0, last_rebuilding_ = 0;  // orders that were begun: each is done once
+    level::Throttle throttle_;
+    std::atomic<bool> given_up_{false};
+    Background<wire::Encoded> encoding_;  // these two last: they end first
+    Background<wire::Rebuilt> rebuilding_;
+};
+
+}  // namespace fermata::noded
