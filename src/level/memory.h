@@ -42,7 +42,7 @@ class Memory {
         std::vector<Copy> intact;
         std::string damage;  // the first that is not
     };
-    // What is here of these generations. Headers are compared, and all data while that is quick.
+    // What is here of these generations, every byte compared.
     Found look_for(const std::vector<Generation>& generations, const image::Key* key) const;
 
   private:

@@ -238,6 +238,8 @@ NAME(RankEnded);
 NAME(InputTaken);
 NAME(Aborted);
 NAME(Sizes);
+NAME(Fetch);
+NAME(Fetched);
 NAME(Order);
 NAME(To);
 NAME(Parent);
