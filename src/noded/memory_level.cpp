@@ -73,20 +73,22 @@ void MemoryLevel::look_for(const wire::AskCopies& question, const Ranks& here) {
     try {
         const level::Memory& memory = this->memory();
         answer.addresses = addresses();
-        looking_.start([&memory, answer, generations = question.generations, key_file = job_.image_key] {
-            wire::Copies found = answer;
-            try {
-                image::KeyPointer key = image::Key::from_file_or_none(key_file);
-                level::Memory::Found all = memory.look_for(generations, key.get());
-                for (const level::Memory::Copy& one : all.intact)
-                    found.copies.push_back({one.generation, static_cast<int32_t>(one.rank.number()),
-                                            one.summary.bytes, one.summary.checksum.bytes});
-                found.damage = all.damage;
-            } catch (const std::exception& error) {
-                found.damage = error.what();
-            }
-            return found;
-        });
+        looking_.start(
+            [this, &memory, answer, generations = question.generations, key_file = job_.image_key] {
+                wire::Copies found = answer;
+                try {
+                    image::KeyPointer key = image::Key::from_file_or_none(key_file);
+                    level::Memory::Found all =
+                        memory.look_for(generations, key.get(), [this] { return leaving_.load(); });
+                    for (const level::Memory::Copy& one : all.intact)
+                        found.copies.push_back({one.generation, static_cast<int32_t>(one.rank.number()),
+                                                one.summary.bytes, one.summary.checksum.bytes});
+                    found.damage = all.damage;
+                } catch (const std::exception& error) {
+                    found.damage = error.what();
+                }
+                return found;
+            });
     } catch (const std::exception& error) {
         answer.damage = error.what();
         up_(answer);

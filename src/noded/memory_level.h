@@ -4,6 +4,7 @@
 
 #include <poll.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -32,6 +33,7 @@ class MemoryLevel {
     };
     // Removes what dead jobs have left on this node.
     MemoryLevel(Job job, std::function<void(const wire::Message&)> up);
+    ~MemoryLevel() { leaving_ = true; }
 
     // The ranks of this node, as far as they are known.
     struct Ranks {
@@ -66,7 +68,8 @@ class MemoryLevel {
     uint32_t last_copy_ = 0, last_fetch_ = 0;   // orders that were begun: each is done once
     level::Copier copier_;
     transfer::Fetcher fetcher_;
-    Background<wire::Copies> looking_;
+    std::atomic<bool> leaving_{false};
+    Background<wire::Copies> looking_;  // the last: it ends first
 };
 
 }  // namespace fermata::noded

@@ -52,10 +52,7 @@ bool RestartChoice::heard(const wire::Message& message) {
 
 bool RestartChoice::go_on() {
     if (over_) return true;
-    if (!asked_) {
-        asked_ = true;
-        say_again();
-    }
+    if (asked_.empty()) ask();
     if (!all_answered()) return false;
     if (!choice_) {
         compare();
@@ -81,8 +78,15 @@ bool RestartChoice::go_on() {
 }
 
 void RestartChoice::say_again() {
-    if (over_ || !asked_) return;
-    if (fetching_) return send_(fetching_->order());
+    if (over_ || asked_.empty()) return;
+    if (fetching_)
+        send_(fetching_->order());
+    else
+        ask();
+}
+
+void RestartChoice::ask() {
+    for (auto& [id, node] : tree_.nodes()) asked_.insert(node.host);
     wire::AskCopies question;
     for (const store::GenerationInfo& one : settings_.candidates)
         if (one.manifest->in_memory_of_nodes()) question.generations.push_back(Generation(one.number));
@@ -90,8 +94,9 @@ void RestartChoice::say_again() {
 }
 
 bool RestartChoice::all_answered() const {
-    return std::all_of(tree_.nodes().begin(), tree_.nodes().end(),
-                       [this](const auto& one) { return answers_.count(one.second.host) > 0; });
+    return std::all_of(tree_.nodes().begin(), tree_.nodes().end(), [this](const auto& one) {
+        return answers_.count(one.second.host) > 0 || asked_.count(one.second.host) == 0;
+    });
 }
 
 void RestartChoice::compare() {

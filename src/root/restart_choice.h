@@ -25,7 +25,7 @@ class RestartChoice {
 
     // There is something to be chosen, and it is not: until then no rank loads, and all that nodes have
     // stays.
-    bool under_way() const { return !over_ || (asked_ && !chosen_); }
+    bool under_way() const { return !over_ || (!asked_.empty() && !chosen_); }
     // False: it is none of these messages.
     bool heard(const wire::Message& message);
     // Does what can be done now. False: it waits for nodes.
@@ -44,6 +44,7 @@ class RestartChoice {
     const std::map<std::string, wire::Copies>& answers() const { return answers_; }
 
   private:
+    void ask();
     bool all_answered() const;
     void compare();
     void decide();
@@ -54,7 +55,8 @@ class RestartChoice {
     const tree::Tree& tree_;
     const Send send_;
     uint32_t& rounds_;
-    bool over_ = true, asked_ = false;
+    bool over_ = true;
+    std::set<std::string> asked_;                  // hosts
     std::map<std::string, wire::Copies> answers_;  // by host
     std::optional<level::Choice> choice_;          // once all have answered
     level::Choice::Verdict verdict_;
