@@ -65,17 +65,17 @@ void ParityLevel::rebuild(const wire::Rebuild& order, OwnNode own) {
         if (repair.host == own.name) mine.push_back(repair);
     if (mine.empty()) return;
     throttle_.limit(0);  // ranks wait for it
-    rebuilding_.start([this, mine, groups = order.groups, number = order.number,
-                       own = with_patience(std::move(own))] {
-        wire::Rebuilt answer{number, own.name, {}, ""};
-        for (const wire::Repair& repair : mine) try {
-                noded::rebuild(own, repair, groups, between());
-                answer.done.push_back(repair);
-            } catch (const std::exception& error) {
-                answer.error = error.what();
-            }
-        return answer;
-    });
+    rebuilding_.start(
+        [this, mine, groups = order.groups, number = order.number, own = with_patience(std::move(own))] {
+            wire::Rebuilt answer{number, own.name, {}, ""};
+            for (const wire::Repair& repair : mine) try {
+                    noded::rebuild(own, repair, groups, between());
+                    answer.done.push_back(repair);
+                } catch (const std::exception& error) {
+                    answer.error = error.what();
+                }
+            return answer;
+        });
 }
 
 void ParityLevel::serve() {

@@ -46,9 +46,11 @@ Contents contents_from(PeerSource& source, const OwnNode& own, const wire::PeerG
     for (;;) try {
             const auto bytes =
                 source.whole(Member{static_cast<uint32_t>(peer)}, erasure::kContentsFile, kMostContents);
-            return Contents::parse(bytes, fmt::format("{} of {}", erasure::kContentsFile, group.peers[peer].host));
+            return Contents::parse(bytes,
+                                   fmt::format("{} of {}", erasure::kContentsFile, group.peers[peer].host));
         } catch (const Error&) {
-            if (own.patience.given_up() || monotonic_s() > end) throw;
+            const bool there = source.reachable(Member{static_cast<uint32_t>(peer)});
+            if (!there || own.patience.given_up() || monotonic_s() > end) throw;
             ::usleep(kNap);
         }
 }
@@ -105,7 +107,8 @@ uint64_t encode(const OwnNode& own, const wire::PeerGroup& order, const erasure:
             return !rank || mine.contains(static_cast<int32_t>(rank->number()));
         });
     const std::vector<std::byte> bytes = contents.to_bytes();
-    here->replace_unsynced(erasure::kContentsFile, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    here->replace_unsynced(erasure::kContentsFile,
+                           {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     PeerSource source(own, order);
     std::vector<Contents> members;
     for (size_t i = 0; i < order.peers.size(); ++i)

@@ -25,7 +25,7 @@ transfer::Client& PeerSource::client(Member member) {
     auto& client = clients_[member];
     const wire::Peer& peer = group_.peers.at(number(member));
     if (!client) try {
-            if (peer.addresses.empty()) fail("what {} had is lost", peer.host);
+            if (peer.addresses.empty()) fail("nobody can say how {} is reached", peer.host);
             client = std::make_unique<transfer::Client>(peer.addresses, peer.host, own_.key, own_.patience);
         } catch (const Error& error) {
             dead_[member] = error.what();
@@ -68,10 +68,11 @@ std::vector<std::byte> PeerSource::whole(Member member, const std::string& file,
     }
     return ask(member, [&](transfer::Client& client) {
         std::vector<std::byte> all;
-        const uint64_t size = client.read(group_.generation, file, 0, most, [&](transfer::View piece, uint64_t) {
-            all.insert(all.end(), piece.begin(), piece.end());
-        });
-        if (size != all.size()) fail("{} of {} has {} bytes", file, group_.peers.at(number(member)).host, size);
+        const uint64_t size = client.read(
+            group_.generation, file, 0, most,
+            [&](transfer::View piece, uint64_t) { all.insert(all.end(), piece.begin(), piece.end()); });
+        if (size != all.size())
+            fail("{} of {} has {} bytes", file, group_.peers.at(number(member)).host, size);
         return all;
     });
 }

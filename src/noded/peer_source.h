@@ -32,6 +32,7 @@ class PeerSource : public erasure::Source {
     // A peer that cannot be reached is not tried again.
     void read(erasure::Member member, const std::string& file, uint64_t offset, void* to,
               size_t bytes) override;
+    bool reachable(erasure::Member member) const { return dead_.count(member) == 0; }
     // All of a file, which has at most `most` bytes.
     std::vector<std::byte> whole(erasure::Member member, const std::string& file, uint64_t most);
 

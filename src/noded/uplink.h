@@ -35,6 +35,8 @@ class Uplink {
     void send(const wire::Message& message);
     void flush(int ms);
 
+    // ms: who is silent for so long is lost.
+    int64_t silent_ms() const { return rhythm_.silent_ms; }
     // ms: since when nobody above can be reached; 0 = somebody can.
     int64_t lost_since() const { return lost_since_; }
 

@@ -53,14 +53,15 @@ void ParityRounds::start(const What& what, int64_t now) {
         ranks[(*what.places)[rank]].add(tree::Ranks(static_cast<int32_t>(rank)));
     begun_ = now;
     newest_ = what.generations.back();
-    round_ = Round{{++rounds_, limit(what.bytes, ranks.size()), {}}, {}, {what.generations, "", 0, 0}, monotonic_s()};
+    round_ = Round{
+        {++rounds_, limit(what.bytes, ranks.size()), {}}, {}, {what.generations, "", 0, 0}, monotonic_s()};
     for (Generation generation : what.generations)
         for (const std::vector<std::string>& nodes : groups_) {
             wire::PeerGroup group{generation, settings_.levels.parity->scheme.losses(), {}, {}};
             for (const std::string& node : nodes) {
                 auto addresses = what.addresses->find(node);
-                group.peers.push_back({node, addresses == what.addresses->end() ? "" : addresses->second,
-                                       ranks[node].runs()});
+                group.peers.push_back(
+                    {node, addresses == what.addresses->end() ? "" : addresses->second, ranks[node].runs()});
                 round_->waiting.insert(node);
             }
             round_->order.groups.push_back(std::move(group));
@@ -71,7 +72,8 @@ void ParityRounds::start(const What& what, int64_t now) {
 bool ParityRounds::heard(const wire::Message& message) {
     auto* done = std::get_if<wire::Encoded>(&message);
     if (!done) return false;
-    if (!round_ || done->number != round_->order.number || round_->waiting.erase(done->host) == 0) return true;
+    if (!round_ || done->number != round_->order.number || round_->waiting.erase(done->host) == 0)
+        return true;
     round_->result.bytes += done->bytes;
     if (round_->result.why_not.empty() && !done->error.empty())
         round_->result.why_not = fmt::format("{}: {}", done->host, done->error);

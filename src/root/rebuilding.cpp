@@ -123,7 +123,8 @@ std::optional<wire::Rebuild> Rebuilding::order_for(const store::GenerationInfo& 
     std::set<uint32_t> numbers(wanted.manifest->needs.begin(), wanted.manifest->needs.end());
     numbers.insert(wanted.number);
     for (uint32_t one : numbers) {
-        auto info = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.number == one; });
+        auto info =
+            std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.number == one; });
         if (info == all.end() || !info->manifest || !info->manifest->in_memory_of_nodes() ||
             !add_repairs(*info, answers, order))
             return {};

@@ -79,8 +79,8 @@ std::map<int, uint32_t> RollCall::children() const {
 bool is_said_again(const wire::Message& message) {
     auto is = [&]<class... Types>() { return (std::holds_alternative<Types>(message) || ...); };
     return Tally::replaces(message) ||
-           is.template
-           operator()<wire::Joined, wire::Gone, wire::InStarter, wire::Room, wire::Flushed, wire::Copies>();
+           is.template operator()<wire::Joined, wire::Gone, wire::InStarter, wire::Room, wire::Flushed,
+                                  wire::Copies, wire::Fetched, wire::Encoded, wire::Rebuilt>();
 }
 
 uint32_t ranks_of(const std::vector<wire::Group>& groups) {

@@ -42,7 +42,7 @@ struct PeerGroup {
 // Each node writes its parity in the groups that it is in; answer: Encoded, of a node that is in one. Said
 // again with the same number: only the limit is new. 0: none.
 struct Encode {
-    static constexpr uint16_t kType = 66;
+    static constexpr uint16_t kType = 56;
     uint32_t number = 0;
     uint64_t bytes_per_second = 0;
     std::vector<PeerGroup> groups;
@@ -67,7 +67,7 @@ struct Repair {
 // Each node does its own of these repairs, in their order, with what the peers still have; answer: Rebuilt,
 // of a node that has some.
 struct Rebuild {
-    static constexpr uint16_t kType = 67;
+    static constexpr uint16_t kType = 57;
     uint32_t number = 0;
     std::vector<Repair> repairs;
     std::vector<PeerGroup> groups;

@@ -45,8 +45,8 @@ def uts(pid):
 class Node:
     """One process holds the namespaces; they go with the last process inside."""
 
-    def __init__(self, cwd, number):
-        self.name, self.address = NAMES[number], f"10.213.77.{number + 1}"
+    def __init__(self, cwd, number, name):
+        self.name, self.address = name, f"10.213.77.{number + 1}"
         base = os.environ.get("FERMATA_RUN_DIR", f"/tmp/fermata-{os.geteuid()}")
         os.makedirs(base, mode=0o700, exist_ok=True)
         # A sysfs that shows this network: UCX looks for its devices there.
@@ -87,10 +87,12 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, cwd):
-        self.cwd = cwd
+    """Two nodes and a cable; of more, each has a cable to a bridge that the first one has."""
+
+    def __init__(self, cwd, names=NAMES):
+        self.cwd, self.names = cwd, names
         (cwd / "hosts").write_text("127.0.0.1 localhost\n" + "".join(
-            f"10.213.77.{i + 1} {name}\n" for i, name in enumerate(NAMES)))
+            f"10.213.77.{i + 1} {name}\n" for i, name in enumerate(names)))
         (cwd / "rsh").write_text(RSH.format(cwd=cwd))
         (cwd / "rsh").chmod(0o755)
         self.nodes = []
@@ -104,11 +106,17 @@ class Cluster:
         return self
 
     def build(self):
-        for number in range(len(NAMES)):
-            self.nodes.append(Node(self.cwd, number))
-        a, b = self.nodes
-        run("ip", "link", "add", "cable", "netns", a.holder.pid, "type", "veth", "peer", "name", "cable", "netns",
-            b.holder.pid)
+        for number, name in enumerate(self.names):
+            self.nodes.append(Node(self.cwd, number, name))
+        first, *others = self.nodes
+        if len(others) > 1:
+            run(*first.on, "ip", "link", "add", "cable", "type", "bridge")
+        for number, other in enumerate(others):
+            end = f"port{number}" if len(others) > 1 else "cable"
+            run("ip", "link", "add", end, "netns", first.holder.pid, "type", "veth", "peer", "name", "cable", "netns",
+                other.holder.pid)
+            if end != "cable":
+                run(*first.on, "ip", "link", "set", end, "master", "cable", "up")
         for node in self.nodes:
             run(*node.on, "ip", "address", "add", f"{node.address}/24", "dev", "cable")
             run(*node.on, "ip", "link", "set", "cable", "up")

@@ -155,7 +155,7 @@ TEST_F(MemoryTest, ACopyIsWholeOrNotThere) {
     EXPECT_TRUE(store.choose({}, false).manifest->in_memory_of_nodes());
 
     Copier copier;
-    copier.start({1, kJob, {{generation, folder}}, home()}, 1);  // a byte a second
+    copier.start({1, kJob, {{generation, folder}}, home(), {0, 1}}, 1);  // a byte a second
     ::usleep(50'000);
     EXPECT_FALSE(copier.take());
     copier.limit(0);
@@ -197,7 +197,7 @@ TEST_F(MemoryTest, ACopyThatFailsLeavesNothing) {
     store.commit_in_memory(pending, manifest);
     std::ofstream(pending.directory + "/" + image::image_name(Rank(0))) << "in the way";
     Copier copier;
-    copier.start({1, kJob, {{generation, folder}}, home()}, 0);
+    copier.start({1, kJob, {{generation, folder}}, home(), {0, 1}}, 0);
     pollfd wait{copier.descriptor(), POLLIN, 0};
     ASSERT_EQ(::poll(&wait, 1, 20'000), 1);
     EXPECT_NE(copier.take()->error.find("in the way"), std::string::npos);
