@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/background.h"
+#include "erasure/encode.h"
 #include "level/throttle.h"
 #include "noded/peer_source.h"
 #include "wire/message.h"
