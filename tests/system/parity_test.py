@@ -40,7 +40,7 @@ class Bench(buddies_test.Bench):
         job.wait_until(there, "a generation with parity")
         return found[0]
 
-    def runs_again(self, job, restarts):
+    def runs_again(self, job, restarts=0):
         job.wait_until(lambda: job.errors().count("restarting from") >= restarts, "a restart")
         job.wait_until(lambda: job.ask("status").returncode == 0 and job.status()["state"] == "running", "running")
         return job.status()["restored"]
@@ -66,6 +66,7 @@ def node_dies(bench):
 def too_many(bench):
     """One more than can be borne: what is in files, and that is said."""
     with bench.run("memory 0.2s, rs:3+1 0.2s", "--max-restarts", 1) as job:
+        bench.with_parity(job)
         job.checkpoint()  # to files
         first = bench.newest("files")
         bench.with_parity(job, first)
@@ -97,8 +98,7 @@ def byte_flips(bench):
         file.seek(-bench.rng.randrange(1, 1000), 2)
         file.write(b"x")
     with bench.restart() as job:
-        job.wait_until(lambda: job.status()["state"] == "running", "running")
-        check(job.status()["restored"] == known, job.errors())
+        check(bench.runs_again(job) == known, job.errors())
         check(f"{known}: rebuilt from parity: the image of rank {rank}" in job.errors(), job.errors())
         check(own.read_bytes() == before, "not what it was")
         bench.end(job)
