@@ -221,6 +221,19 @@ def daemon_dies(bench):
         bench.nothing_left()
 
 
+def given_up(bench):
+    """A job that nobody restarts, and a node is gone: what its buddy has comes to files before the job ends."""
+    with bench.run("memory 0.2s, buddy") as job:
+        known = bench.buddied(job)
+        time.sleep(bench.rng.random() * 0.3)
+        bench.lose(bench.cluster.nodes[bench.rng.choice((1, 2))])
+        check(job.end() not in (0, 85), job.errors())
+    check(bench.newest("files") >= known, f"{known} was with buddies; in files: {bench.listed()}; {job.errors()}")
+    bench.nothing_left()
+    with bench.restart(nodes=(0,)) as job:
+        bench.ends_as_wanted(job.finish())
+
+
 def moments(bench, count=1):
     """A node, a daemon, a rank or an image at any moment: never a wrong result, and nothing older than buddies had."""
     seen = collections.Counter()
@@ -295,7 +308,7 @@ def strike(bench, job, what, rng):
         pass
 
 
-CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, moments)}
+CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, moments)}
 
 
 def case(name, mpi, *rest):
