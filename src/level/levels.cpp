@@ -7,11 +7,13 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "erasure/scheme.h"
 
 namespace fermata::level {
 namespace {
 
 constexpr const char* kAnywhere = "anywhere";
+constexpr std::string_view kErasure = "rs:";
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error("--levels " + why + "; it takes a list such as \"memory 30s, buddy 2m, files 10m\"",
@@ -28,6 +30,9 @@ Entry entry_of(const std::string& item) {
     std::istringstream parts(item);
     parts >> entry.name >> entry.period >> entry.more >> entry.beyond;
     if (entry.name.empty()) refuse("has an empty entry");
+    if (entry.name.starts_with(kErasure) && !erasure::Scheme::parse(entry.name.substr(kErasure.size())))
+        refuse(fmt::format("wants K+M of at most {} nodes behind rs:, such as rs:4+2, not '{}'",
+                           erasure::Scheme::kMost, visible(entry.name.substr(kErasure.size()))));
     for (const char* later : {"local", "rs:", "auto"})
         if (entry.name.starts_with(later))
             throw Error(fmt::format("--levels: '{}' is not there yet; there are memory, buddy and files",
