@@ -57,7 +57,7 @@ void MemoryLevel::keep(const wire::KeepCopies& order) {
 void MemoryLevel::make_room(const wire::MakeRoom& order, const Ranks& here) {
     std::string why;
     try {
-        uint64_t bytes = 0;
+        uint64_t bytes = fetcher_.coming();
         for (int pid : here.pids) bytes += level::memory_of_process(pid);
         memory().make_room(order.generation, bytes);
     } catch (const std::exception& error) {

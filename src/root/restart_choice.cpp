@@ -141,7 +141,10 @@ void RestartChoice::end() {
     chosen_ = &settings_.candidates[*verdict_.candidate];
     taken_ = choice_->taken(verdict_);
     if (!taken_.empty() && lost_.empty()) taken_ += damage_;
-    twice_ = choice_->twice(verdict_);
+    const level::Levels& levels = settings_.levels;
+    twice_ = choice_->twice(verdict_, [&](const std::string& node) {
+        return levels.buddy_anywhere ? node : levels.domains.of(node);
+    });
     send_(wire::Chosen{Generation(chosen_->number), chosen_->directory, chosen_->seal.hex(),
                        chosen_->manifest->in_memory_of_nodes(), ""});
 }

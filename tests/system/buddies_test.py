@@ -143,6 +143,7 @@ def node_dies(bench):
 def byte_flips(bench):
     """One in its own node's copy: taken from the buddy. One in both: the next level, and that is said."""
     with bench.run("memory 0.2s, buddy") as job:
+        nodes_test.steps(job, 5)
         job.checkpoint()  # to files
         first = bench.newest("files")
         known = bench.buddied(job, first)
@@ -262,8 +263,13 @@ def moments(bench, count=1):
                 if job.process.poll() is not None or len(job.lines()) > STEPS - 40:
                     break
                 before = job.errors().count("restarting from")
-                what = rng.choice(("node", "node", "processes", "rank", "image"))
+                what = rng.choice(("node", "node", "processes", "rank", "image", "all"))
                 kills.append(what)
+                if what == "all":
+                    bench.kill_all(job)
+                    lost = rng.choice(bench.cluster.nodes)
+                    subprocess.run([*lost.on, "sh", "-c", "rm -rf /dev/shm/fermata-memory-*"], check=True)
+                    break
                 strike(bench, job, what, rng)
                 try:
                     job.wait_until(lambda: job.errors().count("restarting from") > before, "a restart")
@@ -278,12 +284,23 @@ def moments(bench, count=1):
                 check(restored >= known, f"moment {moment}, {kills}, {levels}, {save}: from {restored}, and {known} was with buddies: "
                       f"{job.errors()}")
             try:
-                bench.end(job)
+                if kills[-1:] != ["all"]:
+                    bench.end(job)
             except Failure as failure:
                 raise Failure(f"moment {moment}, {kills}, {levels}, {save}: {failure}: {job.errors()}") from None
-            seen.update(kills or ["nothing"])
-            seen["from a buddy"] += job.errors().count("buddy")
-            seen["lost"] += job.errors().count("lost: ")
+            said = job.errors()
+        if kills[-1:] == ["all"]:
+            with bench.restart() as job:
+                try:
+                    job.wait_until(lambda: job.ask("status").returncode == 0 and job.status()["state"] == "running", "running")
+                    check(job.status()["restored"] >= known, f"from {job.status()['restored']}, and {known} was with buddies")
+                    bench.end(job)
+                except Failure as failure:
+                    raise Failure(f"moment {moment}, {kills}, {levels}, {save}: {failure}: {job.errors()}") from None
+                said += job.errors()
+        seen.update(kills or ["nothing"])
+        seen["from a buddy"] += said.count("buddy")
+        seen["lost"] += said.count("lost: ")
         bench.nothing_left()
     return f"{count} moments; " + ", ".join(f"{name} {number}" for name, number in sorted(seen.items()))
 
