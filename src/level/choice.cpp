@@ -106,16 +106,17 @@ std::string Choice::taken(const Verdict& verdict) const {
     return line;
 }
 
-bool Choice::twice(const Verdict& verdict) const {
+bool Choice::twice(const Verdict& verdict,
+                   const std::function<std::string(const std::string&)>& domain) const {
     if (!verdict.candidate) return false;
     const Candidate& candidate = candidates_[*verdict.candidate];
     for (uint32_t rank = 0; rank < candidate.images.size(); ++rank) {
-        std::set<std::string> hosts;
+        std::set<std::string> domains;
         if (const Copies* copies = copies_of(candidate.generation, rank))
             for (auto& [host, image] : copies->at)
-                if (image == candidate.images[rank]) hosts.insert(host);
-        if (auto place = place_.find(rank); place != place_.end()) hosts.insert(place->second);
-        if (hosts.size() < 2) return false;
+                if (image == candidate.images[rank]) domains.insert(domain(host));
+        if (auto place = place_.find(rank); place != place_.end()) domains.insert(domain(place->second));
+        if (domains.size() < 2) return false;
     }
     return true;
 }

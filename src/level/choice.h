@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -63,8 +64,8 @@ class Choice {
     std::string taken(const Verdict& verdict) const;
     // By rank, in that case or any other: where it waits.
     const std::map<uint32_t, std::string>& places() const { return place_; }
-    // Each rank's image is in the memory of two nodes at least.
-    bool twice(const Verdict& verdict) const;
+    // Each rank's image is in the memory of nodes that do not fail together, then. `domain`: of a node.
+    bool twice(const Verdict& verdict, const std::function<std::string(const std::string&)>& domain) const;
 
   private:
     struct Copies {

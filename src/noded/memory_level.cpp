@@ -59,7 +59,7 @@ void MemoryLevel::keep(const wire::KeepCopies& order) {
 void MemoryLevel::make_room(const wire::MakeRoom& order, const Ranks& here) {
     std::string why;
     try {
-        uint64_t bytes = 0;
+        uint64_t bytes = fetcher_.coming();
         for (int pid : here.pids) bytes += level::memory_of_process(pid);
         memory().make_room(order.generation, bytes);
     } catch (const std::exception& error) {
@@ -155,8 +155,8 @@ bool MemoryLevel::parity(const wire::Message& message) {
     auto* rebuild = std::get_if<wire::Rebuild>(&message);
     if (!encode && !rebuild) return false;
     try {
-        memory();
-        encode ? parity_.encode(*encode, own_node()) : parity_.rebuild(*rebuild, own_node());
+        const auto own = [this] { return memory(), own_node(); };
+        encode ? parity_.encode(*encode, job_.node, own) : parity_.rebuild(*rebuild, job_.node, own);
     } catch (const std::exception& error) {
         if (encode)
             up_(wire::Encoded{encode->number, job_.node, 0, error.what()});

@@ -35,15 +35,16 @@ void ParityLevel::stop() {
     given_up_ = false;
 }
 
-void ParityLevel::encode(const wire::Encode& order, OwnNode own) {
+void ParityLevel::encode(const wire::Encode& order, const std::string& node, const Own& own_node) {
     if (order.number == last_encoding_ && encoding_.busy()) return throttle_.limit(order.bytes_per_second);
     if (order.number <= last_encoding_) return;  // it is over
     last_encoding_ = order.number;
     stop();
     std::vector<wire::PeerGroup> mine;
     for (const wire::PeerGroup& group : order.groups)
-        if (has(group, own.name)) mine.push_back(group);
+        if (has(group, node)) mine.push_back(group);
     if (mine.empty()) return;
+    OwnNode own = own_node();
     throttle_.limit(order.bytes_per_second);
     encoding_.start([this, mine, number = order.number, own = with_patience(std::move(own))] {
         wire::Encoded answer{number, own.name, 0, ""};
@@ -56,14 +57,15 @@ void ParityLevel::encode(const wire::Encode& order, OwnNode own) {
     });
 }
 
-void ParityLevel::rebuild(const wire::Rebuild& order, OwnNode own) {
+void ParityLevel::rebuild(const wire::Rebuild& order, const std::string& node, const Own& own_node) {
     if (order.number <= last_rebuilding_) return;
     last_rebuilding_ = order.number;
     stop();
     std::vector<wire::Repair> mine;
     for (const wire::Repair& repair : order.repairs)
-        if (repair.host == own.name) mine.push_back(repair);
+        if (repair.host == node) mine.push_back(repair);
     if (mine.empty()) return;
+    OwnNode own = own_node();
     throttle_.limit(0);  // ranks wait for it
     rebuilding_.start(
         [this, mine, groups = order.groups, number = order.number, own = with_patience(std::move(own))] {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "base/background.h"
@@ -25,9 +26,10 @@ class ParityLevel {
     ParityLevel& operator=(const ParityLevel&) = delete;
 
     // Nothing throws: what goes wrong is said upwards. A newer order takes the place of one under way.
-    // `own`: without patience.
-    void encode(const wire::Encode& order, OwnNode own);
-    void rebuild(const wire::Rebuild& order, OwnNode own);
+    // `own` is asked only for an order that this node has a part in and has not begun yet; without patience.
+    using Own = std::function<OwnNode()>;
+    void encode(const wire::Encode& order, const std::string& node, const Own& own);
+    void rebuild(const wire::Rebuild& order, const std::string& node, const Own& own);
     // Gives up what is under way, and nobody hears of it.
     void stop();
 

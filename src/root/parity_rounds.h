@@ -35,6 +35,8 @@ class ParityRounds {
     void start(const What& what, int64_t now);
     bool heard(const wire::Message& message);
     void say_again();
+    // Nobody waits for what is under way any more.
+    void drop() { round_.reset(); }
     // Being encoded; of none: empty.
     std::vector<Generation> under_way() const;
     struct Over {

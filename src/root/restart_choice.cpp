@@ -176,7 +176,10 @@ void RestartChoice::end() {
     taken_ = choice_->taken(verdict_);
     if (!taken_.empty() && lost_.empty()) taken_ += damage_;
     if (!from_parity_.empty()) taken_ = from_parity_ + (taken_.empty() ? "" : "; " + taken_);
-    twice_ = choice_->twice(verdict_);
+    const level::Levels& levels = settings_.levels;
+    twice_ = choice_->twice(verdict_, [&](const std::string& node) {
+        return levels.buddy_anywhere ? node : levels.domains.of(node);
+    });
     send_(wire::Chosen{Generation(chosen_->number), chosen_->directory, chosen_->seal.hex(),
                        chosen_->manifest->in_memory_of_nodes(), ""});
 }

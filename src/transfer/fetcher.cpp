@@ -84,6 +84,7 @@ Fetcher::Result Fetcher::work() {
         } catch (const std::exception& error) {
             result.failures.push_back({errand.from, error.what()});
         }
+        coming_ = 0;
     }
     result.bytes = bytes_;
     return result;
@@ -128,6 +129,7 @@ void Fetcher::bring(Client& client, const wire::Errand& errand, Generation gener
         for (const Piece& piece : *pieces) bytes += piece.bytes;
     if (const uint64_t room = level::room_in_memory(order_.folder); bytes > 0 && room < bytes)
         fail("{} of memory for {} of {}", human_size(room), human_size(bytes), generation.name());
+    coming_ = bytes;
     bring_all(client, errand, generation, first);
     bring_all(client, errand, generation, then);
 }
@@ -203,6 +205,7 @@ void Fetcher::bring_parts(Client& client, Generation generation, const std::vect
                 pwrite_all(part.piece->file.get(), data.data(), data.size(), at, path);
                 got += data.size();
                 bytes_ += data.size();
+                coming_ -= data.size();
                 throttle_.spend(data.size(), [this] { return given_up_ || failed_; });
             });
         if (whole != part.piece->bytes || got != part.length)

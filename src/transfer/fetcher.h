@@ -46,6 +46,8 @@ class Fetcher {
     // 0: no limit. Also while it works.
     void limit(uint64_t bytes_per_second) { throttle_.limit(bytes_per_second); }
     void stop();
+    // Bytes that will still take memory here.
+    uint64_t coming() const { return coming_; }
 
     // poll() finds it readable when take() may have something.
     int descriptor() const { return work_.descriptor(); }
@@ -68,7 +70,7 @@ class Fetcher {
 
     Order order_;
     level::Throttle throttle_;
-    std::atomic<uint64_t> bytes_{0};
+    std::atomic<uint64_t> bytes_{0}, coming_{0};
     std::atomic<bool> given_up_{false};
     std::atomic<bool> failed_{false};  // of the streams of one errand
     Background<Result> work_;          // the last: it ends first

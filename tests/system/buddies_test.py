@@ -143,6 +143,7 @@ def node_dies(bench):
 def byte_flips(bench):
     """One in its own node's copy: taken from the buddy. One in both: the next level, and that is said."""
     with bench.run("memory 0.2s, buddy") as job:
+        nodes_test.steps(job, 5)
         job.checkpoint()  # to files
         first = bench.newest("files")
         known = bench.buddied(job, first)
@@ -221,6 +222,19 @@ def daemon_dies(bench):
         bench.nothing_left()
 
 
+def given_up(bench):
+    """A job that nobody restarts, and a node is gone: what its buddy has comes to files before the job ends."""
+    with bench.run("memory 0.2s, buddy") as job:
+        known = bench.buddied(job)
+        time.sleep(bench.rng.random() * 0.3)
+        bench.lose(bench.cluster.nodes[bench.rng.choice((1, 2))])
+        check(job.end() not in (0, 85), job.errors())
+    check(bench.newest("files") >= known, f"{known} was with buddies; in files: {bench.listed()}; {job.errors()}")
+    bench.nothing_left()
+    with bench.restart(nodes=(0,)) as job:
+        bench.ends_as_wanted(job.finish())
+
+
 def moments(bench, count=1):
     """A node, a daemon, a rank or an image at any moment: never a wrong result, and nothing older than buddies had."""
     seen = collections.Counter()
@@ -249,8 +263,13 @@ def moments(bench, count=1):
                 if job.process.poll() is not None or len(job.lines()) > STEPS - 40:
                     break
                 before = job.errors().count("restarting from")
-                what = rng.choice(("node", "node", "processes", "rank", "image"))
+                what = rng.choice(("node", "node", "processes", "rank", "image", "all"))
                 kills.append(what)
+                if what == "all":
+                    bench.kill_all(job)
+                    lost = rng.choice(bench.cluster.nodes)
+                    subprocess.run([*lost.on, "sh", "-c", "rm -rf /dev/shm/fermata-memory-*"], check=True)
+                    break
                 strike(bench, job, what, rng)
                 try:
                     job.wait_until(lambda: job.errors().count("restarting from") > before, "a restart")
@@ -265,12 +284,23 @@ def moments(bench, count=1):
                 check(restored >= known, f"moment {moment}, {kills}, {levels}, {save}: from {restored}, and {known} was with buddies: "
                       f"{job.errors()}")
             try:
-                bench.end(job)
+                if kills[-1:] != ["all"]:
+                    bench.end(job)
             except Failure as failure:
                 raise Failure(f"moment {moment}, {kills}, {levels}, {save}: {failure}: {job.errors()}") from None
-            seen.update(kills or ["nothing"])
-            seen["from a buddy"] += job.errors().count("buddy")
-            seen["lost"] += job.errors().count("lost: ")
+            said = job.errors()
+        if kills[-1:] == ["all"]:
+            with bench.restart() as job:
+                try:
+                    job.wait_until(lambda: job.ask("status").returncode == 0 and job.status()["state"] == "running", "running")
+                    check(job.status()["restored"] >= known, f"from {job.status()['restored']}, and {known} was with buddies")
+                    bench.end(job)
+                except Failure as failure:
+                    raise Failure(f"moment {moment}, {kills}, {levels}, {save}: {failure}: {job.errors()}") from None
+                said += job.errors()
+        seen.update(kills or ["nothing"])
+        seen["from a buddy"] += said.count("buddy")
+        seen["lost"] += said.count("lost: ")
         bench.nothing_left()
     return f"{count} moments; " + ", ".join(f"{name} {number}" for name, number in sorted(seen.items()))
 
@@ -295,7 +325,7 @@ def strike(bench, job, what, rng):
         pass
 
 
-CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, moments)}
+CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, moments)}
 
 
 def case(name, mpi, *rest):

@@ -61,9 +61,11 @@ TEST(Choice, ARankThatHasMovedGetsItsImage) {
     EXPECT_EQ(verdict.moves, (std::vector<Move>{{"x", "y", {0}}}));
     EXPECT_EQ(verdict.lost, "");
     EXPECT_EQ(choice.taken(verdict), "gen-000007: the image of rank 0 from the memory of x");
-    EXPECT_FALSE(choice.twice(verdict));  // that of rank 1 is in one place only
+    auto itself = [](const std::string& node) { return node; };
+    EXPECT_FALSE(choice.twice(verdict, itself));  // that of rank 1 is in one place only
     choice.has("x", Generation(7), 1, {20, "b"});
-    EXPECT_TRUE(choice.twice(verdict));
+    EXPECT_TRUE(choice.twice(verdict, itself));
+    EXPECT_FALSE(choice.twice(verdict, [](const std::string&) { return "one switch"; }));
 }
 
 TEST(Choice, ABuddyHasWhatANodeHasLost) {

@@ -27,15 +27,36 @@ TEST(Levels, WordsAreReadAndSaidAgain) {
 }
 
 TEST(Levels, WhatCannotBeIsRefused) {
-    for (const char* words :
-         {"", ",", "memory", "files 10m", "memory 30s,", "memory 30s 4", "memory 0s",
-          "memory 30s, memory 10m", "memory 30s, files 10s", "disk 10m", "memory x", "buddy 1m",
-          "memory 30s, buddy 10s", "memory 30s, buddy 0s", "memory 30s, buddy 2m here",
-          "memory 30s, buddy 2m anywhere here", "memory 30s anywhere", "memory 30s, buddy, buddy 2m",
-          "memory 30s, buddy anywhere 2m", "rs:4+2 10m", "memory 30s, rs:4+2", "memory 30s, rs: 1m",
-           "memory 30s, rs:4 1m", "memory 30s, rs:0+2 1m", "memory 30s, rs:4+0 1m", "memory 30s, rs:200+2 1m",
-           "memory 30s, rs:4+2+1 1m", "memory 30s, rs:4+2 10s", "memory 30s, rs:4+2 1m 2m",
-           "memory 30s, rs:4+2 1m, rs:2+1 2m"})
+    for (const char* words : {"",
+                              ",",
+                              "memory",
+                              "files 10m",
+                              "memory 30s,",
+                              "memory 30s 4",
+                              "memory 0s",
+                              "memory 30s, memory 10m",
+                              "memory 30s, files 10s",
+                              "disk 10m",
+                              "memory x",
+                              "buddy 1m",
+                              "memory 30s, buddy 10s",
+                              "memory 30s, buddy 0s",
+                              "memory 30s, buddy 2m here",
+                              "memory 30s, buddy 2m anywhere here",
+                              "memory 30s anywhere",
+                              "memory 30s, buddy, buddy 2m",
+                              "memory 30s, buddy anywhere 2m",
+                              "rs:4+2 10m",
+                              "memory 30s, rs:4+2",
+                              "memory 30s, rs: 1m",
+                              "memory 30s, rs:4 1m",
+                              "memory 30s, rs:0+2 1m",
+                              "memory 30s, rs:4+0 1m",
+                              "memory 30s, rs:200+2 1m",
+                              "memory 30s, rs:4+2+1 1m",
+                              "memory 30s, rs:4+2 10s",
+                              "memory 30s, rs:4+2 1m 2m",
+                              "memory 30s, rs:4+2 1m, rs:2+1 2m"})
         try {
             Levels::parse(words);
             FAIL() << words;

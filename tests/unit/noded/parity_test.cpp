@@ -47,7 +47,8 @@ class ParityTest : public testing::Test {
         for (size_t i = 0; i < nodes; ++i) {
             fs::create_directory(at(i));
             auto& daemon = daemons_.emplace_back(std::make_unique<Daemon>());
-            daemon->own = {kJob, fmt::format("n{}", i), files::Folder::at(at(i)), key_, {5000, [] { return false; }}};
+            daemon->own = {
+                kJob, fmt::format("n{}", i), files::Folder::at(at(i)), key_, {5000, [] { return false; }}};
             serve(*daemon);
             daemon->parity = std::make_unique<ParityLevel>(
                 [&said = daemon->said](const wire::Message& message) { said.push_back(message); });
@@ -76,7 +77,8 @@ class ParityTest : public testing::Test {
     wire::PeerGroup group(uint32_t losses) {
         wire::PeerGroup group{kGeneration, losses, {}, {}};
         for (size_t i = 0; i < daemons_.size(); ++i)
-            group.peers.push_back({daemons_[i]->own.name, daemons_[i]->server->addresses(),
+            group.peers.push_back({daemons_[i]->own.name,
+                                   daemons_[i]->server->addresses(),
                                    {{static_cast<int32_t>(2 * i), 2}}});
         return group;
     }
@@ -101,7 +103,8 @@ class ParityTest : public testing::Test {
         const wire::Encode order{1, 0, {group(losses)}};
         std::vector<size_t> all;
         for (size_t i = 0; i < daemons_.size(); ++i) {
-            daemons_[i]->parity->encode(order, daemons_[i]->own);
+            daemons_[i]->parity->encode(order, daemons_[i]->own.name,
+                                        [&own = daemons_[i]->own] { return own; });
             all.push_back(i);
         }
         for (const wire::Message& message : answers(all)) {
@@ -142,7 +145,8 @@ TEST_F(ParityTest, WhatNodesHaveLostIsRebuiltFromOthers) {
     wire::PeerGroup peers = known[0];
     for (size_t i = 0; i < 5; ++i) peers.peers[i].addresses = daemons_[i]->server->addresses();
     const wire::Rebuild order{1, {{"n1", kGeneration, {{2, 2}, {6, 2}}}}, {peers}};
-    for (size_t i = 0; i < 5; ++i) daemons_[i]->parity->rebuild(order, daemons_[i]->own);
+    for (size_t i = 0; i < 5; ++i)
+        daemons_[i]->parity->rebuild(order, daemons_[i]->own.name, [&own = daemons_[i]->own] { return own; });
     const auto said = answers({1});
     ASSERT_EQ(said.size(), 1u);
     auto& rebuilt = std::get<wire::Rebuilt>(said[0]);
@@ -159,7 +163,7 @@ TEST_F(ParityTest, WhatCannotBeRebuiltIsSaid) {
     for (size_t i = 0; i < 3; ++i) peers.peers[i].addresses = i == 1 ? "" : daemons_[i]->server->addresses();
     fs::remove(file(0, 0));
     const wire::Rebuild order{1, {{"n0", kGeneration, {{0, 1}}}, {"n0", kGeneration, {{9, 1}}}}, {peers}};
-    daemons_[0]->parity->rebuild(order, daemons_[0]->own);
+    daemons_[0]->parity->rebuild(order, daemons_[0]->own.name, [&own = daemons_[0]->own] { return own; });
     const auto said = answers({0});
     auto& rebuilt = std::get<wire::Rebuilt>(said.at(0));
     EXPECT_TRUE(rebuilt.done.empty());
@@ -173,9 +177,11 @@ TEST_F(ParityTest, ANodeThatDoesNotAnswerEndsTheRound) {
     for (size_t i = 0; i < 3; ++i) images(i);
     const wire::Encode order{1, 0, {group(1)}};
     daemons_[2]->server.reset();
-    for (size_t i : {0u, 1u}) daemons_[i]->parity->encode(order, daemons_[i]->own);
+    for (size_t i : {0u, 1u})
+        daemons_[i]->parity->encode(order, daemons_[i]->own.name, [&own = daemons_[i]->own] { return own; });
     size_t errors = 0;
-    for (const wire::Message& message : answers({0, 1})) errors += !std::get<wire::Encoded>(message).error.empty();
+    for (const wire::Message& message : answers({0, 1}))
+        errors += !std::get<wire::Encoded>(message).error.empty();
     EXPECT_EQ(errors, 2u);
     EXPECT_TRUE(parity_in(daemons_[0]->own, {kGeneration}).empty());
 }
@@ -185,7 +191,8 @@ TEST_F(ParityTest, ItIsGivenUpAtOnce) {
     start(3);
     for (size_t i = 0; i < 3; ++i) images(i);
     // The others never say what they have.
-    daemons_[0]->parity->encode({1, 0, {group(1)}}, daemons_[0]->own);
+    daemons_[0]->parity->encode({1, 0, {group(1)}}, daemons_[0]->own.name,
+                                [&own = daemons_[0]->own] { return own; });
     const double begin = monotonic_s();
     daemons_[0]->parity->stop();
     EXPECT_LT(monotonic_s() - begin, 3);

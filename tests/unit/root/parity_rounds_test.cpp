@@ -43,8 +43,9 @@ TEST_F(ParityRoundsTest, AllOfAGroupAreToldAndCount) {
     ASSERT_EQ(order.groups.size(), 2u);
     EXPECT_EQ(order.groups[1].generation, Generation(7));
     EXPECT_EQ(order.groups[1].losses, 1u);
-    EXPECT_EQ(order.groups[1].peers,
-              (std::vector<wire::Peer>{{"a", "of a", {{0, 2}}}, {"b", "of b", {{2, 1}}}, {"c", "of c", {{3, 1}}}}));
+    EXPECT_EQ(
+        order.groups[1].peers,
+        (std::vector<wire::Peer>{{"a", "of a", {{0, 2}}}, {"b", "of b", {{2, 1}}}, {"c", "of c", {{3, 1}}}}));
     EXPECT_GE(order.bytes_per_second, uint64_t{64} << 20);
 
     EXPECT_TRUE(rounds_.heard(wire::Encoded{1, "a", 10, ""}));

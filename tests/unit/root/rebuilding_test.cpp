@@ -69,7 +69,8 @@ TEST_F(RebuildingTest, WhatIsLostIsRebuiltWhereItsRankWaits) {
     auto found = order(7);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->number, 5u);
-    EXPECT_EQ(found->repairs, (std::vector<wire::Repair>{{"b", Generation(7), {{1, 1}}}, {"d", Generation(7), {{3, 1}}}}));
+    EXPECT_EQ(found->repairs,
+              (std::vector<wire::Repair>{{"b", Generation(7), {{1, 1}}}, {"d", Generation(7), {{3, 1}}}}));
     ASSERT_EQ(found->groups.size(), 1u);
     EXPECT_EQ(found->groups[0].peers[0].addresses, "at a");
     lose("a");
@@ -102,7 +103,8 @@ TEST_F(RebuildingTest, WithWhatItNeedsOrNotAtAll) {
     lose("b");
     auto found = order(7);
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->repairs, (std::vector<wire::Repair>{{"b", Generation(6), {{1, 1}}}, {"b", Generation(7), {{1, 1}}}}));
+    EXPECT_EQ(found->repairs,
+              (std::vector<wire::Repair>{{"b", Generation(6), {{1, 1}}}, {"b", Generation(7), {{1, 1}}}}));
     // No parity of the older one.
     for (auto& [host, answer] : answers_)
         std::erase_if(answer.parity, [](const auto& group) { return group.generation == Generation(6); });
