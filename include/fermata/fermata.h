@@ -45,8 +45,7 @@ static inline int fermata_mpi_bcast(void* where, void* bytes, int64_t size, int 
 }
 
 static inline int fermata_mpi_allgather(void* where, const void* mine, void* all, int64_t size) {
-    return MPI_Allgather((void*)mine, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE,
-                         ((fermata_comm*)where)->comm);
+    return MPI_Allgather(mine, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, ((fermata_comm*)where)->comm);
 }
 
 /* Both sides of a message, or one: a negative rank sends, or receives, nothing. */
@@ -61,9 +60,8 @@ static inline int fermata_mpi_exchange(void* where, const void* out, int64_t out
     while ((out_size > 0 || in_size > 0) && rc == MPI_SUCCESS) {
         int64_t send = out_size < FERMATA_PIECE ? out_size : FERMATA_PIECE;
         int64_t receive = in_size < FERMATA_PIECE ? in_size : FERMATA_PIECE;
-        rc = MPI_Sendrecv((void*)mine, (int)send, MPI_BYTE, send > 0 ? to : MPI_PROC_NULL, 0, theirs,
-                          (int)receive, MPI_BYTE, receive > 0 ? from : MPI_PROC_NULL, 0, comm,
-                          MPI_STATUS_IGNORE);
+        rc = MPI_Sendrecv(mine, (int)send, MPI_BYTE, send > 0 ? to : MPI_PROC_NULL, 0, theirs, (int)receive,
+                          MPI_BYTE, receive > 0 ? from : MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE);
         mine += send;
         out_size -= send;
         theirs += receive;
@@ -75,7 +73,7 @@ static inline int fermata_mpi_exchange(void* where, const void* out, int64_t out
 /* Every rank's `size` bytes to rank 0; and rank 0's to every rank. Over when test says so. */
 static inline int fermata_mpi_begin_gather(void* where, const void* mine, void* all, int64_t size) {
     fermata_comm* c = (fermata_comm*)where;
-    return MPI_Igather((void*)mine, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, 0, c->comm, &c->request);
+    return MPI_Igather(mine, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, 0, c->comm, &c->request);
 }
 static inline int fermata_mpi_begin_bcast(void* where, void* bytes, int64_t size) {
     fermata_comm* c = (fermata_comm*)where;

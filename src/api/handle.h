@@ -45,7 +45,7 @@ struct fermata_handle {
     std::unique_ptr<fermata::api::Triggers> triggers_;
     void move_on(bool wait);
     std::optional<fermata::api::Fault> failed_;  // the save before, not told by wait() or save() yet
-    bool only_copy_ = false;                     // restored from memory, nothing saved since
+    bool from_files_ = false;                    // restored from files: they have what is newest
     bool last_ = false;                          // the program was told to end
     bool under_way_ = false;                     // a save is, until it is known how it ended
 };

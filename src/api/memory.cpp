@@ -74,13 +74,13 @@ Memory::Memory(const Ranks& ranks, Options::Memory how, const std::string& direc
 void Memory::save(const Staging& staging, const Job& job, uint32_t number, const image::WriteOptions& write) {
     const Rank rank = ranks_.own();
     store::GenerationInfo pending;
-    ranks_.together([&] {
-        if (!leads()) return;
-        store_->act_for(job.number);
-        pending = store_->begin_from(number);
-        if (pending.number != number) fail("{} is taken in {}", Generation(number).name(), directory_);
-    });
     try {
+        ranks_.together([&] {
+            if (!leads()) return;
+            store_->act_for(job.number);
+            pending = store_->begin_from(number);
+            if (pending.number != number) fail("{} is taken in {}", Generation(number).name(), directory_);
+        });
         files::Folder folder;
         image::Summary summary;
         ImageReport mine;

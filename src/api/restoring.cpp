@@ -200,6 +200,13 @@ void Restoring::look(const std::vector<int>& from) {
                 Table::decoded(texts[i].data(), texts[i].size(), fmt::format("the image of rank {}", i)));
             if (tables_[i].step != tables_[0].step)
                 refuse(FERMATA_DAMAGED, "the images of a generation are of different steps");
+            for (auto& [name, entry] : tables_[i].entries) {
+                auto first = tables_[0].entries.find(name);
+                if (first == tables_[0].entries.end() || !(first->second == static_cast<const Shape&>(entry)))
+                    refuse(FERMATA_DAMAGED,
+                           "{} is something else in the image of rank {} than in that of rank 0",
+                           visible(name), i);
+            }
         }
     });
 }

@@ -80,7 +80,6 @@ void Saving::begin(const State& state, int64_t step, const Job& job, bool last) 
 void Saving::flush() {
     if (only_memory_ == 0) return;
     open_generation(job_, only_memory_);
-    only_memory_ = 0;
     start_thread();
 }
 
@@ -117,8 +116,10 @@ void Saving::open_generation(const Job& job, uint32_t least) {
         if (!ranks_.first()) return;
         pending_ = store_->begin_from(least);
         number = pending_.number;
-        if (memory_ && number != least)
+        if (memory_ && number != least) {
+            store_->abandon(std::exchange(pending_, {}));
             fail("{}/{} is taken by something else", job.directory, Generation(least).name());
+        }
         if (options_.shared()) shared.emplace(pending_.folder);
     });
     ranks_.broadcast(number);
@@ -250,6 +251,7 @@ bool Saving::move_on(bool wait) {
         stage_ = Stage::idle;
         if (all_well_.code != FERMATA_OK)
             throw Fault{static_cast<fermata_code>(all_well_.code), all_well_.why};
+        only_memory_ = 0;
     }
     return true;
 }

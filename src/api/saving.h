@@ -41,6 +41,9 @@ class Saving {
     // Moves on what is under way; `wait`: to its end. True when nothing is under way any more. Throws the
     // Fault of one that failed, once.
     bool move_on(bool wait);
+    // With memory: something was saved, and files have the newest of it.
+    bool saved() const { return saves_ > 0; }
+    bool all_in_files() const { return only_memory_ == 0; }
     // Of the newest save, on this rank, until its image was written.
     double seconds() const { return seconds_; }
 
