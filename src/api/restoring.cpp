@@ -59,14 +59,18 @@ std::optional<Restored> Restoring::run() {
         }
     }
     if (last) throw Fault{FERMATA_DAMAGED, last.sentence};
+    if (!lost_.empty()) refuse(FERMATA_DAMAGED, "{}, and {} has nothing older", lost_, directory_);
     return {};
 }
 
 // Newest first, the same on all ranks; of one number that in memory comes first.
-std::vector<Restoring::Candidate> Restoring::all_candidates() const {
+std::vector<Restoring::Candidate> Restoring::all_candidates() {
     std::vector<Candidate> all;
-    if (memory_)
-        for (Memory::Found& one : memory_->find()) all.push_back({one.number, "", std::move(one)});
+    if (memory_) {
+        Memory::Findings findings = memory_->find();
+        lost_ = findings.lost;
+        for (Memory::Found& one : findings.whole) all.push_back({one.number, "", std::move(one)});
+    }
     std::vector<Candidate> files;
     ranks_.together([&] {
         // What is in memory serves also when the directory has nothing, or nothing that can be read.
@@ -138,7 +142,8 @@ Restored Restoring::attempt(const Candidate& candidate) {
     generation_ = {};
     if (candidate.found) {
         ranks_.together([&] {
-            if (auto here = memory_->local(*candidate.found)) generation_ = std::move(*here);
+            // Held by this node, or not at all: then others read it.
+            if (candidate.found->here) generation_ = *candidate.found->here;
         });
         look(candidate.found->holder);
         match();

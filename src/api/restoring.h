@@ -50,7 +50,7 @@ class Restoring {
         std::optional<Memory::Found> found;  // of one in memory
     };
     std::vector<Candidate> choose() const;
-    std::vector<Candidate> all_candidates() const;
+    std::vector<Candidate> all_candidates();
     Restored attempt(const Candidate& candidate);
     void look(const std::vector<int>& from);
     std::string needs() const;
@@ -65,6 +65,7 @@ class Restoring {
     const std::string directory_;
     const image::KeyPointer key_;
     const Memory* const memory_;
+    std::string lost_;  // why what was in memory cannot be had
     store::GenerationInfo generation_;
     std::vector<Table> tables_;                         // by rank that saved it
     std::vector<std::unique_ptr<image::Reader>> open_;  // likewise, as they are needed

@@ -238,6 +238,16 @@ TEST_F(Distributions, WhoCannotRestoreWhatIsInMemoryAloneLeavesIt) {
     EXPECT_EQ(x, 7);
 }
 
+TEST_F(Distributions, WhatWasInMemoryAloneAndIsGoneIsSaid) {
+    const std::string directory = root_ + "/s";
+    save_and_die(directory);
+    for (auto& entry : std::filesystem::recursive_directory_iterator(root_ + "/memory"))
+        if (entry.path().extension() == ".img") std::filesystem::resize_file(entry.path(), 100);
+    double x = 0;
+    EXPECT_EQ(look(directory, "x", x), std::pair(FERMATA_DAMAGED + 0, FERMATA_OK + 0));
+    EXPECT_EQ(x, 0);
+}
+
 TEST_F(Distributions, AFailedCopyToFilesIsMadeAgainBeforeMemoryIsCleared) {
     const std::string directory = root_ + "/s", obstacle = directory + "/gen-000001";
     double x = 7;
