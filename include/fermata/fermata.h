@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "fermata/fermata_core.h"
+#include "fermata_core.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,15 +104,10 @@ static inline void* fermata_mpi_duplicate(MPI_Comm comm) {
     return c;
 }
 
-/* ---- the beginning; the rest is in fermata_core.h */
-
-/* Opens `directory` (created when missing; NULL: "fermata-state") for the ranks of `comm`. `options`: words
- * like "keep=3,interval=10m" (docs/api.md), or NULL. Collective. `*handle` is set also when the answer is an
- * error, so that fermata_message() can say why; fermata_close() takes both. */
-static inline int fermata_open(fermata_handle** handle, MPI_Comm comm, const char* directory,
-                               const char* options) {
+/* All of it for the ranks of `comm`. `name` has room for MPI_MAX_LIBRARY_VERSION_STRING and is kept until the
+ * call that this is for has returned. */
+static inline fermata_mpi fermata_mpi_of(MPI_Comm comm, char* name) {
     fermata_mpi mpi;
-    char name[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;
     mpi.version = FERMATA_MPI_VERSION;
     mpi.rank = 0;
@@ -131,6 +126,18 @@ static inline int fermata_open(fermata_handle** handle, MPI_Comm comm, const cha
     name[0] = 0;
     MPI_Get_library_version(name, &length);
     mpi.library = name;
+    return mpi;
+}
+
+/* ---- the beginning; the rest is in fermata_core.h */
+
+/* Opens `directory` (created when missing; NULL: "fermata-state") for the ranks of `comm`. `options`: words
+ * like "keep=3,interval=10m" (docs/api.md), or NULL. Collective. `*handle` is set also when the answer is an
+ * error, so that fermata_message() can say why; fermata_close() takes both. */
+static inline int fermata_open(fermata_handle** handle, MPI_Comm comm, const char* directory,
+                               const char* options) {
+    char name[MPI_MAX_LIBRARY_VERSION_STRING];
+    fermata_mpi mpi = fermata_mpi_of(comm, name);
     return fermata_open_with(handle, &mpi, directory, options);
 }
 

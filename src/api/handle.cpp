@@ -102,9 +102,16 @@ void fermata_handle::save(int64_t step) {
     under_way_ = true;
 }
 
-bool fermata_handle::restore(int64_t* step) {
+std::vector<int64_t> fermata_handle::steps() {
     wait();
-    auto restored = Restoring(*ranks_, state, job_.directory, key_, memory_.get()).run();
+    saving_->settle();
+    return Restoring(*ranks_, state, job_.directory, key_, memory_.get()).steps();
+}
+
+bool fermata_handle::restore(int64_t* step, std::optional<int64_t> wanted) {
+    wait();
+    saving_->settle();
+    auto restored = Restoring(*ranks_, state, job_.directory, key_, memory_.get()).run(wanted);
     if (!restored) return false;
     // The job goes on: what it saves and what it retires are one series.
     job_.number = restored->job;

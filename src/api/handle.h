@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/options.h"
 #include "api/ranks.h"
@@ -22,8 +23,12 @@ struct fermata_handle {
     // True: nothing is under way. Throws why it failed; the next wait() or save() does so again, so that all
     // ranks hear of it in a call that they make together.
     bool test();
-    // False: there is nothing.
-    bool restore(int64_t* step);
+    // False: there is nothing. `wanted`: that step or none.
+    bool restore(int64_t* step, std::optional<int64_t> wanted = {});
+    // What can be restored, newest first. Collective.
+    std::vector<int64_t> steps();
+    // All throw the Fault of the first rank that has one. Collective.
+    void agree(const fermata::api::Fault& mine) const { ranks_->agree(mine); }
     bool is_open() const { return saving_ != nullptr; }
 
     fermata::api::State state;

@@ -274,8 +274,10 @@ Memory::Findings Memory::find() const {
     Findings findings;
     size_t at = 0;
     for (Found& one : all) {
-        const size_t images =
-            store::parse_manifest(one.manifest, "a generation in memory", key_.get()).images.size();
+        const store::Manifest manifest =
+            store::parse_manifest(one.manifest, "a generation in memory", key_.get());
+        const size_t images = manifest.images.size();
+        one.step = manifest.step.value_or(0);
         one.holder.resize(images, -1);
         one.nodes.resize(static_cast<size_t>(nodes_->count()), std::string(images, '\0'));
         for (int r = 0; r < ranks_.size(); ++r)

@@ -30,6 +30,7 @@ class Memory {
     // A generation of which nothing is missing. The same on all ranks, but the last member.
     struct Found {
         uint32_t number = 0;
+        int64_t step = 0;
         std::string manifest;                       // its text
         std::vector<int> holder;                    // by image: a rank whose node has it intact
         std::vector<std::string> nodes;             // by node: a byte per image, 1 = it has it intact

@@ -44,9 +44,16 @@ void read_part(const image::Reader& image, const SavedPart& part, uint64_t begin
 
 }  // namespace
 
-std::optional<Restored> Restoring::run() {
+std::vector<int64_t> Restoring::steps() {
+    std::vector<int64_t> steps;
+    for (const Candidate& one : all_candidates()) steps.push_back(one.step);
+    return steps;
+}
+
+std::optional<Restored> Restoring::run(std::optional<int64_t> wanted) {
     Fault last;
     std::vector<Candidate> candidates = all_candidates();
+    if (wanted) std::erase_if(candidates, [&](const Candidate& one) { return one.step != *wanted; });
     for (const Candidate& candidate : candidates) {
         try {
             return attempt(candidate);
@@ -69,7 +76,7 @@ std::vector<Restoring::Candidate> Restoring::all_candidates() {
     if (memory_) {
         Memory::Findings findings = memory_->find();
         lost_ = findings.lost;
-        for (Memory::Found& one : findings.whole) all.push_back({one.number, "", std::move(one)});
+        for (Memory::Found& one : findings.whole) all.push_back({one.number, one.step, "", std::move(one)});
     }
     std::vector<Candidate> files;
     ranks_.together([&] {
@@ -89,6 +96,7 @@ std::vector<Restoring::Candidate> Restoring::all_candidates() {
     files.resize(count);
     for (Candidate& one : files) {
         ranks_.broadcast(one.number);
+        ranks_.broadcast(one.step);
         one.seal = ranks_.broadcast_text(one.seal);
         all.push_back(one);
     }
@@ -122,7 +130,7 @@ std::vector<Restoring::Candidate> Restoring::choose() const {
             foreign = true;
             continue;
         }
-        found.push_back({one->number, one->seal.hex(), {}});
+        found.push_back({one->number, *one->manifest->step, one->seal.hex(), {}});
     }
     if (!found.empty()) return found;
     if (!damage.empty()) refuse(FERMATA_DAMAGED, "{}", damage);

@@ -40,12 +40,16 @@ class Restoring {
           key_(std::move(key)),
           memory_(memory) {}
 
-    // None: nothing was ever saved there. Throws Fault, the same on all ranks. Collective.
-    std::optional<Restored> run();
+    // `wanted`: a step, or whatever is newest. None: nothing (of it) was ever saved there. Throws Fault, the
+    // same on all ranks. Collective.
+    std::optional<Restored> run(std::optional<int64_t> wanted = {});
+    // Of all that can be chosen, newest first. The same on all ranks. Collective.
+    std::vector<int64_t> steps();
 
   private:
     struct Candidate {
         uint32_t number;
+        int64_t step;
         std::string seal;                    // of one in files
         std::optional<Memory::Found> found;  // of one in memory
     };

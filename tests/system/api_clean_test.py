@@ -23,6 +23,8 @@ WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wsig
 ONLY_C = ("-Wstrict-prototypes", "-Wmissing-prototypes")
 # What mpi.h itself is warned of does not count: its folder is a system one.
 USES = {"use.c": "#include <fermata/fermata.h>\nint main(void) { return fermata_message(0) == 0; }\n",
+        "veloc.c": "#include <veloc.h>\nint main(void) { return VELOC_Checkpoint_mem(); }\n",
+        "veloc.cpp": "#include <veloc.hpp>\nint main() { return veloc::get_client(1, \"none\") != nullptr; }\n",
         "core.c": "#include <fermata/fermata_core.h>\nint main(void) { return fermata_message(0) == 0; }\n",
         "use.cpp": "#include <fermata/fermata.hpp>\nint main() { std::vector<int> v; return fermata::type_of<double>() == FERMATA_BYTE; }\n",
         "c.cpp": "#include <fermata/fermata.h>\nint main() { return fermata_message(nullptr) == nullptr; }\n"}
