@@ -153,7 +153,8 @@ void Veloc::end(bool success) {
     from.handle.agree(mine);
     from.handle.save(version_);
     from.blob = {};
-    if (!words_.async) from.handle.wait();
+    // In both modes: such programs may make no further call before they die, and no daemon writes for them.
+    from.handle.wait();
 }
 
 void Veloc::wait() {

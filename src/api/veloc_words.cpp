@@ -16,7 +16,8 @@ const std::set<std::string> kWithoutMeaning = {"persistent_interval",
                                                "failure_domain",
                                                "axl_type",
                                                "chksum",
-                                               "meta"};
+                                               "meta",
+                                               "mode"};
 
 std::string trimmed(const std::string& text) {
     const char* blank = " \t\r";
@@ -49,8 +50,6 @@ VelocWords parse_veloc_words(const std::string& text, const std::string& path) {
             words.persistent = value;
         } else if (key == "fermata") {
             words.options = value;
-        } else if (key == "mode" && (value == "sync" || value == "async")) {
-            words.async = value == "async";
         } else if (key == "max_versions") {
             auto [at, error] = std::from_chars(value.data(), value.data() + value.size(), words.versions);
             if (error != std::errc{} || at != value.data() + value.size())

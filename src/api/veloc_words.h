@@ -9,7 +9,6 @@ namespace fermata::api {
 struct VelocWords {
     std::string scratch, persistent;
     unsigned versions = 0;             // max_versions; 0 = all stay
-    bool async = false;                // the end of a checkpoint does not wait until it is durable
     std::string options;               // further ones of fermata_open(), by the key "fermata"
     std::vector<std::string> unknown;  // lines that mean nothing here
 };

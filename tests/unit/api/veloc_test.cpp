@@ -55,7 +55,6 @@ TEST(VelocWords, LinesAreKeysAndValues) {
         "cfg");
     EXPECT_EQ(words.scratch, "/a b");
     EXPECT_EQ(words.persistent, "/p");
-    EXPECT_TRUE(words.async);
     EXPECT_EQ(words.versions, 3u);
     EXPECT_EQ(words.options, "memory=node,flush=2");
     ASSERT_EQ(words.unknown.size(), 1u);
