@@ -79,17 +79,19 @@ void Root::save_what_is_in_memory() {
     const bool done = stopped_ || (exit_code() == 0 && came_to_its_end());
     if (done) return levels_.forget();
     if (settings_.may_restart && !asked_to_end()) return;
-    if (const std::string lost = levels_.lost_with_nodes(); !lost.empty()) say(lost);
     const double end = monotonic_s() + settings_.limits.save;
     while (levels_.only_in_memory() && monotonic_s() < end) {
+        const size_t nodes = tree_.nodes().size();
         levels_.copy_newest_now();
         if (!levels_.busy()) break;
         while (levels_.busy() && monotonic_s() < end) {
             levels_.turn_of_files(tree::now_ms());
             if (levels_.busy()) serve(20);
         }
-        if (levels_.copy_failed()) break;
+        // When it failed since a node is gone, its buddy may have what is missing.
+        if (levels_.copy_failed() && tree_.nodes().size() >= nodes) break;
     }
+    if (const std::string lost = levels_.lost_with_nodes(); !lost.empty()) say(lost);
     if (Generation left = levels_.only_in_memory())
         say(fmt::format("{} stays in {} only: `fermata restart` goes on from there as long as it is there",
                         left.name(), levels_.where()));
