@@ -48,6 +48,10 @@ void Channel::read_some() {
 
 void Channel::send(const wire::Message& message) {
     if (closed()) return;
+    if (written_ > (1u << 20) && written_ * 2 >= out_.size()) {  // a peer that is never quite up to date
+        out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(written_));
+        written_ = 0;
+    }
     wire::Bytes frame = wire::encode(message, out_seal_.get());
     out_.insert(out_.end(), frame.begin(), frame.end());
     write_some();
