@@ -73,6 +73,7 @@ class Tree {
     int child_above(int node) const { return calls_.way_to(node); }
     // Right below the root.
     size_t children() const { return link_of_.size(); }
+    Traffic traffic() const { return links_.traffic(); }
 
   private:
     void from(int link, const wire::Message& message);
