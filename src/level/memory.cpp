@@ -101,10 +101,15 @@ std::string Memory::directory_of(Generation generation) const {
     return folder_.path() + "/" + generation.name();
 }
 
-std::optional<files::Folder> Memory::find(Generation generation) const {
-    auto found = folder_.find(generation.name());
-    if (!found || store::read_marker(*found) != store::Marker{job_, generation.number()}) return {};
+std::optional<files::Folder> find_generation(const files::Folder& folder, uint64_t job,
+                                             Generation generation) {
+    auto found = folder.find(generation.name());
+    if (!found || store::read_marker(*found) != store::Marker{job, generation.number()}) return {};
     return found;
+}
+
+std::optional<files::Folder> Memory::find(Generation generation) const {
+    return find_generation(folder_, job_, generation);
 }
 
 files::Folder Memory::make_room(Generation generation, uint64_t bytes) {

@@ -53,6 +53,10 @@ class Memory {
     Fd lock_;
 };
 
+// What a node's directory of a job has of a generation; none: nothing. May be called by any thread.
+std::optional<files::Folder> find_generation(const files::Folder& folder, uint64_t job,
+                                             Generation generation);
+
 // The rank whose image has this name; none: no image has it.
 std::optional<Rank> rank_of_image(const std::string& name);
 

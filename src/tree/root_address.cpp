@@ -86,11 +86,9 @@ class Connecting::Attempt {
         return state_ = shake_.done() ? State::proved : State::talking;
     }
     // Once proved.
-    std::optional<Channel> channel() {
+    std::optional<Proved> result() {
         if (!say(proof_)) return std::nullopt;
-        Channel made(std::move(sock_), wire::kMaxPayload, shake_.outgoing(), shake_.incoming());
-        made.feed(shake_.rest());
-        return made;
+        return Proved{std::move(sock_), shake_, tag};
     }
 
   private:
@@ -137,7 +135,7 @@ void Connecting::add_to(std::vector<pollfd>& fds) {
     for (const auto& one : attempts_) fds.push_back(one->poll());
 }
 
-std::optional<Channel> Connecting::serve(const std::vector<pollfd>& fds, size_t first) {
+std::optional<Proved> Connecting::serve_any(const std::vector<pollfd>& fds, size_t first) {
     for (size_t i = 0; i < polled_; ++i) {
         if (attempts_[i]->serve(fds[first + i].revents) != Attempt::State::proved) continue;
         std::unique_ptr<Attempt> proved = std::move(attempts_[i]);
@@ -145,10 +143,19 @@ std::optional<Channel> Connecting::serve(const std::vector<pollfd>& fds, size_t 
         targets_.clear();
         polled_ = 0;
         tag_ = proved->tag;
-        return proved->channel();
+        return proved->result();
     }
     polled_ = 0;
     return std::nullopt;
+}
+
+std::optional<Channel> Connecting::serve(const std::vector<pollfd>& fds, size_t first) {
+    auto proved = serve_any(fds, first);
+    if (!proved) return std::nullopt;
+    Channel made(std::move(proved->socket), wire::kMaxPayload, proved->shake.outgoing(),
+                 proved->shake.incoming());
+    made.feed(proved->shake.rest());
+    return made;
 }
 
 int Connecting::rest(int otherwise) const {
@@ -174,7 +181,27 @@ std::optional<Channel> try_all(const std::vector<Address>& all, const wire::Key&
     return std::nullopt;
 }
 
+constexpr int kLookMs = 100;  // so often for a caller that has given up
+
 }  // namespace
+
+Proved connect_once(const std::string& addresses, const wire::Key& key, int timeout_ms,
+                    const std::function<bool()>& given_up, const std::string& whom) {
+    std::vector<Connecting::Target> targets;
+    for (const Address& address : parse_addresses(addresses, this_place()))
+        targets.push_back({address, kHeadStartMs, 0});
+    Connecting connecting(std::move(targets), key);
+    const int64_t end = now_ms() + timeout_ms;
+    while (now_ms() < end && !connecting.failed()) {
+        if (given_up()) fail("connecting to {} was given up", whom);
+        std::vector<pollfd> fds;
+        connecting.add_to(fds);
+        ::poll(fds.data(), fds.size(),
+               connecting.rest(static_cast<int>(std::clamp<int64_t>(end - now_ms(), 0, kLookMs))));
+        if (auto proved = connecting.serve_any(fds, 0)) return std::move(*proved);
+    }
+    fail("cannot reach {} at {}: is a firewall between the nodes?", whom, addresses);
+}
 
 void tune_tcp(int socket) {
     auto set = [&](int level, int option, int value) {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,13 @@ std::string this_place();
 
 inline constexpr int64_t kHeadStartMs = 250;  // of an address before the next one
 
+// A connection whose other end has proved itself, and has heard this one's proof.
+struct Proved {
+    Fd socket;
+    wire::Handshake shake;
+    int tag = 0;  // of the target
+};
+
 // Tries addresses side by side, each once, until one answers that knows the key. An address has a deadline of
 // its own: one that is silent or slow costs the others its head start, one that refuses costs nothing.
 class Connecting {
@@ -46,6 +54,8 @@ class Connecting {
 
     void add_to(std::vector<pollfd>& fds);
     // The one that has proved itself; the others are dropped.
+    std::optional<Proved> serve_any(const std::vector<pollfd>& fds, size_t first);
+    // The same, for messages.
     std::optional<Channel> serve(const std::vector<pollfd>& fds, size_t first);
     int tag() const { return tag_; }
     // None is left.
@@ -67,6 +77,9 @@ class Connecting {
 // Tries all addresses, side by side, until one answers that knows the key; again with back-off and jitter.
 // Throws Error.
 Channel connect_to_root(const std::string& addresses, const wire::Key& key, int timeout_ms);
+// Once, until `timeout_ms` have passed or `given_up` says so. Throws Error; `whom` names the other end in it.
+Proved connect_once(const std::string& addresses, const wire::Key& key, int timeout_ms,
+                    const std::function<bool()>& given_up, const std::string& whom);
 // TCP_NODELAY and keepalive: a node that vanished without a word is noticed within half a minute.
 void tune_tcp(int socket);
 

@@ -151,5 +151,11 @@ std::unique_ptr<Seal> Handshake::seal(const char* label) const {
 }
 std::unique_ptr<Seal> Handshake::outgoing() const { return seal(role_ == Role::node ? "up" : "down"); }
 std::unique_ptr<Seal> Handshake::incoming() const { return seal(role_ == Role::node ? "down" : "up"); }
+BulkSeal Handshake::bulk_outgoing() const {
+    return BulkSeal(proof(role_ == Role::node ? "bulk up" : "bulk down"));
+}
+BulkSeal Handshake::bulk_incoming() const {
+    return BulkSeal(proof(role_ == Role::node ? "bulk down" : "bulk up"));
+}
 
 }  // namespace fermata::wire

@@ -7,7 +7,7 @@
 // A proof is HMAC-SHA-512-256 with the job's key over (role, both nonces); each side shows that it knows the
 // key before the other believes a frame. Every frame after that carries a tag under a key of its own per
 // direction, derived from the nonces: frames can be neither forged, replayed nor reordered. Nothing is
-// encrypted: the tree carries no data of the application.
+// encrypted: the tree carries no data of the application, and images travel as they are (src/transfer).
 #pragma once
 
 #include <array>
@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "wire/bulk.h"
 #include "wire/frame.h"
 
 namespace fermata::wire {
@@ -53,6 +54,9 @@ class Handshake {
     // Valid once done().
     std::unique_ptr<Seal> outgoing() const;
     std::unique_ptr<Seal> incoming() const;
+    // Instead of those, on connections that carry images.
+    BulkSeal bulk_outgoing() const;
+    BulkSeal bulk_incoming() const;
 
   private:
     std::string proof(const char* label) const;

@@ -56,7 +56,7 @@ std::vector<Bytes> seeds() {
         {wire::Joined{{group({{0, 1}, {2, 1}}, 4)}}, wire::Joined{{group({{1, 1}, {3, 1}}, 4)}}},
         {wire::Joined{{group({{0, 1}}, 2)}}, wire::Joined{{group({{1, 1}}, 2)}}, wire::Kill{},
          wire::Gone{-1, {{0, 1}}, true, 4711, "node17"}},
-        {wire::Joined{{group({{0, 8}}, 16)}}, wire::Kill{}, wire::Kill{},
+        {wire::Joined{{group({{0, 8}}, 16)}}, wire::Kill{}, wire::Kill{}, wire::Kill{},
          wire::Joined{{group({{0, 16}}, 16)}}, wire::Kill{}, wire::Kill{},
          wire::Gone{-1, {{3, 2}, {9, 1}}, false, 1, "node17"}},
         {wire::Joined{{group({{9999999, 1}}, 10000000)}}}};

@@ -3,16 +3,19 @@
 job or a part of it, and what `fermata run` does inside an allocation. As root.
 
     tests/suites/slurm.py [CASE…] [--mpi openmpi|mpich|both] [--proctrack linuxproc|cgroup|both]
+    tests/suites/slurm.py --system REGEX    system tests by their names in ctest, all their jobs by srun
 
 A chain ends with the lines of an undisturbed run, and nothing of it is left on any node. MPICH runs over both nodes with
 PyPI's mpich 5 where wheels_suite.py has built it; Debian's 4.0.2 may hang in MPI_Finalize between nodes, natively too
 (docs/internals/bindings.md), and has one node for itself.
 """
 import argparse
+import json
 import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -235,15 +238,54 @@ CASES = {f.__name__: f for f in (allocation, scancelled, checkpointed, requeued,
                                  preempted_ranks, time_limit, own)}
 
 
+def system_tests(pattern):
+    """Names and command lines of the tests that CI has, from ctest."""
+    done = subprocess.run(["ctest", "--test-dir", harness.BUILD, "-R", pattern, "--show-only=json-v1"], capture_output=True, text=True, check=True)
+    return {test["name"]: test["command"] for test in json.loads(done.stdout)["tests"] if test["name"].startswith("system.")}
+
+
+def system(pattern):
+    """Each test in an allocation of one node with processors for its ranks; how many failed."""
+    failed, tests = 0, system_tests(pattern)
+    while tests:
+        with Scratch("slurm") as cwd, Slurm(cwd, cpus=16) as slurm:
+            while tests:  # after a failure with a Slurm without remains
+                name = next(iter(tests))
+                said = system_test(slurm, name, tests.pop(name))
+                if said:
+                    failed += 1
+                    print(said, flush=True)
+                    break
+    return failed
+
+
+def system_test(slurm, name, words):
+    """What went wrong; empty when nothing did."""
+    begin = time.monotonic()
+    script = " ".join(f"'{word}'" for word in words)
+    try:
+        done = slurm.call("salloc", "--quiet", "--nodes=1", "--exclusive", "--no-kill", "env", "FERMATA_TEST_LAUNCHER=srun",
+                          f"FERMATA_BUILD={harness.BUILD}", "bash", "-c", script, patience=600)
+        check(done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+        slurm.empty()
+    except (Failure, subprocess.TimeoutExpired) as failure:
+        return f"{name} srun: FAILED in {time.monotonic() - begin:.0f} s: {failure}"
+    print(f"{name} srun: passed in {time.monotonic() - begin:.0f} s", flush=True)
+    return ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--mpi", default="both")
     parser.add_argument("--proctrack", default="linuxproc")
+    parser.add_argument("--system", metavar="REGEX")
     options = parser.parse_args()
     missing = [tool for tool in ("munged", "slurmctld", "slurmd", "sbatch") if shutil.which(tool) is None]
     if missing or set(options.cases) - set(CASES):
         parser.error(f"not there: {', '.join(missing)}" if missing else f"cases are: {', '.join(CASES)}")
+    if options.system:
+        return 1 if system(options.system) else 0
     failed = 0
     for mpi in ["openmpi", "mpich"] if options.mpi == "both" else [options.mpi]:
         for proctrack in ["linuxproc", "cgroup"] if options.proctrack == "both" else [options.proctrack]:

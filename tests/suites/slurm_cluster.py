@@ -34,6 +34,8 @@ KillWait=10
 ProctrackType=proctrack/{proctrack}
 TaskPlugin=task/none
 ReturnToService=2
+# Nodes may be given more processors than this machine has.
+SlurmdParameters=config_overrides
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SlurmctldParameters=preempt_send_user_signal
@@ -47,15 +49,15 @@ OURS = re.compile(rb"fermata(\0| )run|fermata(\0| )restart|/libexec/fermata/")
 class Slurm(Cluster):
     """A cluster whose nodes run the daemons of Slurm."""
 
-    def __init__(self, cwd, proctrack="linuxproc", grace=60):
+    def __init__(self, cwd, proctrack="linuxproc", grace=60, cpus=2):
         super().__init__(cwd)
         self.daemons = []
-        self.proctrack, self.grace = proctrack, grace
+        self.proctrack, self.grace, self.cpus = proctrack, grace, cpus
 
     def build(self):
         super().build()
         self.cwd.chmod(0o711)  # munge insists
-        nodes = "".join(f"NodeName={node.name} NodeAddr={node.address} CPUs=2\n" for node in self.nodes)
+        nodes = "".join(f"NodeName={node.name} NodeAddr={node.address} CPUs={self.cpus}\n" for node in self.nodes)
         (self.cwd / "slurm.conf").write_text(CONFIGURATION.format(
             cwd=self.cwd, first=self.nodes[0].name, nodes=nodes, proctrack=self.proctrack, grace=self.grace))
         # cgroup v1 also where none is used: v2 wants one to be there.

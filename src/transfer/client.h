@@ -1,0 +1,38 @@
+// Client reads files of generations from the memory of another node. One connection, one thread; several
+// Clients are several streams. After an Error a Client is of no use any more.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "files/folder.h"
+#include "transfer/stream.h"
+
+namespace fermata::transfer {
+
+class Client {
+  public:
+    // `addresses`: of the other node's Server; `node`: its name, for messages. Throws Error, as all here.
+    Client(const std::string& addresses, const std::string& node, const wire::Key& key, Patience patience);
+
+    // The files of a generation.
+    std::vector<File> list(Generation generation);
+    // A part of a file, less where the file ends earlier, piece by piece in order; how long the file is.
+    using Take = std::function<void(View piece, uint64_t offset)>;
+    uint64_t read(Generation generation, const std::string& name, uint64_t offset, uint64_t length,
+                  const Take& take);
+    // The same, into memory: exactly `length` bytes.
+    void read(Generation generation, const std::string& name, uint64_t offset, void* to, size_t length);
+    Sum digest(Generation generation, const std::string& name);
+
+  private:
+    Stream::Frame ask(const Question& question);
+    Stream::Frame answer();
+
+    const std::string node_;
+    Stream stream_;
+};
+
+}  // namespace fermata::transfer
