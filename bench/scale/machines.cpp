@@ -1,7 +1,7 @@
-// scale-machines plays a whole job in one process: the production state machines of the root and of every node
-// daemon (Members, RollCall, Roster, Orders, Relay, Tally, both clocks, wire's encoder and decoder, handshakes,
-// the manifest), joined by a simulated network. Each daemon has a core of its own: what a handler takes of this
-// process's CPU passes on the clock of that daemon alone.
+// scale-machines plays a whole job in one process: the production state machines of the root and of every
+// node daemon (Members, RollCall, Roster, Orders, Relay, Tally, both clocks, wire's encoder and decoder,
+// handshakes, the manifest), joined by a simulated network. Each daemon has a core of its own: what a handler
+// takes of this process's CPU passes on the clock of that daemon alone.
 //
 //     scale-machines RANKS NODES [RADIX] [LATENCY_US]      one line of JSON
 //
@@ -108,8 +108,14 @@ class Daemon {
     void start() {
         std::vector<wire::Hello> hellos;
         for (int32_t i = 0; i < ranks_; ++i)
-            hellos.push_back({"job", first_ + i, size_, 1000 + i, fmt::format("node{:05}", number_), "openmpi",
-                              "no MPI", {}});
+            hellos.push_back({"job",
+                              first_ + i,
+                              size_,
+                              1000 + i,
+                              fmt::format("node{:05}", number_),
+                              "openmpi",
+                              "no MPI",
+                              {}});
         relay_.own(tree::joined(std::move(hellos)));
     }
     void hear(int from, const wire::Message& message, double now) {
@@ -159,7 +165,8 @@ class Daemon {
         if (std::holds_alternative<wire::Begin>(message)) begin_clock();
         answers([&](int32_t i) -> std::optional<wire::Message> {
             if (auto* m = std::get_if<wire::Freeze>(&message)) return wire::Frozen{m->epoch, 100};
-            if (auto* m = std::get_if<wire::Drain>(&message)) return wire::Drained{m->epoch, m->round, 100, 100};
+            if (auto* m = std::get_if<wire::Drain>(&message))
+                return wire::Drained{m->epoch, m->round, 100, 100};
             if (auto* m = std::get_if<wire::Save>(&message))
                 return wire::Saved{m->epoch, first_ + i, 4096, std::string(32, 'a'), "", 10, {}};
             if (auto* m = std::get_if<wire::Resume>(&message)) return wire::Resumed{m->epoch};
@@ -245,7 +252,9 @@ class Daemon {
 
 class Root {
   public:
-    Root(int32_t size, size_t radix) : size_(static_cast<uint32_t>(size)), members_(radix, {}) { calls_.begin(1); }
+    Root(int32_t size, size_t radix) : size_(static_cast<uint32_t>(size)), members_(radix, {}) {
+        calls_.begin(1);
+    }
     Core core;
 
     struct Out {
@@ -320,7 +329,8 @@ class Root {
         } else if (phase == "freeze" && heard.frozen.ranks == size_) {
             enter("drain", now);
             question(wire::Drain{1, 1});
-        } else if (phase == "drain" && heard.drained.ranks == size_ && heard.drained.sent == heard.drained.received) {
+        } else if (phase == "drain" && heard.drained.ranks == size_ &&
+                   heard.drained.sent == heard.drained.received) {
             enter("save", now);
             question(wire::Save{1, "/d/gen-000001", Generation(1), ""});
         } else if (phase == "save" && heard.saved == size_) {
@@ -341,7 +351,8 @@ class Root {
         m.images.reserve(size_);
         tally_.each_image([&](int32_t number, const wire::ImageRecord& image) {
             const Rank rank(static_cast<uint32_t>(number));
-            m.images.push_back({rank, image::image_name(rank), image.bytes, image::Checksum{image.checksum}, 0});
+            m.images.push_back(
+                {rank, image::image_name(rank), image.bytes, image::Checksum{image.checksum}, 0});
         });
         std::sort(m.images.begin(), m.images.end(), [](auto& a, auto& b) { return a.rank < b.rank; });
         store::write_text(m, nullptr, [this](std::string_view piece) { manifest_bytes_ += piece.size(); });
@@ -375,9 +386,9 @@ class Job {
         // All daemons come at once, in the order of their numbers, as fast as the root's door lets them in.
         for (int node = 0; node < static_cast<int>(daemons_.size()); ++node)
             network_.send(node / kDoorsPerSecond, at(node).core, node, kRootAt,
-                          std::make_shared<wire::Bytes>(wire::encode(wire::NodeHello{
-                              fmt::format("node{:05}", node), 4711, fmt::format("10.0.{}.{}:40000", node / 256,
-                                                                                node % 256)})));
+                          std::make_shared<wire::Bytes>(wire::encode(
+                              wire::NodeHello{fmt::format("node{:05}", node), 4711,
+                                              fmt::format("10.0.{}.{}:40000", node / 256, node % 256)})));
         while (!network_.empty() && (root_.steps.empty() || !root_.done())) serve(network_.next());
     }
     void print(int32_t ranks, size_t radix) const {
@@ -390,17 +401,18 @@ class Job {
         double busiest = 0;
         for (const auto& daemon : daemons_) busiest = std::max(busiest, daemon->core.used);
         const double begin = began("targets"), end = began("end");
-        std::printf("{\"ranks\": %d, \"nodes\": %zu, \"radix\": %zu, \"depth\": %zu, \"latency_us\": %.0f, "
-                    "\"start_s\": %.6f, \"round_s\": %.6f, \"root_cpu_start_s\": %.6f, \"root_cpu_round_s\": %.6f, "
-                    "\"busiest_daemon_cpu_s\": %.6f, \"root_messages\": {\"in\": %llu, \"out\": %llu}, "
-                    "\"root_bytes\": {\"in\": %llu, \"out\": %llu}, \"root_beats_per_s\": %.1f, \"phases\": {",
-                    ranks, daemons_.size(), radix, 1 + shape_.ancestors(static_cast<int>(daemons_.size()) - 1).size(),
-                    latency * 1e6, begin, end - begin, start_cpu_, root_.core.used - start_cpu_, busiest,
-                    static_cast<unsigned long long>(root_.core.in - start_.in),
-                    static_cast<unsigned long long>(root_.core.out - start_.out),
-                    static_cast<unsigned long long>(root_.core.bytes_in - start_.bytes_in),
-                    static_cast<unsigned long long>(root_.core.bytes_out - start_.bytes_out),
-                    2.0 * static_cast<double>(std::min(radix, daemons_.size())) / 5);
+        std::printf(
+            "{\"ranks\": %d, \"nodes\": %zu, \"radix\": %zu, \"depth\": %zu, \"latency_us\": %.0f, "
+            "\"start_s\": %.6f, \"round_s\": %.6f, \"root_cpu_start_s\": %.6f, \"root_cpu_round_s\": %.6f, "
+            "\"busiest_daemon_cpu_s\": %.6f, \"root_messages\": {\"in\": %llu, \"out\": %llu}, "
+            "\"root_bytes\": {\"in\": %llu, \"out\": %llu}, \"root_beats_per_s\": %.1f, \"phases\": {",
+            ranks, daemons_.size(), radix, 1 + shape_.ancestors(static_cast<int>(daemons_.size()) - 1).size(),
+            latency * 1e6, begin, end - begin, start_cpu_, root_.core.used - start_cpu_, busiest,
+            static_cast<unsigned long long>(root_.core.in - start_.in),
+            static_cast<unsigned long long>(root_.core.out - start_.out),
+            static_cast<unsigned long long>(root_.core.bytes_in - start_.bytes_in),
+            static_cast<unsigned long long>(root_.core.bytes_out - start_.bytes_out),
+            2.0 * static_cast<double>(std::min(radix, daemons_.size())) / 5);
         for (size_t i = 1; i + 1 < root_.steps.size(); ++i)
             std::printf("%s\"%s\": %.6f", i > 1 ? ", " : "", root_.steps[i].name.c_str(),
                         root_.steps[i + 1].at - root_.steps[i].at);
@@ -461,7 +473,8 @@ class Job {
                                  std::make_shared<wire::Bytes>(wire::encode(one.message)));
         });
         for (auto& [to, frame] : out) network_.send(done, daemon.core, event.to, to, frame);
-        if (daemon.waits() && !std::exchange(daemon.timer, true)) network_.wake(done + kPartsSeconds, event.to);
+        if (daemon.waits() && !std::exchange(daemon.timer, true))
+            network_.wake(done + kPartsSeconds, event.to);
     }
     // The root's side of a handshake.
     void prove() {

@@ -47,6 +47,7 @@ std::optional<Checksum> Checksum::of_hex(const std::string& text) {
         auto [at, error] = std::from_chars(begin, end, sum.bytes[i], 16);
         if (error != std::errc{} || at != end) return std::nullopt;
     }
+    if (sum.hex() != text) return std::nullopt;  // in capitals
     return sum;
 }
 
