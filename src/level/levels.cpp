@@ -6,9 +6,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "erasure/scheme.h"
 
 namespace fermata::level {
 namespace {
+
+constexpr std::string_view kErasure = "rs:";
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error("--levels " + why + "; it takes a list such as \"memory 30s, files 10m\"", ExitCode::usage);
@@ -24,6 +27,9 @@ Levels Levels::parse(const std::string& words) {
         std::string name, period, more;
         parts >> name >> period >> more;
         if (name.empty()) refuse("has an empty entry");
+        if (name.starts_with(kErasure) && !erasure::Scheme::parse(name.substr(kErasure.size())))
+            refuse(fmt::format("wants K+M of at most {} nodes behind rs:, such as rs:4+2, not '{}'",
+                               erasure::Scheme::kMost, visible(name.substr(kErasure.size()))));
         for (const char* later : {"local", "buddy", "rs:", "auto"})
             if (name.starts_with(later))
                 throw Error(

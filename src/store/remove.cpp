@@ -5,8 +5,10 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "erasure/names.h"
 #include "files/kept.h"
 #include "image/image.h"
+#include "image/names.h"
 #include "image/shared.h"
 #include "store/store.h"
 
@@ -16,21 +18,11 @@ namespace {
 constexpr std::string_view kFirstLine = "fermata generation 1\n";
 constexpr uint64_t kMostMarker = 256;
 
-bool is_image_name(const std::string& name) {
-    constexpr std::string_view kBegin = "rank-", kEnd = ".img";
-    if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
-    std::string digits = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
-    uint32_t rank = 0;
-    auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
-    return error == std::errc{} && at == digits.data() + digits.size() && Rank::of(rank) &&
-           image::image_name(Rank(rank)) == name;
-}
-
 // Regular files of these names; a generation has no other.
 bool is_ours(const std::string& name) {
     return name == kManifest || name == std::string(kManifest) + ".new" || name == kMarker ||
            name == std::string(kMarker) + ".new" || name == image::kSharedName || image::is_text_name(name) ||
-           is_image_name(name);
+           image::is_image_name(name) || erasure::is_name_of_parity(name);
 }
 
 // Copies of the program's files, and nothing else? None when it is something else.

@@ -22,7 +22,8 @@ TEST(Levels, WordsAreReadAndSaidAgain) {
 
 TEST(Levels, WhatCannotBeIsRefused) {
     for (const char* words : {"", ",", "memory", "files 10m", "memory 30s,", "memory 30s 4", "memory 0s",
-                              "memory 30s, memory 10m", "memory 30s, files 10s", "disk 10m", "memory x"})
+                              "memory 30s, memory 10m", "memory 30s, files 10s", "disk 10m", "memory x",
+                              "rs: 1m", "rs:4 1m", "rs:0+2 1m", "rs:4+0 1m", "rs:200+2 1m", "rs:4+2+1 1m"})
         try {
             Levels::parse(words);
             FAIL() << words;

@@ -1,0 +1,118 @@
+#include "erasure/encode.h"
+
+#include <cstring>
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "erasure/code.h"
+#include "erasure/parity_file.h"
+
+namespace fermata::erasure {
+namespace {
+
+// What one piece of parity is made of: a piece of each chunk of data in the stripe.
+class Inputs {
+  public:
+    Inputs(const Group& group, Source& source)
+        : group_(group), source_(source), room_(std::make_unique<uint8_t[]>(group.layout().data() * kPiece)) {
+        for (uint32_t i = 0; i < group.layout().data(); ++i) pieces_.push_back(room_.get() + i * kPiece);
+    }
+    void read(Stripe stripe, uint64_t piece) {
+        const Layout& layout = group_.layout();
+        bytes_ = 0;
+        for (uint32_t i = 0; i < layout.data(); ++i) {
+            const Member member = layout.member_at(stripe, Position{i});
+            const uint64_t in_data = layout.chunk(stripe, member) * group_.pieces_of_chunk() + piece;
+            if (!read_data_piece(group_, member, in_data, source_, room_.get() + i * kPiece))
+                fail("what {} has of {} is damaged, or has changed: piece {}", group_.contents(member).host,
+                     group_.generation().name(), in_data);
+            bytes_ += group_.contents(member).bytes_of_piece(in_data);
+        }
+    }
+    const std::vector<const uint8_t*>& pieces() const { return pieces_; }
+    uint64_t bytes() const { return bytes_; }
+
+  private:
+    const Group& group_;
+    Source& source_;
+    std::unique_ptr<uint8_t[]> room_;
+    std::vector<const uint8_t*> pieces_;
+    uint64_t bytes_ = 0;
+};
+
+void write_at(int fd, const void* data, size_t size, uint64_t offset, const std::string& path) {
+    auto* at = static_cast<const char*>(data);
+    while (size > 0) {
+        const ssize_t n = ::pwrite(fd, at, size, static_cast<off_t>(offset));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) fail_errno("cannot write {}", path);
+        at += n;
+        offset += static_cast<uint64_t>(n);
+        size -= static_cast<size_t>(n);
+    }
+}
+
+// All pieces of all rows, one after the other; the next one is read while this one is encoded.
+void write_pieces(const Group& group, Member member, Source& source, int fd, const std::string& path,
+                  const Between& between) {
+    const Layout& layout = group.layout();
+    const uint64_t of_chunk = group.pieces_of_chunk(), count = layout.losses() * of_chunk;
+    std::vector<Combination> rows;
+    for (uint32_t row = 0; row < layout.losses(); ++row) rows.push_back(Code(layout).parity(row, 1));
+    std::vector<image::Checksum> checksums(count);
+    const ParityHead empty(group, member, checksums);
+    const auto parity = std::make_unique<uint8_t[]>(kPiece);
+    Inputs one(group, source), other(group, source), *now = &one, *next = &other;
+    const auto read = [&](Inputs& to, uint64_t i) {
+        to.read(layout.stripe_of_parity(member, static_cast<uint32_t>(i / of_chunk)), i % of_chunk);
+    };
+    if (count > 0) read(*now, 0);
+    for (uint64_t i = 0; i < count; ++i) {
+        std::future<void> reading;  // its end is waited for, whatever happens
+        if (i + 1 < count) reading = std::async(std::launch::async, [&, i] { read(*next, i + 1); });
+        const auto row = static_cast<uint32_t>(i / of_chunk);
+        uint8_t* const out[] = {parity.get()};
+        rows[row].apply(now->pieces(), out, kPiece);
+        checksums[i] = image::checksum_of(parity.get(), kPiece);
+        write_at(fd, parity.get(), kPiece, empty.offset_of(row, i % of_chunk), path);
+        if (between) between(now->bytes());
+        if (reading.valid()) reading.get();
+        std::swap(now, next);
+    }
+    const std::vector<std::byte> head = ParityHead(group, member, checksums).to_bytes();
+    write_at(fd, head.data(), head.size(), 0, path);
+    // Its length, where it has no pieces.
+    if (::ftruncate(fd, static_cast<off_t>(empty.file_bytes())) != 0) fail_errno("cannot write {}", path);
+}
+
+}  // namespace
+
+bool read_data_piece(const Group& group, Member member, uint64_t piece, Source& source, uint8_t* to) {
+    const Contents& contents = group.contents(member);
+    const uint64_t bytes = contents.bytes_of_piece(piece);
+    uint64_t filled = 0;
+    for (const Span& span : contents.spans(piece * kPiece, bytes)) {
+        source.read(member, contents.files[span.file].name, span.offset, to + filled, span.bytes);
+        filled += span.bytes;
+    }
+    std::memset(to + bytes, 0, kPiece - bytes);
+    return bytes == 0 || image::checksum_of(to, bytes) == contents.pieces.at(piece);
+}
+
+void write_parity(const Group& group, Member member, Source& source, const files::Folder& to,
+                  const Between& between) {
+    const std::string name = kUnfinishedParity;
+    to.remove_file(name);  // of an attempt that was given up
+    try {
+        const Fd fd = to.create(name);
+        write_pieces(group, member, source, fd.get(), to.path_of(name), between);
+        if (!to.rename(name, kParityFile)) fail_errno("cannot rename {}", to.path_of(name));
+    } catch (...) {
+        to.remove_file(name);
+        throw;
+    }
+}
+
+}  // namespace fermata::erasure
