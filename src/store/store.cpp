@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "files/kept.h"
@@ -140,7 +141,8 @@ Store Store::for_writing(const std::string& directory, image::KeyPointer key) {
     std::string absolute = files::absolute_path(directory);
     files::Folder folder = files::Folder::at(absolute);
     // Asking access(2) is not enough: root may, a read-only or full file system may not.
-    std::string probe = fmt::format(".probe-{}", ::getpid());
+    // A name of its own: others of the same number (threads, ranks in containers) may ask at this moment.
+    std::string probe = fmt::format(".probe-{}-{:x}", ::gettid(), monotonic_ns());
     try {
         Fd fd = folder.create(probe);
         write_all(fd.get(), "x", 1, folder.path_of(probe));
