@@ -27,7 +27,7 @@ import buddies_test  # noqa: E402
 import nodes_test  # noqa: E402
 from harness import PROGRAMS, Scratch  # noqa: E402
 
-RANKS, NODES = 4, ("fermata-a", "fermata-b")
+RANKS = 4
 WAYS = {"memory": "memory 1s", "buddy": "memory 1s, buddy", "parity": "memory 1s, rs:1+1 1s"}
 TWO_COPIES, LESS, CODE = 1.5, 26.9, 2.0
 SAID = re.compile(r"(gen-\d+) (?:is in the memory of buddies, too|has parity): .* in ([\d.]+) s")
@@ -101,7 +101,7 @@ def measure(options, mib):
             add({"parity": "encoded", "rebuild": "rebuilt"}.get(name, name), floor[name])
         bytes_of = {name: floor[name] for name in ("code_bytes", "image_bytes")}
         for what in (*WAYS, "files"):
-            with Scratch("levels-bench") as cwd, nodes_test.Cluster(cwd, NODES) as cluster:
+            with Scratch("levels-bench") as cwd, nodes_test.Cluster(cwd) as cluster:
                 seconds, added, recovery = Bench(cwd, cluster, options.mpi, mib).one(what)
             add(f"{what} checkpoint", seconds)
             if added:

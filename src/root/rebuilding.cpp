@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "erasure/layout.h"
-#include "image/hash.h"
 #include "tree/ranks.h"
 
 namespace fermata::root {
@@ -20,8 +19,7 @@ std::map<std::string, tree::Ranks> intact_of(const store::GenerationInfo& info, 
             const auto rank = static_cast<size_t>(copy.rank);
             if (copy.generation != Generation(info.number) || rank >= info.manifest->images.size()) continue;
             const store::ImageEntry& entry = info.manifest->images[rank];
-            if (entry.bytes == copy.bytes &&
-                entry.checksum == image::hex_of(copy.checksum.data(), copy.checksum.size()))
+            if (entry.bytes == copy.bytes && entry.checksum.bytes == copy.checksum)
                 intact[host].add(tree::Ranks(copy.rank));
         }
     return intact;

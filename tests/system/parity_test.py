@@ -169,7 +169,7 @@ def case(name, mpi, *rest):
     parser.add_argument("--launcher", default=harness.LAUNCHER)
     given = parser.parse_args(rest)
     harness.LAUNCHER = given.launcher
-    with Scratch(f"parity-{name}") as cwd, nodes_test.Cluster(cwd, NAMES) as cluster:
+    with Scratch(f"parity-{name}") as cwd, nodes_test.Cluster(cwd, len(NAMES)) as cluster:
         bench = Bench(cwd, cluster, mpi, random.Random(given.seed))
         said = CASES[name](bench, *([given.count] if given.count else []))
     return f"seed {given.seed}" + (f"; {said}" if said else "")

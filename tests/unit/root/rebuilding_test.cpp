@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "image/hash.h"
-
 namespace fermata::root {
 namespace {
 
@@ -21,9 +19,8 @@ store::GenerationInfo in_memory(uint32_t number, const std::vector<uint32_t>& ne
     info.manifest->level = store::LevelName::memory;
     info.manifest->needs = needs;
     for (int32_t rank = 0; rank < 4; ++rank) {
-        const Digest sum = digest(number, rank);
         info.manifest->images.push_back(
-            {Rank(static_cast<uint32_t>(rank)), "", 100, image::hex_of(sum.data(), sum.size()), 0});
+            {Rank(static_cast<uint32_t>(rank)), "", 100, image::Checksum{digest(number, rank)}, 0});
     }
     info.manifest->nodes = {"a", "b", "c", "d"};
     return info;
