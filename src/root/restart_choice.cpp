@@ -13,7 +13,7 @@ std::string hex_of(const std::array<uint8_t, 16>& checksum) {
     return image::hex_of(checksum.data(), checksum.size());
 }
 
-level::ImageIs image_in(const store::ImageEntry& entry) { return {entry.bytes, entry.checksum}; }
+level::ImageIs image_in(const store::ImageEntry& entry) { return {entry.bytes, entry.checksum.hex()}; }
 
 level::Candidate candidate_of(const store::GenerationInfo& info) {
     level::Candidate one{Generation(info.number), info.manifest->level, {}, info.manifest->nodes};

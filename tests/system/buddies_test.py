@@ -21,7 +21,7 @@ import harness
 import nodes_test
 from harness import PROGRAMS, Failure, Scratch, check
 
-NAMES = ("fermata-a", "fermata-b", "fermata-c")
+NAMES = nodes_test.ALL_NAMES[:3]
 STEPS, MIB, RANKS = 600, 2, 3
 
 
@@ -164,7 +164,7 @@ def byte_flips(bench):
             for path in bench.images(node, newest, rank):
                 path.unlink()
     own, other = bench.images(bench.cluster.nodes[rank], known, rank)[0], [
-        path for path in held if bench.cluster.names[rank] not in str(path)][0]
+        path for path in held if NAMES[rank] not in str(path)][0]
     flip(own, bench.rng)
     with bench.restart() as job:
         running(job)
@@ -342,7 +342,7 @@ def case(name, mpi, *rest):
     parser.add_argument("--launcher", default=harness.LAUNCHER)
     given = parser.parse_args(rest)
     harness.LAUNCHER = given.launcher
-    with Scratch(f"buddies-{name}") as cwd, nodes_test.Cluster(cwd, NAMES) as cluster:
+    with Scratch(f"buddies-{name}") as cwd, nodes_test.Cluster(cwd, len(NAMES)) as cluster:
         bench = Bench(cwd, cluster, mpi, random.Random(given.seed))
         said = CASES[name](bench, *([given.count] if given.count else []))
     return f"seed {given.seed}" + (f"; {said}" if said else "")

@@ -33,8 +33,7 @@ class BuddyCopiesTest : public testing::Test {
   protected:
     void SetUp() override {
         settings_.levels = level::Levels::parse("memory 1s, buddy 10s");
-        for (uint32_t rank : {0u, 1u, 2u})
-            manifest_.images.push_back({Rank(rank), "rank", 1 << 30, "sum", 0});
+        for (uint32_t rank : {0u, 1u, 2u}) manifest_.images.push_back({Rank(rank), "rank", 1 << 30, {}, 0});
         places_ = {"a", "a", "b"};
         addresses_ = {{"a", "of a"}, {"b", "of b"}};
     }
