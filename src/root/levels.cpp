@@ -82,6 +82,8 @@ void Root::save_what_is_in_memory() {
     const double end = monotonic_s() + settings_.limits.save;
     while (levels_.only_in_memory() && monotonic_s() < end) {
         const size_t nodes = tree_.nodes().size();
+        spdlog::info("{} is to come from the memory of {} nodes to files", levels_.only_in_memory().name(),
+                     nodes);
         levels_.copy_newest_now();
         if (!levels_.busy()) break;
         while (levels_.busy() && monotonic_s() < end) {

@@ -21,7 +21,7 @@ import harness
 import nodes_test
 from harness import PROGRAMS, Failure, Scratch, check
 
-NAMES = ("fermata-a", "fermata-b", "fermata-c")
+NAMES = nodes_test.ALL_NAMES[:3]
 STEPS, MIB, RANKS = 600, 2, 3
 
 
@@ -106,6 +106,13 @@ class Bench:
             check(not left.stdout, f"left on {node.name}: {left.stdout}")
 
 
+def running(job):
+    def state():
+        done = job.ask("status", "--json")
+        return json.loads(done.stdout)["state"] if done.returncode == 0 else ""
+    job.wait_until(lambda: state() == "running", "running")
+
+
 def flip(path, rng):
     """A bit of what the image is made of: its header."""
     with open(path, "r+b") as file:
@@ -126,7 +133,7 @@ def node_dies(bench):
             time.sleep(bench.rng.random() * 0.3)
             bench.lose(bench.cluster.nodes[bench.rng.choice((1, 2))])
             job.wait_until(lambda: "restarting from" in job.errors(), "a restart")
-            job.wait_until(lambda: job.status()["state"] == "running", "running")
+            running(job)
             restored = job.status()["restored"]
             check(restored >= known, f"gone on from {restored}, and buddies had {known}: {job.errors()}")
             check("its buddy" in job.errors(), job.errors())
@@ -134,7 +141,7 @@ def node_dies(bench):
             known = bench.buddied(job, restored)
             bench.lose(bench.cluster.nodes[bench.rng.choice((1, 2))])
             job.wait_until(lambda: job.errors().count("restarting from") == 2, "a restart")
-            job.wait_until(lambda: job.status()["state"] == "running", "running")
+            running(job)
             bench.end(job)
             check(job.errors().count("its buddy") >= 2, job.errors())
         bench.nothing_left()
@@ -157,10 +164,10 @@ def byte_flips(bench):
             for path in bench.images(node, newest, rank):
                 path.unlink()
     own, other = bench.images(bench.cluster.nodes[rank], known, rank)[0], [
-        path for path in held if bench.cluster.names[rank] not in str(path)][0]
+        path for path in held if NAMES[rank] not in str(path)][0]
     flip(own, bench.rng)
     with bench.restart() as job:
-        job.wait_until(lambda: job.status()["state"] == "running", "running")
+        running(job)
         check(job.status()["restored"] == known, job.errors())
         check(f"{known}: the image of rank {rank} from the memory of" in job.errors(), job.errors())
         check("its buddy" in job.errors(), job.errors())
@@ -172,7 +179,7 @@ def byte_flips(bench):
     with bench.restart() as job:
         job.wait_until(lambda: "going on from" in job.errors(), "a loss")
         check(f"going on from {first}, in files" in job.errors(), job.errors())
-        job.wait_until(lambda: job.status()["state"] == "running", "running")
+        running(job)
         bench.end(job)
     bench.nothing_left()
 
@@ -217,7 +224,7 @@ def daemon_dies(bench):
                 node.kill()
                 node.empty()
             with bench.restart() as job:
-                job.wait_until(lambda: job.status()["state"] == "running", "running")
+                running(job)
                 bench.end(job)
         bench.nothing_left()
 
@@ -273,7 +280,7 @@ def moments(bench, count=1):
                 strike(bench, job, what, rng)
                 try:
                     job.wait_until(lambda: job.errors().count("restarting from") > before, "a restart")
-                    job.wait_until(lambda: job.ask("status").returncode == 0 and job.status()["state"] == "running", "running")
+                    running(job)
                 except Failure as failure:
                     if job.process.poll() is None:
                         raise
@@ -292,7 +299,7 @@ def moments(bench, count=1):
         if kills[-1:] == ["all"]:
             with bench.restart() as job:
                 try:
-                    job.wait_until(lambda: job.ask("status").returncode == 0 and job.status()["state"] == "running", "running")
+                    running(job)
                     check(job.status()["restored"] >= known, f"from {job.status()['restored']}, and {known} was with buddies")
                     bench.end(job)
                 except Failure as failure:
