@@ -47,6 +47,7 @@ class Uplink {
     const wire::Key key_;
     const std::string root_addresses_;
     std::vector<wire::Hop> way_;
+    bool moving_ = false;  // to a parent: the connection to the root is not where this daemon stands
     std::optional<tree::Channel> channel_;
     bool to_root_ = true;  // only its end tells that the root is gone: a root that stands still may go on
     std::optional<tree::Connecting> connecting_;

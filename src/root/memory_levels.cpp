@@ -23,7 +23,7 @@ std::string hex_of(const std::array<uint8_t, 16>& checksum) {
 level::Candidate candidate_of(const store::GenerationInfo& info) {
     level::Candidate one{Generation(info.number), info.manifest->level, {}, info.manifest->nodes};
     for (const store::ImageEntry& entry : info.manifest->images)
-        one.images.push_back({entry.bytes, entry.checksum});
+        one.images.push_back({entry.bytes, entry.checksum.hex()});
     return one;
 }
 
