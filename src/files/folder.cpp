@@ -14,7 +14,7 @@
 namespace fermata::files {
 namespace {
 
-constexpr size_t kPieces = 1u << 20;  // are written together
+constexpr size_t kPieces = 1u << 18;  // are written together
 
 int openat_again(int at, const char* name, int flags, mode_t mode) {
     int fd;
