@@ -3,7 +3,9 @@
 often it is taken, and how fast this machine moves the same bytes otherwise.
 
     bench/rt_tddft.py [--ranks 2] [--n 64] [--bands 8] [--steps 20] [--every 1,5] [--rounds 3] [--where DIR] [--json FILE] [--page FILE]
-    bench/rt_tddft.py --from FILE [--page FILE]      only the tables and the plot of what was measured
+    bench/rt_tddft.py --from FILE [--page FILE]      only the tables and the plots of what was measured
+    bench/rt_tddft.py --long                         an hour at a quiet time: 96^3 points, 16 orbitals (432 MiB of state), 30 steps,
+                                                     every 1, 2, 3, 5, 10 steps, 5 rounds; into results/rt_tddft.{json,md,svg}
 
 The checkpoint time is what the program spends in its calls, the last wait included; the share is of the program's time.
 Modes are examples/rt_tddft's; `transparent` is `fermata run --interval`, at the program's time without checkpoints divided by
@@ -101,7 +103,7 @@ NODE = ["sh", "-c", 'export FERMATA_MEMORY_DIR=$BENCH_MEMORY/$OMPI_COMM_WORLD_RA
 
 def mpiexec(ranks, *words, cwd, code=0):
     done = subprocess.run(["mpiexec.openmpi", "--oversubscribe", "-n", str(ranks), *map(str, words)], cwd=cwd, env=ENVIRONMENT, text=True,
-                          capture_output=True, timeout=300, stdin=subprocess.DEVNULL)
+                          capture_output=True, timeout=1800, stdin=subprocess.DEVNULL)
     if code is not None and done.returncode != code:
         raise SystemExit(f"{words}: {done.stderr or done.stdout}")
     return done.stdout
@@ -139,7 +141,7 @@ def transparent(options, program, seconds, count, cwd):
     base = [f"n={options.n}", "length=24", f"bands={options.bands}", "rounds=1", "dt=0.02", f"steps={options.steps}"]
     done = subprocess.run([FERMATA, "run", "--job", f"rt-bench-{os.getpid()}", "--ckpt-dir", "ckpt", "--mpi", "openmpi", "-n", str(options.ranks),
                            "--interval", f"{max(50, int(1000 * seconds / count))}ms", "--", program, *base], cwd=cwd, env=ENVIRONMENT, text=True,
-                          capture_output=True, timeout=300, stdin=subprocess.DEVNULL, check=True)
+                          capture_output=True, timeout=1800, stdin=subprocess.DEVNULL, check=True)
     return timed(done.stdout) | {"checkpoints": len(re.findall(r"gen-\d+", subprocess.run(
         [FERMATA, "list", "--ckpt-dir", "ckpt"], cwd=cwd, env=ENVIRONMENT, text=True, capture_output=True, check=True).stdout))}
 
@@ -205,24 +207,37 @@ def page(found, plot):
         if first[a] and first[b]:
             less = lambda key: f"{100 * (first[b][key] / first[a][key] - 1):+.1f} %" if key in first[a] and key in first[b] else ""
             gains.append([f"{LABELS[a]} -> {LABELS[b]}", less("saving"), less("seconds"), less("recovery")])
-    return PAGE.format(**found | {"tables": "\n".join(tables), "plot": f"![share of the time]({plot})\n" if plot else "",
+    return PAGE.format(**found | {"tables": "\n".join(tables), "plot": f"![costs over how often]({plot})\n" if plot else "",
                                   "gains": table(["from -> to", "checkpoint time", "program time", "recovery"], gains),
                                   "speeds": table(found["speeds"], [[f"{speed:.0f}" for speed in found["speeds"].values()]])})
 
 
+PANELS = {"program time, times that without checkpoints": lambda row, plain: row["seconds"] / plain,
+          "checkpoint time in all, s": lambda row, plain: row.get("saving"),
+          "share of the program's time, %": lambda row, plain: 100 * row["saving"] / row["seconds"] if "saving" in row else None,
+          "recovery, ms": lambda row, plain: 1000 * row["recovery"] if "recovery" in row else None}
+
+
 def draw(found, path):
-    """Program time over that without checkpoints, over checkpoints a step."""
+    """Four panels over checkpoints a step: what PANELS say, 0 at the bottom, the largest at the top."""
     rows, plain = found["rows"], found["rows"]["none 0"]["seconds"]
-    lines = {way: sorted((1 / int(name.split()[1]), row["seconds"] / plain) for name, row in rows.items() if name.split()[0] == way)
-             for way in (*WAYS, "transparent")}
-    top = max(y for line in lines.values() for _, y in line)
-    spot = lambda x, y: f"{50 + 380 * x:.0f},{270 - 230 * y / top:.0f}"
-    colours = dict(zip(lines, ("#b03a2e", "#ca6f1e", "#1e8449", "#1f5fa8", "#6c3483", "#555555")))
-    marks = "".join(f'<polyline points="{" ".join(spot(*point) for point in line)}" fill="none" stroke="{colours[way]}" stroke-width="2"/>'
-                    f'<text x="450" y="{40 + 20 * i}" fill="{colours[way]}">{LABELS[way]}</text>' for i, (way, line) in enumerate(lines.items()) if line)
-    path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="780" height="310" font-family="sans-serif" font-size="12"><rect width="100%" height="100%" '
-                    f'fill="white"/><path d="M50,40 V270 H430" fill="none" stroke="black"/>{marks}<text x="50" y="24">program time (top: {top:.2f} times that '
-                    'without checkpoints; bottom: 0)</text><text x="240" y="298" text-anchor="middle">checkpoints a step, 0 to 1</text></svg>\n')
+    ways = [way for way in (*WAYS, "transparent") if any(name.split()[0] == way for name in rows)]
+    colours = dict(zip((*WAYS, "transparent"), ("#b03a2e", "#ca6f1e", "#1e8449", "#1f5fa8", "#6c3483", "#555555")))
+    marks = []
+    for panel, (title, value) in enumerate(PANELS.items()):
+        left, top_edge = 50 + 400 * (panel % 2), 40 + 270 * (panel // 2)
+        lines = {way: sorted((1 / int(name.split()[1]), value(row, plain)) for name, row in rows.items()
+                             if name.split()[0] == way and name != "none 0" and value(row, plain) is not None) for way in ways}
+        highest = max(y for line in lines.values() for _, y in line)
+        spot = lambda x, y: f"{left + 320 * x:.0f},{top_edge + 200 - 190 * y / highest:.0f}"
+        marks.append(f'<path d="M{left},{top_edge} v200 h330" fill="none" stroke="black"/><text x="{left}" y="{top_edge - 8}">{title} '
+                     f'(top: {highest:.3g})</text><text x="{left + 165}" y="{top_edge + 218}" text-anchor="middle">checkpoints a step, 0 to 1</text>')
+        marks += [f'<polyline points="{" ".join(spot(*point) for point in line)}" fill="none" stroke="{colours[way]}" stroke-width="2"/>'
+                  + "".join(f'<circle cx="{spot(*point).split(",")[0]}" cy="{spot(*point).split(",")[1]}" r="3" fill="{colours[way]}"/>' for point in line)
+                  for way, line in lines.items() if line]
+    marks += [f'<text x="{50 + 270 * (i % 3)}" y="{580 + 18 * (i // 3)}" fill="{colours[way]}">{LABELS[way]}</text>' for i, way in enumerate(ways)]
+    path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="860" height="620" font-family="sans-serif" font-size="12"><rect width="100%" height="100%" '
+                    f'fill="white"/>{"".join(marks)}</svg>\n')
 
 
 def main():
@@ -234,7 +249,11 @@ def main():
     parser.add_argument("--where", default=os.environ.get("TMPDIR", "/tmp"))
     for name in ("json", "page", "plot", "from"):
         parser.add_argument(f"--{name}", type=pathlib.Path)
+    parser.add_argument("--long", action="store_true")
     options = parser.parse_args()
+    if options.long:
+        options.n, options.bands, options.steps, options.rounds, options.every = 96, 16, 30, 5, [1, 2, 3, 5, 10]
+        options.json, options.page, options.plot = (ROOT / "results" / f"rt_tddft.{kind}" for kind in ("json", "md", "svg"))
     old = getattr(options, "from")
     found = json.loads(old.read_text()) if old else measure(options)
     if options.json:

@@ -1,6 +1,6 @@
 // scale-agents stands in for mpiexec and for all ranks of a job: it starts SCALE_NODES real node daemons,
 // each under a node name of its own, and plays `-n N` ranks that have no program. Each rank has a connection
-// to its daemon and answers whatever a checkpoint asks (bench/scale/run.sh measures root and daemons
+// to its daemon and answers whatever a checkpoint asks (bench/scale/growth.py measures root and daemons
 // meanwhile).
 //
 // With SCALE_HOLD=FILE it says what it has done in FILE.*, and waits for FILE.go between daemons and ranks.

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "fermata/fermata_core.h"
+#include "fermata_core.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,8 +45,7 @@ static inline int fermata_mpi_bcast(void* where, void* bytes, int64_t size, int 
 }
 
 static inline int fermata_mpi_allgather(void* where, const void* mine, void* all, int64_t size) {
-    return MPI_Allgather((void*)mine, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE,
-                         ((fermata_comm*)where)->comm);
+    return MPI_Allgather(mine, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, ((fermata_comm*)where)->comm);
 }
 
 /* Both sides of a message, or one: a negative rank sends, or receives, nothing. */
@@ -61,9 +60,8 @@ static inline int fermata_mpi_exchange(void* where, const void* out, int64_t out
     while ((out_size > 0 || in_size > 0) && rc == MPI_SUCCESS) {
         int64_t send = out_size < FERMATA_PIECE ? out_size : FERMATA_PIECE;
         int64_t receive = in_size < FERMATA_PIECE ? in_size : FERMATA_PIECE;
-        rc = MPI_Sendrecv((void*)mine, (int)send, MPI_BYTE, send > 0 ? to : MPI_PROC_NULL, 0, theirs,
-                          (int)receive, MPI_BYTE, receive > 0 ? from : MPI_PROC_NULL, 0, comm,
-                          MPI_STATUS_IGNORE);
+        rc = MPI_Sendrecv(mine, (int)send, MPI_BYTE, send > 0 ? to : MPI_PROC_NULL, 0, theirs, (int)receive,
+                          MPI_BYTE, receive > 0 ? from : MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE);
         mine += send;
         out_size -= send;
         theirs += receive;
@@ -75,7 +73,7 @@ static inline int fermata_mpi_exchange(void* where, const void* out, int64_t out
 /* Every rank's `size` bytes to rank 0; and rank 0's to every rank. Over when test says so. */
 static inline int fermata_mpi_begin_gather(void* where, const void* mine, void* all, int64_t size) {
     fermata_comm* c = (fermata_comm*)where;
-    return MPI_Igather((void*)mine, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, 0, c->comm, &c->request);
+    return MPI_Igather(mine, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, 0, c->comm, &c->request);
 }
 static inline int fermata_mpi_begin_bcast(void* where, void* bytes, int64_t size) {
     fermata_comm* c = (fermata_comm*)where;
@@ -106,15 +104,10 @@ static inline void* fermata_mpi_duplicate(MPI_Comm comm) {
     return c;
 }
 
-/* ---- the beginning; the rest is in fermata_core.h */
-
-/* Opens `directory` (created when missing; NULL: "fermata-state") for the ranks of `comm`. `options`: words
- * like "keep=3,interval=10m" (docs/api.md), or NULL. Collective. `*handle` is set also when the answer is an
- * error, so that fermata_message() can say why; fermata_close() takes both. */
-static inline int fermata_open(fermata_handle** handle, MPI_Comm comm, const char* directory,
-                               const char* options) {
+/* All of it for the ranks of `comm`. `name` has room for MPI_MAX_LIBRARY_VERSION_STRING and is kept until the
+ * call that this is for has returned. */
+static inline fermata_mpi fermata_mpi_of(MPI_Comm comm, char* name) {
     fermata_mpi mpi;
-    char name[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;
     mpi.version = FERMATA_MPI_VERSION;
     mpi.rank = 0;
@@ -133,6 +126,18 @@ static inline int fermata_open(fermata_handle** handle, MPI_Comm comm, const cha
     name[0] = 0;
     MPI_Get_library_version(name, &length);
     mpi.library = name;
+    return mpi;
+}
+
+/* ---- the beginning; the rest is in fermata_core.h */
+
+/* Opens `directory` (created when missing; NULL: "fermata-state") for the ranks of `comm`. `options`: words
+ * like "keep=3,interval=10m" (docs/api.md), or NULL. Collective. `*handle` is set also when the answer is an
+ * error, so that fermata_message() can say why; fermata_close() takes both. */
+static inline int fermata_open(fermata_handle** handle, MPI_Comm comm, const char* directory,
+                               const char* options) {
+    char name[MPI_MAX_LIBRARY_VERSION_STRING];
+    fermata_mpi mpi = fermata_mpi_of(comm, name);
     return fermata_open_with(handle, &mpi, directory, options);
 }
 

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "fermata/fermata.h"
+#include "fermata.h"
 
 namespace fermata {
 

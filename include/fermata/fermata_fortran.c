@@ -2,7 +2,7 @@
 #include <ISO_Fortran_binding.h>
 #include <string.h>
 
-#include "fermata/fermata.h"
+#include "fermata.h"
 
 /* MPI_Fint of the communicator; names and options end in a null. */
 int fermata_f_open(fermata_handle** handle, MPI_Fint comm, const char* directory, const char* options) {

@@ -99,17 +99,23 @@ void fermata_handle::save(int64_t step) {
     wait();
     triggers_->saved(0);
     saving_->begin(state, step, job_, last_);
-    only_copy_ = false;
     under_way_ = true;
 }
 
-bool fermata_handle::restore(int64_t* step) {
+std::vector<int64_t> fermata_handle::steps() {
     wait();
-    auto restored = Restoring(*ranks_, state, job_.directory, key_, memory_.get()).run();
+    saving_->settle();
+    return Restoring(*ranks_, state, job_.directory, key_, memory_.get()).steps();
+}
+
+bool fermata_handle::restore(int64_t* step, std::optional<int64_t> wanted) {
+    wait();
+    saving_->settle();
+    auto restored = Restoring(*ranks_, state, job_.directory, key_, memory_.get()).run(wanted);
     if (!restored) return false;
     // The job goes on: what it saves and what it retires are one series.
     job_.number = restored->job;
-    only_copy_ = restored->from_memory;
+    from_files_ = !restored->from_memory;
     if (store_) store_->act_for(job_.number);
     if (step) *step = restored->step;
     return true;
@@ -131,5 +137,6 @@ void fermata_handle::finish() {
     saving_->flush();
     under_way_ = true;
     wait();
-    if (!only_copy_) memory_->clear();
+    // What is in memory alone stays: who only looked, or could not restore it, may not take it from the next.
+    if (saving_->saved() ? saving_->all_in_files() : from_files_) memory_->clear();
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/options.h"
 #include "api/ranks.h"
@@ -22,8 +23,12 @@ struct fermata_handle {
     // True: nothing is under way. Throws why it failed; the next wait() or save() does so again, so that all
     // ranks hear of it in a call that they make together.
     bool test();
-    // False: there is nothing.
-    bool restore(int64_t* step);
+    // False: there is nothing. `wanted`: that step or none.
+    bool restore(int64_t* step, std::optional<int64_t> wanted = {});
+    // What can be restored, newest first. Collective.
+    std::vector<int64_t> steps();
+    // All throw the Fault of the first rank that has one. Collective.
+    void agree(const fermata::api::Fault& mine) const { ranks_->agree(mine); }
     bool is_open() const { return saving_ != nullptr; }
 
     fermata::api::State state;
@@ -45,7 +50,7 @@ struct fermata_handle {
     std::unique_ptr<fermata::api::Triggers> triggers_;
     void move_on(bool wait);
     std::optional<fermata::api::Fault> failed_;  // the save before, not told by wait() or save() yet
-    bool only_copy_ = false;                     // restored from memory, nothing saved since
+    bool from_files_ = false;                    // restored from files: they have what is newest
     bool last_ = false;                          // the program was told to end
     bool under_way_ = false;                     // a save is, until it is known how it ended
 };

@@ -27,7 +27,7 @@ store::Manifest manifest_of(const Job& job, uint32_t number, int64_t step,
         image::Checksum sum;
         std::memcpy(sum.bytes.data(), images[r].checksum, sizeof images[r].checksum);
         const Rank rank(static_cast<uint32_t>(r));
-        m.images.push_back({rank, image::image_name(rank), images[r].bytes, sum.hex(), 0});
+        m.images.push_back({rank, image::image_name(rank), images[r].bytes, sum, 0});
     }
     m.job = job.number;
     m.job_name = job.name;

@@ -74,13 +74,13 @@ Memory::Memory(const Ranks& ranks, Options::Memory how, const std::string& direc
 void Memory::save(const Staging& staging, const Job& job, uint32_t number, const image::WriteOptions& write) {
     const Rank rank = ranks_.own();
     store::GenerationInfo pending;
-    ranks_.together([&] {
-        if (!leads()) return;
-        store_->act_for(job.number);
-        pending = store_->begin_from(number);
-        if (pending.number != number) fail("{} is taken in {}", Generation(number).name(), directory_);
-    });
     try {
+        ranks_.together([&] {
+            if (!leads()) return;
+            store_->act_for(job.number);
+            pending = store_->begin_from(number);
+            if (pending.number != number) fail("{} is taken in {}", Generation(number).name(), directory_);
+        });
         files::Folder folder;
         image::Summary summary;
         ImageReport mine;
@@ -201,81 +201,108 @@ void Memory::copy_to_buddy(const files::Folder& folder) const {
     ranks_.agree(fault);
 }
 
-std::vector<Memory::Found> Memory::find() const {
-    // Each node's ranks look at its images between them.
-    const int me = ranks_.rank();
-    std::vector<int> mates;
-    for (int r = 0; r < ranks_.size(); ++r)
-        if (nodes_->node_of(r) == nodes_->node_of(me)) mates.push_back(r);
-    const auto turn = static_cast<size_t>(std::find(mates.begin(), mates.end(), me) - mates.begin());
-    // What this rank has seen: number, manifest, and a byte per image. Lengths first.
-    std::string seen;
+// By number, then by text: what any node has a manifest of.
+std::vector<Memory::Found> Memory::manifests() const {
+    std::string mine;
     ranks_.together([&] {
-        std::vector<store::GenerationInfo> all = store_->list();
-        for (auto one = all.rbegin(); one != all.rend(); ++one) {
-            if (!one->manifest || !one->manifest->step || one->folder.owner() != ::geteuid()) continue;
-            const auto& images = one->manifest->images;
-            std::string intact(images.size(), '\0');
-            for (size_t i = turn; i < images.size(); i += mates.size()) {
-                try {
-                    if (one->folder.size_of(images[i].file) != images[i].bytes) continue;
-                    image::Reader reader(one->place(images[i]), key_.get());
-                    if (!one->is_of(images[i], reader)) continue;
-                    reader.verify();
-                    intact[i] = 1;
-                } catch (const Error&) {
-                    // Damaged: as if it were not there.
-                }
-            }
-            std::string text = one->folder.text(store::kManifest, store::kMostManifest);
-            seen += fmt::format("{} {} {}\n", one->number, text.size(), intact.size()) + text + intact;
+        if (!leads()) return;
+        for (const store::GenerationInfo& one : store_->list()) {
+            if (!one.manifest || !one.manifest->step || one.folder.owner() != ::geteuid()) continue;
+            std::string text = one.folder.text(store::kManifest, store::kMostManifest);
+            mine += fmt::format("{} {}\n", one.number, text.size()) + text;
         }
     });
     std::map<std::pair<uint32_t, std::string>, Found> found;
-    std::vector<std::string> all = ranks_.gather_texts(seen);
-    for (size_t r = 0; r < all.size(); ++r)
-        for (size_t at = 0; at < all[r].size();) {
-            size_t line = all[r].find('\n', at);
-            unsigned long number = 0, text = 0, images = 0;
-            if (std::sscanf(all[r].c_str() + at, "%lu %lu %lu", &number, &text, &images) != 3)
-                refuse(FERMATA_MPI_FAILED, "rank {} said what no rank says", r);
-            std::string manifest = all[r].substr(line + 1, text),
-                        intact = all[r].substr(line + 1 + text, images);
-            at = line + 1 + text + images;
-            Found& one = found[{static_cast<uint32_t>(number), manifest}];
+    for (const std::string& said : ranks_.gather_texts(mine))
+        for (size_t at = 0; at < said.size();) {
+            const size_t line = said.find('\n', at);
+            unsigned long number = 0, size = 0;
+            if (std::sscanf(said.c_str() + at, "%lu %lu", &number, &size) != 2)
+                refuse(FERMATA_MPI_FAILED, "a rank said what no rank says");
+            Found one;
             one.number = static_cast<uint32_t>(number);
-            one.manifest = manifest;
-            one.holder.resize(images, -1);
-            one.nodes.resize(static_cast<size_t>(nodes_->count()), std::string(images, '\0'));
-            for (size_t i = 0; i < images; ++i) {
-                if (!intact[i]) continue;
-                one.nodes[static_cast<size_t>(nodes_->node_of(static_cast<int>(r)))][i] = 1;
-                if (one.holder[i] < 0) one.holder[i] = static_cast<int>(r);
-            }
+            one.manifest = said.substr(line + 1, size);
+            at = line + 1 + size;
+            found.try_emplace({one.number, one.manifest}, one);
         }
-    std::vector<Found> whole;
-    for (auto& [key, one] : found) {
-        auto lost = std::find(one.holder.begin(), one.holder.end(), -1);
-        if (lost == one.holder.end())
-            whole.insert(whole.begin(), one);
-        else if (ranks_.first())
-            say(fmt::format("{} in memory is passed over: no node of this job has the image of rank {} whole",
-                            Generation(one.number).name(), lost - one.holder.begin()));
+    std::vector<Found> all;
+    for (auto& [key, one] : found) all.push_back(std::move(one));
+    return all;
+}
+
+// A byte per image, 1 = this rank has seen that its node has it whole: the node's ranks share them out. A
+// node that died between image and manifest has images all the same: the manifest is another node's then.
+std::string Memory::intact(Found& one, const std::vector<store::GenerationInfo>& here) const {
+    store::Manifest manifest = store::parse_manifest(one.manifest, "a generation in memory", key_.get());
+    std::string intact(manifest.images.size(), '\0');
+    for (const store::GenerationInfo& info : here)
+        if (info.number == one.number && info.job == manifest.job && info.folder.owner() == ::geteuid() &&
+            (!info.manifest || info.folder.text(store::kManifest, store::kMostManifest) == one.manifest))
+            one.here = info;
+    if (!one.here) return intact;
+    one.here->manifest = manifest;
+    const int me = ranks_.rank();
+    size_t turn = 0, mates = 0;
+    for (int r = 0; r < ranks_.size(); ++r)
+        if (nodes_->node_of(r) == nodes_->node_of(me)) {
+            if (r < me) ++turn;
+            ++mates;
+        }
+    for (size_t i = turn; i < intact.size(); i += mates) {
+        const store::ImageEntry& image = manifest.images[i];
+        try {
+            if (one.here->folder.size_of(image.file) != image.bytes) continue;
+            image::Reader reader(one.here->place(image), key_.get());
+            if (!one.here->is_of(image, reader)) continue;
+            reader.verify();
+            intact[i] = 1;
+        } catch (const Error&) {
+            // Damaged: as if it were not there.
+        }
     }
-    return whole;
+    return intact;
+}
+
+Memory::Findings Memory::find() const {
+    std::vector<Found> all = manifests();
+    std::string mine;
+    ranks_.together([&] {
+        const std::vector<store::GenerationInfo> here = store_->list();
+        for (Found& one : all) mine += intact(one, here);
+    });
+    std::vector<std::string> seen = ranks_.gather_texts(mine);
+    Findings findings;
+    size_t at = 0;
+    for (Found& one : all) {
+        const store::Manifest manifest =
+            store::parse_manifest(one.manifest, "a generation in memory", key_.get());
+        const size_t images = manifest.images.size();
+        one.step = manifest.step.value_or(0);
+        one.holder.resize(images, -1);
+        one.nodes.resize(static_cast<size_t>(nodes_->count()), std::string(images, '\0'));
+        for (int r = 0; r < ranks_.size(); ++r)
+            for (size_t i = 0; i < images; ++i) {
+                if (!seen[static_cast<size_t>(r)].at(at + i)) continue;
+                one.nodes[static_cast<size_t>(nodes_->node_of(r))][i] = 1;
+                if (one.holder[i] < 0) one.holder[i] = r;
+            }
+        at += images;
+        auto lost = std::find(one.holder.begin(), one.holder.end(), -1);
+        if (lost == one.holder.end()) {
+            findings.whole.insert(findings.whole.begin(), std::move(one));
+            continue;
+        }
+        findings.lost =
+            fmt::format("{} was in memory, and no node of this job has the image of rank {} whole",
+                        Generation(one.number).name(), lost - one.holder.begin());
+        if (ranks_.first()) say(findings.lost + ": it is passed over");
+    }
+    return findings;
 }
 
 uint32_t Memory::highest() const {
     std::vector<store::GenerationInfo> all = store_->list();
     return all.empty() ? 0 : all.back().number;
-}
-
-std::optional<store::GenerationInfo> Memory::local(const Found& found) const {
-    for (store::GenerationInfo& one : store_->list())
-        if (one.number == found.number && one.manifest &&
-            one.folder.text(store::kManifest, store::kMostManifest) == found.manifest)
-            return std::move(one);
-    return {};
 }
 
 store::GenerationInfo Memory::fetch(const Found& found, const std::vector<std::string>& needed) const {
@@ -285,7 +312,7 @@ store::GenerationInfo Memory::fetch(const Found& found, const std::vector<std::s
     const std::string name = Generation(found.number).name();
     // A node that has nothing of it gets a directory of its own.
     ranks_.together([&] {
-        if (!leads() || local(found)) return;
+        if (!leads() || found.here) return;
         files::Folder parent = files::Folder::at(directory_);
         if (auto other = parent.find(name); other && !store::remove_generation(parent, name, *other))
             fail("{}/{} is not what this job has there", directory_, name);
@@ -332,6 +359,10 @@ store::GenerationInfo Memory::fetch(const Found& found, const std::vector<std::s
             if (!fault) fault = Ranks::fault_of(error);
         }
     ranks_.agree(fault);
+    // What is here serves the next restart, too; without a manifest the next save would sweep it away.
+    ranks_.together([&] {
+        if (leads()) here.folder.replace(store::kManifest, found.manifest);
+    });
     return here;
 }
 

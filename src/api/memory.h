@@ -27,19 +27,24 @@ class Memory {
     // ranks; then the generation before is there.
     void save(const Staging& staging, const Job& job, uint32_t number, const image::WriteOptions& write);
 
-    // What can be had, newest first: the same on all ranks. Collective.
+    // A generation of which nothing is missing. The same on all ranks, but the last member.
     struct Found {
         uint32_t number = 0;
-        std::string manifest;            // its text
-        std::vector<int> holder;         // by image: a rank whose node has it intact
-        std::vector<std::string> nodes;  // by node: a byte per image, 1 = it has it intact
+        int64_t step = 0;
+        std::string manifest;                       // its text
+        std::vector<int> holder;                    // by image: a rank whose node has it intact
+        std::vector<std::string> nodes;             // by node: a byte per image, 1 = it has it intact
+        std::optional<store::GenerationInfo> here;  // what this node has of it
     };
-    std::vector<Found> find() const;
+    struct Findings {
+        std::vector<Found> whole;  // newest first
+        std::string lost;          // why the newest of the others cannot be had; "" = there are none
+    };
+    // Collective.
+    Findings find() const;
     // Makes the images that `needed` says (by rank, a byte per image) readable on each rank's node, and opens
     // the generation there. Collective; throws Fault, the same on all ranks.
     store::GenerationInfo fetch(const Found& found, const std::vector<std::string>& needed) const;
-    // As it is on this node; none when nothing of it is.
-    std::optional<store::GenerationInfo> local(const Found& found) const;
 
     // The highest number that this node has, 0 = none. Local.
     uint32_t highest() const;
@@ -54,6 +59,8 @@ class Memory {
   private:
     void copy_to_buddy(const files::Folder& folder) const;
     uint64_t room_for(uint64_t mine) const;
+    std::vector<Found> manifests() const;
+    std::string intact(Found& one, const std::vector<store::GenerationInfo>& here) const;
     void receive(const files::Folder& folder, int image, int from, uint64_t size, char* buffer) const;
     void send(const files::Folder& folder, int image, int to, uint64_t size) const;
     static void write_whole(const files::Folder& folder, const std::string& name, const char* data,

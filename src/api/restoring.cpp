@@ -44,9 +44,16 @@ void read_part(const image::Reader& image, const SavedPart& part, uint64_t begin
 
 }  // namespace
 
-std::optional<Restored> Restoring::run() {
+std::vector<int64_t> Restoring::steps() {
+    std::vector<int64_t> steps;
+    for (const Candidate& one : all_candidates()) steps.push_back(one.step);
+    return steps;
+}
+
+std::optional<Restored> Restoring::run(std::optional<int64_t> wanted) {
     Fault last;
     std::vector<Candidate> candidates = all_candidates();
+    if (wanted) std::erase_if(candidates, [&](const Candidate& one) { return one.step != *wanted; });
     for (const Candidate& candidate : candidates) {
         try {
             return attempt(candidate);
@@ -59,14 +66,18 @@ std::optional<Restored> Restoring::run() {
         }
     }
     if (last) throw Fault{FERMATA_DAMAGED, last.sentence};
+    if (!lost_.empty()) refuse(FERMATA_DAMAGED, "{}, and {} has nothing older", lost_, directory_);
     return {};
 }
 
 // Newest first, the same on all ranks; of one number that in memory comes first.
-std::vector<Restoring::Candidate> Restoring::all_candidates() const {
+std::vector<Restoring::Candidate> Restoring::all_candidates() {
     std::vector<Candidate> all;
-    if (memory_)
-        for (Memory::Found& one : memory_->find()) all.push_back({one.number, "", std::move(one)});
+    if (memory_) {
+        Memory::Findings findings = memory_->find();
+        lost_ = findings.lost;
+        for (Memory::Found& one : findings.whole) all.push_back({one.number, one.step, "", std::move(one)});
+    }
     std::vector<Candidate> files;
     ranks_.together([&] {
         // What is in memory serves also when the directory has nothing, or nothing that can be read.
@@ -85,6 +96,7 @@ std::vector<Restoring::Candidate> Restoring::all_candidates() const {
     files.resize(count);
     for (Candidate& one : files) {
         ranks_.broadcast(one.number);
+        ranks_.broadcast(one.step);
         one.seal = ranks_.broadcast_text(one.seal);
         all.push_back(one);
     }
@@ -118,7 +130,7 @@ std::vector<Restoring::Candidate> Restoring::choose() const {
             foreign = true;
             continue;
         }
-        found.push_back({one->number, one->seal.hex(), {}});
+        found.push_back({one->number, *one->manifest->step, one->seal.hex(), {}});
     }
     if (!found.empty()) return found;
     if (!damage.empty()) refuse(FERMATA_DAMAGED, "{}", damage);
@@ -138,7 +150,8 @@ Restored Restoring::attempt(const Candidate& candidate) {
     generation_ = {};
     if (candidate.found) {
         ranks_.together([&] {
-            if (auto here = memory_->local(*candidate.found)) generation_ = std::move(*here);
+            // Held by this node, or not at all: then others read it.
+            if (candidate.found->here) generation_ = *candidate.found->here;
         });
         look(candidate.found->holder);
         match();
@@ -200,6 +213,13 @@ void Restoring::look(const std::vector<int>& from) {
                 Table::decoded(texts[i].data(), texts[i].size(), fmt::format("the image of rank {}", i)));
             if (tables_[i].step != tables_[0].step)
                 refuse(FERMATA_DAMAGED, "the images of a generation are of different steps");
+            for (auto& [name, entry] : tables_[i].entries) {
+                auto first = tables_[0].entries.find(name);
+                if (first == tables_[0].entries.end() || !(first->second == static_cast<const Shape&>(entry)))
+                    refuse(FERMATA_DAMAGED,
+                           "{} is something else in the image of rank {} than in that of rank 0",
+                           visible(name), i);
+            }
         }
     });
 }

@@ -40,17 +40,21 @@ class Restoring {
           key_(std::move(key)),
           memory_(memory) {}
 
-    // None: nothing was ever saved there. Throws Fault, the same on all ranks. Collective.
-    std::optional<Restored> run();
+    // `wanted`: a step, or whatever is newest. None: nothing (of it) was ever saved there. Throws Fault, the
+    // same on all ranks. Collective.
+    std::optional<Restored> run(std::optional<int64_t> wanted = {});
+    // Of all that can be chosen, newest first. The same on all ranks. Collective.
+    std::vector<int64_t> steps();
 
   private:
     struct Candidate {
         uint32_t number;
+        int64_t step;
         std::string seal;                    // of one in files
         std::optional<Memory::Found> found;  // of one in memory
     };
     std::vector<Candidate> choose() const;
-    std::vector<Candidate> all_candidates() const;
+    std::vector<Candidate> all_candidates();
     Restored attempt(const Candidate& candidate);
     void look(const std::vector<int>& from);
     std::string needs() const;
@@ -65,6 +69,7 @@ class Restoring {
     const std::string directory_;
     const image::KeyPointer key_;
     const Memory* const memory_;
+    std::string lost_;  // why what was in memory cannot be had
     store::GenerationInfo generation_;
     std::vector<Table> tables_;                         // by rank that saved it
     std::vector<std::unique_ptr<image::Reader>> open_;  // likewise, as they are needed

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "image/shared.h"
 
 namespace fermata::api {
@@ -31,9 +32,7 @@ class SignalsBlocked {
 
 }  // namespace
 
-Saving::~Saving() {
-    if (thread_.joinable()) thread_.join();
-}
+Saving::~Saving() { settle(); }
 
 void Saving::note(Report& report, const Fault& fault) noexcept {
     report.code = fault.code;
@@ -44,6 +43,7 @@ void Saving::note(Report& report, const Fault& fault) noexcept {
 
 void Saving::begin(const State& state, int64_t step, const Job& job, bool last) {
     started_ = monotonic_s();
+    settle();
     job_ = job;
     // Who protects something else would take part in another job's image.
     struct Claim {
@@ -78,9 +78,9 @@ void Saving::begin(const State& state, int64_t step, const Job& job, bool last) 
 }
 
 void Saving::flush() {
+    settle();
     if (only_memory_ == 0) return;
     open_generation(job_, only_memory_);
-    only_memory_ = 0;
     start_thread();
 }
 
@@ -88,11 +88,16 @@ void Saving::start_thread() {
     mine_ = {};
     written_.store(false);
     stage_ = Stage::writing;
+    run_in_thread([this] { write(); });
+}
+
+template <class What>
+void Saving::run_in_thread(What what) {
     SignalsBlocked guard;
     try {
-        thread_ = std::thread([this] { write(); });
+        thread_ = std::thread(what);
     } catch (const std::system_error&) {
-        write();  // no thread is to be had: the others have begun, and wait for this rank's image
+        what();  // no thread is to be had: others may wait for this one
     }
 }
 
@@ -117,8 +122,10 @@ void Saving::open_generation(const Job& job, uint32_t least) {
         if (!ranks_.first()) return;
         pending_ = store_->begin_from(least);
         number = pending_.number;
-        if (memory_ && number != least)
+        if (memory_ && number != least) {
+            store_->abandon(std::exchange(pending_, {}));
             fail("{}/{} is taken by something else", job.directory, Generation(least).name());
+        }
         if (options_.shared()) shared.emplace(pending_.folder);
     });
     ranks_.broadcast(number);
@@ -220,7 +227,6 @@ void Saving::commit() noexcept {
         m.phases = {{"stage", staged_ - started_}, {"save", monotonic_s() - staged_}};
         store_->commit(pending_, m);
         pending_ = {};
-        if (options_.keep > 0) store_->retain(options_.keep);
         return;
     } catch (const Fault& fault) {
         note(all_well_, fault);
@@ -230,10 +236,26 @@ void Saving::commit() noexcept {
     store_->abandon(std::exchange(pending_, {}));
 }
 
+// Removing takes as long as the file system likes: not while the program waits for its save.
+void Saving::retire() {
+    if (options_.keep == 0 || all_well_.code != FERMATA_OK) return;
+    run_in_thread([this] {
+        try {
+            store_->retain(options_.keep);
+        } catch (const std::exception& error) {
+            say(std::string(error.what()) + ": an old generation stays");
+        }
+    });
+}
+
+void Saving::settle() {
+    if (thread_.joinable()) thread_.join();
+}
+
 bool Saving::move_on(bool wait) {
     if (stage_ == Stage::writing) {
         if (!wait && !written_.load(std::memory_order_acquire)) return false;
-        if (thread_.joinable()) thread_.join();
+        settle();
         writer_.reset();
         if (ranks_.first()) all_.resize(static_cast<size_t>(ranks_.size()));
         ranks_.begin_gather(&mine_, all_.data(), sizeof mine_);
@@ -243,6 +265,7 @@ bool Saving::move_on(bool wait) {
         if (!ranks_.over(wait)) return false;
         if (ranks_.first()) commit();
         ranks_.begin_broadcast(&all_well_, sizeof all_well_);
+        if (ranks_.first()) retire();
         stage_ = Stage::hearing;
     }
     if (stage_ == Stage::hearing) {
@@ -250,6 +273,7 @@ bool Saving::move_on(bool wait) {
         stage_ = Stage::idle;
         if (all_well_.code != FERMATA_OK)
             throw Fault{static_cast<fermata_code>(all_well_.code), all_well_.why};
+        only_memory_ = 0;
     }
     return true;
 }

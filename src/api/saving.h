@@ -41,6 +41,11 @@ class Saving {
     // Moves on what is under way; `wait`: to its end. True when nothing is under way any more. Throws the
     // Fault of one that failed, once.
     bool move_on(bool wait);
+    // Returns when no thread touches the directory of files any more. Local.
+    void settle();
+    // With memory: something was saved, and files have the newest of it.
+    bool saved() const { return saves_ > 0; }
+    bool all_in_files() const { return only_memory_ == 0; }
     // Of the newest save, on this rank, until its image was written.
     double seconds() const { return seconds_; }
 
@@ -56,6 +61,9 @@ class Saving {
     void open_generation(const Job& job, uint32_t least);
     uint32_t next_number();
     void start_thread();
+    template <class What>
+    void run_in_thread(What what);
+    void retire();
     image::Summary copy_from_memory();
     void make_writer(const Job& job, uint32_t number, const files::Folder& folder);
     void write() noexcept;

@@ -28,6 +28,20 @@ void write_all(int fd, const void* data, size_t size, const std::string& path) {
     }
 }
 
+void pwrite_all(int fd, const void* data, size_t size, uint64_t offset, const std::string& path) {
+    auto* at = static_cast<const char*>(data);
+    while (size > 0) {
+        ssize_t n = ::pwrite(fd, at, size, static_cast<off_t>(offset));
+        if (n < 0) {
+            if (errno == EINTR) continue;
+            fail_errno("cannot write {} at offset {}", path, offset);
+        }
+        at += n;
+        offset += static_cast<uint64_t>(n);
+        size -= static_cast<size_t>(n);
+    }
+}
+
 void pread_all(int fd, void* data, size_t size, uint64_t offset, const std::string& path) {
     auto* at = static_cast<char*>(data);
     while (size > 0) {

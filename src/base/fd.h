@@ -43,6 +43,7 @@ class Fd {
 Fd open_file(const std::string& path, int flags, mode_t mode = 0600);
 // Writes or reads exactly `size` bytes; a short read is an error that gives the offset.
 void write_all(int fd, const void* data, size_t size, const std::string& path);
+void pwrite_all(int fd, const void* data, size_t size, uint64_t offset, const std::string& path);
 void pread_all(int fd, void* data, size_t size, uint64_t offset, const std::string& path);
 // From where `fd` stands to its end; a text of more than `most` bytes is an error.
 std::string read_rest(int fd, const std::string& path, uint64_t most = UINT64_MAX);

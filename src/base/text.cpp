@@ -126,6 +126,18 @@ std::string bytes_of_utf8(const std::string& text) {
     return bytes;
 }
 
+std::string text_of_numbers(const std::set<uint32_t>& numbers) {
+    std::string text;
+    for (auto at = numbers.begin(); at != numbers.end();) {
+        const uint32_t first = *at;
+        uint32_t last = first;
+        while (++at != numbers.end() && *at == last + 1) last = *at;
+        text += fmt::format("{}{}", text.empty() ? "" : ",", first);
+        if (last > first) text += fmt::format("{}{}", last == first + 1 ? "," : "-", last);
+    }
+    return text;
+}
+
 std::string visible(const std::string& text) {
     std::string shown;
     for (size_t at = 0; at < text.size();) {

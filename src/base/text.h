@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ double parse_duration(const std::string& text, const std::string& what);
 std::string human_size(uint64_t bytes);
 // "2026-11-21 16:00:00", of this machine's time zone
 std::string local_time_text(time_t when);
+
+// {1, 2, 3, 7} -> "1-3,7"
+std::string text_of_numbers(const std::set<uint32_t>& numbers);
 
 // Text of files and programs for a terminal: control characters and what is no UTF-8 as \x1b, so that nothing
 // moves the cursor or fakes a line.

@@ -215,6 +215,18 @@ void print_levels(const json& memory) {
         fmt::print("  in memory    {}, {} on {} node{}\n", text("memory"),
                    human_size(memory.value("bytes", uint64_t{0})), memory.at("nodes").size(),
                    memory.at("nodes").size() == 1 ? "" : "s");
+    if (memory.contains("buddies")) {
+        fmt::print("  with buddies {}", memory.contains("buddied") ? text("buddied") : "none yet");
+        if (memory.contains("to_buddies")) fmt::print(", copying {}", text("to_buddies"));
+        if (memory.contains("buddies_trouble")) fmt::print(" ({})", text("buddies_trouble"));
+        fmt::print("\n");
+    }
+    if (memory.contains("parity") || memory.contains("to_parity") || memory.contains("parity_trouble")) {
+        fmt::print("  with parity  {}", memory.contains("parity") ? text("parity") : "none yet");
+        if (memory.contains("to_parity")) fmt::print(", encoding {}", text("to_parity"));
+        if (memory.contains("parity_trouble")) fmt::print(" ({})", text("parity_trouble"));
+        fmt::print("\n");
+    }
     if (memory.contains("files")) fmt::print("  in files     {}\n", text("files"));
     if (memory.contains("copying")) fmt::print("  copying      {} to files\n", text("copying"));
 }

@@ -379,7 +379,7 @@ int inspect(const StoreOptions& options) {
                       {"file", entry.file},
                       {"offset", entry.offset},
                       {"bytes", entry.bytes},
-                      {"checksum", entry.checksum},
+                      {"checksum", entry.checksum.hex()},
                       {"extents", reader.extents().size()},
                       {"blocks", codecs},
                       {"content", reader.summary().content},

@@ -65,7 +65,7 @@ std::string parse_move(const std::string& text) {
 // Text of the options that need more than a conversion by CLI11.
 struct Texts {
     std::string ranks, interval, mtbf, walltime, grace, start, timeout, generation, keep, layout, restarts,
-        spares, launcher, levels, copy_limit, save_options, total, slot, scheduler, warning, name;
+        spares, launcher, levels, copy_limit, domains, save_options, total, slot, scheduler, warning, name;
     std::vector<std::string> more_ranks;  // of the programs behind a ":"
 };
 
@@ -100,9 +100,11 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--interval", t.interval, "T",
         "a checkpoint every T (0.2s, 10m), or auto: by the measured cost and --mtbf");
     add("--levels", t.levels, "LIST",
-        "instead of --interval: where generations go and how often, as \"memory 30s, files 10m\"");
+        "instead of --interval: where generations go and how often, as \"memory 30s, buddy 2m, files 10m\"");
     add("--copy-limit", t.copy_limit, "MB/S",
-        "megabytes a second that a node copies from memory to files at most (default: by the period)");
+        "megabytes a second that a node copies from memory at most (default: by the period)");
+    add("--domains", t.domains, "FILE",
+        "for buddies and rs: lines of a node and its failure domain (default: each node is one)");
     add("--mtbf", t.mtbf, "T", "mean time between failures, for --interval auto (default 24h)");
     add("--walltime", t.walltime, "T",
         "checkpoint and stop (exit code 85) before T has passed (default: what Slurm gives; 0s: never)");
@@ -151,6 +153,9 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
         o.levels = level::Levels::parse(t.levels);
         if (o.interval != 0) throw Error("--levels says how often: leave out --interval", ExitCode::usage);
     }
+    if (!t.domains.empty() && !o.levels.buddy && !o.levels.parity)
+        throw Error("--domains goes with --levels \"…, buddy\" or \"…, rs:K+M T\"", ExitCode::usage);
+    if (!t.domains.empty()) o.levels.domains = level::Domains::from_file(t.domains);
     if (!t.copy_limit.empty() && !o.levels) throw Error("--copy-limit goes with --levels", ExitCode::usage);
     if (!t.copy_limit.empty())
         o.levels.copy_limit =

@@ -14,6 +14,8 @@
 namespace fermata::files {
 namespace {
 
+constexpr size_t kPieces = 1u << 18;  // are written together
+
 int openat_again(int at, const char* name, int flags, mode_t mode) {
     int fd;
     do fd = ::openat(at, name, flags | O_CLOEXEC, mode);
@@ -172,22 +174,37 @@ std::string Folder::text(const std::string& name, uint64_t most) const {
     return read_rest(fd.get(), path_of(name), most);
 }
 
-void Folder::put(const std::string& name, const std::string& content, bool synced) const {
+void Folder::put(const std::string& name, const std::function<void(const Put&)>& fill, bool synced) const {
     std::string temporary = name + ".new";
     // What a killed process left; a link is removed, not followed.
     if (!remove_file(temporary) && errno != ENOENT) fail_errno("cannot remove {}", path_of(temporary));
     {
         Fd fd = create(temporary);
-        write_all(fd.get(), content.data(), content.size(), path_of(temporary));
+        std::string waiting;
+        auto write = [&](std::string_view bytes) {
+            write_all(fd.get(), bytes.data(), bytes.size(), path_of(temporary));
+        };
+        fill([&](std::string_view piece) {
+            waiting += piece;
+            if (waiting.size() >= kPieces) write(std::exchange(waiting, {}));
+        });
+        write(waiting);
         if (synced) sync_file(fd.get(), path_of(temporary));
     }
     if (!rename(temporary, name)) fail_errno("cannot rename {} to {}", path_of(temporary), path_of(name));
     if (synced) sync();
 }
 
-void Folder::replace(const std::string& name, const std::string& content) const { put(name, content, true); }
+void Folder::replace(const std::string& name, const std::string& content) const {
+    put(
+        name, [&](const Put& put) { put(content); }, true);
+}
+void Folder::replace(const std::string& name, const std::function<void(const Put&)>& fill) const {
+    put(name, fill, true);
+}
 void Folder::replace_unsynced(const std::string& name, const std::string& content) const {
-    put(name, content, false);
+    put(
+        name, [&](const Put& put) { put(content); }, false);
 }
 
 std::optional<struct stat> Folder::look(const std::string& name) const {

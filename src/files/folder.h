@@ -13,9 +13,11 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -69,6 +71,10 @@ class Folder {
     std::string text(const std::string& name, uint64_t most = kMostText) const;
     // Readers see the old or the new content, never half; both are on storage when this returns.
     void replace(const std::string& name, const std::string& content) const;
+    // The same with content that comes piece by piece: `fill` gives one after the other to what it is called
+    // with.
+    using Put = std::function<void(std::string_view piece)>;
+    void replace(const std::string& name, const std::function<void(const Put&)>& fill) const;
     // The same, and nothing is brought to storage.
     void replace_unsynced(const std::string& name, const std::string& content) const;
 
@@ -100,7 +106,7 @@ class Folder {
     };
     static std::optional<Folder> open(int at, const std::string& name, const std::string& path, int flags);
     std::optional<Fd> try_open(const std::string& name, int flags, mode_t mode = 0) const;
-    void put(const std::string& name, const std::string& content, bool synced) const;
+    void put(const std::string& name, const std::function<void(const Put&)>& fill, bool synced) const;
     Fd checked(const std::string& name, int flags) const;
     Fd made_by_us(const std::string& name, int flags) const;
     std::shared_ptr<const Open> open_;

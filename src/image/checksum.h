@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace fermata::image {
@@ -12,6 +13,8 @@ struct Checksum {
     std::array<uint8_t, 16> bytes{};
     bool operator==(const Checksum&) const = default;
     std::string hex() const;
+    // None when the text is not what hex() gives.
+    static std::optional<Checksum> of_hex(const std::string& text);
 };
 Checksum checksum_of(const void* data, size_t size);
 std::string hex_of(const uint8_t* bytes, size_t size);

@@ -1,5 +1,6 @@
 // Writer decides how the content of an image becomes blocks and index (image.h); the pump writes them.
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <thread>
@@ -37,6 +38,18 @@ std::string hex_of(const uint8_t* bytes, size_t size) {
 }
 
 std::string Checksum::hex() const { return hex_of(bytes.data(), bytes.size()); }
+
+std::optional<Checksum> Checksum::of_hex(const std::string& text) {
+    Checksum sum;
+    if (text.size() != 2 * sum.bytes.size()) return std::nullopt;
+    for (size_t i = 0; i < sum.bytes.size(); ++i) {
+        const char *begin = text.data() + 2 * i, *end = begin + 2;
+        auto [at, error] = std::from_chars(begin, end, sum.bytes[i], 16);
+        if (error != std::errc{} || at != end) return std::nullopt;
+    }
+    if (sum.hex() != text) return std::nullopt;  // in capitals
+    return sum;
+}
 
 Writer::Writer(std::unique_ptr<Sink> sink, const files::Folder& folder, const Identity& identity,
                const WriteOptions& options)

@@ -18,6 +18,16 @@ void Book::flushed(Generation generation) {
     if (entry != all_.end()) entry->second.files = true;
 }
 
+void Book::buddied(Generation generation) {
+    auto entry = all_.find(generation.number());
+    if (entry != all_.end()) entry->second.buddies = entry->second.memory;
+}
+
+void Book::encoded(Generation generation) {
+    auto entry = all_.find(generation.number());
+    if (entry != all_.end()) entry->second.parity = entry->second.memory;
+}
+
 void Book::only_in_files(const std::set<uint32_t>& left) {
     for (auto& [number, entry] : all_) entry.files = entry.files && left.count(number) > 0;
     std::erase_if(all_, [](const auto& one) { return !one.second.memory && !one.second.files; });
@@ -26,6 +36,28 @@ void Book::only_in_files(const std::set<uint32_t>& left) {
 bool Book::has(Generation generation, LevelName level) const {
     auto entry = all_.find(generation.number());
     return entry != all_.end() && (level == LevelName::memory ? entry->second.memory : entry->second.files);
+}
+
+bool Book::has_buddies(Generation generation) const {
+    auto entry = all_.find(generation.number());
+    return entry != all_.end() && entry->second.buddies;
+}
+
+Generation Book::newest_with_buddies() const {
+    for (auto one = all_.rbegin(); one != all_.rend(); ++one)
+        if (one->second.buddies) return Generation(one->first);
+    return {};
+}
+
+bool Book::has_parity(Generation generation) const {
+    auto entry = all_.find(generation.number());
+    return entry != all_.end() && entry->second.parity;
+}
+
+Generation Book::newest_with_parity() const {
+    for (auto one = all_.rbegin(); one != all_.rend(); ++one)
+        if (one->second.parity) return Generation(one->first);
+    return {};
 }
 
 Generation Book::newest_in(LevelName level) const {
@@ -41,9 +73,13 @@ Generation Book::base_at(LevelName level) const {
     return newest_;
 }
 
-std::vector<Generation> Book::to_keep_in_memory(Generation being_copied) const {
+std::vector<Generation> Book::to_keep_in_memory(const std::vector<Generation>& being_copied) const {
+    std::vector<Generation> roots = being_copied;
+    roots.push_back(newest_in(LevelName::memory));
+    for (Generation lasting : {newest_with_buddies(), newest_with_parity()})
+        if (lasting > newest_in(LevelName::files)) roots.push_back(lasting);
     std::set<uint32_t> kept;
-    for (Generation root : {newest_in(LevelName::memory), being_copied}) {
+    for (Generation root : roots) {
         if (!has(root, LevelName::memory)) continue;
         kept.insert(root.number());
         for (uint32_t needed : all_.at(root.number()).needs) kept.insert(needed);
@@ -54,22 +90,38 @@ std::vector<Generation> Book::to_keep_in_memory(Generation being_copied) const {
 }
 
 void Book::keep_in_memory(const std::vector<Generation>& kept) {
-    for (auto& [number, entry] : all_)
+    for (auto& [number, entry] : all_) {
         entry.memory = entry.memory && std::count(kept.begin(), kept.end(), Generation(number)) > 0;
+        entry.buddies = entry.buddies && entry.memory;
+        entry.parity = entry.parity && entry.memory;
+    }
     std::erase_if(all_, [](const auto& one) { return !one.second.memory && !one.second.files; });
 }
 
-std::vector<Generation> Book::to_copy(Generation generation) const {
-    if (!has(generation, LevelName::memory) || has(generation, LevelName::files)) return {};
+template <class There>
+std::vector<Generation> Book::missing(Generation generation, There there) const {
+    if (!has(generation, LevelName::memory) || there(generation)) return {};
     std::set<uint32_t> numbers = {generation.number()};
     for (uint32_t needed : all_.at(generation.number()).needs)
-        if (!has(Generation(needed), LevelName::files)) numbers.insert(needed);
+        if (!there(Generation(needed))) numbers.insert(needed);
     std::vector<Generation> list;
     for (uint32_t number : numbers) {
         if (!has(Generation(number), LevelName::memory)) return {};
         list.push_back(Generation(number));
     }
     return list;
+}
+
+std::vector<Generation> Book::to_copy(Generation generation) const {
+    return missing(generation, [this](Generation one) { return has(one, LevelName::files); });
+}
+
+std::vector<Generation> Book::to_buddies(Generation generation) const {
+    return missing(generation, [this](Generation one) { return has_buddies(one); });
+}
+
+std::vector<Generation> Book::to_encode(Generation generation) const {
+    return missing(generation, [this](Generation one) { return has_parity(one); });
 }
 
 }  // namespace fermata::level

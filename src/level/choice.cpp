@@ -2,41 +2,79 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace fermata::level {
 
-void Choice::has(const std::string& host, Generation generation, uint32_t rank, const ImageIs& image) {
-    copies_[{generation, rank}][host] = image;
+image::Checksum sum_of(const std::map<uint32_t, ImageIs>& images) {
+    std::string text;
+    for (auto& [rank, image] : images) text += fmt::format("{} {} {}\n", rank, image.bytes, image.checksum);
+    return image::checksum_of(text.data(), text.size());
 }
 
-// "": each rank's image is where the rank waits.
-std::string Choice::why_not(const Candidate& candidate) const {
-    if (candidate.level == store::LevelName::files) return {};
-    for (uint32_t rank = 0; rank < candidate.images.size(); ++rank) {
-        const ImageIs& wanted = candidate.images[rank];
-        auto place = place_.find(rank);
-        const std::string here = place == place_.end() ? "" : place->second;
-        std::string elsewhere;
-        bool found = false;
-        if (auto copies = copies_.find({candidate.generation, rank}); copies != copies_.end())
-            for (auto& [host, image] : copies->second) {
-                if (image != wanted) continue;
-                found = found || host == here;
-                elsewhere = host;
-            }
-        if (found) continue;
-        if (!elsewhere.empty())
-            return fmt::format("rank {} is on {} now, and its image in the memory of {}", rank, here,
-                               elsewhere);
-        return fmt::format("the image of rank {} was in the memory of {}, and is not there any more", rank,
-                           rank < candidate.hosts.size() ? candidate.hosts[rank] : "a node");
+void Choice::has(const std::string& host, Generation generation, uint32_t rank, const ImageIs& image) {
+    copies_[{generation, rank}].at[host] = image;
+}
+
+void Choice::failed(Generation generation, const Move& move, const std::string& why) {
+    for (uint32_t rank : move.ranks) {
+        Copies& copies = copies_[{generation, rank}];
+        copies.at.erase(move.from);
+        copies.failure = why;
     }
+}
+
+const Choice::Copies* Choice::copies_of(Generation generation, uint32_t rank) const {
+    auto found = copies_.find({generation, rank});
+    return found == copies_.end() ? nullptr : &found->second;
+}
+
+// "", and from whom this rank's image is to be taken ("": it is where the rank waits); or why it cannot be
+// had. Of several nodes the one where it was written, then the one that is asked for the fewest others.
+std::string Choice::find(const Candidate& candidate, uint32_t rank,
+                         const std::map<std::string, size_t>& asked, std::string* from) const {
+    const std::string written = rank < candidate.hosts.size() ? candidate.hosts[rank] : "a node";
+    auto place = place_.find(rank);
+    const std::string here = place == place_.end() ? "" : place->second;
+    const Copies* copies = copies_of(candidate.generation, rank);
+    const std::string* best = nullptr;
+    auto burden = [&](const std::string& host) {
+        auto found = asked.find(host);
+        return host == written ? 0 : 1 + (found == asked.end() ? 0 : found->second);
+    };
+    if (copies)
+        for (auto& [host, image] : copies->at) {
+            if (image != candidate.images[rank]) continue;
+            if (host == here) return from->clear(), "";
+            if (!best || burden(host) < burden(*best)) best = &host;
+        }
+    if (best && !here.empty()) return *from = *best, "";
+    if (best) return fmt::format("nobody knows where rank {} waits", rank);
+    if (copies && !copies->failure.empty()) return fmt::format("rank {}: {}", rank, copies->failure);
+    return fmt::format("the image of rank {} was in the memory of {}, and is not there any more", rank,
+                       written);
+}
+
+// "": every rank can have its image, after these moves.
+std::string Choice::try_all(const Candidate& candidate, std::vector<Move>& moves) const {
+    if (candidate.level == store::LevelName::files) return {};
+    std::map<std::string, size_t> asked;
+    std::map<std::pair<std::string, std::string>, std::vector<uint32_t>> from_to;
+    for (uint32_t rank = 0; rank < candidate.images.size(); ++rank) {
+        std::string from;
+        if (std::string why = find(candidate, rank, asked, &from); !why.empty()) return why;
+        if (from.empty()) continue;
+        ++asked[from];
+        from_to[{from, place_.at(rank)}].push_back(rank);
+    }
+    for (auto& [way, ranks] : from_to) moves.push_back({way.first, way.second, ranks});
     return {};
 }
 
 Choice::Verdict Choice::verdict() const {
     Verdict verdict;
     for (size_t i = 0; i < candidates_.size(); ++i) {
-        const std::string why = why_not(candidates_[i]);
+        const std::string why = try_all(candidates_[i], verdict.moves);
         if (why.empty()) {
             verdict.candidate = i;
             return verdict;
@@ -45,6 +83,42 @@ Choice::Verdict Choice::verdict() const {
             fmt::format("{}{}: {}", verdict.lost.empty() ? "" : "; ", candidates_[i].generation.name(), why);
     }
     return verdict;
+}
+
+std::string Choice::taken(const Verdict& verdict) const {
+    if (!verdict.candidate || verdict.moves.empty()) return {};
+    const Candidate& candidate = candidates_[*verdict.candidate];
+    // Of one node's memory, whoever takes them: what was written there, and what others had written.
+    std::map<std::pair<std::string, bool>, std::set<uint32_t>> all;
+    for (const Move& move : verdict.moves)
+        for (uint32_t rank : move.ranks) all[{move.from, candidate.hosts.at(rank) == move.from}].insert(rank);
+    std::string line = candidate.generation.name() + ":";
+    const char* before = " ";
+    for (auto& [from, ranks] : all) {
+        line += fmt::format("{}the image{} of rank{} {} from the memory of {}{}", before,
+                            ranks.size() > 1 ? "s" : "", ranks.size() > 1 ? "s" : "", text_of_numbers(ranks),
+                            from.first,
+                            from.second        ? ""
+                            : ranks.size() > 1 ? ", their buddy"
+                                               : ", its buddy");
+        before = ", ";
+    }
+    return line;
+}
+
+bool Choice::twice(const Verdict& verdict,
+                   const std::function<std::string(const std::string&)>& domain) const {
+    if (!verdict.candidate) return false;
+    const Candidate& candidate = candidates_[*verdict.candidate];
+    for (uint32_t rank = 0; rank < candidate.images.size(); ++rank) {
+        std::set<std::string> domains;
+        if (const Copies* copies = copies_of(candidate.generation, rank))
+            for (auto& [host, image] : copies->at)
+                if (image == candidate.images[rank]) domains.insert(domain(host));
+        if (auto place = place_.find(rank); place != place_.end()) domains.insert(domain(place->second));
+        if (domains.size() < 2) return false;
+    }
+    return true;
 }
 
 }  // namespace fermata::level

@@ -4,22 +4,22 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/background.h"
 #include "base/generation.h"
 #include "files/folder.h"
+#include "level/throttle.h"
 
 namespace fermata::level {
 
 class Copier {
   public:
-    Copier();
-    ~Copier();  // gives up what is not done
+    Copier() = default;
+    ~Copier() { given_up_ = true; }  // what is not done
     Copier(const Copier&) = delete;
     Copier& operator=(const Copier&) = delete;
 
@@ -28,35 +28,34 @@ class Copier {
         uint64_t job = 0;
         std::vector<std::pair<Generation, files::Folder>> from;  // in memory
         std::string to;                                          // the directory of files
+        std::set<uint32_t> ranks = {};                           // whose images
     };
     struct Result {
         uint32_t number = 0;
         uint64_t bytes = 0;
         std::string error;  // "" = all is on storage
     };
-    bool busy() const { return thread_.joinable(); }
+    bool busy() const { return work_.busy(); }
     uint32_t number() const { return order_.number; }
     // Not while it is busy.
     void start(Order order, uint64_t bytes_per_second);
     // 0: no limit. Also while it works.
-    void limit(uint64_t bytes_per_second) { limit_ = bytes_per_second; }
+    void limit(uint64_t bytes_per_second) { throttle_.limit(bytes_per_second); }
 
     // poll() finds it readable when take() may have something.
-    int descriptor() const { return event_.get(); }
-    std::optional<Result> take();
+    int descriptor() const { return work_.descriptor(); }
+    std::optional<Result> take() { return work_.take(); }
 
   private:
-    void work();
+    Result work();
     void copy_generation(const files::Folder& from, const files::Folder& to);
     void copy_file(const files::Folder& from, const std::string& name, const files::Folder& to, bool shared);
-    void keep_to_limit(uint64_t bytes);
 
-    Fd event_;
-    std::thread thread_;
     Order order_;
-    Result result_;
-    std::atomic<uint64_t> limit_{0};
-    std::atomic<bool> given_up_{false}, done_{false};
+    Throttle throttle_;
+    uint64_t bytes_ = 0;
+    std::atomic<bool> given_up_{false};
+    Background<Result> work_;  // the last: it ends first
 };
 
 }  // namespace fermata::level

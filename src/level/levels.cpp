@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -11,10 +12,61 @@
 namespace fermata::level {
 namespace {
 
+constexpr const char* kAnywhere = "anywhere";
 constexpr std::string_view kErasure = "rs:";
 
 [[noreturn]] void refuse(const std::string& why) {
-    throw Error("--levels " + why + "; it takes a list such as \"memory 30s, files 10m\"", ExitCode::usage);
+    throw Error("--levels " + why + "; it takes a list such as \"memory 30s, buddy 2m, files 10m\"",
+                ExitCode::usage);
+}
+
+// One entry of the list: NAME [PERIOD] [WORD].
+struct Entry {
+    std::string name, period, more, beyond;
+};
+
+Entry entry_of(const std::string& item) {
+    Entry entry;
+    std::istringstream parts(item);
+    parts >> entry.name >> entry.period >> entry.more >> entry.beyond;
+    if (entry.name.empty()) refuse("has an empty entry");
+    for (const char* later : {"local", "auto"})
+        if (entry.name.starts_with(later))
+            throw Error(
+                fmt::format("--levels: '{}' is not there yet; there are memory, buddy, rs:K+M and files",
+                            visible(entry.name)),
+                ExitCode::usage);
+    if (entry.name != "memory" && entry.name != "buddy" && entry.name != "files" &&
+        !entry.name.starts_with(kErasure))
+        refuse(fmt::format("knows no level '{}': there are memory, buddy, rs:K+M and files",
+                           visible(entry.name)));
+    return entry;
+}
+
+double seconds_of(const Entry& entry) {
+    if (entry.period.empty()) refuse(fmt::format("wants to know how often: {} 10m", entry.name));
+    const double seconds = parse_duration(entry.period, "--levels");
+    if (seconds <= 0) refuse(fmt::format("wants more than 0 for {}", entry.name));
+    return seconds;
+}
+
+Levels::Parity parity_of(const Entry& entry) {
+    const std::string words = entry.name.substr(kErasure.size());
+    const auto scheme = erasure::Scheme::parse(words);
+    if (!scheme)
+        refuse(fmt::format("wants K+M of at most {} nodes behind rs:, such as rs:4+2, not '{}'",
+                           erasure::Scheme::kMost, visible(words)));
+    return {*scheme, seconds_of(entry)};
+}
+
+// Whatever is copied is in memory first.
+void check_periods(const Levels& levels) {
+    if (!levels.memory) refuse("without memory is --interval");
+    if (levels.files && *levels.files < *levels.memory) refuse("wants memory at least as often as files");
+    if (levels.buddy && *levels.buddy > 0 && *levels.buddy < *levels.memory)
+        refuse("wants memory at least as often as buddy");
+    if (levels.parity && levels.parity->period < *levels.memory)
+        refuse("wants memory at least as often as rs");
 }
 
 }  // namespace
@@ -23,36 +75,35 @@ Levels Levels::parse(const std::string& words) {
     Levels levels;
     std::istringstream list(words.ends_with(",") ? words + " " : words);
     for (std::string item; std::getline(list, item, ',');) {
-        std::istringstream parts(item);
-        std::string name, period, more;
-        parts >> name >> period >> more;
-        if (name.empty()) refuse("has an empty entry");
-        if (name.starts_with(kErasure) && !erasure::Scheme::parse(name.substr(kErasure.size())))
-            refuse(fmt::format("wants K+M of at most {} nodes behind rs:, such as rs:4+2, not '{}'",
-                               erasure::Scheme::kMost, visible(name.substr(kErasure.size()))));
-        for (const char* later : {"local", "buddy", "rs:", "auto"})
-            if (name.starts_with(later))
-                throw Error(
-                    fmt::format("--levels: '{}' is not there yet; there are memory and files", visible(name)),
-                    ExitCode::usage);
-        if (name != "memory" && name != "files")
-            refuse(fmt::format("knows no level '{}': there are memory and files", visible(name)));
-        if (period.empty()) refuse(fmt::format("wants to know how often: {} 10m", name));
-        if (!more.empty()) refuse(fmt::format("has '{}' too much", visible(more)));
-        const double seconds = parse_duration(period, "--levels");
-        if (seconds <= 0) refuse(fmt::format("wants more than 0 for {}", name));
-        auto& level = name == "memory" ? levels.memory : levels.files;
-        if (level) refuse(fmt::format("names {} twice", name));
-        level = seconds;
+        Entry entry = entry_of(item);
+        if (entry.name.starts_with(kErasure)) {
+            if (levels.parity) refuse("names rs twice");
+            if (!entry.more.empty()) refuse(fmt::format("has '{}' too much", visible(entry.more)));
+            levels.parity = parity_of(entry);
+            continue;
+        }
+        auto& level = entry.name == "memory"  ? levels.memory
+                      : entry.name == "buddy" ? levels.buddy
+                                              : levels.files;
+        if (level) refuse(fmt::format("names {} twice", entry.name));
+        if (entry.name == "buddy") {
+            if (entry.period == kAnywhere && entry.more.empty()) std::swap(entry.period, entry.more);
+            levels.buddy_anywhere = entry.more == kAnywhere;
+            if (levels.buddy_anywhere) entry.more = std::exchange(entry.beyond, "");
+        }
+        if (!entry.more.empty()) refuse(fmt::format("has '{}' too much", visible(entry.more)));
+        level = entry.name == "buddy" && entry.period.empty() ? 0 : seconds_of(entry);
     }
-    if (!levels.memory) refuse("without memory is --interval");
-    if (levels.files && *levels.files < *levels.memory) refuse("wants memory at least as often as files");
+    check_periods(levels);
     return levels;
 }
 
 std::string Levels::to_text() const {
     if (!memory) return {};
     std::string text = fmt::format("memory {:g}s", *memory);
+    if (buddy) text += *buddy > 0 ? fmt::format(", buddy {:g}s", *buddy) : ", buddy";
+    if (buddy && buddy_anywhere) text += fmt::format(" {}", kAnywhere);
+    if (parity) text += fmt::format(", {}{} {:g}s", kErasure, parity->scheme.to_text(), parity->period);
     if (files) text += fmt::format(", files {:g}s", *files);
     return text;
 }

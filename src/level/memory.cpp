@@ -21,9 +21,9 @@ constexpr const char* kLock = ".lock";
 // Holds the path of the directory of files.
 constexpr const char* kHome = ".ckpt-dir";
 constexpr uint64_t kMostPath = 8192;
-constexpr int64_t kLockPatienceMs = 2000;  // a daemon of the life before, which is just leaving
+// A daemon of the life before may just be leaving, and looking through a large image.
+constexpr int64_t kLockPatienceMs = 10'000;
 constexpr time_t kGraceS = 3600;
-constexpr uint64_t kVerifyAtMost = 256u << 20;  // bytes
 
 // None when somebody else holds it.
 std::optional<Fd> try_lock(const files::Folder& folder) {
@@ -39,20 +39,21 @@ std::vector<Generation> generations_in(const files::Folder& folder) {
     return all;
 }
 
-// Of a job that does not run here: what could a restart still go on from?
-std::optional<Generation> newest_of(uint64_t job, const files::Folder& folder) {
+// Of a job that does not run here: what could a restart still go on from? Of the newest one this node may
+// have nothing, and of others a second copy.
+std::vector<Generation> wanted_of(uint64_t job, const files::Folder& folder) {
+    std::vector<Generation> wanted;
     try {
         store::Store store = store::Store::for_reading(folder.text(kHome, kMostPath));
         for (const store::JobEnd& end : store.ends())
             if (end.job == job) return {};
-        std::vector<store::GenerationInfo> all = store.list();
-        for (auto one = all.rbegin(); one != all.rend(); ++one)
-            if (one->job == job && one->manifest && one->manifest->in_memory_of_nodes())
-                return Generation(one->number);
+        for (const store::GenerationInfo& one : store.list())
+            if (one.job == job && one.manifest && one.manifest->in_memory_of_nodes())
+                wanted.push_back(Generation(one.number));
     } catch (const Error&) {
         // It is gone, and with it the manifests.
     }
-    return {};
+    return wanted;
 }
 
 void remove_all_but(const files::Folder& folder, const std::vector<Generation>& kept) {
@@ -74,9 +75,10 @@ void sweep_one(uint64_t job, const files::Folder& of_job, const std::string& nod
     if (!folder || folder->owner() != ::geteuid()) return;
     auto lock = try_lock(*folder);
     if (!lock) return;  // it runs
-    auto newest = newest_of(job, *folder);
-    auto kept = newest ? folder->look(newest->name()) : std::nullopt;
-    if (kept && ::time(nullptr) - kept->st_mtim.tv_sec < kGraceS) return;
+    for (Generation one : wanted_of(job, *folder)) {
+        auto kept = folder->look(one.name());
+        if (kept && ::time(nullptr) - kept->st_mtim.tv_sec < kGraceS) return;
+    }
     remove_all_but(*folder, {});
     remove_job_directory(of_job, node, *folder);
 }
@@ -146,22 +148,22 @@ std::optional<Rank> rank_of_image(const std::string& name) {
     return rank;
 }
 
-Memory::Found Memory::look_for(const std::vector<Generation>& generations, const image::Key* key) const {
+Memory::Found Memory::look_for(const std::vector<Generation>& generations, const image::Key* key,
+                               const std::function<bool()>& given_up) const {
     Found found;
-    uint64_t read = 0;
     for (Generation generation : generations) {
         auto folder = find(generation);
         if (!folder) continue;
         for (const std::string& name : folder->names()) {
             auto rank = rank_of_image(name);
             if (!rank) continue;
+            if (given_up()) return found;
             try {
                 image::Reader reader(image::Place(*folder, name), key);
                 const image::Identity& who = reader.identity();
                 if (who.job != job_ || who.generation != generation.number() || who.rank != *rank)
                     fail("{} is not the image of its name", folder->path_of(name));
-                read += reader.summary().content;
-                if (read <= kVerifyAtMost) reader.verify();
+                reader.verify();
                 found.intact.push_back({generation, *rank, reader.summary()});
             } catch (const Error& error) {
                 if (found.damage.empty()) found.damage = error.what();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,8 +43,10 @@ class Memory {
         std::vector<Copy> intact;
         std::string damage;  // the first that is not
     };
-    // What is here of these generations. Headers are compared, and all data while that is quick.
-    Found look_for(const std::vector<Generation>& generations, const image::Key* key) const;
+    // What is here of these generations, every byte compared. `given_up` ends it between two images.
+    Found look_for(
+        const std::vector<Generation>& generations, const image::Key* key,
+        const std::function<bool()>& given_up = [] { return false; }) const;
 
   private:
     std::vector<Generation> all() const;

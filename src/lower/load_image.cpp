@@ -122,7 +122,7 @@ struct ChosenImage {
           place(generation.place(entry(wanted.rank, wanted.size))),
           reader(as_damage([&] { return image::Reader(place, wanted.key.get()); })) {
         const image::Identity& who = reader.identity();
-        if (reader.summary().checksum.hex() != entry(wanted.rank, wanted.size).checksum ||
+        if (reader.summary().checksum != entry(wanted.rank, wanted.size).checksum ||
             who.job != generation.manifest->job || who.generation != generation.number)
             throw Error(fmt::format("{} is not the image that the manifest names", place.path()),
                         ExitCode::damaged);

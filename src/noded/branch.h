@@ -42,6 +42,7 @@ class Branch {
     const tree::Relay& relay() const { return relay_; }
     bool alone() const { return link_of_.empty(); }
     int64_t lost_since() const { return uplink_.lost_since(); }
+    int64_t silent_ms() const { return uplink_.silent_ms(); }
     void flush(int ms);
 
   private:

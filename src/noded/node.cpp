@@ -52,7 +52,8 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
       dir_(std::move(dir)),
       listener_(std::move(listener)),
       branch_(std::move(root), key, config_.root, config_.node),
-      memory_({config_.job_number(), config_.node, config_.ckpt_dir, config_.image_key},
+      memory_({config_.job_number(), config_.node, config_.ckpt_dir, config_.image_key, key,
+               [this] { return branch_.silent_ms(); }},
               [this](const wire::Message& message) { branch_.say(message); }) {
     branch_.on_message = [this](const wire::Message& message) { from_root(message); };
     branch_.on_child = [this](int child, const wire::Message& message) { from_below(child, message); };

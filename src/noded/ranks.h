@@ -43,6 +43,7 @@ class Ranks {
 
   private:
     struct Started {
+        explicit Started(Rank who) : rank(who) {}
         Rank rank;
         Child child;
         RankStream output, error;

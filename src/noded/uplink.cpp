@@ -23,7 +23,8 @@ void Uplink::follow(const wire::Parent& parent) {
     rhythm_ = {parent.beat_ms, parent.silent_ms};
     way_ = parent.way;
     pulse_ = tree::Pulse(tree::now_ms());
-    if (!way_.empty()) connect();
+    moving_ = !way_.empty();
+    if (moving_) connect();
 }
 
 // The connection to the root stays until there is another one.
@@ -43,6 +44,7 @@ void Uplink::connect() {
 void Uplink::connected(tree::Channel channel) {
     to_root_ = connecting_->tag() == kRoot;
     connecting_.reset();
+    moving_ = false;
     channel_ = std::move(channel);
     pulse_ = tree::Pulse(tree::now_ms());
     lost_since_ = 0;
@@ -59,7 +61,7 @@ void Uplink::lose() {
 
 void Uplink::add_to(std::vector<pollfd>& fds) {
     fds.push_back({channel_ ? channel_->fd() : -1, channel_ ? channel_->events() : short{0}, 0});
-    if (!channel_ && !connecting_ && tree::now_ms() >= next_try_) connect();
+    if ((!channel_ || moving_) && !connecting_ && tree::now_ms() >= next_try_) connect();
     size_t before = fds.size();
     if (connecting_) connecting_->add_to(fds);
     polled_ = fds.size() - before;
@@ -101,7 +103,7 @@ void Uplink::watch(int64_t now) {
 int Uplink::rest(int otherwise) const {
     otherwise = std::min(otherwise, static_cast<int>(rhythm_.beat_ms / 2));
     if (connecting_) return connecting_->rest(otherwise);
-    if (channel_) return otherwise;
+    if (channel_ && !moving_) return otherwise;
     return static_cast<int>(std::clamp<int64_t>(next_try_ - tree::now_ms(), 0, otherwise));
 }
 

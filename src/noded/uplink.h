@@ -35,6 +35,8 @@ class Uplink {
     void send(const wire::Message& message);
     void flush(int ms);
 
+    // ms: who is silent for so long is lost.
+    int64_t silent_ms() const { return rhythm_.silent_ms; }
     // ms: since when nobody above can be reached; 0 = somebody can.
     int64_t lost_since() const { return lost_since_; }
 
@@ -47,6 +49,7 @@ class Uplink {
     const wire::Key key_;
     const std::string root_addresses_;
     std::vector<wire::Hop> way_;
+    bool moving_ = false;  // to a parent: the connection to the root is not where this daemon stands
     std::optional<tree::Channel> channel_;
     bool to_root_ = true;  // only its end tells that the root is gone: a root that stands still may go on
     std::optional<tree::Connecting> connecting_;

@@ -237,7 +237,7 @@ store::Manifest Root::manifest() const {
     tally_.each_image([&](int32_t number, const wire::ImageRecord& image) {
         const Rank rank(static_cast<uint32_t>(number));
         m.images.push_back({rank, m.shared_bytes ? image::kSharedName : image::image_name(rank), image.bytes,
-                            image::hex_of(image.checksum.data(), image.checksum.size()),
+                            image::Checksum{image.checksum},
                             m.shared_bytes ? attempt_.begins.at(rank.index()) : 0});
     });
     std::sort(m.images.begin(), m.images.end(), [](auto& a, auto& b) { return a.rank < b.rank; });
@@ -284,7 +284,7 @@ void Root::conclude() {
     if (!memory) schedule_.measured(now.measured);  // the last one of a job goes to files
     if (settings_.keep > 0) level_.retain(settings_.keep);
     store_.remove_left_behind();
-    levels_.committed(attempt_.saved, tree::now_ms());
+    levels_.committed(std::exchange(attempt_.saved, {}), tree::now_ms());
     now.ok = true;
     ++checkpoints_;
     for (auto& [name, seconds] : now.phases)

@@ -104,7 +104,7 @@ void Root::look_whether_it_runs() {
     if (auto& refused = tally_.answers().not_restored)
         return fail_job(fmt::format("cannot restart from {}: {}", settings_.restored.name(), refused->error),
                         refused->code);
-    if (!start_.complete()) return;
+    if (!start_.complete() || !pair_up()) return;
     if (settings_.restored) {
         tree_.broadcast(wire::Go{});
         tally_.forget_phases();
@@ -120,6 +120,7 @@ void Root::look_whether_it_runs() {
 // The checkpoint in progress cannot be saved: the clock's messages are not repeated.
 void Root::roll_is_called(const std::string& why) {
     tally_.nobody_is_here();
+    levels_.roll_is_called();
     if (over()) return;
     spdlog::warn("the roll is called: {}", why);
     attempt_.disturbed = why;

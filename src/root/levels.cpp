@@ -37,45 +37,69 @@ std::vector<std::string> Root::nodes_of_ranks() const {
     return nodes;
 }
 
-// Before anything of a program is back: which generation can be had from the nodes that the ranks are on?
+// Before anything of a program is back: which generation can be had on the nodes that the ranks are on?
 void Root::choose_generation() {
-    if (!levels_.chooses() || over() || !start_.furthest_behind()) return;
-    if (!levels_.asked()) levels_.ask_for_copies();
-    if (!levels_.all_answered()) return;
-    const store::GenerationInfo* chosen = levels_.choose();
+    RestartChoice& choice = levels_.restart();
+    if (!choice.under_way() || over() || !start_.furthest_behind()) return;
+    if (!choice.go_on()) return;
+    const store::GenerationInfo* chosen = choice.chosen();
     if (!chosen)
-        return fail_job(fmt::format("nothing to restart from: {}", levels_.lost()),
+        return fail_job(fmt::format("nothing to restart from: {}", choice.lost()),
                         static_cast<int32_t>(ExitCode::damaged));
+    levels_.restarted();
     settings_.restored = Generation(chosen->number);
     start_.restored_from(settings_.restored);
     const std::string where = chosen->manifest->in_memory_of_nodes() ? levels_.where() : std::string("files");
-    if (!levels_.lost().empty())
-        say(fmt::format("lost: {}; going on from {}, in {}", levels_.lost(), settings_.restored.name(),
+    if (!choice.lost().empty())
+        say(fmt::format("lost: {}; going on from {}, in {}", choice.lost(), settings_.restored.name(),
                         where));
     else
         spdlog::info("restarting from {}, in {}", settings_.restored.name(), where);
+    if (!choice.taken().empty()) say(choice.taken());
+}
+
+// A first start is refused where nothing could be kept twice; later that is said, and the job goes on.
+bool Root::pair_up() {
+    const std::string why = levels_.pair_up();
+    if (!why.empty() && !settings_.restored) {
+        fail_job(fmt::format("--levels: {}", why), static_cast<int32_t>(ExitCode::usage));
+        return false;
+    }
+    if (!why.empty())
+        say(fmt::format("no second copies: {}", why));
+    else if (!levels_.warning().empty())
+        say(levels_.warning());
+    return true;
 }
 
 // What is in memory only would go with the nodes. A supervisor goes on from there.
 void Root::save_what_is_in_memory() {
     // Before a restart has chosen it is not known what is there: all of it stays.
-    if (!levels_.in_use() || levels_.chooses()) return;
+    if (!levels_.in_use() || levels_.restart().under_way()) return;
     const bool done = stopped_ || (exit_code() == 0 && came_to_its_end());
     if (done) return levels_.forget();
     if (settings_.may_restart && !asked_to_end()) return;
     const double end = monotonic_s() + settings_.limits.save;
     while (levels_.only_in_memory() && monotonic_s() < end) {
+        const size_t nodes = tree_.nodes().size();
+        spdlog::info("{} is to come from the memory of {} nodes to files", levels_.only_in_memory().name(),
+                     nodes);
         levels_.copy_newest_now();
         if (!levels_.busy()) break;
         while (levels_.busy() && monotonic_s() < end) {
-            levels_.turn(tree::now_ms());
+            levels_.turn_of_files(tree::now_ms());
             if (levels_.busy()) serve(20);
         }
-        if (levels_.copy_failed()) break;
+        // When it failed since a node is gone, its buddy may have what is missing.
+        if (levels_.copy_failed() && tree_.nodes().size() >= nodes) break;
     }
+    if (const std::string lost = levels_.lost_with_nodes(); !lost.empty()) say(lost);
     if (Generation left = levels_.only_in_memory())
         say(fmt::format("{} stays in {} only: `fermata restart` goes on from there as long as it is there",
                         left.name(), levels_.where()));
+    else if (Generation parity = levels_.only_with_parity())
+        say(fmt::format("{} stays in {}: `fermata restart` may make it whole again from parity",
+                        parity.name(), levels_.where()));
     else
         levels_.forget();
 }

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "image/hash.h"
+#include "tree/ranks.h"
 
 namespace fermata::root {
 namespace {
@@ -16,24 +16,10 @@ using store::LevelName;
 // not be.
 constexpr uint64_t kLeastLimit = 64u << 20;  // bytes a second, of a node
 
-std::string hex_of(const std::array<uint8_t, 16>& checksum) {
-    return image::hex_of(checksum.data(), checksum.size());
-}
-
-level::Candidate candidate_of(const store::GenerationInfo& info) {
-    level::Candidate one{Generation(info.number), info.manifest->level, {}, info.manifest->nodes};
-    for (const store::ImageEntry& entry : info.manifest->images)
-        one.images.push_back({entry.bytes, entry.checksum});
-    return one;
-}
-
 }  // namespace
 
 MemoryLevels::MemoryLevels(const Settings& settings, store::Store& store, const tree::Tree& tree, Send send)
-    : settings_(settings), store_(store), tree_(tree), send_(std::move(send)) {
-    for (const store::GenerationInfo& one : settings_.candidates)
-        chooses_ = chooses_ || one.manifest->in_memory_of_nodes();
-}
+    : settings_(settings), store_(store), tree_(tree), send_(std::move(send)) {}
 
 std::set<std::string> MemoryLevels::hosts_with_ranks() const {
     std::set<std::string> hosts;
@@ -42,19 +28,24 @@ std::set<std::string> MemoryLevels::hosts_with_ranks() const {
     return hosts;
 }
 
+std::set<std::string> MemoryLevels::hosts_here() const {
+    std::set<std::string> here;
+    for (auto& [id, node] : tree_.nodes()) here.insert(node.host);
+    return here;
+}
+
 bool MemoryLevels::heard(const wire::Message& message) {
     if (auto* room = std::get_if<wire::Room>(&message)) {
+        if (!room->addresses.empty()) addresses_[room->host] = room->addresses;
         if (room->epoch == epoch_) rooms_[room->host] = *room;
-    } else if (auto* copies = std::get_if<wire::Copies>(&message)) {
-        answers_[copies->host] = *copies;
     } else if (auto* done = std::get_if<wire::Flushed>(&message)) {
-        if (!copying_ || done->number != copying_->number) return true;
+        if (!copying_ || done->number != copying_->order.number) return true;
         if (copying_->waiting.erase(done->host) == 0) return true;  // said again
         copying_->bytes += done->bytes;
         if (copying_->error.empty() && !done->error.empty())
             copying_->error = fmt::format("{}: {}", done->host, done->error);
     } else {
-        return false;
+        return restart_.heard(message) || buddies_.heard(message) || parity_.heard(message);
     }
     return true;
 }
@@ -88,8 +79,10 @@ void MemoryLevels::committed(const store::Manifest& manifest, int64_t now) {
     if (!in_use()) return;
     book_.committed(Generation(manifest.generation), manifest.level, manifest.needs);
     if (manifest.level == LevelName::memory) {
-        hosts_ = {manifest.nodes.begin(), manifest.nodes.end()};
+        places_ = manifest.nodes;
+        hosts_ = {places_.begin(), places_.end()};
         bytes_ = manifest.bytes();
+        if (settings_.levels.buddy) newest_ = manifest;
     } else {
         in_files_since_ = now;
     }
@@ -103,8 +96,9 @@ void MemoryLevels::clean_up() {
         if (info.manifest && !info.manifest->in_memory_of_nodes()) in_files.insert(info.number);
     book_.only_in_files(in_files);
     // Without this level nothing new comes: what is older than a generation in files has served its time.
-    const Generation copied = copying_ ? copying_->generations.back() : Generation();
-    std::vector<Generation> kept;
+    std::vector<Generation> kept, copied = buddies_.under_way();
+    if (copying_) copied.push_back(copying_->newest());
+    for (Generation one : parity_.under_way()) copied.push_back(one);
     if (on() || book_.newest_in(LevelName::memory) > book_.newest_in(LevelName::files))
         kept = book_.to_keep_in_memory(copied);
     book_.keep_in_memory(kept);
@@ -112,13 +106,81 @@ void MemoryLevels::clean_up() {
     send_(wire::KeepCopies{kept});
 }
 
+// ---- second copies in the memory of other nodes
+
+std::string MemoryLevels::pair_up() {
+    const std::set<std::string> nodes = hosts_with_ranks();
+    const std::string why = buddies_.pair_up({nodes.begin(), nodes.end()});
+    return why.empty() ? parity_.group_up({nodes.begin(), nodes.end()}) : why;
+}
+
+void MemoryLevels::turn_of_buddies(int64_t now) {
+    if (auto over = buddies_.over(hosts_here())) {
+        const std::string name = over->generations.back().name();
+        if (over->why_not.empty()) {
+            for (Generation one : over->generations) book_.buddied(one);
+            const std::string line = fmt::format("{} is in the memory of buddies, too: {} in {:.2f} s", name,
+                                                 human_size(over->bytes), over->seconds);
+            spdlog::info("{}", line);
+            if (settings_.verbose) say(line);
+            trouble_.clear();
+        } else if (over->why_not != trouble_) {
+            trouble_ = over->why_not;
+            say(fmt::format("{} could not be copied to the memory of buddies: {}", name, trouble_));
+        }
+        clean_up();
+    }
+    const Generation newest = book_.newest_in(LevelName::memory);
+    if (!buddies_.due(newest, now) || book_.has_buddies(newest) || Generation(newest_.generation) != newest)
+        return;
+    const std::vector<Generation> generations = book_.to_buddies(newest);
+    if (generations.empty()) return;
+    buddies_.start({generations, &newest_, &places_, &addresses_}, now);
+}
+
+// ---- parity
+
+void MemoryLevels::turn_of_parity(int64_t now) {
+    if (auto over = parity_.over(hosts_here())) {
+        const std::string name = over->generations.back().name();
+        if (over->why_not.empty()) {
+            for (Generation one : over->generations) book_.encoded(one);
+            const std::string line = fmt::format("{} has parity: {} of it in {:.2f} s", name,
+                                                 human_size(over->bytes), over->seconds);
+            spdlog::info("{}", line);
+            if (settings_.verbose) say(line);
+            parity_trouble_.clear();
+        } else if (over->why_not != parity_trouble_) {
+            parity_trouble_ = over->why_not;
+            say(fmt::format("{} could not get parity: {}", name, parity_trouble_));
+        }
+        clean_up();
+    }
+    const Generation newest = book_.newest_in(LevelName::memory);
+    if (!parity_.due(newest, now)) return;
+    const std::vector<Generation> generations = book_.to_encode(newest);
+    if (!generations.empty()) parity_.start({generations, bytes_, &places_, &addresses_}, now);
+}
+
 // ---- copies to files
 
 void MemoryLevels::turn(int64_t now) {
+    if (say_again_ && tree_.whole()) {
+        say_again_ = false;
+        restart_.say_again();
+        buddies_.say_again();
+        parity_.say_again();
+        if (copying_) send_(copying_->order);
+    }
+    turn_of_files(now);
+    if (on()) turn_of_buddies(now);
+    if (on()) turn_of_parity(now);
+}
+
+void MemoryLevels::turn_of_files(int64_t now) {
     if (copying_) {
         // Who is gone answers no more.
-        std::set<std::string> here;
-        for (auto& [id, node] : tree_.nodes()) here.insert(node.host);
+        const std::set<std::string> here = hosts_here();
         for (const std::string& host : copying_->waiting)
             if (!here.count(host) && copying_->error.empty())
                 copying_->error = fmt::format("the node daemon of {} is gone", host);
@@ -142,18 +204,39 @@ void MemoryLevels::start_copy(Generation generation, uint64_t limit) {
     std::vector<Generation> list = book_.to_copy(generation);
     if (list.empty()) return;
     for (Generation one : list) store_.forget_copied(one.number());
-    copying_ = Copying{++copies_, list, hosts_, 0, "", monotonic_s(), limit == 0};
-    send_(wire::Flush{copies_, list, settings_.ckpt_dir, limit});
+    copying_ = Copying{{++copies_, list, settings_.ckpt_dir, limit, shares()}, {}, 0, "", monotonic_s()};
+    for (const wire::Share& share : copying_->order.shares) copying_->waiting.insert(share.host);
+    send_(copying_->order);
+}
+
+// Each node copies the images of its own ranks, and those of a node that is gone whose buddy it is.
+std::vector<wire::Share> MemoryLevels::shares() const {
+    const std::set<std::string> here = hosts_here();
+    std::map<std::string, tree::Ranks> ranks;
+    for (size_t rank = 0; rank < places_.size(); ++rank) {
+        const std::string& place = places_[rank];
+        ranks[here.count(place) || !buddies_.on() ? place : buddies_.buddy_of(place)].add(
+            tree::Ranks(static_cast<int32_t>(rank)));
+    }
+    std::vector<wire::Share> shares;
+    for (auto& [host, its] : ranks) shares.push_back({host, its.runs()});
+    return shares;
+}
+
+void MemoryLevels::limit_copy(uint64_t bytes_per_second) {
+    if (copying_->order.bytes_per_second == bytes_per_second) return;
+    copying_->order.bytes_per_second = bytes_per_second;
+    send_(copying_->order);
 }
 
 void MemoryLevels::end_copy() {
     Copying done = std::move(*copying_);
     copying_.reset();
-    const Generation generation = done.generations.back();
+    const Generation generation = done.newest();
     copy_failed_ = false;
     try {
         if (!done.error.empty()) fail("{}", done.error);
-        for (Generation one : done.generations) {
+        for (Generation one : done.order.generations) {
             store_.commit_copied(one.number());
             book_.flushed(one);
         }
@@ -165,7 +248,7 @@ void MemoryLevels::end_copy() {
         if (settings_.keep > 0) store_.retain(settings_.keep);
     } catch (const std::exception& error) {
         copy_failed_ = true;
-        for (Generation one : done.generations)
+        for (Generation one : done.order.generations)
             if (!book_.has(one, LevelName::files)) store_.forget_copied(one.number());
         say(fmt::format("{} could not be copied from memory to {}: {}", generation.name(), settings_.ckpt_dir,
                         error.what()));
@@ -176,23 +259,46 @@ void MemoryLevels::end_copy() {
 void MemoryLevels::copy_newest_now() {
     const Generation newest = only_in_memory();
     if (!newest) return;
-    if (copying_ && copying_->generations.back() == newest) {
-        if (copying_->full_speed) return;
-        copying_->full_speed = true;
-        return send_(wire::Flush{copying_->number, copying_->generations, settings_.ckpt_dir, 0});
-    }
-    // One that is under way is let through: it is older, and nearly there or soon over.
-    if (copying_) return send_(wire::Flush{copying_->number, copying_->generations, settings_.ckpt_dir, 0});
+    // One of an older one is let through first: it is nearly there, or soon over.
+    if (copying_) return limit_copy(0);
     start_copy(newest, 0);
 }
 
+// With the nodes that are there: without some, only what has buddies.
+Generation MemoryLevels::newest_there() const {
+    const std::set<std::string> here = hosts_here();
+    bool all = true;
+    for (const std::string& host : hosts_) {
+        if (here.count(host)) continue;
+        all = false;
+        if (!here.count(buddies_.buddy_of(host))) return {};
+    }
+    return all ? book_.newest_in(LevelName::memory) : book_.newest_with_buddies();
+}
+
 Generation MemoryLevels::only_in_memory() const {
-    const Generation newest = book_.newest_in(LevelName::memory);
+    const Generation newest = newest_there();
     return newest > book_.newest_in(LevelName::files) ? newest : Generation();
+}
+
+Generation MemoryLevels::only_with_parity() const {
+    const Generation newest = book_.newest_with_parity();
+    return newest > std::max(newest_there(), book_.newest_in(LevelName::files)) ? newest : Generation();
+}
+
+std::string MemoryLevels::lost_with_nodes() const {
+    const Generation newest = book_.newest_in(LevelName::memory), there = newest_there();
+    if (newest <= std::max(there, book_.newest_in(LevelName::files))) return {};
+    std::vector<std::string> gone;
+    const std::set<std::string> here = hosts_here();
+    std::set_difference(hosts_.begin(), hosts_.end(), here.begin(), here.end(), std::back_inserter(gone));
+    return fmt::format("lost: {}: a part of it was in the memory of {}, whose node daemon is gone",
+                       newest.name(), fmt::join(gone, ", "));
 }
 
 void MemoryLevels::forget() {
     if (!in_use()) return;
+    parity_.drop();
     book_.keep_in_memory({});
     store_.keep_in_memory({});
     send_(wire::KeepCopies{});
@@ -202,48 +308,21 @@ std::string MemoryLevels::where() const { return fmt::format("the memory of {}",
 
 // ---- a restart
 
-void MemoryLevels::ask_for_copies() {
-    asked_ = true;
-    std::vector<Generation> generations;
-    for (const store::GenerationInfo& one : settings_.candidates)
-        if (one.manifest->in_memory_of_nodes()) generations.push_back(Generation(one.number));
-    send_(wire::AskCopies{generations});
-}
-
-bool MemoryLevels::all_answered() const {
-    return std::all_of(tree_.nodes().begin(), tree_.nodes().end(), [this](const auto& one) {
-        const tree::NodeInfo& node = one.second;
-        return answers_.count(node.host) > 0;
-    });
-}
-
-const store::GenerationInfo* MemoryLevels::choose() {
-    std::vector<level::Candidate> candidates;
-    for (const store::GenerationInfo& one : settings_.candidates) candidates.push_back(candidate_of(one));
-    level::Choice choice(std::move(candidates));
-    std::string damage;
-    for (auto& [host, answer] : answers_) {
-        for (const wire::Copy& copy : answer.copies)
-            choice.has(host, copy.generation, static_cast<uint32_t>(copy.rank),
-                       {copy.bytes, hex_of(copy.checksum)});
-        for (int32_t rank : answer.ranks) choice.waits(host, static_cast<uint32_t>(rank));
-        if (!answer.damage.empty()) damage += fmt::format(" ({}: {})", host, answer.damage);
-    }
-    const level::Choice::Verdict verdict = choice.verdict();
-    if (!verdict.lost.empty()) lost_ = verdict.lost + damage;
-    if (!verdict.candidate) return nullptr;
-    const store::GenerationInfo& chosen = settings_.candidates[*verdict.candidate];
-    chooses_ = false;
-    const bool memory = chosen.manifest->in_memory_of_nodes();
+void MemoryLevels::restarted() {
+    const store::GenerationInfo& chosen = *restart_.chosen();
     book_.committed(Generation(chosen.number), chosen.manifest->level, chosen.manifest->needs);
-    for (auto& [host, answer] : answers_)
+    for (auto& [host, answer] : restart_.answers())
         if (!answer.copies.empty()) hosts_.insert(host);
-    if (memory) {
-        hosts_ = {chosen.manifest->nodes.begin(), chosen.manifest->nodes.end()};
-        bytes_ = chosen.manifest->bytes();
-    }
-    send_(wire::Chosen{Generation(chosen.number), chosen.directory, chosen.seal.hex(), memory, ""});
-    return &chosen;
+    if (!chosen.manifest->in_memory_of_nodes()) return;
+    for (uint32_t needed : chosen.manifest->needs) book_.committed(Generation(needed), LevelName::memory, {});
+    places_ = restart_.places();
+    hosts_ = {places_.begin(), places_.end()};
+    bytes_ = chosen.manifest->bytes();
+    for (auto& [host, answer] : restart_.answers()) addresses_[host] = answer.addresses;
+    newest_ = *chosen.manifest;
+    if (!restart_.twice()) return;
+    book_.buddied(Generation(chosen.number));
+    for (uint32_t needed : chosen.manifest->needs) book_.buddied(Generation(needed));
 }
 
 nlohmann::json MemoryLevels::status() const {
@@ -255,8 +334,19 @@ nlohmann::json MemoryLevels::status() const {
         all["bytes"] = bytes_;
         all["nodes"] = hosts_;
     }
+    if (settings_.levels.buddy) {
+        all["buddies"] = buddies_.all();
+        if (Generation newest = book_.newest_with_buddies()) all["buddied"] = newest.name();
+        if (auto copied = buddies_.under_way(); !copied.empty()) all["to_buddies"] = copied.back().name();
+        if (!trouble_.empty()) all["buddies_trouble"] = trouble_;
+    }
+    if (settings_.levels.parity) {
+        if (Generation newest = book_.newest_with_parity()) all["parity"] = newest.name();
+        if (auto encoded = parity_.under_way(); !encoded.empty()) all["to_parity"] = encoded.back().name();
+        if (!parity_trouble_.empty()) all["parity_trouble"] = parity_trouble_;
+    }
     if (Generation newest = book_.newest_in(LevelName::files)) all["files"] = newest.name();
-    if (copying_) all["copying"] = copying_->generations.back().name();
+    if (copying_) all["copying"] = copying_->newest().name();
     return all;
 }
 

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "level/book.h"
-#include "level/choice.h"
 #include "level/levels.h"
+#include "root/buddy_copies.h"
+#include "root/parity_rounds.h"
 #include "root/request.h"
+#include "root/restart_choice.h"
 #include "root/settings.h"
 #include "store/store.h"
 #include "tree/tree.h"
@@ -44,42 +46,55 @@ class MemoryLevels {
     void committed(const store::Manifest& manifest, int64_t now);
     void clean_up();
 
+    // ---- second copies in the memory of other nodes
+    // All ranks are there. "", or why there can be none: one line.
+    std::string pair_up();
+    const std::string& warning() const { return buddies_.warning(); }
+
     // ---- copies to files
-    // Begins one that is due, ends one that is done.
+    // Begins copies that are due, ends those that are done.
     void turn(int64_t now);
+    // Only those to files: the job ends.
+    void turn_of_files(int64_t now);
     // Of the newest in memory, as fast as it can be; busy() until that is over.
     void copy_newest_now();
     bool busy() const { return copying_.has_value(); }
     bool copy_failed() const { return copy_failed_; }  // the last one
-    // Newest in memory that is not in files; none: nothing would be lost.
+    // Newest in memory, with the nodes that are there, that is not in files; none: nothing would be lost.
     Generation only_in_memory() const;
+    // One that is newer than that and than files, and has parity: a restart may make it whole again.
+    Generation only_with_parity() const;
+    // A newer one was lost with nodes: one line; "" = none was.
+    std::string lost_with_nodes() const;
     // Nothing stays in memory: files have what is newer, or nobody will need it.
     void forget();
     std::string where() const;  // "the memory of a, b"
 
     // ---- a restart
-    // The root has to choose; before that no rank loads.
-    bool chooses() const { return chooses_; }
-    void ask_for_copies();
-    bool asked() const { return asked_; }
-    bool all_answered() const;
-    // Tells the ranks. None: nothing can be had, and lost() says why.
-    const store::GenerationInfo* choose();
-    const std::string& lost() const { return lost_; }
+    RestartChoice& restart() { return restart_; }
+    // It has chosen.
+    void restarted();
+    // Connections of the tree have ended: what was told to daemons may not have reached all of them.
+    void roll_is_called() { say_again_ = true; }
 
     nlohmann::json status() const;
 
   private:
     struct Copying {
-        uint32_t number = 0;
-        std::vector<Generation> generations;
+        wire::Flush order;
         std::set<std::string> waiting;  // hosts that have not answered
         uint64_t bytes = 0;
         std::string error;
         double began = 0;
-        bool full_speed = false;
+        Generation newest() const { return order.generations.back(); }
     };
     std::set<std::string> hosts_with_ranks() const;
+    std::set<std::string> hosts_here() const;
+    Generation newest_there() const;
+    void turn_of_buddies(int64_t now);
+    void turn_of_parity(int64_t now);
+    std::vector<wire::Share> shares() const;
+    void limit_copy(uint64_t bytes_per_second);
     void start_copy(Generation generation, uint64_t limit);
     void end_copy();
 
@@ -88,8 +103,9 @@ class MemoryLevels {
     const tree::Tree& tree_;
     const Send send_;
     level::Book book_;
-    std::set<std::string> hosts_;  // that have something in memory
-    uint32_t epoch_ = 0;           // of the room that was asked for
+    std::set<std::string> hosts_;      // that have something in memory
+    std::vector<std::string> places_;  // by rank: which of them has its image
+    uint32_t epoch_ = 0;               // of the room that was asked for
     std::map<std::string, wire::Room> rooms_;
     std::set<std::string> asked_hosts_;
     int64_t in_files_since_ = 0;  // ms; the newest generation in files
@@ -97,9 +113,15 @@ class MemoryLevels {
     std::optional<Copying> copying_;
     uint32_t copies_ = 0;
     bool copy_failed_ = false;
-    bool chooses_ = false, asked_ = false;
-    std::map<std::string, wire::Copies> answers_;
-    std::string lost_;
+    bool say_again_ = false;
+    uint32_t fetches_ = 0;
+    std::map<std::string, std::string> addresses_;  // by node: where others read what is in its memory
+    store::Manifest newest_;                        // of the newest in memory, where buddies are wanted
+    BuddyCopies buddies_{settings_, send_, fetches_};
+    std::string trouble_;  // with buddies, that was said
+    ParityRounds parity_{settings_, send_};
+    std::string parity_trouble_;  // that was said
+    RestartChoice restart_{settings_, tree_, send_, fetches_};
 };
 
 }  // namespace fermata::root

@@ -105,6 +105,7 @@ class Root {
     void make_room(double end);
     std::vector<std::string> nodes_of_ranks() const;
     void choose_generation();
+    bool pair_up();
     void save_what_is_in_memory();
 
     // signals.cpp

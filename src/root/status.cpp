@@ -40,6 +40,16 @@ json ranks_json(const tree::Roster& roster, const std::map<int, tree::NodeInfo>&
     return ranks;
 }
 
+// What goes through the root's connections to daemons right below it, since it began.
+json tree_json(const tree::Tree& tree) {
+    const tree::Traffic all = tree.traffic();
+    return {{"children", tree.children()},
+            {"messages_in", all.messages_in},
+            {"messages_out", all.messages_out},
+            {"bytes_in", all.bytes_in},
+            {"bytes_out", all.bytes_out}};
+}
+
 }  // namespace
 
 void Root::start_query() {
@@ -87,6 +97,7 @@ std::string Root::status_json() {
                  {"missing", starting ? start_.who_is_missing() : ""},
                  {"ranks", ranks},
                  {"nodes", nodes},
+                 {"tree", tree_json(tree_)},
                  {"mpi", start_.mpi()},
                  {"mpi_version", start_.mpi_version()},
                  {"protocol", settings_.protocol},

@@ -144,7 +144,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
         uint64_t end = image::SharedFile::lay_out(std::vector<uint64_t>(manifest.images.size())).at(0);
         for (ImageEntry& entry : manifest.images) {
             image::Reader reader(old.place(entry), key_.get());
-            if (reader.summary().checksum.hex() != entry.checksum)
+            if (reader.summary().checksum != entry.checksum)
                 throw Error(
                     fmt::format("{}/{} is not the image that the manifest names", old.directory, entry.file),
                     ExitCode::damaged);
@@ -162,7 +162,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
                     copy_whole(reader, image::Writer(to, reader.identity(), how), [](image::Writer&) {});
             }
             entry.bytes = summary.bytes;
-            entry.checksum = summary.checksum.hex();
+            entry.checksum = summary.checksum;
         }
         if (shared) {
             shared->finish(manifest.job, manifest.generation, begins, end);

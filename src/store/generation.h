@@ -38,8 +38,8 @@ struct ImageEntry {
     Rank rank;
     std::string file;  // relative to the generation's directory
     uint64_t bytes = 0;
-    std::string checksum;  // hex of image::Summary::checksum
-    uint64_t offset = 0;   // in the file, when that holds all images
+    image::Checksum checksum;  // image::Summary::checksum
+    uint64_t offset = 0;       // in the file, when that holds all images
 };
 
 // Neighbouring ranks that run one program, of a job that runs several (`fermata run … : …`).
@@ -108,6 +108,20 @@ struct GenerationInfo {
     void check_layout() const;
     // Throws KeyError when a complete one is not of this key, or of none.
     void check_key(const image::Key* key) const;
+};
+// The generation in a folder; none when nothing says that Fermata made it.
+std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint32_t number,
+                                              const image::Key* key);
+
+// What decides whether a generation stays: it says nothing of the images.
+struct Brief {
+    uint32_t number = 0;
+    files::Folder folder;
+    std::optional<uint64_t> job;  // as in GenerationInfo
+    bool complete = false;        // it has a manifest that is right
+    bool in_memory = false;       // its images are in the memory of nodes
+    std::vector<uint32_t> needs;
+    std::string damage;  // as in GenerationInfo
 };
 
 }  // namespace fermata::store

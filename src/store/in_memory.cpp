@@ -42,10 +42,10 @@ void Store::forget_copied(uint32_t number) const noexcept {
 }
 
 void Store::keep_in_memory(const std::vector<Generation>& kept) {
-    for (const GenerationInfo& info : list())
-        if (info.job == job_ && info.manifest && info.manifest->in_memory_of_nodes() &&
-            std::count(kept.begin(), kept.end(), Generation(info.number)) == 0)
-            remove_generation(folder_, Generation(info.number).name(), info.folder);
+    for (const Brief& one : survey())
+        if (one.job == job_ && one.complete && one.in_memory &&
+            std::count(kept.begin(), kept.end(), Generation(one.number)) == 0)
+            remove_generation(folder_, Generation(one.number).name(), one.folder);
 }
 
 }  // namespace fermata::store

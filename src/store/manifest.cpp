@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "image/hash.h"
 #include "store/store.h"
 
 namespace fermata::store {
@@ -45,16 +46,10 @@ uint64_t hex_number(const std::string& text, const std::string& path) {
     return value;
 }
 
-image::Checksum key_id(const std::string& text, const std::string& path) {
-    image::Checksum id;
-    bool good = text.size() == 2 * id.bytes.size();
-    for (size_t i = 0; good && i < id.bytes.size(); ++i) {
-        const char *begin = text.data() + 2 * i, *end = begin + 2;
-        auto [at, error] = std::from_chars(begin, end, id.bytes[i], 16);
-        good = error == std::errc{} && at == end;
-    }
-    if (!good) damaged(path, "its key is none");
-    return id;
+image::Checksum checksum_of(const nlohmann::json& text, const std::string& path, const char* what) {
+    auto sum = image::Checksum::of_hex(text.get<std::string>());
+    if (!sum) damaged(path, fmt::format("its {} is none", what));
+    return *sum;
 }
 
 // Every rank belongs to one, and the first is what `command` says.
@@ -146,15 +141,12 @@ nlohmann::ordered_json nodes_as_json(const std::vector<std::string>& nodes) {
 
 }  // namespace
 
-std::string to_text(const Manifest& m, const image::Key* key) {
-    image::check_key("the new " + Generation(m.generation).name(), m.key_id, key);
-    nlohmann::ordered_json images = nlohmann::ordered_json::array();
-    for (const ImageEntry& image : m.images)
-        images.push_back({{"rank", image.rank.number()},
-                          {"file", image.file},
-                          {"offset", image.offset},
-                          {"bytes", image.bytes},
-                          {"checksum", image.checksum}});
+namespace {
+
+constexpr const char* kNoImages = "\n \"images\": []";
+
+// The JSON, with an empty list of images.
+std::string frame_of(const Manifest& m) {
     nlohmann::ordered_json json = {{"fermata_manifest", version_of(m)},
                                    {"job", fmt::format("{:016x}", m.job)},
                                    {"job_name", m.job_name},
@@ -166,7 +158,7 @@ std::string to_text(const Manifest& m, const image::Key* key) {
                                    {"command", words_as_utf8(m.command)},
                                    {"phases", m.phases},
                                    {"needs", m.needs},
-                                   {"images", images}};
+                                   {"images", nlohmann::ordered_json::array()}};
     if (m.step) json["application"] = {{"step", *m.step}};
     if (m.in_memory_of_nodes()) json["nodes"] = nodes_as_json(m.nodes);
     if (!m.starter.empty()) json["starter"] = m.starter;
@@ -176,9 +168,47 @@ std::string to_text(const Manifest& m, const image::Key* key) {
                                     {"command", words_as_utf8(segment.command)}});
     if (m.key_id) json["encryption"] = {{"cipher", kCipher}, {"key", m.key_id->hex()}};
     // What else is not UTF-8 is for people only.
-    std::string body = json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-    body += checksum_line(body);
-    return key ? body + kSeal + key->seal_of(body) + "\n" : body;
+    return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string text_of(const ImageEntry& image) {
+    return fmt::format(
+        "  {{\n   \"rank\": {},\n   \"file\": {},\n   \"offset\": {},\n   \"bytes\": {},\n   "
+        "\"checksum\": \"{}\"\n  }}",
+        image.rank.number(),
+        nlohmann::json(image.file).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+        image.offset, image.bytes, image.checksum.hex());
+}
+
+}  // namespace
+
+// Image by image: as one JSON value a manifest of 100,000 ranks takes a hundred megabytes.
+void write_text(const Manifest& m, const image::Key* key, const files::Folder::Put& put) {
+    image::check_key("the new " + Generation(m.generation).name(), m.key_id, key);
+    image::Hash sum;
+    std::string sealed;  // with a key: what it seals
+    auto add = [&](std::string_view piece) {
+        sum.add(piece.data(), piece.size());
+        if (key) sealed += piece;
+        put(piece);
+    };
+    const std::string frame = frame_of(m);
+    const std::string_view all = frame;
+    const size_t begin =
+        all.find(kNoImages) + std::strlen(kNoImages) - 1;  // at the bracket that ends the list
+    add(all.substr(0, begin));
+    for (const ImageEntry& image : m.images) add((&image == m.images.data() ? "\n" : ",\n") + text_of(image));
+    if (!m.images.empty()) add("\n ");
+    add(all.substr(begin));
+    const std::string line = kChecksum + sum.sum().hex() + "\n";
+    put(line);
+    if (key) put(kSeal + key->seal_of(sealed + line) + "\n");
+}
+
+std::string to_text(const Manifest& m, const image::Key* key) {
+    std::string text;
+    write_text(m, key, [&text](std::string_view piece) { text += piece; });
+    return text;
 }
 
 namespace {
@@ -297,7 +327,8 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     }
     for (const auto& image : json.at("images"))
         m.images.push_back({rank_of(image, json.at("images").size(), path), image.at("file"),
-                            number<uint64_t>(image.at("bytes"), path, "bytes"), image.at("checksum"),
+                            number<uint64_t>(image.at("bytes"), path, "bytes"),
+                            checksum_of(image.at("checksum"), path, "checksum of an image"),
                             later(image, "offset")});
     check_images(m, path);
     if (json.contains("nodes")) m.nodes = nodes_of(json, path, m.images.size());
@@ -308,7 +339,7 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
         const auto& encryption = json.at("encryption");
         if (encryption.at("cipher") != kCipher)
             fail("{}: its images are encrypted in a way that this Fermata does not know", path);
-        m.key_id = key_id(encryption.at("key").get<std::string>(), path);
+        m.key_id = checksum_of(encryption.at("key"), path, "key");
     }
     return m;
 }

@@ -20,10 +20,13 @@ constexpr uint64_t kMostMarker = 256;
 
 // Regular files of these names; a generation has no other.
 bool is_ours(const std::string& name) {
+    if (name.starts_with(kOnItsWay)) return true;
     return name == kManifest || name == std::string(kManifest) + ".new" || name == kMarker ||
            name == std::string(kMarker) + ".new" || name == image::kSharedName || image::is_text_name(name) ||
            image::is_image_name(name) || erasure::is_name_of_parity(name);
 }
+
+bool is_kept(const std::string& name) { return files::is_kept_name(name) || name.starts_with(kOnItsWay); }
 
 // Copies of the program's files, and nothing else? None when it is something else.
 std::optional<files::Folder> kept_files(const files::Folder& generation) {
@@ -31,7 +34,7 @@ std::optional<files::Folder> kept_files(const files::Folder& generation) {
     if (!kept || kept->owner() != ::geteuid()) return {};
     for (const std::string& name : kept->names()) {
         auto status = kept->look(name);
-        if (!files::is_kept_name(name) || (status && !S_ISREG(status->st_mode))) return {};
+        if (!is_kept(name) || (status && !S_ISREG(status->st_mode))) return {};
     }
     return kept;
 }
@@ -72,7 +75,7 @@ namespace {
 
 bool remove_kept(const files::Folder& generation, const files::Folder& kept) {
     for (const std::string& one : kept.names())
-        if (files::is_kept_name(one)) kept.remove_file(one);
+        if (is_kept(one)) kept.remove_file(one);
     return generation.remove_empty(files::kKeptFolder) || errno == ENOENT;
 }
 

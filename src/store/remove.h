@@ -11,6 +11,9 @@
 
 namespace fermata::store {
 
+// Before the name of a file of a generation that is on its way here from another node (src/transfer).
+inline constexpr const char* kOnItsWay = ".coming-";
+
 // The marker of a generation's directory (docs/formats/manifest.md).
 struct Marker {
     uint64_t job = 0;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "files/kept.h"
@@ -25,7 +26,8 @@ constexpr uint64_t kMostLock = 4096;
 
 image::Checksum seal_of(const std::string& text) { return image::checksum_of(text.data(), text.size()); }
 
-// The generation in a folder; none when nothing says that Fermata made it.
+}  // namespace
+
 std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint32_t number,
                                               const image::Key* key) {
     GenerationInfo info;
@@ -56,8 +58,6 @@ std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint3
     return info;
 }
 
-}  // namespace
-
 image::Place GenerationInfo::place(const ImageEntry& entry) const {
     image::Place place(images(), entry.file);
     if (manifest && manifest->layout() == Layout::shared) place.begin = entry.offset;
@@ -67,7 +67,7 @@ image::Place GenerationInfo::place(const ImageEntry& entry) const {
 bool GenerationInfo::is_of(const ImageEntry& entry, const image::Reader& image) const {
     const image::Identity who{manifest->job, number, entry.rank,
                               static_cast<uint32_t>(manifest->images.size())};
-    return image.summary().checksum.hex() == entry.checksum && image.identity() == who;
+    return image.summary().checksum == entry.checksum && image.identity() == who;
 }
 
 uint64_t GenerationInfo::bytes() const {
@@ -141,7 +141,8 @@ Store Store::for_writing(const std::string& directory, image::KeyPointer key) {
     std::string absolute = files::absolute_path(directory);
     files::Folder folder = files::Folder::at(absolute);
     // Asking access(2) is not enough: root may, a read-only or full file system may not.
-    std::string probe = fmt::format(".probe-{}", ::getpid());
+    // A name of its own: others of the same number (threads, ranks in containers) may ask at this moment.
+    std::string probe = fmt::format(".probe-{}-{:x}", ::gettid(), monotonic_ns());
     try {
         Fd fd = folder.create(probe);
         write_all(fd.get(), "x", 1, folder.path_of(probe));
@@ -258,7 +259,7 @@ GenerationInfo Store::begin_from(uint32_t least) {
             "checkpoint directory {} is not there any more: it was renamed or removed; give it its name back",
             directory_);
     uint32_t number = least;
-    for (const GenerationInfo& info : list()) number = std::max(number, info.number + 1);
+    for (const Brief& one : survey()) number = std::max(number, one.number + 1);
     for (;; ++number) {
         if (number > Generation::kLast)
             fail(
@@ -282,8 +283,8 @@ GenerationInfo Store::begin_from(uint32_t least) {
 // What a killed job left must not take the space of its next generation. The new directory is there first, so
 // that no number is used again while a late rank may still write to it.
 void Store::sweep(uint32_t below) const {
-    for (const GenerationInfo& info : list())
-        if (info.number < below && !info.manifest && info.damage.empty()) remove(info);
+    for (const Brief& one : survey())
+        if (one.number < below && !one.complete && one.damage.empty()) remove(one);
     for (const std::string& name : folder_.names()) {
         if (!name.starts_with(kUnfinished)) continue;
         auto folder = folder_.find(name);
@@ -294,8 +295,8 @@ void Store::sweep(uint32_t below) const {
 }
 
 // False when it is not this job's, or could not be removed: then it is all still there.
-bool Store::remove(const GenerationInfo& info) const {
-    return info.job == job_ && remove_generation(folder_, Generation(info.number).name(), info.folder);
+bool Store::remove(const Brief& one) const {
+    return one.job == job_ && remove_generation(folder_, Generation(one.number).name(), one.folder);
 }
 
 void Store::check_space(uint64_t bytes) const {
@@ -331,7 +332,8 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
     folder.sync();
     folder_.sync();
     try {
-        folder.replace(kManifest, to_text(manifest, key_.get()));
+        folder.replace(kManifest,
+                       [&](const files::Folder::Put& put) { write_text(manifest, key_.get(), put); });
     } catch (const Error& error) {
         // It may have its name, and only the directory is not known to be on storage. Who is told of a
         // failure must not find a generation.
@@ -339,12 +341,23 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
         fail("{}; {} could not be taken back and may be there", error.what(),
              Generation(pending.number).name());
     }
+    GenerationInfo done = pending;
+    done.job = manifest.job;
+    done.manifest.emplace();  // without its images
+    done.manifest->level = manifest.level;
+    done.manifest->step = manifest.step;
+    done.manifest->needs = manifest.needs;
+    try {
+        remember(brief_of(done), folder.look(kManifest));
+    } catch (const Error&) {
+        // It is read when it is asked for; whoever is told of a failure must not find a generation.
+    }
 }
 
 void Store::abandon(const GenerationInfo& pending) noexcept {
     try {
         // Never a committed one, whatever the caller believes.
-        if (pending.folder && !pending.folder.has(kManifest)) remove(pending);
+        if (pending.folder && !pending.folder.has(kManifest)) remove(brief_of(pending));
     } catch (const Error&) {
     }
 }
@@ -371,17 +384,19 @@ bool locks_exclude_all(int folder) {
 
 }  // namespace
 
-bool Store::is_left_behind(const GenerationInfo& info) const {
-    return !info.manifest && info.damage.empty() && info.job && info.folder.owner() == ::geteuid() &&
+bool Store::is_left_behind(const GenerationInfo& info) const { return is_left_behind(brief_of(info)); }
+
+bool Store::is_left_behind(const Brief& one) const {
+    return !one.complete && one.damage.empty() && one.job && one.folder.owner() == ::geteuid() &&
            locks_exclude_all(folder_.descriptor());
 }
 
 void Store::remove_left_behind() const noexcept {
     try {
         if (!lock_) return;
-        for (const GenerationInfo& info : list())
-            if (is_left_behind(info) && info.job != job_)
-                remove_generation(folder_, Generation(info.number).name(), info.folder);
+        for (const Brief& one : survey())
+            if (is_left_behind(one) && one.job != job_)
+                remove_generation(folder_, Generation(one.number).name(), one.folder);
     } catch (const std::exception&) {
         // Another time.
     }
@@ -398,25 +413,24 @@ bool Store::in_use() const {
 }
 
 void Store::retain(unsigned keep) {
-    std::vector<GenerationInfo> all = list();
+    std::vector<Brief> all = survey();
     unsigned complete = 0;
     std::set<uint32_t> needed;
-    for (auto info = all.rbegin(); info != all.rend(); ++info) {
-        if (info->job != job_) continue;
+    for (auto one = all.rbegin(); one != all.rend(); ++one) {
+        if (one->job != job_) continue;
         // keep_in_memory() has taken care of those.
-        if (info->manifest && info->manifest->in_memory_of_nodes()) continue;
-        bool newest = info->manifest && ++complete <= keep;
-        if (newest || needed.count(info->number)) {
+        if (one->complete && one->in_memory) continue;
+        bool newest = one->complete && ++complete <= keep;
+        if (newest || needed.count(one->number)) {
             // Also what those need that are only kept for others: whatever has a manifest can be restarted.
-            if (info->manifest) needed.insert(info->manifest->needs.begin(), info->manifest->needs.end());
+            needed.insert(one->needs.begin(), one->needs.end());
             continue;
         }
         // Damaged ones stay: a person decides. Uncommitted ones above the newest complete may be in the
         // making.
-        if (!info->damage.empty() || complete == 0) continue;
+        if (!one->damage.empty() || complete == 0) continue;
         // One that cannot be removed keeps what it needs.
-        if (!remove(*info) && info->manifest)
-            needed.insert(info->manifest->needs.begin(), info->manifest->needs.end());
+        if (!remove(*one)) needed.insert(one->needs.begin(), one->needs.end());
     }
 }
 

@@ -4,7 +4,10 @@
 // its manifest has its name: everything else in the directory is synced before.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -99,7 +102,29 @@ class Store : public Level {
     Store(files::Folder folder, std::string directory, image::KeyPointer key)
         : folder_(std::move(folder)), directory_(std::move(directory)), key_(std::move(key)) {}
     void sweep(uint32_t below) const;
-    bool remove(const GenerationInfo& info) const;
+    bool remove(const Brief& one) const;
+    bool is_left_behind(const Brief& one) const;
+
+    // survey.cpp: as list(), and no manifest is read twice.
+    std::vector<Brief> survey() const;
+    static Brief brief_of(const GenerationInfo& info);
+    void remember(const Brief& brief, const std::optional<struct stat>& manifest) const;
+    // Which file it was.
+    struct Stamp {
+        dev_t device = 0;
+        ino_t inode = 0;
+        off_t size = 0;
+        struct timespec changed {};
+        uid_t owner = 0;  // of the directory
+        bool operator==(const Stamp& other) const;
+    };
+    static Stamp stamp_of(const files::Folder& folder, const struct stat& manifest);
+    struct Known {
+        Stamp stamp;
+        Brief brief;  // without its folder
+    };
+    mutable std::map<uint32_t, Known> known_;  // complete generations
+
     files::Folder folder_;
     std::string directory_;
     image::KeyPointer key_;
@@ -110,6 +135,8 @@ class Store : public Level {
 // The manifest as text, ending in a line with the checksum of all that stands before it, and one with the
 // key's seal of that. `key`: the one that manifest.key_id is of.
 std::string to_text(const Manifest& manifest, const image::Key* key = nullptr);
+// The same piece by piece, for a file.
+void write_text(const Manifest& manifest, const image::Key* key, const files::Folder::Put& put);
 // Throws when anything is not as to_text writes it. Without its key anybody may have written it.
 Manifest parse_manifest(const std::string& text, const std::string& path, const image::Key* key = nullptr);
 

@@ -17,7 +17,7 @@ class Client {
     // `addresses`: of the other node's Server; `node`: its name, for messages. Throws Error, as all here.
     Client(const std::string& addresses, const std::string& node, const wire::Key& key, Patience patience);
 
-    // The files of a generation.
+    // The files of a generation; of one that is not there, none.
     std::vector<File> list(Generation generation);
     // A part of a file, less where the file ends earlier, piece by piece in order; how long the file is.
     using Take = std::function<void(View piece, uint64_t offset)>;

@@ -65,8 +65,9 @@ void each_part(const Opened& file, uint64_t offset, uint64_t length, F&& f) {
     }
 }
 
-void send_list(Stream& stream, const files::Folder& generation) {
-    const std::vector<File> all = files_in(generation);
+// Of what is not there: no files.
+void send_list(Stream& stream, const std::optional<files::Folder>& generation) {
+    const std::vector<File> all = generation ? files_in(*generation) : std::vector<File>();
     for (size_t at = 0; at < all.size(); at += kNamesAtOnce)
         stream.send(Kind::names,
                     to_bytes(std::vector<File>(
@@ -156,8 +157,8 @@ void Server::serve(Stream stream) const {
 void Server::answer(Stream& stream, const Question& question) const {
     try {
         auto generation = level::find_generation(folder_, job_, question.generation);
+        if (question.kind == Kind::list) return send_list(stream, generation);
         if (!generation) fail("nothing of {} is there", question.generation.name());
-        if (question.kind == Kind::list) return send_list(stream, *generation);
         const Opened file = open_in(*generation, question.name);
         question.kind == Kind::read ? send_part(stream, file, question) : send_digest(stream, file);
     } catch (const StreamError&) {

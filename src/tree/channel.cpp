@@ -37,6 +37,7 @@ void Channel::read_some() {
         ssize_t n = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (n > 0) {
             in_.feed(buffer, static_cast<size_t>(n));
+            traffic_.bytes_in += static_cast<uint64_t>(n);
             if (n < static_cast<ssize_t>(sizeof buffer)) return;
         } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
             closed_ = true;
@@ -46,10 +47,22 @@ void Channel::read_some() {
     }
 }
 
+std::optional<wire::Message> Channel::receive() {
+    auto message = in_.next();
+    if (message) ++traffic_.messages_in;
+    return message;
+}
+
 void Channel::send(const wire::Message& message) {
     if (closed()) return;
+    if (written_ > (1u << 20) && written_ * 2 >= out_.size()) {  // a peer that is never quite up to date
+        out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(written_));
+        written_ = 0;
+    }
     wire::Bytes frame = wire::encode(message, out_seal_.get());
     out_.insert(out_.end(), frame.begin(), frame.end());
+    ++traffic_.messages_out;
+    traffic_.bytes_out += frame.size();
     write_some();
     if (out_.size() - written_ > (128u << 20)) closed_ = true;
 }

@@ -13,6 +13,18 @@ namespace fermata::tree {
 
 int64_t now_ms();  // CLOCK_MONOTONIC
 
+// What has gone through a connection.
+struct Traffic {
+    uint64_t messages_in = 0, messages_out = 0, bytes_in = 0, bytes_out = 0;
+    Traffic& operator+=(const Traffic& other) {
+        messages_in += other.messages_in;
+        messages_out += other.messages_out;
+        bytes_in += other.bytes_in;
+        bytes_out += other.bytes_out;
+        return *this;
+    }
+};
+
 class Channel {
   public:
     Channel(Fd socket, uint32_t max_payload, std::unique_ptr<wire::Seal> out = nullptr,
@@ -29,7 +41,7 @@ class Channel {
     void allow(uint32_t max_payload) { in_.allow(max_payload); }
     void feed(const std::string& bytes) { in_.feed(bytes.data(), bytes.size()); }
 
-    std::optional<wire::Message> receive() { return in_.next(); }
+    std::optional<wire::Message> receive();
     // Never blocks; a peer that does not read 128 MiB is given up.
     void send(const wire::Message& message);
     // Waits until all is written, at most `ms`.
@@ -37,6 +49,7 @@ class Channel {
     // True once the peer is gone or broke the format; what arrived before can still be received.
     bool closed() const { return closed_ || in_.broken(); }
     const std::string& error() const { return in_.error(); }
+    const Traffic& traffic() const { return traffic_; }
 
   private:
     void read_some();
@@ -47,6 +60,7 @@ class Channel {
     wire::Bytes out_;
     size_t written_ = 0;
     bool closed_ = false;
+    Traffic traffic_;
 };
 
 }  // namespace fermata::tree

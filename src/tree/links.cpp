@@ -56,7 +56,7 @@ void Links::serve(const std::vector<pollfd>& fds, size_t first) {
         if (!channel.closed() && !silent) continue;
         if (!channel.error().empty()) spdlog::warn("a node daemon: {}", channel.error());
         End how = !channel.closed() ? End::silent : channel.error().empty() ? End::closed : End::broken;
-        links_.erase(found);
+        close(number);
         on_closed(number, how);
     }
     beat();
@@ -82,6 +82,19 @@ void Links::send(int number, const wire::Message& message) {
     if (found == links_.end()) return;
     found->second.channel.send(message);
     found->second.pulse.said(now_ms());
+}
+
+void Links::close(int number) {
+    auto found = links_.find(number);
+    if (found == links_.end()) return;
+    ended_ += found->second.channel.traffic();
+    links_.erase(found);
+}
+
+Traffic Links::traffic() const {
+    Traffic all = ended_;
+    for (auto& [number, link] : links_) all += link.channel.traffic();
+    return all;
 }
 
 void Links::allow(int number, uint32_t max_payload) {

@@ -42,9 +42,11 @@ class Links {
     void send(int link, const wire::Message& message);
     void allow(int link, uint32_t max_payload);
     // Without a word.
-    void close(int link) { links_.erase(link); }
+    void close(int link);
     void flush(int ms);
     size_t count() const { return links_.size(); }
+    // Of all connections so far.
+    Traffic traffic() const;
 
   private:
     struct Link {
@@ -59,6 +61,7 @@ class Links {
     std::map<int, Link> links_;
     std::vector<int> polled_;  // link of each polled channel, in the order of add_to
     int next_ = 0;
+    Traffic ended_;  // of connections that are over
     size_t most_ = SIZE_MAX;
     Rhythm rhythm_;
     Awake awake_;

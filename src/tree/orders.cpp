@@ -18,12 +18,13 @@ bool is_one_of(const wire::Message& message) {
     return (std::holds_alternative<Types>(message) || ...);
 }
 
-// How a checkpoint ended matters to who missed it, and what holds for the job. The messages of the clock do
-// not: a checkpoint in which a connection was lost is given up.
+// How a checkpoint ended matters to who missed it, what holds for the job, and what else is waited for: which
+// generation ranks shall load, what is to be copied. The messages of the clock do not, nor does room for a
+// new generation: a checkpoint in which a connection was lost is given up.
 bool lasts(const wire::Message& message) {
     return is_one_of<wire::Begin, wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Resume,
-                     wire::Cancel, wire::Leave, wire::FinalizeReleased, wire::Go, wire::Kill, wire::Stand>(
-        message);
+                     wire::Cancel, wire::Leave, wire::Depart, wire::FinalizeReleased, wire::Go, wire::Kill,
+                     wire::Stand, wire::Chosen, wire::AskCopies, wire::KeepCopies, wire::Flush>(message);
 }
 
 }  // namespace

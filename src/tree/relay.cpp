@@ -170,9 +170,9 @@ bool Relay::from_child(int child, const wire::Message& message) {
         return false;
     if (tally_.take(tallied(child), message)) return true;
     if (auto* m = std::get_if<wire::Joined>(&message)) {
-        calls_.add_ranks(child, ranks_of(m->groups));
+        calls_.add_ranks(child, m->groups);
     } else if (auto* m = std::get_if<wire::Gone>(&message)) {
-        if (auto ranks = Ranks::of(m->ranks)) calls_.take_ranks(child, ranks->count());
+        if (auto ranks = Ranks::of(m->ranks)) calls_.take_ranks(child, *ranks);
     }
     hand_on(message);
     return true;

@@ -1,7 +1,5 @@
 #include "tree/roll_call.h"
 
-#include <algorithm>
-
 #include "tree/tally.h"
 
 namespace fermata::tree {
@@ -12,19 +10,19 @@ void RollCall::begin(uint32_t number) {
     ranks_ = 0;
     for (auto& [node, child] : children_) {
         child.here = false;
-        child.ranks = 0;
+        child.ranks = {};
     }
 }
 
 void RollCall::came(int child, uint32_t answered) {
     left(child);
-    children_[child] = {answered};
+    children_[child] = {answered, false, {}};
 }
 
 void RollCall::left(int child) {
     auto found = children_.find(child);
     if (found == children_.end()) return;
-    ranks_ -= found->second.ranks;
+    ranks_ -= found->second.ranks.count();
     children_.erase(found);
     std::erase_if(ways_, [child](const auto& way) { return way.second == child; });
 }
@@ -41,7 +39,7 @@ bool RollCall::here(int child, const wire::Here& answer) {
     if (found == children_.end() || answer.roll != number_) return false;
     found->second.here = true;
     for (int node : answer.nodes) ways_[node] = child;
-    add_ranks(child, ranks_of(answer.groups));
+    add_ranks(child, answer.groups);
     return true;
 }
 
@@ -50,19 +48,23 @@ bool RollCall::is_here(int child) const {
     return found != children_.end() && found->second.here;
 }
 
-void RollCall::add_ranks(int child, uint32_t ranks) {
+void RollCall::add_ranks(int child, const std::vector<wire::Group>& groups) {
     auto found = children_.find(child);
     if (found == children_.end()) return;
-    found->second.ranks += ranks;
-    ranks_ += ranks;
+    Ranks& below = found->second.ranks;
+    const uint32_t before = below.count();
+    for (const wire::Group& group : groups)
+        if (auto ranks = Ranks::of(group.ranks)) below.add(*ranks);
+    ranks_ += below.count() - before;
 }
 
-void RollCall::take_ranks(int child, uint32_t ranks) {
+void RollCall::take_ranks(int child, const Ranks& ranks) {
     auto found = children_.find(child);
     if (found == children_.end()) return;
-    ranks = std::min(ranks, found->second.ranks);
-    found->second.ranks -= ranks;
-    ranks_ -= ranks;
+    Ranks& below = found->second.ranks;
+    const uint32_t before = below.count();
+    below.take_away(ranks);
+    ranks_ -= before - below.count();
 }
 
 int RollCall::way_to(int node) const {
@@ -72,21 +74,15 @@ int RollCall::way_to(int node) const {
 
 std::map<int, uint32_t> RollCall::children() const {
     std::map<int, uint32_t> all;
-    for (auto& [node, child] : children_) all[node] = child.ranks;
+    for (auto& [node, child] : children_) all[node] = child.ranks.count();
     return all;
 }
 
 bool is_said_again(const wire::Message& message) {
     auto is = [&]<class... Types>() { return (std::holds_alternative<Types>(message) || ...); };
     return Tally::replaces(message) ||
-           is.template
-           operator()<wire::Joined, wire::Gone, wire::InStarter, wire::Room, wire::Flushed, wire::Copies>();
-}
-
-uint32_t ranks_of(const std::vector<wire::Group>& groups) {
-    uint32_t count = 0;
-    for (const wire::Group& group : groups) count += static_cast<uint32_t>(group.pids.size());
-    return count;
+           is.template operator()<wire::Joined, wire::Gone, wire::InStarter, wire::Room, wire::Flushed,
+                                  wire::Copies, wire::Fetched, wire::Encoded, wire::Rebuilt>();
 }
 
 }  // namespace fermata::tree

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tree/ranks.h"
 #include "wire/message.h"
 
 namespace fermata::tree {
@@ -34,9 +35,9 @@ class RollCall {
     // Whether a child has answered, and what it says counts.
     bool is_here(int child) const;
 
-    // Ranks have joined, or gone, below this child.
-    void add_ranks(int child, uint32_t ranks);
-    void take_ranks(int child, uint32_t ranks);
+    // Ranks have joined, or gone, below this child. What is said again changes nothing.
+    void add_ranks(int child, const std::vector<wire::Group>& groups);
+    void take_ranks(int child, const Ranks& ranks);
     uint32_t ranks() const { return ranks_; }
 
     // The child below which that daemon has answered; -1: it has not.
@@ -48,7 +49,7 @@ class RollCall {
     struct Child {
         uint32_t answered;  // the newest call that it has heard
         bool here = false;
-        uint32_t ranks = 0;
+        Ranks ranks;
     };
     uint32_t number_ = 0;
     std::map<int, Child> children_;
@@ -58,7 +59,5 @@ class RollCall {
 
 // Daemons that say Here say these again: before that, they speak of an earlier call.
 bool is_said_again(const wire::Message& message);
-// How many ranks these are.
-uint32_t ranks_of(const std::vector<wire::Group>& groups);
 
 }  // namespace fermata::tree

@@ -132,17 +132,19 @@ class Tally {
 
 template <class F>
 void Tally::each_size(F&& f) const {
-    for (auto& [child, said] : said_) {
+    for (const auto& one : said_) {
+        const Sizes& sizes = one.second.sizes;
         size_t at = 0;
-        said.sizes.ranks.each([&](int32_t rank) { f(rank, said.sizes.bytes[at++]); });
+        sizes.ranks.each([&](int32_t rank) { f(rank, sizes.bytes[at++]); });
     }
 }
 
 template <class F>
 void Tally::each_image(F&& f) const {
-    for (auto& [child, said] : said_) {
+    for (const auto& one : said_) {
+        const Images& images = one.second.images;
         size_t at = 0;
-        said.images.ranks.each([&](int32_t rank) { f(rank, said.images.records[at++]); });
+        images.ranks.each([&](int32_t rank) { f(rank, images.records[at++]); });
     }
 }
 

@@ -81,8 +81,8 @@ void Tree::register_node(int link, const wire::NodeHello& hello) {
 }
 
 void Tree::attach(int link, const wire::Attach& attach) {
+    if (!returns_ || !members_.knows(attach.node)) return links_.close(link);
     harmless_.insert(link);
-    if (!members_.knows(attach.node)) return links_.close(link);
     for (const wire::Order& order : orders_.since(attach.heard)) links_.send(link, order);
     add_child(link, attach.node, attach.answered);
 }
@@ -92,6 +92,7 @@ void Tree::add_child(int link, int child, uint32_t answered) {
         const int before = old->second;
         links_.close(before);
         child_of_.erase(before);
+        harmless_.erase(before);
     }
     child_of_[link] = child;
     link_of_[child] = link;
@@ -148,7 +149,7 @@ void Tree::missing(const wire::Missing& message) {
 
 void Tree::gone(int node, bool silent) {
     members_.left(node, silent, now_ms());
-    if (patient_) return;
+    if (patient_ && returns_) return;
     if (const NodeInfo* known = members_.find(node)) {
         NodeInfo info = *known;
         members_.forget(node);

@@ -47,8 +47,12 @@ class Tree {
     // This node has so many ranks; the job has `all` so far, and may say so much more at once.
     void expect(int node, uint32_t ranks, uint32_t all);
     void allow(int node, uint32_t ranks);
-    // Whoever comes stays right below the root.
-    void stay_flat() { members_.stay_flat(); }
+    // Whoever comes stays right below the root, and is lost with its connection: what a launcher and the
+    // parents of its ranks say to each other is said once.
+    void stay_flat() {
+        members_.stay_flat();
+        returns_ = false;
+    }
     // More connections than this are refused.
     void at_most(size_t nodes) { links_.at_most(nodes); }
     // The job is over: who leaves does not come back.
@@ -69,6 +73,7 @@ class Tree {
     int child_above(int node) const { return calls_.way_to(node); }
     // Right below the root.
     size_t children() const { return link_of_.size(); }
+    Traffic traffic() const { return links_.traffic(); }
 
   private:
     void from(int link, const wire::Message& message);
@@ -94,6 +99,7 @@ class Tree {
     std::set<int> harmless_;                 // links of daemons that leave, or were sent elsewhere
     RollCall calls_;
     bool patient_ = true;
+    bool returns_ = true;  // who has lost its connection
 };
 
 }  // namespace fermata::tree

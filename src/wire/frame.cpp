@@ -238,6 +238,20 @@ NAME(RankEnded);
 NAME(InputTaken);
 NAME(Aborted);
 NAME(Sizes);
+NAME(MakeRoom);
+NAME(KeepCopies);
+NAME(Flush);
+NAME(AskCopies);
+NAME(Chosen);
+NAME(Room);
+NAME(Flushed);
+NAME(Copies);
+NAME(Fetch);
+NAME(Fetched);
+NAME(Encode);
+NAME(Encoded);
+NAME(Rebuild);
+NAME(Rebuilt);
 NAME(Order);
 NAME(To);
 NAME(Parent);
@@ -247,6 +261,12 @@ NAME(Attach);
 NAME(Here);
 NAME(Missing);
 #undef NAME
+
+template <class... Types>
+constexpr bool all_named(const std::variant<Types...>*) {
+    return ((kName<Types> != nullptr) && ...);
+}
+static_assert(all_named(static_cast<const Message*>(nullptr)), "a message without a name");
 
 }  // namespace
 

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "wire/daemons.h"
+#include "wire/parity.h"
 
 namespace fermata::wire {
 
@@ -37,17 +39,29 @@ struct KeepCopies {
     }
 };
 
-// Copies what this node has of these generations into their directories below `directory`, syncs it, and
-// answers Flushed. Said again with the same number: only the limit is new. 0: none.
+// Which ranks' images a node copies, of those in its memory.
+struct Share {
+    std::string host;
+    std::vector<Run> ranks;
+    template <class F>
+    void each(F&& f) {
+        f(host, ranks);
+    }
+    bool operator==(const Share&) const = default;
+};
+
+// Copies its share of these generations into their directories below `directory`, syncs it, and answers
+// Flushed. Said again with the same number: only the limit is new. 0: none.
 struct Flush {
     static constexpr uint16_t kType = 62;
     uint32_t number = 0;
     std::vector<Generation> generations;
     std::string directory;
     uint64_t bytes_per_second = 0;
+    std::vector<Share> shares;
     template <class F>
     void each(F&& f) {
-        f(number, generations, directory, bytes_per_second);
+        f(number, generations, directory, bytes_per_second, shares);
     }
 };
 
@@ -76,6 +90,34 @@ struct Chosen {
     }
 };
 
+// What one node takes from another one's memory.
+struct Errand {
+    std::string to, from;                 // nodes
+    std::string addresses;                // of `from`, as in Room
+    std::vector<Generation> generations;  // oldest first: the last one, before it what its images refer to
+    std::vector<Run> ranks;               // whose images
+    std::array<uint8_t, 16> checksum{};   // of what the manifest of the last one says of these images
+    template <class F>
+    void each(F&& f) {
+        f(to, from, addresses, generations, ranks, checksum);
+    }
+    bool operator==(const Errand&) const = default;
+};
+
+// Each node does its own of these errands; answer: Fetched, of a node that has some. `thorough`: all bytes of
+// what has come are compared. Said again with the same number: only the limit is new. 0: none.
+struct Fetch {
+    static constexpr uint16_t kType = 55;
+    uint32_t number = 0;
+    bool thorough = false;
+    uint64_t bytes_per_second = 0;
+    std::vector<Errand> errands;
+    template <class F>
+    void each(F&& f) {
+        f(number, thorough, bytes_per_second, errands);
+    }
+};
+
 // ---- upwards
 
 // `why`: there is none, and this is the reason; empty = the directory is there.
@@ -84,9 +126,10 @@ struct Room {
     uint32_t epoch = 0;
     std::string host;
     std::string why;
+    std::string addresses;  // where other daemons read what is in this node's memory (src/transfer)
     template <class F>
     void each(F&& f) {
-        f(epoch, host, why);
+        f(epoch, host, why, addresses);
     }
 };
 
@@ -119,11 +162,35 @@ struct Copies {
     static constexpr uint16_t kType = 132;
     std::string host;
     std::vector<Copy> copies;
-    std::vector<int32_t> ranks;  // that wait on this node for an image
-    std::string damage;          // a line on images that are not intact; empty: there are none
+    std::vector<int32_t> ranks;     // that wait on this node for an image
+    std::string damage;             // a line on images that are not intact; empty: there are none
+    std::string addresses;          // as in Room
+    std::vector<PeerGroup> parity;  // of groups that this node is in, by their names; no addresses
     template <class F>
     void each(F&& f) {
-        f(host, copies, ranks, damage);
+        f(host, copies, ranks, damage, addresses, parity);
+    }
+};
+
+struct Failure {
+    std::string from, error;
+    template <class F>
+    void each(F&& f) {
+        f(from, error);
+    }
+    bool operator==(const Failure&) const = default;
+};
+
+// The errands of a node are over: all that is not in `failures` is there, and is what the manifest names.
+struct Fetched {
+    static constexpr uint16_t kType = 134;
+    uint32_t number = 0;
+    std::string host;
+    uint64_t bytes = 0;
+    std::vector<Failure> failures;
+    template <class F>
+    void each(F&& f) {
+        f(number, host, bytes, failures);
     }
 };
 

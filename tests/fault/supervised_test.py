@@ -3,13 +3,18 @@
 newest generation.
 
     supervised_test.py KIND[,KIND…]|all [--moments N] [--seed S] [--mpi openmpi|mpich|both]
-                                      [--launcher mpiexec|own|both] [--nodes 1|2]
+                                      [--launcher mpiexec|own|both] [--nodes 1|2|4]
 
 Kinds: rank, pair (two ranks), node (a node daemon), launcher (mpiexec and its helpers; under own the node daemons),
-again (a rank, and another one during the restart), root, everything (SIGKILL). With --nodes 2 also machine (all
-processes of the second node), gone (the same, and ssh does not reach the node before the next moment), cut (the cable between the nodes for some seconds). The supervisor is the root's process: when
-that is killed, the same line is given once more, as a scheduler does (--continue).
---nodes 2: over two namespaces (nodes_test.py), own launcher only.
+again (a rank, and another one during the restart), root, everything (SIGKILL). With more nodes also machine (all
+processes of a node), gone (the same, and ssh does not reach the node before the next moment), cut (a node's cable for
+some seconds), slow (its cable carries 100 to 1,000 kbit/s for some seconds, with the waiting and the losses of that:
+tc's tbf), relay (a node daemon that has another one below it). The supervisor is the root's process: when that is
+killed, the same line is given once more, as a scheduler does (--continue).
+--nodes 2, 4: over namespaces (nodes_test.py). Two with the own launcher only. Four with either: under mpiexec the tree
+of daemons is a chain (FERMATA_TREE_RADIX=1), and machine and gone, which take a host from the launcher's list, are for
+own alone. In half of the jobs a daemon that is silent for 3 s instead of 30 is given up. Where PyPI's MPICH 5 is built
+(wheels_suite.py) it takes the place of Debian's, which between nodes may stand still natively, too.
 A moment comes while the program computes, while a checkpoint is taken, or soon after a restart. Then the program has to
 go on with right lines, from a generation that is not older than the newest one known before the kill (the supervisor
 may go one back when the same failure came twice without a newer one, and says so), or the job has to end with a
@@ -32,9 +37,11 @@ import harness
 import nodes_test
 from harness import FERMATA, PROGRAMS, Failure, Scratch, call, check
 
-RANKS, PAUSE = 3, 2000
+PAUSE = 2000
 KINDS = ("rank", "pair", "node", "launcher", "again", "root", "everything")
 OF_NODES = ("machine", "gone", "cut")
+OF_FOUR = (*OF_NODES, "slow", "relay")
+OF_OWN = ("machine", "gone")
 LAUNCHERS = ("mpiexec", "own")
 VERBOSE = bool(os.environ.get("CRASH_VERBOSE"))
 PATIENCE = 60
@@ -75,21 +82,33 @@ class Job:
     """One directory of generations and the command that is given again as often as it ends early."""
 
     def __init__(self, cwd, program, reference, mpi, launcher, cluster, rng):
+        self.ranks = ranks_over(cluster)
+        self.node = None  # whom the moment is about
         self.program, self.cwd, self.mpi, self.launcher, self.cluster, self.rng = program, cwd, mpi, launcher, cluster, rng
         self.walk = Walk(reference)
         self.mark = f"SUPERVISED={cwd}"
         self.env = dict(os.environ, STEADY_PAUSE=str(PAUSE), SUPERVISED=str(cwd))
+        if self.wide():
+            self.env["FERMATA_TREE_RADIX"] = "1"
+            self.env["FERMATA_TREE_SILENT"] = str(rng.choice((3000, 30000)))
         self.floors = {}  # generation: the first line that may follow a restart from it
         self.lives = 0
         self.process = None
 
     # ---- the command
 
+    def wide(self):
+        return self.cluster is not None and self.cluster.size > 2
+
+    def library(self):
+        wheel = self.mpi == "mpich" and self.wide() and (nodes_test.WHEEL / "lib" / "libmpi.so.12").exists()
+        return nodes_test.WHEEL if wheel else self.mpi
+
     def start(self):
         self.lives += 1
         self.name = f"s{os.getpid()}-{self.cwd.name}-{self.lives}"
         self.out, self.err = (self.cwd / f"{self.lives}.{end}" for end in ("out", "err"))
-        words = [FERMATA, "run", "--job", self.name, "-n", RANKS, "--mpi", self.mpi, "--launcher", self.launcher, "--ckpt-dir", self.cwd / "ckpt",
+        words = [FERMATA, "run", "--job", self.name, "-n", self.ranks, "--mpi", self.library(), "--launcher", self.launcher, "--ckpt-dir", self.cwd / "ckpt",
                  "--max-restarts", 100, "--keep", self.rng.choice((2, 3)), "--continue"]
         if self.rng.random() < 0.5:
             words += ["--interval", self.rng.choice(("0.4s", "1s"))]
@@ -98,13 +117,14 @@ class Job:
         words += ["--save-options", self.rng.choice(("threads=2", "forked", "incremental", "incremental forked compress=lz4"))]
         on = ()
         if self.cluster:
-            # Room for all on either: by turns over both, or all on the second one, and the first one is a spare.
-            names = list(nodes_test.NAMES)
-            if self.rng.random() < 0.3:
+            # Room for all on each: by turns over all, or one is a spare.
+            names = [node.name for node in self.cluster.nodes]
+            if self.rng.random() < 0.3 and self.launcher == "own":
                 names.reverse()
                 words += ["--spares", 1]
-            hosts = ",".join(f"{name}:{RANKS}" for name in names)
-            words += ["--mpiexec-args", f"--hosts {hosts} --map-by node"]
+            hosts = ",".join(f"{name}:{self.ranks}" for name in names)
+            words += ["--mpiexec-args", f"--hosts {hosts} --map-by node" if self.launcher == "own" else
+                      self.cluster.over(self.mpi, self.ranks, range(self.cluster.size))]
             self.env["FERMATA_SSH"] = str(self.cluster.cwd / "rsh")
             on = self.cluster.nodes[0].on
         words += ["--", PROGRAMS / f"steady.{self.mpi}", *self.program]
@@ -185,7 +205,8 @@ class Job:
     # ---- processes
 
     def processes(self):
-        """Everything the job has started that still runs: they have its mark in their environment."""
+        """Everything the job has started that still runs: they have its mark in their environment, or are the parents of
+        such ones (a node daemon that ssh has started is told of the job by its standard input)."""
         found = []
         for entry in os.listdir("/proc"):
             if entry.isdigit():
@@ -196,6 +217,12 @@ class Job:
                         found.append((int(entry), os.path.basename(os.readlink(f"/proc/{entry}/exe"))))
                 except OSError:
                     pass
+        for parent in {parent_of(pid) for pid, exe in found if exe.startswith("lower-")} - {pid for pid, _ in found}:
+            try:
+                if (exe := os.path.basename(os.readlink(f"/proc/{parent}/exe"))) == "noded":
+                    found.append((parent, exe))
+            except OSError:
+                pass
         return found
 
     def victims(self, kind):
@@ -211,12 +238,16 @@ class Job:
         if kind == "node":
             daemons = of("noded")
             return self.rng.sample(daemons, min(1, len(daemons)))
+        if kind == "relay":
+            hosts = [node["host"] for node in json.loads(self.ask("status", "--json").stdout).get("nodes", [])]
+            above = {pid for node in self.cluster.nodes if node.name in hosts[:-1] for pid in node.pids()}
+            return self.rng.sample(relays, 1) if (relays := [pid for pid in of("noded") if pid in above]) else []
         if kind == "launcher":
             return of("noded") if self.launcher == "own" else of(*LAUNCHER_FILES)
         if kind == "root":
             return of("fermata")
         if kind in ("machine", "gone"):
-            return [pid for pid in self.cluster.nodes[1].pids() if pid in dict(all)]
+            return [pid for pid in self.node.pids() if pid in dict(all)]
         pids = [pid for pid, _ in all]
         self.rng.shuffle(pids)
         return pids
@@ -237,8 +268,8 @@ class Job:
         return found
 
     def reach(self, answers):
-        """Whether ssh reaches the second node."""
-        there, away = (self.cluster.cwd / f"{name}.{nodes_test.NAMES[1]}" for name in ("pid", "away"))
+        """Whether ssh reaches the node."""
+        there, away = (self.cluster.cwd / f"{name}.{self.node.name}" for name in ("pid", "away"))
         (away if answers else there).rename(there if answers else away)
 
     def gone(self):
@@ -264,6 +295,10 @@ def parent_of(pid):
         return 0
 
 
+def ranks_over(cluster):
+    return 4 if cluster and cluster.size > 2 else 3
+
+
 class Matrix:
     def __init__(self, reference, cluster, rng):
         self.reference, self.cluster, self.rng = reference, cluster, rng
@@ -277,7 +312,9 @@ class Matrix:
                 return False
         if job.process is None or job.process.poll() is not None:
             job.start()
-        if kind in ("machine", "gone") and not job.victims(kind):  # it goes on without that node: begin with both
+        if self.cluster:
+            job.node = rng.choice(self.cluster.nodes[1:])
+        if kind in OF_OWN and not job.victims(kind):  # it goes on without that node: begin with all
             job.kill("everything")
             job.process.wait(PATIENCE)
             job.gone()
@@ -300,7 +337,7 @@ class Matrix:
         begin = time.monotonic()
         if kind == "gone":
             job.reach(False)
-        killed = self.cut(job) if kind == "cut" else job.kill(kind)
+        killed = self.cut(job) if kind == "cut" else self.slow(job) if kind == "slow" else job.kill(kind)
         if kind == "again":
             deadline = time.monotonic() + 30
             while "restarting from" not in job.said()[text:] and time.monotonic() < deadline and job.process.poll() is None:
@@ -325,7 +362,7 @@ class Matrix:
             job.reach(True)
         elif kind == "gone":
             hosts = {node["host"] for node in json.loads(job.ask("status", "--json").stdout)["nodes"]}
-            check(hosts == {nodes_test.NAMES[0]}, job.trouble(f"is on {hosts}"))
+            check(hosts and job.node.name not in hosts, job.trouble(f"is on {hosts}"))
             job.reach(True)
         self.outcomes[outcome] += 1
         self.waits[kind].append(took)
@@ -335,17 +372,24 @@ class Matrix:
 
     def cut(self, job):
         """The cable is pulled and put back. Short: the job goes on as if nothing had been, or by a restart."""
-        node = self.cluster.nodes[1]
-        nodes_test.run(*node.on, "ip", "link", "set", "cable", "down")
+        nodes_test.run(*job.node.on, "ip", "link", "set", "cable", "down")
         time.sleep(self.rng.choice((0.3, 2, 8, 20)))
-        nodes_test.run(*node.on, "ip", "link", "set", "cable", "up")
+        nodes_test.run(*job.node.on, "ip", "link", "set", "cable", "up")
+        return ["cable"]
+
+    def slow(self, job):
+        """What the node sends has to wait, and what has waited for half a second is lost."""
+        rate = f"{self.rng.choice((100, 300, 1000))}kbit"
+        nodes_test.run(*job.node.on, "tc", "qdisc", "add", "dev", "cable", "root", "tbf", "rate", rate, "burst", "4kb", "latency", "500ms")
+        time.sleep(self.rng.choice((1, 3, 8)))
+        nodes_test.run(*job.node.on, "tc", "qdisc", "del", "dev", "cable", "root")
         return ["cable"]
 
     def after(self, job, kind, known, jumps, text):
         """What became of the job. It has gone on, by itself or with the line given again."""
         again = kind in ("root", "everything")
         outcome = "went on"
-        if kind == "cut" and job.on(5) and "restarting from" not in job.said()[text:]:
+        if kind in ("cut", "slow") and job.on(5) and "restarting from" not in job.said()[text:]:
             return "was not stopped"
         went = not again and job.on(5, text)
         if again:
@@ -385,19 +429,20 @@ def case(kinds, moments, mpis, launchers, seed, nodes):
     rng = random.Random(seed)
     begin, jobs = time.monotonic(), {}
     with Scratch("supervised") as cwd:
-        cluster = nodes_test.Cluster(cwd) if nodes == 2 else None
+        cluster = nodes_test.Cluster(cwd, nodes) if nodes > 1 else None
         if cluster:
             cluster.__enter__()
         try:
             # Long enough for several moments each; what a job has not had yet, the next one gets.
             program = [min(6000, 3000 * moments), 1]
             # The same on either library; Open MPI's ranks leave each other the cores.
-            reference = harness.native([PROGRAMS / "steady.openmpi", *program], RANKS, "openmpi", cwd)
+            reference = harness.native([PROGRAMS / "steady.openmpi", *program], ranks_over(cluster), "openmpi", cwd)
             total, number = 0, 0
             for kind in kinds:
                 matrix = Matrix(reference, cluster, rng)
                 for moment in range(moments):
-                    key = mpis[total % len(mpis)], launchers[total // len(mpis) % len(launchers)]
+                    own = ("own",) if kind in OF_OWN else launchers
+                    key = mpis[total % len(mpis)], own[total // len(mpis) % len(own)]
                     job = jobs.get(key)
                     while True:
                         if job is None:
@@ -436,9 +481,9 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--mpi", default="both")
     parser.add_argument("--launcher", default="both")
-    parser.add_argument("--nodes", type=int, default=1, choices=(1, 2))
+    parser.add_argument("--nodes", type=int, default=1, choices=(1, 2, 4))
     a = parser.parse_args()
-    kinds = (*KINDS, *(OF_NODES if a.nodes == 2 else ())) if a.kinds == "all" else a.kinds.split(",")
+    kinds = (*KINDS, *{1: (), 2: OF_NODES, 4: OF_FOUR}[a.nodes]) if a.kinds == "all" else a.kinds.split(",")
     mpis = ("mpich", "openmpi") if a.mpi == "both" else (a.mpi,)
     launchers = ("own",) if a.nodes == 2 else LAUNCHERS if a.launcher == "both" else (a.launcher,)
     return harness.verdict("supervised", lambda: case(kinds, a.moments, mpis, launchers, a.seed, a.nodes))

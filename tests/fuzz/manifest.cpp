@@ -126,7 +126,7 @@ store::Manifest full() {
     m.phases = {{"save", 0.25}, {"commit", 1e-3}};
     for (uint32_t rank = 0; rank < 3; ++rank)
         m.images.push_back({Rank(rank), image::image_name(Rank(rank)), 1ull << (20 + 10 * rank),
-                            "00112233445566778899aabbccddeeff"});
+                            image::Checksum{{0, 0x11, 0x22, 0xff}}});
     return m;
 }
 

@@ -71,7 +71,15 @@ std::vector<Bytes> frame_seeds() {
         wire::Roll{3},
         wire::Attach{70, 12, 2},
         wire::Here{2, {70, 71}, {{70, "node17", 64, "openmpi", "Open MPI 4.1.4", {}, {{4, 1}}, {4711}}}},
-        wire::Missing{2, 71, wire::Absence::silent}};
+        wire::Missing{2, 71, wire::Absence::silent},
+        wire::MakeRoom{7, Generation(3)},
+        wire::KeepCopies{{Generation(3), Generation(4)}},
+        wire::Flush{2, {Generation(3)}, "/d", 1 << 20},
+        wire::AskCopies{{Generation(3)}},
+        wire::Chosen{Generation(3), "/d/gen-000003", "seal", true, "/dev/shm/x"},
+        wire::Room{7, "node17", "too little memory"},
+        wire::Flushed{2, "node17", 1 << 20, ""},
+        wire::Copies{"node17", {{Generation(3), 4, 1 << 20, {1, 2}}}, {4, 5}, "one is cut"}};
     std::vector<Bytes> all;
     Bytes together{13};
     for (const wire::Message& message : messages) {

@@ -61,6 +61,15 @@ def other_ranks(cwd, draw, rounds):
         shutil.rmtree(cwd / directory)
 
 
+def four_ranks(cwd, draw, rounds):
+    """What four ranks have saved, in blocks and cyclic, is the same array on 1, 2, 3, 6 and 8, in blocks and cyclic."""
+    for how in ("block", "cyclic"):
+        said(grid("mpich", 4, "save", how, how, 1, cwd=cwd), 0)
+        for ranks in (1, 2, 3, 6, 8):
+            run = grid(MPIS[ranks % 2], ranks, "check", how, "block+cyclic", 1, cwd=cwd)
+            check(run.returncode == 0 and run.stdout.count("0 wrong\n") == 2, f"{how} on {ranks}: {run.stdout}")
+
+
 def commands(cwd, draw, rounds):
     """The commands know such generations, and none continues one as a process."""
     said(grid("mpich", 3, "save", "s", "block", 1, cwd=cwd), 0)
@@ -305,7 +314,7 @@ def languages(cwd, draw, rounds):
     check(len(set(ends.values())) == 1, f"they differ: {ends}")
 
 
-CASES = {f.__name__: f for f in (other_ranks, commands, damaged, failing, killed, triggers, memory, languages)}
+CASES = {f.__name__: f for f in (other_ranks, four_ranks, commands, damaged, failing, killed, triggers, memory, languages)}
 
 
 def case(name, *rest):

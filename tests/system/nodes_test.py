@@ -18,7 +18,8 @@ import harness
 from harness import PROGRAMS, Failure, Job, Scratch, check
 
 STEPS, MIB, PAUSE = 600, 2, 2000
-NAMES = ("fermata-a", "fermata-b")
+ALL_NAMES = ("fermata-a", "fermata-b", "fermata-c", "fermata-d")
+NAMES = ALL_NAMES[:2]
 # PyPI's mpich 5, where tests/suites/wheels_suite.py has built it.
 WHEEL = pathlib.Path(os.environ.get("FERMATA_SUITES", pathlib.Path.home() / ".cache" / "fermata-suites")) / "wheels-mpich"
 RSH = """#!/bin/sh
@@ -46,7 +47,7 @@ class Node:
     """One process holds the namespaces; they go with the last process inside."""
 
     def __init__(self, cwd, number):
-        self.name, self.address = NAMES[number], f"10.213.77.{number + 1}"
+        self.name, self.address = ALL_NAMES[number], f"10.213.77.{number + 1}"
         base = os.environ.get("FERMATA_RUN_DIR", f"/tmp/fermata-{os.geteuid()}")
         os.makedirs(base, mode=0o700, exist_ok=True)
         # A sysfs that shows this network: UCX looks for its devices there.
@@ -87,10 +88,12 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, cwd):
-        self.cwd = cwd
+    """Two nodes share one cable; of more each has a cable to a switch, which is a network of its own."""
+
+    def __init__(self, cwd, size=2):
+        self.cwd, self.size, self.names, self.switch = cwd, size, ALL_NAMES[:size], None
         (cwd / "hosts").write_text("127.0.0.1 localhost\n" + "".join(
-            f"10.213.77.{i + 1} {name}\n" for i, name in enumerate(NAMES)))
+            f"10.213.77.{i + 1} {name}\n" for i, name in enumerate(ALL_NAMES[:size])))
         (cwd / "rsh").write_text(RSH.format(cwd=cwd))
         (cwd / "rsh").chmod(0o755)
         self.nodes = []
@@ -104,11 +107,14 @@ class Cluster:
         return self
 
     def build(self):
-        for number in range(len(NAMES)):
+        for number in range(self.size):
             self.nodes.append(Node(self.cwd, number))
-        a, b = self.nodes
-        run("ip", "link", "add", "cable", "netns", a.holder.pid, "type", "veth", "peer", "name", "cable", "netns",
-            b.holder.pid)
+        if self.size == 2:
+            a, b = self.nodes
+            run("ip", "link", "add", "cable", "netns", a.holder.pid, "type", "veth", "peer", "name", "cable", "netns",
+                b.holder.pid)
+        else:
+            self.plug_in()
         for node in self.nodes:
             run(*node.on, "ip", "address", "add", f"{node.address}/24", "dev", "cable")
             run(*node.on, "ip", "link", "set", "cable", "up")
@@ -116,7 +122,20 @@ class Cluster:
             run(*node.on, "timeout", 20, "sh", "-c",
                 "until [ $(cat /sys/class/net/cable/operstate) = up ]; do sleep 0.02; done")
 
+    def plug_in(self):
+        self.switch = subprocess.Popen(["unshare", "--net", "sh", "-c", "ip link add switch type bridge && ip link set switch up && "
+                                        "echo ready && exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        check(self.switch.stdout.readline() == "ready\n", "no switch")
+        inside = ["nsenter", "-t", self.switch.pid, "--net"]
+        for number, node in enumerate(self.nodes):
+            run("ip", "link", "add", "cable", "netns", node.holder.pid, "type", "veth", "peer", "name", f"port{number}",
+                "netns", self.switch.pid)
+            run(*inside, "ip", "link", "set", f"port{number}", "master", "switch", "up")
+
     def __exit__(self, *_):
+        if self.switch:
+            self.switch.kill()
+            self.switch.wait()
         for node in self.nodes:
             node.kill()
             node.holder.kill()

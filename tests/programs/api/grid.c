@@ -1,8 +1,9 @@
 /* An array of three dimensions, divided by a drawing from SEED, saved or restored; each element knows its own
  * value.
  *
- *     grid save|check DIRECTORY HOW SEED [OPTIONS]     HOW: block, cyclic, random (several boxes a rank),
- * planes
+ *     grid save|check DIRECTORY HOW[+HOW…] SEED [OPTIONS]
+ *
+ * HOW: block, cyclic, random (several boxes a rank), planes; several, one after the other.
  */
 #include <fermata/fermata.h>
 #include <stdio.h>
@@ -78,14 +79,11 @@ static int boxes(struct box* mine, int most, const char* how) {
     if (strcmp(how, "random") == 0) return random_boxes(mine, most);
     if (strcmp(how, "block") == 0) share(kGlobal[1], size, rank, &mine[0].offset[1], &mine[0].extent[1]);
     if (strcmp(how, "planes") == 0) share(kGlobal[0], size, rank, &mine[0].offset[0], &mine[0].extent[0]);
-    if (strcmp(how, "cyclic") == 0)
-        for (int d = 0; d < 2; d++) { /* along y by ranks, along z every one */
-            if (d != 1) continue;
-            mine[0].offset[d] = rank;
-            mine[0].stride[d] = size;
-            mine[0].extent[d] = (kGlobal[d] - rank + size - 1) / size;
-            if (mine[0].extent[d] < 0) mine[0].extent[d] = 0;
-        }
+    if (strcmp(how, "cyclic") == 0) { /* along y */
+        mine[0].offset[1] = rank;
+        mine[0].stride[1] = size;
+        mine[0].extent[1] = rank < kGlobal[1] ? (kGlobal[1] - rank + size - 1) / size : 0;
+    }
     return 1;
 }
 
@@ -95,17 +93,16 @@ static int failed(fermata_handle* f, const char* what, int code) {
     return 1;
 }
 
-int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+/* Saves, or restores and compares, with one distribution. */
+static int once(char** argv, const char* options, const char* how) {
     int saving = strcmp(argv[1], "save") == 0;
     state = strtoull(argv[4], NULL, 10) * 2 + 1;
     for (int i = 0; i < 8; i++) draw(2);
     fermata_handle* f;
-    if (failed(f, "open", fermata_open(&f, MPI_COMM_WORLD, argv[2], argc > 5 ? argv[5] : NULL))) return 1;
+    int bad = fermata_open(&f, MPI_COMM_WORLD, argv[2], options);
+    if (failed(f, "open", bad)) return 1;
     struct box mine[32];
-    int count = boxes(mine, 32, argv[3]), bad = 0;
+    int count = boxes(mine, 32, how);
     static const int64_t none[kDimensions];
     /* A rank may have nothing. */
     bad |=
@@ -135,6 +132,17 @@ int main(int argc, char** argv) {
         bad |= all != 0;
     }
     bad |= failed(f, "close", fermata_close(f));
+    for (int i = 0; i < count; i++) free(mine[i].data);
+    return bad;
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int bad = 0;
+    for (char* how = strtok(argv[3], "+"); how; how = strtok(NULL, "+"))
+        bad |= once(argv, argc > 5 ? argv[5] : NULL, how);
     MPI_Finalize();
     return bad;
 }

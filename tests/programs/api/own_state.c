@@ -58,10 +58,6 @@ int main(int argc, char** argv) {
             triggers(f);
             goto out;
         }
-        if (strcmp(argv[2], "triggers") == 0) {
-            triggers(f);
-            goto out;
-        }
         int64_t count = large ? 1 << 20 : 100, object = 10, step = -1;
         mine = calloc((size_t)count, sizeof *mine);
         for (int64_t i = 0; i < count; i++) mine[i] = rank + (double)i;

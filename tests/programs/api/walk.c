@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
     if (code == FERMATA_OK) code = fermata_restore(f, &step);
     if (code != FERMATA_OK && code != FERMATA_NOTHING) {
         printf("rank %d: %s\n", rank, fermata_message(f));
+        fflush(stdout);
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
     if (rank == 0) printf("from %lld\n", (long long)step);
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
     for (; step < steps; step++) {
         if (step % 7 == 0 && fermata_save(f, step) != FERMATA_OK) {
             printf("rank %d: %s\n", rank, fermata_message(f));
+            fflush(stdout);
             MPI_Abort(MPI_COMM_WORLD, 4);
         }
         for (int64_t i = 0; i < mine; i++) x[i] = x[i] * 6364136223846793005u + (uint64_t)(first + i + step);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A stranger on the network, or on the node: what he does costs no checkpoint.
 
-    network_test.py flood MPI KIND [CONNECTIONS] [SECONDS]     KIND as in strangers.py
+    network_test.py flood MPI KIND [CONNECTIONS] [SECONDS] [root|daemon]     KIND as in strangers.py; at whose port
+    network_test.py ports MPI                                  a wrong key, replays and garbage at the root's and a daemon's port
     network_test.py cost MPI                                   what 0, 1,100 and 2,040 connections cost
     network_test.py key MPI                                    where the job's key is not to be found
     network_test.py agents MPI                                 strangers at the node daemon's socket
@@ -16,12 +17,14 @@ import re
 import signal
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+import peer  # noqa: E402
 from harness import (Job, PROGRAMS, Scratch, call, check, main, native)  # noqa: E402
 
 SOFT = 1024  # descriptors, as a login has them
@@ -54,6 +57,17 @@ def launcher_of(job):
 
 def port_of(job):
     return int(re.search(rb"127\.0\.0\.1:(\d+)", environment_of(launcher_of(job))[b"FERMATA_ROOT"])[1])
+
+
+def daemon_port(pid):
+    """Where a daemon waits for others to stand below it."""
+    mine = {os.readlink(one) for one in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
+    for table in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *fields = line.split()
+            if state == "0A" and f"socket:[{fields[5]}]" in mine:
+                return int(local.rsplit(":", 1)[1], 16)
+    raise AssertionError(f"{pid} listens nowhere")
 
 
 def cpu_seconds(pid):
@@ -109,14 +123,15 @@ def continues(lines, cwd, mpi, expected):
         check(line == right, f"line {number}: {line}, natively {right}")
 
 
-def flood(mpi, kind, connections=600, seconds=8):
+def flood(mpi, kind, connections=600, seconds=8, where="root"):
     connections, seconds = int(connections), float(seconds)
     steps = int(100 * (seconds + 15))  # at most 100 in a second: it does not end by itself
     with Scratch("flood") as cwd:
         expected = native([PROGRAMS / f"steady.{mpi}", steps, 1], 2, mpi, cwd)
         with steady(mpi, cwd, ["--interval", "0.5s", "--keep", "all"], steps) as job:
             job.wait_until(lambda: len(job.lines()) > 3, "the first lines")
-            root, port = job.status()["pid"], port_of(job)
+            root = job.status()["pid"]
+            port = port_of(job) if where == "root" else daemon_port(job.daemon_pids()[0])
             calm = statistics.median(status_seconds(job) for _ in range(5))
             answers, before, cpu, start = [], job.status()["checkpoints"], cpu_seconds(root), time.monotonic()
             with Flood(kind, port, connections) as strangers:
@@ -190,6 +205,89 @@ def key(mpi):
         check(limit_of(launcher, "Max core file size") == mine, "mpiexec has not the user's limit of cores")
         job.checkpoint("--stop")
         job.finish(expected=85)
+
+
+def strangers_at(port, key):
+    """Who does not know the key, and who has only listened to others: each is sent away."""
+    wrong = peer.Peer(port, os.urandom(32))
+    check(not wrong.knows_key and wrong.hangs_up(), "a wrong key")
+    first = peer.Peer(port, key)
+    check(first.knows_key and first.stays(), "the right key is not taken: this test would find nothing")
+    again = peer.Peer(port, os.urandom(32), first.nonce, first.proof)
+    check(again.hangs_up(), "a proof that was replayed")
+    for garbage in (b"GET / HTTP/1.1\r\n\r\n" + b"x" * 64, os.urandom(4096), b"FMTA\xff\xff" + os.urandom(64)):
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as one:
+            one.sendall(garbage)
+            one.settimeout(20)
+            try:
+                while one.recv(4096):
+                    pass
+            except ConnectionResetError:
+                pass
+    return first
+
+
+def frames_at(port, key, node):
+    """What is not sealed, sealed for another place in the stream, too long, or no message, ends the connection, also of
+    who knows the key. `node`: the number of a daemon that nobody is."""
+    good = peer.attach(node)
+
+    def refused(what, *frames):
+        one = peer.Peer(port, key)
+        for make in frames:
+            one.say(make(one))
+        check(one.hangs_up(), what)
+        return one
+
+    refused("a frame without its seal", lambda one: good + b"0" * 16)
+    replayed = {}
+
+    def first(one):
+        replayed["frame"] = one.sealed(good)
+        return replayed["frame"]
+
+    refused("a frame that was replayed", first, lambda one: replayed["frame"])
+    refused("a frame of another connection", lambda one: replayed["frame"])
+    refused("frames that were exchanged", lambda one: (lambda a, b: b + a)(one.sealed(good), one.sealed(peer.frame(50))))
+    refused("a frame that is too long", lambda one: struct.pack("<IHH", 1 << 30, peer.ATTACH, peer.VERSION))
+    refused("an unknown message", lambda one: one.sealed(peer.frame(9999)))
+    refused("a message that is cut", lambda one: one.sealed(peer.frame(peer.ATTACH, b"12345")))
+
+
+def ports(mpi):
+    """At the ports of the root and of a node daemon: a wrong key, replays and garbage are refused and logged, and who
+    knows the key and speaks nonsense costs the job nothing but the connection."""
+    with Scratch("ports") as cwd:
+        log = cwd / "node.log"
+        job = Job.run([PROGRAMS / f"steady.{mpi}", 600, 1], 2, cwd, mpi=mpi,
+                      env={**os.environ, "STEADY_PAUSE": "10000", "FERMATA_LOG": "info", "FERMATA_NODE_LOG": str(log)})
+        with job:
+            job.wait_until(lambda: len(job.lines()) > 3, "the first lines")
+            key = bytes.fromhex(environment_of(launcher_of(job))[b"FERMATA_KEY"].decode())
+            daemon, = job.daemon_pids()
+            for port in (port_of(job), daemon_port(daemon)):
+                silent = strangers_at(port, key)
+                frames_at(port, key, 4711)
+                # Speaks for a daemon and ranks that nobody knows, and ends.
+                one = peer.Peer(port, key)
+                one.say(one.sealed(peer.attach(4711)) + one.sealed(peer.frame(peer.ORDER, struct.pack("<Q", 1 << 60) + peer.text(
+                    peer.frame(peer.KILL)))) + one.sealed(peer.frame(peer.HERE, struct.pack("<II", 1, 1) + struct.pack("<iI", 4711, 0))))
+                time.sleep(0.3)
+                one.socket.close()
+                job.checkpoint()
+                silent.socket.close()
+                job.checkpoint()
+            said = log.read_text()
+            for line in ("does not know this job's key", "the peer is no node daemon", "speaks wire version", "with a wrong seal",
+                         "is over the limit", "of type 9999 that is unknown or damaged"):
+                check(said.count(line) > 0, f"not logged by the daemon: {line}\n{said}")
+                check(job.errors().count(line) > 0, f"not logged by the root: {line}\n{job.errors()}")
+            check(job.status()["state"] == "running" and not job.status()["trouble"], job.status())
+            before = job.lines()
+            job.checkpoint("--stop")
+            lines = job.finish(expected=85)
+        check(lines[:len(before)] == before, "lines are missing")
+        continues(lines, cwd, mpi, native([PROGRAMS / f"steady.{mpi}", 600, 1], 2, mpi, cwd))
 
 
 STRANGER = """
@@ -275,7 +373,7 @@ def durations():
     check(done.returncode == 2 and done.stderr.count("\n") == 1, str(done))
 
 
-CASES = {"flood": flood, "key": key, "agents": agents, "cost": cost, "durations": durations}
+CASES = {"flood": flood, "ports": ports, "key": key, "agents": agents, "cost": cost, "durations": durations}
 
 
 def run(name, *rest):

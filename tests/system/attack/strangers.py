@@ -7,8 +7,6 @@ Who is sent away comes again. Says `ready` once all have been there once, and `m
 standard input.
 """
 import os
-import pathlib
-import re
 import resource
 import select
 import socket
@@ -16,9 +14,9 @@ import struct
 import sys
 import time
 
+from peer import HELLO
+
 KINDS = ("silent", "dripping", "halfway", "resetting")
-SOURCE = (pathlib.Path(__file__).resolve().parents[3] / "src/wire/message.h").read_text()
-HELLO = b"FMTA" + struct.pack("<H", int(re.search(r"kWireVersion = (\d+)", SOURCE)[1]))
 RESET = struct.pack("ii", 1, 0)
 
 

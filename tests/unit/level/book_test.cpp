@@ -22,7 +22,7 @@ TEST(Book, TheNewestInMemoryStaysWithWhatItNeeds) {
     EXPECT_EQ(book.to_keep_in_memory({}), gs({2}));
     book.committed(g(3), LevelName::memory, {2});
     EXPECT_EQ(book.to_keep_in_memory({}), gs({2, 3}));
-    EXPECT_EQ(book.to_keep_in_memory(g(1)), gs({1, 2, 3}));  // it is being copied
+    EXPECT_EQ(book.to_keep_in_memory({g(1)}), gs({1, 2, 3}));  // it is being copied
     book.keep_in_memory(gs({2, 3}));
     EXPECT_FALSE(book.has(g(1), LevelName::memory));
     EXPECT_TRUE(book.has(g(3), LevelName::memory));
@@ -65,6 +65,60 @@ TEST(Book, WhatIsCopiedBringsWhatItNeeds) {
     book.flushed(g(2));
     EXPECT_TRUE(book.to_copy(g(2)).empty());  // it is there
     EXPECT_TRUE(book.to_copy(g(9)).empty());
+}
+
+TEST(Book, TheNewestWithBuddiesStaysUntilANewerOneHasSome) {
+    Book book;
+    book.committed(g(1), LevelName::memory, {});
+    EXPECT_EQ(book.to_buddies(g(1)), gs({1}));
+    book.buddied(g(1));
+    EXPECT_TRUE(book.to_buddies(g(1)).empty());
+    book.committed(g(2), LevelName::memory, {1});
+    book.committed(g(3), LevelName::memory, {});
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({1, 3}));
+    EXPECT_EQ(book.to_keep_in_memory({g(2)}), gs({1, 2, 3}));
+    EXPECT_EQ(book.to_buddies(g(2)), gs({2}));  // what it needs is there
+    book.keep_in_memory(gs({1, 3}));
+    book.buddied(g(3));
+    EXPECT_EQ(book.newest_with_buddies(), g(3));
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({3}));
+    book.committed(g(4), LevelName::memory, {});
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({3, 4}));
+    // A newer one in files is better than an older one with buddies.
+    book.flushed(g(4));
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({4}));
+    book.keep_in_memory(gs({4}));
+    EXPECT_FALSE(book.newest_with_buddies());
+    book.buddied(g(9));
+    EXPECT_FALSE(book.has_buddies(g(9)));
+}
+
+TEST(Book, WhatGoesToBuddiesBringsWhatItNeeds) {
+    Book book;
+    book.committed(g(1), LevelName::memory, {});
+    book.committed(g(2), LevelName::memory, {1});
+    EXPECT_EQ(book.to_buddies(g(2)), gs({1, 2}));
+    book.keep_in_memory(gs({2}));
+    EXPECT_TRUE(book.to_buddies(g(2)).empty());  // it cannot be whole
+}
+
+TEST(Book, TheNewestWithParityStaysUntilFilesHaveANewerOne) {
+    Book book;
+    book.committed(g(1), LevelName::memory, {});
+    book.committed(g(2), LevelName::memory, {1});
+    EXPECT_EQ(book.to_encode(g(2)), gs({1, 2}));
+    book.encoded(g(1));
+    EXPECT_EQ(book.to_encode(g(2)), gs({2}));
+    book.encoded(g(2));
+    EXPECT_TRUE(book.to_encode(g(2)).empty());
+    book.committed(g(3), LevelName::memory, {});
+    EXPECT_EQ(book.newest_with_parity(), g(2));
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({1, 2, 3}));
+    book.committed(g(4), LevelName::files, {});
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({3}));
+    book.keep_in_memory(gs({3}));
+    EXPECT_FALSE(book.has_parity(g(2)));
+    EXPECT_FALSE(book.newest_with_parity());
 }
 
 }  // namespace

@@ -50,14 +50,61 @@ TEST(Choice, AnotherImageThanTheManifestNamesIsNone) {
     EXPECT_NE(choice.verdict().lost.find("rank 1"), std::string::npos);
 }
 
-TEST(Choice, ARankThatHasMovedDoesNotFindItsImage) {
+TEST(Choice, ARankThatHasMovedGetsItsImage) {
     Choice choice({in_memory(7)});
     choice.waits("y", 0);
     choice.waits("y", 1);
     choice.has("x", Generation(7), 0, {10, "a"});
     choice.has("y", Generation(7), 1, {20, "b"});
-    EXPECT_FALSE(choice.verdict().candidate);
-    EXPECT_EQ(choice.verdict().lost, "gen-000007: rank 0 is on y now, and its image in the memory of x");
+    Choice::Verdict verdict = choice.verdict();
+    EXPECT_EQ(verdict.candidate, 0u);
+    EXPECT_EQ(verdict.moves, (std::vector<Move>{{"x", "y", {0}}}));
+    EXPECT_EQ(verdict.lost, "");
+    EXPECT_EQ(choice.taken(verdict), "gen-000007: the image of rank 0 from the memory of x");
+    auto itself = [](const std::string& node) { return node; };
+    EXPECT_FALSE(choice.twice(verdict, itself));  // that of rank 1 is in one place only
+    choice.has("x", Generation(7), 1, {20, "b"});
+    EXPECT_TRUE(choice.twice(verdict, itself));
+    EXPECT_FALSE(choice.twice(verdict, [](const std::string&) { return "one switch"; }));
+}
+
+TEST(Choice, ABuddyHasWhatANodeHasLost) {
+    Choice choice({in_memory(7), in_files(5)});
+    choice.waits("x", 0);
+    choice.waits("z", 1);  // y is gone
+    choice.has("x", Generation(7), 0, {10, "a"});
+    choice.has("x", Generation(7), 1, {20, "b"});
+    Choice::Verdict verdict = choice.verdict();
+    EXPECT_EQ(verdict.moves, (std::vector<Move>{{"x", "z", {1}}}));
+    EXPECT_EQ(choice.taken(verdict), "gen-000007: the image of rank 1 from the memory of x, its buddy");
+    // It breaks on the way: the next generation, and why.
+    choice.failed(Generation(7), verdict.moves[0], "z: cannot reach x");
+    verdict = choice.verdict();
+    EXPECT_EQ(verdict.candidate, 1u);
+    EXPECT_TRUE(verdict.moves.empty());
+    EXPECT_EQ(verdict.lost, "gen-000007: rank 1: z: cannot reach x");
+}
+
+TEST(Choice, OfSeveralCopiesTheOneWhereItWasWrittenThenTheLeastAsked) {
+    std::vector<ImageIs> images(4, {10, "a"});
+    Choice choice({{Generation(7), LevelName::memory, images, {"a", "a", "gone", "gone"}}});
+    for (uint32_t rank = 0; rank < 4; ++rank) {
+        choice.waits("new", rank);
+        for (const char* host : {"a", "b", "c"}) choice.has(host, Generation(7), rank, {10, "a"});
+    }
+    const Choice::Verdict verdict = choice.verdict();
+    EXPECT_EQ(verdict.moves, (std::vector<Move>{{"a", "new", {0, 1}}, {"b", "new", {2}}, {"c", "new", {3}}}));
+    EXPECT_EQ(choice.taken(verdict),
+              "gen-000007: the images of ranks 0,1 from the memory of a, the image of rank 2 from the memory "
+              "of b, its buddy, the image of rank 3 from the memory of c, its buddy");
+}
+
+// A damaged image where the rank waits: no node says that it has it.
+TEST(Choice, AnotherNodesCopyStandsInForADamagedOne) {
+    Choice choice = with_all({in_memory(7)});
+    choice.has("x", Generation(7), 0, {10, "a"});
+    choice.has("x", Generation(7), 1, {20, "b"});
+    EXPECT_EQ(choice.verdict().moves, (std::vector<Move>{{"x", "y", {1}}}));
 }
 
 }  // namespace

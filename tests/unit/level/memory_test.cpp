@@ -119,7 +119,7 @@ TEST_F(MemoryTest, LeftoversGoUnlessARestartNeedsThem) {
         Memory memory(kJob, "a", home());
         image::Summary summary =
             put_image(memory.make_room(Generation(pending.number), 1), pending.number, 0);
-        manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum.hex(), 0}};
+        manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum, 0}};
         manifest.nodes = {"a"};
         store.commit_in_memory(pending, manifest);
     }
@@ -147,7 +147,7 @@ TEST_F(MemoryTest, ACopyIsWholeOrNotThere) {
     for (uint32_t rank : {0u, 1u}) {
         image::Summary summary = put_image(folder, pending.number, rank, 3000);
         manifest.images.push_back(
-            {Rank(rank), image::image_name(Rank(rank)), summary.bytes, summary.checksum.hex(), 0});
+            {Rank(rank), image::image_name(Rank(rank)), summary.bytes, summary.checksum, 0});
         manifest.nodes.push_back("a");
     }
     store.commit_in_memory(pending, manifest);
@@ -155,7 +155,7 @@ TEST_F(MemoryTest, ACopyIsWholeOrNotThere) {
     EXPECT_TRUE(store.choose({}, false).manifest->in_memory_of_nodes());
 
     Copier copier;
-    copier.start({1, kJob, {{generation, folder}}, home()}, 1);  // a byte a second
+    copier.start({1, kJob, {{generation, folder}}, home(), {0, 1}}, 1);  // a byte a second
     ::usleep(50'000);
     EXPECT_FALSE(copier.take());
     copier.limit(0);
@@ -192,12 +192,12 @@ TEST_F(MemoryTest, ACopyThatFailsLeavesNothing) {
     manifest.mpi = "mpich";
     manifest.command = {"p"};
     image::Summary summary = put_image(folder, pending.number, 0);
-    manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum.hex(), 0}};
+    manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum, 0}};
     manifest.nodes = {"a"};
     store.commit_in_memory(pending, manifest);
     std::ofstream(pending.directory + "/" + image::image_name(Rank(0))) << "in the way";
     Copier copier;
-    copier.start({1, kJob, {{generation, folder}}, home()}, 0);
+    copier.start({1, kJob, {{generation, folder}}, home(), {0, 1}}, 0);
     pollfd wait{copier.descriptor(), POLLIN, 0};
     ASSERT_EQ(::poll(&wait, 1, 20'000), 1);
     EXPECT_NE(copier.take()->error.find("in the way"), std::string::npos);

@@ -127,7 +127,7 @@ class Examples : public testing::TestWithParam<const char*> {
             image::Summary done = writers[rank].conclude();
             manifest.images.push_back({Rank(rank),
                                        shared ? image::kSharedName : image::image_name(Rank(rank)),
-                                       done.bytes, done.checksum.hex(), begins[rank]});
+                                       done.bytes, done.checksum, begins[rank]});
         }
         manifest.job = kJob;
         manifest.job_name = "solver-4711";

@@ -101,7 +101,8 @@ TEST_F(TransferTest, WhatIsNotThereIsSaid) {
         }
     };
     char byte;
-    refused("nothing of gen-000008", [](Client& c) { c.list(Generation(8)); });
+    EXPECT_TRUE(Client(server.addresses(), "b", key_, patience()).list(Generation(8)).empty());
+    refused("nothing of gen-000008", [](Client& c) { c.digest(Generation(8), "rank-000001.img"); });
     refused("rank-000002.img", [](Client& c) { c.digest(Generation(7), "rank-000002.img"); });
     refused("it has 0 bytes", [&](Client& c) { c.read(Generation(7), "empty", 0, &byte, 1); });
     // The server does not read what leads out, whatever a client says.
@@ -111,7 +112,8 @@ TEST_F(TransferTest, WhatIsNotThereIsSaid) {
     refused("link", [&](Client& c) { c.read(Generation(7), "link", 0, &byte, 1); });
     // A generation of another job.
     store::write_marker(*folder_.make("gen-000009"), {kJob + 1, 9});
-    refused("nothing of gen-000009", [](Client& c) { c.list(Generation(9)); });
+    EXPECT_TRUE(Client(server.addresses(), "b", key_, patience()).list(Generation(9)).empty());
+    refused("nothing of gen-000009", [](Client& c) { c.digest(Generation(9), "rank-000001.img"); });
 }
 
 TEST_F(TransferTest, WhoLacksTheKeyGetsNothing) {

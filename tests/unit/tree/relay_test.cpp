@@ -95,8 +95,14 @@ TEST(RollCall, EachAnswersOnce) {
     EXPECT_TRUE(calls.here(5, {1, {5, 7}, {group}}));
     EXPECT_EQ(calls.way_to(7), 5);
     EXPECT_EQ(calls.ranks(), 2u);
-    calls.take_ranks(5, 1);
-    EXPECT_EQ(calls.children().at(5), 1u);
+    // What is said again changes nothing.
+    for (int turn = 0; turn < 2; ++turn) {
+        calls.take_ranks(5, Ranks(4));
+        EXPECT_EQ(calls.children().at(5), 1u);
+    }
+    EXPECT_EQ(calls.ranks(), 1u);
+    for (int turn = 0; turn < 2; ++turn) calls.add_ranks(5, {group});
+    EXPECT_EQ(calls.ranks(), 2u);
     calls.came(6, 1);  // it has answered elsewhere
     EXPECT_FALSE(calls.call(6));
     calls.begin(2);
@@ -109,6 +115,46 @@ TEST(RollCall, EachAnswersOnce) {
     calls.left(5);
     EXPECT_EQ(calls.ranks(), 0u);
     EXPECT_EQ(calls.way_to(5), -1);
+}
+
+// Who was between two parents hears what it has missed and somebody waits for.
+TEST(Orders, WhatIsWaitedForLasts) {
+    Orders orders;
+    const std::vector<wire::Message> lasting = {wire::AskCopies{{Generation(3)}},
+                                                wire::Chosen{Generation(3), "/d", "seal", true, ""},
+                                                wire::Go{},
+                                                wire::KeepCopies{{Generation(4)}},
+                                                wire::Flush{1, {Generation(4)}, "/d", 0},
+                                                wire::Leave{2},
+                                                wire::Depart{}};
+    uint64_t number = 0;
+    for (const wire::Message& message : lasting) orders.add({++number, wire::encode(message)});
+    orders.add({++number, wire::encode(wire::MakeRoom{2, Generation(5)})});
+    EXPECT_EQ(orders.newest(), number);
+    auto missed = orders.since(2);
+    ASSERT_EQ(missed.size(), lasting.size() - 2);
+    for (size_t i = 0; i < missed.size(); ++i)
+        EXPECT_EQ(wire::unwrapped(missed[i].frame)->index(), lasting[i + 2].index());
+}
+
+// The loss of a rank is said again at every call of the roll, the rank is gone once.
+TEST(Relay, ALossThatIsSaidAgainIsCountedOnce) {
+    Relay relay;
+    relay.placed({1, 0, {}, 5000, 30000});
+    relay.roll({1});
+    relay.child({2, 0, 0});
+    wire::Group group{2, "h", 9, "openmpi", "1", {}, {{3, 4}}, {1, 2, 3, 4}};
+    relay.from_child(2, wire::Here{1, {2}, {group}});
+    EXPECT_EQ(relay.ranks_below(), 4u);
+    const wire::Gone gone{2, {{3, 1}}, false, 1, "h", 9};
+    relay.from_child(2, gone);
+    EXPECT_EQ(relay.ranks_below(), 3u);
+    relay.roll({2});
+    group.ranks = {{4, 3}};
+    group.pids = {2, 3, 4};
+    relay.from_child(2, wire::Here{2, {2}, {group}});
+    relay.from_child(2, gone);
+    EXPECT_EQ(relay.ranks_below(), 3u);
 }
 
 class World {

@@ -1,0 +1,69 @@
+// BuddyCopies is the root's part of second copies in the memory of other nodes: which node is whose buddy,
+// when a copy is due, and how far the one under way is. It sends by a function and waits for nothing.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "level/buddies.h"
+#include "root/fetching.h"
+#include "root/settings.h"
+
+namespace fermata::root {
+
+class BuddyCopies {
+  public:
+    using Send = std::function<void(const wire::Message&)>;
+    // `rounds`: how often nodes were told to fetch something, in this life of the job.
+    BuddyCopies(const Settings& settings, Send send, uint32_t& rounds);
+
+    // The job runs on these nodes. "", or why there can be no second copies: one line.
+    std::string pair_up(const std::vector<std::string>& nodes);
+    // What cannot be counted on, in one line; "" = nothing.
+    const std::string& warning() const { return buddies_.warning(); }
+    bool on() const { return !buddies_.all().empty(); }
+    // Where a node's images are as well; "" = nowhere.
+    std::string buddy_of(const std::string& node) const;
+    const std::map<std::string, std::string>& all() const { return buddies_.all(); }
+
+    // What is in whose memory: the newest generation, and where it is.
+    struct What {
+        std::vector<Generation> generations;  // oldest first; the last is the newest, and not all have copies
+        const store::Manifest* manifest;      // of the newest
+        const std::vector<std::string>* places;               // by rank
+        const std::map<std::string, std::string>* addresses;  // by node
+    };
+    // The time for a copy of this one has come.
+    bool due(Generation newest, int64_t now) const;
+    void start(const What& what, int64_t now);
+    bool heard(const wire::Message& message);
+    void say_again();
+    // Being copied; of none: empty.
+    std::vector<Generation> under_way() const;
+    struct Over {
+        std::vector<Generation> generations;
+        std::string why_not;  // "" = all nodes have theirs
+        uint64_t bytes = 0;
+        double seconds = 0;
+    };
+    // The one that was under way, if it is over. `here`: nodes that may still answer.
+    std::optional<Over> over(const std::set<std::string>& here);
+
+  private:
+    uint64_t limit(uint64_t bytes) const;
+    const Settings& settings_;
+    const Send send_;
+    uint32_t& rounds_;
+    level::Buddies buddies_;
+    std::optional<Fetching> fetching_;
+    std::vector<Generation> generations_;
+    double began_ = 0;   // s
+    int64_t begun_ = 0;  // ms: when the newest one was begun
+    Generation newest_;  // that was begun, whatever became of it
+};
+
+}  // namespace fermata::root

@@ -1,0 +1,80 @@
+// RestartChoice is the part of a restart before anything of a program is back: the root asks the nodes what
+// they have, chooses a generation, and has images brought to where their ranks are. It sends by a function,
+// waits for nothing, and is asked again when something has been heard.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "level/choice.h"
+#include "root/fetching.h"
+#include "root/rebuilding.h"
+#include "root/settings.h"
+#include "tree/tree.h"
+
+namespace fermata::root {
+
+class RestartChoice {
+  public:
+    using Send = std::function<void(const wire::Message&)>;
+    // `rounds`: how often nodes were told to fetch something, in this life of the job.
+    RestartChoice(const Settings& settings, const tree::Tree& tree, Send send, uint32_t& rounds);
+
+    // There is something to be chosen, and it is not: until then no rank loads, and all that nodes have
+    // stays.
+    bool under_way() const { return !over_ || (!asked_.empty() && !chosen_); }
+    // False: it is none of these messages.
+    bool heard(const wire::Message& message);
+    // Does what can be done now. False: it waits for nodes.
+    bool go_on();
+    // What was said may not have reached everybody.
+    void say_again();
+
+    // Once go_on() has said true. None: nothing can be had, and lost() says why.
+    const store::GenerationInfo* chosen() const { return chosen_; }
+    const std::string& lost() const { return lost_; }
+    const std::string& taken() const { return taken_; }
+    bool twice() const { return twice_; }
+    // By rank, where it is.
+    std::vector<std::string> places() const;
+    // Where nodes can be reached for what is in their memory.
+    const std::map<std::string, wire::Copies>& answers() const { return answers_; }
+
+  private:
+    void ask();
+    bool all_answered() const;
+    void compare();
+    void decide();
+    void fetch(const level::Choice::Verdict& verdict);
+    bool rebuild();
+    void rebuilt();
+    void end();
+
+    const Settings& settings_;
+    const tree::Tree& tree_;
+    const Send send_;
+    uint32_t& rounds_;
+    bool over_ = true;
+    std::set<std::string> asked_;                  // hosts
+    std::map<std::string, wire::Copies> answers_;  // by host
+    std::optional<level::Choice> choice_;          // once all have answered
+    level::Choice::Verdict verdict_;
+    std::string damage_;
+    std::optional<Fetching> fetching_;
+    std::optional<Rebuilding> rebuilding_;
+    std::set<uint32_t> rebuilt_;  // generations for which that was tried
+    std::string from_parity_;     // a line on what came of it
+    const store::GenerationInfo* chosen_ = nullptr;
+    std::string lost_, taken_;
+    bool twice_ = false;
+};
+
+// An order for one node to take images from another one.
+wire::Errand errand_of(const level::Move& move, const store::Manifest& manifest,
+                       const std::vector<Generation>& generations, const std::string& addresses);
+
+}  // namespace fermata::root

@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""Second copies in the memory of other nodes (--levels "memory T, buddy"): kept there while the job runs, and gone on
+from when a node is lost with its memory, or when an image is damaged. Nodes are namespaces (nodes_test.py).
+
+    buddies_test.py CASE openmpi|mpich [--seed S]
+    buddies_test.py moments openmpi|mpich COUNT [--launcher own] [--seed S]
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import harness
+import nodes_test
+from harness import PROGRAMS, Failure, Scratch, check
+
+NAMES = nodes_test.ALL_NAMES[:3]
+STEPS, MIB, RANKS = 600, 2, 3
+
+
+class Bench:
+    def __init__(self, cwd, cluster, mpi, rng):
+        self.cwd, self.cluster, self.mpi, self.rng = cwd, cluster, mpi, rng
+        self.program = [PROGRAMS / f"steady.{mpi}", STEPS, MIB]
+        self.wanted = harness.native(self.program, RANKS, mpi, cwd)
+        self.env = dict(os.environ, STEADY_PAUSE="3000", FERMATA_SSH=f"{cwd}/rsh")
+        self.key = []
+
+    def job(self, words, nodes, *extra):
+        over = ["--mpiexec-args", self.cluster.over(self.mpi, RANKS, nodes)]
+        return harness.Job([*words[:1], "--mpi", self.mpi, "--ckpt-dir", "ckpt", *over, *self.key, *extra, *words[1:]],
+                           self.cwd, env=self.env, on=self.cluster.nodes[0].on)
+
+    def run(self, levels, *extra, nodes=(0, 1, 2)):
+        return self.job(["run", "-n", RANKS, "--", *self.program], nodes, "--levels", levels, *extra)
+
+    def restart(self, *extra, nodes=(0, 1, 2)):
+        return self.job(["restart"], nodes, *extra)
+
+    def listed(self):
+        done = harness.call("list", "--json", "--ckpt-dir", "ckpt", cwd=self.cwd)
+        return {one["generation"]: one for one in json.loads(done.stdout)} if done.returncode == 0 else {}
+
+    def newest(self, level):
+        return max((name for name, one in self.listed().items() if one["state"] == "complete" and one["level"] == level),
+                   default="")
+
+    def buddied(self, job, after=""):
+        """The newest generation that buddies have, newer than `after`."""
+        found = []
+
+        def there():
+            done = job.ask("status", "--json")
+            found[:] = [json.loads(done.stdout)["memory"].get("buddied", "")] if done.returncode == 0 else [""]
+            return found[0] > after
+        job.wait_until(there, "a generation with buddies")
+        return found[0]
+
+    def images(self, node, generation, rank):
+        """Paths below /proc, where another mount namespace can be looked into."""
+        root = pathlib.Path(f"/proc/{node.holder.pid}/root/dev/shm")
+        return list(root.glob(f"fermata-memory-*/*/{node.name}/{generation}/rank-{rank:06}.img"))
+
+    def lose(self, node, memory=True):
+        check(node.kill() > 0, f"nothing was on {node.name}")
+        if memory:
+            subprocess.run([*node.on, "sh", "-c", "rm -rf /dev/shm/fermata-memory-*"], check=True)
+
+    def kill_all(self, job):
+        for node in self.cluster.nodes:
+            node.kill()
+        job.process.wait()
+        for node in self.cluster.nodes:
+            node.empty()
+
+    def restored(self, job):
+        """The generation that a restarted job has gone on from; none when it has ended meanwhile."""
+        found = re.findall(r"going on from (gen-\d+)|restarting from (gen-\d+)|^fermata: (gen-\d+): the image", job.errors(), re.M)
+        return "".join(found[-1]) if found else ""
+
+    def end(self, job):
+        """To the program's end. MPICH 4.0.2's MPI_Finalize between nodes hangs natively at times: on one node."""
+        if self.mpi == "mpich":
+            job.checkpoint("--stop")
+            self.ends_as_wanted(job.finish(expected=85), whole=False)
+            with self.restart(nodes=(0,)) as last:
+                return self.ends_as_wanted(last.finish())
+        return self.ends_as_wanted(job.finish())
+
+    def ends_as_wanted(self, lines, whole=True):
+        check(not whole or lines and lines[-1] == self.wanted[-1], f"{lines[-1:]} for {self.wanted[-1]}")
+        at = {line: i for i, line in enumerate(self.wanted)}
+        check(all(line in at for line in lines if line.startswith("step ")), "wrong lines")
+
+    def nothing_left(self):
+        for node in self.cluster.nodes:
+            node.empty()
+            left = subprocess.run([*node.on, "sh", "-c", "ls -d /dev/shm/fermata-memory-*/*"], capture_output=True, text=True)
+            check(not left.stdout, f"left on {node.name}: {left.stdout}")
+
+
+def running(job):
+    def state():
+        done = job.ask("status", "--json")
+        return json.loads(done.stdout)["state"] if done.returncode == 0 else ""
+    job.wait_until(lambda: state() == "running", "running")
+
+
+def flip(path, rng):
+    """A bit of what the image is made of: its header."""
+    with open(path, "r+b") as file:
+        at = rng.randrange(64)
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1 << rng.randrange(8)]))
+
+
+def node_dies(bench):
+    """With its memory: its ranks' images come from its buddy's, onto the node that is there again, or onto the others."""
+    for launcher in ("mpiexec", "own"):
+        harness.LAUNCHER = launcher
+        shutil.rmtree(bench.cwd / "ckpt", ignore_errors=True)
+        with bench.run("memory 0.2s, buddy", "--max-restarts", 3) as job:
+            known = bench.buddied(job)
+            time.sleep(bench.rng.random() * 0.3)
+            bench.lose(bench.cluster.nodes[bench.rng.choice((1, 2))])
+            job.wait_until(lambda: "restarting from" in job.errors(), "a restart")
+            running(job)
+            restored = job.status()["restored"]
+            check(restored >= known, f"gone on from {restored}, and buddies had {known}: {job.errors()}")
+            check("its buddy" in job.errors(), job.errors())
+            # Both copies are there again: another node, and the same once more.
+            known = bench.buddied(job, restored)
+            bench.lose(bench.cluster.nodes[bench.rng.choice((1, 2))])
+            job.wait_until(lambda: job.errors().count("restarting from") == 2, "a restart")
+            running(job)
+            bench.end(job)
+            check(job.errors().count("its buddy") >= 2, job.errors())
+        bench.nothing_left()
+
+
+def byte_flips(bench):
+    """One in its own node's copy: taken from the buddy. One in both: the next level, and that is said."""
+    with bench.run("memory 0.2s, buddy") as job:
+        nodes_test.steps(job, 5)
+        job.checkpoint()  # to files
+        first = bench.newest("files")
+        known = bench.buddied(job, first)
+        bench.kill_all(job)
+    newest = bench.newest("memory")
+    rank = bench.rng.randrange(RANKS)
+    held = [path for node in bench.cluster.nodes for path in bench.images(node, known, rank)]
+    check(len(held) == 2, f"{known} of rank {rank}: {held}")
+    if newest != known:
+        for node in bench.cluster.nodes:
+            for path in bench.images(node, newest, rank):
+                path.unlink()
+    own, other = bench.images(bench.cluster.nodes[rank], known, rank)[0], [
+        path for path in held if NAMES[rank] not in str(path)][0]
+    flip(own, bench.rng)
+    with bench.restart() as job:
+        running(job)
+        check(job.status()["restored"] == known, job.errors())
+        check(f"{known}: the image of rank {rank} from the memory of" in job.errors(), job.errors())
+        check("its buddy" in job.errors(), job.errors())
+        bench.kill_all(job)
+    # The restart has mended it.
+    check(own.read_bytes() == other.read_bytes(), "not mended")
+    flip(own, bench.rng)
+    flip(other, bench.rng)
+    with bench.restart() as job:
+        job.wait_until(lambda: "going on from" in job.errors(), "a loss")
+        check(f"going on from {first}, in files" in job.errors(), job.errors())
+        running(job)
+        bench.end(job)
+    bench.nothing_left()
+
+
+def refused(bench):
+    """Where there can be no buddy."""
+    (bench.cwd / "domains").write_text("".join(f"{name} switch1\n" for name in NAMES))
+    (bench.cwd / "some").write_text("fermata-a s1\n")
+    for nodes, words, line in (((0,), [], "the job is on one node"), ((0, 1), ["--domains", "domains"], "failure domain switch1"),
+                               ((0, 1), ["--domains", "some"], "does not name fermata-b")):
+        with bench.run("memory 10s, buddy", *words, nodes=nodes) as job:
+            check(job.end() == 2, job.errors())
+            check([line in said for said in job.errors().splitlines() if said.startswith("fermata:")] == [True], job.errors())
+    with bench.run("memory 0.2s, buddy anywhere", "--domains", "domains", nodes=(0, 1)) as job:
+        bench.buddied(job)
+        check("same failure domain" in job.errors(), job.errors())
+        bench.end(job)
+    bench.nothing_left()
+
+
+def daemon_dies(bench):
+    """While it copies, or during the restart: never a mix, never a job that hangs."""
+    for moment in ("copy", "restart"):
+        shutil.rmtree(bench.cwd / "ckpt", ignore_errors=True)
+        with bench.run("memory 0.1s, buddy", "--max-restarts", 3, "--copy-limit", 10) as job:
+            bench.buddied(job)
+            if moment == "copy":
+                job.wait_until(lambda: "to_buddies" in job.status()["memory"], "a copy")
+            else:
+                bench.lose(bench.cluster.nodes[1])
+                job.wait_until(lambda: "restarting from" in job.errors(), "a restart")
+                end = time.monotonic() + 20  # until a node has come back, and is about to ask for images
+                while not bench.cluster.nodes[1].pids() and time.monotonic() < end:
+                    time.sleep(0.005)
+                time.sleep(bench.rng.random() * 0.5)
+            bench.cluster.nodes[bench.rng.choice((1, 2))].kill("noded")
+            code = job.end()
+            check(code == 0 or job.errors(), "ended without a word")
+            bench.ends_as_wanted(job.lines(), whole=code == 0)
+        if code != 0:
+            for node in bench.cluster.nodes:
+                node.kill()
+                node.empty()
+            with bench.restart() as job:
+                running(job)
+                bench.end(job)
+        bench.nothing_left()
+
+
+def given_up(bench):
+    """A job that nobody restarts, and a node is gone: what its buddy has comes to files before the job ends."""
+    with bench.run("memory 0.2s, buddy") as job:
+        known = bench.buddied(job)
+        time.sleep(bench.rng.random() * 0.3)
+        bench.lose(bench.cluster.nodes[bench.rng.choice((1, 2))])
+        check(job.end() not in (0, 85), job.errors())
+    check(bench.newest("files") >= known, f"{known} was with buddies; in files: {bench.listed()}; {job.errors()}")
+    bench.nothing_left()
+    with bench.restart(nodes=(0,)) as job:
+        bench.ends_as_wanted(job.finish())
+
+
+def moments(bench, count=1):
+    """A node, a daemon, a rank or an image at any moment: never a wrong result, and nothing older than buddies had."""
+    seen = collections.Counter()
+    for moment in range(count):
+        rng = bench.rng
+        shutil.rmtree(bench.cwd / "ckpt", ignore_errors=True)
+        save = rng.choice(("", "forked", "incremental", "incremental,forked", "compress=lz4"))
+        bench.key = []
+        if rng.random() < 0.3:
+            key = bench.cwd / "key"
+            key.unlink(missing_ok=True)
+            key.write_text(rng.randbytes(32).hex() + "\n")
+            key.chmod(0o600)
+            bench.key = ["--encrypt-key", "key"]
+        levels = rng.choice(("memory 0.1s, buddy", "memory 0.1s, buddy 0.3s", "memory 0.15s, buddy, files 0.6s"))
+        words = ["--save-options", save] if save else []
+        with bench.run(levels, "--max-restarts", 6, *words) as job:
+            kills, known = [], ""
+            for _ in range(rng.randint(1, 2)):
+                try:
+                    known = max(known, bench.buddied(job, known))
+                    time.sleep(rng.random() * 0.4)
+                    known = max(known, json.loads(job.ask("status", "--json").stdout or "{}").get("memory", {}).get("buddied", ""))
+                except Failure:
+                    break  # it has ended
+                if job.process.poll() is not None or len(job.lines()) > STEPS - 40:
+                    break
+                before = job.errors().count("restarting from")
+                what = rng.choice(("node", "node", "processes", "rank", "image", "all"))
+                kills.append(what)
+                if what == "all":
+                    bench.kill_all(job)
+                    lost = rng.choice(bench.cluster.nodes)
+                    subprocess.run([*lost.on, "sh", "-c", "rm -rf /dev/shm/fermata-memory-*"], check=True)
+                    break
+                strike(bench, job, what, rng)
+                try:
+                    job.wait_until(lambda: job.errors().count("restarting from") > before, "a restart")
+                    running(job)
+                except Failure as failure:
+                    if job.process.poll() is None:
+                        raise
+                    if job.process.returncode == 0:
+                        break
+                    raise Failure(f"moment {moment}, {kills}, {levels}, {save}: {failure}") from None
+                restored = job.status()["restored"]
+                check(restored >= known, f"moment {moment}, {kills}, {levels}, {save}: from {restored}, and {known} was with buddies: "
+                      f"{job.errors()}")
+            try:
+                if kills[-1:] != ["all"]:
+                    bench.end(job)
+            except Failure as failure:
+                raise Failure(f"moment {moment}, {kills}, {levels}, {save}: {failure}: {job.errors()}") from None
+            said = job.errors()
+        if kills[-1:] == ["all"]:
+            with bench.restart() as job:
+                try:
+                    running(job)
+                    check(job.status()["restored"] >= known, f"from {job.status()['restored']}, and {known} was with buddies")
+                    bench.end(job)
+                except Failure as failure:
+                    raise Failure(f"moment {moment}, {kills}, {levels}, {save}: {failure}: {job.errors()}") from None
+                said += job.errors()
+        seen.update(kills or ["nothing"])
+        seen["from a buddy"] += said.count("buddy")
+        seen["lost"] += said.count("lost: ")
+        bench.nothing_left()
+    return f"{count} moments; " + ", ".join(f"{name} {number}" for name, number in sorted(seen.items()))
+
+
+def strike(bench, job, what, rng):
+    nodes = bench.cluster.nodes
+    victim = nodes[rng.choice((1, 2))]
+    if what in ("node", "processes"):
+        return bench.lose(victim, what == "node")
+    ranks = [rank["pid"] for rank in json.loads(job.ask("status", "--json").stdout)["ranks"]]
+    if what == "image":
+        damaged = [path for node in nodes[:1] for path in pathlib.Path(f"/proc/{node.holder.pid}/root/dev/shm").glob(
+            "fermata-memory-*/*/*/gen-*/rank-*.img")]
+        for path in rng.sample(damaged, min(1, len(damaged))):
+            try:
+                flip(path, rng)
+            except (OSError, IndexError):
+                pass  # it has gone meanwhile
+    try:
+        os.kill(rng.choice(ranks), signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, moments)}
+
+
+def case(name, mpi, *rest):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int, nargs="?", help="of moments")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--launcher", default=harness.LAUNCHER)
+    given = parser.parse_args(rest)
+    harness.LAUNCHER = given.launcher
+    with Scratch(f"buddies-{name}") as cwd, nodes_test.Cluster(cwd, len(NAMES)) as cluster:
+        bench = Bench(cwd, cluster, mpi, random.Random(given.seed))
+        said = CASES[name](bench, *([given.count] if given.count else []))
+    return f"seed {given.seed}" + (f"; {said}" if said else "")
+
+
+if __name__ == "__main__":
+    raise SystemExit(harness.main(case, CASES))
