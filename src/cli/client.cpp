@@ -221,6 +221,12 @@ void print_levels(const json& memory) {
         if (memory.contains("buddies_trouble")) fmt::print(" ({})", text("buddies_trouble"));
         fmt::print("\n");
     }
+    if (memory.contains("parity") || memory.contains("to_parity") || memory.contains("parity_trouble")) {
+        fmt::print("  with parity  {}", memory.contains("parity") ? text("parity") : "none yet");
+        if (memory.contains("to_parity")) fmt::print(", encoding {}", text("to_parity"));
+        if (memory.contains("parity_trouble")) fmt::print(" ({})", text("parity_trouble"));
+        fmt::print("\n");
+    }
     if (memory.contains("files")) fmt::print("  in files     {}\n", text("files"));
     if (memory.contains("copying")) fmt::print("  copying      {} to files\n", text("copying"));
 }

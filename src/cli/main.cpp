@@ -104,7 +104,7 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--copy-limit", t.copy_limit, "MB/S",
         "megabytes a second that a node copies from memory at most (default: by the period)");
     add("--domains", t.domains, "FILE",
-        "for buddies: lines of a node and its failure domain (default: each node is one)");
+        "for buddies and rs: lines of a node and its failure domain (default: each node is one)");
     add("--mtbf", t.mtbf, "T", "mean time between failures, for --interval auto (default 24h)");
     add("--walltime", t.walltime, "T",
         "checkpoint and stop (exit code 85) before T has passed (default: what Slurm gives; 0s: never)");
@@ -153,8 +153,8 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
         o.levels = level::Levels::parse(t.levels);
         if (o.interval != 0) throw Error("--levels says how often: leave out --interval", ExitCode::usage);
     }
-    if (!t.domains.empty() && !o.levels.buddy)
-        throw Error("--domains goes with --levels \"…, buddy\"", ExitCode::usage);
+    if (!t.domains.empty() && !o.levels.buddy && !o.levels.parity)
+        throw Error("--domains goes with --levels \"…, buddy\" or \"…, rs:K+M T\"", ExitCode::usage);
     if (!t.domains.empty()) o.levels.domains = level::Domains::from_file(t.domains);
     if (!t.copy_limit.empty() && !o.levels) throw Error("--copy-limit goes with --levels", ExitCode::usage);
     if (!t.copy_limit.empty())

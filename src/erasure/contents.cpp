@@ -119,11 +119,17 @@ Contents Contents::parse(const std::vector<std::byte>& bytes, const std::string&
     return contents;
 }
 
+bool is_there(const files::Folder& folder, const File& file) {
+    const std::string name = name_in_folder(file.name);
+    auto where = name == file.name ? std::optional(folder) : folder.find(files::kKeptFolder);
+    return where && where->size_of(name) == file.bytes;
+}
+
 Contents contents_of(const files::Folder& folder, uint64_t job, Generation generation,
-                     const std::string& host) {
+                     const std::string& host, const Wanted& wanted) {
     Contents contents{job, generation, host, {}, {}};
     for (const std::string& name : folder.names())
-        if (is_covered_name(name)) add_file(contents.files, folder, name, name);
+        if (is_covered_name(name) && (!wanted || wanted(name))) add_file(contents.files, folder, name, name);
     if (auto kept = folder.find(files::kKeptFolder))
         for (const std::string& name : kept->names())
             if (files::is_kept_name(name)) add_file(contents.files, *kept, name, kKeptPrefix + name);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,9 +54,12 @@ struct Contents {
     bool operator==(const Contents&) const = default;
 };
 
-// Reads what this node has of a generation. Throws Error.
+// Reads what this node has of a generation, and is `wanted` by its name. Throws Error.
+using Wanted = std::function<bool(const std::string& name)>;
 Contents contents_of(const files::Folder& generation_folder, uint64_t job, Generation generation,
-                     const std::string& host);
+                     const std::string& host, const Wanted& wanted = {});
+// Something of this name and length is in the directory of the generation.
+bool is_there(const files::Folder& generation_folder, const File& file);
 
 // Is this one that contents may name: an image, text, or one of the program's files?
 bool is_covered_name(const std::string& name);

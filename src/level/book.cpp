@@ -23,6 +23,11 @@ void Book::buddied(Generation generation) {
     if (entry != all_.end()) entry->second.buddies = entry->second.memory;
 }
 
+void Book::encoded(Generation generation) {
+    auto entry = all_.find(generation.number());
+    if (entry != all_.end()) entry->second.parity = entry->second.memory;
+}
+
 void Book::only_in_files(const std::set<uint32_t>& left) {
     for (auto& [number, entry] : all_) entry.files = entry.files && left.count(number) > 0;
     std::erase_if(all_, [](const auto& one) { return !one.second.memory && !one.second.files; });
@@ -44,6 +49,17 @@ Generation Book::newest_with_buddies() const {
     return {};
 }
 
+bool Book::has_parity(Generation generation) const {
+    auto entry = all_.find(generation.number());
+    return entry != all_.end() && entry->second.parity;
+}
+
+Generation Book::newest_with_parity() const {
+    for (auto one = all_.rbegin(); one != all_.rend(); ++one)
+        if (one->second.parity) return Generation(one->first);
+    return {};
+}
+
 Generation Book::newest_in(LevelName level) const {
     for (auto one = all_.rbegin(); one != all_.rend(); ++one)
         if (has(Generation(one->first), level)) return Generation(one->first);
@@ -60,7 +76,8 @@ Generation Book::base_at(LevelName level) const {
 std::vector<Generation> Book::to_keep_in_memory(const std::vector<Generation>& being_copied) const {
     std::vector<Generation> roots = being_copied;
     roots.push_back(newest_in(LevelName::memory));
-    if (newest_with_buddies() > newest_in(LevelName::files)) roots.push_back(newest_with_buddies());
+    for (Generation lasting : {newest_with_buddies(), newest_with_parity()})
+        if (lasting > newest_in(LevelName::files)) roots.push_back(lasting);
     std::set<uint32_t> kept;
     for (Generation root : roots) {
         if (!has(root, LevelName::memory)) continue;
@@ -76,6 +93,7 @@ void Book::keep_in_memory(const std::vector<Generation>& kept) {
     for (auto& [number, entry] : all_) {
         entry.memory = entry.memory && std::count(kept.begin(), kept.end(), Generation(number)) > 0;
         entry.buddies = entry.buddies && entry.memory;
+        entry.parity = entry.parity && entry.memory;
     }
     std::erase_if(all_, [](const auto& one) { return !one.second.memory && !one.second.files; });
 }
@@ -100,6 +118,10 @@ std::vector<Generation> Book::to_copy(Generation generation) const {
 
 std::vector<Generation> Book::to_buddies(Generation generation) const {
     return missing(generation, [this](Generation one) { return has_buddies(one); });
+}
+
+std::vector<Generation> Book::to_encode(Generation generation) const {
+    return missing(generation, [this](Generation one) { return has_parity(one); });
 }
 
 }  // namespace fermata::level

@@ -20,6 +20,8 @@ class Book {
     void flushed(Generation generation);
     // Each of its images is in the memory of a second node as well, and so is everything that it needs.
     void buddied(Generation generation);
+    // Lost nodes can be borne: there is parity of it, and of everything that it needs.
+    void encoded(Generation generation);
     // They are in files no more: retention has removed them.
     void only_in_files(const std::set<uint32_t>& left);
 
@@ -28,11 +30,13 @@ class Book {
     bool has(Generation generation, store::LevelName level) const;
     bool has_buddies(Generation generation) const;
     Generation newest_with_buddies() const;
+    bool has_parity(Generation generation) const;
+    Generation newest_with_parity() const;
     // The generation that images of the next one may refer to, when that goes to `level`: the newest, if all
     // that it stands for is there. None: they have to be whole.
     Generation base_at(store::LevelName level) const;
-    // The newest at this level is kept, the newest with buddies unless files have a newer one, what is being
-    // copied, and what these need.
+    // The newest at this level is kept, the newest with buddies and the newest with parity unless files have
+    // a newer one, what is being copied, and what these need.
     std::vector<Generation> to_keep_in_memory(const std::vector<Generation>& being_copied) const;
     // Forgets all others there.
     void keep_in_memory(const std::vector<Generation>& kept);
@@ -41,11 +45,14 @@ class Book {
     std::vector<Generation> to_copy(Generation generation) const;
     // Likewise so that it has buddies.
     std::vector<Generation> to_buddies(Generation generation) const;
+    // Likewise so that it has parity.
+    std::vector<Generation> to_encode(Generation generation) const;
 
   private:
     struct Entry {
         bool memory = false, files = false;
         bool buddies = false;  // in memory twice
+        bool parity = false;
         std::vector<uint32_t> needs;
     };
     template <class There>

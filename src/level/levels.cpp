@@ -30,16 +30,16 @@ Entry entry_of(const std::string& item) {
     std::istringstream parts(item);
     parts >> entry.name >> entry.period >> entry.more >> entry.beyond;
     if (entry.name.empty()) refuse("has an empty entry");
-    if (entry.name.starts_with(kErasure) && !erasure::Scheme::parse(entry.name.substr(kErasure.size())))
-        refuse(fmt::format("wants K+M of at most {} nodes behind rs:, such as rs:4+2, not '{}'",
-                           erasure::Scheme::kMost, visible(entry.name.substr(kErasure.size()))));
-    for (const char* later : {"local", "rs:", "auto"})
+    for (const char* later : {"local", "auto"})
         if (entry.name.starts_with(later))
-            throw Error(fmt::format("--levels: '{}' is not there yet; there are memory, buddy and files",
-                                    visible(entry.name)),
-                        ExitCode::usage);
-    if (entry.name != "memory" && entry.name != "buddy" && entry.name != "files")
-        refuse(fmt::format("knows no level '{}': there are memory, buddy and files", visible(entry.name)));
+            throw Error(
+                fmt::format("--levels: '{}' is not there yet; there are memory, buddy, rs:K+M and files",
+                            visible(entry.name)),
+                ExitCode::usage);
+    if (entry.name != "memory" && entry.name != "buddy" && entry.name != "files" &&
+        !entry.name.starts_with(kErasure))
+        refuse(fmt::format("knows no level '{}': there are memory, buddy, rs:K+M and files",
+                           visible(entry.name)));
     return entry;
 }
 
@@ -50,6 +50,25 @@ double seconds_of(const Entry& entry) {
     return seconds;
 }
 
+Levels::Parity parity_of(const Entry& entry) {
+    const std::string words = entry.name.substr(kErasure.size());
+    const auto scheme = erasure::Scheme::parse(words);
+    if (!scheme)
+        refuse(fmt::format("wants K+M of at most {} nodes behind rs:, such as rs:4+2, not '{}'",
+                           erasure::Scheme::kMost, visible(words)));
+    return {*scheme, seconds_of(entry)};
+}
+
+// Whatever is copied is in memory first.
+void check_periods(const Levels& levels) {
+    if (!levels.memory) refuse("without memory is --interval");
+    if (levels.files && *levels.files < *levels.memory) refuse("wants memory at least as often as files");
+    if (levels.buddy && *levels.buddy > 0 && *levels.buddy < *levels.memory)
+        refuse("wants memory at least as often as buddy");
+    if (levels.parity && levels.parity->period < *levels.memory)
+        refuse("wants memory at least as often as rs");
+}
+
 }  // namespace
 
 Levels Levels::parse(const std::string& words) {
@@ -57,6 +76,12 @@ Levels Levels::parse(const std::string& words) {
     std::istringstream list(words.ends_with(",") ? words + " " : words);
     for (std::string item; std::getline(list, item, ',');) {
         Entry entry = entry_of(item);
+        if (entry.name.starts_with(kErasure)) {
+            if (levels.parity) refuse("names rs twice");
+            if (!entry.more.empty()) refuse(fmt::format("has '{}' too much", visible(entry.more)));
+            levels.parity = parity_of(entry);
+            continue;
+        }
         auto& level = entry.name == "memory"  ? levels.memory
                       : entry.name == "buddy" ? levels.buddy
                                               : levels.files;
@@ -69,10 +94,7 @@ Levels Levels::parse(const std::string& words) {
         if (!entry.more.empty()) refuse(fmt::format("has '{}' too much", visible(entry.more)));
         level = entry.name == "buddy" && entry.period.empty() ? 0 : seconds_of(entry);
     }
-    if (!levels.memory) refuse("without memory is --interval");
-    if (levels.files && *levels.files < *levels.memory) refuse("wants memory at least as often as files");
-    if (levels.buddy && *levels.buddy > 0 && *levels.buddy < *levels.memory)
-        refuse("wants memory at least as often as buddy");
+    check_periods(levels);
     return levels;
 }
 
@@ -81,6 +103,7 @@ std::string Levels::to_text() const {
     std::string text = fmt::format("memory {:g}s", *memory);
     if (buddy) text += *buddy > 0 ? fmt::format(", buddy {:g}s", *buddy) : ", buddy";
     if (buddy && buddy_anywhere) text += fmt::format(" {}", kAnywhere);
+    if (parity) text += fmt::format(", {}{} {:g}s", kErasure, parity->scheme.to_text(), parity->period);
     if (files) text += fmt::format(", files {:g}s", *files);
     return text;
 }

@@ -5,16 +5,22 @@
 #include <optional>
 #include <string>
 
+#include "erasure/scheme.h"
 #include "level/domains.h"
 
 namespace fermata::level {
 
-// "memory 30s, buddy 2m, files 10m": every checkpoint goes to the first level, and one so often to the
-// others.
+// "memory 30s, buddy 2m, rs:4+2 10m, files 1h": every checkpoint goes to the first level, and one so often to
+// the others.
 struct Levels {
     std::optional<double> memory;  // seconds between checkpoints; none: nothing is kept in memory
     std::optional<double> buddy;   // between second copies in another node's memory; 0 = of each generation
     bool buddy_anywhere = false;   // also of the same failure domain, where there is no other one
+    struct Parity {
+        erasure::Scheme scheme;
+        double period;  // seconds
+    };
+    std::optional<Parity> parity;  // over groups of nodes
     Domains domains;
     uint64_t copy_limit = 0;      // bytes a second of a node, from memory to files; 0 = by the period
     std::optional<double> files;  // seconds between generations in files; none: only what ends the job is

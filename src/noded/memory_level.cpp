@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "level/place.h"
+#include "noded/parity_work.h"
 #include "tree/ranks.h"
 
 namespace fermata::noded {
@@ -34,7 +35,7 @@ bool MemoryLevel::from_root(const wire::Message& message, const Ranks& here) {
     } else if (auto* m = std::get_if<wire::KeepCopies>(&message)) {
         keep(*m);
     } else {
-        return false;
+        return parity(message);
     }
     return true;
 }
@@ -43,6 +44,7 @@ void MemoryLevel::keep(const wire::KeepCopies& order) {
     try {
         if (memory_ && order.generations.empty()) {
             fetcher_.stop();
+            parity_.stop();
             looking_.wait();
             server_.reset();
             memory_->leave();
@@ -69,26 +71,27 @@ void MemoryLevel::make_room(const wire::MakeRoom& order, const Ranks& here) {
 // Every byte of the images is looked at: a damaged one can be taken from another node now, and not later.
 void MemoryLevel::look_for(const wire::AskCopies& question, const Ranks& here) {
     if (looking_.busy()) return;  // asked again
-    wire::Copies answer{job_.node, {}, here.waiting, "", ""};
+    wire::Copies answer{job_.node, {}, here.waiting, "", "", {}};
     try {
         const level::Memory& memory = this->memory();
         answer.addresses = addresses();
-        looking_.start(
-            [this, &memory, answer, generations = question.generations, key_file = job_.image_key] {
-                wire::Copies found = answer;
-                try {
-                    image::KeyPointer key = image::Key::from_file_or_none(key_file);
-                    level::Memory::Found all =
-                        memory.look_for(generations, key.get(), [this] { return leaving_.load(); });
-                    for (const level::Memory::Copy& one : all.intact)
-                        found.copies.push_back({one.generation, static_cast<int32_t>(one.rank.number()),
-                                                one.summary.bytes, one.summary.checksum.bytes});
-                    found.damage = all.damage;
-                } catch (const std::exception& error) {
-                    found.damage = error.what();
-                }
-                return found;
-            });
+        looking_.start([this, &memory, answer, own = own_node(), generations = question.generations,
+                        key_file = job_.image_key] {
+            wire::Copies found = answer;
+            try {
+                image::KeyPointer key = image::Key::from_file_or_none(key_file);
+                level::Memory::Found all =
+                    memory.look_for(generations, key.get(), [this] { return leaving_.load(); });
+                for (const level::Memory::Copy& one : all.intact)
+                    found.copies.push_back({one.generation, static_cast<int32_t>(one.rank.number()),
+                                            one.summary.bytes, one.summary.checksum.bytes});
+                found.damage = all.damage;
+                found.parity = parity_in(own, generations);
+            } catch (const std::exception& error) {
+                found.damage = error.what();
+            }
+            return found;
+        });
     } catch (const std::exception& error) {
         answer.damage = error.what();
         up_(answer);
@@ -142,7 +145,29 @@ void MemoryLevel::fetch(const wire::Fetch& order) {
     }
 }
 
+// Only where there is memory already.
+OwnNode MemoryLevel::own_node() const {
+    return {job_.number, job_.node, memory_->folder(), job_.key, {job_.silent_ms(), [] { return false; }}};
+}
+
+bool MemoryLevel::parity(const wire::Message& message) {
+    auto* encode = std::get_if<wire::Encode>(&message);
+    auto* rebuild = std::get_if<wire::Rebuild>(&message);
+    if (!encode && !rebuild) return false;
+    try {
+        const auto own = [this] { return memory(), own_node(); };
+        encode ? parity_.encode(*encode, job_.node, own) : parity_.rebuild(*rebuild, job_.node, own);
+    } catch (const std::exception& error) {
+        if (encode)
+            up_(wire::Encoded{encode->number, job_.node, 0, error.what()});
+        else
+            up_(wire::Rebuilt{rebuild->number, job_.node, {}, error.what()});
+    }
+    return true;
+}
+
 void MemoryLevel::serve() {
+    parity_.serve();
     if (auto result = copier_.take())
         up_(wire::Flushed{result->number, job_.node, result->bytes, result->error});
     if (auto result = fetcher_.take())

@@ -15,6 +15,7 @@
 #include "base/background.h"
 #include "level/copier.h"
 #include "level/memory.h"
+#include "noded/parity_level.h"
 #include "transfer/fetcher.h"
 #include "transfer/server.h"
 #include "wire/message.h"
@@ -48,6 +49,7 @@ class MemoryLevel {
     void add_to(std::vector<pollfd>& fds) const {
         for (int one : {copier_.descriptor(), fetcher_.descriptor(), looking_.descriptor()})
             fds.push_back({one, POLLIN, 0});
+        parity_.add_to(fds);
     }
     // Whatever has become ready.
     void serve();
@@ -60,6 +62,8 @@ class MemoryLevel {
     void look_for(const wire::AskCopies& question, const Ranks& here);
     void copy(const wire::Flush& order);
     void fetch(const wire::Fetch& order);
+    bool parity(const wire::Message& message);
+    OwnNode own_node() const;
 
     const Job job_;
     const std::function<void(const wire::Message&)> up_;
@@ -68,6 +72,7 @@ class MemoryLevel {
     uint32_t last_copy_ = 0, last_fetch_ = 0;   // orders that were begun: each is done once
     level::Copier copier_;
     transfer::Fetcher fetcher_;
+    ParityLevel parity_{up_};
     std::atomic<bool> leaving_{false};
     Background<wire::Copies> looking_;  // the last: it ends first
 };

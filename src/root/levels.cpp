@@ -62,7 +62,7 @@ void Root::choose_generation() {
 bool Root::pair_up() {
     const std::string why = levels_.pair_up();
     if (!why.empty() && !settings_.restored) {
-        fail_job(fmt::format("--levels buddy: {}", why), static_cast<int32_t>(ExitCode::usage));
+        fail_job(fmt::format("--levels: {}", why), static_cast<int32_t>(ExitCode::usage));
         return false;
     }
     if (!why.empty())
@@ -97,6 +97,9 @@ void Root::save_what_is_in_memory() {
     if (Generation left = levels_.only_in_memory())
         say(fmt::format("{} stays in {} only: `fermata restart` goes on from there as long as it is there",
                         left.name(), levels_.where()));
+    else if (Generation parity = levels_.only_with_parity())
+        say(fmt::format("{} stays in {}: `fermata restart` may make it whole again from parity",
+                        parity.name(), levels_.where()));
     else
         levels_.forget();
 }

@@ -45,7 +45,7 @@ bool MemoryLevels::heard(const wire::Message& message) {
         if (copying_->error.empty() && !done->error.empty())
             copying_->error = fmt::format("{}: {}", done->host, done->error);
     } else {
-        return restart_.heard(message) || buddies_.heard(message);
+        return restart_.heard(message) || buddies_.heard(message) || parity_.heard(message);
     }
     return true;
 }
@@ -98,6 +98,7 @@ void MemoryLevels::clean_up() {
     // Without this level nothing new comes: what is older than a generation in files has served its time.
     std::vector<Generation> kept, copied = buddies_.under_way();
     if (copying_) copied.push_back(copying_->newest());
+    for (Generation one : parity_.under_way()) copied.push_back(one);
     if (on() || book_.newest_in(LevelName::memory) > book_.newest_in(LevelName::files))
         kept = book_.to_keep_in_memory(copied);
     book_.keep_in_memory(kept);
@@ -109,7 +110,8 @@ void MemoryLevels::clean_up() {
 
 std::string MemoryLevels::pair_up() {
     const std::set<std::string> nodes = hosts_with_ranks();
-    return buddies_.pair_up({nodes.begin(), nodes.end()});
+    const std::string why = buddies_.pair_up({nodes.begin(), nodes.end()});
+    return why.empty() ? parity_.group_up({nodes.begin(), nodes.end()}) : why;
 }
 
 void MemoryLevels::turn_of_buddies(int64_t now) {
@@ -136,6 +138,30 @@ void MemoryLevels::turn_of_buddies(int64_t now) {
     buddies_.start({generations, &newest_, &places_, &addresses_}, now);
 }
 
+// ---- parity
+
+void MemoryLevels::turn_of_parity(int64_t now) {
+    if (auto over = parity_.over(hosts_here())) {
+        const std::string name = over->generations.back().name();
+        if (over->why_not.empty()) {
+            for (Generation one : over->generations) book_.encoded(one);
+            const std::string line = fmt::format("{} has parity: {} of it in {:.2f} s", name,
+                                                 human_size(over->bytes), over->seconds);
+            spdlog::info("{}", line);
+            if (settings_.verbose) say(line);
+            parity_trouble_.clear();
+        } else if (over->why_not != parity_trouble_) {
+            parity_trouble_ = over->why_not;
+            say(fmt::format("{} could not get parity: {}", name, parity_trouble_));
+        }
+        clean_up();
+    }
+    const Generation newest = book_.newest_in(LevelName::memory);
+    if (!parity_.due(newest, now)) return;
+    const std::vector<Generation> generations = book_.to_encode(newest);
+    if (!generations.empty()) parity_.start({generations, bytes_, &places_, &addresses_}, now);
+}
+
 // ---- copies to files
 
 void MemoryLevels::turn(int64_t now) {
@@ -143,10 +169,12 @@ void MemoryLevels::turn(int64_t now) {
         say_again_ = false;
         restart_.say_again();
         buddies_.say_again();
+        parity_.say_again();
         if (copying_) send_(copying_->order);
     }
     turn_of_files(now);
     if (on()) turn_of_buddies(now);
+    if (on()) turn_of_parity(now);
 }
 
 void MemoryLevels::turn_of_files(int64_t now) {
@@ -253,6 +281,11 @@ Generation MemoryLevels::only_in_memory() const {
     return newest > book_.newest_in(LevelName::files) ? newest : Generation();
 }
 
+Generation MemoryLevels::only_with_parity() const {
+    const Generation newest = book_.newest_with_parity();
+    return newest > std::max(newest_there(), book_.newest_in(LevelName::files)) ? newest : Generation();
+}
+
 std::string MemoryLevels::lost_with_nodes() const {
     const Generation newest = book_.newest_in(LevelName::memory), there = newest_there();
     if (newest <= std::max(there, book_.newest_in(LevelName::files))) return {};
@@ -265,6 +298,7 @@ std::string MemoryLevels::lost_with_nodes() const {
 
 void MemoryLevels::forget() {
     if (!in_use()) return;
+    parity_.drop();
     book_.keep_in_memory({});
     store_.keep_in_memory({});
     send_(wire::KeepCopies{});
@@ -305,6 +339,11 @@ nlohmann::json MemoryLevels::status() const {
         if (Generation newest = book_.newest_with_buddies()) all["buddied"] = newest.name();
         if (auto copied = buddies_.under_way(); !copied.empty()) all["to_buddies"] = copied.back().name();
         if (!trouble_.empty()) all["buddies_trouble"] = trouble_;
+    }
+    if (settings_.levels.parity) {
+        if (Generation newest = book_.newest_with_parity()) all["parity"] = newest.name();
+        if (auto encoded = parity_.under_way(); !encoded.empty()) all["to_parity"] = encoded.back().name();
+        if (!parity_trouble_.empty()) all["parity_trouble"] = parity_trouble_;
     }
     if (Generation newest = book_.newest_in(LevelName::files)) all["files"] = newest.name();
     if (copying_) all["copying"] = copying_->newest().name();

@@ -13,6 +13,7 @@
 #include "level/book.h"
 #include "level/levels.h"
 #include "root/buddy_copies.h"
+#include "root/parity_rounds.h"
 #include "root/request.h"
 #include "root/restart_choice.h"
 #include "root/settings.h"
@@ -61,6 +62,8 @@ class MemoryLevels {
     bool copy_failed() const { return copy_failed_; }  // the last one
     // Newest in memory, with the nodes that are there, that is not in files; none: nothing would be lost.
     Generation only_in_memory() const;
+    // One that is newer than that and than files, and has parity: a restart may make it whole again.
+    Generation only_with_parity() const;
     // A newer one was lost with nodes: one line; "" = none was.
     std::string lost_with_nodes() const;
     // Nothing stays in memory: files have what is newer, or nobody will need it.
@@ -89,6 +92,7 @@ class MemoryLevels {
     std::set<std::string> hosts_here() const;
     Generation newest_there() const;
     void turn_of_buddies(int64_t now);
+    void turn_of_parity(int64_t now);
     std::vector<wire::Share> shares() const;
     void limit_copy(uint64_t bytes_per_second);
     void start_copy(Generation generation, uint64_t limit);
@@ -115,6 +119,8 @@ class MemoryLevels {
     store::Manifest newest_;                        // of the newest in memory, where buddies are wanted
     BuddyCopies buddies_{settings_, send_, fetches_};
     std::string trouble_;  // with buddies, that was said
+    ParityRounds parity_{settings_, send_};
+    std::string parity_trouble_;  // that was said
     RestartChoice restart_{settings_, tree_, send_, fetches_};
 };
 

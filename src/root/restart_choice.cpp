@@ -45,6 +45,8 @@ bool RestartChoice::heard(const wire::Message& message) {
         answers_[copies->host] = *copies;
     else if (auto* fetched = std::get_if<wire::Fetched>(&message))
         return fetching_ && fetching_->heard(*fetched);
+    else if (auto* rebuilt = std::get_if<wire::Rebuilt>(&message))
+        return rebuilding_ && rebuilding_->heard(*rebuilt);
     else
         return false;
     return true;
@@ -53,7 +55,8 @@ bool RestartChoice::heard(const wire::Message& message) {
 bool RestartChoice::go_on() {
     if (over_) return true;
     if (asked_.empty()) ask();
-    if (!all_answered()) return false;
+    if (rebuilding_ && rebuilding_->done()) rebuilt();
+    if (rebuilding_ || !all_answered()) return false;
     if (!choice_) {
         compare();
         decide();
@@ -81,6 +84,8 @@ void RestartChoice::say_again() {
     if (over_ || asked_.empty()) return;
     if (fetching_)
         send_(fetching_->order());
+    else if (rebuilding_)
+        send_(rebuilding_->order());
     else
         ask();
 }
@@ -116,8 +121,37 @@ void RestartChoice::compare() {
 void RestartChoice::decide() {
     verdict_ = choice_->verdict();
     lost_ = verdict_.lost.empty() ? "" : verdict_.lost + damage_;
+    if (rebuild()) return;
     if (!verdict_.candidate || verdict_.moves.empty()) return end();
     fetch(verdict_);
+}
+
+// What is newer than the verdict's, and lost: can parity give it back? Each generation is tried once.
+bool RestartChoice::rebuild() {
+    const size_t end = verdict_.candidate.value_or(settings_.candidates.size());
+    for (size_t i = 0; i < end; ++i) {
+        const store::GenerationInfo& wanted = settings_.candidates[i];
+        if (rebuilt_.count(wanted.number)) continue;
+        auto order = Rebuilding::order_for(wanted, settings_.candidates, answers_, rounds_ + 1);
+        if (!order) continue;
+        ++rounds_;
+        rebuilt_.insert(wanted.number);
+        rebuilding_.emplace(*order);
+        send_(*order);
+        return true;
+    }
+    return false;
+}
+
+// Nodes say again what they have: what was rebuilt is compared as all other images are.
+void RestartChoice::rebuilt() {
+    if (!rebuilding_->error().empty()) spdlog::warn("rebuilding: {}", rebuilding_->error());
+    from_parity_ = rebuilding_->rebuilt();
+    rebuilding_.reset();
+    answers_.clear();
+    choice_.reset();
+    damage_.clear();
+    ask();
 }
 
 void RestartChoice::fetch(const level::Choice::Verdict& verdict) {
@@ -141,6 +175,7 @@ void RestartChoice::end() {
     chosen_ = &settings_.candidates[*verdict_.candidate];
     taken_ = choice_->taken(verdict_);
     if (!taken_.empty() && lost_.empty()) taken_ += damage_;
+    if (!from_parity_.empty()) taken_ = from_parity_ + (taken_.empty() ? "" : "; " + taken_);
     const level::Levels& levels = settings_.levels;
     twice_ = choice_->twice(verdict_, [&](const std::string& node) {
         return levels.buddy_anywhere ? node : levels.domains.of(node);

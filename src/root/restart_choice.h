@@ -12,6 +12,7 @@
 
 #include "level/choice.h"
 #include "root/fetching.h"
+#include "root/rebuilding.h"
 #include "root/settings.h"
 #include "tree/tree.h"
 
@@ -49,6 +50,8 @@ class RestartChoice {
     void compare();
     void decide();
     void fetch(const level::Choice::Verdict& verdict);
+    bool rebuild();
+    void rebuilt();
     void end();
 
     const Settings& settings_;
@@ -62,6 +65,9 @@ class RestartChoice {
     level::Choice::Verdict verdict_;
     std::string damage_;
     std::optional<Fetching> fetching_;
+    std::optional<Rebuilding> rebuilding_;
+    std::set<uint32_t> rebuilt_;  // generations for which that was tried
+    std::string from_parity_;     // a line on what came of it
     const store::GenerationInfo* chosen_ = nullptr;
     std::string lost_, taken_;
     bool twice_ = false;

@@ -82,7 +82,7 @@ bool is_said_again(const wire::Message& message) {
     auto is = [&]<class... Types>() { return (std::holds_alternative<Types>(message) || ...); };
     return Tally::replaces(message) ||
            is.template operator()<wire::Joined, wire::Gone, wire::InStarter, wire::Room, wire::Flushed,
-                                  wire::Copies, wire::Fetched>();
+                                  wire::Copies, wire::Fetched, wire::Encoded, wire::Rebuilt>();
 }
 
 }  // namespace fermata::tree

@@ -11,6 +11,7 @@
 
 #include "base/generation.h"
 #include "wire/daemons.h"
+#include "wire/parity.h"
 
 namespace fermata::wire {
 
@@ -161,12 +162,13 @@ struct Copies {
     static constexpr uint16_t kType = 132;
     std::string host;
     std::vector<Copy> copies;
-    std::vector<int32_t> ranks;  // that wait on this node for an image
-    std::string damage;          // a line on images that are not intact; empty: there are none
-    std::string addresses;       // as in Room
+    std::vector<int32_t> ranks;     // that wait on this node for an image
+    std::string damage;             // a line on images that are not intact; empty: there are none
+    std::string addresses;          // as in Room
+    std::vector<PeerGroup> parity;  // of groups that this node is in, by their names; no addresses
     template <class F>
     void each(F&& f) {
-        f(host, copies, ranks, damage, addresses);
+        f(host, copies, ranks, damage, addresses, parity);
     }
 };
 

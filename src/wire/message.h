@@ -21,7 +21,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 8;
+inline constexpr uint16_t kWireVersion = 9;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -566,7 +566,8 @@ using Message =
                  Take, Closed, Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal,
                  Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
                  Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
-                 Fetch, Fetched, Order, To, Parent, Beat, Roll, Attach, Here, Missing>;
+                 Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Order, To, Parent, Beat, Roll, Attach,
+                 Here, Missing>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

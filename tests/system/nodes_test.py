@@ -91,7 +91,7 @@ class Cluster:
     """Two nodes share one cable; of more each has a cable to a switch, which is a network of its own."""
 
     def __init__(self, cwd, size=2):
-        self.cwd, self.size, self.switch = cwd, size, None
+        self.cwd, self.size, self.names, self.switch = cwd, size, ALL_NAMES[:size], None
         (cwd / "hosts").write_text("127.0.0.1 localhost\n" + "".join(
             f"10.213.77.{i + 1} {name}\n" for i, name in enumerate(ALL_NAMES[:size])))
         (cwd / "rsh").write_text(RSH.format(cwd=cwd))

@@ -102,5 +102,24 @@ TEST(Book, WhatGoesToBuddiesBringsWhatItNeeds) {
     EXPECT_TRUE(book.to_buddies(g(2)).empty());  // it cannot be whole
 }
 
+TEST(Book, TheNewestWithParityStaysUntilFilesHaveANewerOne) {
+    Book book;
+    book.committed(g(1), LevelName::memory, {});
+    book.committed(g(2), LevelName::memory, {1});
+    EXPECT_EQ(book.to_encode(g(2)), gs({1, 2}));
+    book.encoded(g(1));
+    EXPECT_EQ(book.to_encode(g(2)), gs({2}));
+    book.encoded(g(2));
+    EXPECT_TRUE(book.to_encode(g(2)).empty());
+    book.committed(g(3), LevelName::memory, {});
+    EXPECT_EQ(book.newest_with_parity(), g(2));
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({1, 2, 3}));
+    book.committed(g(4), LevelName::files, {});
+    EXPECT_EQ(book.to_keep_in_memory({}), gs({3}));
+    book.keep_in_memory(gs({3}));
+    EXPECT_FALSE(book.has_parity(g(2)));
+    EXPECT_FALSE(book.newest_with_parity());
+}
+
 }  // namespace
 }  // namespace fermata::level

@@ -18,7 +18,8 @@ TEST(Levels, WordsAreReadAndSaidAgain) {
     EXPECT_FALSE(Levels::parse("memory 30s").files);
     EXPECT_FALSE(Levels::parse("memory 30s").buddy);
     for (const char* words : {"memory 30s, buddy", "memory 30s, buddy 120s, files 600s",
-                              "memory 30s, buddy 120s anywhere", "memory 30s, buddy anywhere, files 60s"})
+                              "memory 30s, buddy 120s anywhere", "memory 30s, buddy anywhere, files 60s",
+                              "memory 30s, rs:4+2 120s", "memory 30s, buddy, rs:1+1 30s, files 60s"})
         EXPECT_EQ(Levels::parse(words).to_text(), words);
     EXPECT_EQ(Levels::parse("memory 30s, buddy").buddy, 0);
     EXPECT_TRUE(Levels::parse("memory 30s"));
@@ -45,12 +46,17 @@ TEST(Levels, WhatCannotBeIsRefused) {
                               "memory 30s anywhere",
                               "memory 30s, buddy, buddy 2m",
                               "memory 30s, buddy anywhere 2m",
-                              "rs: 1m",
-                              "rs:4 1m",
-                              "rs:0+2 1m",
-                              "rs:4+0 1m",
-                              "rs:200+2 1m",
-                              "rs:4+2+1 1m"})
+                              "rs:4+2 10m",
+                              "memory 30s, rs:4+2",
+                              "memory 30s, rs: 1m",
+                              "memory 30s, rs:4 1m",
+                              "memory 30s, rs:0+2 1m",
+                              "memory 30s, rs:4+0 1m",
+                              "memory 30s, rs:200+2 1m",
+                              "memory 30s, rs:4+2+1 1m",
+                              "memory 30s, rs:4+2 10s",
+                              "memory 30s, rs:4+2 1m 2m",
+                              "memory 30s, rs:4+2 1m, rs:2+1 2m"})
         try {
             Levels::parse(words);
             FAIL() << words;
@@ -60,7 +66,7 @@ TEST(Levels, WhatCannotBeIsRefused) {
 }
 
 TEST(Levels, WhatIsNotThereYetIsNamed) {
-    for (const char* words : {"rs:4+2 10m", "auto", "local 1m, memory 1s"}) try {
+    for (const char* words : {"auto", "local 1m, memory 1s"}) try {
             Levels::parse(words);
             FAIL() << words;
         } catch (const Error& error) {

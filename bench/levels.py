@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Checkpoints in memory, with buddies and with parity, beside files and the floors, in turns in one run.
+
+    bench/levels.py [--mib 64,256,512] [--rounds 3] [--mpi openmpi] [--disk DIR] [--json FILE]
+
+4 ranks on two nodes of namespaces of this machine (as root), MIB each. Seconds are medians; the floors of the same round
+are bench/levels.cpp's. Goals: memory + buddy at most 1.5 times the two copies (memcpy and one transfer over loopback TCP);
+memory at least 26.9 % less than synced files per rank; the code of 4+2 at least 2 GB/s a core. What a checkpoint takes is
+from request to resume; a buddy's copy and parity are added as the root says them. Recovery: from the SIGKILL to the
+program's next line, of one rank (memory, files) or of a node with its memory (buddy, parity).
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "system"))
+import buddies_test  # noqa: E402
+import nodes_test  # noqa: E402
+from harness import PROGRAMS, Scratch  # noqa: E402
+
+RANKS = 4
+WAYS = {"memory": "memory 1s", "buddy": "memory 1s, buddy", "parity": "memory 1s, rs:1+1 1s"}
+TWO_COPIES, LESS, CODE = 1.5, 26.9, 2.0
+SAID = re.compile(r"(gen-\d+) (?:is in the memory of buddies, too|has parity): .* in ([\d.]+) s")
+
+
+class Bench(buddies_test.Bench):
+    def __init__(self, cwd, cluster, mpi, mib):
+        self.cwd, self.cluster, self.mpi, self.rng, self.key = cwd, cluster, mpi, random.Random(), []
+        self.program = [PROGRAMS / f"steady.{mpi}", 1000000, mib]
+        self.env = dict(os.environ, STEADY_PAUSE="2000", FERMATA_SSH=f"{cwd}/rsh")
+        self.ended = len(self.events())
+
+    def events(self):
+        journal = self.cwd / "ckpt" / "journal.jsonl"
+        return [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
+
+    def checkpoints(self, level):
+        """Seconds of each of this life, the first one, which finds everything cold, left out."""
+        return [one["seconds"] for one in self.events()[self.ended:]
+                if one["event"] == "checkpoint" and one["ok"] and one["level"] == level][1:]
+
+    def recovery(self, job, what):
+        before = time.time()
+        if what in ("buddy", "parity"):
+            self.lose(self.cluster.nodes[1])
+        else:
+            os.kill(job.status()["ranks"][-1]["pid"], signal.SIGKILL)
+        job.wait_until(lambda: "restarting from" in job.errors(), "the restart")
+        lines = len(job.lines())
+        job.wait_until(lambda: len(job.lines()) > lines, "the job to go on")
+        return time.time() - before
+
+    def one(self, what, count=4):
+        """Seconds of checkpoints, what is added to them, and of a recovery."""
+        levels = ["--levels", WAYS[what], "--copy-limit", 100000] if what in WAYS else []
+        words = ["run", "-n", RANKS, "--", *self.program]
+        self.ended = len(self.events())
+        with self.job(words, (0, 1), *levels, "--verbose", "--max-restarts", 1) as job:
+            job.wait_until(lambda: len(job.lines()) > 20, "the job to compute")
+            if what == "files":
+                for _ in range(count):
+                    done = job.ask("checkpoint", "--json")
+                    if done.returncode != 0:
+                        raise RuntimeError(done.stderr)
+            said = lambda: [float(seconds) for _, seconds in SAID.findall(job.errors())]
+            enough = lambda: len(self.checkpoints("files" if what == "files" else "memory")) >= count - 1
+            job.wait_until(lambda: enough() and (what not in ("buddy", "parity") or len(said()) >= count), "checkpoints")
+            seconds, added = self.checkpoints("files" if what == "files" else "memory"), said()[1:]
+            recovery = self.recovery(job, what)
+            job.process.send_signal(signal.SIGKILL)
+            self.kill_all(job)
+        for node in self.cluster.nodes:
+            subprocess.run([*node.on, "sh", "-c", "rm -rf /dev/shm/fermata-memory-*"], check=True)
+        subprocess.run(["rm", "-rf", str(self.cwd / "ckpt")], check=True)
+        return seconds, added, recovery
+
+
+def floors(options, mib):
+    done = subprocess.run([str(options.build / "bin" / "levels-bench"), options.disk, "/dev/shm", str(RANKS), str(mib), "1"],
+                          check=True, capture_output=True, text=True, timeout=600)
+    return json.loads(done.stdout)
+
+
+def measure(options, mib):
+    """By name, the seconds of all rounds."""
+    found, bytes_of = {}, {}
+    add = lambda name, values: found.setdefault(name, []).extend(values)
+    for _ in range(options.rounds):
+        floor = floors(options, mib)
+        for name in ("two_copies", "plain", "code", "parity", "rebuild"):
+            add({"parity": "encoded", "rebuild": "rebuilt"}.get(name, name), floor[name])
+        bytes_of = {name: floor[name] for name in ("code_bytes", "image_bytes")}
+        for what in (*WAYS, "files"):
+            with Scratch("levels-bench") as cwd, nodes_test.Cluster(cwd) as cluster:
+                seconds, added, recovery = Bench(cwd, cluster, options.mpi, mib).one(what)
+            add(f"{what} checkpoint", seconds)
+            if added:
+                add(f"{what} added", added)
+            add(f"{what} recovery", [recovery])
+    return found, bytes_of
+
+
+def row_of(found, bytes_of):
+    median = {name: statistics.median(values) for name, values in found.items()}
+    row = {"s": {name: round(value, 4) for name, value in median.items()}}
+    for what in ("buddy", "parity"):
+        row[f"memory_and_{what}_s"] = round(median[f"{what} checkpoint"] + median[f"{what} added"], 4)
+    row["of_two_copies"] = round(row["memory_and_buddy_s"] / median["two_copies"], 2)
+    row["less_than_plain_percent"] = round(100 * (1 - median["memory checkpoint"] / median["plain"]), 1)
+    row["less_than_files_percent"] = round(100 * (1 - median["memory checkpoint"] / median["files checkpoint"]), 1)
+    row["code_gb_s"] = round(bytes_of["code_bytes"] / median["code"] / 1e9, 1)
+    row["rebuilt_gb_s"] = round(bytes_of["image_bytes"] / median["rebuilt"] / 1e9, 2)
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--disk", default=os.environ.get("TMPDIR", "/tmp"))
+    parser.add_argument("--mib", default="64,256,512")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--mpi", default="openmpi")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    buddies_test.RANKS = RANKS
+    rows = {}
+    print("| 4 ranks x | memory s | + buddy s | of two copies | + parity s | plain + fsync s | files s | less than plain, files % |"
+          " code GB/s | rebuilt GB/s | back from memory, buddy, parity, files s |\n|" + " --- |" * 11)
+    for mib in map(int, options.mib.split(",")):
+        row = rows[f"{RANKS} x {mib} MiB"] = row_of(*measure(options, mib))
+        s, missed = row["s"], lambda value, good: f"{value}{'' if good else ' **missed**'}"
+        back = ", ".join(f"{s[f'{what} recovery']:.2f}" for what in (*WAYS, "files"))
+        print(f"| {mib} MiB | {s['memory checkpoint']:.3f} | {row['memory_and_buddy_s']:.3f} | "
+              f"{missed(row['of_two_copies'], row['of_two_copies'] <= TWO_COPIES)} | {row['memory_and_parity_s']:.3f} | "
+              f"{s['plain']:.3f} | {s['files checkpoint']:.3f} | "
+              f"{missed(row['less_than_plain_percent'], row['less_than_plain_percent'] >= LESS)}, "
+              f"{missed(row['less_than_files_percent'], row['less_than_files_percent'] >= LESS)} | "
+              f"{missed(row['code_gb_s'], row['code_gb_s'] >= CODE)} | {row['rebuilt_gb_s']} | {back} |", flush=True)
+    print(f"\nload of the machine, at the end: {', '.join(f'{one:.1f}' for one in os.getloadavg())} on {os.cpu_count()} cores")
+    if options.json:
+        options.json.write_text(json.dumps({"rows": rows, "load": os.getloadavg()[0]}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+// ParityRounds is the root's part of erasure code between nodes while the job runs: which nodes are a group,
+// when parity is due, and how far the round under way is. It sends by a function and waits for nothing.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "root/settings.h"
+#include "wire/message.h"
+
+namespace fermata::root {
+
+class ParityRounds {
+  public:
+    using Send = std::function<void(const wire::Message&)>;
+    ParityRounds(const Settings& settings, Send send) : settings_(settings), send_(std::move(send)) {}
+
+    // The job runs on these nodes. "", or why they cannot bear the losses: one line.
+    std::string group_up(const std::vector<std::string>& nodes);
+    bool on() const { return !groups_.empty(); }
+
+    // What is in whose memory.
+    struct What {
+        std::vector<Generation> generations;  // oldest first; the last is the newest, and not all have parity
+        uint64_t bytes = 0;                   // of the newest
+        const std::vector<std::string>* places;               // by rank
+        const std::map<std::string, std::string>* addresses;  // by node
+    };
+    // The time for parity of this one has come.
+    bool due(Generation newest, int64_t now) const;
+    void start(const What& what, int64_t now);
+    bool heard(const wire::Message& message);
+    void say_again();
+    // Nobody waits for what is under way any more.
+    void drop() { round_.reset(); }
+    // Being encoded; of none: empty.
+    std::vector<Generation> under_way() const;
+    struct Over {
+        std::vector<Generation> generations;
+        std::string why_not;  // "" = all nodes have theirs
+        uint64_t bytes = 0;   // of parity
+        double seconds = 0;
+    };
+    // The one that was under way, if it is over. `here`: nodes that may still answer.
+    std::optional<Over> over(const std::set<std::string>& here);
+
+  private:
+    struct Round {
+        wire::Encode order;
+        std::set<std::string> waiting;  // nodes
+        Over result;
+        double began = 0;  // s
+    };
+    uint64_t limit(uint64_t bytes, size_t nodes) const;
+    const Settings& settings_;
+    const Send send_;
+    std::vector<std::vector<std::string>> groups_;  // of nodes
+    std::optional<Round> round_;
+    uint32_t rounds_ = 0;
+    int64_t begun_ = 0;  // ms: when the newest one was begun
+    Generation newest_;  // that was begun, whatever became of it
+};
+
+}  // namespace fermata::root

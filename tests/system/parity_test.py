@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Erasure code between nodes (--levels "memory T, rs:K+M T"): what up to M lost nodes had is rebuilt out of what the others
+have; with more lost, the next level. Nodes are namespaces (nodes_test.py).
+
+    parity_test.py CASE openmpi|mpich [--seed S]
+    parity_test.py moments openmpi|mpich COUNT [--launcher own] [--seed S]
+"""
+import argparse
+import collections
+import json
+import random
+import shutil
+import time
+
+import buddies_test
+import harness
+import nodes_test
+from harness import Failure, Scratch, check
+
+NAMES = ("fermata-a", "fermata-b", "fermata-c", "fermata-d")
+buddies_test.RANKS = len(NAMES)
+ALL = tuple(range(len(NAMES)))
+
+
+class Bench(buddies_test.Bench):
+    def run(self, levels, *extra, nodes=ALL):
+        return super().run(levels, *extra, nodes=nodes)
+
+    def restart(self, *extra, nodes=ALL):
+        return super().restart(*extra, nodes=nodes)
+
+    def with_parity(self, job, after=""):
+        """The newest generation that has parity, newer than `after`."""
+        found = [""]
+
+        def there():
+            done = job.ask("status", "--json")
+            found[0] = json.loads(done.stdout).get("memory", {}).get("parity", "") if done.returncode == 0 else ""
+            return found[0] > after
+        job.wait_until(there, "a generation with parity")
+        return found[0]
+
+    def runs_again(self, job, restarts=0):
+        job.wait_until(lambda: job.errors().count("restarting from") >= restarts, "a restart")
+        job.wait_until(lambda: job.ask("status").returncode == 0 and job.status()["state"] == "running", "running")
+        return job.status()["restored"]
+
+
+def node_dies(bench):
+    """One with its memory, then two at once: their images are rebuilt, on the nodes that are there again."""
+    with bench.run("memory 0.2s, rs:2+2 0.2s", "--max-restarts", 3) as job:
+        known = ""
+        for restarts, lost in enumerate(([bench.rng.choice((1, 2, 3))], bench.rng.sample((1, 2, 3), 2)), 1):
+            known = bench.with_parity(job, known)
+            time.sleep(bench.rng.random() * 0.2)
+            for node in lost:
+                bench.lose(bench.cluster.nodes[node])
+            restored = bench.runs_again(job, restarts)
+            check(restored >= known, f"gone on from {restored}, and {known} had parity: {job.errors()}")
+            check(job.errors().count("rebuilt from parity") == restarts, job.errors())
+            known = restored
+        bench.end(job)
+    bench.nothing_left()
+
+
+def too_many(bench):
+    """One more than can be borne: what is in files, and that is said."""
+    with bench.run("memory 0.2s, rs:3+1 0.2s", "--max-restarts", 1) as job:
+        bench.with_parity(job)
+        job.checkpoint()  # to files
+        first = bench.newest("files")
+        bench.with_parity(job, first)
+        for node in bench.rng.sample((1, 2, 3), 2):
+            bench.lose(bench.cluster.nodes[node])
+        check(bench.runs_again(job, 1) == first, job.errors())
+        check("lost: " in job.errors() and f"going on from {first}, in files" in job.errors(), job.errors())
+        check("rebuilt" not in job.errors(), job.errors())
+        bench.end(job)
+    bench.nothing_left()
+
+
+def byte_flips(bench):
+    """In an image and in a file of parity: the image is rebuilt without that parity."""
+    with bench.run("memory 0.2s, rs:2+2 0.2s") as job:
+        known = bench.with_parity(job)
+        bench.kill_all(job)
+    newest = bench.newest("memory")
+    rank = bench.rng.randrange(len(NAMES))
+    if newest != known:
+        for node in bench.cluster.nodes:
+            for path in bench.images(node, newest, rank):
+                path.unlink()
+    own = bench.images(bench.cluster.nodes[rank], known, rank)[0]
+    before = own.read_bytes()
+    buddies_test.flip(own, bench.rng)
+    other = bench.images(bench.cluster.nodes[(rank + 1) % len(NAMES)], known, (rank + 1) % len(NAMES))[0].parent / "parity.rs"
+    with open(other, "r+b") as file:
+        file.seek(-bench.rng.randrange(1, 1000), 2)
+        file.write(b"x")
+    with bench.restart() as job:
+        check(bench.runs_again(job) == known, job.errors())
+        check(f"{known}: rebuilt from parity: the image of rank {rank}" in job.errors(), job.errors())
+        check(own.read_bytes() == before, "not what it was")
+        bench.end(job)
+    bench.nothing_left()
+
+
+def refused(bench):
+    """Too few nodes, or too few domains."""
+    (bench.cwd / "domains").write_text("".join(f"{name} switch{i // 3}\n" for i, name in enumerate(NAMES)))
+    for nodes, words, line in (((0, 1), [], "wants at least 3 failure domains to bear the loss of 2, and there are 2"),
+                               (ALL, ["--domains", "domains"], "and there are 2")):
+        with bench.run("memory 10s, rs:4+2 1m", *words, nodes=nodes) as job:
+            check(job.end() == 2, job.errors())
+            said = [one for one in job.errors().splitlines() if one.startswith("fermata")]  # libraries speak, too
+            check(line in job.errors() and len(said) < 3, job.errors())
+    bench.nothing_left()
+
+
+def moments(bench, count=1):
+    """Up to M nodes at any moment: never a wrong result, and nothing older than what had parity."""
+    seen = collections.Counter()
+    for moment in range(count):
+        rng = bench.rng
+        shutil.rmtree(bench.cwd / "ckpt", ignore_errors=True)
+        save = rng.choice(("", "forked", "incremental", "incremental,forked", "compress=lz4"))
+        bench.key = []
+        if rng.random() < 0.3:
+            key = bench.cwd / "key"
+            key.unlink(missing_ok=True)
+            key.write_text(rng.randbytes(32).hex() + "\n")
+            key.chmod(0o600)
+            bench.key = ["--encrypt-key", "key"]
+        losses = rng.randint(1, 2)
+        levels = f"memory 0.15s, rs:{4 - losses}+{losses} 0.15s" + rng.choice(("", ", files 0.6s"))
+        words = ["--save-options", save] if save else []
+        with bench.run(levels, "--max-restarts", 4, *words) as job:
+            what = f"moment {moment}, {levels}, {save}"
+            try:
+                known = bench.with_parity(job)
+                time.sleep(rng.random() * 0.4)
+                known = max(known, json.loads(job.ask("status", "--json").stdout or "{}").get("memory", {}).get("parity", ""))
+                lost = rng.sample((1, 2, 3), rng.randint(1, losses))
+                for node in lost:
+                    bench.lose(bench.cluster.nodes[node])
+                restored = bench.runs_again(job, 1)
+                check(restored >= known, f"{what}: from {restored}, and {known} had parity: {job.errors()}")
+                seen[f"{len(lost)} lost"] += 1
+            except Failure as failure:
+                if job.process.poll() != 0:  # else it had ended before
+                    raise Failure(f"{what}: {failure}: {job.errors()}") from None
+            try:
+                bench.end(job)
+            except Failure as failure:
+                raise Failure(f"{what}: {failure}: {job.errors()}") from None
+            seen["rebuilt"] += job.errors().count("rebuilt from parity")
+            seen["lost"] += job.errors().count("lost: ")
+        bench.nothing_left()
+    return f"{count} moments; " + ", ".join(f"{name} {number}" for name, number in sorted(seen.items()))
+
+
+CASES = {f.__name__: f for f in (node_dies, too_many, byte_flips, refused, moments)}
+
+
+def case(name, mpi, *rest):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int, nargs="?", help="of moments")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--launcher", default=harness.LAUNCHER)
+    given = parser.parse_args(rest)
+    harness.LAUNCHER = given.launcher
+    with Scratch(f"parity-{name}") as cwd, nodes_test.Cluster(cwd, len(NAMES)) as cluster:
+        bench = Bench(cwd, cluster, mpi, random.Random(given.seed))
+        said = CASES[name](bench, *([given.count] if given.count else []))
+    return f"seed {given.seed}" + (f"; {said}" if said else "")
+
+
+if __name__ == "__main__":
+    raise SystemExit(harness.main(case, CASES))
