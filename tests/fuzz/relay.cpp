@@ -117,7 +117,7 @@ std::vector<Bytes> seeds() {
          {child + 1, here},
          {above, wire::To{1, wire::encode(wire::Kill{})}},
          {own, wire::InStarter{6, 1, "sh", ""}},
-         {own, wire::Room{7, "node16", ""}},
+         {own, wire::Room{7, "node16", "", ""}},
          {child + 1, wire::Sizes{7, {{4, 2}}, {5, 6}}},
          {child + 1, wire::Phase{wire::RestartPhase::adopt, 4, 1, 2}},
          {hand_up, {}}}};

@@ -74,12 +74,23 @@ std::vector<Bytes> frame_seeds() {
         wire::Missing{2, 71, wire::Absence::silent},
         wire::MakeRoom{7, Generation(3)},
         wire::KeepCopies{{Generation(3), Generation(4)}},
-        wire::Flush{2, {Generation(3)}, "/d", 1 << 20},
+        wire::Flush{2, {Generation(3)}, "/d", 1 << 20, {{"node17", {{4, 2}}}}},
         wire::AskCopies{{Generation(3)}},
         wire::Chosen{Generation(3), "/d/gen-000003", "seal", true, "/dev/shm/x"},
-        wire::Room{7, "node17", "too little memory"},
+        wire::Room{7, "node17", "too little memory", "10.0.0.5:4712"},
         wire::Flushed{2, "node17", 1 << 20, ""},
-        wire::Copies{"node17", {{Generation(3), 4, 1 << 20, {1, 2}}}, {4, 5}, "one is cut"}};
+        wire::Copies{"node17",
+                     {{Generation(3), 4, 1 << 20, {1, 2}}},
+                     {4, 5},
+                     "one is cut",
+                     "10.0.0.5:4712",
+                     {{Generation(3), 2, {9}, {{"node17", "", {{4, 1}}}, {"node18", "", {{5, 1}}}}}}},
+        wire::Fetch{
+            3, true, 1 << 20, {{"node17", "node18", "10.0.0.6:4712", {Generation(3)}, {{4, 1}}, {7}}}},
+        wire::Fetched{3, "node17", 1 << 20, {{"node18", "it is gone"}}},
+        wire::Encode{1, 0, {{Generation(3), 1, {}, {{"node17", "10.0.0.5:4712", {{4, 2}}}}}}},
+        wire::Rebuild{1, {{"node17", Generation(3), {{4, 1}}}}, {{Generation(3), 1, {9}, {}}}},
+        wire::Encoded{1, "node17", 1 << 20, ""}};
     std::vector<Bytes> all;
     Bytes together{13};
     for (const wire::Message& message : messages) {

@@ -124,7 +124,7 @@ TEST(Orders, WhatIsWaitedForLasts) {
                                                 wire::Chosen{Generation(3), "/d", "seal", true, ""},
                                                 wire::Go{},
                                                 wire::KeepCopies{{Generation(4)}},
-                                                wire::Flush{1, {Generation(4)}, "/d", 0},
+                                                wire::Flush{1, {Generation(4)}, "/d", 0, {}},
                                                 wire::Leave{2},
                                                 wire::Depart{}};
     uint64_t number = 0;
