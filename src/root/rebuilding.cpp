@@ -123,9 +123,8 @@ std::optional<wire::Rebuild> Rebuilding::order_for(const store::GenerationInfo& 
     for (uint32_t one : numbers) {
         auto info =
             std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.number == one; });
-        if (info == all.end() || !info->manifest || !info->manifest->in_memory_of_nodes() ||
-            !add_repairs(*info, answers, order))
-            return {};
+        // One that is in files, too, has the same images there and in memory.
+        if (info == all.end() || !info->manifest || !add_repairs(*info, answers, order)) return {};
     }
     if (order.repairs.empty()) return {};
     return order;

@@ -92,10 +92,15 @@ void RestartChoice::say_again() {
 
 void RestartChoice::ask() {
     for (auto& [id, node] : tree_.nodes()) asked_.insert(node.host);
-    wire::AskCopies question;
-    for (const store::GenerationInfo& one : settings_.candidates)
-        if (one.manifest->in_memory_of_nodes()) question.generations.push_back(Generation(one.number));
-    send_(question);
+    // Those that they refer to as well: these may be in files by now, but it is the memory that images look
+    // in.
+    std::set<uint32_t> numbers;
+    for (const store::GenerationInfo& one : settings_.candidates) {
+        if (!one.manifest->in_memory_of_nodes()) continue;
+        numbers.insert(one.number);
+        numbers.insert(one.manifest->needs.begin(), one.manifest->needs.end());
+    }
+    send_(wire::AskCopies{{numbers.begin(), numbers.end()}});
 }
 
 bool RestartChoice::all_answered() const {
