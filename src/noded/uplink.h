@@ -45,6 +45,7 @@ class Uplink {
     void connected(tree::Channel channel);
     void lose();
     void watch(int64_t now);
+    bool machine_is_gone(int64_t now);
 
     const wire::Key key_;
     const std::string root_addresses_;
@@ -56,6 +57,7 @@ class Uplink {
     size_t polled_ = 0;
     tree::Rhythm rhythm_;
     tree::Pulse pulse_;
+    int64_t confirmed_ = 0;  // ms: when nothing was seen on its way
     tree::Awake awake_;
     int64_t lost_since_ = 0;
     int64_t next_try_ = 0;  // ms

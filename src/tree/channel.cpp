@@ -1,5 +1,7 @@
 #include "tree/channel.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -45,6 +47,14 @@ void Channel::read_some() {
             return;
         }
     }
+}
+
+int64_t Channel::unconfirmed_ms() const {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_unacked == 0)
+        return 0;
+    return info.tcpi_last_ack_recv;
 }
 
 std::optional<wire::Message> Channel::receive() {

@@ -50,6 +50,9 @@ class Channel {
     bool closed() const { return closed_ || in_.broken(); }
     const std::string& error() const { return in_.error(); }
     const Traffic& traffic() const { return traffic_; }
+    // Since when the other machine has confirmed nothing of what is on its way to it, ms; 0: nothing is. A
+    // machine confirms for a process that stands still, too.
+    int64_t unconfirmed_ms() const;
 
   private:
     void read_some();

@@ -250,6 +250,26 @@ def daemon_dies(cluster, mpi, rng):
         same(lines, wanted[-len(lines):], f"moment {moment}, restarted")
 
 
+def root_gone(cluster, mpi, _):
+    """The machine of `fermata run` goes without a word, its cable first: nobody on the other one computes on. While the
+    root stands still, for longer than that takes, they do."""
+    silent = 1  # s; what is not confirmed for twice as long is lost
+    a, b = cluster.nodes
+    words = ["--launcher", "own", "--hosts", f"{a.name}:1,{b.name}:1"]
+    env = dict(os.environ, STEADY_PAUSE="20000", FERMATA_SSH=f"{cluster.cwd}/rsh", FERMATA_TREE_SILENT=str(1000 * silent))
+    with Job.run(program(mpi), 2, cluster.cwd, mpi=mpi, on=a.on, extra=words, env=env) as job:
+        steps(job, 10)
+        job.process.send_signal(signal.SIGSTOP)
+        time.sleep(4 * silent)
+        job.process.send_signal(signal.SIGCONT)
+        steps(job, len(job.lines()) + 10)
+        check(b.pids(), "nobody on the second node")
+        run(*a.on, "ip", "link", "set", "cable", "down")
+        a.kill()
+        b.empty()
+        job.process.wait()
+
+
 def netmod(cluster, mpi, _):
     """An MPICH from 4.3 on that has UCX and libfabric, here a pretended one, takes the latter between nodes."""
     pretended = {"LD_PRELOAD": PROGRAMS / "libucx_and_ofi.mpich.so"}
@@ -278,7 +298,7 @@ def wheel(cluster, mpi, _):
     same(lines, wanted, "PyPI's MPICH")
 
 
-CASES = {f.__name__: f for f in (life, node_dies, daemon_dies, netmod, wheel)}
+CASES = {f.__name__: f for f in (life, node_dies, daemon_dies, root_gone, netmod, wheel)}
 
 
 def case(name, mpi, *rest):
