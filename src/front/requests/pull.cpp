@@ -55,7 +55,9 @@ bool arrived(QueuedMessage* message) noexcept {
     if (message->held) return false;
     if (message->real == 0) return true;
     int flag = 0;
-    LOWER(Test)(reinterpret_cast<mpi::RealRequest*>(&message->real), &flag, nullptr);
+    // Its buffer is as long as it is: what fails is the way to the sender, and nobody else will hear of that.
+    if (LOWER(Test)(reinterpret_cast<mpi::RealRequest*>(&message->real), &flag, nullptr) != 0)
+        fatal_line("fermata: a message that was taken for a checkpoint has not come whole: MPI_Test failed");
     if (flag != 0) message->real = 0;
     return flag != 0;
 }

@@ -89,6 +89,17 @@ TEST_F(Engine, NobodyPullsWhileAnotherThreadIsInTheLibraryWithoutTheLock) {
     ASSERT_EQ(fm_Recv(buffer, 1, FM_BYTE, 0, 4, FM_COMM_WORLD, nullptr), 0);
 }
 
+TEST_F(Engine, APulledMessageThatDoesNotComeIsNeverGivenToTheProgram) {
+    arrives(7, "gone with its sender");
+    begin_checkpoint(true);
+    library.break_matched = mpi::FM_ERR_OTHER;
+    EXPECT_DEATH(pull(record, slot()), "has not come whole");
+    library.break_matched = 0;
+    pull(record, slot());
+    end_checkpoint();
+    ASSERT_EQ(fm_Recv(buffer, 20, FM_BYTE, 0, 7, FM_COMM_WORLD, nullptr), 0);
+}
+
 TEST_F(Engine, AMessageTooLongForItsBufferIsTruncatedAsTheLibraryDoesIt) {
     arrives(6, "too long");
     begin_checkpoint(true);

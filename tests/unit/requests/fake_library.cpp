@@ -188,7 +188,10 @@ int receive_matched(void* buf, Count count, RealDatatype type, RealMessage* mess
     open.room = static_cast<size_t>(count) * size_of(type);
     uint64_t id = ++library.last;
     library.operations[id] = open;
-    library.deliver(id, found->second);
+    if (library.break_matched != 0)
+        library.end(id, library.break_matched);
+    else
+        library.deliver(id, found->second);
     library.matched.erase(found);
     *request = RealRequest{id};
     *message = RealMessage{};

@@ -38,6 +38,7 @@ struct FakeLibrary {
     std::vector<int> posted_tags;  // of every Irecv, in order
     bool sends_wait = false;       // standard sends, too, end when they are received only
     int refuse_sends = 0;          // an error class
+    int break_matched = 0;         // likewise: a matched message does not come
     int looks = 0;                 // calls of Test
     uint64_t last = 100;
 
