@@ -15,12 +15,15 @@ bool read(std::istream& in, std::map<int, double>& map) {
     return in.eof();
 }
 
+// In one write: ranks share the launcher's pipe.
+void say(std::string line) { std::cout << (line += '\n') << std::flush; }
+
 bool run(veloc::client_t* client, int rank) {
     int number = 7 + rank, other = 8;
     std::map<int, double> map{{1, 0.5}, {rank + 2, 4}};
     const auto whole = map;
     client->register_observer(VELOC_OBSERVE_CKPT_END, [](const std::string& name, int version) {
-        std::cout << "observed " << name << " " << version << std::endl;
+        say("observed " + name + " " + std::to_string(version));
     });
     auto save = [&](std::ostream& out) { write(out, map); };
     auto load = [&](std::istream& in) { return read(in, map); };
@@ -49,7 +52,7 @@ int main(int argc, char** argv) {
     for (veloc::client_t* client : {veloc::get_client(MPI_COMM_WORLD, argv[1]),
                                     veloc::get_client(static_cast<unsigned>(rank), argv[1])}) {
         if (!client) return 1;
-        std::cout << (run(client, rank) ? "right" : "wrong") << std::endl;
+        say(run(client, rank) ? "right" : "wrong");
         delete client;
     }
     return MPI_Finalize();
