@@ -53,4 +53,10 @@ std::vector<std::string> Domains::unnamed(const std::vector<std::string>& nodes)
     return all;
 }
 
+std::string Domains::why_not(const std::vector<std::string>& nodes) const {
+    const std::vector<std::string> missing = unnamed(nodes);
+    return missing.empty() ? ""
+                           : fmt::format("the file of --domains does not name {}", fmt::join(missing, ", "));
+}
+
 }  // namespace fermata::level

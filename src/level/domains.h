@@ -19,6 +19,8 @@ class Domains {
     std::string of(const std::string& node) const;
     // Those of them that the file does not name; without a file none.
     std::vector<std::string> unnamed(const std::vector<std::string>& nodes) const;
+    // "", or the line that names those.
+    std::string why_not(const std::vector<std::string>& nodes) const;
 
   private:
     std::string path_;

@@ -30,6 +30,10 @@ struct Levels {
     // As parse() reads it.
     std::string to_text() const;
     explicit operator bool() const { return memory.has_value(); }
+
+    // Bytes a second of a node at which `of_node` bytes are copied when half of `period`, in seconds, has
+    // passed; what `copy_limit` says goes before it. 0: no limit.
+    uint64_t rate(double of_node, double period) const;
 };
 
 }  // namespace fermata::level

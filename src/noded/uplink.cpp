@@ -17,8 +17,7 @@ Uplink::Uplink(tree::Channel root, const wire::Key& key, std::string root_addres
     : key_(key),
       root_addresses_(std::move(root_addresses)),
       channel_(std::move(root)),
-      pulse_(tree::now_ms()),
-      confirmed_(tree::now_ms()) {}
+      pulse_(tree::now_ms()) {}
 
 void Uplink::follow(const wire::Parent& parent) {
     rhythm_ = {parent.beat_ms, parent.silent_ms};
@@ -48,7 +47,6 @@ void Uplink::connected(tree::Channel channel) {
     moving_ = false;
     channel_ = std::move(channel);
     pulse_ = tree::Pulse(tree::now_ms());
-    confirmed_ = tree::now_ms();
     lost_since_ = 0;
     pause_ms_ = 0;
     on_connected();
@@ -95,16 +93,13 @@ void Uplink::serve(const std::vector<pollfd>& fds, size_t first) {
 // The root may be silent as long as it likes, its machine may not: with that one gone nobody would end the
 // ranks here before TCP does, a quarter of an hour later.
 bool Uplink::machine_is_gone(int64_t now) {
-    const int64_t unconfirmed = channel_->unconfirmed_ms(), most = 2 * rhythm_.silent_ms;
+    const int64_t unconfirmed = pulse_.lost(rhythm_, now) ? channel_->unconfirmed_ms() : 0;
     if (unconfirmed == 0) confirmed_ = now;
-    return unconfirmed > most && now - confirmed_ > most;
+    return std::min(unconfirmed, now - confirmed_) > rhythm_.silent_ms;
 }
 
 void Uplink::watch(int64_t now) {
-    if (awake_.stood_still(rhythm_, now)) {
-        pulse_.heard(now);
-        confirmed_ = now;
-    }
+    if (awake_.stood_still(rhythm_, now)) pulse_.heard(now);
     if (!channel_) return;
     if (machine_is_gone(now)) {
         spdlog::warn("the machine above has confirmed nothing for {} s", (now - confirmed_) / 1000);

@@ -57,7 +57,7 @@ class Uplink {
     size_t polled_ = 0;
     tree::Rhythm rhythm_;
     tree::Pulse pulse_;
-    int64_t confirmed_ = 0;  // ms: when nothing was seen on its way
+    int64_t confirmed_ = 0;  // ms: when the root was heard, or nothing was on its way
     tree::Awake awake_;
     int64_t lost_since_ = 0;
     int64_t next_try_ = 0;  // ms

@@ -11,6 +11,7 @@
 
 #include "level/buddies.h"
 #include "root/fetching.h"
+#include "root/round_over.h"
 #include "root/settings.h"
 
 namespace fermata::root {
@@ -44,17 +45,10 @@ class BuddyCopies {
     void say_again();
     // Being copied; of none: empty.
     std::vector<Generation> under_way() const;
-    struct Over {
-        std::vector<Generation> generations;
-        std::string why_not;  // "" = all nodes have theirs
-        uint64_t bytes = 0;
-        double seconds = 0;
-    };
     // The one that was under way, if it is over. `here`: nodes that may still answer.
-    std::optional<Over> over(const std::set<std::string>& here);
+    std::optional<RoundOver> over(const std::set<std::string>& here);
 
   private:
-    uint64_t limit(uint64_t bytes) const;
     const Settings& settings_;
     const Send send_;
     uint32_t& rounds_;

@@ -12,10 +12,6 @@ namespace {
 
 using store::LevelName;
 
-// A copy to files is to be over when half of the time to the next one has passed; slower than this it need
-// not be.
-constexpr uint64_t kLeastLimit = 64u << 20;  // bytes a second, of a node
-
 }  // namespace
 
 MemoryLevels::MemoryLevels(const Settings& settings, store::Store& store, const tree::Tree& tree, Send send)
@@ -109,26 +105,33 @@ void MemoryLevels::clean_up() {
 // ---- second copies in the memory of other nodes
 
 std::string MemoryLevels::pair_up() {
-    const std::set<std::string> nodes = hosts_with_ranks();
-    const std::string why = buddies_.pair_up({nodes.begin(), nodes.end()});
-    return why.empty() ? parity_.group_up({nodes.begin(), nodes.end()}) : why;
+    const std::set<std::string> hosts = hosts_with_ranks();
+    const std::vector<std::string> nodes(hosts.begin(), hosts.end());
+    const std::string why = buddies_.pair_up(nodes);
+    return why.empty() ? parity_.group_up(nodes) : why;
+}
+
+// `done`: what to say of a size and seconds, `failed` of a reason; the same reason is said once.
+void MemoryLevels::tell(const RoundOver& over, const char* done, const char* failed, std::string& trouble) {
+    const std::string name = over.generations.back().name();
+    if (over.why_not.empty()) {
+        const std::string line =
+            name + " " + fmt::format(fmt::runtime(done), human_size(over.bytes), over.seconds);
+        spdlog::info("{}", line);
+        if (settings_.verbose) say(line);
+    } else if (over.why_not != trouble) {
+        say(fmt::format("{} {}: {}", name, failed, over.why_not));
+    }
+    trouble = over.why_not;
+    clean_up();
 }
 
 void MemoryLevels::turn_of_buddies(int64_t now) {
     if (auto over = buddies_.over(hosts_here())) {
-        const std::string name = over->generations.back().name();
-        if (over->why_not.empty()) {
+        if (over->why_not.empty())
             for (Generation one : over->generations) book_.buddied(one);
-            const std::string line = fmt::format("{} is in the memory of buddies, too: {} in {:.2f} s", name,
-                                                 human_size(over->bytes), over->seconds);
-            spdlog::info("{}", line);
-            if (settings_.verbose) say(line);
-            trouble_.clear();
-        } else if (over->why_not != trouble_) {
-            trouble_ = over->why_not;
-            say(fmt::format("{} could not be copied to the memory of buddies: {}", name, trouble_));
-        }
-        clean_up();
+        tell(*over, "is in the memory of buddies, too: {} in {:.2f} s",
+             "could not be copied to the memory of buddies", trouble_);
     }
     const Generation newest = book_.newest_in(LevelName::memory);
     if (!buddies_.due(newest, now) || book_.has_buddies(newest) || Generation(newest_.generation) != newest)
@@ -142,19 +145,9 @@ void MemoryLevels::turn_of_buddies(int64_t now) {
 
 void MemoryLevels::turn_of_parity(int64_t now) {
     if (auto over = parity_.over(hosts_here())) {
-        const std::string name = over->generations.back().name();
-        if (over->why_not.empty()) {
+        if (over->why_not.empty())
             for (Generation one : over->generations) book_.encoded(one);
-            const std::string line = fmt::format("{} has parity: {} of it in {:.2f} s", name,
-                                                 human_size(over->bytes), over->seconds);
-            spdlog::info("{}", line);
-            if (settings_.verbose) say(line);
-            parity_trouble_.clear();
-        } else if (over->why_not != parity_trouble_) {
-            parity_trouble_ = over->why_not;
-            say(fmt::format("{} could not get parity: {}", name, parity_trouble_));
-        }
-        clean_up();
+        tell(*over, "has parity: {} of it in {:.2f} s", "could not get parity", parity_trouble_);
     }
     const Generation newest = book_.newest_in(LevelName::memory);
     if (!parity_.due(newest, now)) return;
@@ -193,11 +186,10 @@ void MemoryLevels::turn_of_files(int64_t now) {
     if (static_cast<double>(now - in_files_since_) < period * 1000) return;
     const Generation newest = book_.newest_in(LevelName::memory);
     if (!newest || book_.has(newest, LevelName::files)) return;
-    const auto fair = static_cast<uint64_t>(
-        static_cast<double>(bytes_) / static_cast<double>(std::max<size_t>(hosts_.size(), 1)) / (period / 2));
     in_files_since_ = now;  // the next one is due then, whatever becomes of this
-    start_copy(newest,
-               settings_.levels.copy_limit > 0 ? settings_.levels.copy_limit : std::max(fair, kLeastLimit));
+    const double of_node =
+        static_cast<double>(bytes_) / static_cast<double>(std::max<size_t>(hosts_.size(), 1));
+    start_copy(newest, settings_.levels.rate(of_node, period));
 }
 
 void MemoryLevels::start_copy(Generation generation, uint64_t limit) {

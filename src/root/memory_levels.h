@@ -93,6 +93,7 @@ class MemoryLevels {
     Generation newest_there() const;
     void turn_of_buddies(int64_t now);
     void turn_of_parity(int64_t now);
+    void tell(const RoundOver& over, const char* done, const char* failed, std::string& trouble);
     std::vector<wire::Share> shares() const;
     void limit_copy(uint64_t bytes_per_second);
     void start_copy(Generation generation, uint64_t limit);

@@ -8,21 +8,13 @@
 #include "tree/ranks.h"
 
 namespace fermata::root {
-namespace {
-
-// Parity is to be there when half of the time to the next one has passed; slower than this it need not be.
-constexpr uint64_t kLeastLimit = 64u << 20;  // bytes a second, of a node
-
-}  // namespace
-
 std::string ParityRounds::group_up(const std::vector<std::string>& nodes) {
     groups_.clear();
     if (!settings_.levels.parity) return {};
-    const level::Domains& domains = settings_.levels.domains;
-    if (auto unnamed = domains.unnamed(nodes); !unnamed.empty() && !settings_.restored)
-        return fmt::format("the file of --domains does not name {}", fmt::join(unnamed, ", "));
+    if (const std::string why = settings_.levels.domains.why_not(nodes); !why.empty() && !settings_.restored)
+        return why;
     std::vector<std::string> of;
-    for (const std::string& node : nodes) of.push_back(domains.of(node));
+    for (const std::string& node : nodes) of.push_back(settings_.levels.domains.of(node));
     try {
         for (const std::vector<size_t>& group : erasure::groups_of(of, settings_.levels.parity->scheme)) {
             groups_.emplace_back();
@@ -39,22 +31,19 @@ bool ParityRounds::due(Generation newest, int64_t now) const {
     return begun_ == 0 || static_cast<double>(now - begun_) >= settings_.levels.parity->period * 1000;
 }
 
-// Each node reads as much for each row of parity as it has data.
-uint64_t ParityRounds::limit(uint64_t bytes, size_t nodes) const {
-    if (settings_.levels.copy_limit > 0) return settings_.levels.copy_limit;
-    const double of_node = static_cast<double>(bytes) / static_cast<double>(std::max<size_t>(nodes, 1)) *
-                           settings_.levels.parity->scheme.losses();
-    return std::max(static_cast<uint64_t>(of_node / (settings_.levels.parity->period / 2)), kLeastLimit);
-}
-
 void ParityRounds::start(const What& what, int64_t now) {
     std::map<std::string, tree::Ranks> ranks;
     for (size_t rank = 0; rank < what.places->size(); ++rank)
         ranks[(*what.places)[rank]].add(tree::Ranks(static_cast<int32_t>(rank)));
     begun_ = now;
     newest_ = what.generations.back();
-    round_ = Round{
-        {++rounds_, limit(what.bytes, ranks.size()), {}}, {}, {what.generations, "", 0, 0}, monotonic_s()};
+    // Each node reads as much for each row of parity as it has data.
+    const double of_node = static_cast<double>(what.bytes) / static_cast<double>(ranks.size()) *
+                           settings_.levels.parity->scheme.losses();
+    round_ = Round{{++rounds_, settings_.levels.rate(of_node, settings_.levels.parity->period), {}},
+                   {},
+                   {what.generations, "", 0, 0},
+                   monotonic_s()};
     for (Generation generation : what.generations)
         for (const std::vector<std::string>& nodes : groups_) {
             wire::PeerGroup group{generation, settings_.levels.parity->scheme.losses(), {}, {}};
@@ -88,14 +77,14 @@ std::vector<Generation> ParityRounds::under_way() const {
     return round_ ? round_->result.generations : std::vector<Generation>();
 }
 
-std::optional<ParityRounds::Over> ParityRounds::over(const std::set<std::string>& here) {
+std::optional<RoundOver> ParityRounds::over(const std::set<std::string>& here) {
     if (!round_) return {};
     for (const std::string& node : round_->waiting)
         if (!here.count(node) && round_->result.why_not.empty())
             round_->result.why_not = fmt::format("the node daemon of {} is gone", node);
     // One failure is enough: the others wait for what does not come, until the next order.
     if (!round_->waiting.empty() && round_->result.why_not.empty()) return {};
-    Over over = std::move(round_->result);
+    RoundOver over = std::move(round_->result);
     over.seconds = monotonic_s() - round_->began;
     round_.reset();
     return over;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "root/round_over.h"
 #include "root/settings.h"
 #include "wire/message.h"
 
@@ -39,23 +40,16 @@ class ParityRounds {
     void drop() { round_.reset(); }
     // Being encoded; of none: empty.
     std::vector<Generation> under_way() const;
-    struct Over {
-        std::vector<Generation> generations;
-        std::string why_not;  // "" = all nodes have theirs
-        uint64_t bytes = 0;   // of parity
-        double seconds = 0;
-    };
     // The one that was under way, if it is over. `here`: nodes that may still answer.
-    std::optional<Over> over(const std::set<std::string>& here);
+    std::optional<RoundOver> over(const std::set<std::string>& here);
 
   private:
     struct Round {
         wire::Encode order;
         std::set<std::string> waiting;  // nodes
-        Over result;
+        RoundOver result;
         double began = 0;  // s
     };
-    uint64_t limit(uint64_t bytes, size_t nodes) const;
     const Settings& settings_;
     const Send send_;
     std::vector<std::vector<std::string>> groups_;  // of nodes

@@ -99,6 +99,19 @@ class Bench:
         at = {line: i for i, line in enumerate(self.wanted)}
         check(all(line in at for line in lines if line.startswith("step ")), "wrong lines")
 
+    def fresh(self, rng):
+        """A new directory, and a key or none; the words of --save-options."""
+        shutil.rmtree(self.cwd / "ckpt", ignore_errors=True)
+        save = rng.choice(("", "forked", "incremental", "incremental,forked", "compress=lz4"))
+        self.key = []
+        if rng.random() < 0.3:
+            key = self.cwd / "key"
+            key.unlink(missing_ok=True)
+            key.write_text(rng.randbytes(32).hex() + "\n")
+            key.chmod(0o600)
+            self.key = ["--encrypt-key", "key"]
+        return save
+
     def nothing_left(self):
         for node in self.cluster.nodes:
             node.empty()
@@ -215,6 +228,7 @@ def daemon_dies(bench):
                 while not bench.cluster.nodes[1].pids() and time.monotonic() < end:
                     time.sleep(0.005)
                 time.sleep(bench.rng.random() * 0.5)
+            restarts = job.errors().count("restarting from")
             victim = bench.cluster.nodes[bench.rng.choice((1, 2))]
             victim.kill("noded")
             code = job.end()
@@ -227,7 +241,7 @@ def daemon_dies(bench):
             with bench.restart() as job:
                 running(job)
                 bench.end(job)
-        elif "going on at once" not in job.errors().split("restarting from")[-1]:
+        elif job.errors().count("restarting from") == restarts:
             # The job came to its end before it was to be started again, with nobody on that node to clear it.
             subprocess.run([*victim.on, "sh", "-c", "rm -rf /dev/shm/fermata-memory-*/*"], check=True)
         bench.nothing_left()
@@ -251,15 +265,7 @@ def moments(bench, count=1):
     seen = collections.Counter()
     for moment in range(count):
         rng = bench.rng
-        shutil.rmtree(bench.cwd / "ckpt", ignore_errors=True)
-        save = rng.choice(("", "forked", "incremental", "incremental,forked", "compress=lz4"))
-        bench.key = []
-        if rng.random() < 0.3:
-            key = bench.cwd / "key"
-            key.unlink(missing_ok=True)
-            key.write_text(rng.randbytes(32).hex() + "\n")
-            key.chmod(0o600)
-            bench.key = ["--encrypt-key", "key"]
+        save = bench.fresh(rng)
         levels = rng.choice(("memory 0.1s, buddy", "memory 0.1s, buddy 0.3s", "memory 0.15s, buddy, files 0.6s"))
         words = ["--save-options", save] if save else []
         with bench.run(levels, "--max-restarts", 6, *words) as job:
@@ -339,16 +345,17 @@ def strike(bench, job, what, rng):
 CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, moments)}
 
 
-def case(name, mpi, *rest):
+def case(name, mpi, *rest, cases=None, names=NAMES, bench_of=Bench):
+    """Of parity_test.py, too."""
     parser = argparse.ArgumentParser()
     parser.add_argument("count", type=int, nargs="?", help="of moments")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--launcher", default=harness.LAUNCHER)
     given = parser.parse_args(rest)
     harness.LAUNCHER = given.launcher
-    with Scratch(f"buddies-{name}") as cwd, nodes_test.Cluster(cwd, len(NAMES)) as cluster:
-        bench = Bench(cwd, cluster, mpi, random.Random(given.seed))
-        said = CASES[name](bench, *([given.count] if given.count else []))
+    with Scratch(f"levels-{name}") as cwd, nodes_test.Cluster(cwd, len(names)) as cluster:
+        bench = bench_of(cwd, cluster, mpi, random.Random(given.seed))
+        said = (cases or CASES)[name](bench, *([given.count] if given.count else []))
     return f"seed {given.seed}" + (f"; {said}" if said else "")
 
 

@@ -267,7 +267,7 @@ def root_gone(cluster, mpi, _):
         run(*a.on, "ip", "link", "set", "cable", "down")
         a.kill()
         b.empty()
-        job.process.wait()
+        job.process.wait(harness.PATIENCE)
 
 
 def netmod(cluster, mpi, _):

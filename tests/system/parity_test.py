@@ -5,17 +5,13 @@ have; with more lost, the next level. Nodes are namespaces (nodes_test.py).
     parity_test.py CASE openmpi|mpich [--seed S]
     parity_test.py moments openmpi|mpich COUNT [--launcher own] [--seed S]
 """
-import argparse
 import collections
 import json
-import random
-import shutil
 import time
 
 import buddies_test
 import harness
-import nodes_test
-from harness import Failure, Scratch, check
+from harness import Failure, check
 
 NAMES = ("fermata-a", "fermata-b", "fermata-c", "fermata-d")
 buddies_test.RANKS = len(NAMES)
@@ -122,15 +118,7 @@ def moments(bench, count=1):
     seen = collections.Counter()
     for moment in range(count):
         rng = bench.rng
-        shutil.rmtree(bench.cwd / "ckpt", ignore_errors=True)
-        save = rng.choice(("", "forked", "incremental", "incremental,forked", "compress=lz4"))
-        bench.key = []
-        if rng.random() < 0.3:
-            key = bench.cwd / "key"
-            key.unlink(missing_ok=True)
-            key.write_text(rng.randbytes(32).hex() + "\n")
-            key.chmod(0o600)
-            bench.key = ["--encrypt-key", "key"]
+        save = bench.fresh(rng)
         losses = rng.randint(1, 2)
         levels = f"memory 0.15s, rs:{4 - losses}+{losses} 0.15s" + rng.choice(("", ", files 0.6s"))
         words = ["--save-options", save] if save else []
@@ -162,17 +150,8 @@ def moments(bench, count=1):
 CASES = {f.__name__: f for f in (node_dies, too_many, byte_flips, refused, moments)}
 
 
-def case(name, mpi, *rest):
-    parser = argparse.ArgumentParser()
-    parser.add_argument("count", type=int, nargs="?", help="of moments")
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--launcher", default=harness.LAUNCHER)
-    given = parser.parse_args(rest)
-    harness.LAUNCHER = given.launcher
-    with Scratch(f"parity-{name}") as cwd, nodes_test.Cluster(cwd, len(NAMES)) as cluster:
-        bench = Bench(cwd, cluster, mpi, random.Random(given.seed))
-        said = CASES[name](bench, *([given.count] if given.count else []))
-    return f"seed {given.seed}" + (f"; {said}" if said else "")
+def case(*words):
+    return buddies_test.case(*words, cases=CASES, names=NAMES, bench_of=Bench)
 
 
 if __name__ == "__main__":
