@@ -1,6 +1,8 @@
-// Triggers say when a program shall save its state, and when it shall end: by time, and by signals.
+// Triggers say when a program shall save its state, and when it shall end: by time, by signals, and because
+// the job that it runs in wishes so.
 #pragma once
 
+#include "api/in_job.h"
 #include "api/options.h"
 #include "api/ranks.h"
 
@@ -9,7 +11,7 @@ namespace fermata::api {
 class Triggers {
   public:
     // With signals=yes SIGUSR1 and SIGTERM are heard from now on, until the end.
-    explicit Triggers(const Options& options);
+    Triggers(const Options& options, const InJob& job);
     ~Triggers();
     Triggers(const Triggers&) = delete;
     Triggers& operator=(const Triggers&) = delete;
@@ -19,14 +21,18 @@ class Triggers {
     bool should_exit(const Ranks& ranks);
     // A save has begun; the newest took so many seconds to its end.
     void saved(double seconds);
+    // A save begins: the wish of the job that it answers, 0 = none. Rank 0.
+    uint64_t answer();
 
   private:
     bool time_to_exit() const;
     const Options& options_;
-    const double opened_;  // s
-    double last_;          // s, of the newest save
-    double cost_ = 0;      // s
-    unsigned seen_ = 0;    // SIGUSR1s that were answered
+    const InJob& job_;
+    const double opened_;    // s
+    double last_;            // s, of the newest save
+    double cost_ = 0;        // s
+    unsigned seen_ = 0;      // SIGUSR1s that were answered
+    uint64_t answered_ = 0;  // the newest wish of the job, likewise
     bool hears_ = false;
 };
 

@@ -167,6 +167,7 @@ void Agent::mailbox() {
         said_that_it_leaves();
     }
     for (int signal : split::process::held_signals()) link_->send(wire::Warned{signal});
+    if (auto news = own_words_.news(the_upper() ? the_upper()->own_state : nullptr)) link_->send(*news);
     say_phase();
 }
 
@@ -181,6 +182,8 @@ void Agent::handle(const wire::Message& message) {
         depart();
     else if (std::holds_alternative<wire::FinalizeReleased>(message))
         release_finalize();
+    else if (auto* wish = std::get_if<wire::AskProgram>(&message))
+        OwnWords::ask(the_upper() ? the_upper()->own_state : nullptr, *wish);
     else if (auto event = event_of(message))
         on(*event, &message);
 }

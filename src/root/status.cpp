@@ -110,6 +110,7 @@ std::string Root::status_json() {
                  {"trouble", losses_.why()},
                  {"schedule", schedule_json()},
                  {"memory", levels_.status()},
+                 {"own_state", own_state_.used() ? json(own_state_.what()) : json()},
                  {"restarts", settings_.restarts},
                  {"last", last},
                  {"diagnosis", inquiry_.going_on() ? inquiry_.text() : ""},

@@ -18,6 +18,7 @@
 #include "wire/daemons.h"
 #include "wire/launch.h"
 #include "wire/level.h"
+#include "wire/program.h"
 
 namespace fermata::wire {
 
@@ -567,7 +568,7 @@ using Message =
                  Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
                  Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
                  Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Order, To, Parent, Beat, Roll, Attach,
-                 Here, Missing>;
+                 Here, Missing, AskProgram, OwnState>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);
