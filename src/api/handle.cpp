@@ -146,7 +146,9 @@ bool fermata_handle::restore(int64_t* step, std::optional<int64_t> wanted) {
 
 bool fermata_handle::should_checkpoint() {
     move_on(false);  // a failure is told by the save that follows
-    return triggers_->should_checkpoint(*ranks_);
+    const Triggers::Due due = triggers_->should_checkpoint(*ranks_);
+    last_ = last_ || due.end;
+    return due.save;
 }
 bool fermata_handle::should_exit() {
     const bool yes = triggers_->should_exit(*ranks_);

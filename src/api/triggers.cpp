@@ -43,20 +43,23 @@ bool Triggers::time_to_exit() const {
     return options_.walltime > 0 && monotonic_s() - opened_ >= options_.walltime * 0.98 - 2 * cost_;
 }
 
-bool Triggers::should_checkpoint(const Ranks& ranks) {
-    bool yes = false;
+Triggers::Due Triggers::should_checkpoint(const Ranks& ranks) {
+    Due due;
     if (ranks.first()) {
         const unsigned asked = usr1.load();
         const uint64_t wish = job_.wish().number;
-        yes = (hears_ && asked != seen_) || (wish != 0 && wish != answered_) || time_to_exit() ||
-              (options_.interval > 0 && monotonic_s() - last_ >= options_.interval);
+        due.end = time_to_exit();
+        due.save = (hears_ && asked != seen_) || (wish != 0 && wish != answered_) || due.end ||
+                   (options_.interval > 0 && monotonic_s() - last_ >= options_.interval);
         seen_ = asked;
     }
-    ranks.broadcast(yes);
-    return yes;
+    ranks.broadcast(due);
+    end_ = due.end;
+    return due;
 }
 
 bool Triggers::should_exit(const Ranks& ranks) {
+    if (end_) return *end_;
     bool yes = ranks.first() && time_to_exit();
     ranks.broadcast(yes);
     return yes;

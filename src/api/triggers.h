@@ -2,6 +2,8 @@
 // the job that it runs in wishes so.
 #pragma once
 
+#include <optional>
+
 #include "api/in_job.h"
 #include "api/options.h"
 #include "api/ranks.h"
@@ -17,7 +19,12 @@ class Triggers {
     Triggers& operator=(const Triggers&) = delete;
 
     // Rank 0 decides for all. Collective.
-    bool should_checkpoint(const Ranks& ranks);
+    struct Due {
+        bool save = false, end = false;
+    };
+    Due should_checkpoint(const Ranks& ranks);
+    // As the newest should_checkpoint() had it, where the program calls that: it shall not end for a reason
+    // that it has not been asked to save for.
     bool should_exit(const Ranks& ranks);
     // A save has begun; the newest took so many seconds to its end.
     void saved(double seconds);
@@ -34,6 +41,7 @@ class Triggers {
     unsigned seen_ = 0;      // SIGUSR1s that were answered
     uint64_t answered_ = 0;  // the newest wish of the job, likewise
     bool hears_ = false;
+    std::optional<bool> end_;  // what the newest should_checkpoint() said; none: it was never called
 };
 
 }  // namespace fermata::api

@@ -60,6 +60,10 @@ void OwnState::wish(const Request& request, uint64_t number, int64_t now, int64_
 }
 
 std::optional<wire::AskProgram> OwnState::take_word(int64_t now) {
+    if (std::exchange(taken_back_, false)) {
+        told_ = wishes_.empty() ? 0 : now;
+        return wire::AskProgram{wishes_.empty() ? 0 : number_, exit_};
+    }
     if (wishes_.empty() || (told_ != 0 && now - told_ < kSayAgainMs)) return {};
     told_ = now;
     return wire::AskProgram{number_, exit_};
@@ -84,7 +88,10 @@ std::vector<OwnState::Answer> OwnState::take_answers(int64_t now) {
                                "fermata_should_checkpoint(), and fermata_save() then",
                                static_cast<double>(now - wish->began) / 1000)));
         wish = wishes_.erase(wish);
+        taken_back_ = true;
     }
+    if (taken_back_ && ends_by_ == 0)
+        exit_ = std::any_of(wishes_.begin(), wishes_.end(), [](const Wish& one) { return one.request.stop; });
     return std::exchange(answers_, {});
 }
 

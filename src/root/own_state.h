@@ -32,7 +32,8 @@ class OwnState {
 
     // `number`: not 0, and no earlier one's. ms.
     void wish(const Request& request, uint64_t number, int64_t now, int64_t end);
-    // What the program has to be told now: the newest wish, when it is new or was said some seconds ago.
+    // What the program has to be told now: the newest wish, when it is new, or was said some seconds
+    // ago, or that there is none any more.
     std::optional<wire::AskProgram> take_word(int64_t now);
     struct Answer {
         Request request;
@@ -44,6 +45,8 @@ class OwnState {
     std::vector<Answer> take_rest(const std::string& why);
     // A wish that asks for the end is on its way.
     bool stopping() const;
+    // The program has heard that it shall end.
+    bool asked_to_end() const { return exit_ && told_ > 0; }
     // It was answered: the program is to end by itself. ms; 0 = no.
     int64_t ends_by() const { return ends_by_; }
 
@@ -61,9 +64,10 @@ class OwnState {
     Generation generation_;
     std::deque<Wish> wishes_;
     std::vector<Answer> answers_;
-    uint64_t number_ = 0;  // of the newest wish
-    bool exit_ = false;    // one of them asks for the end
-    int64_t told_ = 0;     // ms
+    uint64_t number_ = 0;      // of the newest wish
+    bool taken_back_ = false;  // the program is to hear that a wish's time is over
+    bool exit_ = false;        // one of them asks for the end
+    int64_t told_ = 0;         // ms
     int64_t ends_by_ = 0;
 };
 

@@ -98,7 +98,11 @@ int Root::run(launch::Launcher& launcher) {
     for (const OwnState::Answer& left :
          own_state_.take_rest("the job ended before the program saved its state"))
         answer(left.request, left.outcome);
-    if (stopped_by_program())
+    if (stopped_by_program() && own_state_.ends_by() == 0)
+        say("the program has ended after it was asked to stop, and has saved nothing then: `fermata run` "
+            "starts "
+            "it again, in case it was not done");
+    else if (stopped_by_program())
         say("the program has saved its own state and ended: `fermata run` starts it again, and it goes on "
             "from there");
     if (fatal_) {

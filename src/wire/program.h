@@ -12,7 +12,7 @@ namespace fermata::wire {
 // `answers` is `number`, when the program has done so; said again until then.
 struct AskProgram {
     static constexpr uint16_t kType = 59;
-    uint64_t number = 0;  // not 0
+    uint64_t number = 0;  // 0: nothing any more
     bool exit = false;
     template <class F>
     void each(F&& f) {

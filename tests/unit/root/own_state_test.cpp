@@ -90,7 +90,11 @@ TEST(OwnState, AFailureAndTheTimeAreAnswers) {
     answers = own.take_answers(1000);
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_EQ(answers[0].outcome.code, ExitCode::timeout);
-    EXPECT_FALSE(own.stopping());
+    EXPECT_FALSE(own.stopping() || own.asked_to_end());
+    auto word = own.take_word(1001);  // the job goes on, and the program with it
+    ASSERT_TRUE(word);
+    EXPECT_TRUE(word->number == 0 && !word->exit);
+    EXPECT_FALSE(own.take_word(9000));
     own.wish(request("command"), 3, 10, 9000);
     EXPECT_EQ(own.take_rest("over").size(), 1u);
 }
