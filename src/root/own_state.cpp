@@ -64,7 +64,7 @@ std::optional<wire::AskProgram> OwnState::take_word(int64_t now) {
         told_ = wishes_.empty() ? 0 : now;
         return wire::AskProgram{wishes_.empty() ? 0 : number_, exit_};
     }
-    if (wishes_.empty() || (told_ != 0 && now - told_ < kSayAgainMs)) return {};
+    if (wishes_.empty() || !used_ || (told_ != 0 && now - told_ < kSayAgainMs)) return {};
     told_ = now;
     return wire::AskProgram{number_, exit_};
 }
@@ -82,11 +82,12 @@ std::vector<OwnState::Answer> OwnState::take_answers(int64_t now) {
             ++wish;
             continue;
         }
-        answers_.push_back(
-            failed(*wish, ExitCode::timeout,
-                   fmt::format("the program has not saved its own state in {:.0f} s: it has to call "
-                               "fermata_should_checkpoint(), and fermata_save() then",
-                               static_cast<double>(now - wish->began) / 1000)));
+        answers_.push_back(failed(
+            *wish, ExitCode::timeout,
+            fmt::format(
+                "the program has not {} in {:.0f} s{}", used_ ? "saved its own state" : "opened libfermata",
+                static_cast<double>(now - wish->began) / 1000,
+                used_ ? ": it has to call fermata_should_checkpoint(), and fermata_save() then" : "")));
         wish = wishes_.erase(wish);
         taken_back_ = true;
     }

@@ -43,6 +43,8 @@ TEST(OwnState, ASaveIsNewestUntilTheWholeIs) {
 TEST(OwnState, AWishIsSaidUntilItIsAnswered) {
     OwnState own;
     own.wish(request("command"), 77, 1000, 60'000);
+    EXPECT_FALSE(own.take_word(1000));  // nobody is there to hear it
+    own.heard({}, 1000);
     EXPECT_EQ(own.take_word(1000)->number, 77u);
     EXPECT_FALSE(own.take_word(1500));
     EXPECT_TRUE(own.take_word(6500));
@@ -61,6 +63,7 @@ TEST(OwnState, AWishIsSaidUntilItIsAnswered) {
 
 TEST(OwnState, ALaterWishIsAnsweredWithTheEarlierOnes) {
     OwnState own;
+    own.heard({}, 0);
     own.wish(request("command"), 1, 0, 60'000);
     own.wish(request("signal", true), 2, 10, 30'000);
     EXPECT_TRUE(own.stopping());
