@@ -98,9 +98,9 @@ std::vector<level::KeptFile> kept_files_of(const image::Reader& reader, const fi
         for (const json& entry : kept_of(state)) {
             if (entry.at("how") != "copy") continue;
             level::KeptFile file{entry.at("name"), entry.at("size").get<uint64_t>(), entry.at("sum")};
-            const std::string what =
-                fmt::format("{}/{}/{}, which {} was at the checkpoint,", generation.path(),
-                            files::kKeptFolder, visible(file.name), visible(entry.at("path").get<std::string>()));
+            const std::string what = fmt::format("{}/{}/{}, which {} was at the checkpoint,",
+                                                 generation.path(), files::kKeptFolder, visible(file.name),
+                                                 visible(entry.at("path").get<std::string>()));
             if (!files::is_kept_name(file.name)) fail("{} is not the name of a copy", what);
             const auto kept = generation.find(files::kKeptFolder);
             const auto found = kept ? kept->size_of(file.name) : std::nullopt;

@@ -1,5 +1,5 @@
-// This header reads what an image holds (threads, descriptors, kept files, mappings, a program's own state), for
-// `fermata inspect` and `fermata verify`.
+// This header reads what an image holds (threads, descriptors, kept files, mappings, a program's own state),
+// for `fermata inspect` and `fermata verify`.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -277,10 +277,10 @@ int compact(const CompactOptions& options) {
     store::GenerationInfo after = store.choose(before.number, false);
     if (options.store.json)
         print_pretty({{"generation", Generation(after.number).name()},
-               {"changed", changed},
-               {"bytes_before", bytes_before},
-               {"bytes", after.bytes()},
-               {"needed", before.manifest->needs}});
+                      {"changed", changed},
+                      {"bytes_before", bytes_before},
+                      {"bytes", after.bytes()},
+                      {"needed", before.manifest->needs}});
     else if (changed)
         std::printf("%s stands alone: %s; it was %s and needed %zu earlier generations\n",
                     Generation(after.number).name().c_str(), human_size(after.bytes()).c_str(),

@@ -277,7 +277,8 @@ const cli::StoreOptions& store_of(Words& w) {
 void add_verify(CLI::App* app, Words& w) {
     add_store(app, w);
     add_generation(app, w, "only this one");
-    app->add_flag("--repair", w.repair, "mend what is damaged from another copy that is intact, or from parity");
+    app->add_flag("--repair", w.repair,
+                  "mend what is damaged from another copy that is intact, or from parity");
 }
 
 void add_inspect(CLI::App* app, Words& w) {
@@ -338,7 +339,9 @@ constexpr struct {
     {"list", "generations in a checkpoint directory", add_store,
      [](Words& w) { return cli::list(store_of(w)); }},
     {"verify", "compare every byte of generations with their checksums", add_verify,
-     [](Words& w) { return cli::verify({store_of(w), w.repair}); }},
+     [](Words& w) {
+         return cli::verify({store_of(w), w.repair});
+     }},
     {"inspect", "what a generation holds", add_inspect, [](Words& w) { return cli::inspect(store_of(w)); }},
     {"compact", "make a generation that refers to earlier ones stand alone", add_compact, compact},
     {"batch", "write a job script that goes on until the program is done", add_batch, batch},

@@ -1,4 +1,5 @@
-// `fermata verify`: compares every byte of every copy that this machine reaches, and mends it from another one.
+// `fermata verify`: compares every byte of every copy that this machine reaches, and mends it from another
+// one.
 #include <unistd.h>
 
 #include <cstdio>
@@ -48,9 +49,9 @@ Verdict verdict_of(const store::GenerationInfo& info, const image::Key* key, boo
         if (verdict.damage.empty()) return verdict;
         for (const store::ImageEntry& entry : info.manifest->images)
             for (size_t i = 0; i < copies.shelves().size(); ++i)
-                verdict.could_be_mended =
-                    verdict.could_be_mended || (copies.state(i, entry.rank) == level::Copies::State::damaged &&
-                                                copies.intact(entry.rank) != nullptr);
+                verdict.could_be_mended = verdict.could_be_mended ||
+                                          (copies.state(i, entry.rank) == level::Copies::State::damaged &&
+                                           copies.intact(entry.rank) != nullptr);
         if (!repair) return verdict;
         level::Repair::Report report = level::Repair(copies).run();
         verdict.mended = std::move(report.mended);
@@ -77,7 +78,8 @@ void say_verdict(store::GenerationInfo& info, const Verdict& verdict, bool repai
             say(fmt::format("error: {}{}: {}", name, of_other(info), visible(line)));
         return;
     }
-    std::string more = verdict.damage.size() > 1 ? fmt::format(" (and {} more)", verdict.damage.size() - 1) : "";
+    std::string more =
+        verdict.damage.size() > 1 ? fmt::format(" (and {} more)", verdict.damage.size() - 1) : "";
     if (verdict.could_be_mended) more += "; another copy is intact: `fermata verify --repair` takes it";
     say(fmt::format("error: {}{}: {}{}", name, of_other(info), visible(verdict.damage.front()), more));
 }
@@ -115,12 +117,11 @@ int verify(const VerifyOptions& options) {
             say_verdict(info, verdict, options.repair);
     }
     if (!any)
-        throw Error(fmt::format("no generation{} in {}",
-                                options.store.generation
-                                    ? " " + Generation(*options.store.generation).name()
-                                    : "",
-                                options.store.ckpt_dir),
-                    ExitCode::damaged);
+        throw Error(
+            fmt::format("no generation{} in {}",
+                        options.store.generation ? " " + Generation(*options.store.generation).name() : "",
+                        options.store.ckpt_dir),
+            ExitCode::damaged);
     if (options.store.json) print_pretty(all);
     return static_cast<int>(good ? ExitCode::ok : ExitCode::damaged);
 }

@@ -54,8 +54,7 @@ bool is_right(const files::Folder& generation, const KeptFile& file) {
 Copies::Copies(const store::GenerationInfo& info, const image::Key* key, Judge judge)
     : info_(info), key_(key), judge_(std::move(judge)) {
     const store::Manifest& manifest = *info_.manifest;
-    if (!manifest.in_memory_of_nodes())
-        shelves_.push_back({info_.folder, "", true});
+    if (!manifest.in_memory_of_nodes()) shelves_.push_back({info_.folder, "", true});
     if (manifest.step) return;
     for (Shelf& shelf : shelves_in_memory(manifest.job, Generation(info_.number)))
         shelves_.push_back(std::move(shelf));
@@ -91,9 +90,8 @@ Copies::Found Copies::look_at(const Shelf& shelf, const store::ImageEntry& entry
             check(place_on(shelf, entry), entry);
             return {State::intact, ""};
         }
-        const bool due =
-            shelf.in_files() || (info_.manifest->in_memory_of_nodes() &&
-                                 info_.manifest->nodes.at(entry.rank.index()) == shelf.node);
+        const bool due = shelf.in_files() || (info_.manifest->in_memory_of_nodes() &&
+                                              info_.manifest->nodes.at(entry.rank.index()) == shelf.node);
         if (!due) return {State::absent, ""};
         why = shelf.folder.path_of(name) + " is missing";
     } catch (const image::KeyError&) {
@@ -114,8 +112,7 @@ void Copies::look() {
     for (const store::ImageEntry& entry : info_.manifest->images)
         for (size_t i = 0; i < shelves_.size(); ++i)
             found_[{i, entry.rank.number()}] = look_at(shelves_[i], entry);
-    for (Shelf& shelf : shelves_)
-        shelf.marked = is_marked(shelf, {info_.manifest->job, info_.number});
+    for (Shelf& shelf : shelves_) shelf.marked = is_marked(shelf, {info_.manifest->job, info_.number});
 }
 
 Copies::State Copies::state(size_t shelf, Rank rank) const { return found(shelf, rank).state; }

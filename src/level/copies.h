@@ -1,5 +1,5 @@
-// Copies looks at every copy of a generation's images that this machine reaches, in the directory of files and
-// in the memory of its nodes, and says which of them are intact.
+// Copies looks at every copy of a generation's images that this machine reaches, in the directory of files
+// and in the memory of its nodes, and says which of them are intact.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace fermata::level {
 // A directory that has images of a generation.
 struct Shelf {
     files::Folder folder;
-    std::string node;  // in whose memory it is; "" = files
+    std::string node;    // in whose memory it is; "" = files
     bool marked = true;  // its marker is right
 
     bool in_files() const { return node.empty(); }

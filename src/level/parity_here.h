@@ -22,9 +22,10 @@ class ParityHere {
     };
     const std::vector<Damage>& damage() const { return damage_; }
 
-    // Makes a rank's image anew on this shelf, and what is damaged there of the files that go with it. Gives the
-    // names of all that was made. Throws Error when it cannot be had.
-    std::vector<std::string> rebuild(const Shelf& shelf, Rank rank, const erasure::Rebuild::Check& check) const;
+    // Makes a rank's image anew on this shelf, and what is damaged there of the files that go with it. Gives
+    // the names of all that was made. Throws Error when it cannot be had.
+    std::vector<std::string> rebuild(const Shelf& shelf, Rank rank,
+                                     const erasure::Rebuild::Check& check) const;
     // Makes the parity of this shelf anew. Throws Error unless all members of its group are here, intact.
     void encode(const Shelf& shelf) const;
 

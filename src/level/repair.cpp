@@ -155,23 +155,22 @@ void Repair::from_copy(const Shelf& to, const Shelf& from, const store::ImageEnt
     if (!damaged()) return;
     if (to.folder.has(name) && are_same(from.folder, to.folder, name))
         fail("what it refers to is damaged, and not this image");
-    bring(to, to.folder, from.folder, name, [&](const std::string& unfinished) {
-        copies_.check(image::Place(to.folder, unfinished), entry);
-    });
+    bring(to, to.folder, from.folder, name,
+          [&](const std::string& unfinished) { copies_.check(image::Place(to.folder, unfinished), entry); });
     note(to.folder.path_of(name), source, why);
 }
 
 void Repair::from_parity(const Shelf& to, const store::ImageEntry& entry, const std::string& why) {
     for (const std::string& made :
-         parity_.rebuild(to, entry.rank, [&](const files::Folder& folder, const std::string& unfinished) {
+         parity_.rebuild(to, entry.rank, [&](const files::Folder&folder, const std::string&unfinished) {
              copies_.check(image::Place(folder, unfinished), entry);
          }))
         note(to.folder.path_of(made), "parity", why);
 }
 
 // Whole and as it is there, or not at all.
-void Repair::bring(const Shelf& to, const files::Folder& into, const files::Folder& from, const std::string& name,
-                   const std::function<void(const std::string& unfinished)>& check) {
+void Repair::bring(const Shelf& to, const files::Folder& into, const files::Folder& from,
+                   const std::string& name, const std::function<void(const std::string& unfinished)>& check) {
     const uint64_t bytes = from.size_of(name).value_or(0);
     if (!to.in_files())
         if (const uint64_t room = room_in_memory(to.folder); room < bytes)

@@ -1,5 +1,6 @@
-// Repair mends what is damaged of a generation out of what this machine has besides: another copy of an image,
-// or parity. What is intact is never written over, and a file is whole and compared before it has its name.
+// Repair mends what is damaged of a generation out of what this machine has besides: another copy of an
+// image, or parity. What is intact is never written over, and a file is whole and compared before it has its
+// name.
 #pragma once
 
 #include <string>
@@ -17,14 +18,15 @@ class Repair {
 
     struct Report {
         std::vector<std::string> mended;  // a line each: what, from where, and what was wrong
-        std::vector<std::string> left;    // a line each: what is damaged still, and why it could not be mended
+        std::vector<std::string> left;  // a line each: what is damaged still, and why it could not be mended
     };
     Report run();
 
   private:
     void mend_marker(const Shelf& shelf);
     void mend_image(size_t shelf, const store::ImageEntry& entry);
-    void from_copy(const Shelf& to, const Shelf& from, const store::ImageEntry& entry, const std::string& why);
+    void from_copy(const Shelf& to, const Shelf& from, const store::ImageEntry& entry,
+                   const std::string& why);
     void from_parity(const Shelf& to, const store::ImageEntry& entry, const std::string& why);
     void bring(const Shelf& to, const files::Folder& into, const files::Folder& from, const std::string& name,
                const std::function<void(const std::string& unfinished)>& check);

@@ -115,8 +115,8 @@ store::GenerationInfo open_wanted(const WantedImage& wanted) {
 }
 
 // The image of this rank in the generation that the root has chosen: `seal` is of its manifest, which names
-// the image. One in files may still be in the memory of this machine, too: where the one is damaged, the other
-// is taken.
+// the image. One in files may still be in the memory of this machine, too: where the one is damaged, the
+// other is taken.
 class ChosenImage {
   public:
     explicit ChosenImage(const WantedImage& wanted) : generation(open_wanted(wanted)), wanted_(wanted) {
@@ -124,7 +124,7 @@ class ChosenImage {
         if (!manifest.in_memory_of_nodes() && !manifest.step)
             others_ = level::find_in_memory(manifest.job, Generation(generation.number));
         try {
-            open();
+            read_it();
         } catch (const image::KeyError&) {
             throw;
         } catch (const Error& damage) {
@@ -138,7 +138,7 @@ class ChosenImage {
             generation.elsewhere = std::move(others_.back());
             others_.pop_back();
             try {
-                open();
+                read_it();
                 warnings.push_back(fmt::format("{}; {} is read instead", damage.what(), place->path()));
                 return true;
             } catch (const Error&) {
@@ -154,7 +154,7 @@ class ChosenImage {
     std::vector<std::string> warnings;
 
   private:
-    void open() {
+    void read_it() {
         const store::ImageEntry& wanted = entry();
         place = generation.elsewhere ? image::Place(generation.elsewhere, image::image_name(wanted.rank))
                                      : generation.place(wanted);

@@ -1,5 +1,5 @@
-// A byte that has flipped, a file that is cut or gone, in any copy of a generation: mended from another copy or
-// from parity, or said to be damaged; and nothing is written to otherwise.
+// A byte that has flipped, a file that is cut or gone, in any copy of a generation: mended from another copy
+// or from parity, or said to be damaged; and nothing is written to otherwise.
 #include "level/repair.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,8 @@ class RepairTest : public testing::Test {
         writer.run(at + (base ? 100 * kPage : 0), data.data(), data.size());
         writer.share({Range::sized(reinterpret_cast<uint64_t>(g_text), sizeof g_text)});
         const image::Summary summary = writer.finish();
-        manifest.images.push_back({Rank(rank), image::image_name(Rank(rank)), summary.bytes, summary.checksum});
+        manifest.images.push_back(
+            {Rank(rank), image::image_name(Rank(rank)), summary.bytes, summary.checksum});
         return writer.content();
     }
 
@@ -159,7 +160,8 @@ class RepairTest : public testing::Test {
         return all;
     }
     // Harms each of these files many times: what is found is mended to what it was, whatever it is.
-    void harm_and_mend(uint32_t number, const std::vector<fs::path>& all, const std::string& from, int times = 12) {
+    void harm_and_mend(uint32_t number, const std::vector<fs::path>& all, const std::string& from,
+                       int times = 12) {
         int found = 0;
         for (int i = 0; i < times; ++i)
             for (const fs::path& path : all) {
@@ -225,7 +227,8 @@ TEST_F(RepairTest, OneNodesMemoryFromItsBuddys) {
 TEST_F(RepairTest, TextAndWhatIncrementsReferTo) {
     commit(store::LevelName::files);
     commit(store::LevelName::files);
-    for (uint32_t number : {1u, 2u}) copy(in_files(number), (on("a", Generation(number)), in_memory("a", number)));
+    for (uint32_t number : {1u, 2u})
+        copy(in_files(number), (on("a", Generation(number)), in_memory("a", number)));
     for (int i = 0; i < 40; ++i) {
         const std::vector<fs::path> all = files_in(in_files(1));
         const fs::path path = all[random_() % all.size()];
