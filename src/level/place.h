@@ -29,6 +29,7 @@ struct NodeFolder {
     files::Folder folder;
 };
 std::vector<NodeFolder> nodes_in_memory(uint64_t job);
+bool is_in_memory(uint64_t job, const std::string& node);
 
 // The directories in which this machine has something of a generation; by node.
 std::vector<files::Folder> find_in_memory(uint64_t job, Generation generation);
