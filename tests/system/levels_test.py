@@ -214,6 +214,21 @@ def mended(bench):
         check(job.end() == 6 and image in job.errors(), job.errors())
 
 
+def planned(bench):
+    """auto: refused without --mtbf; else each level is measured, and the plan and its numbers are in status."""
+    with bench.run("auto") as job:
+        check(job.end() == 2 and "--mtbf" in job.errors(), job.errors())
+    with bench.run("auto", "--mtbf", "20s") as job:
+        job.wait_until(lambda: "levels" in job.status()["memory"].get("auto", {}), "a plan")
+        plan = job.status()["memory"]["auto"]
+        check([one["name"] for one in plan["levels"]] == ["memory", "files"] and "one node" in plan["no_buddies"], plan)
+        check(all(one["cost"] > 0 and one["period"] > 0 for one in plan["levels"]) and 0 < plan["loss"], plan)
+        check("planned" in job.ask("status").stdout, job.ask("status").stdout)
+        bench.committed(job, "files")
+        bench.ends_as_wanted(job.finish())
+    bench.nothing_left()
+
+
 def given_up(bench):
     """A job that nobody restarts: what is in memory comes to files before the job ends."""
     with bench.run("memory 0.1s", "--copy-limit", 1) as job:
@@ -353,7 +368,7 @@ def node_dies(cwd, mpi, seed):
                 check(not left.stdout, f"left on {node.name}: {left.stdout}")
 
 
-CASES = {f.__name__: f for f in (rank_dies, copied, root_dies, byte_flips, mended, given_up, stopped, no_memory, left_behind, moments)}
+CASES = {f.__name__: f for f in (rank_dies, copied, root_dies, byte_flips, mended, planned, given_up, stopped, no_memory, left_behind, moments)}
 CASES["node_dies"] = None
 
 
