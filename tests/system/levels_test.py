@@ -218,9 +218,15 @@ def planned(bench):
     """auto: refused without --mtbf; else each level is measured, and the plan and its numbers are in status."""
     with bench.run("auto") as job:
         check(job.end() == 2 and "--mtbf" in job.errors(), job.errors())
+    bench.env["STEADY_PAUSE"] = "20000"
+    plan = {}
+
+    def there():
+        done = job.ask("status", "--json")
+        plan.update(json.loads(done.stdout)["memory"].get("auto", {}) if done.returncode == 0 else {})
+        return "levels" in plan
     with bench.run("auto", "--mtbf", "20s") as job:
-        job.wait_until(lambda: "levels" in job.status()["memory"].get("auto", {}), "a plan")
-        plan = job.status()["memory"]["auto"]
+        job.wait_until(there, "a plan")
         check([one["name"] for one in plan["levels"]] == ["memory", "files"] and "one node" in plan["no_buddies"], plan)
         check(all(one["cost"] > 0 and one["period"] > 0 for one in plan["levels"]) and 0 < plan["loss"], plan)
         check("planned" in job.ask("status").stdout, job.ask("status").stdout)
