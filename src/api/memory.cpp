@@ -18,12 +18,6 @@
 namespace fermata::api {
 namespace {
 
-std::string host_name() {
-    char host[256] = "";
-    ::gethostname(host, sizeof host - 1);
-    return host;
-}
-
 // A file's bytes, to read.
 class Mapped {
   public:

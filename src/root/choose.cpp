@@ -25,10 +25,16 @@ void check_images(const store::GenerationInfo& generation, bool mapped, const im
     const store::Manifest& manifest = *generation.manifest;
     generation.check_layout();
     for (const store::ImageEntry& entry : manifest.images) {
-        image::Reader reader(generation.place(entry), key);
-        if (!generation.is_of(entry, reader))
-            fail("{}/{} is not the image that the manifest names", generation.directory, entry.file);
-        if (!mapped && manifest.bytes() <= kVerifyAtMost) reader.verify();
+        try {
+            image::Reader reader(generation.place(entry), key);
+            if (!generation.is_of(entry, reader))
+                fail("{}/{} is not the image that the manifest names", generation.directory, entry.file);
+            if (!mapped && manifest.bytes() <= kVerifyAtMost) reader.verify();
+        } catch (const image::KeyError&) {
+            throw;
+        } catch (const Error& error) {
+            fail("{}{}", error.what(), generation.note_of(entry));
+        }
     }
 } catch (const image::KeyError&) {
     throw;
