@@ -85,7 +85,7 @@ void Memory::save(const Staging& staging, const Job& job, uint32_t number, const
             const image::Identity who{job.number, number, rank, static_cast<uint32_t>(ranks_.size())};
             image::WriteOptions options = write;
             options.key = key_;
-            options.shared = false;
+            options.layout = {};
             options.sync = false;  // it is memory
             if (options.threads == 0) options.threads = 1;
             image::Writer writer(image::Place(folder, image::image_name(rank)), who, options);

@@ -408,13 +408,13 @@ def groups_damaged(cwd):
         print("  ", done.stderr.strip())
 
     path.rename(cwd / "aside")
-    refused("ranks-000000.img", "images of ranks 0-1")
+    refused("ranks-000000.img", "images of ranks 0,1")
     os.link(cwd / "ckpt" / "gen-000001" / path.name, path)
-    refused("ranks-000000.img", "images of ranks 0-1")
+    refused("ranks-000000.img", "images of ranks 0,1")
     path.unlink()
     (cwd / "aside").rename(path)
     at = images[1]["offset"] + images[1]["bytes"] // 2
-    for place, said in ((at, ("checksum of the", "image of rank 1")), (40, ("checksum of its table", "images of ranks 0-1"))):
+    for place, said in ((at, ("checksum of the", "image of rank 1")), (40, ("checksum of its table", "images of ranks 0,1"))):
         flip(path, place)
         refused("ranks-000000.img is damaged", *said)
         flip(path, place)
