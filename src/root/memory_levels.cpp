@@ -289,7 +289,6 @@ std::string MemoryLevels::lost_with_nodes() const {
 }
 
 void MemoryLevels::forget() {
-    if (!in_use()) return;
     parity_.drop();
     book_.keep_in_memory({});
     store_.keep_in_memory({});
