@@ -343,7 +343,7 @@ def files_of(generation):
 def groups(cwd):
     """A file per node or per two ranks, encrypted, compressed, forked and with increments: both libraries continue from each,
     in another layout, mapped or not, also after it was compacted; what is not needed goes."""
-    program = [PROGRAMS / "mix.openmpi", "100", "3000", "8"]
+    program = [PROGRAMS / "mix.openmpi", "400", "3000", "8"]
     reference = harness.native(program, 3, "openmpi", cwd)
     with open(os.open(cwd / "key", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
         file.write(os.urandom(32).hex())
@@ -378,9 +378,8 @@ def groups(cwd):
     check(done.returncode == 0, done.stderr)
     check([path.name for path in folder.glob("gen-*")] == ["gen-000004"], f"left: {list(folder.glob('gen-*'))}")
     with Job.restart(cwd, mpi="openmpi", extra=[*words, "--layout", "group:2"], env=env) as job:
-        job.checkpoint()
-        job.checkpoint("--stop")
-        job.end()
+        two_more(job)
+        job.kill_ranks()
     done = call("compact", "--ckpt-dir", "ckpt", cwd=cwd, env=env)
     check(done.returncode == 0 and "stands alone" in done.stdout, done.stderr)
     shutil.rmtree(folder / "gen-000005")
