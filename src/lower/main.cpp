@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "files/owners.h"
@@ -158,7 +160,8 @@ int run(int argc, char** argv) {
     run_natively_if_starter(argc, argv);
     split::ensure_layout(argv);
     split::prepare_lower();
-    split::thread_pointer::redirect();
+    const char* base = std::getenv("FERMATA_RUN_BASE");
+    split::thread_pointer::redirect(base ? base : "");
     tree::AgentConfig config = tree::AgentConfig::from_environment();
     if (config.job_id.empty()) fail("this program is a part of Fermata; use `fermata run`");
     start_log(fmt::format("pid {}", ::getpid()));

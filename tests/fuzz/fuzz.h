@@ -48,14 +48,15 @@ image::KeyPointer fuzz_key();
 
 extern const Target image, encrypted_image, shared_file, manifest, frames, handshake, clock_messages,
     memory_table, duration, save_options, mpiexec_words, addresses, control_request, journal, hellos, program,
-    process_state, mpi_objects, app_table, pmi_lines, pmix_helper, hosts, transfers, parity_head, relay;
+    process_state, mpi_objects, app_table, pmi_lines, pmix_helper, hosts, transfers, parity_head, relay,
+    known_code;
 
 inline std::vector<const Target*> all_targets() {
-    return {&image,         &encrypted_image, &shared_file,     &manifest,    &frames,
-            &handshake,     &clock_messages,  &memory_table,    &duration,    &save_options,
-            &mpiexec_words, &addresses,       &control_request, &journal,     &hellos,
-            &program,       &process_state,   &mpi_objects,     &app_table,   &pmi_lines,
-            &pmix_helper,   &hosts,           &transfers,       &parity_head, &relay};
+    return {&image,           &encrypted_image, &shared_file, &manifest,     &frames,        &handshake,
+            &clock_messages,  &memory_table,    &duration,    &save_options, &mpiexec_words, &addresses,
+            &control_request, &journal,         &hellos,      &program,      &process_state, &mpi_objects,
+            &app_table,       &pmi_lines,       &pmix_helper, &hosts,        &transfers,     &parity_head,
+            &relay,           &known_code};
 }
 
 }  // namespace fermata::fuzz
