@@ -49,8 +49,12 @@ void MemoryLevel::keep(const wire::KeepCopies& order) {
             server_.reset();
             memory_->leave();
             memory_.reset();
+            return;
         }
-        if (memory_) memory_->keep(order.generations);
+        if (memory_)
+            memory_->keep(order.generations);
+        else if (order.generations.empty())
+            level::leave_memory(job_.number, job_.node);
     } catch (const std::exception& error) {
         spdlog::warn("memory: {}", error.what());
     }

@@ -75,9 +75,11 @@ bool Root::pair_up() {
 // What is in memory only would go with the nodes. A supervisor goes on from there.
 void Root::save_what_is_in_memory() {
     // Before a restart has chosen it is not known what is there: all of it stays.
-    if (!levels_.in_use() || levels_.restart().under_way()) return;
+    if (levels_.restart().under_way()) return;
     const bool done = stopped_ || (exit_code() == 0 && came_to_its_end());
-    if (done) return levels_.forget();
+    // A life before this one may have left something there, also when this one had nothing to do with memory.
+    if (done && (levels_.in_use() || settings_.restored)) return levels_.forget();
+    if (!levels_.in_use()) return;
     if (settings_.may_restart && !asked_to_end()) return;
     const double end = monotonic_s() + settings_.limits.save;
     while (levels_.only_in_memory() && monotonic_s() < end) {
@@ -93,14 +95,16 @@ void Root::save_what_is_in_memory() {
         // When it failed since a node is gone, its buddy may have what is missing.
         if (levels_.copy_failed() && tree_.nodes().size() >= nodes) break;
     }
-    if (const std::string lost = levels_.lost_with_nodes(); !lost.empty()) say(lost);
+    // It may be the daemon alone that died: then all is there yet.
+    const std::string lost = levels_.lost_with_nodes();
+    if (!lost.empty()) say(lost);
     if (Generation left = levels_.only_in_memory())
         say(fmt::format("{} stays in {} only: `fermata restart` goes on from there as long as it is there",
                         left.name(), levels_.where()));
     else if (Generation parity = levels_.only_with_parity())
         say(fmt::format("{} stays in {}: `fermata restart` may make it whole again from parity",
                         parity.name(), levels_.where()));
-    else
+    else if (lost.empty())
         levels_.forget();
 }
 
