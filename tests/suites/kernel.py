@@ -91,7 +91,7 @@ class Machine:
             ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", CPU, "-smp", "2", "-m", "6G", "-display", "none",
              "-serial", "stdio", "-no-reboot", "-nic", network, "-kernel", str(where / "vmlinuz"), "-initrd",
              str(where / "initrd.img"), "-append",
-             "root=/dev/vda rw console=ttyS0 panic=-1 mitigations=off init=/kernel-test-init", "-snapshot", "-drive",
+             "root=/dev/vda rw console=ttyS0 panic=-1 mitigations=off no_timer_check init=/kernel-test-init", "-snapshot", "-drive",
              f"file={where / 'disk'},if=virtio,format=raw,cache=unsafe", "-virtfs",
              f"local,path={share},mount_tag=share,security_model=none,id=share"],
             stdin=subprocess.DEVNULL, stdout=self.console, stderr=subprocess.STDOUT)
