@@ -173,20 +173,6 @@ Memory::Found Memory::look_for(const std::vector<Generation>& generations, const
     return found;
 }
 
-void leave_memory(uint64_t job, const std::string& node) {
-    auto all = files::Folder::find_at(user_directory());
-    if (!all || all->owner() != ::geteuid()) return;
-    const std::string name = fmt::format("{:016x}", job);
-    auto of_job = all->find(name);
-    auto folder = of_job ? of_job->find(node) : std::nullopt;
-    if (!folder || folder->owner() != ::geteuid()) return;
-    auto lock = try_lock(*folder);
-    if (!lock) return;
-    remove_all_but(*folder, {});
-    remove_job_directory(*of_job, node, *folder);
-    all->remove_empty(name);
-}
-
 void sweep_memory(uint64_t but_of_job) noexcept {
     try {
         auto all = files::Folder::find_at(user_directory());

@@ -63,9 +63,6 @@ std::optional<files::Folder> find_generation(const files::Folder& folder, uint64
 // The rank whose image has this name; none: no image has it.
 std::optional<Rank> rank_of_image(const std::string& name);
 
-// Removes what earlier lives of a job that needs nothing of it any more have left on this node. Throws Error.
-void leave_memory(uint64_t job, const std::string& node);
-
 // Removes what jobs of this user that do not run on this machine any more have in its memory. What a restart
 // could still go on from stays for an hour. Never throws.
 void sweep_memory(uint64_t but_of_job) noexcept;

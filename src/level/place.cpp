@@ -80,6 +80,10 @@ files::Folder make_job_directory(uint64_t job, const std::string& node) {
     return folder;
 }
 
+bool is_in_memory(uint64_t job, const std::string& node) {
+    return files::Folder::find_at(job_directory(job, node)).has_value();
+}
+
 std::vector<files::Folder> find_in_memory(uint64_t job, Generation generation) {
     std::vector<files::Folder> found;
     try {

@@ -23,6 +23,8 @@ std::string job_directory(uint64_t job, const std::string& node);
 // Makes it. Throws Error when others could reach what is in there.
 files::Folder make_job_directory(uint64_t job, const std::string& node);
 
+bool is_in_memory(uint64_t job, const std::string& node);
+
 // The directories in which this machine has something of a generation; by node.
 std::vector<files::Folder> find_in_memory(uint64_t job, Generation generation);
 

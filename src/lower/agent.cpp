@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "lower/binding/binding.h"
+#include "lower/end_quietly.h"
 #include "lower/mpi_above.h"
 #include "lower/services.h"
 #include "lower/starter.h"
@@ -73,7 +74,7 @@ std::optional<uint32_t> epoch_of(const wire::Message& message) {
     if (auto* m = std::get_if<wire::Drain>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Save>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Placed>(&message)) return m->epoch;
-    if (auto* m = std::get_if<wire::Leave>(&message)) return m->epoch;
+    if (auto* m = std::get_if<wire::Leave>(&message); m && m->epoch > 0) return m->epoch;
     return {};
 }
 
@@ -277,6 +278,9 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
         case Action::go:
             go();
             break;
+        case Action::end_with_launcher:
+            tell_starter_of_end();
+            end_with_launcher();
         case Action::end_before_go:
             say(fmt::format("error: rank {}: lost the node daemon before every rank was back: restart again",
                             rank().number()));

@@ -18,7 +18,9 @@ using A = Action;
 constexpr Row kRows[] = {
     {S::restoring,      E::restored,     A::rebuild,                   S::rebuilt},
     {S::restoring,      E::daemon_lost,  A::end_before_go,             S::restoring},
+    {S::restoring,      E::leave,        A::end_with_launcher,         S::restoring},
     {S::rebuilt,        E::go,           A::go,                        S::running},
+    {S::rebuilt,        E::leave,        A::end_with_launcher,         S::rebuilt},
     {S::rebuilt,        E::daemon_lost,  A::end_before_go,             S::rebuilt},
 
     {S::running,        E::begin,        A::note_begin,                 S::asked},
@@ -186,7 +188,7 @@ constexpr Never kNever[] = {
     {E::resume, set_of({S::asked, S::meeting, S::given_up, S::given_up_asked, S::placing}),
      "the root says Resume when every rank is captured; a checkpoint that is given up ends with Cancel"},
     {E::cancel, kBeforeGo, "there is no checkpoint to be given up"},
-    {E::leave, kBeforeGo | kNoSave | set_of({S::draining, S::meeting, S::given_up, S::given_up_asked,
+    {E::leave, kNoSave | set_of({S::draining, S::meeting, S::given_up, S::given_up_asked,
                                              S::called_off, S::placing, S::writing}),
      "every rank has saved before the root says Leave"},
     {E::leave, set_of({S::behind}), "no child writes where the job stops"},

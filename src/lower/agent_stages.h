@@ -69,7 +69,8 @@ enum class Action : uint8_t {
     // Restart.
     rebuild,
     go,
-    end_before_go,  // others may have been told to go on, and wait for this rank in vain
+    end_with_launcher,  // the restart is refused
+    end_before_go,      // others may have been told to go on, and wait for this rank in vain
     // Asked for a checkpoint.
     note_begin,  // and look whether it can begin
     keep_clock,

@@ -17,6 +17,7 @@
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
 #include "lower/command.h"
+#include "lower/end_quietly.h"
 #include "lower/load_image.h"
 #include "lower/restart.h"
 #include "lower/services.h"
@@ -122,6 +123,7 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
             link->send(wire::Fatal{"error: " + line, exit_code});
         else
             link->send(wire::Restored{false, line, 0, exit_code});
+        if (config.generation) end_with_launcher();
         sleep(20);  // the root ends us; this is for the case that it is gone
     } catch (const std::exception&) {
         say("error: " + line);

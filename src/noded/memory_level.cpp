@@ -42,6 +42,8 @@ bool MemoryLevel::from_root(const wire::Message& message, const Ranks& here) {
 
 void MemoryLevel::keep(const wire::KeepCopies& order) {
     try {
+        // A life before may have left some, of which this one, gone on from files, has asked nothing.
+        if (!memory_ && order.generations.empty() && level::is_in_memory(job_.number, job_.node)) memory();
         if (memory_ && order.generations.empty()) {
             fetcher_.stop();
             parity_.stop();
@@ -49,12 +51,8 @@ void MemoryLevel::keep(const wire::KeepCopies& order) {
             server_.reset();
             memory_->leave();
             memory_.reset();
-            return;
         }
-        if (memory_)
-            memory_->keep(order.generations);
-        else if (order.generations.empty())
-            level::leave_memory(job_.number, job_.node);
+        if (memory_) memory_->keep(order.generations);
     } catch (const std::exception& error) {
         spdlog::warn("memory: {}", error.what());
     }

@@ -77,8 +77,8 @@ void Root::save_what_is_in_memory() {
     // Before a restart has chosen it is not known what is there: all of it stays.
     if (levels_.restart().under_way()) return;
     const bool done = stopped_ || (exit_code() == 0 && came_to_its_end());
-    // A life before this one may have left something there, also when this one had nothing to do with memory.
-    if (done && (levels_.in_use() || settings_.restored)) return levels_.forget();
+    // A life before may have had such levels, which this one, gone on from files, has not.
+    if (done) return levels_.forget();
     if (!levels_.in_use()) return;
     if (settings_.may_restart && !asked_to_end()) return;
     const double end = monotonic_s() + settings_.limits.save;

@@ -291,11 +291,9 @@ std::string MemoryLevels::lost_with_nodes() const {
 }
 
 void MemoryLevels::forget() {
-    if (in_use()) {
-        parity_.drop();
-        book_.keep_in_memory({});
-        store_.keep_in_memory({});
-    }
+    parity_.drop();
+    book_.keep_in_memory({});
+    store_.keep_in_memory({});
     send_(wire::KeepCopies{});
 }
 

@@ -16,6 +16,7 @@ namespace {
 constexpr int kTurnMs = 200;
 constexpr int64_t kLockPatienceMs = 1000;
 constexpr int64_t kHelpLauncherMs = 2000;  // then the node daemons end the ranks
+constexpr int64_t kHelpRefusedMs = 500;    // ranks that have not gone on yet have nothing to say
 constexpr int64_t kKillLauncherMs = 10000;
 constexpr int64_t kClearUpMs = 5000;
 
@@ -136,7 +137,9 @@ void Root::release_finalize() {
 // a lot when ranks leave on their own; it waits a second for them (odls_base_sigkill_timeout).
 // MPICH: docs/internals/job.md, the ranks of a stopped job.
 void Root::end_launcher() {
-    const bool by_ranks = launcher_->ends_with_its_ranks();
+    const bool by_ranks = launcher_->ends_with_its_ranks(), refused = settings_.restored && !running_;
+    const int64_t help = refused ? kHelpRefusedMs : kHelpLauncherMs;
+    if (refused) tree_.broadcast(wire::Leave{});
     if (by_ranks)
         tree_.broadcast(wire::Depart{});
     else
@@ -148,7 +151,7 @@ void Root::end_launcher() {
         serve(20);
         int64_t waited = tree::now_ms() - start;
         // Not sooner: the program's last lines go through the launcher.
-        if (!helped && waited > kHelpLauncherMs) {
+        if (!helped && waited > help) {
             if (by_ranks) launcher_->ask_to_end();
             tree_.broadcast(wire::Kill{});
             helped = true;

@@ -193,8 +193,8 @@ struct Go {
     }
 };
 
-// The checkpoint is committed and the job stops with it: the launcher's SIGTERM follows, which a frozen
-// program does not hear, and ends this process.
+// The checkpoint is committed and the job stops with it, or (epoch 0) a restart is refused: the launcher's
+// SIGTERM follows, which a frozen program does not hear, and ends this process.
 struct Leave {
     static constexpr uint16_t kType = 30;
     uint32_t epoch = 0;

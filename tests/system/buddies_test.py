@@ -97,7 +97,18 @@ class Bench:
     def ends_as_wanted(self, lines, whole=True):
         check(not whole or lines and lines[-1] == self.wanted[-1], f"{lines[-1:]} for {self.wanted[-1]}")
         at = {line: i for i, line in enumerate(self.wanted)}
-        check(all(line in at for line in lines if line.startswith("step ")), "wrong lines")
+        wrong = [i for i, line in enumerate(lines) if line.startswith("step ") and line not in at]
+        # MPICH 4.0.2's MPI_Allreduce says MPI_SUCCESS of a wrong sum when a rank died (internals/bindings.md): what a life
+        # prints between that and its end may be wrong. What follows it is not.
+        if self.mpi == "mpich":
+            step = lambda i: int(lines[i].split()[1])
+            ends = {i - 1 for i in range(1, len(lines)) if lines[i].startswith("step ") and lines[i - 1].startswith("step ")
+                    and step(i) <= step(i - 1)}
+            if not whole and lines:
+                ends.add(len(lines) - 1)
+            while wrong and (wrong[-1] in ends or wrong[-1] + 1 in ends):
+                ends.add(wrong.pop())
+        check(not wrong, f"wrong lines: {[lines[i] for i in wrong]}")
 
     def fresh(self, rng):
         """A new directory, and a key or none; the words of --save-options."""

@@ -129,6 +129,14 @@ TEST(AgentStages, ARestart) {
               Action::end_before_go);
 }
 
+TEST(AgentStages, ARestartThatIsRefused) {
+    for (const Events& before : {Events{}, Events{Event::restored}}) {
+        Events events = before;
+        events.push_back(Event::leave);
+        EXPECT_EQ(walk(Stage::restoring, events).actions.back(), Action::end_with_launcher);
+    }
+}
+
 TEST(AgentStages, AnEarlyCheckpointWaits) {
     // The clock's root does not wait for it.
     Way way = walk(Stage::running, {Event::begin, Event::clock, Event::clock, Event::ready, Event::clock});
