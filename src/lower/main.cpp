@@ -192,6 +192,7 @@ int run(int argc, char** argv) {
     } catch (const std::exception& error) {
         no_key = error.what();
     }
+    threads::settle_credentials();
     uint64_t mask = threads::block_signals_for_init();
     MpiFacts facts =
         bring_up_mpi(restart ? need_of_all(programs_of_images(config.restore, config.seal, key.get()),

@@ -18,7 +18,8 @@ sys.dont_write_bytecode = True
 from suites import BUILD, FERMATA, Failure  # noqa: E402
 
 PROGRAMS = BUILD / "tests" / "programs"
-STEPS, RANKS, PATIENCE = 40, 2, 400
+STEPS, RANKS, PATIENCE = 60, 2, 400
+PAUSE = 500000  # µs a step where checkpoints are to come: an emulated command takes seconds to begin
 DEVICE = "rxe0"
 PACKETS = pathlib.Path(f"/sys/class/infiniband/{DEVICE}/ports/1/hw_counters/sent_pkts")
 TLS = {"rc": "rc_verbs,ud_verbs,self", "ud": "ud_verbs,self", "tcp": "tcp,self", "shm": "posix,sysv,self"}
@@ -59,8 +60,8 @@ def add_device(card):
     raise Failure("the device has no entry for the IPv6 address")
 
 
-def environment(mpi, way, gid):
-    env = dict(os.environ, STEADY_PAUSE="50000", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+def environment(mpi, way, gid, pause=0):
+    env = dict(os.environ, STEADY_PAUSE=str(pause), OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if way != "host":  # whatever the library takes by itself
         env["UCX_TLS"] = TLS[way]
     if way in ("rc", "ud"):
@@ -85,7 +86,7 @@ class Carried:
 
     def __exit__(self, kind, *_):
         if kind is None:
-            # 40 messages of half a MiB are more than 5,000 packets of at most 4 KiB.
+            # STEPS messages of half a MiB are more than 5,000 packets of at most 4 KiB.
             sent = packets() - self.before
             check(sent > 1000 if self.want else sent == 0, f"{self.what}: the device sent {sent} packets")
 
@@ -104,7 +105,7 @@ def stopped(mpi, way, gid, words, cwd):
     with out.open("w") as file, (cwd / "errors").open("w") as errors:
         job = subprocess.Popen([str(word) for word in [FERMATA, "run", "--mpi", mpi, "-n", RANKS, "--ckpt-dir", "ckpt", "--",
                                                        PROGRAMS / f"registered.{mpi}", STEPS, *words]],
-                               cwd=cwd, env=environment(mpi, way, gid), stdout=file, stderr=errors)
+                               cwd=cwd, env=environment(mpi, way, gid, PAUSE), stdout=file, stderr=errors)
         try:
             for lines, more in ((5, []), (12, ["--stop"])):
                 deadline = time.monotonic() + PATIENCE
@@ -114,7 +115,8 @@ def stopped(mpi, way, gid, words, cwd):
                     time.sleep(0.1)
                 done = subprocess.run([str(FERMATA), "checkpoint", "--ckpt-dir", "ckpt", *more], cwd=cwd, text=True,
                                       timeout=PATIENCE, capture_output=True, check=False)
-                check(done.returncode == 0, f"checkpoint: {done.stdout}{done.stderr}")
+                check(done.returncode == 0, f"checkpoint: {done.stdout}{done.stderr}{(cwd / 'errors').read_text()} "
+                      f"{len(out.read_text().splitlines())} lines")
             check(job.wait(PATIENCE) == 85, f"stopped with {job.returncode}: {(cwd / 'errors').read_text()}")
         finally:
             job.kill()
