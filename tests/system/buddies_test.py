@@ -272,6 +272,68 @@ def given_up(bench):
         bench.ends_as_wanted(job.finish())
 
 
+def in_copy(bench):
+    """A copy to buddies or to files is under way when the link is cut, when the buddy has no memory left, when everything is
+    killed: what was whole before stays, what is not whole is not there."""
+    for kind in ("link", "memory", "flush"):
+        shutil.rmtree(bench.cwd / "ckpt", ignore_errors=True)
+        globals()[f"{kind}_in_copy"](bench)
+        bench.nothing_left()
+
+
+def link_in_copy(bench):
+    """The node is back after a second, and the job with it."""
+    bench.env["FERMATA_TREE_SILENT"] = "1000"
+    try:
+        with bench.run("memory 0.2s, buddy", "--max-restarts", 3, "--copy-limit", 2) as job:
+            bench.buddied(job)
+            job.wait_until(lambda: "to_buddies" in job.status()["memory"], "a copy")
+            known = job.status()["memory"]["buddied"]
+            cable = [*bench.cluster.nodes[bench.rng.choice((1, 2))].on, "ip", "link", "set", "cable"]
+            subprocess.run([*cable, "down"], check=True)
+            try:
+                time.sleep(2)
+            finally:
+                subprocess.run([*cable, "up"], check=True)
+            job.wait_until(lambda: "restarting from" in job.errors(), "a restart")
+            running(job)
+            check(job.status()["restored"] >= known, f"from {job.status()['restored']}, and buddies had {known}: {job.errors()}")
+            bench.end(job)
+    finally:
+        del bench.env["FERMATA_TREE_SILENT"]
+
+
+def memory_in_copy(bench):
+    """Said once; the job goes on, and buddies have copies again when there is memory."""
+    victim = bench.cluster.nodes[1]
+    with bench.run("memory 0.2s, buddy") as job:
+        known = bench.buddied(job)
+        # What the reserve of a node leaves is nothing then.
+        subprocess.run([*victim.on, "mount", "-o", "remount,size=96m", "/dev/shm"], check=True)
+        job.wait_until(lambda: "of memory for" in job.errors(), "a word of it")
+        check(job.status()["memory"]["buddied"] >= known, job.status())
+        subprocess.run([*victim.on, "mount", "-o", "remount,size=4g", "/dev/shm"], check=True)
+        bench.buddied(job, bench.newest("memory"))
+        bench.end(job)
+
+
+def flush_in_copy(bench):
+    """Of a copy to files that was killed nothing counts."""
+    with bench.run("memory 0.2s, buddy, files 0.5s", "--copy-limit", 2) as job:
+        bench.buddied(job)
+        job.wait_until(lambda: "copying" in job.status()["memory"], "a copy to files")
+        status = job.status()["memory"]
+        bench.kill_all(job)
+    done = harness.call("verify", "--ckpt-dir", "ckpt", *bench.key, cwd=bench.cwd)
+    check(done.returncode in (0, 6) and "damaged" not in done.stdout, f"{done.stdout}{done.stderr}")
+    listed = bench.listed()
+    check(listed[status["copying"]]["level"] == "memory" or status["copying"] > status["buddied"], f"{status}: {listed}")
+    with bench.restart() as job:
+        running(job)
+        check(job.status()["restored"] >= status["buddied"], f"{status}: {job.errors()}")
+        bench.end(job)
+
+
 def moments(bench, count=1):
     """A node, a daemon, a rank or an image at any moment: never a wrong result, and nothing older than buddies had."""
     seen = collections.Counter()
@@ -354,7 +416,7 @@ def strike(bench, job, what, rng):
         pass
 
 
-CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, moments)}
+CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, in_copy, moments)}
 
 
 def case(name, mpi, *rest, cases=None, names=NAMES, bench_of=Bench):
