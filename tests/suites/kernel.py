@@ -4,7 +4,7 @@ hardware support, so on any machine and slowly. As root; packages qemu-system-x8
 
     tests/suites/kernel.py build               a disk with Debian 12 and what tools/setup installs; about ten minutes
     tests/suites/kernel.py run [CTEST WORDS…]  this tree's build/ in it: ctest with these words (below: WORDS)
-    tests/suites/kernel.py rdma [MPI…]          MPI over InfiniBand verbs, by software RoCE (rdma.py), ten minutes
+    tests/suites/kernel.py rdma [MPI…]          MPI over InfiniBand verbs, by software RoCE (rdma.py), half an hour
     tests/suites/kernel.py cross               a job stopped there goes on here, and one stopped here goes on there
 
 The machine sees this tree at its own path, everything else is its own. --where DIR, or FERMATA_SUITES: where the disk is kept.

@@ -67,7 +67,8 @@ def environment(mpi, way, gid, pause=0):
     if way in ("rc", "ud"):
         env.update(UCX_IB_GID_INDEX=gid, UCX_NET_DEVICES=f"{DEVICE}:1")
     if mpi == "openmpi" and way != "host":
-        env["OMPI_MCA_pml"] = "ucx"
+        # By itself it has UCX only where there is hardware for it.
+        env.update(OMPI_MCA_pml="ucx", OMPI_MCA_pml_ucx_tls="any", OMPI_MCA_pml_ucx_devices="any")
     return env
 
 
