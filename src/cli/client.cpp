@@ -206,11 +206,26 @@ void print_schedule(const json& schedule) {
     }
 }
 
+// What `--levels auto` has chosen, and from which numbers.
+void print_plan(const json& plan) {
+    auto number = [](const json& in, const char* name) { return in.value(name, 0.0); };
+    if (!plan.contains("levels")) return fmt::print("  planned      not yet: each level is measured first\n");
+    fmt::print("  planned      for a failure every {:.0f} s: {:.2g} % of the time is lost\n",
+               number(plan, "mtbf"), 100 * number(plan, "loss"));
+    for (const json& one : plan.at("levels"))
+        fmt::print("    {:<9}  every {:.1f} s (best {:.1f} s): one costs {:.3g} s, needed every {:.0f} s\n",
+                   visible(one.value("name", "")), number(one, "period"), number(one, "best"),
+                   number(one, "cost"), 1 / std::max(number(one, "rate"), 1e-12));
+    if (plan.contains("no_buddies"))
+        fmt::print("    no buddies: {}\n", visible(plan.value("no_buddies", "")));
+}
+
 // Which generations are where, of a job that keeps some in the memory of nodes.
 void print_levels(const json& memory) {
     auto text = [&](const char* name) { return visible(memory.value(name, std::string())); };
     if (memory.empty()) return;
     fmt::print("  levels       {}\n", text("levels"));
+    if (memory.contains("auto")) print_plan(memory.at("auto"));
     if (memory.contains("memory"))
         fmt::print("  in memory    {}, {} on {} node{}\n", text("memory"),
                    human_size(memory.value("bytes", uint64_t{0})), memory.at("nodes").size(),

@@ -1,6 +1,7 @@
 // This header has one function per subcommand of `fermata`, called once the command line is understood. Each
 // returns the exit code. client.cpp has those that speak with a running job, generations.cpp those that read
-// a checkpoint directory, doctor.cpp the rest; `run` and `restart` are in root/submit.h.
+// a checkpoint directory, verify.cpp the one that mends it, doctor.cpp the rest; `run` and `restart` are in
+// root/submit.h.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +44,13 @@ struct StoreOptions {
     std::string key_file;  // of encrypted generations; empty: none
 };
 int list(const StoreOptions& options);
-int verify(const StoreOptions& options);
 int inspect(const StoreOptions& options);
+
+struct VerifyOptions {
+    StoreOptions store;
+    bool repair = false;
+};
+int verify(const VerifyOptions& options);
 
 struct CompactOptions {
     StoreOptions store;

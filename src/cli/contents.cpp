@@ -1,4 +1,4 @@
-// What an image holds besides memory: threads and descriptors, for people.
+// What an image holds, for people.
 #include "cli/contents.h"
 
 #include <algorithm>
@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 
+#include "api/table.h"
 #include "base/cbor.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "files/kept.h"
+#include "split/memory/memory.h"
 #include "split/threads/records.h"
 
 using nlohmann::json;
@@ -90,27 +92,68 @@ json contents_of(const image::Reader& reader) {
     });
 }
 
-void check_kept_files(const image::Reader& reader, const files::Folder& generation) {
-    with_state(reader, [&](const json& state) {
-        std::optional<files::Folder> kept;
+std::vector<level::KeptFile> kept_files_of(const image::Reader& reader, const files::Folder& generation) {
+    return with_state(reader, [&](const json& state) {
+        std::vector<level::KeptFile> all;
         for (const json& entry : kept_of(state)) {
             if (entry.at("how") != "copy") continue;
-            std::string name = entry.at("name");
-            std::string what =
-                fmt::format("{}/{}/{}, which {} was at the checkpoint,", generation.path(),
-                            files::kKeptFolder, visible(name), visible(entry.at("path").get<std::string>()));
-            if (!files::is_kept_name(name)) fail("{} is not the name of a copy", what);
-            if (!kept) kept = generation.find(files::kKeptFolder);
-            auto found = kept ? kept->size_of(name) : std::nullopt;
-            auto size = entry.at("size").get<uint64_t>();
+            level::KeptFile file{entry.at("name"), entry.at("size").get<uint64_t>(), entry.at("sum")};
+            const std::string what = fmt::format("{}/{}/{}, which {} was at the checkpoint,",
+                                                 generation.path(), files::kKeptFolder, visible(file.name),
+                                                 visible(entry.at("path").get<std::string>()));
+            if (!files::is_kept_name(file.name)) fail("{} is not the name of a copy", what);
+            const auto kept = generation.find(files::kKeptFolder);
+            const auto found = kept ? kept->size_of(file.name) : std::nullopt;
             if (!found) fail("{} is missing", what);
-            if (*found != size) fail("{} has {} bytes instead of {}", what, *found, size);
-            std::string sum = entry.at("sum");
-            if (sum.empty()) continue;  // a large one, whose blocks it shares
-            std::string bytes = kept->text(name);
-            if (image::checksum_of(bytes.data(), bytes.size()).hex() != sum) fail("{} is damaged", what);
+            if (*found != file.bytes) fail("{} has {} bytes instead of {}", what, *found, file.bytes);
+            if (!level::is_right(generation, file)) fail("{} is damaged", what);
+            all.push_back(std::move(file));
         }
+        return all;
     });
+}
+
+bool has_part(const image::Reader& reader, const char* name) {
+    return std::any_of(reader.blobs().begin(), reader.blobs().end(),
+                       [&](const image::Blob& blob) { return blob.name == name; });
+}
+
+json regions_of(const image::Reader& reader) {
+    const auto& bytes = reader.blob("memory");
+    split::MemoryTable table = split::decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    static constexpr const char* kKinds[] = {"private", "shared file", "shared memory", "shared tmpfs"};
+    json list = json::array();
+    size_t next = 0;
+    const std::vector<image::Extent>& extents = reader.extents();
+    for (const split::MapEntry& map : table.maps) {
+        uint64_t saved = 0;
+        while (next < extents.size() && extents[next].address < map.range.end())
+            saved += extents[next++].length;
+        std::string access = "---";
+        for (int bit = 0; bit < 3; ++bit)
+            if (map.prot & (1 << bit)) access[static_cast<size_t>(bit)] = "rwx"[bit];
+        list.push_back({{"range", fmt::format("{:x}-{:x}", map.range.begin(), map.range.end())},
+                        {"access", access},
+                        {"kind", kKinds[static_cast<size_t>(map.kind)]},
+                        {"size", map.range.size()},
+                        {"saved", saved},
+                        {"name", map.name}});
+    }
+    return list;
+}
+
+json state_of(const image::Reader& reader) {
+    const auto& bytes = reader.blob(api::kBlob);
+    json list = json::array();
+    for (auto& [name, entry] : api::Table::decoded(bytes.data(), bytes.size(), "its image").entries) {
+        uint64_t sum = 0;
+        for (const api::SavedPart& part : entry.parts) sum += part.bytes;
+        list.push_back({{"name", as_utf8(name)},
+                        {"what", api::text_of(entry)},
+                        {"bytes", sum},
+                        {"parts", entry.parts.size()}});
+    }
+    return list;
 }
 
 }  // namespace fermata::cli

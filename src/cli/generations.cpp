@@ -9,31 +9,21 @@
 
 #include "api/table.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/contents.h"
 #include "cli/objects.h"
+#include "cli/sight.h"
 #include "files/owners.h"
 #include "image/codec.h"
 #include "image/image.h"
 #include "image/save_options.h"
-#include "level/place.h"
-#include "split/memory/memory.h"
 #include "store/store.h"
 
 using nlohmann::json;
 
 namespace fermata::cli {
 namespace {
-
-void print(const json& j) {
-    std::printf("%s\n", j.dump(2, ' ', false, json::error_handler_t::replace).c_str());
-}
-
-store::Store open_store(const StoreOptions& options) {
-    return store::Store::for_reading(options.ckpt_dir, image::Key::from_file_or_none(options.key_file));
-}
 
 const char* kind_of(const store::Manifest& m) {
     return m.step ? "own state" : m.needs.empty() ? "full" : "delta";
@@ -53,18 +43,6 @@ std::string age_text(int64_t seconds) {
     if (seconds < 3600) return fmt::format("{} min", seconds / 60);
     if (seconds < int64_t{2} * 86400) return fmt::format("{} h", seconds / 3600);
     return fmt::format("{} d", seconds / 86400);
-}
-
-// "alice (uid 1000)" when it is not the caller's own, else "".
-std::string other_owner(const store::GenerationInfo& info) {
-    uid_t owner = info.folder.owner();
-    return owner == ::geteuid() ? "" : visible(files::name_of_user(owner));
-}
-
-// The same as a part of a line.
-std::string of_other(const store::GenerationInfo& info) {
-    std::string owner = other_owner(info);
-    return owner.empty() ? "" : ", of " + owner;
 }
 
 json summary(const store::GenerationInfo& info) {
@@ -106,114 +84,7 @@ std::string command_line(const store::Manifest& m) {
     return visible(fmt::format("{}", fmt::join(m.whole_command(), " ")));
 }
 
-// The mappings of an image, with what of each is saved.
-json regions_of(const image::Reader& reader) {
-    const auto& bytes = reader.blob("memory");
-    split::MemoryTable table = split::decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    static constexpr const char* kKinds[] = {"private", "shared file", "shared memory", "shared tmpfs"};
-    json list = json::array();
-    size_t next = 0;
-    const std::vector<image::Extent>& extents = reader.extents();
-    for (const split::MapEntry& map : table.maps) {
-        uint64_t saved = 0;
-        while (next < extents.size() && extents[next].address < map.range.end())
-            saved += extents[next++].length;
-        std::string access = "---";
-        for (int bit = 0; bit < 3; ++bit)
-            if (map.prot & (1 << bit)) access[static_cast<size_t>(bit)] = "rwx"[bit];
-        list.push_back({{"range", fmt::format("{:x}-{:x}", map.range.begin(), map.range.end())},
-                        {"access", access},
-                        {"kind", kKinds[static_cast<size_t>(map.kind)]},
-                        {"size", map.range.size()},
-                        {"saved", saved},
-                        {"name", map.name}});
-    }
-    return list;
-}
-
-// What a program's own state has by name.
-json state_of(const image::Reader& reader) {
-    const auto& bytes = reader.blob(api::kBlob);
-    json list = json::array();
-    for (auto& [name, entry] : api::Table::decoded(bytes.data(), bytes.size(), "its image").entries) {
-        uint64_t sum = 0;
-        for (const api::SavedPart& part : entry.parts) sum += part.bytes;
-        list.push_back({{"name", as_utf8(name)},
-                        {"what", api::text_of(entry)},
-                        {"bytes", sum},
-                        {"parts", entry.parts.size()}});
-    }
-    return list;
-}
-
 std::string shown(const json& text) { return visible(text.get<std::string>()); }
-bool has(const image::Reader& reader, const char* name) {
-    return std::any_of(reader.blobs().begin(), reader.blobs().end(),
-                       [&](const image::Blob& blob) { return blob.name == name; });
-}
-
-// What a restart would refuse although each byte is as it was written. (The job's own tests have ranks that
-// save no process.)
-void check_parts(const image::Reader& reader) {
-    if (has(reader, "process")) contents_of(reader);
-    if (has(reader, "memory")) regions_of(reader);
-    if (has(reader, api::kBlob)) state_of(reader);
-}
-
-// Where this image can be read from here: of a generation in the memory of nodes only what is in that of this
-// machine.
-bool find_image(store::GenerationInfo& info, const store::ImageEntry& entry) {
-    if (!info.manifest->in_memory_of_nodes()) return true;
-    for (files::Folder& folder : level::find_in_memory(info.manifest->job, Generation(info.number)))
-        if (folder.has(entry.file)) {
-            info.elsewhere = std::move(folder);
-            return true;
-        }
-    return false;
-}
-
-// "", or which of its images are not to be seen from here.
-std::string not_seen(store::GenerationInfo& info) {
-    size_t missing = 0;
-    std::string node;
-    for (const store::ImageEntry& entry : info.manifest->images)
-        if (!find_image(info, entry) && ++missing == 1) node = info.manifest->nodes.at(entry.rank.index());
-    if (missing == 0) return info.manifest->in_memory_of_nodes() ? ", in the memory of this machine" : "";
-    return fmt::format(", as far as it is in the memory of this machine: {} of {} images are in that of {}{}",
-                       missing, info.manifest->images.size(), visible(node), missing > 1 ? " or others" : "");
-}
-
-// Compares every byte; "" or what is wrong.
-std::string damage_of(store::GenerationInfo& info, const image::Key* key) {
-    if (!info.manifest) return info.damage.empty() ? "it was never committed" : info.damage;
-    try {
-        info.check_layout();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    for (const store::ImageEntry& entry : info.manifest->images) {
-        try {
-            if (!find_image(info, entry)) continue;
-            image::Reader reader(info.place(entry), key);
-            if (!info.is_of(entry, reader))
-                return fmt::format("{}/{} is not the image that the manifest names", info.directory,
-                                   entry.file);
-            const std::vector<uint32_t>& needs = info.manifest->needs;
-            for (const image::Reference& reference : reader.references())
-                if (reference.generation != info.number &&
-                    std::count(needs.begin(), needs.end(), reference.generation) == 0)
-                    return fmt::format("{}/{} refers to generation {}, of which the manifest says nothing",
-                                       info.directory, entry.file, reference.generation);
-            check_parts(reader);
-            reader.verify();
-            if (has(reader, "process")) check_kept_files(reader, info.images());
-        } catch (const Error& error) {
-            return error.what();
-        }
-    }
-    return {};
-}
-
 void print_process(const json& process) {
     fmt::print("    in {}; {} thread{}:", shown(process["directory"]), process["threads"].size(),
                process["threads"].size() == 1 ? "" : "s");
@@ -315,51 +186,12 @@ int list(const StoreOptions& options) {
     std::vector<char> sides = {'<', '<', '>', '<', '>', '>', '<', '>', '<', '<'};
     if (of_others) add_owners(lines, sides, generations);
     if (options.json)
-        print(all);
+        print_pretty(all);
     else if (lines.size() == 1)
         fmt::print("no generation in {}\n", visible(store.directory()));
     else
         print_table(lines, sides);
     return 0;
-}
-
-int verify(const StoreOptions& options) {
-    files::believe_everybody();
-    store::Store store = open_store(options);
-    json all = json::array();
-    bool good = true, any = false;
-    for (store::GenerationInfo& info : store.list()) {
-        if (options.generation && *options.generation != info.number) continue;
-        if (!options.generation && !info.manifest && info.damage.empty())
-            continue;  // never committed: nothing to verify
-        info.check_key(store.key());
-        std::string damage = damage_of(info, store.key());
-        std::string name = Generation(info.number).name();
-        // A job that runs removes what --keep does not keep, the manifest first: that is no damage.
-        if (!damage.empty() && !options.generation && info.manifest && !info.folder.has(store::kManifest)) {
-            if (!options.json) fmt::print("{}  removed meanwhile\n", name);
-            continue;
-        }
-        any = true;
-        good = good && damage.empty();
-        if (options.json)
-            all.push_back({{"generation", name},
-                           {"ok", damage.empty()},
-                           {"damage", damage},
-                           {"owner", files::name_of_user(info.folder.owner())}});
-        else if (damage.empty())
-            fmt::print("{}  intact, {}{}{}\n", name, human_size(info.bytes()), of_other(info),
-                       not_seen(info));
-        else
-            say(fmt::format("error: {}{}: {}", name, of_other(info), visible(damage)));
-    }
-    if (!any)
-        throw Error(fmt::format("no generation{} in {}",
-                                options.generation ? " " + Generation(*options.generation).name() : "",
-                                options.ckpt_dir),
-                    ExitCode::damaged);
-    if (options.json) print(all);
-    return static_cast<int>(good ? ExitCode::ok : ExitCode::damaged);
 }
 
 int inspect(const StoreOptions& options) {
@@ -385,14 +217,14 @@ int inspect(const StoreOptions& options) {
                       {"content", reader.summary().content},
                       {"written", reader.summary().written}};
         for (const image::Blob& blob : reader.blobs()) image["blobs"][blob.name] = blob.bytes.size();
-        if (has(reader, "process")) image["process"] = contents_of(reader);
+        if (has_part(reader, "process")) image["process"] = contents_of(reader);
         if (json objects = objects_of(reader); !objects.is_null()) image["mpi"] = std::move(objects);
-        if (has(reader, api::kBlob)) image["state"] = state_of(reader);
-        if (options.regions && has(reader, "memory")) image["region_list"] = regions_of(reader);
+        if (has_part(reader, api::kBlob)) image["state"] = state_of(reader);
+        if (options.regions && has_part(reader, "memory")) image["region_list"] = regions_of(reader);
         j["images"].push_back(std::move(image));
     }
     if (options.json) {
-        print(j);
+        print_pretty(j);
         return 0;
     }
     fmt::print("{}  {}  job {}\n  command  {}\n  mpi      {}\n", Generation(info.number).name(),
@@ -444,11 +276,11 @@ int compact(const CompactOptions& options) {
     if (options.keep > 0) store.retain(options.keep);
     store::GenerationInfo after = store.choose(before.number, false);
     if (options.store.json)
-        print({{"generation", Generation(after.number).name()},
-               {"changed", changed},
-               {"bytes_before", bytes_before},
-               {"bytes", after.bytes()},
-               {"needed", before.manifest->needs}});
+        print_pretty({{"generation", Generation(after.number).name()},
+                      {"changed", changed},
+                      {"bytes_before", bytes_before},
+                      {"bytes", after.bytes()},
+                      {"needed", before.manifest->needs}});
     else if (changed)
         std::printf("%s stands alone: %s; it was %s and needed %zu earlier generations\n",
                     Generation(after.number).name().c_str(), human_size(after.bytes()).c_str(),

@@ -100,12 +100,14 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--interval", t.interval, "T",
         "a checkpoint every T (0.2s, 10m), or auto: by the measured cost and --mtbf");
     add("--levels", t.levels, "LIST",
-        "instead of --interval: where generations go and how often, as \"memory 30s, buddy 2m, files 10m\"");
+        "instead of --interval: where generations go and how often, as \"memory 30s, buddy 2m, files 10m\"; "
+        "or auto, by what is measured and --mtbf");
     add("--copy-limit", t.copy_limit, "MB/S",
         "megabytes a second that a node copies from memory at most (default: by the period)");
     add("--domains", t.domains, "FILE",
         "for buddies and rs: lines of a node and its failure domain (default: each node is one)");
-    add("--mtbf", t.mtbf, "T", "mean time between failures, for --interval auto (default 24h)");
+    add("--mtbf", t.mtbf, "T",
+        "mean time between failures, for --levels auto, and --interval auto (there default 24h)");
     add("--walltime", t.walltime, "T",
         "checkpoint and stop (exit code 85) before T has passed (default: what Slurm gives; 0s: never)");
     add("--grace", t.grace, "T",
@@ -165,6 +167,9 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
     if (!t.grace.empty()) o.limits.grace = parse_duration(t.grace, "--grace");
     if (!t.start.empty()) o.limits.start = parse_duration(t.start, "--start-timeout");
     if (!t.mtbf.empty()) o.mtbf = parse_duration(t.mtbf, "--mtbf");
+    if (o.levels.automatic && (t.mtbf.empty() || o.mtbf <= 0))
+        throw Error("--levels auto follows from how often the job fails: say it, as --mtbf 6h",
+                    ExitCode::usage);
     if (!t.keep.empty()) o.keep = parse_keep(t.keep);
     for (size_t i = 0; i < t.more_ranks.size(); ++i)
         if (!t.more_ranks[i].empty())
@@ -198,6 +203,7 @@ struct Words {
     cli::StatusOptions status;
     cli::CancelOptions cancel;
     cli::StoreOptions store;
+    bool repair = false;  // verify
     std::vector<std::string> scheduler_options;
     std::vector<std::string> run_words;  // batch: behind its "--"
 };
@@ -276,6 +282,8 @@ const cli::StoreOptions& store_of(Words& w) {
 void add_verify(CLI::App* app, Words& w) {
     add_store(app, w);
     add_generation(app, w, "only this one");
+    app->add_flag("--repair", w.repair,
+                  "mend what is damaged from another copy that is intact, or from parity");
 }
 
 void add_inspect(CLI::App* app, Words& w) {
@@ -336,7 +344,9 @@ constexpr struct {
     {"list", "generations in a checkpoint directory", add_store,
      [](Words& w) { return cli::list(store_of(w)); }},
     {"verify", "compare every byte of generations with their checksums", add_verify,
-     [](Words& w) { return cli::verify(store_of(w)); }},
+     [](Words& w) {
+         return cli::verify({store_of(w), w.repair});
+     }},
     {"inspect", "what a generation holds", add_inspect, [](Words& w) { return cli::inspect(store_of(w)); }},
     {"compact", "make a generation that refers to earlier ones stand alone", add_compact, compact},
     {"batch", "write a job script that goes on until the program is done", add_batch, batch},

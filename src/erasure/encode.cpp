@@ -101,6 +101,19 @@ bool read_data_piece(const Group& group, Member member, uint64_t piece, Source& 
     return bytes == 0 || image::checksum_of(to, bytes) == contents.pieces.at(piece);
 }
 
+bool is_intact(const Group& group, Member member, size_t file, Source& source) {
+    const Contents& contents = group.contents(member);
+    const uint64_t begin = contents.begin_of(file), end = begin + contents.files.at(file).bytes;
+    const auto room = std::make_unique<uint8_t[]>(kPiece);
+    try {
+        for (uint64_t at = begin / kPiece * kPiece; at < end; at += kPiece)
+            if (!read_data_piece(group, member, at / kPiece, source, room.get())) return false;
+    } catch (const Error&) {
+        return false;
+    }
+    return true;
+}
+
 void write_parity(const Group& group, Member member, Source& source, const files::Folder& to,
                   const Between& between) {
     const std::string name = kUnfinishedParity;

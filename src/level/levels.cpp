@@ -30,12 +30,11 @@ Entry entry_of(const std::string& item) {
     std::istringstream parts(item);
     parts >> entry.name >> entry.period >> entry.more >> entry.beyond;
     if (entry.name.empty()) refuse("has an empty entry");
-    for (const char* later : {"local", "auto"})
-        if (entry.name.starts_with(later))
-            throw Error(
-                fmt::format("--levels: '{}' is not there yet; there are memory, buddy, rs:K+M and files",
-                            visible(entry.name)),
-                ExitCode::usage);
+    if (entry.name == "auto") refuse("has auto beside others, which stands alone");
+    if (entry.name.starts_with("local"))
+        throw Error(fmt::format("--levels: '{}' is not there yet; there are memory, buddy, rs:K+M and files",
+                                visible(entry.name)),
+                    ExitCode::usage);
     if (entry.name != "memory" && entry.name != "buddy" && entry.name != "files" &&
         !entry.name.starts_with(kErasure))
         refuse(fmt::format("knows no level '{}': there are memory, buddy, rs:K+M and files",
@@ -73,6 +72,12 @@ void check_periods(const Levels& levels) {
 
 Levels Levels::parse(const std::string& words) {
     Levels levels;
+    if (words == "auto") {
+        levels.automatic = true;
+        levels.memory = 60;  // until something is measured
+        levels.buddy = levels.files = 0;
+        return levels;
+    }
     std::istringstream list(words.ends_with(",") ? words + " " : words);
     for (std::string item; std::getline(list, item, ',');) {
         Entry entry = entry_of(item);
@@ -106,11 +111,11 @@ uint64_t Levels::rate(double of_node, double period) const {
 
 std::string Levels::to_text() const {
     if (!memory) return {};
-    std::string text = fmt::format("memory {:g}s", *memory);
+    std::string text = fmt::format("{}memory {:g}s", automatic ? "auto: " : "", *memory);
     if (buddy) text += *buddy > 0 ? fmt::format(", buddy {:g}s", *buddy) : ", buddy";
     if (buddy && buddy_anywhere) text += fmt::format(" {}", kAnywhere);
     if (parity) text += fmt::format(", {}{} {:g}s", kErasure, parity->scheme.to_text(), parity->period);
-    if (files) text += fmt::format(", files {:g}s", *files);
+    if (files) text += *files > 0 ? fmt::format(", files {:g}s", *files) : ", files";
     return text;
 }
 

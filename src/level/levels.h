@@ -10,9 +10,10 @@
 
 namespace fermata::level {
 
-// "memory 30s, buddy 2m, rs:4+2 10m, files 1h": every checkpoint goes to the first level, and one so often to
-// the others.
+// "memory 30s, buddy 2m, rs:4+2 10m, files 1h" or "auto": every checkpoint goes to the first level, and one
+// so often to the others.
 struct Levels {
+    bool automatic = false;        // the periods are measured and planned (root/auto_levels.h)
     std::optional<double> memory;  // seconds between checkpoints; none: nothing is kept in memory
     std::optional<double> buddy;   // between second copies in another node's memory; 0 = of each generation
     bool buddy_anywhere = false;   // also of the same failure domain, where there is no other one

@@ -84,22 +84,31 @@ bool is_in_memory(uint64_t job, const std::string& node) {
     return files::Folder::find_at(job_directory(job, node)).has_value();
 }
 
-std::vector<files::Folder> find_in_memory(uint64_t job, Generation generation) {
-    std::vector<files::Folder> found;
+std::vector<NodeFolder> nodes_in_memory(uint64_t job) {
+    std::vector<NodeFolder> found;
     try {
         auto all = files::Folder::find_at(user_directory());
         auto of_job = all ? all->find(fmt::format("{:016x}", job)) : std::nullopt;
-        if (!of_job) return {};
-        for (const std::string& node : of_job->names()) {
-            auto here = of_job->find(node);
-            auto folder = here ? here->find(generation.name()) : std::nullopt;
-            if (folder && folder->owner() == ::geteuid() &&
-                store::read_marker(*folder) == store::Marker{job, generation.number()})
-                found.push_back(std::move(*folder));
-        }
+        if (!of_job || all->owner() != ::geteuid() || of_job->owner() != ::geteuid()) return {};
+        for (const std::string& node : of_job->names())
+            if (auto here = of_job->find(node); here && here->owner() == ::geteuid())
+                found.push_back({node, std::move(*here)});
     } catch (const Error&) {
         // As if it were not there.
     }
+    return found;
+}
+
+std::vector<files::Folder> find_in_memory(uint64_t job, Generation generation) {
+    std::vector<files::Folder> found;
+    for (const NodeFolder& node : nodes_in_memory(job)) try {
+            auto folder = node.folder.find(generation.name());
+            if (folder && folder->owner() == ::geteuid() &&
+                store::read_marker(*folder) == store::Marker{job, generation.number()})
+                found.push_back(std::move(*folder));
+        } catch (const Error&) {
+            // As if it were not there.
+        }
     return found;
 }
 

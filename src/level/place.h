@@ -23,6 +23,12 @@ std::string job_directory(uint64_t job, const std::string& node);
 // Makes it. Throws Error when others could reach what is in there.
 files::Folder make_job_directory(uint64_t job, const std::string& node);
 
+// The directories of a job in the memory of this machine; by node. None that are not this user's.
+struct NodeFolder {
+    std::string name;  // of the node
+    files::Folder folder;
+};
+std::vector<NodeFolder> nodes_in_memory(uint64_t job);
 bool is_in_memory(uint64_t job, const std::string& node);
 
 // The directories in which this machine has something of a generation; by node.

@@ -115,34 +115,69 @@ store::GenerationInfo open_wanted(const WantedImage& wanted) {
 }
 
 // The image of this rank in the generation that the root has chosen: `seal` is of its manifest, which names
-// the image.
-struct ChosenImage {
-    explicit ChosenImage(const WantedImage& wanted)
-        : generation(open_wanted(wanted)),
-          place(generation.place(entry(wanted.rank, wanted.size))),
-          reader(as_damage([&] { return image::Reader(place, wanted.key.get()); })) {
-        const image::Identity& who = reader.identity();
-        if (reader.summary().checksum != entry(wanted.rank, wanted.size).checksum ||
-            who.job != generation.manifest->job || who.generation != generation.number)
-            throw Error(fmt::format("{} is not the image that the manifest names", place.path()),
-                        ExitCode::damaged);
-        if (who.rank != wanted.rank || who.ranks != wanted.size)
-            throw Error(fmt::format("{} is of rank {} of {}, not of rank {} of {}", place.path(),
-                                    who.rank.number(), who.ranks, wanted.rank.number(), wanted.size),
-                        ExitCode::damaged);
+// the image. One in files may still be in the memory of this machine, too: where the one is damaged, the
+// other is taken.
+class ChosenImage {
+  public:
+    explicit ChosenImage(const WantedImage& wanted) : generation(open_wanted(wanted)), wanted_(wanted) {
+        const store::Manifest& manifest = *generation.manifest;
+        if (!manifest.in_memory_of_nodes() && !manifest.step)
+            others_ = level::find_in_memory(manifest.job, Generation(generation.number));
+        try {
+            read_it();
+        } catch (const image::KeyError&) {
+            throw;
+        } catch (const Error& damage) {
+            if (!take_another(damage)) throw;
+        }
+    }
+
+    // The one that is open is damaged. False: there is no other.
+    bool take_another(const Error& damage) {
+        while (!others_.empty()) {
+            generation.elsewhere = std::move(others_.back());
+            others_.pop_back();
+            try {
+                read_it();
+                warnings.push_back(fmt::format("{}; {} is read instead", damage.what(), place->path()));
+                return true;
+            } catch (const Error&) {
+                // The next one.
+            }
+        }
+        return false;
     }
 
     store::GenerationInfo generation;
-    image::Place place;
-    image::Reader reader;
+    std::optional<image::Place> place;
+    std::unique_ptr<image::Reader> reader;
+    std::vector<std::string> warnings;
 
   private:
-    const store::ImageEntry& entry(Rank rank, uint32_t size) const {
-        const auto& images = generation.manifest->images;
-        if (images.size() != size)
-            fail("{} has {} ranks, and {} were started", generation.directory, images.size(), size);
-        return images.at(rank.index());
+    void read_it() {
+        const store::ImageEntry& wanted = entry();
+        place = generation.elsewhere ? image::Place(generation.elsewhere, image::image_name(wanted.rank))
+                                     : generation.place(wanted);
+        auto opened = as_damage([&] { return std::make_unique<image::Reader>(*place, wanted_.key.get()); });
+        const image::Identity& who = opened->identity();
+        if (opened->summary().checksum != wanted.checksum || who.job != generation.manifest->job ||
+            who.generation != generation.number)
+            throw Error(fmt::format("{} is not the image that the manifest names", place->path()),
+                        ExitCode::damaged);
+        if (who.rank != wanted_.rank || who.ranks != wanted_.size)
+            throw Error(fmt::format("{} is of rank {} of {}, not of rank {} of {}", place->path(),
+                                    who.rank.number(), who.ranks, wanted_.rank.number(), wanted_.size),
+                        ExitCode::damaged);
+        reader = std::move(opened);
     }
+    const store::ImageEntry& entry() const {
+        const auto& images = generation.manifest->images;
+        if (images.size() != wanted_.size)
+            fail("{} has {} ranks, and {} were started", generation.directory, images.size(), wanted_.size);
+        return images.at(wanted_.rank.index());
+    }
+    const WantedImage& wanted_;
+    std::vector<files::Folder> others_;
 };
 
 // Refuses the image of another build.
@@ -164,6 +199,17 @@ void check_cpu(const image::Reader& reader, const std::string& path) {
             "{}: the program was started on a CPU with {}, which this one lacks and it may have chosen its "
             "code by: restart on a node like that one, or with FERMATA_ANY_CPU=1 if it uses nothing of it",
             path, missing);
+}
+
+// All of it, from the one copy or from the other: the addresses are the same.
+void read_memory(ChosenImage& chosen) {
+    for (;;) try {
+            chosen.reader->load(
+                [](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
+            return;
+        } catch (const Error& damage) {
+            if (!chosen.take_another(damage)) throw Error(damage.what(), ExitCode::damaged);
+        }
 }
 
 split::MemoryTable memory_table(const image::Reader& reader, const split::process::PathMap& moved) {
@@ -215,7 +261,7 @@ split::process::PutBack put_files_back(const WantedImage& wanted, bool all) {
     std::string state;
     std::vector<std::string> lines;
     try {
-        const std::string saved = text_of(image.reader.blob(kProcessPart));
+        const std::string saved = text_of(image.reader->blob(kProcessPart));
         state = wanted.moved.in_state(saved);
         if (wanted.rank == Rank(0)) lines = wanted.moved.unused_in(saved);
         lines.push_back(split::process::make_temporary_folder(state));
@@ -235,8 +281,8 @@ split::process::PutBack put_files_back(const WantedImage& wanted, bool all) {
 
 LoadedImage load_image(const WantedImage& wanted, bool mapped, split::shared::Peers peers) {
     ChosenImage chosen(wanted);
-    const image::Reader& reader = chosen.reader;
-    const std::string path = chosen.place.path();
+    const image::Reader& reader = *chosen.reader;
+    const std::string path = chosen.place->path();
     LoadedImage loaded;
     loaded.identity = reader.identity();
     loaded.anchors = anchors_of(reader, path);
@@ -252,11 +298,9 @@ LoadedImage load_image(const WantedImage& wanted, bool mapped, split::shared::Pe
     Places places(table, path);
     for (const image::Extent& extent : reader.extents()) places.of(extent);
     if (mapped)
-        loaded.pager = page_later(chosen.place, wanted.key.get(), table, wanted.rank, loaded.warnings);
-    if (!loaded.pager)
-        as_damage([&] {
-            reader.load([](const image::Extent& extent) { return reinterpret_cast<void*>(extent.address); });
-        });
+        loaded.pager = page_later(*chosen.place, wanted.key.get(), table, wanted.rank, loaded.warnings);
+    if (!loaded.pager) read_memory(chosen);
+    loaded.warnings.insert(loaded.warnings.end(), chosen.warnings.begin(), chosen.warnings.end());
     split::shared::meet_over_content();
     split::finish_memory(table);
     for (const split::MapEntry& map : table.maps)

@@ -165,8 +165,10 @@ void rebuild(const OwnNode& own, const wire::Repair& repair, const std::vector<w
             for (size_t i = 0; i < contents.files.size(); ++i) {
                 const erasure::File& file = contents.files[i];
                 auto rank = level::rank_of_image(file.name);
+                const bool own_data = contents.host == own.name;
                 if (rank ? !ranks.contains(static_cast<int32_t>(rank->number()))
-                         : erasure::is_there(here, file))
+                         : erasure::is_there(here, file) &&
+                               (!own_data || erasure::is_intact(group, member, i, source)))
                     continue;
                 rebuilding.file(member, i, here, {}, between);
             }

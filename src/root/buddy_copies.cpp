@@ -23,7 +23,7 @@ std::string BuddyCopies::buddy_of(const std::string& node) const {
 }
 
 bool BuddyCopies::due(Generation newest, int64_t now) const {
-    if (!on() || fetching_ || !newest || newest == newest_) return false;
+    if (!on() || !settings_.levels.buddy || fetching_ || !newest || newest == newest_) return false;
     return begun_ == 0 || static_cast<double>(now - begun_) >= *settings_.levels.buddy * 1000;
 }
 

@@ -282,6 +282,10 @@ void Root::conclude() {
     now.measured = what_was_measured(ended);
     const bool memory = attempt_.level == store::LevelName::memory;
     if (!memory) schedule_.measured(now.measured);  // the last one of a job goes to files
+    if (memory)
+        planned_.memory(now.measured.cost(), now.bytes);
+    else if (!levels_.why_no_room().empty())
+        planned_.no_memory(now.measured.cost());
     if (settings_.keep > 0) level_.retain(settings_.keep);
     store_.remove_left_behind();
     levels_.committed(std::exchange(attempt_.saved, {}), tree::now_ms());

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "files/owners.h"
 #include "image/image.h"
+#include "level/place.h"
 
 namespace fermata::root {
 namespace {
@@ -19,17 +20,36 @@ std::string why_not_to_start(const store::GenerationInfo& own) {
         own.directory, command_line(own.manifest->command));
 }
 
+// The rank takes that one, too.
+bool is_in_memory_too(const store::GenerationInfo& generation, const store::ImageEntry& entry, bool mapped,
+                      const image::Key* key) {
+    const Generation number(generation.number);
+    for (const files::Folder& folder : level::find_in_memory(generation.manifest->job, number)) try {
+            image::Reader reader(image::Place(folder, image::image_name(entry.rank)), key);
+            if (!generation.is_of(entry, reader)) continue;
+            if (!mapped) reader.verify();
+            return true;
+        } catch (const Error&) {
+            // The next one.
+        }
+    return false;
+}
+
 // The checks that read images: every header, and all data while that is quick and not to be read later. What
 // they miss the ranks find.
 void check_images(const store::GenerationInfo& generation, bool mapped, const image::Key* key) try {
     const store::Manifest& manifest = *generation.manifest;
     generation.check_layout();
-    for (const store::ImageEntry& entry : manifest.images) {
-        image::Reader reader(generation.place(entry), key);
-        if (!generation.is_of(entry, reader))
-            fail("{}/{} is not the image that the manifest names", generation.directory, entry.file);
-        if (!mapped && manifest.bytes() <= kVerifyAtMost) reader.verify();
-    }
+    for (const store::ImageEntry& entry : manifest.images) try {
+            image::Reader reader(generation.place(entry), key);
+            if (!generation.is_of(entry, reader))
+                fail("{}/{} is not the image that the manifest names", generation.directory, entry.file);
+            if (!mapped && manifest.bytes() <= kVerifyAtMost) reader.verify();
+        } catch (const image::KeyError&) {
+            throw;
+        } catch (const Error&) {
+            if (!is_in_memory_too(generation, entry, mapped, key)) throw;
+        }
 } catch (const image::KeyError&) {
     throw;
 } catch (const Error& error) {

@@ -60,15 +60,18 @@ void Root::choose_generation() {
 
 // A first start is refused where nothing could be kept twice; later that is said, and the job goes on.
 bool Root::pair_up() {
-    const std::string why = levels_.pair_up();
+    MemoryLevels::Pairing pairing = levels_.pair_up();
+    if (planned_.on()) planned_.no_buddies(std::exchange(pairing.no_buddies, ""));
+    const std::string& why = pairing.no_buddies.empty() ? pairing.no_parity : pairing.no_buddies;
     if (!why.empty() && !settings_.restored) {
         fail_job(fmt::format("--levels: {}", why), static_cast<int32_t>(ExitCode::usage));
         return false;
     }
-    if (!why.empty())
-        say(fmt::format("no second copies: {}", why));
+    if (!pairing.no_buddies.empty())
+        say(fmt::format("no second copies: {}", pairing.no_buddies));
     else if (!levels_.warning().empty())
         say(levels_.warning());
+    if (!pairing.no_parity.empty()) say(fmt::format("no parity: {}", pairing.no_parity));
     return true;
 }
 

@@ -14,8 +14,9 @@ using store::LevelName;
 
 }  // namespace
 
-MemoryLevels::MemoryLevels(const Settings& settings, store::Store& store, const tree::Tree& tree, Send send)
-    : settings_(settings), store_(store), tree_(tree), send_(std::move(send)) {}
+MemoryLevels::MemoryLevels(const Settings& settings, AutoLevels& planned, store::Store& store,
+                           const tree::Tree& tree, Send send)
+    : settings_(settings), planned_(planned), store_(store), tree_(tree), send_(std::move(send)) {}
 
 std::set<std::string> MemoryLevels::hosts_with_ranks() const {
     std::set<std::string> hosts;
@@ -104,11 +105,10 @@ void MemoryLevels::clean_up() {
 
 // ---- second copies in the memory of other nodes
 
-std::string MemoryLevels::pair_up() {
+MemoryLevels::Pairing MemoryLevels::pair_up() {
     const std::set<std::string> hosts = hosts_with_ranks();
     const std::vector<std::string> nodes(hosts.begin(), hosts.end());
-    const std::string why = buddies_.pair_up(nodes);
-    return why.empty() ? parity_.group_up(nodes) : why;
+    return {buddies_.pair_up(nodes), parity_.group_up(nodes)};
 }
 
 // `done`: what to say of a size and seconds, `failed` of a reason; the same reason is said once.
@@ -128,8 +128,12 @@ void MemoryLevels::tell(const RoundOver& over, const char* done, const char* fai
 
 void MemoryLevels::turn_of_buddies(int64_t now) {
     if (auto over = buddies_.over(hosts_here())) {
-        if (over->why_not.empty())
+        if (over->why_not.empty()) {
             for (Generation one : over->generations) book_.buddied(one);
+            planned_.buddies(over->bytes, over->seconds);
+        } else {
+            planned_.buddies_failed(over->why_not);
+        }
         tell(*over, "is in the memory of buddies, too: {} in {:.2f} s",
              "could not be copied to the memory of buddies", trouble_);
     }
@@ -232,6 +236,7 @@ void MemoryLevels::end_copy() {
             store_.commit_copied(one.number());
             book_.flushed(one);
         }
+        planned_.files(done.bytes, monotonic_s() - done.began);
         spdlog::info("{} is in files: {} in {:.2f} s", generation.name(), human_size(done.bytes),
                      monotonic_s() - done.began);
         if (settings_.verbose)
@@ -338,6 +343,7 @@ nlohmann::json MemoryLevels::status() const {
         if (auto encoded = parity_.under_way(); !encoded.empty()) all["to_parity"] = encoded.back().name();
         if (!parity_trouble_.empty()) all["parity_trouble"] = parity_trouble_;
     }
+    if (planned_.on()) all["auto"] = planned_.status();
     if (Generation newest = book_.newest_in(LevelName::files)) all["files"] = newest.name();
     if (copying_) all["copying"] = copying_->newest().name();
     return all;

@@ -12,6 +12,7 @@
 
 #include "level/book.h"
 #include "level/levels.h"
+#include "root/auto_levels.h"
 #include "root/buddy_copies.h"
 #include "root/parity_rounds.h"
 #include "root/request.h"
@@ -26,7 +27,8 @@ class MemoryLevels {
   public:
     using Send = std::function<void(const wire::Message&)>;
 
-    MemoryLevels(const Settings& settings, store::Store& store, const tree::Tree& tree, Send send);
+    MemoryLevels(const Settings& settings, AutoLevels& planned, store::Store& store, const tree::Tree& tree,
+                 Send send);
 
     bool on() const { return static_cast<bool>(settings_.levels); }
     // Something of this job may be in memory.
@@ -47,8 +49,12 @@ class MemoryLevels {
     void clean_up();
 
     // ---- second copies in the memory of other nodes
-    // All ranks are there. "", or why there can be none: one line.
-    std::string pair_up();
+    // Why there can be none, and why there can be no parity; "" = there can, or nobody wants any.
+    struct Pairing {
+        std::string no_buddies, no_parity;
+    };
+    // All ranks are there.
+    Pairing pair_up();
     const std::string& warning() const { return buddies_.warning(); }
 
     // ---- copies to files
@@ -100,6 +106,7 @@ class MemoryLevels {
     void end_copy();
 
     const Settings& settings_;
+    AutoLevels& planned_;
     store::Store& store_;
     const tree::Tree& tree_;
     const Send send_;

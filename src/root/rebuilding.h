@@ -28,6 +28,7 @@ class Rebuilding {
     // False: it is of another round.
     bool heard(const wire::Rebuilt& answer);
     bool done() const { return waiting_.empty(); }
+    const std::vector<wire::Repair>& repaired() const { return done_; }
     // A line on what was rebuilt, one on what could not be; "" = nothing.
     std::string rebuilt() const;
     const std::string& error() const { return error_; }

@@ -96,6 +96,7 @@ void Root::take_requests() {
     }
     answer(request, outcome);
     done_with(request, outcome);
+    if (planned_.on()) schedule_.interval_is(settings_.interval);
     if (!finalize_released_) schedule_.plan(tree::now_ms());
 }
 

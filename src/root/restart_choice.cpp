@@ -41,15 +41,17 @@ RestartChoice::RestartChoice(const Settings& settings, const tree::Tree& tree, S
 }
 
 bool RestartChoice::heard(const wire::Message& message) {
-    if (auto* copies = std::get_if<wire::Copies>(&message))
-        answers_[copies->host] = *copies;
-    else if (auto* fetched = std::get_if<wire::Fetched>(&message))
-        return fetching_ && fetching_->heard(*fetched);
-    else if (auto* rebuilt = std::get_if<wire::Rebuilt>(&message))
+    if (auto* copies = std::get_if<wire::Copies>(&message)) {
+        if (is_old(*copies))
+            ask();
+        else
+            answers_[copies->host] = *copies;
+        return true;
+    }
+    if (auto* fetched = std::get_if<wire::Fetched>(&message)) return fetching_ && fetching_->heard(*fetched);
+    if (auto* rebuilt = std::get_if<wire::Rebuilt>(&message))
         return rebuilding_ && rebuilding_->heard(*rebuilt);
-    else
-        return false;
-    return true;
+    return false;
 }
 
 bool RestartChoice::go_on() {
@@ -90,7 +92,24 @@ void RestartChoice::say_again() {
         ask();
 }
 
+// Who was asked twice answers twice, and the second answer may come when something was rebuilt since: without
+// that an older generation would be chosen.
+bool RestartChoice::is_old(const wire::Copies& answer) {
+    for (const wire::Repair& repair : repaired_) {
+        if (repair.host != answer.host) continue;
+        tree::Ranks there;
+        for (const wire::Copy& copy : answer.copies)
+            if (copy.generation == repair.generation) there.add(tree::Ranks(copy.rank));
+        bool all = true;
+        if (auto ranks = tree::Ranks::of(repair.ranks))
+            ranks->each([&](int32_t rank) { all = all && there.contains(rank); });
+        if (!all) return doubtful_[answer.host]-- > 0;
+    }
+    return false;
+}
+
 void RestartChoice::ask() {
+    ++questions_;
     for (auto& [id, node] : tree_.nodes()) asked_.insert(node.host);
     // Those that they refer to as well: these may be in files by now, but it is the memory that images look
     // in.
@@ -152,6 +171,8 @@ bool RestartChoice::rebuild() {
 void RestartChoice::rebuilt() {
     if (!rebuilding_->error().empty()) spdlog::warn("rebuilding: {}", rebuilding_->error());
     from_parity_ = rebuilding_->rebuilt();
+    repaired_ = rebuilding_->repaired();
+    for (const wire::Repair& repair : repaired_) doubtful_[repair.host] = questions_ - 1;
     rebuilding_.reset();
     answers_.clear();
     choice_.reset();

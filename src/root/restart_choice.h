@@ -46,6 +46,7 @@ class RestartChoice {
 
   private:
     void ask();
+    bool is_old(const wire::Copies& answer);
     bool all_answered() const;
     void compare();
     void decide();
@@ -60,6 +61,9 @@ class RestartChoice {
     uint32_t& rounds_;
     bool over_ = true;
     std::set<std::string> asked_;                  // hosts
+    int questions_ = 0;                            // how often all were asked
+    std::vector<wire::Repair> repaired_;           // what nodes have rebuilt
+    std::map<std::string, int> doubtful_;          // by host: answers that may be older than that
     std::map<std::string, wire::Copies> answers_;  // by host
     std::optional<level::Choice> choice_;          // once all have answered
     level::Choice::Verdict verdict_;

@@ -170,11 +170,12 @@ class Root {
     std::string diagnose();
 
     Settings settings_;
+    AutoLevels planned_{settings_};
     store::Store store_;
     store::Level& level_ = store_;  // where generations go
     tree::Tree tree_;
     tree::Tally tally_{tree::Tally::Level::top};
-    MemoryLevels levels_{settings_, store_, tree_,
+    MemoryLevels levels_{settings_, planned_, store_, tree_,
                          [this](const wire::Message& message) { tree_.broadcast(message); }};
     Control control_;
     Fd signals_;

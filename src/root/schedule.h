@@ -37,13 +37,16 @@ class Schedule {
     // ms; 0 = none.
     int64_t stop_due() const;
 
+    // From the next plan() on.
+    void interval_is(double seconds) { interval_ = seconds; }
     void measured(const Measured& one);
     const Forecast& forecast() const { return forecast_; }
     // Seconds from the end of one checkpoint to the next; 0 = none.
     double interval() const;
 
   private:
-    const double interval_, mtbf_;
+    double interval_;
+    const double mtbf_;
     const int64_t started_;  // ms
     int64_t end_;            // ms; of the wall time, 0 = no limit
     int64_t next_due_ = 0;   // ms; 0 = no interval

@@ -39,13 +39,20 @@ std::optional<files::Folder> kept_files(const files::Folder& generation) {
     return kept;
 }
 
+std::string text_of(const Marker& marker) {
+    return fmt::format("{}job {:016x}\ngeneration {}\n", kFirstLine, marker.job, marker.generation);
+}
+
 }  // namespace
 
 void write_marker(const files::Folder& generation, const Marker& marker) {
-    std::string text =
-        fmt::format("{}job {:016x}\ngeneration {}\n", kFirstLine, marker.job, marker.generation);
+    const std::string text = text_of(marker);
     Fd fd = generation.create(kMarker);
     write_all(fd.get(), text.data(), text.size(), generation.path_of(kMarker));
+}
+
+void mend_marker(const files::Folder& generation, const Marker& marker) {
+    generation.replace(kMarker, text_of(marker));
 }
 
 std::optional<Marker> read_marker(const files::Folder& generation) {

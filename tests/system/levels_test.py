@@ -189,6 +189,80 @@ def byte_flips(bench):
     check(flagged or at % 4096 != 0, "not seen")
 
 
+def flip(path, rng):
+    """A byte that matters to everybody: of the header or the index."""
+    content = bytearray(path.read_bytes())
+    at = rng.choice((rng.randrange(40), len(content) - 1 - rng.randrange(40)))
+    content[at] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+def mended(bench):
+    """What is damaged in files comes from memory and the other way round, by hand and at a restart; never from damage."""
+    bench.env["STEADY_PAUSE"] = "10000"
+    for _ in range(5):
+        with bench.run("memory 1.5s, files 1.5s") as job:
+            newest = bench.committed(job, "files")
+            bench.kill_all(job)
+        in_files = bench.cwd / "ckpt" / newest
+        in_memory = next(bench.memory.glob(f"*/*/*/{newest}"), None)
+        if in_memory and all((in_memory / f"rank-{rank:06}.img").exists() for rank in range(RANKS)):
+            break  # else the machine was slow, and memory has the next one already
+        shutil.rmtree(bench.cwd / "ckpt")
+        shutil.rmtree(bench.memory)
+        bench.memory.mkdir(mode=0o700)
+    else:
+        raise Failure("never in both")
+    words = ["--generation", newest[4:].lstrip("0"), "--ckpt-dir", "ckpt", *bench.key]
+    call = lambda *more: harness.call("verify", *words, *more, cwd=bench.cwd, env=bench.env)
+    check(call().returncode == 0, call().stderr)
+    image = f"rank-{bench.rng.randrange(RANKS):06}.img"
+    text = next(in_files.glob("text-*.img")).name
+    for folder, source in ((in_files, "the memory of "), (in_memory, "files")):
+        for name in (image, text):
+            path = folder / name
+            before = path.read_bytes()
+            path.unlink() if folder is in_files and bench.rng.random() < 0.3 else flip(path, bench.rng)
+            done = call()
+            check(done.returncode == 6 and name in done.stderr and "verify --repair" in done.stderr, f"{done}")
+            done = call("--repair")
+            check(done.returncode == 0 and f"repaired: {path} from {source}" in done.stdout, f"{done}")
+            check(path.read_bytes() == before, f"{path} is not what it was")
+            check(not [one for one in folder.iterdir() if one.name.startswith(".coming")], "left")
+    flip(in_files / image, bench.rng)
+    with bench.restart(generation=newest[4:].lstrip("0")) as job:
+        job.wait_until(lambda: "is read instead" in job.errors(), "the other copy")
+        bench.kill_all(job)
+    flip(in_memory / image, bench.rng)
+    before = (in_files / image).read_bytes(), (in_memory / image).read_bytes()
+    done = call("--repair")
+    check(done.returncode == 6 and "no other copy of it is here" in done.stderr, f"{done}")
+    check(before == ((in_files / image).read_bytes(), (in_memory / image).read_bytes()), "written to")
+    with bench.restart(generation=newest[4:].lstrip("0")) as job:
+        check(job.end() == 6 and image in job.errors(), job.errors())
+
+
+def planned(bench):
+    """auto: refused without --mtbf; else each level is measured, and the plan and its numbers are in status."""
+    with bench.run("auto") as job:
+        check(job.end() == 2 and "--mtbf" in job.errors(), job.errors())
+    bench.env["STEADY_PAUSE"] = "20000"
+    plan = {}
+
+    def there():
+        done = job.ask("status", "--json")
+        plan.update(json.loads(done.stdout)["memory"].get("auto", {}) if done.returncode == 0 else {})
+        return "levels" in plan
+    with bench.run("auto", "--mtbf", "20s") as job:
+        job.wait_until(there, "a plan")
+        check([one["name"] for one in plan["levels"]] == ["memory", "files"] and "one node" in plan["no_buddies"], plan)
+        check(all(one["cost"] > 0 and one["period"] > 0 for one in plan["levels"]) and 0 < plan["loss"], plan)
+        check("planned" in job.ask("status").stdout, job.ask("status").stdout)
+        bench.committed(job, "files")
+        bench.ends_as_wanted(job.finish())
+    bench.nothing_left()
+
+
 def given_up(bench):
     """A job that nobody restarts: what is in memory comes to files before the job ends."""
     with bench.run("memory 0.1s", "--copy-limit", 1) as job:
@@ -328,7 +402,8 @@ def node_dies(cwd, mpi, seed):
                 check(not left.stdout, f"left on {node.name}: {left.stdout}")
 
 
-CASES = {f.__name__: f for f in (rank_dies, copied, root_dies, daemon_dies, left_over, byte_flips, given_up, stopped, no_memory, left_behind, moments)}
+CASES = {f.__name__: f for f in (rank_dies, copied, root_dies, daemon_dies, left_over, byte_flips, mended, planned, given_up, stopped, no_memory, left_behind,
+                                 moments)}
 CASES["node_dies"] = None
 
 

@@ -65,8 +65,16 @@ TEST(Levels, WhatCannotBeIsRefused) {
         }
 }
 
+TEST(Levels, AutoStandsAlone) {
+    EXPECT_TRUE(Levels::parse("auto").automatic);
+    EXPECT_TRUE(Levels::parse("auto"));
+    EXPECT_FALSE(Levels::parse("memory 1s").automatic);
+    EXPECT_THROW(Levels::parse("auto, files 1h"), Error);
+    EXPECT_THROW(Levels::parse("memory 1s, auto"), Error);
+}
+
 TEST(Levels, WhatIsNotThereYetIsNamed) {
-    for (const char* words : {"auto", "local 1m, memory 1s"}) try {
+    for (const char* words : {"local 1m, memory 1s", "memory 1s, local 1m"}) try {
             Levels::parse(words);
             FAIL() << words;
         } catch (const Error& error) {

@@ -155,6 +155,25 @@ TEST_F(ParityTest, WhatNodesHaveLostIsRebuiltFromOthers) {
     for (size_t rank : {2u, 3u, 6u, 7u}) EXPECT_EQ(content(file(1, rank)), wanted_[rank]) << rank;
 }
 
+// An image whose text is damaged is as lost as one that is itself: the node has it, with its length, and
+// another content.
+TEST_F(ParityTest, TextOfTheNodesOwnIsRebuiltWhereAByteHasFlipped) {
+    start(3);
+    for (size_t i = 0; i < 3; ++i) images(i);
+    const fs::path text = at(0) / kGeneration.name() / image::text_name({});
+    std::ofstream(text, std::ios::binary) << std::string(5000, 't');
+    encode_all(1);
+    wire::PeerGroup peers = parity_in(daemons_[0]->own, {kGeneration}).at(0);
+    for (size_t i = 0; i < 3; ++i) peers.peers[i].addresses = daemons_[i]->server->addresses();
+    std::fstream(text, std::ios::in | std::ios::out | std::ios::binary).seekp(2500).put('x');
+    const wire::Rebuild order{1, {{"n0", kGeneration, {{0, 1}}}}, {peers}};
+    daemons_[0]->parity->rebuild(order, daemons_[0]->own.name, [&own = daemons_[0]->own] { return own; });
+    const auto said = answers({0});
+    EXPECT_EQ(std::get<wire::Rebuilt>(said.at(0)).error, "");
+    EXPECT_EQ(content(text), std::string(5000, 't'));
+    EXPECT_EQ(content(file(0, 0)), wanted_[0]);
+}
+
 TEST_F(ParityTest, WhatCannotBeRebuiltIsSaid) {
     start(3);
     for (size_t i = 0; i < 3; ++i) images(i);
