@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "files/owners.h"
@@ -160,7 +162,8 @@ int run(int argc, char** argv) {
     run_natively_if_starter(argc, argv);
     split::ensure_layout(argv);
     split::prepare_lower();
-    split::thread_pointer::redirect();
+    const char* base = std::getenv("FERMATA_RUN_BASE");
+    split::thread_pointer::redirect(base ? base : "");
     tree::AgentConfig config = tree::AgentConfig::from_environment();
     if (config.job_id.empty()) fail("this program is a part of Fermata; use `fermata run`");
     start_log(fmt::format("pid {}", ::getpid()));
@@ -189,6 +192,7 @@ int run(int argc, char** argv) {
     } catch (const std::exception& error) {
         no_key = error.what();
     }
+    threads::settle_credentials();
     uint64_t mask = threads::block_signals_for_init();
     MpiFacts facts =
         bring_up_mpi(restart ? need_of_all(programs_of_images(config.restore, config.seal, key.get()),

@@ -98,14 +98,16 @@ void Root::save_what_is_in_memory() {
         // When it failed since a node is gone, its buddy may have what is missing.
         if (levels_.copy_failed() && tree_.nodes().size() >= nodes) break;
     }
-    if (const std::string lost = levels_.lost_with_nodes(); !lost.empty()) say(lost);
+    // It may be the daemon alone that died: then all is there yet.
+    const std::string lost = levels_.lost_with_nodes();
+    if (!lost.empty()) say(lost);
     if (Generation left = levels_.only_in_memory())
         say(fmt::format("{} stays in {} only: `fermata restart` goes on from there as long as it is there",
                         left.name(), levels_.where()));
     else if (Generation parity = levels_.only_with_parity())
         say(fmt::format("{} stays in {}: `fermata restart` may make it whole again from parity",
                         parity.name(), levels_.where()));
-    else
+    else if (lost.empty())
         levels_.forget();
 }
 

@@ -289,8 +289,10 @@ std::string MemoryLevels::lost_with_nodes() const {
     std::vector<std::string> gone;
     const std::set<std::string> here = hosts_here();
     std::set_difference(hosts_.begin(), hosts_.end(), here.begin(), here.end(), std::back_inserter(gone));
-    return fmt::format("lost: {}: a part of it was in the memory of {}, whose node daemon is gone",
-                       newest.name(), fmt::join(gone, ", "));
+    return fmt::format(
+        "{}: a part of it was in the memory of {}, whose node daemon is gone: `fermata restart` goes on from "
+        "there if it still is",
+        newest.name(), fmt::join(gone, ", "));
 }
 
 void MemoryLevels::forget() {

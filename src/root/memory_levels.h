@@ -70,7 +70,7 @@ class MemoryLevels {
     Generation only_in_memory() const;
     // One that is newer than that and than files, and has parity: a restart may make it whole again.
     Generation only_with_parity() const;
-    // A newer one was lost with nodes: one line; "" = none was.
+    // A newer one may be lost with nodes: one line; "" = none is.
     std::string lost_with_nodes() const;
     // Nothing stays in memory: files have what is newer, or nobody will need it.
     void forget();

@@ -4,6 +4,7 @@ hardware support, so on any machine and slowly. As root; packages qemu-system-x8
 
     tests/suites/kernel.py build               a disk with Debian 12 and what tools/setup installs; about ten minutes
     tests/suites/kernel.py run [CTEST WORDS…]  this tree's build/ in it: ctest with these words (below: WORDS)
+    tests/suites/kernel.py rdma [MPI…]          MPI over InfiniBand verbs, by software RoCE (rdma.py), half an hour
     tests/suites/kernel.py cross               a job stopped there goes on here, and one stopped here goes on there
 
 The machine sees this tree at its own path, everything else is its own. --where DIR, or FERMATA_SUITES: where the disk is kept.
@@ -28,7 +29,8 @@ PROGRAMS = BUILD / "tests" / "programs"
 WORDS = ["-R", r"split\.|Process|Threads|posix|system\.(process|store|early|elsewhere|encryption|liveness|bad|crash)"]
 # What this machine's images need not fear: instructions and registers that no other processor here has.
 CPU = "max,pku=off,mpx=off,sse4a=off,3dnow=off,3dnowext=off,la57=off"
-PACKAGES = ["linux-image-amd64", "kmod", "iproute2", "procps", "python3", "cmake", "binutils"]
+PACKAGES = ["linux-image-amd64", "kmod", "iproute2", "procps", "python3", "cmake", "binutils",
+            "rdma-core", "ibverbs-providers", "ibverbs-utils", "ucx-utils"]  # the second line: rdma.py
 INIT = r"""#!/bin/bash
 # The first process: one script from outside, then the end.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 FERMATA_TEST_PATIENCE=400
@@ -79,7 +81,7 @@ def build(where):
 class Machine:
     """Runs one script; `share` is /share in it."""
 
-    def __init__(self, where, share, script):
+    def __init__(self, where, share, script, network="none"):
         check((where / "disk").exists(), f"no disk in {where}: kernel.py build")
         self.share = share
         (share / "script").write_text(script)
@@ -87,9 +89,9 @@ class Machine:
         self.console = open(share / "console", "wb")
         self.process = subprocess.Popen(
             ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", CPU, "-smp", "2", "-m", "6G", "-display", "none",
-             "-serial", "stdio", "-no-reboot", "-nic", "none", "-kernel", str(where / "vmlinuz"), "-initrd",
+             "-serial", "stdio", "-no-reboot", "-nic", network, "-kernel", str(where / "vmlinuz"), "-initrd",
              str(where / "initrd.img"), "-append",
-             "root=/dev/vda rw console=ttyS0 panic=-1 mitigations=off init=/kernel-test-init", "-snapshot", "-drive",
+             "root=/dev/vda rw console=ttyS0 panic=-1 mitigations=off no_timer_check init=/kernel-test-init", "-snapshot", "-drive",
              f"file={where / 'disk'},if=virtio,format=raw,cache=unsafe", "-virtfs",
              f"local,path={share},mount_tag=share,security_model=none,id=share"],
             stdin=subprocess.DEVNULL, stdout=self.console, stderr=subprocess.STDOUT)
@@ -152,6 +154,12 @@ ctest --output-on-failure --timeout 900 {shlex.join(words or WORDS)}
         return machine.finish(4 * 3600)
 
 
+def rdma(where, libraries):
+    script = UNPACK + f"cd {shlex.quote(str(BUILD))}; python3 ../tests/suites/rdma.py {shlex.join(libraries)}\n"
+    with shared_directory() as share, Machine(where, share, script, "user,model=virtio-net-pci,restrict=on") as machine:
+        return machine.finish(3600)
+
+
 def stopped_after(steps, words, cwd):
     """A script: a job of `words` in `cwd`, incremental generations, stopped."""
     return f"""
@@ -209,7 +217,7 @@ done
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--where", type=pathlib.Path, default=WHERE)
-    parser.add_argument("what", choices=["build", "run", "cross"])
+    parser.add_argument("what", choices=["build", "run", "cross", "rdma"])
     options, words = parser.parse_known_args()
     where = options.where / "kernel"
     where.mkdir(parents=True, exist_ok=True)
@@ -218,6 +226,8 @@ def main():
         if options.what == "build":
             build(where)
             return 0
+        if options.what == "rdma":
+            return rdma(where, words)
         return run(where, words) if options.what == "run" else cross(where)
     except Failure as failure:
         print(f"FAILED: {failure}")

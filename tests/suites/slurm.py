@@ -69,13 +69,15 @@ class Chain:
     def committed(self):
         self.slurm.until(lambda: list((self.slurm.cwd / "ckpt").glob("gen-*/manifest.json")), "a generation")
 
-    def end(self, what, requeued):
-        """To its end, with the right lines; those since a checkpoint may stand twice when something failed."""
+    def end(self, what, requeued, clear=lambda: None):
+        """To its end, with the right lines; those since a checkpoint may stand twice when something failed. `clear`: what has
+        to come before nothing is left."""
         self.slurm.end(self.number)
         said = self.slurm.said(self.number)
         found = said if requeued else [line for at, line in enumerate(said) if line not in said[:at]]
         same(found, self.wanted, what)
         check((self.slurm.restarts(self.number) > 0) == requeued, f"requeued {self.slurm.restarts(self.number)} times")
+        clear()
         self.slurm.empty()
         return self.slurm.output(self.number)
 
@@ -179,7 +181,7 @@ def own(slurm, mpi):
     return rank_dies(slurm, mpi, "--launcher own --interval 2s", lambda: check(parents() == {"noded"}, f"ranks of {parents()}"))
 
 
-def lives_on(slurm, mpi, lose, what):
+def lives_on(slurm, mpi, lose, what, clear=lambda: None):
     """A job over both nodes loses the second one and goes on in the same allocation, on the first."""
     chain = Chain(slurm, mpi, 1200, B)
     chain.committed()
@@ -194,14 +196,22 @@ def lives_on(slurm, mpi, lose, what):
 
     slurm.until(hosts, "ranks on the first node", 60)
     check([node["host"] for node in slurm.status()["nodes"]] == [NAMES[0]], f"on {slurm.status()['nodes']}")
-    chain.end(what, False)
+    chain.end(what, False, clear)
     return f"a restart on {NAMES[0]} after {restarted:.1f} s"
 
 
 def node_down(slurm, mpi):
-    """scontrol update state=down: Slurm kills what it has on that node."""
-    return lives_on(slurm, mpi, lambda: check(
-        slurm.call("scontrol", "update", f"nodename={NAMES[1]}", "state=down", "reason=test").returncode == 0, "not down"), "after a node was set down")
+    """scontrol update state=down: Slurm kills what it has on that node, with cgroup the node daemon, too: the directory
+    that it leaves goes with the next job there."""
+    def update(*words):
+        check(slurm.call("scontrol", "update", f"nodename={NAMES[1]}", *words).returncode == 0, f"not {words}")
+
+    def next_job():
+        name, _ = library(mpi)
+        done = slurm.inside(f"fermata run --launcher own --mpi {name} -n 2 --ckpt-dir {slurm.cwd}/next -- true")
+        check(done[0] == 0, f"the next job: {done}")
+
+    return lives_on(slurm, mpi, lambda: update("state=down", "reason=test"), "after a node was set down", next_job)
 
 
 def node_dies(slurm, mpi):

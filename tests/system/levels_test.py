@@ -136,6 +136,34 @@ def root_dies(bench):
     bench.nothing_left()
 
 
+def daemon_dies(bench):
+    """The parent of the ranks, with nothing in files: the node is there, and so is what its memory holds."""
+    with bench.run("memory 0.2s", "--launcher", "own") as job:
+        known = bench.committed(job, "memory", bench.committed(job, "memory"))
+        for pid in job.daemon_pids():
+            os.kill(pid, signal.SIGKILL)
+        check(job.end() not in (0, 85) and "goes on from there if it still is" in job.errors(), job.errors())
+    check(max(bench.listed(), default="") >= known, bench.listed())
+    with bench.restart() as job:
+        bench.ends_as_wanted(job.finish())
+        check("lost" not in job.errors(), job.errors())
+    bench.nothing_left()
+
+
+def left_over(bench):
+    """In memory, of generations that files have, and nothing of that when the job that goes on comes to its end."""
+    with bench.run("memory 0.1s, files 0.2s") as job:
+        bench.committed(job, "files")
+        bench.kill_all(job)
+    check(bench.in_memory(), "nothing is in memory")
+    for path in (bench.cwd / "ckpt").glob("gen-*/manifest.json"):
+        if bench.listed().get(path.parent.name, {}).get("level") == "memory":
+            shutil.rmtree(path.parent)
+    with bench.restart() as job:
+        bench.ends_as_wanted(job.finish())
+    bench.nothing_left()
+
+
 def byte_flips(bench):
     """A single one, in memory: found, and nothing else there: refused."""
     with bench.run("memory 0.2s") as job:
@@ -374,7 +402,8 @@ def node_dies(cwd, mpi, seed):
                 check(not left.stdout, f"left on {node.name}: {left.stdout}")
 
 
-CASES = {f.__name__: f for f in (rank_dies, copied, root_dies, byte_flips, mended, planned, given_up, stopped, no_memory, left_behind, moments)}
+CASES = {f.__name__: f for f in (rank_dies, copied, root_dies, daemon_dies, left_over, byte_flips, mended, planned, given_up, stopped, no_memory, left_behind,
+                                 moments)}
 CASES["node_dies"] = None
 
 

@@ -12,7 +12,6 @@
 namespace fermata::split::thread_pointer {
 namespace {
 
-constexpr uint8_t kFs = 0x64;
 constexpr size_t kLongest = 15;  // bytes of an instruction
 
 // Offsets from the thread pointer that thread-locals and the control block have.

@@ -9,6 +9,8 @@
 
 namespace fermata::split::thread_pointer {
 
+inline constexpr uint8_t kFs = 0x64;  // the prefix
+
 struct Accesses {
     std::vector<uint64_t> prefixes;  // address of each one's FS prefix (one byte, 0x64)
     std::string doubt;               // why not all of them are known for certain; "" = they are

@@ -65,9 +65,55 @@ std::vector<Range> code_sections(const dl_phdr_info& info) {
     return code;
 }
 
+// Of the note NT_GNU_BUILD_ID, as hex.
+std::string build_id_in(Range notes, uint64_t alignment) {
+    constexpr size_t kLeast = 8, kMost = 64;
+    constexpr char kDigits[] = "0123456789abcdef", kGnu[] = "GNU";
+    auto up = [&](uint64_t size) { return alignment == 8 ? (size + 7) / 8 * 8 : (size + 3) / 4 * 4; };
+    for (uint64_t at = notes.begin(); notes.end() - at >= sizeof(Elf64_Nhdr);) {
+        Elf64_Nhdr note;
+        std::memcpy(&note, reinterpret_cast<const void*>(at), sizeof note);
+        const uint64_t name = at + sizeof note, words = up(sizeof note + note.n_namesz);
+        if (words + up(note.n_descsz) > notes.end() - at) return {};
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof kGnu && note.n_descsz >= kLeast &&
+            note.n_descsz <= kMost &&
+            std::memcmp(reinterpret_cast<const void*>(name), kGnu, sizeof kGnu) == 0) {
+            std::string id;
+            for (const auto* byte = reinterpret_cast<const uint8_t*>(at + words);
+                 id.size() < 2 * note.n_descsz; ++byte) {
+                id += kDigits[*byte >> 4];
+                id += kDigits[*byte & 15];
+            }
+            return id;
+        }
+        at += words + up(note.n_descsz);
+    }
+    return {};
+}
+
+// Of notes that are in memory.
+std::string build_id_of(const dl_phdr_info& info) {
+    std::string id;
+    for (int i = 0; i < info.dlpi_phnum && id.empty(); ++i) {
+        const Elf64_Phdr& notes = info.dlpi_phdr[i];
+        if (notes.p_type != PT_NOTE) continue;
+        for (int j = 0; j < info.dlpi_phnum; ++j) {
+            const Elf64_Phdr& load = info.dlpi_phdr[j];
+            if (load.p_type == PT_LOAD && (load.p_flags & PF_R) != 0 && notes.p_vaddr >= load.p_vaddr &&
+                notes.p_filesz <= load.p_filesz &&
+                notes.p_vaddr - load.p_vaddr <= load.p_filesz - notes.p_filesz) {
+                id = build_id_in(Range::sized(info.dlpi_addr + notes.p_vaddr, notes.p_filesz), notes.p_align);
+                break;
+            }
+        }
+    }
+    return id;
+}
+
 }  // namespace
 
-MappedObject::MappedObject(const dl_phdr_info& info) : name(info.dlpi_name), base(info.dlpi_addr) {
+MappedObject::MappedObject(const dl_phdr_info& info)
+    : name(info.dlpi_name), base(info.dlpi_addr), build_id(build_id_of(info)) {
     for (int i = 0; i < info.dlpi_phnum; ++i) {
         const Elf64_Phdr& segment = info.dlpi_phdr[i];
         uint64_t address = base + segment.p_vaddr;

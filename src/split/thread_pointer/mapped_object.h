@@ -15,6 +15,7 @@ struct MappedObject {
     std::string name;            // path; "" = the program itself
     uint64_t base = 0;           // what is added to the addresses in the file
     std::vector<Range> code;     // executable segments, or the sections of them that are code
+    std::string build_id;        // as hex; "" = none
     uint64_t unwind_header = 0;  // address of .eh_frame_hdr, 0 = none
     // May have offsets of thread-locals in registers (the models initial-exec, local-exec and TLSDESC of "ELF
     // Handling For Thread-Local Storage"). Other code knows only the fixed words of the thread control block:

@@ -17,6 +17,7 @@
 #include "split/gate.h"
 #include "split/thread_pointer/accesses.h"
 #include "split/thread_pointer/clone_sites.h"
+#include "split/thread_pointer/code_book.h"
 #include "split/thread_pointer/functions.h"
 #include "split/threads/records.h"
 
@@ -30,6 +31,7 @@ struct State {
     std::atomic<bool> switched = true;  // FS is written at each crossing
     std::string why = "nothing was changed";
     uint64_t poison = 0;
+    std::string directory;  // of the book of code
     // Objects whose code is in order, by base address and place of their name (which lives as long as they
     // do).
     std::vector<std::pair<uint64_t, const char*>> known;
@@ -50,7 +52,9 @@ std::string change(const MappedObject& object, const Accesses& accesses) {
     return {};
 }
 
+// The objects that there are, and what is to be changed in those that are new.
 struct Look {
+    CodeBook book;
     std::vector<std::pair<uint64_t, const char*>> present;
     std::vector<std::pair<MappedObject, Accesses>> fresh;
     std::string doubt;
@@ -65,7 +69,7 @@ int look_at(dl_phdr_info* info, size_t, void* result) {
     // The kernel's own code: no thread-locals, and not ours to write.
     if (std::strstr(info->dlpi_name, "linux-vdso") != nullptr) return 0;
     MappedObject object(*info);
-    Accesses accesses = find_accesses(object);
+    Accesses accesses = look->book.accesses_of(object);
     if (!accesses.doubt.empty() && look->doubt.empty()) look->doubt = accesses.doubt;
     look->fresh.emplace_back(std::move(object), std::move(accesses));
     return 0;
@@ -86,11 +90,17 @@ bool other_namespaces() {
            reinterpret_cast<const r_debug_extended*>(view)->r_next != nullptr;
 }
 
-// Objects that came since the last time. "" or why one of them could not be changed.
-std::string change_new_objects() {
-    if (other_namespaces()) return "libraries in a namespace of their own (LD_AUDIT, dlmopen)";
-    Look look;
-    dl_iterate_phdr(look_at, &look);
+Look look_around() {
+    Look look{CodeBook(state().directory), {}, {}, {}};
+    if (other_namespaces())
+        look.doubt = "libraries in a namespace of their own (LD_AUDIT, dlmopen)";
+    else
+        dl_iterate_phdr(look_at, &look);
+    return look;
+}
+
+// "" or why one of the new objects could not be changed.
+std::string change_new_objects(Look look) {
     if (!look.doubt.empty()) return look.doubt;
     for (const auto& [object, accesses] : look.fresh)
         if (std::string why = change(object, accesses); !why.empty()) return why;
@@ -139,7 +149,7 @@ void switch_from_now_on(const std::string& why) {
 extern "C" __attribute__((visibility("hidden"))) void fermata_objects_changed() {
     using namespace fermata::split::thread_pointer;
     if (debugger_view()->r_state != r_debug::RT_CONSISTENT || state().switched) return;
-    if (std::string why = change_new_objects(); !why.empty()) switch_from_now_on(why);
+    if (std::string why = change_new_objects(look_around()); !why.empty()) switch_from_now_on(why);
 }
 
 namespace fermata::split::thread_pointer {
@@ -203,8 +213,9 @@ uint64_t make_poison() {
 
 }  // namespace
 
-void redirect() {
+void redirect(const std::string& directory) {
     State& all = state();
+    all.directory = directory;
     constexpr unsigned long kHwcap2Fsgsbase = 1 << 1;
     const char* wish = std::getenv("FERMATA_THREAD_POINTER");
     if (wish != nullptr && std::strcmp(wish, "switch") == 0)
@@ -213,9 +224,12 @@ void redirect() {
         all.why = "this machine does not let programs write the GS base";
     else if (threads::present_threads().size() != 1)
         all.why = "a library of the lower half started threads before main";
-    else if (all.why = follow_new_threads(); all.why.empty()) {
-        write_gs(read_fs());
-        all.why = change_new_objects();
+    else {
+        Look look = look_around();  // before anything is written into code
+        if (all.why = follow_new_threads(); all.why.empty()) {
+            write_gs(read_fs());
+            all.why = change_new_objects(std::move(look));
+        }
         if (all.why.empty()) all.why = hear_of_objects();
         all.switched = !all.why.empty();
         if (!all.switched && wish != nullptr && std::strcmp(wish, "poison") == 0) all.poison = make_poison();

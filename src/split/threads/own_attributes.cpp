@@ -28,6 +28,10 @@ FERMATA_NO_TLS int32_t death_signal() noexcept {
 
 FERMATA_NO_TLS void note_launchers_death_signal() noexcept { launchers_death_signal = death_signal(); }
 
+void settle_credentials() noexcept {
+    raw::call(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
+}
+
 FERMATA_NO_TLS void note_own_attributes(OwnAttributes* own) noexcept {
     own->io_priority = static_cast<int32_t>(raw::call(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0));
     own->timer_slack = static_cast<int32_t>(raw::call(SYS_prctl, PR_GET_TIMERSLACK));

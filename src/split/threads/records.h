@@ -112,6 +112,11 @@ ThreadTable* table();
 // The record's TLS donor has this thread pointer; 0 = it has none. No TLS.
 void set_lower_side(ThreadRecord* record, uint64_t lower_fs) noexcept;
 
+// On the main thread, before MPI starts: what note_own_attributes asks for changes nothing from then on. Who
+// asks for the session keyring gets one where none is, and with it other credentials; and libibverbs'
+// descriptors refuse writes (EACCES) of who has other credentials than when they were opened.
+void settle_credentials() noexcept;
+
 // The calling thread's own attributes. Any thread, no TLS, no libc.
 // On the main thread, before the program runs: what the launcher has set is not the program's.
 void note_launchers_death_signal() noexcept;

@@ -22,6 +22,7 @@ import harness
 from harness import FERMATA, PROGRAMS, Job, check
 from users import SOON, Users, forge, one_line, root_user, tree
 
+CODE = ".code"  # in fermata-UID: what is known of libraries, not of jobs
 SHORT = [PROGRAMS / "mix.openmpi", "20", "1000"]
 WHENCE = [PROGRAMS / "whence.openmpi"]
 # Goes on until it is ended.
@@ -110,13 +111,14 @@ def run_dir_without_marker(victim, _):
         unchanged_but(base, before, job.name)
         os.kill(job.process.pid, signal.SIGKILL)  # setpriv and env have become it
         job.end()
-    left = {name for name in os.listdir(base)} - {name.split("/")[0] for name in before}
+    left = {name for name in os.listdir(base)} - {name.split("/")[0] for name in before} - {CODE}
     check(left, "a killed job left nothing: this test finds nothing")
     deadline = time.monotonic() + SOON
     while left & set(os.listdir(base)):  # daemons end what is left after 5 s
         check(time.monotonic() < deadline, f"not swept: {left & set(os.listdir(base))}")
         with victim.run(SHORT) as job:
             job.finish()
+    shutil.rmtree(f"{base}/{CODE}")
     unchanged(base, before)
     victim.call("status")
     unchanged(base, before)
