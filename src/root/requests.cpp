@@ -118,7 +118,7 @@ void Root::done_with(const Request& request, const Outcome& outcome) {
 }
 
 void Root::answer(const Request& request, const Outcome& outcome) {
-    last_ = outcome;
+    ended_.newest = outcome;
     json fields = {{"ok", outcome.ok},
                    {"line", outcome.line},
                    {"generation", outcome.generation.name()},
@@ -132,7 +132,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
         fields["bandwidth"] = m.writing > 0 ? static_cast<double>(m.bytes) / m.writing : 0;
     }
     note(journal::Kind::checkpoint, std::move(fields));
-    if (outcome.ok) last_bytes_ = outcome.bytes;
+    if (outcome.ok) ended_.bytes = outcome.bytes;
     if (request.client >= 0) {
         json phases = json::object();
         for (auto& [name, seconds] : outcome.phases) phases[name] = seconds;

@@ -219,9 +219,11 @@ class Root {
     std::unique_ptr<clock::Root> clock_;  // of the one in progress
     std::map<int, size_t> clock_child_;   // daemon right below the root -> child of clock_
     uint32_t checkpoints_ = 0;
-    uint32_t committed_ = 0;   // newest generation that this job has committed
-    Outcome last_;             // the newest, good or not
-    uint64_t last_bytes_ = 0;  // of the newest good one
+    uint32_t committed_ = 0;  // newest generation that this job has committed
+    struct {
+        Outcome newest;      // good or not
+        uint64_t bytes = 0;  // of the newest good one
+    } ended_;
 
     OwnState own_state_;
     Inquiry inquiry_;
