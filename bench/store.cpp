@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,7 +29,7 @@
 #include "image/image.h"
 #include "image/page_cache.h"
 #include "image/save_options.h"
-#include "image/shared.h"
+#include "store/parts.h"
 
 using namespace fermata;
 
@@ -193,7 +194,7 @@ int main(int argc, char** argv) {
     std::vector<std::vector<double>> wrote(ways.size()), read(ways.size());
     std::vector<uint64_t> bytes(ways.size());
     // (A shared one has its own place, since its name is always the same.)
-    std::string shared_directory = directory + "/shared";
+    const std::string shared_directory = directory + "/shared";
     ::mkdir(shared_directory.c_str(), 0700);
     // Read by every process anew: children do not inherit keys.
     std::string key_file = directory + "/store-bench.key";
@@ -202,9 +203,11 @@ int main(int argc, char** argv) {
         std::string digits(64, '7');
         write_all(fd.get(), digits.data(), digits.size(), key_file);
     }
-    auto path = [&](int rank, bool shared = false) {
-        return shared ? shared_directory + "/" + image::kSharedName
-                      : fmt::format("{}/store-bench-{}.img", directory, rank);
+    auto path = [&](int rank) { return fmt::format("{}/store-bench-{}.img", directory, rank); };
+    auto clear = [&] {
+        for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
+        const files::Folder shared = files::Folder::at(shared_directory);
+        for (const std::string& name : shared.names()) shared.remove_file(name);
     };
     const bool in_memory = image::page_cache_is_better(open_file(directory, O_RDONLY).get());
     const auto warm = in_memory && is_virtual_machine() ? std::make_unique<Warm>() : nullptr;
@@ -215,64 +218,70 @@ int main(int argc, char** argv) {
         for (size_t turn = 0; turn < ways.size(); ++turn) {
             // Who comes after whom changes: small pages leave memory in pieces for the next one's huge pages.
             const size_t way = (turn + static_cast<size_t>(round)) % ways.size();
-            for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
-            ::unlink(path(0, true).c_str());
+            clear();
             ::sync();
             image::WriteOptions options = write_options(ways[way]);
             options.processors =
                 std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
-            bool shared = way > 0 && options.shared;
+            // (All ranks are on one node.)
+            store::Parts parts(way > 0 ? options.layout : image::Layout(),
+                               std::vector<uint32_t>(static_cast<size_t>(ranks)));
+            const bool shared = parts.together();
+            auto place_of = [&](int number) {
+                const Rank rank(static_cast<uint32_t>(number));
+                if (!shared) return image::Place(path(number));
+                image::Place place(files::Folder::at(shared_directory), parts.file_of(rank));
+                if (parts.laid_out()) place.begin = parts.begin_of(rank);
+                return place;
+            };
             auto key = [&] {
                 bool encrypted = ways[way].find("encrypted") != std::string::npos;
                 return encrypted ? image::Key::from_file(key_file) : nullptr;
             };
-            std::vector<uint64_t> begins;
             if (shared) {
-                image::SharedFile file(files::Folder::at(shared_directory));
+                const files::Folder folder = files::Folder::at(shared_directory);
+                parts.create(folder);
                 options.key = key();
-                image::Writer one = image::Writer::in_shared(file.path(), {}, options);
+                image::Writer one = image::Writer::in_shared(place_of(0), {}, options);
                 one.run(0x10000000, data, size);
                 one.prepare();
-                begins =
-                    image::SharedFile::lay_out(std::vector<uint64_t>(static_cast<size_t>(ranks), one.room()));
-                file.finish(0, 0, begins, begins.back() + one.room());
+                parts.lay_out(std::vector<uint64_t>(static_cast<size_t>(ranks), one.room()));
+                parts.finish(folder, 0, 0);
             }
             if (warm) warm->take();
             wrote[way].push_back(together(ranks, give, [&](int rank) {
                 const char* mine = data + size * static_cast<size_t>(rank);
                 if (way == 0) return plain_write(path(rank), mine, size);
                 options.key = key();
-                image::Writer writer = shared ? image::Writer::in_shared(path(rank, true), {}, options)
-                                              : image::Writer(path(rank), {}, options);
+                image::Writer writer = shared ? image::Writer::in_shared(place_of(rank), {}, options)
+                                              : image::Writer(place_of(rank), {}, options);
                 writer.run(0x10000000, mine, size);
                 writer.prepare();
-                if (shared) writer.place(begins[static_cast<size_t>(rank)]);
+                if (shared) writer.place(*place_of(rank).begin);
                 writer.write_first();
                 writer.write_rest();
                 writer.conclude();
             }));
             bytes[way] = 0;
-            for (int rank = 0; rank < ranks; ++rank) {
-                if (shared && rank > 0) break;
+            std::set<std::string> files;
+            for (int rank = 0; rank < ranks; ++rank) files.insert(place_of(rank).path());
+            for (const std::string& file : files) {
                 struct stat st {};
-                ::stat(path(rank, shared).c_str(), &st);
+                ::stat(file.c_str(), &st);
                 bytes[way] += static_cast<uint64_t>(st.st_blocks) * 512;
-                forget(path(rank, shared));
+                forget(file);
             }
             read[way].push_back(together(ranks, give, [&](int rank) {
                 auto* to = static_cast<char*>(
                     ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
                 if (way == 0) return plain_read(path(rank), to, size);
-                image::Place place{path(rank, shared), {}};
-                if (shared) place.begin = begins[static_cast<size_t>(rank)];
-                image::Reader(place, key().get()).load([&](const image::Extent& e) {
+                image::Reader(place_of(rank), key().get()).load([&](const image::Extent& e) {
                     return to + (e.address - 0x10000000);
                 });
             }));
         }
     }
-    for (int rank = 0; rank < ranks; ++rank) ::unlink(path(rank).c_str());
-    ::unlink(path(0, true).c_str());
+    clear();
     ::rmdir(shared_directory.c_str());
     ::unlink(key_file.c_str());
     for (size_t way = 0; way < ways.size(); ++way) {

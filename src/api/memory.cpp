@@ -18,12 +18,6 @@
 namespace fermata::api {
 namespace {
 
-std::string host_name() {
-    char host[256] = "";
-    ::gethostname(host, sizeof host - 1);
-    return host;
-}
-
 // A file's bytes, to read.
 class Mapped {
   public:
@@ -91,7 +85,7 @@ void Memory::save(const Staging& staging, const Job& job, uint32_t number, const
             const image::Identity who{job.number, number, rank, static_cast<uint32_t>(ranks_.size())};
             image::WriteOptions options = write;
             options.key = key_;
-            options.shared = false;
+            options.layout = {};
             options.sync = false;  // it is memory
             if (options.threads == 0) options.threads = 1;
             image::Writer writer(image::Place(folder, image::image_name(rank)), who, options);

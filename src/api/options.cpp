@@ -54,13 +54,14 @@ Options parse_options(const std::string& words) try {
             refuse(FERMATA_ARGUMENT,
                    "'{}' is no option: keep=, memory=node|buddy, flush=, interval=, walltime=, "
                    "signals=yes|no, key=FILE, "
-                   "layout=files|shared, "
+                   "layout=files|shared|node|group:N, "
                    "compress=, io=, threads=",
                    visible(word));
     }
     options.write = image::SaveOptions::parse(image).write;
-    if (options.memory != Options::Memory::none && options.shared())
-        refuse(FERMATA_ARGUMENT, "memory= keeps a file per rank: layout=shared does not go with it");
+    if (options.memory != Options::Memory::none && options.together())
+        refuse(FERMATA_ARGUMENT, "memory= keeps a file per rank: layout={} does not go with it",
+               options.write.layout.word());
     return options;
 } catch (const Error& error) {
     refuse(FERMATA_ARGUMENT, "{}", error.what());

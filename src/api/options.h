@@ -18,7 +18,8 @@ struct Options {
     bool signals = false;               // SIGUSR1 and SIGTERM are heard
     std::string key_file;               // encrypts; "" = no
     image::WriteOptions write;
-    bool shared() const { return write.shared; }
+    // Several images lie in one file.
+    bool together() const { return write.layout.together(); }
 };
 
 // Throws Fault (FERMATA_ARGUMENT) that names the word.

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <system_error>
 
+#include "api/nodes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "image/shared.h"
 
 namespace fermata::api {
 namespace {
@@ -114,10 +114,21 @@ uint32_t Saving::next_number() {
     return number_ = *std::max_element(all.begin(), all.end()) + 1;
 }
 
+// Which ranks' images share a file. Of a node's ranks, those of one host name. Collective.
+void Saving::choose_parts() {
+    if (!options_.together()) return;
+    if (node_of_.empty()) {
+        const Nodes nodes(ranks_.gather_texts(host_name()));
+        for (int rank = 0; rank < ranks_.size(); ++rank)
+            node_of_.push_back(static_cast<uint32_t>(nodes.node_of(rank)));
+    }
+    parts_ = store::Parts(options_.write.layout, node_of_);
+}
+
 // The generation's directory, made by rank 0, and this rank's writer in it.
 void Saving::open_generation(const Job& job, uint32_t least) {
     uint32_t number = 0;
-    std::optional<image::SharedFile> shared;
+    choose_parts();
     ranks_.together([&] {
         if (!ranks_.first()) return;
         pending_ = store_->begin_from(least);
@@ -126,7 +137,7 @@ void Saving::open_generation(const Job& job, uint32_t least) {
             store_->abandon(std::exchange(pending_, {}));
             fail("{}/{} is taken by something else", job.directory, Generation(least).name());
         }
-        if (options_.shared()) shared.emplace(pending_.folder);
+        parts_.create(pending_.folder);
     });
     ranks_.broadcast(number);
     try {
@@ -135,14 +146,12 @@ void Saving::open_generation(const Job& job, uint32_t least) {
                 store::open_pending(job.directory + "/" + Generation(number).name(), job.number, number);
             if (!memory_) make_writer(job, number, folder_);
         });
-        if (!options_.shared()) return;
-        std::vector<uint64_t> rooms = ranks_.gather_all(writer_->room());
-        begins_ = image::SharedFile::lay_out(rooms);
-        shared_bytes_ = begins_.back() + rooms.back();
+        if (!parts_.together()) return;
+        parts_.lay_out(ranks_.gather_all(writer_->room()));
         ranks_.together([&] {
-            if (shared) shared->finish(job.number, number, begins_, shared_bytes_);
+            if (ranks_.first()) parts_.finish(pending_.folder, job.number, number);
         });
-        writer_->place(begins_[static_cast<size_t>(ranks_.rank())]);
+        writer_->place(parts_.begin_of(ranks_.own()));
     } catch (const Fault&) {
         writer_.reset();
         if (ranks_.first()) store_->abandon(std::exchange(pending_, {}));
@@ -157,12 +166,13 @@ void Saving::make_writer(const Job& job, uint32_t number, const files::Folder& f
     write.key = key_;
     if (write.threads == 0) write.threads = 1;  // beside the program, whose cores they are
     writer_.reset();
-    if (options_.shared())
-        writer_.emplace(image::Writer::in_shared({folder, image::kSharedName}, who, write));
+    const image::Place place(folder, parts_.file_of(rank));
+    if (parts_.together())
+        writer_.emplace(image::Writer::in_shared(place, who, write));
     else
-        writer_.emplace(image::Place(folder, image::image_name(rank)), who, write);
+        writer_.emplace(place, who, write);
     fill(*writer_, staging_);
-    if (options_.shared()) writer_->prepare();
+    if (parts_.together()) writer_->prepare();
 }
 
 // The image is the same, byte for byte.
@@ -189,7 +199,7 @@ void Saving::write() noexcept {
         image::Summary summary;
         if (memory_) {
             summary = copy_from_memory();
-        } else if (options_.shared()) {
+        } else if (parts_.together()) {
             writer_->write_first();
             writer_->write_rest();
             summary = writer_->conclude();
@@ -219,11 +229,7 @@ void Saving::commit() noexcept {
             images.push_back(report.image);
         }
         store::Manifest m = manifest_of(job_, pending_.number, step_, images, key_.get());
-        if (options_.shared()) {
-            m.shared_bytes = shared_bytes_;
-            for (store::ImageEntry& image : m.images)
-                image.file = image::kSharedName, image.offset = begins_[image.rank.index()];
-        }
+        parts_.note_in(m);
         m.phases = {{"stage", staged_ - started_}, {"save", monotonic_s() - staged_}};
         store_->commit(pending_, m);
         pending_ = {};

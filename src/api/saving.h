@@ -21,6 +21,7 @@
 #include "api/ranks.h"
 #include "api/staging.h"
 #include "image/image.h"
+#include "store/parts.h"
 #include "store/store.h"
 
 namespace fermata::api {
@@ -58,6 +59,7 @@ class Saving {
         char why[256] = "";
     };
 
+    void choose_parts();
     void open_generation(const Job& job, uint32_t least);
     uint32_t next_number();
     void start_thread();
@@ -84,8 +86,8 @@ class Saving {
     uint32_t only_memory_ = 0;  // number of the newest save, when no file has it; 0 = one has
     files::Folder folder_;      // of the generation under way
     std::optional<image::Writer> writer_;
-    std::vector<uint64_t> begins_;  // shared layout
-    uint64_t shared_bytes_ = 0;
+    std::vector<uint32_t> node_of_;  // by rank, once a layout has asked for it
+    store::Parts parts_;             // files of several images
     std::thread thread_;
     std::atomic<bool> written_{false};
     Report mine_, all_well_;

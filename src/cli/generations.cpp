@@ -70,7 +70,7 @@ json summary(const store::GenerationInfo& info) {
     j["encrypted"] = m.key_id.has_value();
     j["level"] = store::name_of(m.level);
     if (m.in_memory_of_nodes()) j["nodes"] = m.nodes;
-    j["layout"] = store::name_of(m.layout());
+    j["layout"] = m.layout.word();
     j["kind"] = kind_of(m);
     if (m.step) j["step"] = *m.step;
     j["age"] = age_of(info);
@@ -127,7 +127,9 @@ std::string words_of(const store::Manifest& m) {
     std::string words = kind_of(m);
     if (m.step) words += fmt::format(", step {}", *m.step);
     if (m.key_id) words += ", encrypted";
-    if (m.layout() == store::Layout::shared) words += ", shared file";
+    if (m.layout == image::Layout::shared()) words += ", shared file";
+    if (m.layout.in_groups())
+        words += fmt::format(", {} file{}", m.files.size(), m.files.size() == 1 ? "" : "s");
     if (m.level != store::LevelName::files) words += std::string(", ") + store::name_of(m.level);
     const std::set<std::string> nodes(m.nodes.begin(), m.nodes.end());
     if (!nodes.empty()) words += fmt::format(" of {}", visible(fmt::format("{}", fmt::join(nodes, ", "))));

@@ -82,6 +82,14 @@ int parse_number(const std::string& text, const char* option, const char* what, 
     return number;
 }
 
+image::Layout parse_layout(const std::string& text) {
+    auto layout = image::Layout::of(text);
+    if (!layout)
+        throw Error(fmt::format("--layout takes files, shared, node or group:N, not '{}'", visible(text)),
+                    ExitCode::usage);
+    return *layout;
+}
+
 void add_key(CLI::App* app, std::string& file) {
     app->add_option("--encrypt-key", file, "images are encrypted: the file of the key")
         ->type_name("FILE")
@@ -137,8 +145,8 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--allow-owner", o.allow_owner, "USER",
         "also continue generations of this user: what they hold runs with your rights");
     add("--save-options", t.save_options, "WORDS", "how images are written: words, see below");
-    add("--layout", t.layout, "files|shared", "a file per rank (default), or one for the whole job")
-        ->check(CLI::IsMember({"files", "shared"}));
+    add("--layout", t.layout, "files|shared|node|group:N",
+        "a file per rank (default), one for the whole job, per node or per N ranks");
     app->add_flag("-v,--verbose", o.verbose, "say every checkpoint on stderr, with its phases");
 }
 
@@ -175,9 +183,10 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
         if (!t.more_ranks[i].empty())
             o.more.at(i).ranks = parse_number(t.more_ranks[i], "-n", "a number of ranks", 1, kMostRanks);
     o.save_options = image::SaveOptions::parse(t.save_options);
-    if (!t.layout.empty()) o.save_options.write.shared = t.layout == "shared";
-    if (o.levels && o.save_options.write.shared)
-        throw Error("--levels and layout=shared do not go together: nodes have no file in common in memory",
+    if (!t.layout.empty()) o.save_options.write.layout = parse_layout(t.layout);
+    if (!t.levels.empty() && o.save_options.write.layout.together())
+        throw Error(fmt::format("--levels and layout={} do not go together: in memory each image is a file",
+                                o.save_options.write.layout.word()),
                     ExitCode::usage);
     o.generation = parse_generation(t.generation);
     for (std::string& move : o.moved) move = parse_move(move);

@@ -25,6 +25,7 @@
 #include "image/checksum.h"
 #include "image/cipher.h"
 #include "image/key.h"
+#include "image/layout.h"
 
 namespace fermata::image {
 
@@ -35,7 +36,7 @@ inline constexpr uint64_t kLargestBlock = 4 << 20;
 // Name of one rank's image file, inside the directory of its generation.
 std::string image_name(Rank rank);
 
-// Where an image is: a file of its own, or part of the one that holds those of all ranks (shared.h).
+// Where an image is: a file of its own, or part of one that holds several (shared.h).
 struct Place {
     files::Folder folder;           // of its generation
     std::string name;               // of the file in there
@@ -83,16 +84,29 @@ struct Extent {
 inline Range memory_of(const Extent& extent) { return Range::sized(extent.address, extent.length); }
 
 // Another file that holds blocks of this image, in the same directory of generations.
-enum class ReferenceKind : uint32_t {
+enum class ReferenceKind : uint8_t {
     image = 0,  // the same rank's of an earlier generation
     text = 1,   // what several ranks have in common: the content of the blocks one after the other
     part = 2,   // as `image`, in the file of all ranks
+    group = 3,  // as `image`, in the file of some ranks
 };
 struct Reference {
     uint32_t generation;
     ReferenceKind kind;
+    std::array<uint8_t, 3> lowest;  // of a group: the number of its lowest rank, which names its file
     uint64_t bytes;
     Checksum checksum;  // of an image: of its header; of text: its name, see text_name()
+
+    void of_group(Rank rank) {
+        static_assert(Rank::kMost <= 1 << 24);
+        kind = ReferenceKind::group;
+        for (size_t i = 0; i < lowest.size(); ++i)
+            lowest[i] = static_cast<uint8_t>(rank.number() >> (8 * i) & 0xff);
+    }
+    // None when no job has it.
+    std::optional<Rank> lowest_of_group() const {
+        return Rank::of(int64_t{lowest[0]} | int64_t{lowest[1]} << 8 | int64_t{lowest[2]} << 16);
+    }
 };
 
 // Name of a text file whose blocks have this checksum, inside the directory of its generation.
@@ -121,7 +135,7 @@ struct WriteOptions {
     unsigned threads = 0;                    // 0: as the storage and `processors` suggest
     unsigned processors = 0;                 // for this process alone; 0: all of the machine
     uint64_t largest_block = kLargestBlock;  // smaller: where blocks are compared as a whole
-    bool shared = false;                     // into the file of all ranks; for whoever makes the Writer
+    Layout layout;                           // for whoever makes the Writer
     bool sync = true;                        // false only for tests and memory file systems
     KeyPointer key;                          // encrypts
 };
@@ -150,7 +164,7 @@ class Writer {
     // Writes anywhere; `folder` gets the text that ranks have in common.
     Writer(std::unique_ptr<Sink> sink, const files::Folder& folder, const Identity& identity,
            const WriteOptions& options);
-    // Writes into a part of an existing file; place() says later where the part begins.
+    // Writes into a part of an existing file of several; place() says later where the part begins.
     static Writer in_shared(const Place& file, const Identity& identity, const WriteOptions& options = {});
     ~Writer();
     Writer(Writer&&) noexcept;
@@ -181,8 +195,8 @@ class Writer {
     // went wrong.
     void later();
     void prepare();
-    // In a shared file: the most bytes that the image may need, known after prepare(); then where its part
-    // begins.
+    // In a file of several: the most bytes that the image may need, known after prepare(); then where its
+    // part begins.
     uint64_t room() const;
     void place(uint64_t begin);
     void write_first() noexcept;
@@ -206,6 +220,7 @@ class Writer {
     std::unique_ptr<Pump> pump_;
     std::unique_ptr<Pages> sealed_index_;
     std::vector<std::pair<std::string, Fd>> texts_;  // written by this rank, not yet synced
+    std::optional<Rank> group_;                      // the lowest rank of those whose file this is
 };
 
 // Reads an image. The constructor has compared header and index, also the headers of the references; data is
@@ -245,6 +260,7 @@ class Reader {
   private:
     class Scratch;
     void open_reference(const Reference& reference, const Key* key);
+    Place place_of_image(const files::Folder& other, const Reference& reference) const;
     void check_blocks() const;
     void check_extents();
     // `fresh`: nothing is in that memory yet.

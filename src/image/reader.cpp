@@ -161,6 +161,27 @@ Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path
     check_extents();
 }
 
+// Of the same rank's earlier image.
+Place Reader::place_of_image(const files::Folder& other, const Reference& reference) const {
+    const auto lowest = reference.lowest_of_group();
+    switch (reference.kind) {
+        case ReferenceKind::image:
+            return {other, image_name(identity_.rank)};
+        case ReferenceKind::part:
+            if (!other.has(kSharedName))
+                fail("{} refers to {}, which is not there", path_, other.path_of(kSharedName));
+            return place_of(other, identity_.rank);
+        case ReferenceKind::group:
+            if (!lowest) break;
+            if (!other.has(group_name(*lowest)))
+                fail("{} refers to {}, which is not there", path_, other.path_of(group_name(*lowest)));
+            return place_in_group(other, *lowest, identity_.rank);
+        case ReferenceKind::text:
+            break;
+    }
+    fail("{} is damaged: an unknown kind of reference", path_);
+}
+
 // Beside the generation that this image is of, wherever that lies now.
 void Reader::open_reference(const Reference& reference, const Key* key) {
     files::Folder other;
@@ -184,13 +205,7 @@ void Reader::open_reference(const Reference& reference, const Key* key) {
         keys_.push_back(key ? FileKey::of_text(*key, reference.checksum) : FileKey{});
         return;
     }
-    Place place(other, image_name(identity_.rank));
-    if (reference.kind == ReferenceKind::part) {
-        place = place_of(other, identity_.rank);
-        if (!place.begin) fail("{} refers to {}, which is not there", path_, other.path_of(kSharedName));
-    } else if (reference.kind != ReferenceKind::image) {
-        fail("{} is damaged: an unknown kind of reference", path_);
-    }
+    const Place place = place_of_image(other, reference);
     Opened opened = open_image(std::make_unique<FileSource>(place));
     if (opened.header.checksum != reference.checksum || opened.header.file_size != reference.bytes)
         fail("{} refers to another {} than the one that is there", path_, place.path());

@@ -71,7 +71,7 @@ bool take(SaveOptions& o, const std::string& word, bool of_the_wire) {
     if (name == "compress") return compress(o.write, value);
     if (name == "io")
         return chosen(o.write.direct, std::pair("direct", Direct::yes), std::pair("buffered", Direct::no));
-    if (name == "layout") return chosen(o.write.shared, std::pair("files", false), std::pair("shared", true));
+    if (name == "layout") return set(o.write.layout, Layout::of(value));
     if (name == "threads") return set(o.write.threads, number(value, 1u, kMostThreads));
     if (name == "base" && of_the_wire) return set(o.base, number(value, uint32_t{1}, UINT32_MAX));
     return false;
@@ -96,7 +96,7 @@ std::string save_option_words() {
     return fmt::format(
         "forked, trust-memory, busy=refuse, incremental[=hashes|split], chain=1-{}, "
         "compress=none|lz4|zstd[:1-{}]|shuffle-lz4|shuffle-zstd[:1-{}]|auto, io=direct|buffered, "
-        "layout=files|shared, threads=1-{}",
+        "layout=files|shared|node|group:N, threads=1-{}",
         kLongestChain, kMostLevel, kMostLevel, kMostThreads);
 }
 
@@ -122,7 +122,7 @@ std::string SaveOptions::to_text() const {
                         write.level != plain.write.level ? fmt::format(":{}", write.level) : ""));
     if (write.direct != WriteOptions::Direct::automatic)
         add(write.direct == WriteOptions::Direct::yes ? "io=direct" : "io=buffered");
-    if (write.shared) add("layout=shared");
+    if (write.layout.together()) add("layout=" + write.layout.word());
     if (write.threads) add(fmt::format("threads={}", write.threads));
     if (base) add(fmt::format("base={}", base));
     return text;

@@ -23,7 +23,7 @@ struct SaveOptions {
     bool refuse_busy = false;   // a request during a checkpoint is refused instead of waiting
     Incremental incremental = Incremental::no;
     unsigned chain = 8;  // generations an image may need, itself included
-    WriteOptions write;  // what the words say of it: codec, level, measure, direct, threads, shared
+    WriteOptions write;  // what the words say of it: codec, level, measure, direct, threads, layout
     uint32_t base =
         0;  // never the user's: the newest committed generation, which an image may refer to; 0 = none
 

@@ -84,7 +84,9 @@ Writer::Writer(const Place& place, const Identity& identity, const WriteOptions&
     : Writer(FileSink::create(place), place.folder, identity, options) {}
 
 Writer Writer::in_shared(const Place& file, const Identity& identity, const WriteOptions& options) {
-    return {FileSink::part_of(file), file.folder, identity, options};
+    Writer writer(FileSink::part_of(file), file.folder, identity, options);
+    writer.group_ = lowest_of_group(file.name);
+    return writer;
 }
 
 Writer::Writer(Writer&&) noexcept = default;
@@ -146,7 +148,7 @@ void Writer::share(const std::vector<Range>& ranges) {
     Packer name;
     std::optional<TextName> secret_name;
     if (options_.key) secret_name.emplace(*options_.key);
-    Reference text{identity_.generation, ReferenceKind::text, 0, {}};
+    Reference text{identity_.generation, ReferenceKind::text, {}, 0, {}};
     size_t first = kept.blocks.size();
     auto number = static_cast<uint32_t>(kept.references.size() + 1);
     for (Range range : ranges)
@@ -197,9 +199,13 @@ Content Writer::content() const {
     Content all{pump_->kept.references,
                 {pump_->blocks, pump_->blocks + r.blocks},
                 {pump_->extents, pump_->extents + r.extents}};
-    all.references.push_back({identity_.generation,
-                              sink_->is_part() ? ReferenceKind::part : ReferenceKind::image, r.file_size,
-                              r.header});
+    Reference own{identity_.generation,
+                  sink_->is_part() ? ReferenceKind::part : ReferenceKind::image,
+                  {},
+                  r.file_size,
+                  r.header};
+    if (group_) own.of_group(*group_);
+    all.references.push_back(own);
     for (Block& block : all.blocks)
         if (block.source == 0) block.source = static_cast<uint32_t>(all.references.size());
     std::sort(all.extents.begin(), all.extents.end(),

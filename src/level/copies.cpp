@@ -98,6 +98,7 @@ Copies::Found Copies::look_at(const Shelf& shelf, const store::ImageEntry& entry
         throw;
     } catch (const Error& error) {
         why = error.what();
+        if (shelf.in_files()) why += info_.note_of(entry);
     }
     if (!shelf.in_files()) {
         if (!is_there_still(shelf)) return {State::absent, ""};

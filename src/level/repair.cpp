@@ -109,8 +109,7 @@ void Repair::mend_image(size_t at, const store::ImageEntry& entry) {
     }
     try {
         check_mine(to);
-        if (copies_.info().manifest->layout() != store::Layout::files)
-            fail("images that share a file are not mended");
+        if (copies_.info().manifest->layout.together()) fail("images that share a file are not mended");
         if (const Shelf* from = copies_.intact(entry.rank)) return from_copy(to, *from, entry, why);
         if (!to.in_files()) return from_parity(to, entry, why);
     } catch (const Error& error) {

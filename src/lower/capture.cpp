@@ -115,7 +115,8 @@ void Capture::begin_image() {
     how.key = order_.key;
     if (uint64_t longest = increment_->largest_block()) how.largest_block = longest;
     how.processors = std::max(1u, std::thread::hardware_concurrency() / neighbours());
-    made_.image = std::make_unique<PendingImage>(*folder_, order_.identity, how, std::move(process_.copies));
+    const image::Place place(*folder_, how.layout.file_of(order_.identity.rank, order_.lowest_of_node));
+    made_.image = std::make_unique<PendingImage>(place, order_.identity, how, std::move(process_.copies));
     auto part = [this](const char* name, const auto& bytes) {
         writer().blob(name, bytes.data(), bytes.size());
     };

@@ -18,6 +18,7 @@ namespace fermata::lower {
 struct CaptureOrder {
     std::string directory;  // of the generation; checked to be the one that the root made
     image::Identity identity;
+    Rank lowest_of_node;
     std::string program;
     image::SaveOptions options;
     image::KeyPointer key;  // null: the image is not encrypted

@@ -1,14 +1,13 @@
 #include "lower/pending_image.h"
 
 #include "base/error.h"
-#include "image/shared.h"
 
 namespace fermata::lower {
 
-PendingImage::PendingImage(const files::Folder& folder, const image::Identity& identity,
+PendingImage::PendingImage(const image::Place& place, const image::Identity& identity,
                            const image::WriteOptions& how, split::process::Copies copies)
-    : place_(folder, how.shared ? image::kSharedName : image::image_name(identity.rank)),
-      shared_(how.shared),
+    : place_(place),
+      shared_(how.layout.together()),
       writer_(shared_ ? image::Writer::in_shared(place_, identity, how)
                       : image::Writer(place_, identity, how)),
       copies_(std::move(copies)) {}

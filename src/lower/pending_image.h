@@ -10,17 +10,18 @@
 namespace fermata::lower {
 
 // The file of an image that is not complete yet. conclude() says that it is complete; without that the
-// destructor ends the child and removes the file (but not a file that all ranks share: the root removes it).
+// destructor ends the child and removes the file (but not a file of several: the root removes it).
 class PendingImage {
   public:
-    PendingImage(const files::Folder& folder, const image::Identity& identity, const image::WriteOptions& how,
+    // `place`: of a new file, or of the one that holds this image among others, as the options' layout says.
+    PendingImage(const image::Place& place, const image::Identity& identity, const image::WriteOptions& how,
                  split::process::Copies copies);
     PendingImage(const PendingImage&) = delete;
     PendingImage& operator=(const PendingImage&) = delete;
     ~PendingImage();
 
     image::Writer& writer() { return writer_; }
-    // One file holds the images of all ranks, and the root says where in it this one begins.
+    // The file holds several images, and the root says where in it this one begins.
     bool shared() const { return shared_; }
     ForkedWriter& child() { return child_; }
 

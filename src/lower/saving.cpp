@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "image/shared.h"
 #include "lower/services.h"
 #include "lower/shared_ranks.h"
 #include "split/shared/registry.h"
@@ -53,8 +52,10 @@ void Saving::capture(LastImage& last) {
     try {
         prepare_together();
         image::Identity identity{who_.job, order_.generation.number(), who_.rank, who_.size};
-        captured_ =
-            capture_image({order_.directory, identity, who_.program, options_, who_.key, who_.files}, last);
+        const auto lowest = Rank::among(order_.lowest, who_.size);
+        if (!lowest || *lowest > who_.rank) fail("the node daemon has not said which ranks are on this node");
+        captured_ = capture_image(
+            {order_.directory, identity, *lowest, who_.program, options_, who_.key, who_.files}, last);
     } catch (const std::exception& error) {
         note(error);
     }

@@ -42,10 +42,10 @@ class Saving {
     void help();
     // What ranks do together before each saves, then what the image holds.
     void capture(LastImage& last);
-    // The image goes into the file of all ranks: it needs `room` bytes there.
+    // The image goes into a file of several: it needs `room` bytes there.
     bool shared() const { return captured_->image->shared(); }
     uint64_t room() const { return captured_->image->writer().room(); }
-    // Writes the image, or makes the child that does; `begin`: its place in the file of all ranks. Lines for
+    // Writes the image, or makes the child that does; `begin`: its place in a file of several. Lines for
     // the user.
     std::vector<std::string> write(std::optional<uint64_t> begin);
 

@@ -290,8 +290,16 @@ void Node::from_root(const wire::Message& message) {
             leave_directory();
         }
         if (std::get_if<wire::Go>(&message)) branch_.tally().forget_phases();
-        broadcast(memory_.filled(message));
+        broadcast(filled(message));
     }
+}
+
+// What only this daemon knows of its node.
+wire::Message Node::filled(wire::Message message) const {
+    if (auto* m = std::get_if<wire::Save>(&message))
+        for (auto& agent : agents_)
+            if (agent->rank >= 0 && (m->lowest < 0 || agent->rank < m->lowest)) m->lowest = agent->rank;
+    return memory_.filled(std::move(message));
 }
 
 MemoryLevel::Ranks Node::ranks_here() const {

@@ -65,6 +65,7 @@ class Node {
     MemoryLevel::Ranks ranks_here() const;
     void leave_directory();
     void broadcast(const wire::Message& message);
+    wire::Message filled(wire::Message message) const;
     void refuse_clock(const std::string& from);
     void pump_clock();
     void hand_up();

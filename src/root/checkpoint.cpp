@@ -162,13 +162,13 @@ void Root::save(const Request& request, double end) {
     // What an image may refer to: a rank cannot know whether its last one was committed.
     const bool memory = attempt_.level == store::LevelName::memory;
     options.base = levels_.on() ? levels_.base_at(attempt_.level).number() : committed_;
-    std::optional<image::SharedFile> shared;
-    if (options.write.shared) shared.emplace(attempt_.generation.folder);
+    attempt_.parts = store::Parts(options.write.layout, daemon_of_ranks());
+    attempt_.parts.create(attempt_.generation.folder);
     question(wire::Save{attempt_.epoch, memory ? "" : attempt_.generation.directory,
                         attempt_.outcome.generation, options.to_text()});
-    if (shared) {
+    if (attempt_.parts.together()) {
         until([&] { return check(), heard.sized == all; }, end, "every rank to say its size");
-        lay_out_shared_file(*shared);
+        lay_out_parts();
     }
     if (forked) {
         // Writers hold the ranks' memory: the job goes on while they write.
@@ -189,17 +189,27 @@ void Root::save(const Request& request, double end) {
     }
 }
 
+// By rank, what its node daemon has for a number.
+std::vector<uint32_t> Root::daemon_of_ranks() const {
+    std::vector<uint32_t> daemons(start_.ranks());
+    for (auto& [node, place] : start_.roster().places())
+        place.ranks.each([&, id = static_cast<uint32_t>(node)](int32_t rank) {
+            daemons.at(static_cast<size_t>(rank)) = id;
+        });
+    return daemons;
+}
+
 // The ranks stand and wait for it.
-void Root::lay_out_shared_file(image::SharedFile& file) {
-    std::vector<uint64_t> lengths(start_.ranks());
-    tally_.each_size([&](int32_t rank, uint64_t bytes) { lengths.at(static_cast<size_t>(rank)) = bytes; });
-    attempt_.begins = image::SharedFile::lay_out(lengths);
-    attempt_.shared_bytes = attempt_.begins.back() + lengths.back();
-    file.finish(settings_.job_number, attempt_.generation.number, attempt_.begins, attempt_.shared_bytes);
+void Root::lay_out_parts() {
+    std::vector<uint64_t> rooms(start_.ranks());
+    tally_.each_size([&](int32_t rank, uint64_t bytes) { rooms.at(static_cast<size_t>(rank)) = bytes; });
+    attempt_.parts.lay_out(rooms);
+    attempt_.parts.finish(attempt_.generation.folder, settings_.job_number, attempt_.generation.number);
     for (auto& [node, place] : start_.roster().places()) {
         wire::Places places{attempt_.epoch, place.ranks.runs(), {}};
-        place.ranks.each(
-            [&](int32_t rank) { places.begins.push_back(attempt_.begins[static_cast<size_t>(rank)]); });
+        place.ranks.each([&](int32_t rank) {
+            places.begins.push_back(attempt_.parts.begin_of(Rank(static_cast<uint32_t>(rank))));
+        });
         tree_.send(node, places);
     }
 }
@@ -231,19 +241,17 @@ store::Manifest Root::manifest() const {
     m.starter = start_.waiting_starter();
     m.segments = settings_.segments;
     if (settings_.key) m.key_id = settings_.key->id();
-    m.shared_bytes = attempt_.shared_bytes;
     for (auto& [name, seconds] : attempt_.outcome.phases) m.phases[name] = seconds;
     m.images.reserve(start_.ranks());
     tally_.each_image([&](int32_t number, const wire::ImageRecord& image) {
         const Rank rank(static_cast<uint32_t>(number));
-        m.images.push_back({rank, m.shared_bytes ? image::kSharedName : image::image_name(rank), image.bytes,
-                            image::Checksum{image.checksum},
-                            m.shared_bytes ? attempt_.begins.at(rank.index()) : 0});
+        m.images.push_back({rank, image::image_name(rank), image.bytes, image::Checksum{image.checksum}, 0});
     });
     std::sort(m.images.begin(), m.images.end(), [](auto& a, auto& b) { return a.rank < b.rank; });
     always(m.images.size() == start_.ranks(), "a manifest without every rank");
     for (size_t i = 0; i < m.images.size(); ++i)
         always(m.images[i].rank.index() == i, "a manifest with a rank twice");
+    attempt_.parts.note_in(m);
     for (Generation needed : tally_.needs()) m.needs.push_back(needed.number());
     return m;
 }

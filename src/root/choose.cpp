@@ -47,8 +47,9 @@ void check_images(const store::GenerationInfo& generation, bool mapped, const im
             if (!mapped && manifest.bytes() <= kVerifyAtMost) reader.verify();
         } catch (const image::KeyError&) {
             throw;
-        } catch (const Error&) {
-            if (!is_in_memory_too(generation, entry, mapped, key)) throw;
+        } catch (const Error& error) {
+            if (!is_in_memory_too(generation, entry, mapped, key))
+                fail("{}{}", error.what(), generation.note_of(entry));
         }
 } catch (const image::KeyError&) {
     throw;

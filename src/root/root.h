@@ -16,7 +16,6 @@
 
 #include "base/error.h"
 #include "clock/tree.h"
-#include "image/shared.h"
 #include "launch/launcher.h"
 #include "root/control.h"
 #include "root/daemons.h"
@@ -27,6 +26,7 @@
 #include "root/schedule.h"
 #include "root/settings.h"
 #include "root/start.h"
+#include "store/parts.h"
 #include "store/store.h"
 #include "tree/tally.h"
 #include "tree/tree.h"
@@ -143,9 +143,8 @@ class Root {
         Outcome outcome;
         store::LevelName level = store::LevelName::files;
         store::GenerationInfo generation;
-        store::Manifest saved;         // once it is committed
-        uint64_t shared_bytes = 0;     // of the file of all images, when there is one
-        std::vector<uint64_t> begins;  // and where each is in it
+        store::Manifest saved;  // once it is committed
+        store::Parts parts;     // files of several images
     };
     Outcome checkpoint(const Request& request, store::LevelName level);
     void take_checkpoint(const Request& request);
@@ -154,7 +153,8 @@ class Root {
     void freeze(double end);
     void drain(double end);
     void save(const Request& request, double end);
-    void lay_out_shared_file(image::SharedFile& file);
+    std::vector<uint32_t> daemon_of_ranks() const;
+    void lay_out_parts();
     void commit();
     void resume(bool stop);
     void conclude();

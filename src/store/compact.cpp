@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "base/error.h"
@@ -106,6 +107,44 @@ image::Summary copy_whole(const image::Reader& from, image::Writer writer,
     return writer.conclude();
 }
 
+// Files of several images that are written one after the other, in the order of ranks.
+class Together {
+  public:
+    Together(const Manifest& manifest, const files::Folder& folder) {
+        for (const FileEntry& file : manifest.files)
+            files_.emplace(file.name, File{image::SharedFile(folder, file.name), {}, {}, 0});
+        for (const ImageEntry& entry : manifest.images)
+            if (manifest.layout.together()) files_.at(entry.file).ranks.push_back(entry.rank);
+        for (auto& [name, file] : files_)
+            file.end = image::SharedFile::lay_out(std::vector<uint64_t>(file.ranks.size())).at(0);
+    }
+    // Where this image begins.
+    uint64_t next(const ImageEntry& entry) {
+        File& file = files_.at(entry.file);
+        file.begins.push_back(image::SharedFile::aligned(file.end));
+        return file.begins.back();
+    }
+    void ends(const ImageEntry& entry, uint64_t end) { files_.at(entry.file).end = end; }
+    void finish(Manifest& manifest) {
+        for (FileEntry& entry : manifest.files) {
+            const File& file = files_.at(entry.name);
+            file.shared.finish(manifest.job, manifest.generation, file.begins, file.end,
+                               manifest.layout.in_groups() ? file.ranks : std::vector<Rank>());
+            file.shared.sync();
+            entry.bytes = file.end;
+        }
+    }
+
+  private:
+    struct File {
+        image::SharedFile shared;
+        std::vector<Rank> ranks;
+        std::vector<uint64_t> begins;
+        uint64_t end = 0;
+    };
+    std::map<std::string, File> files_;  // by name
+};
+
 }  // namespace
 
 bool Store::compact(uint32_t number, const image::WriteOptions& options) {
@@ -138,10 +177,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
     try {
         Manifest manifest = *old.manifest;
         manifest.needs.clear();
-        std::optional<image::SharedFile> shared;
-        if (manifest.layout() == Layout::shared) shared.emplace(place);
-        std::vector<uint64_t> begins;
-        uint64_t end = image::SharedFile::lay_out(std::vector<uint64_t>(manifest.images.size())).at(0);
+        Together together(manifest, place);
         for (ImageEntry& entry : manifest.images) {
             image::Reader reader(old.place(entry), key_.get());
             if (reader.summary().checksum != entry.checksum)
@@ -151,12 +187,11 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
             take_text(old.folder, reader, place);
             image::Place to(place, entry.file);
             image::Summary summary;
-            if (shared) {
-                begins.push_back(image::SharedFile::aligned(end));
+            if (manifest.layout.together()) {
+                entry.offset = together.next(entry);
                 summary = copy_whole(reader, image::Writer::in_shared(to, reader.identity(), how),
-                                     [&](image::Writer& writer) { writer.place(begins.back()); });
-                entry.offset = begins.back();
-                end = entry.offset + summary.bytes;
+                                     [&](image::Writer& writer) { writer.place(entry.offset); });
+                together.ends(entry, entry.offset + summary.bytes);
             } else {
                 summary =
                     copy_whole(reader, image::Writer(to, reader.identity(), how), [](image::Writer&) {});
@@ -164,11 +199,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
             entry.bytes = summary.bytes;
             entry.checksum = summary.checksum;
         }
-        if (shared) {
-            shared->finish(manifest.job, manifest.generation, begins, end);
-            shared->sync();
-            manifest.shared_bytes = end;
-        }
+        together.finish(manifest);
         take_files(old.folder, place);
         place.replace(kManifest, to_text(manifest, key_.get()));
         if (!folder_.exchange(name, Generation(number).name()))

@@ -12,9 +12,10 @@
 
 namespace fermata::store {
 
-// 7 knows images of processes in the memory of nodes (`nodes`), 6 the state of programs (`application`);
-// other generations are written as 5.
-inline constexpr int kManifestVersion = 7, kApplicationManifest = 6, kProcessManifest = 5;
+// 8 knows files of several images (`files`), 7 images of processes in the memory of nodes (`nodes`), 6 the
+// state of programs (`application`); other generations are written as 5.
+inline constexpr int kManifestVersion = 8, kMemoryManifest = 7, kApplicationManifest = 6,
+                     kProcessManifest = 5;
 inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption; 4 one program only
 inline constexpr const char* kManifest = "manifest.json";
 // Before the name of a generation: its directory while it is being compacted.
@@ -30,16 +31,19 @@ enum class LevelName { files, memory };
 const char* name_of(LevelName level);
 std::optional<LevelName> level_of(const std::string& word);
 
-// How the images lie in the directory of their generation: a file for each, or one for all.
-enum class Layout { files, shared };
-const char* name_of(Layout layout);
-
 struct ImageEntry {
     Rank rank;
     std::string file;  // relative to the generation's directory
     uint64_t bytes = 0;
     image::Checksum checksum;  // image::Summary::checksum
-    uint64_t offset = 0;       // in the file, when that holds all images
+    uint64_t offset = 0;       // in the file, when that holds several images
+};
+
+// A file that holds images.
+struct FileEntry {
+    std::string name;
+    uint64_t bytes = 0;
+    bool operator==(const FileEntry&) const = default;
 };
 
 // Neighbouring ranks that run one program, of a job that runs several (`fermata run … : …`).
@@ -63,7 +67,8 @@ struct Manifest {
     std::string created;                    // "2026-11-21 16:00:00"
     LevelName level = LevelName::files;     // where it is kept
     std::optional<image::Checksum> key_id;  // of what its images are encrypted with; none: they are not
-    uint64_t shared_bytes = 0;              // of the file that holds all images; 0: each has its own
+    image::Layout layout;                   // how the images lie in files
+    std::vector<FileEntry> files;           // that hold several images; none: each has its own
     std::string mpi;                        // "openmpi" or "mpich": what the job ran on
     std::vector<std::string> command;       // program and arguments, of rank 0
     std::string starter;                    // what waits for the program and may go on after it; "" = nothing
@@ -79,11 +84,10 @@ struct Manifest {
     double seconds() const;                // all of them
     std::vector<uint32_t> needs;           // earlier generations whose images these refer to
     uint64_t bytes() const;
-    Layout layout() const { return shared_bytes ? Layout::shared : Layout::files; }
-    // Length of the file that holds this image.
-    uint64_t file_bytes(const ImageEntry& image) const {
-        return layout() == Layout::shared ? shared_bytes : image.bytes;
-    }
+    // Every file that holds images.
+    std::vector<FileEntry> all_files() const;
+    // "rank 3", "ranks 0-3,7": whose images are in this file.
+    std::string whose(const std::string& file) const;
 };
 
 struct GenerationInfo {
@@ -101,10 +105,12 @@ struct GenerationInfo {
     image::Place place(const ImageEntry& entry) const;
     // Is this the image that the manifest means: its bytes, and of whom it says that it is?
     bool is_of(const ImageEntry& entry, const image::Reader& image) const;
+    // Behind a line about the file of this image: " (image of rank 3)"; "" when the file's name says it.
+    std::string note_of(const ImageEntry& entry) const;
     // Sum of its images, of the text that they have in common, and of the program's files. Complete ones
     // only.
     uint64_t bytes() const;
-    // Throws when a file of all images does not say what the manifest says: ranks believe the file.
+    // Throws when a file of several images does not say what the manifest says: ranks believe the file.
     void check_layout() const;
     // Throws KeyError when a complete one is not of this key, or of none.
     void check_key(const image::Key* key) const;

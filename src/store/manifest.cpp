@@ -2,7 +2,9 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -79,7 +81,20 @@ std::vector<std::string> whole_command(const std::vector<std::string>& command,
     return words;
 }
 
-const char* name_of(Layout layout) { return layout == Layout::shared ? "shared" : "files"; }
+std::vector<FileEntry> Manifest::all_files() const {
+    if (layout.together()) return files;
+    std::vector<FileEntry> all;
+    all.reserve(images.size());
+    for (const ImageEntry& image : images) all.push_back({image.file, image.bytes});
+    return all;
+}
+
+std::string Manifest::whose(const std::string& file) const {
+    std::set<uint32_t> ranks;
+    for (const ImageEntry& image : images)
+        if (image.file == file) ranks.insert(image.rank.number());
+    return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", text_of_numbers(ranks));
+}
 
 uint64_t Manifest::bytes() const {
     uint64_t sum = 0;
@@ -124,8 +139,14 @@ std::optional<LevelName> level_of(const std::string& word) {
 namespace {
 
 int version_of(const Manifest& m) {
+    if (m.layout.in_groups()) return kManifestVersion;
     if (m.step) return kApplicationManifest;
-    return m.in_memory_of_nodes() ? kManifestVersion : kProcessManifest;
+    return m.in_memory_of_nodes() ? kMemoryManifest : kProcessManifest;
+}
+
+// Of the file of all ranks; 0: there is none.
+uint64_t shared_bytes_of(const Manifest& m) {
+    return m.layout == image::Layout::shared() ? m.files.at(0).bytes : 0;
 }
 
 // Neighbouring ranks of one node are told together.
@@ -153,13 +174,18 @@ std::string frame_of(const Manifest& m) {
                                    {"generation", m.generation},
                                    {"created", m.created},
                                    {"level", name_of(m.level)},
-                                   {"shared_bytes", m.shared_bytes},
+                                   {"shared_bytes", shared_bytes_of(m)},
                                    {"mpi", m.mpi},
                                    {"command", words_as_utf8(m.command)},
                                    {"phases", m.phases},
                                    {"needs", m.needs},
                                    {"images", nlohmann::ordered_json::array()}};
     if (m.step) json["application"] = {{"step", *m.step}};
+    if (m.layout.in_groups()) {
+        json["layout"] = m.layout.word();
+        for (const FileEntry& file : m.files)
+            json["files"].push_back({{"file", file.name}, {"bytes", file.bytes}});
+    }
     if (m.in_memory_of_nodes()) json["nodes"] = nodes_as_json(m.nodes);
     if (!m.starter.empty()) json["starter"] = m.starter;
     for (const Segment& segment : m.segments)
@@ -235,6 +261,23 @@ Parts parts_of(const std::string& whole, const std::string& path) {
     return parts;
 }
 
+// Each image lies in one of the files, and no file is without an image.
+void check_files(const Manifest& m, const std::string& path) {
+    if (!m.layout.together()) return;
+    std::map<std::string_view, uint64_t> bytes;
+    std::set<std::string_view> used;
+    for (const FileEntry& file : m.files)
+        if (!bytes.emplace(file.name, file.bytes).second) damaged(path, "a file of images twice");
+    for (const ImageEntry& image : m.images) {
+        auto file = bytes.find(image.file);
+        if (file == bytes.end()) damaged(path, "an image in a file of which it says nothing");
+        if (image.offset > file->second || image.bytes > file->second - image.offset)
+            damaged(path, "an image outside its file");
+        used.insert(file->first);
+    }
+    if (used.size() != bytes.size()) damaged(path, "a file without images");
+}
+
 void check_images(const Manifest& m, const std::string& path) {
     if (m.images.empty()) damaged(path, "it names no image");
     for (size_t i = 0; i < m.images.size(); ++i) {
@@ -244,11 +287,9 @@ void check_images(const Manifest& m, const std::string& path) {
         if (image.file.empty() || image.file[0] == '.' ||
             image.file.find_first_of(std::string("/\0", 2)) != std::string::npos)
             damaged(path, "an image outside the generation");
-        if (m.shared_bytes ? image.file != m.images[0].file : image.offset != 0)
-            damaged(path, "images that share a file, and do not");
-        if (m.shared_bytes && (image.offset > m.shared_bytes || image.bytes > m.shared_bytes - image.offset))
-            damaged(path, "an image outside the file of all images");
+        if (!m.layout.together() && image.offset != 0) damaged(path, "images that share a file, and do not");
     }
+    check_files(m, path);
 }
 
 std::vector<Segment> segments_of(const nlohmann::json& json, const std::string& path) {
@@ -289,6 +330,25 @@ void check_seal(const Manifest& m, const Parts& parts, const std::string& path, 
         damaged(path, "its seal is wrong: it was not written with the key");
 }
 
+// The name of the file of all ranks stands with the images.
+void read_layout(Manifest& m, const nlohmann::json& json, uint64_t shared_bytes, int version,
+                 const std::string& path) {
+    const bool groups = version == kManifestVersion;
+    if (json.contains("layout") != groups || json.contains("files") != groups)
+        damaged(path, "its version does not fit its files");
+    if (groups) {
+        auto layout = image::Layout::of(json.at("layout").get<std::string>());
+        if (!layout || !layout->in_groups() || shared_bytes != 0) damaged(path, "its layout is none");
+        m.layout = *layout;
+        for (const auto& file : json.at("files"))
+            m.files.push_back(
+                {file.at("file").get<std::string>(), number<uint64_t>(file.at("bytes"), path, "bytes")});
+    } else if (shared_bytes != 0) {
+        m.layout = image::Layout::shared();
+        m.files = {{"", shared_bytes}};
+    }
+}
+
 Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     int version = number<int>(json.at("fermata_manifest"), path, "fermata_manifest");
     if (version < kOldestManifest || version > kManifestVersion)
@@ -307,12 +367,12 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     auto level = level_of(json.value("level", name_of(LevelName::files)));
     if (!level) fail("{}: it is kept at a level that this Fermata does not know", path);
     m.level = *level;
-    m.shared_bytes = later(json, "shared_bytes");
+    read_layout(m, json, later(json, "shared_bytes"), version, path);
     m.mpi = json.at("mpi");
     m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
     m.starter = json.value("starter", "");
-    if (json.contains("application") != (version == kApplicationManifest) ||
-        json.contains("nodes") != (version == kManifestVersion))
+    if ((version < kManifestVersion && json.contains("application") != (version == kApplicationManifest)) ||
+        json.contains("nodes") != (version == kMemoryManifest))
         damaged(path, "its version does not fit what it is of");
     if (json.contains("application")) {
         const auto& step = json.at("application").at("step");
@@ -330,6 +390,7 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
                             number<uint64_t>(image.at("bytes"), path, "bytes"),
                             checksum_of(image.at("checksum"), path, "checksum of an image"),
                             later(image, "offset")});
+    if (m.layout == image::Layout::shared() && !m.images.empty()) m.files.at(0).name = m.images[0].file;
     check_images(m, path);
     if (json.contains("nodes")) m.nodes = nodes_of(json, path, m.images.size());
     if (m.in_memory_of_nodes() == m.nodes.empty()) damaged(path, "its level does not fit its version");

@@ -23,7 +23,7 @@ bool is_ours(const std::string& name) {
     if (name.starts_with(kOnItsWay)) return true;
     return name == kManifest || name == std::string(kManifest) + ".new" || name == kMarker ||
            name == std::string(kMarker) + ".new" || name == image::kSharedName || image::is_text_name(name) ||
-           image::is_image_name(name) || erasure::is_name_of_parity(name);
+           image::is_image_name(name) || image::lowest_of_group(name) || erasure::is_name_of_parity(name);
 }
 
 bool is_kept(const std::string& name) { return files::is_kept_name(name) || name.starts_with(kOnItsWay); }

@@ -8,7 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <map>
+#include <mutex>
 #include <set>
+#include <system_error>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -25,6 +31,55 @@ constexpr const char* kLock = ".lock";
 constexpr uint64_t kMostLock = 4096;
 
 image::Checksum seal_of(const std::string& text) { return image::checksum_of(text.data(), text.size()); }
+
+// Several at once: a file system brings what comes together to storage together (1,500 files on ext4: 0.4 s
+// instead of 8).
+void sync_files(const files::Folder& folder, const std::vector<FileEntry>& files) {
+    constexpr size_t kAtOnce = 8;
+    std::atomic<size_t> next{0};
+    std::mutex lock;
+    std::exception_ptr failed;
+    auto work = [&] {
+        try {
+            for (size_t i; (i = next++) < files.size();)
+                sync_file(folder.read(files[i].name).get(), folder.path_of(files[i].name));
+        } catch (const std::exception&) {
+            std::lock_guard hold(lock);
+            if (!failed) failed = std::current_exception();
+        }
+    };
+    std::vector<std::thread> others;
+    try {
+        while (others.size() + 1 < std::min(kAtOnce, files.size())) others.emplace_back(work);
+    } catch (const std::system_error&) {  // no thread is to be had: with fewer
+    }
+    work();
+    for (std::thread& other : others) other.join();
+    if (failed) std::rethrow_exception(failed);
+}
+
+// "", or the first of these images that an earlier generation has in none of its files. (Where in there they
+// are is looked at by whoever reads them.)
+std::string what_is_missing(const files::Folder& earlier, const std::vector<ImageEntry>& images) {
+    if (earlier.has(image::kSharedName)) return "";
+    std::set<Rank> in_groups;
+    for (const std::string& name : earlier.names()) {
+        if (!image::lowest_of_group(name)) continue;
+        try {
+            const image::SharedFile::Table table = image::SharedFile::read({earlier, name});
+            in_groups.insert(table.ranks.begin(), table.ranks.end());
+        } catch (const Error& error) {
+            return fmt::format("{}, which it needs", error.what());
+        }
+    }
+    for (const ImageEntry& image : images)
+        if (in_groups.count(image.rank) == 0 && !earlier.has(image::image_name(image.rank)))
+            return in_groups.empty() ? fmt::format("{} is missing, which it needs",
+                                                   earlier.path_of(image::image_name(image.rank)))
+                                     : fmt::format("{} has no image of rank {}, which it needs",
+                                                   earlier.path(), image.rank.number());
+    return "";
+}
 
 }  // namespace
 
@@ -60,7 +115,7 @@ std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint3
 
 image::Place GenerationInfo::place(const ImageEntry& entry) const {
     image::Place place(images(), entry.file);
-    if (manifest && manifest->layout() == Layout::shared) place.begin = entry.offset;
+    if (manifest && manifest->layout.together()) place.begin = entry.offset;
     return place;
 }
 
@@ -79,18 +134,30 @@ uint64_t GenerationInfo::bytes() const {
     return sum;
 }
 
+std::string GenerationInfo::note_of(const ImageEntry& entry) const {
+    if (!manifest || !manifest->layout.together()) return "";
+    return fmt::format(" (image of rank {})", entry.rank.number());
+}
+
 void GenerationInfo::check_layout() const {
-    if (!manifest || manifest->layout() != Layout::shared) return;
-    image::Place file(folder, image::kSharedName);
-    image::SharedFile::Table table = image::SharedFile::read(file);
-    bool same = table.job == manifest->job && table.generation == manifest->generation &&
-                table.bytes == manifest->shared_bytes && table.begins.size() == manifest->images.size();
-    for (const ImageEntry& entry : manifest->images)
-        same =
-            same && entry.file == image::kSharedName && table.begins.at(entry.rank.index()) == entry.offset;
-    if (!same)
-        throw Error(fmt::format("{} is not the file that the manifest names", file.path()),
-                    ExitCode::damaged);
+    if (!manifest || !manifest->layout.together()) return;
+    std::map<std::string_view, std::vector<const ImageEntry*>> images;
+    for (const ImageEntry& entry : manifest->images) images[entry.file].push_back(&entry);
+    for (const FileEntry& entry : manifest->files) {
+        const image::Place file(folder, entry.name);
+        const auto& parts = images[entry.name];
+        try {
+            const image::SharedFile::Table table = image::SharedFile::read(file);
+            bool same = table.job == manifest->job && table.generation == manifest->generation &&
+                        table.bytes == entry.bytes && table.ranks.size() == parts.size();
+            for (size_t i = 0; same && i < parts.size(); ++i)
+                same = table.ranks[i] == parts[i]->rank && table.begins[i] == parts[i]->offset;
+            if (!same) fail("{} is not the file that the manifest names", file.path());
+        } catch (const Error& error) {
+            throw Error(fmt::format("{} (images of {})", error.what(), manifest->whose(entry.name)),
+                        ExitCode::damaged);
+        }
+    }
 }
 
 void GenerationInfo::check_key(const image::Key* key) const {
@@ -202,21 +269,18 @@ void Store::check(const GenerationInfo& info) const {
             if (!other)
                 damage =
                     fmt::format("{} is missing, which it needs", folder_.path_of(Generation(number).name()));
-            for (const ImageEntry& image : info.manifest->images)
-                if (damage.empty() && !other->has(image::image_name(image.rank)) &&
-                    !other->has(image::kSharedName))
-                    damage = fmt::format("{} is missing, which it needs",
-                                         other->path_of(image::image_name(image.rank)));
+            if (damage.empty()) damage = what_is_missing(*other, info.manifest->images);
         }
-        for (const ImageEntry& image : info.manifest->images) {
+        for (const FileEntry& file : info.manifest->all_files()) {
             if (!damage.empty()) break;
-            std::string path = info.folder.path_of(image.file);
-            auto size = info.folder.size_of(image.file);
-            uint64_t due = info.manifest->file_bytes(image);
+            std::string path = info.folder.path_of(file.name);
+            auto size = info.folder.size_of(file.name);
             if (!size)
                 damage = fmt::format("{} is missing", path);
-            else if (*size != due)
-                damage = fmt::format("{} has {} bytes instead of {}", path, *size, due);
+            else if (*size != file.bytes)
+                damage = fmt::format("{} has {} bytes instead of {}", path, *size, file.bytes);
+            if (!damage.empty() && info.manifest->layout.together())
+                damage += fmt::format(" (images of {})", info.manifest->whose(file.name));
         }
     }
     if (!damage.empty())
@@ -314,20 +378,16 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
     if (!folder.is(folder_, Generation(pending.number).name()))
         fail("{} cannot be found any more: was it removed or exchanged by hand? {} is given up",
              pending.directory, Generation(pending.number).name());
-    for (const ImageEntry& image : manifest.images) {
-        auto size = folder.size_of(image.file);
+    for (const FileEntry& file : manifest.all_files()) {
+        auto size = folder.size_of(file.name);
         if (!size)
             fail("{} cannot be found any more: was it removed by hand? {} is given up",
-                 folder.path_of(image.file), Generation(pending.number).name());
-        if (*size != manifest.file_bytes(image))
-            fail("{} is incomplete: {} bytes of {}", folder.path_of(image.file), *size,
-                 manifest.file_bytes(image));
+                 folder.path_of(file.name), Generation(pending.number).name());
+        if (*size != file.bytes)
+            fail("{} is incomplete: {} bytes of {}", folder.path_of(file.name), *size, file.bytes);
     }
-    if (manifest.layout() == Layout::shared) {
-        // Ranks of other nodes have synced what they wrote, not the table that was written here.
-        const std::string& name = manifest.images.at(0).file;
-        sync_file(folder.read(name).get(), folder.path_of(name));
-    }
+    // Ranks of other nodes have synced what they wrote, not the tables that were written here.
+    sync_files(folder, manifest.files);
     // All that the manifest stands for is on storage before it gets its name.
     folder.sync();
     folder_.sync();

@@ -21,7 +21,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 9;
+inline constexpr uint16_t kWireVersion = 10;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -106,21 +106,22 @@ struct Drain {
 
 // Write `rank-NNNNNN.img` into `directory` (absolute; exists; empty: in the memory of the node, and its
 // daemon puts in which), fsync it, then answer Saved. The rank stays stopped until Resume or Cancel; with
-// `forked` in the options it answers Captured first. With `layout=shared`: write into the file of all ranks,
-// which exists; answer Sized before anything else, and wait for Placed.
+// `forked` in the options it answers Captured first. With a `layout` of several images in a file: write into
+// that, which exists; answer Sized before anything else, and wait for Placed.
 struct Save {
     static constexpr uint16_t kType = 19;
     uint32_t epoch = 0;
     std::string directory;
     Generation generation;
     std::string options;  // image::SaveOptions::to_text()
+    int32_t lowest = -1;  // rank of the node: its daemon puts it in
     template <class F>
     void each(F&& f) {
-        f(epoch, directory, generation, options);
+        f(epoch, directory, generation, options, lowest);
     }
 };
 
-// Where a rank's part of the shared file begins.
+// Where a rank's part of the file of several begins.
 struct Placed {
     static constexpr uint16_t kType = 27;
     uint32_t epoch = 0;

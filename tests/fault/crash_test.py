@@ -4,7 +4,7 @@ committed generation must be whole and restart with the right result, nobody may
 is not there, and the last good one must be untouched.
 
     crash_test.py KIND[,KIND…]|all [--moments N] [--seed S] [--mpi openmpi|mpich|both]
-                                 [--layout files|shared|both] [--encrypt none|key|both] [--mib N]
+                                 [--layout files|shared|node|group:1|group:2|both|all] [--encrypt none|key|both] [--mib N]
 
 Kinds: rank, writer (a rank's forked child), root, node, everything (SIGKILL); eio, enospc, short (storage calls);
 compact (all of these to `fermata compact`, between two lives of a job); back (the node daemon, during a restart).
@@ -34,7 +34,9 @@ RANKS = 2
 STEPS, PAUSE = 10000, 2000
 FORKED = "forked threads=1 compress=zstd:9"
 KINDS = ("rank", "writer", "root", "node", "everything", "eio", "enospc", "short", "compact", "back")
-LAYOUTS = {"both": ("", " layout=shared"), "files": ("",), "shared": (" layout=shared",)}
+LAYOUTS = {"files": ("",), **{word: (f" layout={word}",) for word in ("shared", "node", "group:2", "group:1")}}
+LAYOUTS["both"] = LAYOUTS["files"] + LAYOUTS["shared"]
+LAYOUTS["all"] = LAYOUTS["both"] + LAYOUTS["node"] + LAYOUTS["group:1"]
 ENCRYPT = {"none": (False,), "key": (True,), "both": (False, True)}
 VERBOSE = bool(os.environ.get("CRASH_VERBOSE"))
 # What a job must survive, and what ends it.

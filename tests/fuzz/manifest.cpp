@@ -1,3 +1,4 @@
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -35,6 +36,16 @@ void require_same(const std::string& before, const std::string& after) {
                 require(a["segments"][i].at(key) == b["segments"][i].at(key),
                         std::string(key) + " was changed by reading it");
     }
+    for (const char* key : {"layout", "files"}) {
+        require(a.contains(key) == b.contains(key), std::string(key) + " was lost");
+        if (a.contains(key)) require(a[key].size() == b[key].size(), std::string(key) + " was lost");
+    }
+    if (a.contains("layout")) require(a["layout"] == b["layout"], "the layout was changed");
+    if (a.contains("files"))
+        for (size_t i = 0; i < b["files"].size(); ++i)
+            for (const char* key : {"file", "bytes"})
+                require(a["files"][i].at(key) == b["files"][i].at(key),
+                        std::string(key) + " of a file was changed by reading it");
     require(a.at("images").size() == b.at("images").size(), "images were lost");
     for (size_t i = 0; i < b.at("images").size(); ++i)
         for (const char* key : {"rank", "file", "bytes", "checksum", "offset"})
@@ -72,10 +83,12 @@ Verdict run(Input input) {
                 "it does not survive a round trip");
         require_same(text_of(input), again);
         require(!m.images.empty() && m.generation > 0, "an impossible manifest was accepted");
+        std::map<std::string, uint64_t> files;
+        for (const store::FileEntry& file : m.all_files()) files[file.name] = file.bytes;
         for (const store::ImageEntry& entry : m.images)
-            require(m.shared_bytes ? entry.offset + entry.bytes <= m.shared_bytes &&
-                                         entry.offset + entry.bytes >= entry.offset
-                                   : entry.offset == 0,
+            require(files.count(entry.file) && entry.offset <= files[entry.file] &&
+                        entry.bytes <= files[entry.file] - entry.offset &&
+                        (m.layout.together() || entry.offset == 0),
                     "an image outside its file");
         for (const store::ImageEntry& entry : m.images)
             require(!entry.file.empty() && entry.file[0] != '.' &&
@@ -135,7 +148,8 @@ std::vector<Bytes> seeds() {
     std::string alone = store::to_text(m);
     m.needs = {3, 6};
     std::string delta = store::to_text(m);
-    m.shared_bytes = uint64_t{4} << 40;
+    m.layout = image::Layout::shared();
+    m.files = {{image::kSharedName, uint64_t{4} << 40}};
     for (store::ImageEntry& entry : m.images) {
         entry.file = image::kSharedName;
         entry.offset = (entry.rank.number() + uint64_t{1}) << 30;
@@ -144,10 +158,17 @@ std::vector<Bytes> seeds() {
     m.segments = {{{Rank(0), 1}, m.command}, {{Rank(1), 2}, {"./ocn", "grid"}}};
     std::string coupled = store::to_text(m);
     std::string secret = encrypted();
-    return {{alone.begin(), alone.end()},
-            {delta.begin(), delta.end()},
-            {shared.begin(), shared.end()},
-            {secret.begin(), secret.end()},
+    m.layout = image::Layout::node();
+    m.files = {{image::group_name(Rank(0)), uint64_t{4} << 40},
+               {image::group_name(Rank(1)), uint64_t{4} << 40}};
+    for (store::ImageEntry& entry : m.images) entry.file = m.files[entry.rank.number() % 2].name;
+    std::string groups = store::to_text(m);
+    m.layout = image::Layout::group(2);
+    m.step = -7;
+    std::string own_state = store::to_text(m);
+    return {{alone.begin(), alone.end()},    {delta.begin(), delta.end()},
+            {shared.begin(), shared.end()},  {secret.begin(), secret.end()},
+            {groups.begin(), groups.end()},  {own_state.begin(), own_state.end()},
             {coupled.begin(), coupled.end()}};
 }
 

@@ -1,4 +1,4 @@
-// The table at the beginning of a file of all images.
+// The table at the beginning of a file of several images.
 #include <unistd.h>
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace fermata::fuzz {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr size_t kChecksum = 16, kRanksAt = 12, kBytesAt = 32, kBeginsAt = 40;
+constexpr size_t kChecksum = 16, kVersionAt = 8, kPartsAt = 12, kBytesAt = 32, kBeginsAt = 40;
 
 struct Place {
     std::string directory;
@@ -42,6 +42,11 @@ Verdict run(Input input) {
     try {
         image::SharedFile::Table table = read(input);
         require(table.bytes == input.size(), "a file of another length was accepted");
+        require(table.ranks.size() == table.begins.size(), "a part of nobody was accepted");
+        for (size_t i = 1; i < table.ranks.size(); ++i)
+            require(table.ranks[i - 1] < table.ranks[i], "ranks out of order were accepted");
+        for (size_t i = 0; i < table.ranks.size(); ++i)
+            require(table.begin_of(table.ranks[i]) == table.begins[i], "a part is not found");
         uint64_t last = 0;
         for (uint64_t begin : table.begins) {
             require(begin > last && begin % kPage == 0 && begin < table.bytes,
@@ -58,11 +63,15 @@ Verdict run(Input input) {
 
 Bytes meaning(Input input) {
     image::SharedFile::Table table = read(input);
-    Bytes all(24 + 8 * table.begins.size());
+    Bytes all(24 + 12 * table.begins.size());
     std::memcpy(all.data(), &table.job, 8);
     std::memcpy(all.data() + 8, &table.generation, 4);
     std::memcpy(all.data() + 16, &table.bytes, 8);
     if (!table.begins.empty()) std::memcpy(all.data() + 24, table.begins.data(), 8 * table.begins.size());
+    for (size_t i = 0; i < table.ranks.size(); ++i) {
+        const uint32_t rank = table.ranks[i].number();
+        std::memcpy(all.data() + 24 + 8 * table.begins.size() + 4 * i, &rank, 4);
+    }
     return all;
 }
 
@@ -70,20 +79,25 @@ void seal(Bytes& bytes) {
     if (bytes.size() < kBeginsAt) return;
     uint64_t size = bytes.size();
     std::memcpy(bytes.data() + kBytesAt, &size, 8);
-    uint32_t ranks;
-    std::memcpy(&ranks, bytes.data() + kRanksAt, 4);
-    uint64_t end = kBeginsAt + uint64_t{ranks} * 8;
+    uint32_t version, parts;
+    std::memcpy(&version, bytes.data() + kVersionAt, 4);
+    std::memcpy(&parts, bytes.data() + kPartsAt, 4);
+    uint64_t end = kBeginsAt + uint64_t{parts} * (version == 1 ? 8 : 12);
     if (end + kChecksum > size) return;
     image::Checksum sum = image::checksum_of(bytes.data(), end);
     std::memcpy(bytes.data() + end, sum.bytes.data(), kChecksum);
 }
 
 std::vector<Bytes> seeds() {
-    fs::remove(place().path());
-    image::SharedFile file(files::Folder::at(place().directory));
-    file.finish(0x1234567890abcdef, 7, {4096, 8192, 20480}, 24576);
-    std::ifstream in(place().path(), std::ios::binary);
-    return {Bytes{std::istreambuf_iterator<char>(in), {}}};
+    std::vector<Bytes> all;
+    for (const std::vector<Rank>& ranks : {std::vector<Rank>(), {Rank(3), Rank(4), Rank(1000)}}) {
+        fs::remove(place().path());
+        image::SharedFile file(files::Folder::at(place().directory));
+        file.finish(0x1234567890abcdef, 7, {4096, 8192, 20480}, 24576, ranks);
+        std::ifstream in(place().path(), std::ios::binary);
+        all.push_back(Bytes{std::istreambuf_iterator<char>(in), {}});
+    }
+    return all;
 }
 
 }  // namespace

@@ -273,6 +273,33 @@ def root_gone(cluster, mpi, _):
         job.process.wait(harness.PATIENCE)
 
 
+def file_per_node(cluster, mpi, _):
+    """Each node has its file; a rank finds its image wherever it runs: on the other node, and all on one."""
+    ranks = 3
+    wanted = reference(mpi, ranks, cluster.cwd)
+    words = ["--layout", "node", "--save-options", "incremental"]
+
+    def files(number):
+        return [path.name for path in sorted((cluster.cwd / "ckpt" / f"gen-{number:06}").glob("rank*.img"))]
+
+    with cluster.start(mpi, ranks, extra=words) as job:
+        steps(job, 50)
+        job.checkpoint()
+        lines = stop(job)
+    check(len(files(1)) == len(files(2)) == 2 and files(1)[0] == "ranks-000000.img", f"{files(1)} {files(2)}")
+    with cluster.restart(mpi, ranks, (1, 0), words) as job:
+        steps(job, 50)
+        lines += stop(job)
+    check(len(files(3)) == 2, f"{files(3)}")
+    with cluster.restart(mpi, ranks, (0,), ["--mapped", *words]) as job:
+        steps(job, 50)
+        lines += stop(job)
+    check(files(4) == ["ranks-000000.img"], f"{files(4)}")
+    with cluster.restart(mpi, ranks, (0,)) as job:
+        lines += job.finish()
+    same(lines, wanted, "four lives")
+
+
 def netmod(cluster, mpi, _):
     """An MPICH from 4.3 on that has UCX and libfabric, here a pretended one, takes the latter between nodes."""
     pretended = {"LD_PRELOAD": PROGRAMS / "libucx_and_ofi.mpich.so"}
@@ -301,7 +328,7 @@ def wheel(cluster, mpi, _):
     same(lines, wanted, "PyPI's MPICH")
 
 
-CASES = {f.__name__: f for f in (life, node_dies, daemon_dies, root_gone, netmod, wheel)}
+CASES = {f.__name__: f for f in (life, node_dies, daemon_dies, root_gone, file_per_node, netmod, wheel)}
 
 
 def case(name, mpi, *rest):

@@ -336,6 +336,97 @@ def shared(cwd):
         check(done.returncode == 6 and "ranks.img" in done.stderr and "instead of" in done.stderr, done.stderr)
 
 
+def files_of(generation):
+    return sorted(path.name for path in generation.glob("ra*"))
+
+
+def groups(cwd):
+    """A file per node or per two ranks, encrypted, compressed, forked and with increments: both libraries continue from each,
+    in another layout, mapped or not, also after it was compacted; what is not needed goes."""
+    program = [PROGRAMS / "mix.openmpi", "200", "3000", "4"]
+    reference = harness.native(program, 3, "openmpi", cwd)
+    with open(os.open(cwd / "key", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        file.write(os.urandom(32).hex())
+    env = dict(os.environ, FERMATA_ENCRYPT_KEY=str(cwd / "key"))
+    words = ["--save-options", "forked incremental compress=shuffle-lz4", "--keep", "1"]
+    folder = cwd / "ckpt"
+
+    def two_more(job):
+        for _ in range(2):
+            seen = len(job.lines())
+            job.wait_until(lambda: len(job.lines()) >= seen + 3, "lines")
+            job.checkpoint()
+
+    def listed(first):
+        all = json.loads(call("list", "--json", "--ckpt-dir", "ckpt", cwd=cwd, env=env).stdout)
+        # (By soft-dirty bits files' pages are not followed: see shared.)
+        check([one["kind"] for one in all] == ["full", "delta"] and all[0]["generation"] == first, f"{all}")
+        done = call("verify", "--ckpt-dir", "ckpt", cwd=cwd, env=env)
+        check(done.returncode == 0, done.stderr)
+        return [one["layout"] for one in all]
+
+    with Job.run(program, 3, cwd, extra=[*words, "--layout", "group:2"], env=env) as job:
+        two_more(job)
+        job.kill_ranks()
+    check(listed("gen-000001") == ["group:2"] * 2, "layouts")
+    check(files_of(folder / "gen-000002") == ["ranks-000000.img", "ranks-000002.img"], files_of(folder / "gen-000002"))
+    with Job.restart(cwd, mpi="mpich", extra=[*words, "--mapped", "--layout", "node"], env=env) as job:
+        two_more(job)
+        job.kill_ranks()
+    check(listed("gen-000003") == ["node"] * 2 and files_of(folder / "gen-000004") == ["ranks-000000.img"], "a file per node")
+    done = call("compact", "--ckpt-dir", "ckpt", "--keep", "1", cwd=cwd, env=env)
+    check(done.returncode == 0, done.stderr)
+    check([path.name for path in folder.glob("gen-*")] == ["gen-000004"], f"left: {list(folder.glob('gen-*'))}")
+    with Job.restart(cwd, mpi="openmpi", extra=[*words, "--layout", "group:2"], env=env) as job:
+        two_more(job)
+        job.kill_ranks()
+    done = call("compact", "--ckpt-dir", "ckpt", cwd=cwd, env=env)
+    check(done.returncode == 0 and "stands alone" in done.stdout, done.stderr)
+    shutil.rmtree(folder / "gen-000005")
+    with Job.restart(cwd, mpi="mpich", extra=["--generation", "6"], env=env) as job:
+        lines = job.finish()
+    check(lines and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
+
+
+def groups_damaged(cwd):
+    """A file of some ranks that is missing, cut, changed or another's: refused by verify and restart, with the ranks."""
+    with Job.run([PROGRAMS / "mix.openmpi", "100000", "3000", "2"], 3, cwd, extra=["--layout", "group:2"]) as job:
+        job.wait_until(lambda: len(job.lines()) >= 3, "lines")
+        job.checkpoint()
+        job.checkpoint("--stop")
+        job.end()
+    path, other = (cwd / "ckpt" / "gen-000002" / name for name in ("ranks-000000.img", "ranks-000002.img"))
+    images = json.loads(call("inspect", "--json", "--ckpt-dir", "ckpt", cwd=cwd).stdout)["images"]
+    check([image["file"] for image in images] == [path.name, path.name, other.name], f"{images}")
+
+    def refused(*said):
+        for command in ("verify", "restart"):
+            done = call(command, "--ckpt-dir", "ckpt", "--generation", "2", cwd=cwd)
+            check(done.returncode == 6 and all(word in done.stderr for word in said), f"{command}: {done.returncode}: {done.stderr}")
+        print("  ", done.stderr.strip())
+
+    path.rename(cwd / "aside")
+    refused("ranks-000000.img", "images of ranks 0,1")
+    os.link(cwd / "ckpt" / "gen-000001" / path.name, path)
+    refused("ranks-000000.img", "images of ranks 0,1")
+    path.unlink()
+    (cwd / "aside").rename(path)
+    at = images[1]["offset"] + images[1]["bytes"] // 2
+    for place, said in ((at, ("checksum of the", "image of rank 1")), (40, ("checksum of its table", "images of ranks 0,1"))):
+        flip(path, place)
+        refused("ranks-000000.img is damaged", *said)
+        flip(path, place)
+    size = other.stat().st_size
+    os.truncate(other, images[2]["offset"] + 100)
+    refused("ranks-000002.img", "instead of", "images of rank 2")
+    os.truncate(other, size)
+    done = call("verify", "--generation", "1", "--ckpt-dir", "ckpt", cwd=cwd)
+    check(done.returncode == 0, done.stderr)
+    with Job.restart(cwd, extra=["--fallback"]) as job:
+        advances(job, 3)
+        check("gen-000001" in job.errors(), f"not the one before: {job.errors()}")
+
+
 def flip(path, offset):
     with open(path, "r+b") as file:
         file.seek(offset)
@@ -393,7 +484,7 @@ def text(cwd):
 
 
 CASES = {function.__name__: function for function in (ways, forked_goes_on, held_mutexes, forked_child_dies, rank_dies_while_forked,
-                                                      busy, incremental, incremental_hashes, mapped, mapped_damaged, shared, text)}
+                                                      busy, incremental, incremental_hashes, mapped, mapped_damaged, shared, groups, groups_damaged, text)}
 
 
 def run(name):

@@ -418,7 +418,7 @@ def links_in_generations(victim, _):
 REPLACE = """
 import os, sys
 shared, target, count = sys.argv[1], sys.argv[2], 0
-baits = [("manifest.json.new",), ("manifest.json.new", "manifest.json"), ("rank-000000.img", "rank-000001.img", "ranks.img")]
+baits = [("manifest.json.new",), ("manifest.json.new", "manifest.json"), ("rank-000000.img", "rank-000001.img", "ranks.img", "ranks-000000.img")]
 while True:
     for name in os.listdir(shared):
         path = os.path.join(shared, name)

@@ -165,8 +165,13 @@ TEST_F(Distributions, ComeBackOnAnyRanksDividedInAnyWay) {
     int holes = 0;
     for (int round = 0; round < (rounds ? std::atoi(rounds) : 60); ++round) {
         SCOPED_TRACE(round);
-        const std::vector<std::string> options = {"", "layout=shared", "compress=zstd", "memory=node,flush=0",
-                                                  "threads=2,layout=shared,compress=lz4"};
+        const std::vector<std::string> options = {"",
+                                                  "layout=shared",
+                                                  "compress=zstd",
+                                                  "memory=node,flush=0",
+                                                  "threads=2,layout=shared,compress=lz4",
+                                                  "layout=node",
+                                                  "layout=group:2,compress=lz4"};
         Turn turn{root_ + "/s" + std::to_string(round),
                   options[draw() % options.size()],
                   {1 + below(draw, 14), 1 + below(draw, 14), 1 + below(draw, 14)},

@@ -539,11 +539,12 @@ TEST_F(ImageTest, InMemoryThatIsFull) {
         std::vector<uint64_t> begins = {0};
         try {
             std::optional<SharedFile> all;
-            if (how.shared) all.emplace(files::Folder::at(directory_));
-            Writer writer = how.shared ? Writer::in_shared(all->path(), {}, how) : Writer(path_, {}, how);
+            const bool shared = how.layout.together();
+            if (shared) all.emplace(files::Folder::at(directory_));
+            Writer writer = shared ? Writer::in_shared(all->path(), {}, how) : Writer(path_, {}, how);
             writer.run(kBase, page, size);
             writer.prepare();
-            if (how.shared) {
+            if (shared) {
                 begins = SharedFile::lay_out({writer.room()});
                 all->finish(0, 0, begins, begins[0] + writer.room());
                 writer.place(begins[0]);
@@ -552,7 +553,7 @@ TEST_F(ImageTest, InMemoryThatIsFull) {
             writer.write_rest();
             writer.conclude();
             std::vector<char> back(size);
-            Place place = how.shared ? Place{directory_ + "/" + kSharedName, begins[0]} : Place(path_);
+            Place place = shared ? Place{directory_ + "/" + kSharedName, begins[0]} : Place(path_);
             Reader(place).load([&](const Extent& e) { return back.data() + (e.address - kBase); });
             return std::memcmp(back.data(), page, size) == 0 ? 0 : 6;
         } catch (const Error& error) {
@@ -647,8 +648,74 @@ TEST_P(OneFile, ForAllRanks) {
     EXPECT_THROW(SharedFile::read(path_), Error);
 }
 
-// Increments across layouts: a part that refers to a file, then a file that refers to a part.
-TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
+// Files of some ranks: each image is found by its rank in the file that is named by the lowest of them.
+TEST_P(OneFile, ForSomeRanks) {
+    const files::Folder folder = files::Folder::at(directory_);
+    const std::vector<Rank> ranks = {Rank(2), Rank(5), Rank(1000)};
+    SharedFile file(folder, group_name(ranks[0]));
+    EXPECT_EQ(file.name(), "ranks-000002.img");
+    std::vector<Writer> writers;
+    std::vector<uint64_t> lengths;
+    std::vector<std::unique_ptr<Memory>> memory;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+        memory.push_back(std::make_unique<Memory>(i));
+        writers.push_back(Writer::in_shared(file.path(), {11, 3, ranks[i], 1001}, options("compress=lz4")));
+        writers[i].run(kBase, memory[i]->data(), memory[i]->size());
+        writers[i].prepare();
+        lengths.push_back(writers[i].room());
+    }
+    const std::vector<uint64_t> begins = SharedFile::lay_out(lengths);
+    file.finish(11, 3, begins, begins[2] + lengths[2], ranks);
+    for (size_t i = 0; i < ranks.size(); ++i) {
+        writers[i].place(begins[i]);
+        writers[i].write_first();
+        writers[i].write_rest();
+        writers[i].conclude();
+        EXPECT_EQ(writers[i].content().references.back().lowest_of_group(), ranks[0]);
+    }
+    const SharedFile::Table table = SharedFile::read(file.path());
+    EXPECT_EQ(table.ranks, ranks);
+    EXPECT_EQ(table.begins, begins);
+    for (size_t i = 0; i < ranks.size(); ++i) {
+        Reader reader(place_in_group(folder, ranks[0], ranks[i]));
+        EXPECT_EQ(reader.identity(), (Identity{11, 3, ranks[i], 1001}));
+        std::vector<char> back(memory[i]->size(), 0);
+        reader.load([&](const Extent& e) { return back.data() + (e.address - kBase); });
+        EXPECT_EQ(std::memcmp(back.data(), memory[i]->data(), back.size()), 0) << i;
+    }
+    for (uint32_t other : {0u, 3u, 1001u})
+        EXPECT_THROW(place_in_group(folder, ranks[0], Rank(other)), Error) << other;
+    EXPECT_THROW(place_in_group(folder, Rank(5), Rank(5)), Error);
+    // Every byte of the table counts.
+    path_ = file.path();
+    for (uint64_t at = 0; at < 40 + 3 * 12 + 16; ++at) {
+        flip(at);
+        EXPECT_THROW(SharedFile::read(path_), Error) << at;
+        flip(at);
+    }
+    EXPECT_EQ(SharedFile::read(path_).ranks, ranks);
+}
+
+TEST(GroupName, IsTheLowestRanksAndNothingElse) {
+    EXPECT_EQ(group_name(Rank(17)), "ranks-000017.img");
+    EXPECT_EQ(lowest_of_group("ranks-000017.img"), Rank(17));
+    EXPECT_EQ(lowest_of_group("ranks-1234567.img"), Rank(1234567));
+    for (const char* other :
+         {"ranks.img", "ranks-.img", "ranks-17.img", "ranks-0000017.img", "ranks-000017.im",
+          "rank-000017.img", "ranks-10000000.img", "ranks--00017.img", "ranks-00001 .img"})
+        EXPECT_FALSE(lowest_of_group(other)) << other;
+}
+
+// Increments across layouts: a part of either kind that refers to a file, then a file that refers to a part.
+class Layouts : public ImageTest, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(OfAllRanksAndOfSome, Layouts, testing::Values("ranks.img", "ranks-000000.img"));
+TEST_P(Layouts, IncrementsFromOneToTheOther) {
+    const std::string name = GetParam();
+    const std::vector<Rank> ranks = name == kSharedName ? std::vector<Rank>() : std::vector<Rank>{Rank(0)};
+    const auto newest_place = [&](const files::Folder& folder) {
+        return ranks.empty() || !folder.has(name) ? place_of(folder, Rank(0))
+                                                  : place_in_group(folder, Rank(0), Rank(0));
+    };
     Memory memory(5);
     Content newest;
     for (uint32_t generation = 1; generation <= 4; ++generation) {
@@ -658,7 +725,7 @@ TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
         uint64_t written = generation == 1 ? memory.size() : (7 - generation) * kPage;
         bool shared = generation % 2 == 0;
         std::optional<SharedFile> file;
-        if (shared) file.emplace(files::Folder::at(place));
+        if (shared) file.emplace(files::Folder::at(place), name);
         Identity who{11, generation, Rank(0), 1};
         Writer writer = shared ? Writer::in_shared(file->path(), who, options("compress=lz4"))
                                : Writer(place + "/rank-000000.img", who, options(""));
@@ -667,7 +734,7 @@ TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
         writer.prepare();
         if (shared) {
             std::vector<uint64_t> begins = SharedFile::lay_out({writer.room()});
-            file->finish(11, generation, begins, begins[0] + writer.room());
+            file->finish(11, generation, begins, begins[0] + writer.room(), ranks);
             writer.place(begins[0]);
         }
         writer.write_first();
@@ -675,13 +742,13 @@ TEST_F(ImageTest, IncrementsFromOneLayoutToTheOther) {
         writer.conclude();
         newest = writer.content();
         std::vector<char> back(memory.size(), 0);
-        Reader(place_of(files::Folder::at(place), Rank(0))).load([&](const Extent& e) {
+        Reader(newest_place(files::Folder::at(place))).load([&](const Extent& e) {
             return back.data() + (e.address - kBase);
         });
         ASSERT_EQ(std::memcmp(back.data(), memory.data(), memory.size()), 0) << generation;
     }
-    std::filesystem::remove(directory_ + "/gen-000002/ranks.img");
-    EXPECT_THROW(Reader(place_of(files::Folder::at(directory_ + "/gen-000004"), Rank(0))), Error);
+    std::filesystem::remove(directory_ + "/gen-000002/" + name);
+    EXPECT_THROW(Reader(newest_place(files::Folder::at(directory_ + "/gen-000004"))), Error);
 }
 
 // A rank that would leave its part fails, and the one behind it keeps what it has.

@@ -21,7 +21,7 @@ std::string refused(const std::string& words) {
 
 TEST(SaveOptions, NothingIsTheDefault) {
     SaveOptions plain = SaveOptions::parse("");
-    EXPECT_FALSE(plain.forked || plain.trust_memory || plain.refuse_busy || plain.write.shared);
+    EXPECT_FALSE(plain.forked || plain.trust_memory || plain.refuse_busy || plain.write.layout.together());
     EXPECT_EQ(plain.incremental, Incremental::no);
     EXPECT_EQ(plain.chain, 8u);
     EXPECT_EQ(plain.to_text(), "");
@@ -44,7 +44,7 @@ TEST(SaveOptions, TheTextSaysTheSame) {
          {"forked", "trust-memory", "busy=refuse", "incremental", "incremental=split", "incremental=hashes",
           "chain=1", "compress=lz4", "compress=zstd", "compress=zstd:19", "compress=shuffle-lz4",
           "compress=shuffle-zstd:2", "compress=auto", "io=direct", "io=buffered", "layout=shared",
-          "threads=64"}) {
+          "layout=node", "layout=group:16", "threads=64"}) {
         EXPECT_EQ(SaveOptions::parse(text).to_text(), text);
         EXPECT_EQ(SaveOptions::from_text(text).to_text(), text);
         EXPECT_NE(text.find_first_of("=") == text.npos
@@ -86,6 +86,12 @@ TEST(SaveOptions, WhatIsNoWordIsRefusedWithTheList) {
                                     "busy",
                                     "busy=wait",
                                     "layout=one",
+                                    "layout=group",
+                                    "layout=group:",
+                                    "layout=group:0",
+                                    "layout=group:2x",
+                                    "layout=group:-1",
+                                    "layout=group:10000001",
                                     "forked=1",
                                     "base=1",
                                     "incremental=all",

@@ -47,6 +47,7 @@ struct FakeRank {
     int size = std::atoi(env("FAKE_SIZE").c_str());
     std::string until = env("FAKE_UNTIL");
     uint64_t count = 0;
+    int32_t lowest = -1;  // rank of this node, as Save says it
     bool arrived = false, released = false;
     bool may_go = true;  // restart: not before Go
     bool converging = false;
@@ -124,13 +125,16 @@ struct FakeRank {
             uint64_t late = m->round <= static_cast<uint32_t>(std::atoi(env("FAKE_LATE").c_str())) ? 1 : 0;
             if (plays("drain")) link.send(wire::Drained{m->epoch, m->round, 10, 10 - late, late});
         } else if (auto* m = std::get_if<wire::Save>(&message)) {
-            // With one file of all images only the way of its places is played.
-            if (m->options.find("layout=shared") != std::string::npos)
+            // With files of several images only the way of their places is played.
+            lowest = m->lowest;
+            if (m->options.find("layout=") != std::string::npos)
                 link.send(wire::Sized{m->epoch, rank, 4096});
             else if (plays("save"))
                 link.send(save(*m));
         } else if (auto* m = std::get_if<wire::Placed>(&message)) {
-            link.send(wire::Warning{fmt::format("rank {} begins at {}", rank, m->begin), m->epoch});
+            link.send(wire::Warning{
+                fmt::format("rank {} on a node from rank {} on begins at {}", rank, lowest, m->begin),
+                m->epoch});
             link.send(wire::Saved{m->epoch, rank, 4096, std::string(32, '0'), "", 0, {}});
         } else if (auto* m = std::get_if<wire::Resume>(&message)) {
             clock->resume();

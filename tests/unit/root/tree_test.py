@@ -120,6 +120,28 @@ def one_file(place):
     place.nothing_left()
 
 
+@case
+def files_of_groups(place):
+    """A file for each node, then one for every three ranks: each rank hears of its place in there, and of its node."""
+    for word, group_of, names in (("node", lambda rank: rank % NODES, range(NODES)), ("group:3", lambda rank: rank // 3, (0, 3, 6, 9))):
+        tree = Tree(place, 1, "--save-options", f"layout={word}")
+        said = json.loads(good(place.call("checkpoint", "--json")))
+        begins = {}
+        for line in said["warnings"]:
+            words = line.split()
+            rank, lowest = int(words[1]), int(words[7])
+            assert lowest == rank % NODES, line
+            begins.setdefault(group_of(rank), []).append((rank, int(words[-1])))
+        assert sum(map(len, begins.values())) == RANKS, said
+        for group in begins.values():
+            places = [begin for _, begin in sorted(group)]
+            assert places == [(1 + i) << 21 for i in range(len(places))], said
+        made = sorted(path.name for path in (place.path / "fermata-ckpt" / said["generation"]).glob("*.img"))
+        assert made == [f"ranks-{number:06}.img" for number in names], made
+        place.end(tree.job, 0)
+        place.nothing_left()
+
+
 def killed_in(place, phase, shown, victims, complete=None):
     """A relay dies while a rank elsewhere holds the phase up: the checkpoint is given up with the reason, all that
     are left go on, and the newest complete generation is there for a restart."""

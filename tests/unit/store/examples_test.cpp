@@ -117,8 +117,9 @@ class Examples : public testing::TestWithParam<const char*> {
         Manifest manifest;
         if (shared) {
             begins = image::SharedFile::lay_out(rooms);
-            manifest.shared_bytes = begins[1] + rooms[1];
-            all->finish(kJob, pending.number, begins, manifest.shared_bytes);
+            manifest.layout = image::Layout::shared();
+            manifest.files = {{image::kSharedName, begins[1] + rooms[1]}};
+            all->finish(kJob, pending.number, begins, manifest.files[0].bytes);
         }
         for (uint32_t rank = 0; rank < 2; ++rank) {
             if (shared) writers[rank].place(begins[rank]);
