@@ -143,6 +143,8 @@ def walk(case, words, extra=(), before_kill=lambda job: None, program=None):
     lives = case.options.rounds
     words = [*(program or []), PROGRAMS / f"walk.{case.mpi}", "s", steps, *words]
     with case.start(words, extra=["--max-restarts", str(lives + 3), *extra], ranks=3) as job:
+        # Without anything saved a failure is given up.
+        job.wait_until(lambda: "gen-" in (json.loads(job.ask("status", "--json").stdout or "{}").get("own_state") or ""), "the first save")
         for number in range(lives):
             job.wait_until(lambda: job.output().count("from ") > number or "end" in job.output(), f"life {number}")
             time.sleep(case.draw.uniform(0, 1))
