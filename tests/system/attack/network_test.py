@@ -274,6 +274,7 @@ def ports(mpi):
                     peer.frame(peer.KILL)))) + one.sealed(peer.frame(peer.HERE, struct.pack("<II", 1, 1) + struct.pack("<iI", 4711, 0))))
                 time.sleep(0.3)
                 one.socket.close()
+                time.sleep(0.3)  # a checkpoint in which a daemon is lost, whoever it was, is given up
                 job.checkpoint()
                 silent.socket.close()
                 job.checkpoint()
