@@ -53,7 +53,7 @@ Verdict verdict_of(const store::GenerationInfo& info, const image::Key* key, boo
                                           (copies.state(i, entry.rank) == level::Copies::State::damaged &&
                                            copies.intact(entry.rank) != nullptr);
         if (!repair) return verdict;
-        level::Repair::Report report = level::Repair(copies).run();
+        level::Repair::Report report = level::Repair(copies, parity).run();
         verdict.mended = std::move(report.mended);
         verdict.damage = std::move(report.left);
         // Whatever was done: only what is intact now is said to be.

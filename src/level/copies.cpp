@@ -126,12 +126,6 @@ const Shelf* Copies::intact(Rank rank) const {
     return nullptr;
 }
 
-bool Copies::elsewhere(Rank rank) const {
-    for (size_t i = 0; i < shelves_.size(); ++i)
-        if (state(i, rank) != State::absent) return false;
-    return true;
-}
-
 std::vector<std::string> Copies::damage() const {
     std::vector<std::string> lines;
     for (const Shelf& shelf : shelves_)

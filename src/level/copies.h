@@ -52,8 +52,6 @@ class Copies {
     const std::string& why(size_t shelf, Rank rank) const;
     // Some intact copy of this rank's image; none: nullptr.
     const Shelf* intact(Rank rank) const;
-    // Not damaged, but no copy is here either.
-    bool elsewhere(Rank rank) const;
     // A line on each thing that is damaged, each once.
     std::vector<std::string> damage() const;
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "erasure/names.h"
 #include "files/kept.h"
+#include "image/file_checksum.h"
 #include "image/hash.h"
 #include "level/place.h"
 #include "store/remove.h"
@@ -33,29 +34,15 @@ image::Checksum copy_content(int from, int to, const std::string& from_path, con
     }
 }
 
-image::Checksum sum_of(const files::Folder& folder, const std::string& name) {
-    const Fd file = folder.read(name);
-    auto buffer = std::make_unique<char[]>(kPart);
-    image::Hash hash;
-    for (;;) {
-        const ssize_t n = ::read(file.get(), buffer.get(), kPart);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) fail_errno("cannot read {}", folder.path_of(name));
-        if (n == 0) return hash.sum();
-        hash.add(buffer.get(), static_cast<size_t>(n));
-    }
-}
-
 bool are_same(const files::Folder& one, const files::Folder& other, const std::string& name) {
     const auto bytes = one.size_of(name);
-    return bytes && bytes == other.size_of(name) && sum_of(one, name) == sum_of(other, name);
+    return bytes && bytes == other.size_of(name) &&
+           image::checksum_of_file(one, name, *bytes) == image::checksum_of_file(other, name, *bytes);
 }
 
 }  // namespace
 
-Repair::Repair(Copies& copies)
-    : copies_(copies),
-      parity_(copies.shelves(), copies.info().manifest->job, Generation(copies.info().number)) {}
+Repair::Repair(Copies& copies, const ParityHere& parity) : copies_(copies), parity_(parity) {}
 
 void Repair::note(const std::string& path, const std::string& from, const std::string& why) {
     report_.mended.push_back(fmt::format("{} from {}: {}", path, from, why));
@@ -184,7 +171,7 @@ void Repair::bring(const Shelf& to, const files::Folder& into, const files::Fold
             sum = copy_content(in.get(), out.get(), from.path_of(name), into.path_of(unfinished));
             if (to.in_files()) sync_file(out.get(), into.path_of(unfinished));
         }
-        if (sum_of(into, unfinished) != sum || into.size_of(unfinished) != bytes)
+        if (into.size_of(unfinished) != bytes || image::checksum_of_file(into, unfinished, bytes) != sum)
             fail("{} is not what was written to it", into.path_of(unfinished));
         check(unfinished);
         check_mine(to);

@@ -13,8 +13,8 @@ namespace fermata::level {
 
 class Repair {
   public:
-    // They have been looked at, and are looked at again when something was done.
-    explicit Repair(Copies& copies);
+    // Both have been looked at, and outlive this; the copies are looked at again when something was done.
+    Repair(Copies& copies, const ParityHere& parity);
 
     struct Report {
         std::vector<std::string> mended;  // a line each: what, from where, and what was wrong
@@ -34,7 +34,7 @@ class Repair {
     void note(const std::string& path, const std::string& from, const std::string& why);
 
     Copies& copies_;
-    ParityHere parity_;
+    const ParityHere& parity_;
     Report report_;
 };
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "files/kept.h"
-#include "image/hash.h"
+#include "image/file_checksum.h"
 #include "level/choice.h"
 #include "level/memory.h"
 #include "level/place.h"
@@ -24,19 +24,6 @@ constexpr uint64_t kPart = 64u << 20;   // what a stream does at a time
 constexpr uint64_t kSmall = 16u << 20;  // less comes faster by one stream
 
 bool is_kept(const std::string& name) { return name.find('/') != name.npos; }
-
-image::Checksum sum_of_file(const files::Folder& folder, const std::string& name, uint64_t bytes) {
-    Fd file = folder.read(name);
-    auto buffer = std::make_unique<std::byte[]>(kMostData);
-    image::Hash hash;
-    for (uint64_t at = 0; at < bytes;) {
-        const auto size = static_cast<size_t>(std::min<uint64_t>(bytes - at, kMostData));
-        pread_all(file.get(), buffer.get(), size, at, folder.path_of(name));
-        hash.add(buffer.get(), size);
-        at += size;
-    }
-    return hash.sum();
-}
 
 files::Folder generation_here(const files::Folder& folder, uint64_t job, Generation generation) {
     if (auto found = level::find_generation(folder, job, generation)) return *found;
@@ -147,7 +134,7 @@ std::vector<Fetcher::Piece> Fetcher::missing(Client& client, Generation generati
         }
         if (piece.folder.size_of(piece.name) == file.bytes &&
             client.digest(generation, file.name).checksum ==
-                sum_of_file(piece.folder, piece.name, file.bytes))
+                image::checksum_of_file(piece.folder, piece.name, file.bytes))
             continue;
         pieces.push_back(std::move(piece));
     }

@@ -129,7 +129,9 @@ class RepairTest : public testing::Test {
         const store::GenerationInfo one = info(number);
         Copies copies(one, nullptr, judge_);
         copies.look();
-        return Repair(copies).run();
+        const ParityHere parity(copies.shelves(), copies.info().manifest->job,
+                                Generation(copies.info().number));
+        return Repair(copies, parity).run();
     }
 
     static std::string content(const fs::path& path) {
