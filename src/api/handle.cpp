@@ -77,11 +77,11 @@ void fermata_handle::start(const fermata_mpi& mpi, const std::string& directory,
 
 void fermata_handle::tell_saved() const {
     if (ranks_->first() && saving_->generation() > 0)
-        in_job_.saved(answers_, saving_->generation(), saving_->step(), job_.directory);
+        in_job_.saved(began_, saving_->generation(), saving_->step(), job_.directory);
 }
 
 void fermata_handle::tell_failed(const Fault& fault) const {
-    if (ranks_->first()) in_job_.failed(answers_, fault.sentence);
+    if (ranks_->first()) in_job_.failed(began_, fault.sentence);
 }
 
 void fermata_handle::move_on(bool wait) {
@@ -112,7 +112,7 @@ void fermata_handle::save(int64_t step) {
     wait();
     triggers_->saved(0);
     look_whether_put_back();
-    if (ranks_->first()) answers_ = triggers_->answer();
+    if (ranks_->first()) began_ = triggers_->answer();
     try {
         saving_->begin(state, step, job_, last_);
     } catch (const Fault& fault) {

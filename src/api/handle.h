@@ -59,5 +59,5 @@ struct fermata_handle {
     bool last_ = false;                          // the program was told to end
     bool under_way_ = false;                     // a save is, until it is known how it ended
     uint64_t life_ = 0;                          // InJob::Wish::life
-    uint64_t answers_ = 0;                       // rank 0: the wish of the job that the newest save answers
+    fermata::api::InJob::Wish began_;            // rank 0: what the job wished when the newest save began
 };

@@ -12,23 +12,23 @@ InJob::InJob()
 InJob::Wish InJob::wish() const {
     Wish wish;
     int exit = 0;
-    if (asks_) wish.number = asks_(&exit, &wish.life);
+    if (asks_) wish.number = asks_(&exit, &wish.life, &wish.captured);
     wish.exit = exit != 0;
     return wish;
 }
 
-void InJob::say(int what, uint64_t answers, uint32_t generation, int64_t step,
+void InJob::say(int what, const Wish& began, uint32_t generation, int64_t step,
                 const std::string& text) const {
-    if (hears_) hears_(what, answers, generation, step, text.c_str());
+    if (hears_) hears_(what, began.number, began.life, began.captured, generation, step, text.c_str());
 }
 
-void InJob::opened(const std::string& directory) const { say(1, 0, 0, 0, directory); }
+void InJob::opened(const std::string& directory) const { say(1, {}, 0, 0, directory); }
 void InJob::exists(uint32_t generation, int64_t step, const std::string& directory) const {
-    say(2, 0, generation, step, directory);
+    say(2, {}, generation, step, directory);
 }
-void InJob::saved(uint64_t answers, uint32_t generation, int64_t step, const std::string& directory) const {
-    say(3, answers, generation, step, directory);
+void InJob::saved(const Wish& began, uint32_t generation, int64_t step, const std::string& directory) const {
+    say(3, began, generation, step, directory);
 }
-void InJob::failed(uint64_t answers, const std::string& why) const { say(4, answers, 0, 0, why); }
+void InJob::failed(const Wish& began, const std::string& why) const { say(4, began, 0, 0, why); }
 
 }  // namespace fermata::api

@@ -65,7 +65,11 @@ bool Triggers::should_exit(const Ranks& ranks) {
     return yes;
 }
 
-uint64_t Triggers::answer() { return answered_ = job_.wish().number; }
+InJob::Wish Triggers::answer() {
+    InJob::Wish wish = job_.wish();
+    answered_ = wish.number;
+    return wish;
+}
 
 void Triggers::saved(double seconds) {
     last_ = monotonic_s();

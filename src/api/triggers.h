@@ -28,8 +28,8 @@ class Triggers {
     bool should_exit(const Ranks& ranks);
     // A save has begun; the newest took so many seconds to its end.
     void saved(double seconds);
-    // A save begins: the wish of the job that it answers, 0 = none. Rank 0.
-    uint64_t answer();
+    // A save begins: what the job wishes, which it answers. Rank 0.
+    InJob::Wish answer();
 
   private:
     bool time_to_exit() const;

@@ -338,6 +338,7 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
 std::optional<Event> Agent::act_on_image(Action action, const wire::Message* message) {
     switch (action) {
         case Action::meet:
+            OwnWords::captured(the_upper() ? the_upper()->own_state : nullptr, checkpoint_->epoch);
             checkpoint_->saving.emplace(task_.who, std::get<wire::Save>(*message));
             if (checkpoint_->saving->failed()) return Event::ended;
             break;

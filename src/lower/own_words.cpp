@@ -18,6 +18,7 @@ std::optional<wire::OwnState> OwnWords::news(const split::OwnState* words) {
     message.exists = copy.exists != 0;
     message.saved = copy.saves != saves_;
     message.failed = copy.failures != failures_;
+    message.began = copy.began;
     message.answers = copy.answers;
     if (copy.generation <= Generation::kLast) message.generation = Generation(copy.generation);
     message.step = static_cast<uint64_t>(copy.step);
@@ -32,6 +33,10 @@ void OwnWords::ask(split::OwnState* words, const wire::AskProgram& wish) {
     if (!words) return;
     words->exit = wish.exit ? 1 : 0;
     __atomic_store_n(&words->asked, wish.number, __ATOMIC_RELEASE);
+}
+
+void OwnWords::captured(split::OwnState* words, uint32_t epoch) {
+    if (words) words->captured = epoch;
 }
 
 }  // namespace fermata::lower

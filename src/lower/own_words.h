@@ -16,6 +16,8 @@ class OwnWords {
     std::optional<wire::OwnState> news(const split::OwnState* words);
     // Hands a wish of the job's to the program.
     static void ask(split::OwnState* words, const wire::AskProgram& wish);
+    // The program stands still and is captured: what it saves from now on is newer than that checkpoint.
+    static void captured(split::OwnState* words, uint32_t epoch);
 
   private:
     uint32_t said_ = 0, saves_ = 0, failures_ = 0;

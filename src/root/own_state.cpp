@@ -15,7 +15,9 @@ void OwnState::heard(const wire::OwnState& said, int64_t now) {
     used_ = true;
     exists_ = exists_ || said.exists;
     saved_ = saved_ || said.saved;
-    newest_ = newest_ || said.saved;
+    if (said.saved) began_ = std::max(began_, said.began);
+    newest_ = saved_ && began_ >= whole_;
+    again_ = again_ || !(said.saved || said.failed);
     if (said.exists && !said.failed) {
         directory_ = said.text;
         generation_ = said.generation;
@@ -36,6 +38,11 @@ void OwnState::heard(const wire::OwnState& said, int64_t now) {
         else
             answers_.push_back(saved(wish, now));
     }
+}
+
+void OwnState::whole_committed(uint32_t epoch) {
+    whole_ = epoch + 1;
+    newest_ = saved_ && began_ >= whole_;
 }
 
 OwnState::Answer OwnState::saved(const Wish& wish, int64_t now) {
@@ -64,7 +71,8 @@ std::optional<wire::AskProgram> OwnState::take_word(int64_t now) {
         told_ = wishes_.empty() ? 0 : now;
         return wire::AskProgram{wishes_.empty() ? 0 : number_, exit_};
     }
-    if (wishes_.empty() || !used_ || (told_ != 0 && now - told_ < kSayAgainMs)) return {};
+    const bool again = std::exchange(again_, false);
+    if (wishes_.empty() || !used_ || (told_ != 0 && !again && now - told_ < kSayAgainMs)) return {};
     told_ = now;
     return wire::AskProgram{number_, exit_};
 }

@@ -18,8 +18,8 @@ class OwnState {
     // ---- what the program has said
 
     void heard(const wire::OwnState& said, int64_t now);
-    // Processes were saved as a whole: that is newer than what the program has saved itself.
-    void whole_committed() { newest_ = false; }
+    // Processes were saved as a whole: that is newer than what the program began to save before.
+    void whole_committed(uint32_t epoch);
 
     bool used() const { return used_; }      // the program uses libfermata
     bool exists() const { return exists_; }  // a new start of it goes on from something
@@ -60,6 +60,8 @@ class OwnState {
     static Answer failed(const Wish& wish, ExitCode code, const std::string& why);
 
     bool used_ = false, exists_ = false, newest_ = false, saved_ = false;
+    uint32_t began_ = 0;  // wire::OwnState::began of the newest save
+    uint32_t whole_ = 1;  // 1 + the epoch of the newest whole of this life, as wire::OwnState::began
     std::string what_, directory_;
     Generation generation_;
     std::deque<Wish> wishes_;
@@ -67,6 +69,7 @@ class OwnState {
     uint64_t number_ = 0;      // of the newest wish
     bool taken_back_ = false;  // the program is to hear that a wish's time is over
     bool exit_ = false;        // one of them asks for the end
+    bool again_ = false;       // the program has just come, and may not have heard what was said
     int64_t told_ = 0;         // ms
     int64_t ends_by_ = 0;
 };

@@ -12,11 +12,14 @@ struct OwnState {
     // end with it.
     volatile uint64_t asked;
     volatile uint32_t exit;
+    // By the agent: the epoch of the newest checkpoint of this life that has captured this process; 0: none.
+    volatile uint32_t captured;
 
     // By the program. `said` counts two for each time, and is odd while it writes.
     volatile uint32_t said;
     uint32_t exists;  // there is something that a new start of the program would restore
     uint32_t saves, failures;
+    uint32_t began;    // when the newest save did: wire::OwnState
     uint64_t answers;  // the newest wish that the newest save, or failure, is the answer to
     uint32_t generation;
     int64_t step;

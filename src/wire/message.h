@@ -22,7 +22,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 10;
+inline constexpr uint16_t kWireVersion = 11;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {

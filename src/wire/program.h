@@ -26,13 +26,16 @@ struct OwnState {
     bool exists = false;  // a new start of the program would go on from something
     bool saved = false;   // since the last message: the program has saved itself
     bool failed = false;  // likewise: it could not, `text` says why
+    // When the newest save began: 1 + the epoch of the checkpoint of this life that had captured the program
+    // last (1: none), 0: before this life. Messages may come late, so that their order says nothing.
+    uint32_t began = 0;
     uint64_t answers = 0;
     Generation generation;  // the newest one; none: nothing was saved or restored yet
     uint64_t step = 0;      // a signed number, as two's complement
     std::string text;       // the directory of the generations
     template <class F>
     void each(F&& f) {
-        f(exists, saved, failed, answers, generation, step, text);
+        f(exists, saved, failed, began, answers, generation, step, text);
     }
 };
 

@@ -37,6 +37,7 @@ split::OwnState* own_state() noexcept { return &words; }
 void own_state_restarted() noexcept {
     words.asked = 0;
     words.exit = 0;
+    words.captured = 0;
     words.saves = words.failures = 0;
     words.answers = 0;
 }
@@ -46,20 +47,26 @@ void own_state_restarted() noexcept {
 using namespace fermata::front::posix;
 
 // The number of the newest wish for a save, 0 = none; *exit = 1: the program shall end then. *life: changes
-// when a restart has put this process back.
-extern "C" uint64_t fermata_job_asks_1(int* exit, uint64_t* life) {
+// when a restart has put this process back; *captured: when a checkpoint has captured it.
+extern "C" uint64_t fermata_job_asks_1(int* exit, uint64_t* life, uint32_t* captured) {
     *exit = words.exit != 0 ? 1 : 0;
+    *captured = words.captured;
     *life = fermata::front::front.restarts;
     return __atomic_load_n(&words.asked, __ATOMIC_ACQUIRE);
 }
 
 // What: 1 libfermata is used; 2 there is a generation that a new start would restore; 3 the program has saved
-// itself, to the wish `answers`; 4 and could not, `text` says why.
-extern "C" void fermata_job_hears_1(int what, uint64_t answers, uint32_t generation, int64_t step,
-                                    const char* text) {
+// itself, to the wish `answers`, `life` and `captured` being what they were when the save began; 4 and could
+// not, `text` says why.
+extern "C" void fermata_job_hears_1(int what, uint64_t answers, uint64_t life, uint32_t captured,
+                                    uint32_t generation, int64_t step, const char* text) {
     const uint32_t said = begin_to_write();
     if (what == 2 || what == 3) words.exists = 1;
-    if (what == 3) words.saves = words.saves + 1;
+    if (what == 3) {
+        words.saves = words.saves + 1;
+        // A restart puts back what was saved before it as well: that is older than the restart.
+        words.began = life == fermata::front::front.restarts ? captured + 1 : 0;
+    }
     if (what == 4) words.failures = words.failures + 1;
     if (what >= 3) words.answers = answers;
     if (what == 2 || what == 3) {

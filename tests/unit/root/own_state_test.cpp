@@ -13,8 +13,8 @@ Request request(const char* origin, bool stop = false) {
     return one;
 }
 
-wire::OwnState saved(uint64_t answers, uint32_t generation = 3) {
-    return {true, true, false, answers, Generation(generation), 41, "/state"};
+wire::OwnState saved(uint64_t answers, uint32_t generation = 3, uint32_t began = 1) {
+    return {true, true, false, began, answers, Generation(generation), 41, "/state"};
 }
 
 TEST(OwnState, KnowsNothingAtFirst) {
@@ -32,12 +32,43 @@ TEST(OwnState, ASaveIsNewestUntilTheWholeIs) {
     own.heard(saved(0), 0);
     EXPECT_TRUE(own.exists() && own.newest() && own.saved());
     EXPECT_EQ(own.what(), "gen-000003 in /state, step 41");
-    own.whole_committed();
+    own.whole_committed(1);
     EXPECT_TRUE(own.exists() && !own.newest());
-    own.heard({true, false, false, 0, Generation(3), 41, "/state"}, 0);  // nothing new
+    own.heard({true, false, false, 1, 0, Generation(3), 41, "/state"}, 0);  // nothing new
     EXPECT_FALSE(own.newest());
-    own.heard(saved(0, 4), 0);
+    own.heard(saved(0, 4, 2), 0);
     EXPECT_TRUE(own.newest());
+}
+
+TEST(OwnState, WordsThatComeLateDoNotMakeASaveNewer) {
+    OwnState own;
+    own.whole_committed(1);
+    own.heard(saved(0, 3, 1), 0);  // it began before the whole
+    EXPECT_TRUE(own.exists() && !own.newest());
+    own.heard(saved(0, 4, 2), 0);
+    EXPECT_TRUE(own.newest());
+    own.heard(saved(0, 4, 3), 0);  // it began after the processes of the next one were captured
+    own.whole_committed(2);        // which is committed later
+    EXPECT_TRUE(own.newest());
+    own.whole_committed(3);
+    EXPECT_FALSE(own.newest());
+}
+
+TEST(OwnState, ASaveOfTheLifeBeforeIsOlderThanTheRestart) {
+    OwnState own;
+    own.heard(saved(0, 3, 0), 0);
+    EXPECT_TRUE(own.exists() && !own.newest());
+}
+
+TEST(OwnState, AWishIsSaidAgainToAProgramThatHasJustCome) {
+    OwnState own;
+    own.heard({}, 0);
+    own.wish(request("command"), 77, 1000, 60'000);
+    EXPECT_TRUE(own.take_word(1000));
+    EXPECT_FALSE(own.take_word(1100));
+    own.heard({}, 1200);
+    EXPECT_TRUE(own.take_word(1200));
+    EXPECT_FALSE(own.take_word(1300));
 }
 
 TEST(OwnState, AWishIsSaidUntilItIsAnswered) {
