@@ -123,6 +123,7 @@ def newest(case):
             ask(job, says="gen-000002")
             kill_one(job, case.draw)
             job.wait_until(lambda: "restarting from gen-000002" in job.errors(), "the restart of the whole")
+            job.wait_until(lambda: job.ask("status").returncode == 0, "the second life")
             # The command waits until the ranks have come.
             step = re.search(r"gen-000003 in .*, step (\d+)", ask(job, "--own-state", says="gen-000003 in"))[1]
             kill_one(job, case.draw)
@@ -131,6 +132,7 @@ def newest(case):
             ask(job, says="gen-000003")
             kill_one(job, case.draw)
             job.wait_until(lambda: "restarting from gen-000003" in job.errors(), "the restart of the whole, again")
+            job.wait_until(lambda: job.ask("status").returncode == 0, "the last life")
             ask(job, "--own-state", "--stop", says="gen-000004 in")
             job.finish(expected=85)
 

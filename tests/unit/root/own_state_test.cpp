@@ -114,7 +114,7 @@ TEST(OwnState, ALaterWishIsAnsweredWithTheEarlierOnes) {
 TEST(OwnState, AFailureAndTheTimeAreAnswers) {
     OwnState own;
     own.wish(request("command"), 1, 0, 60'000);
-    own.heard({false, false, true, 1, Generation(), 0, "rank 1: no space"}, 5);
+    own.heard({false, false, true, 0, 1, Generation(), 0, "rank 1: no space"}, 5);
     auto answers = own.take_answers(5);
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_FALSE(answers[0].outcome.ok);
