@@ -139,7 +139,7 @@ def newest(case):
 
 def walk(case, words, extra=(), before_kill=lambda job: None, program=None):
     """A walk whose ranks are killed at drawn moments comes to its end by itself, with the right bits."""
-    steps = 3000
+    steps = 1500
     reference = mpiexec("mpich", 1, PROGRAMS / "walk.mpich", "undisturbed", steps, cwd=case.cwd)
     wanted = [line for line in reference.stdout.splitlines() if line.startswith("end")]
     lives = case.options.rounds
