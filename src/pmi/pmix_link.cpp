@@ -90,6 +90,17 @@ Fence PmixLink::fault(FenceName name, uint32_t of, std::string why) const {
     return fence;
 }
 
+// Why the fence fails: libpmix goes on without the ranks that it lost. Empty = all of this node are in it.
+std::string PmixLink::lost_in(const helper::Entered& entered) const {
+    if (!entered.fault.empty()) return visible(entered.fault);
+    for (Rank rank : ended_) {
+        auto holds = [rank](const RankRange& range) { return range.holds(rank); };
+        if (entered.among.empty() || std::any_of(entered.among.begin(), entered.among.end(), holds))
+            return fmt::format("rank {} has ended", rank.number());
+    }
+    return {};
+}
+
 void PmixLink::take(const helper::Entered& entered) {
     const Among& among = entered.among;
     Fence fence;
@@ -100,15 +111,10 @@ void PmixLink::take(const helper::Entered& entered) {
     fence.name.number = next_[among];
     if (open_.count(fence.name)) fail("two fences among the same ranks");
     std::string failed;
-    if (auto known = failed_.extract(fence.name)) failed = known.mapped();
-    // libpmix goes on without the ranks that it lost.
-    for (Rank rank : ended_)
-        if (failed.empty() &&
-            (among.empty() || std::any_of(among.begin(), among.end(),
-                                          [&](const RankRange& range) { return range.holds(rank); }))) {
-            failed = fmt::format("rank {} has ended", rank.number());
-            out(fault(fence.name, fence.of, failed));
-        }
+    if (auto known = failed_.extract(fence.name))
+        failed = known.mapped();
+    else if (failed = lost_in(entered); !failed.empty())
+        out(fault(fence.name, fence.of, failed));
     if (!failed.empty()) {
         ++next_[among];
         return tell(helper::Fenced{entered.number, {}, failed});

@@ -54,6 +54,7 @@ class PmixLink final : public Service {
     void take(const Message& message);
     uint32_t here(const Among& among) const;
     uint32_t size(const Among& among) const;
+    std::string lost_in(const helper::Entered& entered) const;
     Fence fault(FenceName name, uint32_t of, std::string why) const;
     void check_start();
     void break_start(const std::string& why);

@@ -1,11 +1,11 @@
 #include "root/root.h"
 
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/host_name.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "tree/root_address.h"
@@ -19,12 +19,6 @@ constexpr int64_t kHelpLauncherMs = 2000;  // then the node daemons end the rank
 constexpr int64_t kHelpRefusedMs = 500;    // ranks that have not gone on yet have nothing to say
 constexpr int64_t kKillLauncherMs = 10000;
 constexpr int64_t kClearUpMs = 5000;
-
-std::string host_name() {
-    char name[HOST_NAME_MAX + 1] = "";
-    ::gethostname(name, sizeof name - 1);
-    return name;
-}
 
 }  // namespace
 

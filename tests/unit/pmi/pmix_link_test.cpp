@@ -236,6 +236,20 @@ TEST(PmixLink, ADeathInTheProgramIsNoFaultOfTheOthers) {
     EXPECT_NE(c.told<helper::Fenced>(0).fault, "");
 }
 
+// libpmix may lose a rank before its process is known to have ended.
+TEST(PmixLink, AFenceWithoutARankThatTheHelperHasLost) {
+    Cluster c;
+    c.all_running();
+    c.say(0, helper::Entered{1, {}, ""});
+    c.heard.clear();
+    c.say(1, helper::Entered{1, {}, "", "rank 3 is gone"});
+    EXPECT_EQ(c.told<helper::Fenced>(0).fault, "rank 3 is gone");
+    EXPECT_EQ(c.told<helper::Fenced>(1).fault, "rank 3 is gone");
+    c.die(3);
+    c.say(0, helper::Entered{2, {}, ""});
+    EXPECT_EQ(c.told<helper::Fenced>(0).fault, "rank 3 was killed by signal 9");
+}
+
 // The part of this node had been handed up when the result failed elsewhere, or not yet.
 TEST(PmixLink, AFaultBeforeTheHelperSpeaks) {
     Cluster c;
