@@ -40,6 +40,7 @@ PmiEnds::PmiEnds(const pmi::World& world, const std::string& mpi, const std::str
     if (mpi == "openmpi") {
         auto link = std::make_unique<pmi::PmixLink>(world, directory);
         link_ = link.get();
+        link_->is_ending = [this](Rank rank) { return is_ending && is_ending(rank); };
         service_ = std::move(link);
         start_helper();
     } else {

@@ -115,10 +115,9 @@ struct Entered {
     uint32_t number = 0;
     std::vector<RankRange> among;  // empty = the whole world
     std::string data;
-    std::string fault;  // not empty: libpmix has left out a rank of this node that it lost
     template <class F>
     void each(F&& f) {
-        f(number, among, data, fault);
+        f(number, among, data);
     }
 };
 
@@ -178,7 +177,7 @@ struct Failed {
 using Message = std::variant<Start, Fenced, Wanted, Given, Ended, Ready, Entered, Request, Publication,
                              Reached, Aborted, Failed>;
 
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 1;
 inline constexpr uint32_t kMostOfFrame = 512u << 20;
 
 // u32 length of what follows (little-endian), u8 type, fields.

@@ -90,15 +90,14 @@ Fence PmixLink::fault(FenceName name, uint32_t of, std::string why) const {
     return fence;
 }
 
-// Why the fence fails: libpmix goes on without the ranks that it lost. Empty = all of this node are in it.
-std::string PmixLink::lost_in(const helper::Entered& entered) const {
-    if (!entered.fault.empty()) return visible(entered.fault);
-    for (Rank rank : ended_) {
-        auto holds = [rank](const RankRange& range) { return range.holds(rank); };
-        if (entered.among.empty() || std::any_of(entered.among.begin(), entered.among.end(), holds))
-            return fmt::format("rank {} has ended", rank.number());
+// libpmix goes on without the ranks that it lost.
+std::optional<Rank> PmixLink::lost_among(const Among& among) const {
+    for (const auto& [rank, stage] : stages_) {
+        auto holds = [rank = rank](const RankRange& range) { return range.holds(rank); };
+        if (!among.empty() && std::none_of(among.begin(), among.end(), holds)) continue;
+        if (ended_.count(rank) || (stage == Stage::running && is_ending && is_ending(rank))) return rank;
     }
-    return {};
+    return std::nullopt;
 }
 
 void PmixLink::take(const helper::Entered& entered) {
@@ -111,10 +110,11 @@ void PmixLink::take(const helper::Entered& entered) {
     fence.name.number = next_[among];
     if (open_.count(fence.name)) fail("two fences among the same ranks");
     std::string failed;
-    if (auto known = failed_.extract(fence.name))
-        failed = known.mapped();
-    else if (failed = lost_in(entered); !failed.empty())
+    if (auto known = failed_.extract(fence.name)) failed = known.mapped();
+    if (auto rank = lost_among(among); rank && failed.empty()) {
+        failed = fmt::format("rank {} has ended", rank->number());
         out(fault(fence.name, fence.of, failed));
+    }
     if (!failed.empty()) {
         ++next_[among];
         return tell(helper::Fenced{entered.number, {}, failed});

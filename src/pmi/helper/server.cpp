@@ -53,8 +53,6 @@ Ready Server::start(const Start& start, const std::string& directory) {
     infos.flag(PMIX_SERVER_SHARE_TOPOLOGY);
     static pmix_server_module_t functions = module();
     check(PMIx_server_init(&functions, infos.data(), infos.size()), "init");
-    pmix_status_t lost = PMIX_ERR_LOST_CONNECTION;
-    PMIx_Register_event_handler(&lost, 1, nullptr, 0, on_lost, nullptr, nullptr);
     register_world(start, directory);
     Ready ready;
     for (const RankRange& range : placement.ranks_on(start.node))
@@ -245,27 +243,6 @@ pmix_status_t Server::on_abort(const pmix_proc_t* proc, void*, int status, const
     return PMIX_OPERATION_SUCCEEDED;
 }
 
-void Server::on_lost(size_t, pmix_status_t, const pmix_proc_t* source, pmix_info_t*, size_t, pmix_info_t*,
-                     size_t, pmix_event_notification_cbfunc_fn_t handled, void* cookie) {
-    if (source && the_server->name_ == source->nspace)
-        if (auto rank = Rank::among(source->rank, the_server->size_)) {
-            std::lock_guard held(the_server->lock_);
-            the_server->lost_.insert(*rank);
-        }
-    if (handled) handled(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, cookie);
-}
-
-// Empty = none of these ranks has been lost.
-std::string Server::lost_among(const std::vector<RankRange>& among) {
-    std::lock_guard held(lock_);
-    for (Rank rank : lost_) {
-        auto holds = [rank](const RankRange& range) { return range.holds(rank); };
-        if (among.empty() || std::any_of(among.begin(), among.end(), holds))
-            return fmt::format("rank {} is gone", rank.number());
-    }
-    return {};
-}
-
 // False: ranks of another world are among them, or none.
 bool Server::ranks_of(const pmix_proc_t* procs, size_t count, std::vector<RankRange>* among) const {
     std::vector<uint32_t> ranks;
@@ -290,22 +267,13 @@ bool Server::ranks_of(const pmix_proc_t* procs, size_t count, std::vector<RankRa
     return !ranks.empty();
 }
 
-// libpmix leaves out a rank whose connection it has lost: one lost amid the fence is told by the status, one
-// lost before it by on_lost().
-pmix_status_t Server::on_fence(const pmix_proc_t procs[], size_t count, const pmix_info_t infos[],
-                               size_t info_count, char* data, size_t size, pmix_modex_cbfunc_t answer,
-                               void* cookie) {
-    Entered entered;
-    if (!the_server->ranks_of(procs, count, &entered.among)) return PMIX_ERR_NOT_SUPPORTED;
-    entered.fault = the_server->lost_among(entered.among);
-    for (size_t i = 0; i < info_count; ++i)
-        if (PMIX_CHECK_KEY(&infos[i], PMIX_LOCAL_COLLECTIVE_STATUS) && infos[i].value.type == PMIX_STATUS &&
-            infos[i].value.data.status != PMIX_SUCCESS && entered.fault.empty())
-            entered.fault = fmt::format("a rank is gone: {}", PMIx_Error_string(infos[i].value.data.status));
-    if (data && entered.fault.empty()) entered.data.assign(data, size);
+pmix_status_t Server::on_fence(const pmix_proc_t procs[], size_t count, const pmix_info_t[], size_t,
+                               char* data, size_t size, pmix_modex_cbfunc_t answer, void* cookie) {
+    std::vector<RankRange> among;
+    if (!the_server->ranks_of(procs, count, &among)) return PMIX_ERR_NOT_SUPPORTED;
+    const uint32_t number = the_server->wait(answer, cookie);
+    the_server->send_(Entered{number, std::move(among), data ? std::string(data, size) : std::string()});
     ::free(data);
-    entered.number = the_server->wait(answer, cookie);
-    the_server->send_(entered);
     return PMIX_SUCCESS;
 }
 

@@ -46,7 +46,6 @@ class Server {
     void register_rank(Rank rank);
     uint32_t wait(pmix_modex_cbfunc_t answer, void* data);
     void resolve(uint32_t number, const std::string& data, bool failed);
-    std::string lost_among(const std::vector<RankRange>& among);
     bool ranks_of(const pmix_proc_t* procs, size_t count, std::vector<RankRange>* among) const;
     void answer(Question* question, pmix_status_t status, const char* data, size_t size);
 
@@ -57,8 +56,6 @@ class Server {
     static pmix_status_t on_finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t, void*);
     static pmix_status_t on_abort(const pmix_proc_t* proc, void*, int status, const char text[], pmix_proc_t*,
                                   size_t, pmix_op_cbfunc_t, void*);
-    static void on_lost(size_t, pmix_status_t, const pmix_proc_t* source, pmix_info_t*, size_t, pmix_info_t*,
-                        size_t, pmix_event_notification_cbfunc_fn_t handled, void* cookie);
     static pmix_status_t on_fence(const pmix_proc_t procs[], size_t count, const pmix_info_t[], size_t,
                                   char* data, size_t size, pmix_modex_cbfunc_t answer, void* cookie);
     static pmix_status_t on_direct_modex(const pmix_proc_t* proc, const pmix_info_t[], size_t,
@@ -71,7 +68,6 @@ class Server {
     std::map<uint32_t, Waiting> waiting_;
     uint32_t next_ = 0;
     std::map<Rank, std::string> ended_;  // how
-    std::set<Rank> lost_;                // libpmix's connection, without PMIx_Finalize
     std::set<Question*> questions_;
 };
 

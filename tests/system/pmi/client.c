@@ -1,7 +1,5 @@
 /* A client of PMIx alone, for what MPI does in one piece:
        client fence R     all enter a fence, but rank R ends by SIGKILL before, connected
-       client left R      rank R's connection ends before the others enter, and R itself half a second later
-       client leaving R   likewise, when the others have entered
        client modex       each asks the next rank directly for what it has put, without a fence
        client some        fences among the even ranks, beside one of all */
 #include <pmix.h>
@@ -9,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 static pmix_proc_t me;
@@ -45,28 +42,12 @@ static void fence(pmix_proc_t* procs, size_t count) {
     must(PMIx_Fence(procs, count, &collect, 1), "fence");
 }
 
-static void leave(void) {
-    for (int fd = 3; fd < 256; ++fd) shutdown(fd, SHUT_RDWR);
-    usleep(500000);
-    raise(SIGKILL);
-}
-
 int main(int argc, char** argv) {
     must(PMIx_Init(&me, NULL, 0), "init");
     unsigned size = (unsigned)atoi(getenv("OMPI_COMM_WORLD_SIZE"));
     char mine[32], theirs[32];
     if (strcmp(argv[1], "fence") == 0) {
         if (argc > 2 && me.rank == (unsigned)atoi(argv[2])) raise(SIGKILL);
-        fence(NULL, 0);
-    } else if (strcmp(argv[1], "left") == 0) {
-        if (me.rank == (unsigned)atoi(argv[2])) leave();
-        usleep(200000);
-        fence(NULL, 0);
-    } else if (strcmp(argv[1], "leaving") == 0) {
-        if (me.rank == (unsigned)atoi(argv[2])) {
-            usleep(200000);
-            leave();
-        }
         fence(NULL, 0);
     } else if (strcmp(argv[1], "modex") == 0) {
         unsigned next = (me.rank + 1) % size;
