@@ -194,6 +194,7 @@ bool Root::over() const { return launcher_end_ || stopped_ || fatal_ || cancelle
 // A start that takes long is spoken of, and one that takes too long is ended: nobody waits in silence.
 void Root::watch_start() {
     if (running_ || finalize_released_ || fatal_ || launcher_end_) return;
+    if (std::string why = start_.given_up(tree::now_ms()); !why.empty()) return fail_job(why);
     if (start_.some_in_starters()) return;  // scripts may prepare for hours, and need not start anything
     int64_t waited = tree::now_ms() - std::max(started_, start_.starters_since());
     bool over = settings_.limits.start > 0 && static_cast<double>(waited) > settings_.limits.start * 1000;
