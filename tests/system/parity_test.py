@@ -3,22 +3,25 @@
 have; with more lost, the next level. Nodes are namespaces (nodes_test.py).
 
     parity_test.py CASE openmpi|mpich [--seed S]
-    parity_test.py moments openmpi|mpich COUNT [--launcher own] [--seed S]
+    parity_test.py moments openmpi|mpich COUNT [--nodes 6] [--launcher own] [--seed S]
+
+--nodes 6: what six_nodes.py does, rs:4+2 over all of them, or on four with two spares.
 """
 import collections
-import json
 import time
 
 import buddies_test
 import harness
+import six_nodes
 from harness import Failure, check
 
 NAMES = ("fermata-a", "fermata-b", "fermata-c", "fermata-d")
-buddies_test.RANKS = len(NAMES)
 ALL = tuple(range(len(NAMES)))
 
 
 class Bench(buddies_test.Bench):
+    level, ranks = "parity", len(NAMES)
+
     def run(self, levels, *extra, nodes=ALL):
         return super().run(levels, *extra, nodes=nodes)
 
@@ -26,15 +29,7 @@ class Bench(buddies_test.Bench):
         return super().restart(*extra, nodes=nodes)
 
     def with_parity(self, job, after=""):
-        """The newest generation that has parity, newer than `after`."""
-        found = [""]
-
-        def there():
-            done = job.ask("status", "--json")
-            found[0] = json.loads(done.stdout).get("memory", {}).get("parity", "") if done.returncode == 0 else ""
-            return found[0] > after
-        job.wait_until(there, "a generation with parity")
-        return found[0]
+        return self.buddied(job, after)
 
     def runs_again(self, job, restarts=0):
         job.wait_until(lambda: job.errors().count("restarting from") >= restarts, "a restart")
@@ -49,8 +44,7 @@ def node_dies(bench):
         for restarts, lost in enumerate(([bench.rng.choice((1, 2, 3))], bench.rng.sample((1, 2, 3), 2)), 1):
             known = bench.with_parity(job, known)
             time.sleep(bench.rng.random() * 0.2)
-            for node in lost:
-                bench.lose(bench.cluster.nodes[node])
+            bench.lose(*(bench.cluster.nodes[node] for node in lost))
             restored = bench.runs_again(job, restarts)
             check(restored >= known, f"gone on from {restored}, and {known} had parity: {job.errors()}")
             check(job.errors().count("rebuilt from parity") == restarts, job.errors())
@@ -66,8 +60,7 @@ def too_many(bench):
         job.checkpoint()  # to files
         first = bench.newest("files")
         bench.with_parity(job, first)
-        for node in bench.rng.sample((1, 2, 3), 2):
-            bench.lose(bench.cluster.nodes[node])
+        bench.lose(*(bench.cluster.nodes[node] for node in bench.rng.sample((1, 2, 3), 2)))
         check(bench.runs_again(job, 1) == first, job.errors())
         check("lost: " in job.errors() and f"going on from {first}, in files" in job.errors(), job.errors())
         check("rebuilt" not in job.errors(), job.errors())
@@ -115,6 +108,8 @@ def refused(bench):
 
 def moments(bench, count=1):
     """Up to M nodes at any moment: never a wrong result, and nothing older than what had parity."""
+    if bench.cluster.size == 6:
+        return six_nodes.moments(bench, count)
     seen = collections.Counter()
     for moment in range(count):
         rng = bench.rng
@@ -127,10 +122,9 @@ def moments(bench, count=1):
             try:
                 known = bench.with_parity(job)
                 time.sleep(rng.random() * 0.4)
-                known = max(known, json.loads(job.ask("status", "--json").stdout or "{}").get("memory", {}).get("parity", ""))
+                known = max(known, bench.held(job))
                 lost = rng.sample((1, 2, 3), rng.randint(1, losses))
-                for node in lost:
-                    bench.lose(bench.cluster.nodes[node])
+                bench.lose(*(bench.cluster.nodes[node] for node in lost))
                 restored = bench.runs_again(job, 1)
                 check(restored >= known, f"{what}: from {restored}, and {known} had parity: {job.errors()}")
                 seen[f"{len(lost)} lost"] += 1
