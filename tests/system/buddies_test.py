@@ -64,20 +64,24 @@ class Bench:
         return max((name for name, one in self.listed().items() if one["state"] == "complete" and one["level"] == level),
                    default="")
 
-    def held(self, job):
+    def held(self, job, level=""):
         """The newest generation that buddies have, or that has parity (parity_test.py); "": none, or the job has ended."""
         done = job.ask("status", "--json")
-        return json.loads(done.stdout).get("memory", {}).get(self.level, "") if done.returncode == 0 else ""
+        return json.loads(done.stdout).get("memory", {}).get(level or self.level, "") if done.returncode == 0 else ""
 
-    def buddied(self, job, after=""):
+    def buddied(self, job, after="", level=""):
         """One that is newer than `after`."""
         found = [""]
 
         def there():
-            found[0] = self.held(job)
+            found[0] = self.held(job, level)
             return found[0] > after
-        job.wait_until(there, f"a generation that is {self.level}")
+        job.wait_until(there, f"a generation: {level or self.level}")
         return found[0]
+
+    def past_files(self, job, levels, rng):
+        """Half of the time, where files are a level: one in files, so that what increments need is in files and older."""
+        return self.buddied(job, level="files") if "files" in levels and rng.random() < 0.5 else ""
 
     def images(self, node, generation, rank):
         """Paths below /proc, where another mount namespace can be looked into."""
@@ -379,7 +383,7 @@ def moments(bench, count=1):
             kills, known = [], ""
             for _ in range(rng.randint(1, 2)):
                 try:
-                    known = max(known, bench.buddied(job, known))
+                    known = max(known, bench.buddied(job, max(known, bench.past_files(job, levels, rng))))
                     time.sleep(rng.random() * 0.4)
                     known = max(known, bench.held(job))
                 except Failure:

@@ -120,7 +120,7 @@ def moments(bench, count=1):
         with bench.run(levels, "--max-restarts", 4, *words) as job:
             what = f"moment {moment}, {levels}, {save}"
             try:
-                known = bench.with_parity(job)
+                known = bench.with_parity(job, bench.past_files(job, levels, rng))
                 time.sleep(rng.random() * 0.4)
                 known = max(known, bench.held(job))
                 lost = rng.sample((1, 2, 3), rng.randint(1, losses))

@@ -79,7 +79,7 @@ def safe(bench, job, plan, more, rng):
     if more and plan.files:
         job.checkpoint()
         files = bench.newest("files")
-    known = bench.buddied(job, files or job.status().get("restored") or "")
+    known = bench.buddied(job, max(files, job.status().get("restored") or "", bench.past_files(job, plan.levels, rng)))
     time.sleep(rng.random() * 0.4)
     check(job.process.poll() is None, "the job has ended")
     return files, max(known, bench.held(job))
