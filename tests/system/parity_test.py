@@ -53,6 +53,17 @@ def node_dies(bench):
     bench.nothing_left()
 
 
+def past_files(bench):
+    """Increments that need what is in files by now, and older than the newest there: they are rebuilt with it."""
+    with bench.run("memory 0.2s, rs:2+2 0.2s, files 0.5s", "--save-options", "incremental", "--max-restarts", 1) as job:
+        known = bench.with_parity(job, bench.buddied(job, level="files"))
+        bench.lose(*(bench.cluster.nodes[node] for node in bench.rng.sample((1, 2, 3), 2)))
+        restored = bench.runs_again(job, 1)
+        check(restored >= known, f"gone on from {restored}, and {known} had parity: {job.errors()}")
+        bench.end(job)
+    bench.nothing_left()
+
+
 def too_many(bench):
     """One more than can be borne: what is in files, and that is said."""
     with bench.run("memory 0.2s, rs:3+1 0.2s", "--max-restarts", 1) as job:
@@ -141,7 +152,7 @@ def moments(bench, count=1):
     return f"{count} moments; " + ", ".join(f"{name} {number}" for name, number in sorted(seen.items()))
 
 
-CASES = {f.__name__: f for f in (node_dies, too_many, byte_flips, refused, moments)}
+CASES = {f.__name__: f for f in (node_dies, past_files, too_many, byte_flips, refused, moments)}
 
 
 def case(*words):

@@ -76,6 +76,7 @@ def unless_over(job, action):
 def safe(bench, job, plan, more, rng):
     """What is in files, and what outlives a node."""
     files = ""
+    running(job)
     if more and plan.files:
         job.checkpoint()
         files = bench.newest("files")
