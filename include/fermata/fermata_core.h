@@ -89,9 +89,12 @@ int fermata_restore(fermata_handle*, int64_t* step);
 
 /* ---- when. Collective; all ranks get the same answer: 1 = yes. */
 
-/* The interval of the options is over, or SIGUSR1 came (option signals=yes), or it is time to exit. */
+/* The interval of the options is over, SIGUSR1 came (option signals=yes), the job was asked for a checkpoint
+ * (`fermata run --own-state`, `fermata checkpoint --own-state`; then until a save begins), or it is time to
+ * exit. */
 int fermata_should_checkpoint(fermata_handle*);
-/* SIGTERM came (option signals=yes), or the option walltime is nearly over: save, wait, and end. */
+/* SIGTERM came (option signals=yes), the option walltime is nearly over, or the job was asked to stop (as
+ * above): save, wait, and end. */
 int fermata_should_exit(fermata_handle*);
 
 /* ---- the rest */

@@ -67,10 +67,21 @@ void fermata_handle::start(const fermata_mpi& mpi, const std::string& directory,
         store_->lock(fmt::format("{} (pid {})", job_.name, ::getpid()), job_.number);
     });
     ranks_->broadcast(job_.number);
-    triggers_ = std::make_unique<Triggers>(options_);
+    triggers_ = std::make_unique<Triggers>(options_, in_job_);
     if (options_.memory != Options::Memory::none)
         memory_ = std::make_unique<Memory>(*ranks_, options_.memory, job_.directory, key_);
     saving_ = std::make_unique<Saving>(*ranks_, options_, key_, store_ ? &*store_ : nullptr, memory_.get());
+    life_ = in_job_.wish().life;
+    if (ranks_->first()) in_job_.opened(job_.directory);
+}
+
+void fermata_handle::tell_saved() const {
+    if (ranks_->first() && saving_->generation() > 0)
+        in_job_.saved(began_, saving_->generation(), saving_->step(), job_.directory);
+}
+
+void fermata_handle::tell_failed(const Fault& fault) const {
+    if (ranks_->first()) in_job_.failed(began_, fault.sentence);
 }
 
 void fermata_handle::move_on(bool wait) {
@@ -78,8 +89,10 @@ void fermata_handle::move_on(bool wait) {
     try {
         if (!saving_->move_on(wait)) return;
         triggers_->saved(saving_->seconds());
+        tell_saved();
     } catch (const Fault& fault) {
         failed_ = fault;
+        tell_failed(fault);
     }
     under_way_ = false;
 }
@@ -98,7 +111,16 @@ bool fermata_handle::test() {
 void fermata_handle::save(int64_t step) {
     wait();
     triggers_->saved(0);
-    saving_->begin(state, step, job_, last_);
+    look_whether_put_back();
+    if (ranks_->first()) began_ = triggers_->answer();
+    try {
+        saving_->begin(state, step, job_, last_);
+    } catch (const Fault& fault) {
+        tell_failed(fault);
+        throw;
+    }
+    // The last one before the end counts when it is in files, which the memory of nodes may not outlive.
+    if (memory_ && !last_) tell_saved();
     under_way_ = true;
 }
 
@@ -118,12 +140,15 @@ bool fermata_handle::restore(int64_t* step, std::optional<int64_t> wanted) {
     from_files_ = !restored->from_memory;
     if (store_) store_->act_for(job_.number);
     if (step) *step = restored->step;
+    if (ranks_->first()) in_job_.exists(restored->generation, restored->step, job_.directory);
     return true;
 }
 
 bool fermata_handle::should_checkpoint() {
     move_on(false);  // a failure is told by the save that follows
-    return triggers_->should_checkpoint(*ranks_);
+    const Triggers::Due due = triggers_->should_checkpoint(*ranks_);
+    last_ = last_ || due.end;
+    return due.save;
 }
 bool fermata_handle::should_exit() {
     const bool yes = triggers_->should_exit(*ranks_);
@@ -131,8 +156,13 @@ bool fermata_handle::should_exit() {
     return yes;
 }
 
+void fermata_handle::look_whether_put_back() {
+    if (std::exchange(life_, in_job_.wish().life) != life_) saving_->put_back();
+}
+
 void fermata_handle::finish() {
     wait();
+    look_whether_put_back();
     if (!memory_) return;
     saving_->flush();
     under_way_ = true;

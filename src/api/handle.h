@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/in_job.h"
 #include "api/options.h"
 #include "api/ranks.h"
 #include "api/restoring.h"
@@ -42,6 +43,7 @@ struct fermata_handle {
   private:
     std::unique_ptr<fermata::api::Ranks> ranks_;
     fermata::api::Options options_;
+    fermata::api::InJob in_job_;
     fermata::image::KeyPointer key_;
     fermata::api::Job job_;
     std::optional<fermata::store::Store> store_;  // rank 0
@@ -49,8 +51,13 @@ struct fermata_handle {
     std::unique_ptr<fermata::api::Saving> saving_;
     std::unique_ptr<fermata::api::Triggers> triggers_;
     void move_on(bool wait);
+    void look_whether_put_back();
+    void tell_saved() const;
+    void tell_failed(const fermata::api::Fault& fault) const;
     std::optional<fermata::api::Fault> failed_;  // the save before, not told by wait() or save() yet
     bool from_files_ = false;                    // restored from files: they have what is newest
     bool last_ = false;                          // the program was told to end
     bool under_way_ = false;                     // a save is, until it is known how it ended
+    uint64_t life_ = 0;                          // InJob::Wish::life
+    fermata::api::InJob::Wish began_;            // rank 0: what the job wished when the newest save began
 };

@@ -65,7 +65,7 @@ void Saving::begin(const State& state, int64_t step, const Job& job, bool last) 
     if (memory) {
         const uint32_t number = next_number();
         memory_->save(staging_, job, number, options_.write);
-        only_memory_ = number;
+        only_memory_ = generation_ = number;
         step_ = step;
         seconds_ = monotonic_s() - started_;
         ++saves_;
@@ -140,6 +140,7 @@ void Saving::open_generation(const Job& job, uint32_t least) {
         parts_.create(pending_.folder);
     });
     ranks_.broadcast(number);
+    generation_ = number;
     try {
         ranks_.together([&] {
             folder_ =

@@ -44,9 +44,15 @@ class Saving {
     bool move_on(bool wait);
     // Returns when no thread touches the directory of files any more. Local.
     void settle();
+    // A restart of the processes has put the program back: numbers are taken that it does not know of, and
+    // what it had in memory may be gone. Local.
+    void put_back() { number_ = only_memory_ = saves_ = 0; }
     // With memory: something was saved, and files have the newest of it.
     bool saved() const { return saves_ > 0; }
     bool all_in_files() const { return only_memory_ == 0; }
+    // The newest save's.
+    uint32_t generation() const { return generation_; }
+    int64_t step() const { return step_; }
     // Of the newest save, on this rank, until its image was written.
     double seconds() const { return seconds_; }
 
@@ -82,6 +88,7 @@ class Saving {
     Stage stage_ = Stage::idle;
     unsigned saves_ = 0;        // in memory
     uint32_t number_ = 0;       // of the newest save in memory; 0 = none yet
+    uint32_t generation_ = 0;   // of the newest save, in memory or files
     int64_t step_ = 0;          // of what goes to files, or is in memory
     uint32_t only_memory_ = 0;  // number of the newest save, when no file has it; 0 = one has
     files::Folder folder_;      // of the generation under way

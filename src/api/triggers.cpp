@@ -18,7 +18,8 @@ void hear(int signal) { (signal == SIGUSR1 ? usr1 : term).fetch_add(1, std::memo
 
 }  // namespace
 
-Triggers::Triggers(const Options& options) : options_(options), opened_(monotonic_s()), last_(opened_) {
+Triggers::Triggers(const Options& options, const InJob& job)
+    : options_(options), job_(job), opened_(monotonic_s()), last_(opened_) {
     if (!options.signals) return;
     struct sigaction action {};
     action.sa_handler = hear;
@@ -38,26 +39,36 @@ Triggers::~Triggers() {
 
 // Twice what the newest save took, and a fiftieth of the whole, are kept back.
 bool Triggers::time_to_exit() const {
-    if (hears_ && term.load() > 0) return true;
+    if ((hears_ && term.load() > 0) || job_.wish().exit) return true;
     return options_.walltime > 0 && monotonic_s() - opened_ >= options_.walltime * 0.98 - 2 * cost_;
 }
 
-bool Triggers::should_checkpoint(const Ranks& ranks) {
-    bool yes = false;
+Triggers::Due Triggers::should_checkpoint(const Ranks& ranks) {
+    Due due;
     if (ranks.first()) {
-        unsigned asked = usr1.load();
-        yes = (hears_ && asked != seen_) || time_to_exit() ||
-              (options_.interval > 0 && monotonic_s() - last_ >= options_.interval);
+        const unsigned asked = usr1.load();
+        const uint64_t wish = job_.wish().number;
+        due.end = time_to_exit();
+        due.save = (hears_ && asked != seen_) || (wish != 0 && wish != answered_) || due.end ||
+                   (options_.interval > 0 && monotonic_s() - last_ >= options_.interval);
         seen_ = asked;
     }
+    ranks.broadcast(due);
+    end_ = due.end;
+    return due;
+}
+
+bool Triggers::should_exit(const Ranks& ranks) {
+    if (end_) return *end_;
+    bool yes = ranks.first() && time_to_exit();
     ranks.broadcast(yes);
     return yes;
 }
 
-bool Triggers::should_exit(const Ranks& ranks) {
-    bool yes = ranks.first() && time_to_exit();
-    ranks.broadcast(yes);
-    return yes;
+InJob::Wish Triggers::answer() {
+    InJob::Wish wish = job_.wish();
+    answered_ = wish.number;
+    return wish;
 }
 
 void Triggers::saved(double seconds) {

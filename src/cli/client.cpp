@@ -261,6 +261,9 @@ void print_status(const json& s, bool waits) {
     fmt::print("  running for  {:.0f} s, supervisor pid {}\n", s.value("seconds", 0.0), s.value("pid", 0));
     print_schedule(s.value("schedule", json::object()));
     print_levels(s.value("memory", json::object()));
+    if (auto own = s.find("own_state"); own != s.end() && own->is_string())
+        fmt::print("  own state    {}\n",
+                   own->get<std::string>().empty() ? "not saved yet" : text("own_state"));
     if (!text("restored").empty()) fmt::print("  restarted    from {}\n", text("restored"));
     if (text("state") == "finishing") {
         std::string left;
@@ -292,6 +295,7 @@ int checkpoint(const CheckpointOptions& options) {
     root::ControlRequest request;
     request.verb = "checkpoint";
     request.stop = options.stop;
+    request.own_state = options.own_state;
     request.timeout = options.timeout;
     bool terminal = !options.json && ::isatty(2);
     // The root ends a phase that lasts too long; this is only for a root that hangs.

@@ -20,7 +20,7 @@ struct JobChoice {
 
 struct CheckpointOptions {
     JobChoice which;
-    bool stop = false, json = false, verbose = false;
+    bool stop = false, json = false, verbose = false, own_state = false;
     double timeout = 0;
 };
 int checkpoint(const CheckpointOptions& options);

@@ -123,6 +123,8 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--on-interrupt", o.interrupt, "checkpoint|program",
         "Ctrl-C once: checkpoint and stop, twice: stop (default), or it is the program's")
         ->check(CLI::IsMember({"checkpoint", "program"}));
+    app->add_flag("--own-state", o.own_state,
+                  "checkpoints are the program's own work (libfermata): it is asked to save itself");
     add("--start-timeout", t.start, "T", "give up when not all ranks run after T (default 10m; 0s: never)");
     add("--keep", t.keep, "K", "complete generations to keep, or all (default: 3 with --interval, else all)");
     add("--files", o.files, "auto|off",
@@ -163,6 +165,14 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
         o.levels = level::Levels::parse(t.levels);
         if (o.interval != 0) throw Error("--levels says how often: leave out --interval", ExitCode::usage);
     }
+    if (o.own_state && o.interval < 0)
+        throw Error("--interval auto measures checkpoints of whole processes: name a time for --own-state",
+                    ExitCode::usage);
+    if (o.own_state && o.levels)
+        throw Error(
+            "--levels is for checkpoints of whole processes: the program's own words for fermata_open() "
+            "(memory=, flush=) say where its state goes",
+            ExitCode::usage);
     if (!t.domains.empty() && !o.levels.buddy && !o.levels.parity)
         throw Error("--domains goes with --levels \"…, buddy\" or \"…, rs:K+M T\"", ExitCode::usage);
     if (!t.domains.empty()) o.levels.domains = level::Domains::from_file(t.domains);
@@ -188,9 +198,9 @@ void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
         throw Error(fmt::format("--levels and layout={} do not go together: in memory each image is a file",
                                 o.save_options.write.layout.word()),
                     ExitCode::usage);
-    o.generation = parse_generation(t.generation);
+    o.from.generation = parse_generation(t.generation);
     for (std::string& move : o.moved) move = parse_move(move);
-    o.latest = t.generation == "latest";
+    o.from.latest = t.generation == "latest";
 }
 
 void add_job_choice(CLI::App* app, cli::JobChoice& which) {
@@ -240,7 +250,8 @@ void add_restart(CLI::App* app, Words& w) {
         ->type_name("/OLD=/NEW")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->expected(1);
-    app->add_flag("--fallback", w.submit.fallback, "if the newest generation is damaged take the one before");
+    app->add_flag("--fallback", w.submit.from.fallback,
+                  "if the newest generation is damaged take the one before");
 }
 int restart(Words& w) {
     finish_submit_options(w.submit, w.texts);
@@ -250,6 +261,8 @@ int restart(Words& w) {
 void add_checkpoint(CLI::App* app, Words& w) {
     add_job_choice(app, w.checkpoint.which);
     app->add_flag("--stop", w.checkpoint.stop, "end the job afterwards (its run exits with 85)");
+    app->add_flag("--own-state", w.checkpoint.own_state,
+                  "the program saves its own state (libfermata), instead of its processes being saved");
     app->add_option("--timeout", w.texts.timeout, "give up after T; the job goes on (default 10m)")
         ->type_name("T");
     app->add_flag("-v,--verbose", w.checkpoint.verbose, "say how long each phase took");

@@ -166,6 +166,9 @@ std::string sentence(const Event& event) {
         case Kind::checkpoint:
             if (event.fields.value("ok", json()) != true)
                 return fmt::format("no checkpoint: {}", text("line"));
+            if (text("level") == "program")
+                return fmt::format("the program has saved its own state, {}, in {:.2f} s", text("generation"),
+                                   number("seconds"));
             return fmt::format("checkpoint {}: {} in {:.2f} s", text("generation"), bytes(),
                                number("seconds"));
         case Kind::loss:
@@ -173,8 +176,8 @@ std::string sentence(const Event& event) {
         case Kind::end:
             return fmt::format("ended with {:.0f}{}", number("code"), with(": ", text("why")));
         case Kind::restart:
-            return fmt::format("restart {:.0f} from {} in {:.0f} s", number("number"), text("from"),
-                               number("pause"));
+            return fmt::format("restart {:.0f} from {} in {:.0f} s", number("number"),
+                               text("from").empty() ? "its own state" : text("from"), number("pause"));
         case Kind::given_up:
             return fmt::format("given up: {}", text("why"));
     }

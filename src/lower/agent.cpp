@@ -168,6 +168,7 @@ void Agent::mailbox() {
         said_that_it_leaves();
     }
     for (int signal : split::process::held_signals()) link_->send(wire::Warned{signal});
+    if (auto news = own_words_.news(the_upper() ? the_upper()->own_state : nullptr)) link_->send(*news);
     say_phase();
 }
 
@@ -182,6 +183,8 @@ void Agent::handle(const wire::Message& message) {
         depart();
     else if (std::holds_alternative<wire::FinalizeReleased>(message))
         release_finalize();
+    else if (auto* wish = std::get_if<wire::AskProgram>(&message))
+        OwnWords::ask(the_upper() ? the_upper()->own_state : nullptr, *wish);
     else if (auto event = event_of(message))
         on(*event, &message);
 }
@@ -335,6 +338,7 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
 std::optional<Event> Agent::act_on_image(Action action, const wire::Message* message) {
     switch (action) {
         case Action::meet:
+            OwnWords::captured(the_upper() ? the_upper()->own_state : nullptr, checkpoint_->epoch);
             checkpoint_->saving.emplace(task_.who, std::get<wire::Save>(*message));
             if (checkpoint_->saving->failed()) return Event::ended;
             break;

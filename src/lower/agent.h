@@ -20,6 +20,7 @@
 #include "lower/helpers_end.h"
 #include "lower/increments.h"
 #include "lower/mpi_start.h"
+#include "lower/own_words.h"
 #include "lower/restart.h"
 #include "lower/saving.h"
 #include "tree/agent_link.h"
@@ -106,6 +107,7 @@ class Agent {
     uint32_t ended_epoch_ = 0;  // of the newest Resume or Cancel, for the answer
     LastImage last_image_;
     HelpersEnd helpers_;
+    OwnWords own_words_;
     RestartProgress progress_;
     HandOver<RestoredParts> restored_;      // by the main thread
     std::unique_ptr<RestoredParts> parts_;  // taken; from `rebuilt` to Go

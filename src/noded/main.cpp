@@ -5,6 +5,7 @@
 // stderr if that cannot be; a copy of it goes on as the daemon. Several may be started at once: one gets the
 // directory, the others leave.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,12 @@
 namespace fermata::noded {
 namespace {
 
+// The rank that started this daemon reads what comes by stderr until the daemon is ready.
+bool starter_gone() {
+    pollfd reader{2, 0, 0};
+    return ::poll(&reader, 1, 0) > 0 && (reader.revents & POLLERR) != 0;
+}
+
 // In the daemon; `ready` is called when the foreground process may return.
 template <class Ready>
 void serve(tree::AgentConfig config, std::optional<uint32_t> number, Ready ready) {
@@ -39,7 +46,7 @@ void serve(tree::AgentConfig config, std::optional<uint32_t> number, Ready ready
     tree::RunDir dir =
         tree::RunDir::create(base, node_dir.substr(node_dir.rfind('/') + 1), [&](const std::string& path) {
             listener = tree::listen_local(path, "agents");
-            root = tree::connect_to_root(config.root, key, 60000);
+            root = tree::connect_to_root(config.root, key, 60000, [&] { return !number && starter_gone(); });
         });
     if (!dir) {  // somebody was faster
         if (root) {

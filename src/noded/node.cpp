@@ -38,7 +38,7 @@ bool is_one_of(const wire::Message& message) {
 // Handed on as they are.
 bool is_for_agents(const wire::Message& message) {
     return is_one_of<wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Resume, wire::Cancel,
-                     wire::FinalizeReleased, wire::Go, wire::Leave>(message);
+                     wire::FinalizeReleased, wire::Go, wire::Leave, wire::AskProgram>(message);
 }
 
 std::string clipped(const std::string& text) {
@@ -219,6 +219,10 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         agent.code = m->code;
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         branch_.say(wire::Fatal{clipped(m->line), m->code});
+    } else if (auto* m = std::get_if<wire::OwnState>(&message)) {
+        wire::OwnState said = *m;
+        said.text = clipped(said.text);
+        branch_.say(std::move(said));
     } else if (is_one_of<wire::Images, wire::Sizes>(message) ||
                !branch_.tally().take(agent.id, checked(agent, message))) {
         spdlog::warn("rank {} sent {}, which is not for agents to send", agent.rank, wire::name_of(message));

@@ -222,6 +222,7 @@ void Root::commit() {
     else
         level_.commit(attempt_.generation, contents);
     committed_ = attempt_.generation.number;
+    own_state_.whole_committed(attempt_.epoch);
     attempt_.generation.manifest = std::move(contents);
     attempt_.outcome.bytes = attempt_.generation.bytes();
     attempt_.saved = std::move(*attempt_.generation.manifest);

@@ -126,8 +126,8 @@ std::vector<store::GenerationInfo> choose_generation(const store::Store& store, 
         if (!one.manifest->in_memory_of_nodes()) check_images(one, options.mapped, store.key());
         return one;
     };
-    if (options.generation) {
-        store::GenerationInfo chosen = store.choose(options.generation, false);
+    if (options.from.generation) {
+        store::GenerationInfo chosen = store.choose(options.from.generation, false);
         chosen.folder.check_owner(chosen.directory);
         return {checked(chosen)};
     }

@@ -26,6 +26,7 @@ constexpr int64_t kNoFilesMs = 100;
 std::string to_json(const ControlRequest& request) {
     return json{{"verb", request.verb},
                 {"stop", request.stop},
+                {"own_state", request.own_state},
                 {"timeout", request.timeout},
                 {"checkpoint_only", request.checkpoint_only},
                 {"diagnosis", request.diagnosis}}
@@ -39,6 +40,7 @@ std::optional<ControlRequest> parse_request(const std::string& line) {
         ControlRequest request;
         request.verb = j.at("verb").get<std::string>();
         request.stop = j.value("stop", false);
+        request.own_state = j.value("own_state", false);
         request.timeout = j.value("timeout", 0.0);
         if (!(request.timeout >= 0 && request.timeout <= kLongestDuration)) return std::nullopt;
         request.checkpoint_only = j.value("checkpoint_only", false);

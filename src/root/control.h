@@ -18,6 +18,7 @@ namespace fermata::root {
 struct ControlRequest {
     std::string verb;  // "checkpoint", "status", "cancel"
     bool stop = false;
+    bool own_state = false;  // checkpoint: of the program's own state
     double timeout = 0;
     bool checkpoint_only = false;  // cancel: not the job, only its checkpoint in progress
     bool diagnosis = false;        // status: ask every rank what it waits for

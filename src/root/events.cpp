@@ -56,6 +56,8 @@ void Root::from_node(int child, const wire::Message& message) {
         if (!fatal_) fatal_ = *m;
     } else if (auto* m = std::get_if<wire::Warned>(&message)) {
         ranks_warned(m->signal);
+    } else if (auto* m = std::get_if<wire::OwnState>(&message)) {
+        own_state_.heard(*m, tree::now_ms());
     } else if (levels_.heard(message)) {
         // What follows is seen to by whoever waits for it.
     } else if (tally_.take(child, message)) {

@@ -24,7 +24,7 @@ void Root::make_room(double end) {
                             Generation(attempt_.generation.number).name(), why));
         }
     }
-    if (attempt_.level == LevelName::files) level_.check_space(last_bytes_ + last_bytes_ / 10);
+    if (attempt_.level == LevelName::files) level_.check_space(ended_.bytes + ended_.bytes / 10);
 }
 
 // By rank, the node that has its image.

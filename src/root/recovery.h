@@ -11,13 +11,15 @@
 namespace fermata::root {
 
 struct Life {
-    std::string began;   // "2026-11-26 09:00:00"
-    double seconds = 0;  // it has lasted
-    Generation from;     // none: from the program's start
-    Generation newest;   // of the job, at its end; none: no checkpoint was ever taken
-    int code = 0;        // exit code
-    std::string why;     // for people
-    int rank = -1;       // that was lost first; -1: none, or nobody knows
+    std::string began;          // "2026-11-26 09:00:00"
+    double seconds = 0;         // it has lasted
+    Generation from;            // none: from the program's start
+    Generation newest;          // of the job, at its end; none: no checkpoint was ever taken
+    bool saves_itself = false;  // a new start of the program goes on from its own state, the newest there is
+    bool saved_itself = false;  // in this life
+    int code = 0;               // exit code
+    std::string why;            // for people
+    int rank = -1;              // that was lost first; -1: none, or nobody knows
 };
 
 class Recovery {
@@ -30,6 +32,7 @@ class Recovery {
         enum class What {
             newest,   // another life from the newest generation
             earlier,  // from the one before it, or once more from the newest when there is none
+            anew,     // the program from its beginning, which restores its own state
             give_up,
         } what = What::give_up;
         double pause = 0;  // seconds

@@ -17,6 +17,8 @@ struct Request {
     bool stop = false;
     double timeout = 0;  // 0 = the default
     int client = -1;     // who gets the answer
+    // The program is asked to save its own state (own_state.h), and not its processes.
+    bool own_state = false;
 };
 
 struct Outcome {
@@ -25,6 +27,7 @@ struct Outcome {
     std::string line;    // for people
     std::string detail;  // how long each phase took, likewise
     Generation generation;
+    std::string directory;  // where it is; empty: in the job's directory
     uint64_t bytes = 0;
     double seconds = 0;                                  // request .. resume
     std::vector<std::pair<std::string, double>> phases;  // seconds, in order

@@ -22,7 +22,7 @@ void Root::asked(int client, const ControlRequest& request) {
                            {"line", "a checkpoint is being written, and busy=refuse was asked for"}}));
         control_.finish(client);
     } else if (request.verb == "checkpoint") {
-        requests_.push_back({"command", request.stop, request.timeout, client});
+        requests_.push_back({"command", request.stop, request.timeout, client, request.own_state});
     } else if (request.verb == "cancel") {
         cancel(client, request.checkpoint_only);
     } else if (request.verb == "status") {
@@ -47,7 +47,7 @@ void Root::cancel(int client, bool checkpoint_only) {
 // What nobody asks for by hand.
 void Root::take_due() {
     const int64_t now = tree::now_ms();
-    if (finalize_released_) return;
+    if (finalize_released_ || own_state_.ends_by() > 0) return;
     if (requests_.empty() && schedule_.take_interval(now)) requests_.push_back({"interval", false, 0, -1});
     if (!running_ || losses_.any()) return;
     switch (schedule_.take_walltime(now)) {
@@ -75,6 +75,7 @@ void Root::take_requests() {
     Request request = requests_.front();
     requests_.pop_front();
     note(journal::Kind::request, {{"origin", request.origin}, {"stop", request.stop}});
+    if (request.own_state || settings_.own_state) return ask_program(request);
     Outcome outcome;
     if (signals_seen_.suspended) {
         outcome.code = ExitCode::refused;
@@ -117,11 +118,11 @@ void Root::done_with(const Request& request, const Outcome& outcome) {
 }
 
 void Root::answer(const Request& request, const Outcome& outcome) {
-    last_ = outcome;
+    ended_.newest = outcome;
     json fields = {{"ok", outcome.ok},
                    {"line", outcome.line},
                    {"generation", outcome.generation.name()},
-                   {"level", store::name_of(attempt_.level)},
+                   {"level", outcome.directory.empty() ? store::name_of(attempt_.level) : "program"},
                    {"origin", request.origin}};
     if (outcome.ok) {
         const Measured& m = outcome.measured;
@@ -131,7 +132,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
         fields["bandwidth"] = m.writing > 0 ? static_cast<double>(m.bytes) / m.writing : 0;
     }
     note(journal::Kind::checkpoint, std::move(fields));
-    if (outcome.ok) last_bytes_ = outcome.bytes;
+    if (outcome.ok) ended_.bytes = outcome.bytes;
     if (request.client >= 0) {
         json phases = json::object();
         for (auto& [name, seconds] : outcome.phases) phases[name] = seconds;
@@ -143,7 +144,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
                            {"detail", outcome.detail},
                            {"job", settings_.job},
                            {"generation", outcome.generation.name()},
-                           {"directory", settings_.ckpt_dir},
+                           {"directory", outcome.directory.empty() ? settings_.ckpt_dir : outcome.directory},
                            {"bytes", outcome.bytes},
                            {"seconds", outcome.seconds},
                            {"phases", phases},

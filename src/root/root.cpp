@@ -82,6 +82,7 @@ int Root::run(launch::Launcher& launcher) {
     while (!over()) {
         serve(kTurnMs);
         take_requests();
+        follow_program();
         release_finalize();
         watch_start();
         watch_losses();
@@ -95,6 +96,16 @@ int Root::run(launch::Launcher& launcher) {
         outcome.line = "the job ended before the checkpoint began";
         answer(request, outcome);
     }
+    for (const OwnState::Answer& left :
+         own_state_.take_rest("the job ended before the program saved its state"))
+        answer(left.request, left.outcome);
+    if (stopped_by_program() && own_state_.ends_by() == 0)
+        say("the program has ended after it was asked to stop, and has saved nothing then: `fermata run` "
+            "starts "
+            "it again, in case it was not done");
+    else if (stopped_by_program())
+        say("the program has saved its own state and ended: `fermata run` starts it again, and it goes on "
+            "from there");
     if (fatal_) {
         // Lines of the front name us already: it may have to say them without a tree.
         constexpr std::string_view kOurs = "fermata: ";
@@ -181,6 +192,7 @@ int Root::exit_code() const {
     if (stopped_) return static_cast<int>(ExitCode::to_be_continued);
     if (fatal_) return fatal_->code;
     if (cancelled_) return 128 + (signals_seen_.to_end != 0 ? signals_seen_.to_end : SIGTERM);
+    if (stopped_by_program()) return static_cast<int>(ExitCode::to_be_continued);
     int code = launcher_end_.value_or(0);
     return code == 0 && signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : code;
 }
@@ -190,6 +202,7 @@ std::string Root::why_it_ended() const {
     if (cancelled_) return "cancelled";
     if (fatal_) return fatal_->line.substr(fatal_->line.starts_with("error: ") ? 7 : 0);
     if (signals_seen_.to_end != 0) return fmt::format("signal {}", signals_seen_.to_end);
+    if (stopped_by_program()) return "saved by the program itself and stopped";
     if (exit_code() != 0 && losses_.any()) return losses_.why();
     if (exit_code() != 0) return fmt::format("the launcher has ended with {}", exit_code());
     return {};
@@ -218,7 +231,7 @@ void Root::watch_start() {
 
 Losses::Facts Root::facts_of_losses() const {
     return {launcher_->ends_when_a_rank_dies(),
-            settings_.may_restart && (committed_ > 0 || settings_.restored)};
+            settings_.may_restart && (committed_ > 0 || settings_.restored || own_state_.exists())};
 }
 
 // A rank or a daemon that is gone does not leave the job half alive for ever: the launcher ends it, or we do.

@@ -22,6 +22,7 @@
 #include "root/inquiry.h"
 #include "root/losses.h"
 #include "root/memory_levels.h"
+#include "root/own_state.h"
 #include "root/request.h"
 #include "root/schedule.h"
 #include "root/settings.h"
@@ -53,6 +54,7 @@ class Root {
     std::string why_it_ended() const;
     int who_ended_it() const { return losses_.rank(); }
     Generation newest() const { return Generation(committed_); }  // that this life has committed
+    const OwnState& own_state() const { return own_state_; }
 
   private:
     // root.cpp: the life of a job
@@ -92,6 +94,12 @@ class Root {
     void take_due();
     void done_with(const Request& request, const Outcome& outcome);
     void answer(const Request& request, const Outcome& outcome);
+
+    // own_requests.cpp: the same of a program that saves its own state
+    void ask_program(const Request& request);
+    void follow_program();
+    void program_answered(const OwnState::Answer& answer);
+    bool stopped_by_program() const;
 
     // status.cpp
     void start_query();
@@ -211,10 +219,13 @@ class Root {
     std::unique_ptr<clock::Root> clock_;  // of the one in progress
     std::map<int, size_t> clock_child_;   // daemon right below the root -> child of clock_
     uint32_t checkpoints_ = 0;
-    uint32_t committed_ = 0;   // newest generation that this job has committed
-    Outcome last_;             // the newest, good or not
-    uint64_t last_bytes_ = 0;  // of the newest good one
+    uint32_t committed_ = 0;  // newest generation that this job has committed
+    struct {
+        Outcome newest;      // good or not
+        uint64_t bytes = 0;  // of the newest good one
+    } ended_;
 
+    OwnState own_state_;
     Inquiry inquiry_;
     std::vector<int> status_clients_;
 };

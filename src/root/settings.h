@@ -53,7 +53,8 @@ struct Settings {
     journal::WriterPointer journal;  // null = none
     unsigned keep = 0;               // generations; 0 = all
     bool verbose = false;
-    bool note_end = false;  // exit code 0 is noted in the directory also when no generation was made
+    bool own_state = false;  // every checkpoint is the program's own work (libfermata)
+    bool note_end = false;   // exit code 0 is noted in the directory also when no generation was made
     Limits limits;
 };
 

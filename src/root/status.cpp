@@ -79,8 +79,8 @@ std::string Root::status_json() {
                   {"there", phase->there},
                   {"ranks", phase->ranks}};
     json last;
-    if (!last_.line.empty())
-        last = {{"ok", last_.ok}, {"generation", last_.generation.name()}, {"line", last_.line}};
+    if (const Outcome& newest = ended_.newest; !newest.line.empty())
+        last = {{"ok", newest.ok}, {"generation", newest.generation.name()}, {"line", newest.line}};
     std::string phase = !attempt_.phase.empty() ? attempt_.phase
                         : state == "starting"   ? start_.phase()
                                                 : state;
@@ -110,6 +110,7 @@ std::string Root::status_json() {
                  {"trouble", losses_.why()},
                  {"schedule", schedule_json()},
                  {"memory", levels_.status()},
+                 {"own_state", own_state_.used() ? json(own_state_.what()) : json()},
                  {"restarts", settings_.restarts},
                  {"last", last},
                  {"diagnosis", inquiry_.going_on() ? inquiry_.text() : ""},

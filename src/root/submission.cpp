@@ -159,6 +159,7 @@ Settings settings_of(const Submission& what, int ranks) {
     // asked for.
     settings.keep = options.keep.value_or(settings.interval != 0 ? 3 : 0);
     settings.verbose = options.verbose;
+    settings.own_state = options.own_state;
     settings.limits = options.limits;
     settings.note_end = options.continue_it;
     // A slow file system is not a hang: 50 MB/s for all ranks together is little.
@@ -257,8 +258,9 @@ Ended live(const Submission& what) {
     tree::sweep(base);  // what a node daemon left that was killed
     std::vector<std::string> lost = root.lost_nodes();
     for (std::string& host : launcher->unreached()) lost.push_back(std::move(host));
-    return {code,          root.asked_to_end(), root.why_it_ended(), root.who_ended_it(),
-            root.newest(), std::move(lost)};
+    const OwnState& own = root.own_state();
+    return {code,         root.asked_to_end(), root.why_it_ended(), root.who_ended_it(), root.newest(),
+            own.exists(), own.newest(),        own.saved(),         std::move(lost)};
 }
 
 }  // namespace fermata::root

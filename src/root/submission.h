@@ -41,9 +41,12 @@ struct Submission {
 struct Ended {
     int code = 0;
     bool asked_to = false;
-    std::string why;                      // for people; "" = nothing is known
-    int rank = -1;                        // that was lost first; -1: none
-    Generation newest;                    // that it has committed
+    std::string why;    // for people; "" = nothing is known
+    int rank = -1;      // that was lost first; -1: none
+    Generation newest;  // that it has committed
+    // Of what the program saves itself (OwnState); there is something, it is newer than `newest`, this life
+    // has saved it.
+    bool own_exists = false, own_newest = false, own_saved = false;
     std::vector<std::string> lost_nodes;  // by host name
 };
 

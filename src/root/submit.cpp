@@ -107,6 +107,24 @@ void say_what_is_kept(const store::Store& store) {
     }
 }
 
+// Finds every program, and the library they were built for. Throws Error when one cannot run.
+void find_programs(Submission& what) {
+    for (launch::Part& part : what.parts) {
+        launch::ProgramPlace place = launch::find_program(
+            part.program.at(0), launch::split_words(part.mpiexec_args), launch::find_places().front_dir);
+        const split::ProgramCheck& program = place.check;
+        if (!program.error.empty()) fail("{}", program.error);
+        if (std::string why = split::why_no_starter(program); !why.empty()) fail("{}", why);
+        part.program_path = place.path;
+        split::MpiAbi abi = program.abi;
+        if (split::is_starter(program))
+            if (auto behind = split::program_behind(part.program, program, launch::find_places().front_dir))
+                abi = behind->abi;
+        bool has_library = abi == split::MpiAbi::openmpi || abi == split::MpiAbi::mpich;
+        if (has_library && what.preferred_mpi.empty()) what.preferred_mpi = split::name_of(abi);
+    }
+}
+
 int continue_from(Submission what, std::vector<store::GenerationInfo> from) {
     what.go_on_from(std::move(from));
     const store::Manifest& manifest = *what.from->manifest;
@@ -167,25 +185,20 @@ int run(const SubmitOptions& options) {
                             earlier.ended->name, store.directory(), earlier.ended->when));
             return 0;
         }
-        if (earlier.job)
-            return continue_from(std::move(what),
-                                 choose_generation(store, options, {earlier.job, options.fallback, false}));
+        if (earlier.job) {
+            // For a start anew, should the program turn out to save its own state (supervisor.h).
+            try {
+                find_programs(what);
+            } catch (const Error&) {
+                what.parts.clear();
+            }
+            return continue_from(
+                std::move(what),
+                choose_generation(store, options, {earlier.job, options.from.fallback, false}));
+        }
         say_what_is_kept(store);
     }
-    for (launch::Part& part : what.parts) {
-        launch::ProgramPlace place = launch::find_program(
-            part.program.at(0), launch::split_words(part.mpiexec_args), launch::find_places().front_dir);
-        const split::ProgramCheck& program = place.check;
-        if (!program.error.empty()) fail("{}", program.error);
-        if (std::string why = split::why_no_starter(program); !why.empty()) fail("{}", why);
-        part.program_path = place.path;
-        split::MpiAbi abi = program.abi;
-        if (split::is_starter(program))
-            if (auto behind = split::program_behind(part.program, program, launch::find_places().front_dir))
-                abi = behind->abi;
-        bool has_library = abi == split::MpiAbi::openmpi || abi == split::MpiAbi::mpich;
-        if (has_library && what.preferred_mpi.empty()) what.preferred_mpi = split::name_of(abi);
-    }
+    find_programs(what);
     what.job_number = random_number();
     return supervise(std::move(what));
 }
@@ -200,7 +213,7 @@ int restart(const SubmitOptions& options) {
     what.ckpt_dir = store.directory();
     warn_of_others(store);
     return continue_from(std::move(what),
-                         choose_generation(store, options, {{}, options.fallback, options.latest}));
+                         choose_generation(store, options, {{}, options.from.fallback, options.from.latest}));
 }
 
 }  // namespace fermata::root

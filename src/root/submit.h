@@ -10,6 +10,12 @@
 
 namespace fermata::root {
 
+struct RestartFrom {
+    std::optional<uint32_t> generation;  // none = newest
+    bool latest = false;                 // the newest by name, also of a job that has ended
+    bool fallback = false;               // pass over damaged ones
+};
+
 struct SubmitOptions {
     int ranks = 0;
     std::string mpi = "auto";
@@ -31,16 +37,15 @@ struct SubmitOptions {
     unsigned spares = 0;                   // nodes kept free for what is lost
     std::string interrupt = "checkpoint";  // what Ctrl-C does first; "program": it is handed on
     bool verbose = false;
+    bool own_state = false;  // every checkpoint is the program's own work (libfermata)
     Limits limits;
-    std::vector<std::string> command;    // run
-    std::vector<launch::Part> more;      // run: programs behind a ":"
-    std::optional<uint32_t> generation;  // restart; none = newest
-    bool latest = false;                 // restart: the newest by name, also of a job that has ended
-    bool fallback = false;               // restart
-    bool mapped = false;                 // restarts
-    std::vector<std::string> moved;      // restart: "/old=/new", folders that are elsewhere now
-    bool continue_it = false;            // run: continue this command's job if the directory holds one
-    std::string allow_owner;             // name or number of one more user whose generations may run here
+    std::vector<std::string> command;  // run
+    std::vector<launch::Part> more;    // run: programs behind a ":"
+    RestartFrom from;                  // restart
+    bool mapped = false;               // restarts
+    std::vector<std::string> moved;    // restart: "/old=/new", folders that are elsewhere now
+    bool continue_it = false;          // run: continue this command's job if the directory holds one
+    std::string allow_owner;           // name or number of one more user whose generations may run here
 };
 
 // mpiexec's options as people wrote them, then those of --mpiexec-args, as a shell splits them.

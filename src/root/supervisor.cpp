@@ -34,7 +34,9 @@ Life live_once(const Submission& what, bool first, Ended& ended) {
         ended = live(what);
     } catch (const Error& error) {
         if (first) throw;
-        ended = {static_cast<int>(error.code()), false, error.what(), -1, {}, {}};
+        ended = {};
+        ended.code = static_cast<int>(error.code());
+        ended.why = error.what();
     }
     life.seconds = static_cast<double>(tree::now_ms() - start) / 1000;
     life.code = ended.code;
@@ -68,11 +70,14 @@ class Supervisor {
             newest_ = std::max(newest_, life.newest,
                                [](Generation a, Generation b) { return a.number() < b.number(); });
             life.newest = newest_;
+            note_own_state(ended, life);
             if (life.code == 0 || ended.asked_to || life.code == static_cast<int>(ExitCode::to_be_continued))
                 return life.code;
             const Recovery::Next next = recovery_.after(life);
             if (next.what == Recovery::Next::What::give_up) return give_up(life, next.why);
-            std::string why_not = choose(next.what == Recovery::Next::What::earlier);
+            std::string why_not = next.what == Recovery::Next::What::anew
+                                      ? begin_anew()
+                                      : choose(next.what == Recovery::Next::What::earlier);
             if (!why_not.empty()) return give_up(life, why_not);
             if (auto code = pause(life, next)) return *code;
             what_.again = true;
@@ -84,6 +89,22 @@ class Supervisor {
     }
 
   private:
+    // What the program has saved itself counts from then on, until its processes are saved as a whole. A job
+    // that was continued by `fermata restart` has no command that begins anew.
+    void note_own_state(const Ended& ended, Life& life) {
+        if (ended.newest) own_state_ = false;
+        if (ended.own_newest || (ended.own_exists && !newest_)) own_state_ = true;
+        life.saves_itself = own_state_ && !what_.parts.empty();
+        life.saved_itself = life.saves_itself && ended.own_saved;
+    }
+
+    // The next life is the program from its beginning.
+    std::string begin_anew() {
+        what_.from.reset();
+        what_.candidates.clear();
+        return {};
+    }
+
     // From what the next life goes on: "", or why there is nothing.
     std::string choose(bool earlier) try {
         store::Store store = store::Store::for_reading(what_.ckpt_dir, what_.key);
@@ -102,7 +123,7 @@ class Supervisor {
 
     // None: the pause is over, and the job goes on.
     std::optional<int> pause(const Life& life, const Recovery::Next& next) {
-        const Generation from(what_.from->number);
+        const Generation from = what_.from ? Generation(what_.from->number) : Generation();
         what_.journal->note(journal::Kind::restart, {{"number", recovery_.restarts()},
                                                      {"from", from.name()},
                                                      {"pause", next.pause},
@@ -110,18 +131,24 @@ class Supervisor {
         say(fmt::format("the job ended with {}{}; going on {}{}", life.code,
                         life.why.empty() ? "" : fmt::format(" ({})", life.why),
                         next.pause > 0 ? fmt::format("in {:.0f} s", next.pause) : "at once",
-                        from.number() < newest_.number()
+                        from && from.number() < newest_.number()
                             ? fmt::format(", the same having failed twice from {}", newest_.name())
                             : ""));
         if (int signal = signal_within(next.pause)) {
             bool to_be_continued = signal == SIGTERM || signal == SIGINT;
-            say(fmt::format("stopped before it went on from {}{}", from.name(),
-                            to_be_continued ? ": `fermata restart` continues it" : ""));
+            say(fmt::format("stopped before it went on from {}{}", from ? from.name() : "its own state",
+                            !to_be_continued ? ""
+                            : from           ? ": `fermata restart` continues it"
+                                             : ": the same command line continues it"));
             return to_be_continued ? static_cast<int>(ExitCode::to_be_continued) : 128 + signal;
+        }
+        ++what_.restarts;
+        if (!what_.from) {
+            say("the program is started anew, and restores the state that it saved itself (libfermata)");
+            return {};
         }
         announce(*what_.from);
         what_.preferred_mpi = what_.from->manifest->mpi;
-        ++what_.restarts;
         return {};
     }
 
@@ -138,6 +165,7 @@ class Supervisor {
     const std::vector<std::string> moved_;
     const Generation first_;
     Generation newest_;
+    bool own_state_ = false;  // what the program saved itself is the newest there is
     Recovery recovery_;
 };
 

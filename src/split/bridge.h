@@ -16,9 +16,10 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 11;
+inline constexpr uint32_t kBridgeVersion = 12;
 
 struct NotedFiles;  // noted_files.h
+struct OwnState;    // own_state.h
 
 enum class Half : uint16_t { upper = 0, lower = 1 };
 
@@ -204,6 +205,8 @@ struct UpperServices {
     const char *command_line, *command_line_end;
     // Upper memory; null: the program has opened nothing for writing.
     NotedFiles* noted_files;
+    // What a program that saves its own state says to the job, and hears from it. Upper memory.
+    OwnState* own_state;
 };
 
 }  // namespace fermata::split

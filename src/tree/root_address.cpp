@@ -286,12 +286,14 @@ std::string addresses_of_this_host(uint16_t port) {
     return all;
 }
 
-Channel connect_to_root(const std::string& addresses, const wire::Key& key, int timeout_ms) {
+Channel connect_to_root(const std::string& addresses, const wire::Key& key, int timeout_ms,
+                        const std::function<bool()>& unwanted) {
     std::vector<Address> all = parse_addresses(addresses, this_place());
     int64_t end = now_ms() + timeout_ms;
     std::minstd_rand random(std::random_device{}());
     for (int pause = 20; now_ms() < end && !all.empty(); pause = std::min(pause * 2, 2000)) {
         if (auto channel = try_all(all, key, end)) return std::move(*channel);
+        if (unwanted && unwanted()) fail("whoever wanted the root at {} is gone", addresses);
         ::usleep(static_cast<useconds_t>(1000 * (pause / 2 + static_cast<int>(random() % pause))));
     }
     fail("cannot reach the root of this job at {} from this node: is a firewall between the nodes?",

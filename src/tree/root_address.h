@@ -75,8 +75,9 @@ class Connecting {
 };
 
 // Tries all addresses, side by side, until one answers that knows the key; again with back-off and jitter.
-// Throws Error.
-Channel connect_to_root(const std::string& addresses, const wire::Key& key, int timeout_ms);
+// `unwanted`: asked before each pause; true: in vain. Throws Error.
+Channel connect_to_root(const std::string& addresses, const wire::Key& key, int timeout_ms,
+                        const std::function<bool()>& unwanted = {});
 // Once, until `timeout_ms` have passed or `given_up` says so. Throws Error; `whom` names the other end in it.
 Proved connect_once(const std::string& addresses, const wire::Key& key, int timeout_ms,
                     const std::function<bool()>& given_up, const std::string& whom);

@@ -197,6 +197,8 @@ NAME(Leave);
 NAME(Leaving);
 NAME(Depart);
 NAME(Warned);
+NAME(AskProgram);
+NAME(OwnState);
 NAME(Spare);
 NAME(InStarter);
 NAME(Kill);

@@ -18,10 +18,11 @@
 #include "wire/daemons.h"
 #include "wire/launch.h"
 #include "wire/level.h"
+#include "wire/program.h"
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 10;
+inline constexpr uint16_t kWireVersion = 11;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -568,7 +569,7 @@ using Message =
                  Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
                  Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
                  Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Order, To, Parent, Beat, Roll, Attach,
-                 Here, Missing>;
+                 Here, Missing, AskProgram, OwnState>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -2,7 +2,7 @@
 """Ranks, "nodes" and buddy pairs of examples/rt_tddft are killed by SIGKILL at drawn moments of libfermata's life, and killed
 again while they restore: then the dipoles are right to the last bit, or one line says why there is nothing to go on from.
 
-    api_crash_test.py rank|node|pair|all [--moments N] [--seed S] [--log FILE]
+    api_crash_test.py rank|node|pair|all [--moments N] [--first K] [--seed S] [--log FILE]
 
 A moment: a job on four ranks and two to four nodes (folders of memory) saves itself every third step, in files, one file or
 memory with a buddy; who was drawn is killed in `save` (until it returns), `staged` (while a thread writes), `durable` (after
@@ -156,6 +156,7 @@ class Moment:
 def case(name, *rest):
     parser = argparse.ArgumentParser()
     parser.add_argument("--moments", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first moment: one alone can be repeated")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--log", type=pathlib.Path)
     options = parser.parse_args(rest)
@@ -165,7 +166,7 @@ def case(name, *rest):
         with Scratch("api-crash") as cwd:
             run = start(cwd, "", "aaaa", root, "mode=none")
             whole = (cwd / "dipoles").read_bytes(), re.search(r"end step.*", run.stdout)[0]
-            for number in range(options.moments):
+            for number in range(options.first, options.first + options.moments):
                 draw = random.Random(f"{options.seed} {number}")
                 moment = Moment(draw, kinds[number % len(kinds)], cwd, root, whole)
                 try:

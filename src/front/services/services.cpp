@@ -8,6 +8,7 @@
 #include "front/core/sys.h"
 #include "front/objects/objects.h"
 #include "front/posix/nobody.h"
+#include "front/posix/own_state.h"
 #include "front/posix/warden.h"
 #include "front/requests/collective.h"
 #include "front/requests/engine.h"
@@ -99,6 +100,7 @@ void use_bridge() noexcept {
 int service_rebuild(char* error, size_t size) noexcept {
     use_bridge();
     posix::watch_warden();
+    posix::own_state_restarted();
     front.restarts++;
     engine.armed = 0;
     engine.take = 0;
@@ -207,6 +209,7 @@ __attribute__((constructor(101))) void find_lower_half() {
     use_bridge();
     start_clock();
     fermata_upper.nobody = nobody_gs();
+    fermata_upper.own_state = posix::own_state();
     found->register_upper(&fermata_upper);
     posix::watch_warden();
 }
@@ -237,4 +240,5 @@ fermata::split::UpperServices fermata_upper = {
     .command_line = nullptr,
     .command_line_end = nullptr,
     .noted_files = nullptr,
+    .own_state = nullptr,
 };

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -246,6 +247,12 @@ std::string value_of(char* const* environment, const char* name) {
     return "";
 }
 
+// Fermata's variables are not the program's, but for those that libfermata in it reads.
+bool is_for_program(const char* variable) {
+    constexpr std::string_view kMemory = "FERMATA_MEMORY_DIR=";
+    return std::strncmp(variable, kMemory.data(), kMemory.size()) == 0;
+}
+
 std::vector<std::string> command_line(const ProgramSpec& spec, const ProgramCheck& check,
                                       char* const* environment) {
     std::vector<std::string> argv{check.loader};
@@ -341,7 +348,7 @@ StartedProgram load_program(const ProgramSpec& spec) {
         if (in_line) at += command[i].size() + 1;
     }
     for (char* const* e = environment; *e; ++e)
-        if (std::strncmp(*e, "FERMATA_", 8) != 0) envp.push_back(stack.string(*e));
+        if (std::strncmp(*e, "FERMATA_", 8) != 0 || is_for_program(*e)) envp.push_back(stack.string(*e));
     std::vector<uint64_t> auxv = auxv_for(spec, program, loader, stack);
 
     std::vector<uint64_t> words{argv.size()};

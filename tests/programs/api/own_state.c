@@ -27,15 +27,17 @@ static int unpack(void* object, const void* bytes, int64_t size) {
     return (void)object, (void)bytes, size < 0;
 }
 
-/* At most ten seconds. */
+/* At most ten seconds, or OWN_STATE_STEPS times 10 ms. */
 static int triggers(fermata_handle* f) {
+    const char* more = getenv("OWN_STATE_STEPS");
+    int steps = more ? atoi(more) : 1000;
     int64_t step = 0;
     int saves = 0, told = 0;
     fermata_protect_global(f, "step", &step, FERMATA_INT64, 1);
     int again = said(f, "restore", fermata_restore(f, &step)) == FERMATA_OK;
     if (rank == 0) printf("from %lld %d\n", (long long)step, again);
     fflush(stdout);
-    for (int i = 0; i < 1000 && !told; i++, step++) {
+    for (int i = 0; i < steps && !told; i++, step++) {
         if (fermata_should_checkpoint(f)) saves += said(f, "save", fermata_save(f, step)) == FERMATA_OK;
         told = fermata_should_exit(f);
         usleep(10000);

@@ -46,6 +46,8 @@ while any(rank.poll() is None for rank in ranks):
     if failed and not code:
         code = failed[0] if failed[0] > 0 else 128 - failed[0]
     if failed and "FAKE_KEEPS" not in os.environ or stopping:
+        if not stopping:
+            time.sleep(0.3)  # so that everybody sees who was first
         for rank in ranks:
             rank.kill()
     time.sleep(0.005)

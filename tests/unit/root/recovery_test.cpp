@@ -95,5 +95,40 @@ TEST(Recovery, NeedsACheckpoint) {
     EXPECT_NE(next.why, "");
 }
 
+Life own(bool saved, int rank = 1) {
+    Life one = life(0, rank);
+    one.saves_itself = true;
+    one.saved_itself = saved;
+    return one;
+}
+
+TEST(Recovery, AProgramThatSavesItselfBeginsAnew) {
+    Recovery recovery(100, Generation());
+    for (int times = 0; times < 10; ++times) {
+        auto next = recovery.after(own(true));
+        ASSERT_EQ(next.what, What::anew);
+        ASSERT_EQ(next.pause, 0);
+    }
+    EXPECT_EQ(recovery.after(life(3)).what, What::newest);  // and was saved as a whole later
+}
+
+TEST(Recovery, AnewWithoutASaveIsTriedOnceMoreAndThenGivenUp) {
+    Recovery recovery(100, Generation());
+    EXPECT_EQ(recovery.after(own(true)).what, What::anew);
+    auto next = recovery.after(own(false));
+    EXPECT_EQ(next.what, What::anew);
+    EXPECT_EQ(next.pause, 1);
+    auto last = recovery.after(own(false));
+    EXPECT_EQ(last.what, What::give_up);
+    EXPECT_NE(last.why.find("the program has saved itself"), std::string::npos);
+    EXPECT_NE(recovery.report()[1].find("its own"), std::string::npos);
+}
+
+TEST(Recovery, EndsWithTheRestartsAnewToo) {
+    Recovery recovery(1, Generation());
+    EXPECT_EQ(recovery.after(own(true)).what, What::anew);
+    EXPECT_EQ(recovery.after(own(true)).what, What::give_up);
+}
+
 }  // namespace
 }  // namespace fermata::root

@@ -62,6 +62,8 @@ std::vector<Message> samples() {
         Stand{true},
         Depart{},
         Warned{15},
+        AskProgram{1ull << 40, true},
+        OwnState{true, true, false, 2, 1ull << 40, Generation(3), 41, "/state"},
         Phase{RestartPhase::rebuild, 5, 2, 7},
         Launch{1,
                "mpich",
