@@ -80,8 +80,8 @@ class Bench:
         return found[0]
 
     def past_files(self, job, levels, rng):
-        """Half of the time, where files are a level: one in files, so that what increments need is in files and older."""
-        return self.buddied(job, level="files") if "files" in levels and rng.random() < 0.5 else ""
+        """Half of the time, where files are a level: one there, the third or later: increments need what is older than that."""
+        return self.buddied(job, "gen-000002", "files") if "files" in levels and rng.random() < 0.5 else ""
 
     def images(self, node, generation, rank):
         """Paths below /proc, where another mount namespace can be looked into."""

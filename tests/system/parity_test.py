@@ -55,11 +55,12 @@ def node_dies(bench):
 
 def past_files(bench):
     """Increments that need what is in files by now, and older than the newest there: they are rebuilt with it."""
-    with bench.run("memory 0.2s, rs:2+2 0.2s, files 0.5s", "--save-options", "incremental", "--max-restarts", 1) as job:
-        known = bench.with_parity(job, bench.buddied(job, level="files"))
+    with bench.run("memory 0.2s, rs:2+2 0.2s, files 1s", "--save-options", "incremental", "--max-restarts", 1) as job:
+        known = bench.with_parity(job, bench.buddied(job, "gen-000002", "files"))
         bench.lose(*(bench.cluster.nodes[node] for node in bench.rng.sample((1, 2, 3), 2)))
         restored = bench.runs_again(job, 1)
         check(restored >= known, f"gone on from {restored}, and {known} had parity: {job.errors()}")
+        check("rebuilt from parity" in job.errors(), f"not rebuilt, from {restored}, {known} had parity: {job.errors()}")
         bench.end(job)
     bench.nothing_left()
 
