@@ -11,6 +11,7 @@
 
 #include "api/job.h"
 #include "base/error.h"
+#include "base/host_name.h"
 #include "base/log.h"
 #include "level/place.h"
 #include "store/remove.h"

@@ -1,17 +1,9 @@
 #include "api/nodes.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 
 namespace fermata::api {
-
-std::string host_name() {
-    char host[256] = "";
-    ::gethostname(host, sizeof host - 1);
-    return host;
-}
 
 // The k-th rank of a node takes the k-th of the others, counted from the next node on: equal nodes keep one
 // copy for each rank, and a large node's copies are dealt out evenly.

@@ -7,9 +7,6 @@
 
 namespace fermata::api {
 
-// Of this machine, as it calls itself.
-std::string host_name();
-
 class Nodes {
   public:
     // `place`: what names each rank's node, by rank.

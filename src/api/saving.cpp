@@ -9,6 +9,7 @@
 #include "api/nodes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/host_name.h"
 #include "base/log.h"
 
 namespace fermata::api {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "pmi/engine.h"
+#include "pmi/fence_on_wire.h"
 #include "pmi/pmix_link.h"
 
 namespace fermata::noded {
@@ -33,37 +34,13 @@ std::pair<Fd, Fd> socket_pair() {
     return {Fd(ends[0]), Fd(ends[1])};
 }
 
-wire::Fence on_wire(const pmi::Fence& fence) {
-    wire::Fence said{fence.name.epoch, {}, fence.name.number, fence.ranks, fence.of, fence.data, fence.fault};
-    for (const RankRange& range : fence.name.among)
-        said.among.push_back({range.first().number(), range.count()});
-    return said;
-}
-
-pmi::Fence from_wire(const wire::Fence& said) {
-    pmi::Fence fence;
-    fence.name.epoch = said.epoch;
-    fence.name.number = said.number;
-    fence.ranks = said.ranks;
-    fence.of = said.of;
-    fence.data = said.data;
-    fence.fault = said.fault;
-    for (const wire::RankRange& range : said.among) {
-        auto ranks = RankRange::of(range.first, range.count);
-        if (ranks)
-            fence.name.among.push_back(*ranks);
-        else
-            fence.fault = "a fence among ranks that no job has";
-    }
-    return fence;
-}
-
 }  // namespace
 
 PmiEnds::PmiEnds(const pmi::World& world, const std::string& mpi, const std::string& directory) {
     if (mpi == "openmpi") {
         auto link = std::make_unique<pmi::PmixLink>(world, directory);
         link_ = link.get();
+        link_->is_ending = [this](Rank rank) { return is_ending && is_ending(rank); };
         service_ = std::move(link);
         start_helper();
     } else {
@@ -116,7 +93,7 @@ bool PmiEnds::from_root(const wire::Message& message) {
     auto* answer = std::get_if<wire::RankAnswer>(&message);
     if (!fence && !ask && !answer) return false;
     others_fault_ = true;
-    if (fence) service_->result(from_wire(*fence));
+    if (fence) service_->result(pmi::from_wire(*fence));
     if (ask)
         if (auto rank = Rank::of(ask->rank)) service_->asked({ask->epoch, ask->from, ask->number, *rank});
     if (answer) service_->answered({answer->epoch, answer->to, answer->number, answer->data, answer->fault});
@@ -215,7 +192,7 @@ void PmiEnds::handle(const pmi::Event& event) {
     else if (auto* help = std::get_if<pmi::ToHelper>(&event))
         to(kHelper, help->bytes);
     else if (auto* fence = std::get_if<pmi::Fence>(&event))
-        up(on_wire(*fence));
+        up(pmi::on_wire(*fence));
     else if (auto* ask = std::get_if<pmi::Ask>(&event))
         up(wire::AskRank{ask->epoch, ask->from, ask->number, ask->rank.number()});
     else if (auto* answer = std::get_if<pmi::Answer>(&event))

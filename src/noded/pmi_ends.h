@@ -37,6 +37,8 @@ class PmiEnds {
     // A rank (none: every one) broke the protocol, and how. (Who cannot go on because another rank has died
     // is told so, and is not spoken of: that other one is.)
     std::function<void(std::optional<Rank> rank, const std::string& why)> on_fault;
+    // Whether the rank's process is on its way out.
+    std::function<bool(Rank)> is_ending;
     // MPI_Abort.
     std::function<void(const pmi::Abort&)> on_abort;
 

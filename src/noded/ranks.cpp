@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/is_ending.h"
 #include "base/log.h"
 #include "noded/cores.h"
 #include "tree/channel.h"
@@ -102,6 +103,11 @@ void Ranks::launch(const wire::Launch& launch) {
     pmi::World world = world_of(launch, place_.node);
     pmi_ = std::make_unique<PmiEnds>(world, launch.mpi, place_.directory);
     pmi_->up = up_;
+    pmi_->is_ending = [this](Rank whose) {
+        for (auto& rank : ranks_)
+            if (rank->rank == whose) return rank->status || is_ending(rank->child.pid);
+        return false;
+    };
     pmi_->on_abort = [this](const pmi::Abort& abort) {
         up_(wire::Aborted{static_cast<int32_t>(abort.rank.number()), place_.name, abort.code, abort.text});
     };

@@ -90,6 +90,16 @@ Fence PmixLink::fault(FenceName name, uint32_t of, std::string why) const {
     return fence;
 }
 
+// libpmix goes on without the ranks that it lost.
+std::optional<Rank> PmixLink::lost_among(const Among& among) const {
+    for (const auto& [rank, stage] : stages_) {
+        auto holds = [rank = rank](const RankRange& range) { return range.holds(rank); };
+        if (!among.empty() && std::none_of(among.begin(), among.end(), holds)) continue;
+        if (ended_.count(rank) || (stage == Stage::running && is_ending && is_ending(rank))) return rank;
+    }
+    return std::nullopt;
+}
+
 void PmixLink::take(const helper::Entered& entered) {
     const Among& among = entered.among;
     Fence fence;
@@ -101,14 +111,10 @@ void PmixLink::take(const helper::Entered& entered) {
     if (open_.count(fence.name)) fail("two fences among the same ranks");
     std::string failed;
     if (auto known = failed_.extract(fence.name)) failed = known.mapped();
-    // libpmix goes on without the ranks that it lost.
-    for (Rank rank : ended_)
-        if (failed.empty() &&
-            (among.empty() || std::any_of(among.begin(), among.end(),
-                                          [&](const RankRange& range) { return range.holds(rank); }))) {
-            failed = fmt::format("rank {} has ended", rank.number());
-            out(fault(fence.name, fence.of, failed));
-        }
+    if (auto rank = lost_among(among); rank && failed.empty()) {
+        failed = fmt::format("rank {} has ended", rank->number());
+        out(fault(fence.name, fence.of, failed));
+    }
     if (!failed.empty()) {
         ++next_[among];
         return tell(helper::Fenced{entered.number, {}, failed});

@@ -7,6 +7,7 @@
 // helper removes its directory and leaves), or call helper_ended() when it did so by itself.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -23,6 +24,10 @@ class PmixLink final : public Service {
     // `directory`: exists, 0700, of this job on this node; the helper makes and removes one of its own in it.
     // Throws Error if it cannot be a world.
     PmixLink(World world, const std::string& directory);
+
+    // Whether the rank's process is on its way out (base/is_ending.h). libpmix may lose it, and hand over a
+    // fence without it, before ended() can be called.
+    std::function<bool(Rank)> is_ending;
 
     void from_helper(std::string_view bytes);
     // Its socket is at its end: every rank has failed that has not finalized.
@@ -54,6 +59,7 @@ class PmixLink final : public Service {
     void take(const Message& message);
     uint32_t here(const Among& among) const;
     uint32_t size(const Among& among) const;
+    std::optional<Rank> lost_among(const Among& among) const;
     Fence fault(FenceName name, uint32_t of, std::string why) const;
     void check_start();
     void break_start(const std::string& why);

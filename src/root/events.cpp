@@ -143,7 +143,10 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
         std::string which = info.host.empty()
                                 ? "a node daemon"
                                 : fmt::format("the node daemon of {} (pid {})", info.host, info.pid);
-        return fail_job(fmt::format("{} has ended before the job ran: start it again", which));
+        std::string line = fmt::format("{} has ended before the job ran: start it again", which);
+        // Slurm kills it with the last rank of its node, whose exit code srun brings a moment later.
+        if (launcher_ && launcher_->ends_with_its_ranks()) return start_.daemon_gone(line, tree::now_ms());
+        return fail_job(line);
     }
     if (!served) return;
     lost([&] { losses_.daemon_gone(info.host, info.pid, tree::now_ms()); });

@@ -129,7 +129,7 @@ class MemoryLevels {
     std::string trouble_;  // with buddies, that was said
     ParityRounds parity_{settings_, send_};
     std::string parity_trouble_;  // that was said
-    RestartChoice restart_{settings_, tree_, send_, fetches_};
+    RestartChoice restart_{settings_, store_, tree_, send_, fetches_};
 };
 
 }  // namespace fermata::root

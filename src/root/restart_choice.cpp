@@ -34,8 +34,9 @@ wire::Errand errand_of(const level::Move& move, const store::Manifest& manifest,
     return {move.to, move.from, addresses, generations, ranks.runs(), level::sum_of(images).bytes};
 }
 
-RestartChoice::RestartChoice(const Settings& settings, const tree::Tree& tree, Send send, uint32_t& rounds)
-    : settings_(settings), tree_(tree), send_(std::move(send)), rounds_(rounds) {
+RestartChoice::RestartChoice(const Settings& settings, const store::Store& store, const tree::Tree& tree,
+                             Send send, uint32_t& rounds)
+    : settings_(settings), store_(store), tree_(tree), send_(std::move(send)), rounds_(rounds) {
     for (const store::GenerationInfo& one : settings_.candidates)
         if (one.manifest->in_memory_of_nodes()) over_ = false;
 }
@@ -153,10 +154,13 @@ void RestartChoice::decide() {
 // What is newer than the verdict's, and lost: can parity give it back? Each generation is tried once.
 bool RestartChoice::rebuild() {
     const size_t end = verdict_.candidate.value_or(settings_.candidates.size());
+    if (end == 0) return false;
+    // What an increment needs may be older than the last candidate: the newest in files.
+    const std::vector<store::GenerationInfo> all = store_.list();
     for (size_t i = 0; i < end; ++i) {
         const store::GenerationInfo& wanted = settings_.candidates[i];
         if (rebuilt_.count(wanted.number)) continue;
-        auto order = Rebuilding::order_for(wanted, settings_.candidates, answers_, rounds_ + 1);
+        auto order = Rebuilding::order_for(wanted, all, answers_, rounds_ + 1);
         if (!order) continue;
         ++rounds_;
         rebuilt_.insert(wanted.number);

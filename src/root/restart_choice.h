@@ -14,6 +14,7 @@
 #include "root/fetching.h"
 #include "root/rebuilding.h"
 #include "root/settings.h"
+#include "store/store.h"
 #include "tree/tree.h"
 
 namespace fermata::root {
@@ -22,7 +23,8 @@ class RestartChoice {
   public:
     using Send = std::function<void(const wire::Message&)>;
     // `rounds`: how often nodes were told to fetch something, in this life of the job.
-    RestartChoice(const Settings& settings, const tree::Tree& tree, Send send, uint32_t& rounds);
+    RestartChoice(const Settings& settings, const store::Store& store, const tree::Tree& tree, Send send,
+                  uint32_t& rounds);
 
     // There is something to be chosen, and it is not: until then no rank loads, and all that nodes have
     // stays.
@@ -56,6 +58,7 @@ class RestartChoice {
     void end();
 
     const Settings& settings_;
+    const store::Store& store_;
     const tree::Tree& tree_;
     const Send send_;
     uint32_t& rounds_;

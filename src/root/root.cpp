@@ -1,11 +1,11 @@
 #include "root/root.h"
 
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/host_name.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "tree/root_address.h"
@@ -19,12 +19,6 @@ constexpr int64_t kHelpLauncherMs = 2000;  // then the node daemons end the rank
 constexpr int64_t kHelpRefusedMs = 500;    // ranks that have not gone on yet have nothing to say
 constexpr int64_t kKillLauncherMs = 10000;
 constexpr int64_t kClearUpMs = 5000;
-
-std::string host_name() {
-    char name[HOST_NAME_MAX + 1] = "";
-    ::gethostname(name, sizeof name - 1);
-    return name;
-}
 
 }  // namespace
 
@@ -213,6 +207,7 @@ bool Root::over() const { return launcher_end_ || stopped_ || fatal_ || cancelle
 // A start that takes long is spoken of, and one that takes too long is ended: nobody waits in silence.
 void Root::watch_start() {
     if (running_ || finalize_released_ || fatal_ || launcher_end_) return;
+    if (std::string why = start_.given_up(tree::now_ms()); !why.empty()) return fail_job(why);
     if (start_.some_in_starters()) return;  // scripts may prepare for hours, and need not start anything
     int64_t waited = tree::now_ms() - std::max(started_, start_.starters_since());
     bool over = settings_.limits.start > 0 && static_cast<double>(waited) > settings_.limits.start * 1000;

@@ -7,6 +7,11 @@
 #include "tree/channel.h"
 
 namespace fermata::root {
+namespace {
+
+constexpr int64_t kLauncherMs = 2000;  // from the loss of a node daemon to the launcher's end
+
+}  // namespace
 
 // The ranks' own phases are of a restart: the first one that not every rank has left.
 template <wire::RestartPhase phase>
@@ -78,6 +83,14 @@ void Start::in_starter(const wire::InStarter& said, int64_t now) {
     starters_[said.rank] = {said.pid, said.program};
     starters_since_ = now;
 }
+
+void Start::daemon_gone(const std::string& line, int64_t now) {
+    if (!gone_.empty()) return;
+    gone_ = line;
+    gone_at_ = now;
+}
+
+std::string Start::given_up(int64_t now) const { return now - gone_at_ > kLauncherMs ? gone_ : ""; }
 
 std::string Start::who_is_missing() const {
     if (!starters_.empty()) return who_is_in_a_starter();

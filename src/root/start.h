@@ -44,6 +44,11 @@ class Start {
     std::string who_is_in_a_starter() const;
     int64_t starters_since() const { return starters_since_; }
 
+    // A node daemon has ended, as the line says: unless the launcher ends soon, too, the job cannot run.
+    void daemon_gone(const std::string& line, int64_t now);
+    // The line, when the launcher had its time. "" = it may still run.
+    std::string given_up(int64_t now) const;
+
     const std::string& mpi() const { return mpi_; }
     const std::string& mpi_version() const { return mpi_version_; }
     // One that waits for the program: it may go on after that. "" = none.
@@ -71,6 +76,8 @@ class Start {
     std::map<int, Starter> starters_;
     std::string waiting_starter_;
     int64_t starters_since_ = 0;  // ms; the newest change of starters_
+    std::string gone_;            // of the first node daemon
+    int64_t gone_at_ = 0;
 };
 
 }  // namespace fermata::root

@@ -16,6 +16,7 @@
 #include "base/cpus.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/host_name.h"
 #include "tree/local_socket.h"
 
 extern char** environ;
@@ -129,11 +130,7 @@ AgentConfig AgentConfig::from_environment() {
     c.moved = env("FERMATA_MOVED");
     c.mapped = env("FERMATA_MAPPED") == "1";
     c.restarts = static_cast<uint32_t>(std::strtoul(env("FERMATA_RESTARTS").c_str(), nullptr, 10));
-    if (c.node.empty()) {
-        char host[256] = "";
-        ::gethostname(host, sizeof host - 1);
-        c.node = host;
-    }
+    if (c.node.empty()) c.node = host_name();
     return c;
 }
 
@@ -279,9 +276,7 @@ wire::Hello AgentLink::hello(int rank, int size, const char* mpi, const char* mp
     hello.rank = rank;
     hello.size = size;
     hello.pid = ::getpid();
-    char host[256] = "";
-    ::gethostname(host, sizeof host - 1);
-    hello.host = host;
+    hello.host = host_name();
     hello.mpi = mpi;
     hello.mpi_version = mpi_version;
     hello.restarted_from = config_.generation;

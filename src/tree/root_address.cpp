@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/host_name.h"
 #include "base/log.h"
 
 namespace fermata::tree {
@@ -223,9 +224,7 @@ std::string this_place() {
     std::erase_if(boot, [](unsigned char c) { return !std::isxdigit(c); });
     struct stat network {};
     if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) {
-        char host[256] = "";
-        ::gethostname(host, sizeof host - 1);
-        std::string name = host;
+        std::string name = host_name();
         std::erase_if(name, [](char c) { return c == ',' || c == '@'; });
         return name;
     }

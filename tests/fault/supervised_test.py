@@ -134,7 +134,7 @@ class Job:
         first = not self.generations()
         self.walk.read = 0
         self.on(3, None if first else 0)
-        if first:
+        if first and not self.finished():
             self.checkpoint()
 
     def ask(self, *words, timeout=90):
@@ -267,11 +267,6 @@ class Job:
                     pass
         return found
 
-    def reach(self, answers):
-        """Whether ssh reaches the node."""
-        there, away = (self.cluster.cwd / f"{name}.{self.node.name}" for name in ("pid", "away"))
-        (away if answers else there).rename(there if answers else away)
-
     def gone(self):
         deadline = time.monotonic() + PATIENCE
         while left := self.processes():
@@ -320,8 +315,12 @@ class Matrix:
             job.gone()
             job.follow()
             job.start()
+            if job.finished():
+                return False
         for _ in range(rng.randint(0, 2)):
             job.on(rng.randint(1, 40))
+            if job.finished():
+                return False
             job.checkpoint()
         job.on(rng.randint(1, 60))
         if job.finished():
@@ -336,7 +335,7 @@ class Matrix:
         jumps, text = len(job.walk.jumps), len(job.said())
         begin = time.monotonic()
         if kind == "gone":
-            job.reach(False)
+            job.node.answer(False)
         killed = self.cut(job) if kind == "cut" else self.slow(job) if kind == "slow" else job.kill(kind)
         if kind == "again":
             deadline = time.monotonic() + 30
@@ -354,16 +353,16 @@ class Matrix:
             job.follow()
             check(job.finished(), job.trouble("runs, and nobody was there to be killed"))
             if kind == "gone":
-                job.reach(True)
+                job.node.answer(True)
             return False
         outcome = self.after(job, kind, known, jumps, text)
         took = time.monotonic() - begin
         if kind == "gone" and outcome == "was at its end":
-            job.reach(True)
+            job.node.answer(True)
         elif kind == "gone":
             hosts = {node["host"] for node in json.loads(job.ask("status", "--json").stdout)["nodes"]}
             check(hosts and job.node.name not in hosts, job.trouble(f"is on {hosts}"))
-            job.reach(True)
+            job.node.answer(True)
         self.outcomes[outcome] += 1
         self.waits[kind].append(took)
         if VERBOSE:

@@ -3,7 +3,9 @@
 from when a node is lost with its memory, or when an image is damaged. Nodes are namespaces (nodes_test.py).
 
     buddies_test.py CASE openmpi|mpich [--seed S]
-    buddies_test.py moments openmpi|mpich COUNT [--launcher own] [--seed S]
+    buddies_test.py moments openmpi|mpich COUNT [--nodes 6] [--launcher own] [--seed S]
+
+--nodes 6: what six_nodes.py does, with spares.
 """
 import argparse
 import collections
@@ -19,6 +21,7 @@ import time
 
 import harness
 import nodes_test
+import six_nodes
 from harness import PROGRAMS, Failure, Scratch, check
 
 NAMES = nodes_test.ALL_NAMES[:3]
@@ -26,20 +29,29 @@ STEPS, MIB, RANKS = 600, 2, 3
 
 
 class Bench:
+    level, ranks = "buddied", RANKS  # where `status` says which generation outlives a node
+
     def __init__(self, cwd, cluster, mpi, rng):
         self.cwd, self.cluster, self.mpi, self.rng = cwd, cluster, mpi, rng
         self.program = [PROGRAMS / f"steady.{mpi}", STEPS, MIB]
-        self.wanted = harness.native(self.program, RANKS, mpi, cwd)
+        self.natively = {}  # by ranks
+        self.of_ranks(self.ranks)
         self.env = dict(os.environ, STEADY_PAUSE="3000", FERMATA_SSH=f"{cwd}/rsh")
         self.key = []
 
+    def of_ranks(self, ranks):
+        self.ranks = ranks
+        if ranks not in self.natively:
+            self.natively[ranks] = harness.native(self.program, ranks, self.mpi, self.cwd)
+        self.wanted = self.natively[ranks]
+
     def job(self, words, nodes, *extra):
-        over = ["--mpiexec-args", self.cluster.over(self.mpi, RANKS, nodes)]
+        over = ["--mpiexec-args", self.cluster.over(self.mpi, self.ranks, nodes)]
         return harness.Job([*words[:1], "--mpi", self.mpi, "--ckpt-dir", "ckpt", *over, *self.key, *extra, *words[1:]],
                            self.cwd, env=self.env, on=self.cluster.nodes[0].on)
 
     def run(self, levels, *extra, nodes=(0, 1, 2)):
-        return self.job(["run", "-n", RANKS, "--", *self.program], nodes, "--levels", levels, *extra)
+        return self.job(["run", "-n", self.ranks, "--", *self.program], nodes, "--levels", levels, *extra)
 
     def restart(self, *extra, nodes=(0, 1, 2)):
         return self.job(["restart"], nodes, *extra)
@@ -52,26 +64,49 @@ class Bench:
         return max((name for name, one in self.listed().items() if one["state"] == "complete" and one["level"] == level),
                    default="")
 
-    def buddied(self, job, after=""):
-        """The newest generation that buddies have, newer than `after`."""
-        found = []
+    def held(self, job, level=""):
+        """The newest generation that buddies have, or that has parity (parity_test.py); "": none, or the job has ended."""
+        done = job.ask("status", "--json")
+        return json.loads(done.stdout).get("memory", {}).get(level or self.level, "") if done.returncode == 0 else ""
+
+    def buddied(self, job, after="", level=""):
+        """One that is newer than `after`."""
+        found = [""]
 
         def there():
-            done = job.ask("status", "--json")
-            found[:] = [json.loads(done.stdout)["memory"].get("buddied", "")] if done.returncode == 0 else [""]
+            found[0] = self.held(job, level)
             return found[0] > after
-        job.wait_until(there, "a generation with buddies")
+        job.wait_until(there, f"a generation: {level or self.level}")
         return found[0]
+
+    def past_files(self, job, levels, rng):
+        """Half of the time, where files are a level: one there, the third or later: increments need what is older than that."""
+        return self.buddied(job, "gen-000002", "files") if "files" in levels and rng.random() < 0.5 else ""
 
     def images(self, node, generation, rank):
         """Paths below /proc, where another mount namespace can be looked into."""
         root = pathlib.Path(f"/proc/{node.holder.pid}/root/dev/shm")
         return list(root.glob(f"fermata-memory-*/*/{node.name}/{generation}/rank-{rank:06}.img"))
 
-    def lose(self, node, memory=True):
-        check(node.kill() > 0, f"nothing was on {node.name}")
+    def lose(self, *nodes, memory=True):
+        """All at once, so that none is restarted from before the others are gone."""
+        found = {node: node.pids() for node in nodes}
+        for node, pids in found.items():
+            check(pids, f"nothing was on {node.name}")
+            for pid in pids:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        for node in nodes:  # their latest children
+            node.kill()
         if memory:
-            subprocess.run([*node.on, "sh", "-c", "rm -rf /dev/shm/fermata-memory-*"], check=True)
+            self.wipe(*nodes)
+
+    def wipe(self, *nodes):
+        for node in nodes:
+            for path in pathlib.Path(f"/proc/{node.holder.pid}/root/dev/shm").glob("fermata-memory-*"):
+                shutil.rmtree(path, ignore_errors=True)
 
     def kill_all(self, job):
         for node in self.cluster.nodes:
@@ -336,6 +371,8 @@ def flush_in_copy(bench):
 
 def moments(bench, count=1):
     """A node, a daemon, a rank or an image at any moment: never a wrong result, and nothing older than buddies had."""
+    if bench.cluster.size == 6:
+        return six_nodes.moments(bench, count)
     seen = collections.Counter()
     for moment in range(count):
         rng = bench.rng
@@ -346,9 +383,9 @@ def moments(bench, count=1):
             kills, known = [], ""
             for _ in range(rng.randint(1, 2)):
                 try:
-                    known = max(known, bench.buddied(job, known))
+                    known = max(known, bench.buddied(job, max(known, bench.past_files(job, levels, rng))))
                     time.sleep(rng.random() * 0.4)
-                    known = max(known, json.loads(job.ask("status", "--json").stdout or "{}").get("memory", {}).get("buddied", ""))
+                    known = max(known, bench.held(job))
                 except Failure:
                     break  # it has ended
                 if job.process.poll() is not None or len(job.lines()) > STEPS - 40:
@@ -358,8 +395,7 @@ def moments(bench, count=1):
                 kills.append(what)
                 if what == "all":
                     bench.kill_all(job)
-                    lost = rng.choice(bench.cluster.nodes)
-                    subprocess.run([*lost.on, "sh", "-c", "rm -rf /dev/shm/fermata-memory-*"], check=True)
+                    bench.wipe(rng.choice(bench.cluster.nodes))
                     break
                 strike(bench, job, what, rng)
                 try:
@@ -400,7 +436,7 @@ def strike(bench, job, what, rng):
     nodes = bench.cluster.nodes
     victim = nodes[rng.choice((1, 2))]
     if what in ("node", "processes"):
-        return bench.lose(victim, what == "node")
+        return bench.lose(victim, memory=what == "node")
     ranks = [rank["pid"] for rank in json.loads(job.ask("status", "--json").stdout)["ranks"]]
     if what == "image":
         damaged = [path for node in nodes[:1] for path in pathlib.Path(f"/proc/{node.holder.pid}/root/dev/shm").glob(
@@ -425,9 +461,10 @@ def case(name, mpi, *rest, cases=None, names=NAMES, bench_of=Bench):
     parser.add_argument("count", type=int, nargs="?", help="of moments")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--launcher", default=harness.LAUNCHER)
+    parser.add_argument("--nodes", type=int, default=len(names), choices=(len(names), 6))
     given = parser.parse_args(rest)
     harness.LAUNCHER = given.launcher
-    with Scratch(f"levels-{name}") as cwd, nodes_test.Cluster(cwd, len(names)) as cluster:
+    with Scratch(f"levels-{name}") as cwd, nodes_test.Cluster(cwd, given.nodes) as cluster:
         bench = bench_of(cwd, cluster, mpi, random.Random(given.seed))
         said = (cases or CASES)[name](bench, *([given.count] if given.count else []))
     return f"seed {given.seed}" + (f"; {said}" if said else "")

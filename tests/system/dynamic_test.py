@@ -6,6 +6,8 @@ connected to processes outside of it, and works, with restarts on both libraries
 
 Open MPI 4.1.4 itself stands still now and then while it connects processes, natively too (docs/internals/objects.md):
 a run that stands in such a call of the library for 40 s is begun again, twice at most, and that is said.
+
+Fermata's own launcher connects no processes (docs/limits.md): under it each case is refused in one line.
 """
 import os
 import subprocess
@@ -147,11 +149,27 @@ def jobs():
             server.wait()
 
 
+def not_by_own(case):
+    """One line says why, and what to do; the job ends at once where the program takes errors as fatal."""
+    program, extra = [PROGRAMS / "dynamic.openmpi", case], []
+    if case == "fortran":
+        program = [PROGRAMS / "dynamic_mpif.openmpi"]
+    if case == "jobs":
+        program[1], extra = "server", ["--mpiexec-args=--ompi-server file:none"]
+    with Scratch(f"dynamic-{case}") as cwd, Job.run(program, RANKS, cwd, mpi="openmpi", extra=extra) as job:
+        code = job.end()
+        said = [line for line in job.errors().splitlines() if "--launcher mpiexec" in line]
+        ranks = {line.split(":")[1] for line in said}
+        check(code != 0 and 1 <= len(said) <= RANKS and len(ranks) == len(said), f"{case}: {code}: {job.errors()}")
+
+
 def main():
     if len(sys.argv) < 2:
         print(__doc__)
         return 2
     case = sys.argv[1]
+    if harness.LAUNCHER == "own" and case != "missing":
+        return harness.verdict(case, lambda: not_by_own(case))
 
     def again():
         for more in (2, 1, 0):

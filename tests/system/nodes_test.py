@@ -18,7 +18,7 @@ import harness
 from harness import PROGRAMS, Failure, Job, Scratch, check
 
 STEPS, MIB, PAUSE = 600, 2, 2000
-ALL_NAMES = ("fermata-a", "fermata-b", "fermata-c", "fermata-d")
+ALL_NAMES = tuple(f"fermata-{letter}" for letter in "abcdef")
 NAMES = ALL_NAMES[:2]
 # PyPI's mpich 5, where tests/suites/wheels_suite.py has built it.
 WHEEL = pathlib.Path(os.environ.get("FERMATA_SUITES", pathlib.Path.home() / ".cache" / "fermata-suites")) / "wheels-mpich"
@@ -47,7 +47,7 @@ class Node:
     """One process holds the namespaces; they go with the last process inside."""
 
     def __init__(self, cwd, number):
-        self.name, self.address = ALL_NAMES[number], f"10.213.77.{number + 1}"
+        self.name, self.address, self.cwd = ALL_NAMES[number], f"10.213.77.{number + 1}", cwd
         base = os.environ.get("FERMATA_RUN_DIR", f"/tmp/fermata-{os.geteuid()}")
         os.makedirs(base, mode=0o700, exist_ok=True)
         # A sysfs that shows this network: UCX looks for its devices there.
@@ -77,6 +77,12 @@ class Node:
             except OSError:
                 pass
         return killed
+
+    def answer(self, yes):
+        """Whether ssh reaches it: the next life of a job that has lost it goes on without it when not."""
+        there, away = (self.cwd / f"{name}.{self.name}" for name in ("pid", "away"))
+        if (away if yes else there).exists():
+            (away if yes else there).rename(there if yes else away)
 
     def empty(self):
         """Nothing of a job is left."""

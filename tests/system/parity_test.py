@@ -3,22 +3,25 @@
 have; with more lost, the next level. Nodes are namespaces (nodes_test.py).
 
     parity_test.py CASE openmpi|mpich [--seed S]
-    parity_test.py moments openmpi|mpich COUNT [--launcher own] [--seed S]
+    parity_test.py moments openmpi|mpich COUNT [--nodes 6] [--launcher own] [--seed S]
+
+--nodes 6: what six_nodes.py does, rs:4+2 over all of them, or on four with two spares.
 """
 import collections
-import json
 import time
 
 import buddies_test
 import harness
+import six_nodes
 from harness import Failure, check
 
 NAMES = ("fermata-a", "fermata-b", "fermata-c", "fermata-d")
-buddies_test.RANKS = len(NAMES)
 ALL = tuple(range(len(NAMES)))
 
 
 class Bench(buddies_test.Bench):
+    level, ranks = "parity", len(NAMES)
+
     def run(self, levels, *extra, nodes=ALL):
         return super().run(levels, *extra, nodes=nodes)
 
@@ -26,15 +29,7 @@ class Bench(buddies_test.Bench):
         return super().restart(*extra, nodes=nodes)
 
     def with_parity(self, job, after=""):
-        """The newest generation that has parity, newer than `after`."""
-        found = [""]
-
-        def there():
-            done = job.ask("status", "--json")
-            found[0] = json.loads(done.stdout).get("memory", {}).get("parity", "") if done.returncode == 0 else ""
-            return found[0] > after
-        job.wait_until(there, "a generation with parity")
-        return found[0]
+        return self.buddied(job, after)
 
     def runs_again(self, job, restarts=0):
         job.wait_until(lambda: job.errors().count("restarting from") >= restarts, "a restart")
@@ -49,12 +44,23 @@ def node_dies(bench):
         for restarts, lost in enumerate(([bench.rng.choice((1, 2, 3))], bench.rng.sample((1, 2, 3), 2)), 1):
             known = bench.with_parity(job, known)
             time.sleep(bench.rng.random() * 0.2)
-            for node in lost:
-                bench.lose(bench.cluster.nodes[node])
+            bench.lose(*(bench.cluster.nodes[node] for node in lost))
             restored = bench.runs_again(job, restarts)
             check(restored >= known, f"gone on from {restored}, and {known} had parity: {job.errors()}")
             check(job.errors().count("rebuilt from parity") == restarts, job.errors())
             known = restored
+        bench.end(job)
+    bench.nothing_left()
+
+
+def past_files(bench):
+    """Increments that need what is in files by now, and older than the newest there: they are rebuilt with it."""
+    with bench.run("memory 0.2s, rs:2+2 0.2s, files 1s", "--save-options", "incremental", "--max-restarts", 1) as job:
+        known = bench.with_parity(job, bench.buddied(job, "gen-000002", "files"))
+        bench.lose(*(bench.cluster.nodes[node] for node in bench.rng.sample((1, 2, 3), 2)))
+        restored = bench.runs_again(job, 1)
+        check(restored >= known, f"gone on from {restored}, and {known} had parity: {job.errors()}")
+        check("rebuilt from parity" in job.errors(), f"not rebuilt, from {restored}, {known} had parity: {job.errors()}")
         bench.end(job)
     bench.nothing_left()
 
@@ -66,8 +72,7 @@ def too_many(bench):
         job.checkpoint()  # to files
         first = bench.newest("files")
         bench.with_parity(job, first)
-        for node in bench.rng.sample((1, 2, 3), 2):
-            bench.lose(bench.cluster.nodes[node])
+        bench.lose(*(bench.cluster.nodes[node] for node in bench.rng.sample((1, 2, 3), 2)))
         check(bench.runs_again(job, 1) == first, job.errors())
         check("lost: " in job.errors() and f"going on from {first}, in files" in job.errors(), job.errors())
         check("rebuilt" not in job.errors(), job.errors())
@@ -115,6 +120,8 @@ def refused(bench):
 
 def moments(bench, count=1):
     """Up to M nodes at any moment: never a wrong result, and nothing older than what had parity."""
+    if bench.cluster.size == 6:
+        return six_nodes.moments(bench, count)
     seen = collections.Counter()
     for moment in range(count):
         rng = bench.rng
@@ -125,12 +132,11 @@ def moments(bench, count=1):
         with bench.run(levels, "--max-restarts", 4, *words) as job:
             what = f"moment {moment}, {levels}, {save}"
             try:
-                known = bench.with_parity(job)
+                known = bench.with_parity(job, bench.past_files(job, levels, rng))
                 time.sleep(rng.random() * 0.4)
-                known = max(known, json.loads(job.ask("status", "--json").stdout or "{}").get("memory", {}).get("parity", ""))
+                known = max(known, bench.held(job))
                 lost = rng.sample((1, 2, 3), rng.randint(1, losses))
-                for node in lost:
-                    bench.lose(bench.cluster.nodes[node])
+                bench.lose(*(bench.cluster.nodes[node] for node in lost))
                 restored = bench.runs_again(job, 1)
                 check(restored >= known, f"{what}: from {restored}, and {known} had parity: {job.errors()}")
                 seen[f"{len(lost)} lost"] += 1
@@ -147,7 +153,7 @@ def moments(bench, count=1):
     return f"{count} moments; " + ", ".join(f"{name} {number}" for name, number in sorted(seen.items()))
 
 
-CASES = {f.__name__: f for f in (node_dies, too_many, byte_flips, refused, moments)}
+CASES = {f.__name__: f for f in (node_dies, past_files, too_many, byte_flips, refused, moments)}
 
 
 def case(*words):

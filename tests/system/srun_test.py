@@ -118,7 +118,24 @@ def refused(cwd):
     check(not (cwd / "words").exists(), "--launcher mpiexec started srun")
 
 
-CASES = {f.__name__: f for f in (life, warned, refused)}
+def no_program(cwd):
+    """A shell that starts no MPI program, whose node daemon goes a moment before srun does, as with proctrack/cgroup: the job
+    has the shell's exit code."""
+    script = cwd / "ends.sh"
+    script.write_text("""for process in /proc/[0-9]*; do
+    [ "$(cat $process/comm 2>&1)" = noded ] && grep -qz "^FERMATA_JOB=$1$" $process/environ && kill -9 ${process#/proc/} && touch killed
+done
+sleep 0.5
+exit 7
+""")
+    place = Place(cwd)
+    with Job(["run", "-n", 1, "--mpi", "mpich", "--ckpt-dir", "ckpt", "--", "sh", script, "lost"], cwd, name="lost", env=place.env) as job:
+        code = job.end()
+        check((cwd / "killed").exists(), f"no node daemon: {job.errors()}")
+        check(code == 7 and "start it again" not in job.errors(), f"{code}: {job.errors()}")
+
+
+CASES = {f.__name__: f for f in (life, warned, refused, no_program)}
 
 
 def case(name):

@@ -1,12 +1,11 @@
 #include "launch/own/hosts.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 
 #include "base/error.h"
+#include "base/host_name.h"
 #include "base/text.h"
 
 namespace fermata::launch::own {
@@ -119,9 +118,7 @@ std::vector<uint32_t> slurm_counts(std::string_view text) {
 }
 
 bool is_here(const std::string& name) {
-    char host[256] = "";
-    ::gethostname(host, sizeof host - 1);
-    std::string full = host;
+    const std::string full = host_name();
     return name == "localhost" || name == "127.0.0.1" || name == full || full.starts_with(name + ".") ||
            name.starts_with(full + ".");
 }

@@ -20,6 +20,7 @@
 #include "launch/programs.h"
 #include "launch/rank_environment.h"
 #include "launch/slurm.h"
+#include "pmi/fence_on_wire.h"
 
 namespace fermata::launch::own {
 namespace {
@@ -33,31 +34,6 @@ const char* variable(const char* name) {
 }
 
 int code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
-
-wire::Fence on_wire(const pmi::Fence& fence) {
-    wire::Fence said{fence.name.epoch, {}, fence.name.number, fence.ranks, fence.of, fence.data, fence.fault};
-    for (const RankRange& range : fence.name.among)
-        said.among.push_back({range.first().number(), range.count()});
-    return said;
-}
-
-pmi::Fence from_wire(const wire::Fence& said) {
-    pmi::Fence fence;
-    fence.name.epoch = said.epoch;
-    fence.name.number = said.number;
-    fence.ranks = said.ranks;
-    fence.of = said.of;
-    fence.data = said.data;
-    fence.fault = said.fault;
-    for (const wire::RankRange& range : said.among) {
-        auto ranks = RankRange::of(range.first, range.count);
-        if (ranks)
-            fence.name.among.push_back(*ranks);
-        else
-            fence.fault = "a fence among ranks that no job has";
-    }
-    return fence;
-}
 
 // "" = it ended as programs do.
 std::string why_failed(const wire::RankEnded& said) {
@@ -259,9 +235,9 @@ wire::LaunchPart Own::part_on_wire(const Part& part, const Words& words, uint32_
 
 void Own::fence(const wire::Fence& part) {
     if (!fences_) return;
-    auto whole = fences_->add(from_wire(part));
+    auto whole = fences_->add(pmi::from_wire(part));
     if (!whole) return;
-    daemons_->broadcast(on_wire(*whole));
+    daemons_->broadcast(pmi::on_wire(*whole));
 }
 
 void Own::to_node_of(uint32_t node, const wire::Message& message) {
@@ -286,7 +262,7 @@ void Own::rank_ended(int via, const wire::RankEnded& said) {
 // Who waits for it in a fence need not any more. (Where a rank has died, all are ended.)
 void Own::out_of_fences(Rank rank, const std::string& line) {
     if (!fences_) return;
-    for (const pmi::Fence& fence : fences_->lost(rank, line)) daemons_->broadcast(on_wire(fence));
+    for (const pmi::Fence& fence : fences_->lost(rank, line)) daemons_->broadcast(pmi::on_wire(fence));
 }
 
 void Own::failed(int code, const std::string& line) {

@@ -25,7 +25,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import peer  # noqa: E402
-from harness import (Job, PROGRAMS, Scratch, call, check, main, native)  # noqa: E402
+from harness import (Job, LAUNCHER, PROGRAMS, Scratch, call, check, main, native)  # noqa: E402
 
 SOFT = 1024  # descriptors, as a login has them
 STEPS = 20000
@@ -50,9 +50,32 @@ def environment_of(pid):
 
 
 def launcher_of(job):
-    """The root's child: its environment has what ranks get."""
+    """The root's child: its environment has what ranks get. (Under own: the daemon, which may have come by the place of ssh.)"""
+    if LAUNCHER == "own":
+        return job.daemon_pids()[0]
     root = job.status()["pid"]
     return int(pathlib.Path(f"/proc/{root}/task/{root}/children").read_text().split()[0])
+
+
+# Under Fermata's own launcher the node daemon is the root's child, and has forgotten the key; who starts it elsewhere has it.
+RSH = """#!/bin/sh
+printenv FERMATA_KEY > {cwd}/key
+unset FERMATA_KEY  # ssh hands nothing of it on
+exec sh -c "$2"
+"""
+
+
+def telling(cwd):
+    """Options and variables by which key_of() finds the key."""
+    if LAUNCHER != "own":
+        return [], {}
+    (cwd / "rsh").write_text(RSH.format(cwd=cwd))
+    (cwd / "rsh").chmod(0o755)
+    return ["--mpiexec-args", "--hosts elsewhere:2"], {"FERMATA_SSH": str(cwd / "rsh")}
+
+
+def key_of(job, cwd):
+    return (cwd / "key").read_bytes().strip() if LAUNCHER == "own" else environment_of(launcher_of(job))[b"FERMATA_KEY"]
 
 
 def port_of(job):
@@ -99,10 +122,10 @@ class Flood:
             one.wait()
 
 
-def steady(mpi, cwd, extra=(), steps=STEPS):
+def steady(mpi, cwd, extra=(), steps=STEPS, env={}):
     """A job of two ranks under the soft limit of a login, which ends when it is told to."""
     return Job.run([PROGRAMS / f"steady.{mpi}", steps, 1], 2, cwd, mpi=mpi, extra=extra,
-                   env={**os.environ, "STEADY_PAUSE": "10000"}, on=["prlimit", f"--nofile={SOFT}:"])
+                   env={**os.environ, "STEADY_PAUSE": "10000", **env}, on=["prlimit", f"--nofile={SOFT}:"])
 
 
 def status_seconds(job):
@@ -184,12 +207,14 @@ def memory_holds(pid, what):
 
 def key(mpi):
     """The job's key is where it must be, and nowhere else of what is ours; limits are given back."""
-    with Scratch("key") as cwd, steady(mpi, cwd) as job:
+    with Scratch("key") as cwd, steady(mpi, cwd, *telling(cwd)[:1], env=telling(cwd)[1]) as job:
         job.wait_until(lambda: len(job.lines()) > 3, "the first lines")
         launcher, root, daemons = launcher_of(job), job.status()["pid"], job.daemon_pids()
-        secret = environment_of(launcher)[b"FERMATA_KEY"]
+        secret = key_of(job, cwd)
         check(len(secret) == 64 and len(daemons) == 1, f"{secret} {daemons}")
-        check(memory_holds(launcher, secret), "this test would find nothing")
+        with subprocess.Popen(["sleep", "60"], env={"FERMATA_KEY": secret.decode()}) as holder:
+            check(memory_holds(holder.pid, secret), "this test would find nothing")
+            holder.kill()
         check(secret not in pathlib.Path(f"/proc/{root}/environ").read_bytes(), "the root's environment has the key")
         for pid in job.rank_pids() + daemons:
             check(secret not in pathlib.Path(f"/proc/{pid}/environ").read_bytes(), f"the environment of {pid} has the key")
@@ -200,9 +225,10 @@ def key(mpi):
         for pid in [root] + daemons:
             check(limit_of(pid, "Max open files") == [hard, hard], f"{pid} keeps the limit of files")
             check(limit_of(pid, "Max core file size")[0] == "0", f"{pid} leaves a core")
-        check(limit_of(launcher, "Max open files") == [str(SOFT), hard], "mpiexec has not the user's limit")
+        started = job.rank_pids()[0] if LAUNCHER == "own" else launcher
+        check(limit_of(started, "Max open files") == [str(SOFT), hard], f"{started} has not the user's limit")
         mine = limit_of("self", "Max core file size")
-        check(limit_of(launcher, "Max core file size") == mine, "mpiexec has not the user's limit of cores")
+        check(limit_of(started, "Max core file size") == mine, f"{started} has not the user's limit of cores")
         job.checkpoint("--stop")
         job.finish(expected=85)
 
@@ -259,11 +285,12 @@ def ports(mpi):
     knows the key and speaks nonsense costs the job nothing but the connection."""
     with Scratch("ports") as cwd:
         log = cwd / "node.log"
-        job = Job.run([PROGRAMS / f"steady.{mpi}", 600, 1], 2, cwd, mpi=mpi,
-                      env={**os.environ, "STEADY_PAUSE": "10000", "FERMATA_LOG": "info", "FERMATA_NODE_LOG": str(log)})
+        extra, more = telling(cwd)
+        job = Job.run([PROGRAMS / f"steady.{mpi}", 600, 1], 2, cwd, mpi=mpi, extra=extra,
+                      env={**os.environ, **more, "STEADY_PAUSE": "10000", "FERMATA_LOG": "info", "FERMATA_NODE_LOG": str(log)})
         with job:
             job.wait_until(lambda: len(job.lines()) > 3, "the first lines")
-            key = bytes.fromhex(environment_of(launcher_of(job))[b"FERMATA_KEY"].decode())
+            key = bytes.fromhex(key_of(job, cwd).decode())
             daemon, = job.daemon_pids()
             for port in (port_of(job), daemon_port(daemon)):
                 silent = strangers_at(port, key)

@@ -1,9 +1,11 @@
 // pmi_launch starts the ranks of an MPI program natively through the PMI servers of src/pmi, on one node or
 // on several pretended ones, all in this process:
-//     pmi_launch [--pmix HELPER] [--nodes K] [--cyclic] [--programs A,B] [--universe N] [--keep] -n N PROGRAM
-//     [WORD…]
+//     pmi_launch [--pmix HELPER] [--nodes K] [--cyclic] [--programs A,B] [--universe N] [--keep] [--late] -n
+//     N PROGRAM [WORD…]
 // It prints "rank R pid P" for each rank, and "rank R: …" for what happens to it, on stderr. Its exit code is
 // that of MPI_Abort or of the first rank that ended badly; then it kills the others, unless --keep is given.
+// With
+// --late it looks only twice a second whether ranks have ended.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,8 +24,10 @@
 #include <set>
 #include <sstream>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/is_ending.h"
 #include "pmi/engine.h"
 #include "pmi/pmix_link.h"
 
@@ -33,7 +37,7 @@ namespace {
 struct Options {
     std::string helper;
     uint32_t nodes = 1, ranks = 1, universe = 0;
-    bool cyclic = false, keep = false;
+    bool cyclic = false, keep = false, late = false;
     std::vector<uint32_t> programs;
     std::vector<char*> command;
 };
@@ -127,6 +131,11 @@ class Launch {
         } else {
             auto link = std::make_unique<PmixLink>(world, directory_);
             node->link = link.get();
+            node->link->is_ending = [this](Rank rank) {
+                for (auto [pid, one] : pids_)
+                    if (one == rank) return fermata::is_ending(pid);
+                return true;
+            };
             node->service = std::move(link);
             auto [ours, theirs] = pair();
             node->helper_pid = ::fork();
@@ -214,6 +223,8 @@ class Launch {
     // Ranks may end because of one that a signal has ended, so that one comes first: it had ended before they
     // did, so that a second look finds it, whatever the first one saw.
     void reap() {
+        if (options_.late && monotonic_ms() < look_at_) return;
+        look_at_ = monotonic_ms() + 500;
         std::vector<std::pair<Rank, int>> found;
         for (int look = 0; look < 2; ++look)
             for (auto at = pids_.begin(); at != pids_.end();) {
@@ -306,6 +317,7 @@ class Launch {
     std::map<Rank, Pipe> pipes_;
     int code_ = 0;
     bool ending_ = false;
+    int64_t look_at_ = 0;       // with --late
     std::set<Rank> condemned_;  // ranks that the launcher itself has killed for a fault
 };
 
@@ -330,6 +342,8 @@ Options parse(int argc, char** argv) {
             options.cyclic = true;
         } else if (word == "--keep") {
             options.keep = true;
+        } else if (word == "--late") {
+            options.late = true;
         } else {
             options.command.assign(argv + i, argv + argc);
             break;

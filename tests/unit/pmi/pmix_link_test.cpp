@@ -236,6 +236,22 @@ TEST(PmixLink, ADeathInTheProgramIsNoFaultOfTheOthers) {
     EXPECT_NE(c.told<helper::Fenced>(0).fault, "");
 }
 
+// libpmix may lose a rank before its process can be waited for.
+TEST(PmixLink, AFenceWithoutARankThatIsOnItsWayOut) {
+    Cluster c;
+    c.all_running();
+    c.links[1]->is_ending = [](Rank rank) { return rank == Rank(3); };
+    c.say(0, helper::Entered{1, {{Rank(0), 3}}, ""});
+    c.say(1, helper::Entered{1, {{Rank(0), 3}}, ""});
+    EXPECT_EQ(c.told<helper::Fenced>(0).fault, "") << "it is not among them";
+    c.say(0, helper::Entered{2, {}, ""});
+    c.heard.clear();
+    c.say(1, helper::Entered{2, {}, ""});
+    EXPECT_EQ(c.told<helper::Fenced>(0).fault, "rank 3 has ended");
+    EXPECT_EQ(c.told<helper::Fenced>(1).fault, "rank 3 has ended");
+    c.die(3);
+}
+
 // The part of this node had been handed up when the result failed elsewhere, or not yet.
 TEST(PmixLink, AFaultBeforeTheHelperSpeaks) {
     Cluster c;
