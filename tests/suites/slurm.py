@@ -248,8 +248,7 @@ def own_state(slurm, mpi):
     """A program that saves its own state (libfermata), by srun alone: killed, and started again by the same line."""
     nodes, plugin = (2, "pmix") if mpi == "openmpi" else (1, "pmi2")
     walk, steps = harness.PROGRAMS / f"walk.{mpi}", 20000
-    alone = subprocess.run(["mpiexec.mpich", "-n", "1", harness.PROGRAMS / "walk.mpich", slurm.cwd / "alone", str(steps)], capture_output=True, text=True,
-                           check=True, timeout=600)
+    wanted = harness.native([harness.PROGRAMS / "walk.mpich", slurm.cwd / "alone", steps], 1, "mpich", slurm.cwd)
     found = []
     for number, options in enumerate(("keep=2", "memory=buddy,flush=20" if nodes > 1 else "layout=shared")):
         run = f"srun --mpi={plugin} -N{nodes} -n2 {walk} {slurm.cwd}/s{number} {steps} {options}"
@@ -257,7 +256,7 @@ def own_state(slurm, mpi):
         check(code != 0 and "from 0" in out and "end" not in out, f"the first start: {code}\n{out}\n{err}")
         code, out, err = slurm.inside(run)
         ends = [line for line in out.splitlines() if line.startswith("end")]
-        check(code == 0 and ends and ends[0] in alone.stdout, f"the second start: {code}\n{out}\n{err}")
+        check(code == 0 and ends and ends[0] in wanted, f"the second start: {code}\n{out}\n{err}")
         found.append(int(out.split("from ")[1].split()[0]))
         check(found[-1] > 0, f"it began anew: {out}\n{err}")
     slurm.empty()

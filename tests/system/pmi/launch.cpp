@@ -1,11 +1,10 @@
 // pmi_launch starts the ranks of an MPI program natively through the PMI servers of src/pmi, on one node or
 // on several pretended ones, all in this process:
-//     pmi_launch [--pmix HELPER] [--nodes K] [--cyclic] [--programs A,B] [--universe N] [--keep] [--late] -n
-//     N PROGRAM [WORD…]
+//     pmi_launch [--pmix HELPER] [--nodes K] [--cyclic] [--programs A,B] [--universe N] [--keep] [--late]
+//         -n N PROGRAM [WORD…]
 // It prints "rank R pid P" for each rank, and "rank R: …" for what happens to it, on stderr. Its exit code is
 // that of MPI_Abort or of the first rank that ended badly; then it kills the others, unless --keep is given.
-// With
-// --late it looks only twice a second whether ranks have ended.
+// With --late it looks only twice a second whether ranks have ended.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
