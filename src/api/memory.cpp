@@ -46,7 +46,8 @@ std::string name_of_image(int rank) { return image::image_name(Rank(static_cast<
 
 Memory::Memory(const Ranks& ranks, Options::Memory how, const std::string& directory, image::KeyPointer key)
     : ranks_(ranks), how_(how), key_(std::move(key)) {
-    const std::string base = level::memory_base(), user = fmt::format("fermata-state-{}", ::geteuid());
+    const std::string base = level::base_directory(Medium::memory),
+                      user = fmt::format("fermata-state-{}", ::geteuid());
     directory_ =
         fmt::format("{}/{}/{}", base, user, image::checksum_of(directory.data(), directory.size()).hex());
     std::string place;

@@ -220,16 +220,25 @@ void print_plan(const json& plan) {
         fmt::print("    no buddies: {}\n", visible(plan.value("no_buddies", "")));
 }
 
-// Which generations are where, of a job that keeps some in the memory of nodes.
+// Which generations are where, of a job that keeps some on nodes.
 void print_levels(const json& memory) {
     auto text = [&](const char* name) { return visible(memory.value(name, std::string())); };
     if (memory.empty()) return;
     fmt::print("  levels       {}\n", text("levels"));
     if (memory.contains("auto")) print_plan(memory.at("auto"));
-    if (memory.contains("memory"))
-        fmt::print("  in memory    {}, {} on {} node{}\n", text("memory"),
-                   human_size(memory.value("bytes", uint64_t{0})), memory.at("nodes").size(),
-                   memory.at("nodes").size() == 1 ? "" : "s");
+    const auto size = [&] {
+        const size_t nodes = memory.at("nodes").size();
+        return fmt::format(", {} on {} node{}", human_size(memory.value("bytes", uint64_t{0})), nodes,
+                           nodes == 1 ? "" : "s");
+    };
+    if (memory.contains("memory")) fmt::print("  in memory    {}{}\n", text("memory"), size());
+    if (memory.contains("local") || memory.contains("to_local") || memory.contains("local_trouble")) {
+        fmt::print("  in local     {}{}", memory.contains("local") ? text("local") : "none yet",
+                   memory.contains("local") && !memory.contains("memory") ? size() : "");
+        if (memory.contains("to_local")) fmt::print(", copying {}", text("to_local"));
+        if (memory.contains("local_trouble")) fmt::print(" ({})", text("local_trouble"));
+        fmt::print("\n");
+    }
     if (memory.contains("buddies")) {
         fmt::print("  with buddies {}", memory.contains("buddied") ? text("buddied") : "none yet");
         if (memory.contains("to_buddies")) fmt::print(", copying {}", text("to_buddies"));

@@ -69,7 +69,8 @@ json summary(const store::GenerationInfo& info) {
     j["bytes"] = info.bytes();
     j["encrypted"] = m.key_id.has_value();
     j["level"] = store::name_of(m.level);
-    if (m.in_memory_of_nodes()) j["nodes"] = m.nodes;
+    if (m.on_nodes()) j["nodes"] = m.nodes;
+    if (const auto nodes = local_copies_of(info); !nodes.empty()) j["local_copies"] = nodes;
     j["layout"] = m.layout.word();
     j["kind"] = kind_of(m);
     if (m.step) j["step"] = *m.step;
@@ -123,7 +124,8 @@ void print_table(const std::vector<std::vector<std::string>>& lines, const std::
 }
 
 // "full, encrypted, one file"
-std::string words_of(const store::Manifest& m) {
+std::string words_of(const store::GenerationInfo& info) {
+    const store::Manifest& m = *info.manifest;
     std::string words = kind_of(m);
     if (m.step) words += fmt::format(", step {}", *m.step);
     if (m.key_id) words += ", encrypted";
@@ -132,7 +134,9 @@ std::string words_of(const store::Manifest& m) {
         words += fmt::format(", {} file{}", m.files.size(), m.files.size() == 1 ? "" : "s");
     if (m.level != store::LevelName::files) words += std::string(", ") + store::name_of(m.level);
     const std::set<std::string> nodes(m.nodes.begin(), m.nodes.end());
-    if (!nodes.empty()) words += fmt::format(" of {}", visible(fmt::format("{}", fmt::join(nodes, ", "))));
+    const auto list = [](const auto& all) { return visible(fmt::format("{}", fmt::join(all, ", "))); };
+    if (!nodes.empty()) words += " of " + list(nodes);
+    if (const auto copies = local_copies_of(info); !copies.empty()) words += ", and local of " + list(copies);
     return words;
 }
 
@@ -174,7 +178,7 @@ int list(const StoreOptions& options) {
             const store::Manifest& m = *info.manifest;
             lines.push_back({Generation(info.number).name(), visible(m.created), age_text(age_of(info)),
                              visible(m.job_name), std::to_string(m.images.size()), human_size(info.bytes()),
-                             words_of(m), fmt::format("{:.2f} s", m.seconds()), visible(m.mpi),
+                             words_of(info), fmt::format("{:.2f} s", m.seconds()), visible(m.mpi),
                              command_line(m)});
         } else {
             std::string of =
@@ -236,7 +240,7 @@ int inspect(const StoreOptions& options) {
     fmt::print("  size     {}: {} image{}, {}{}\n", human_size(info.bytes()), m.images.size(),
                m.images.size() == 1 ? "" : "s", human_size(m.bytes()),
                text ? fmt::format(", and code that ranks have in common, {}", human_size(text)) : "");
-    if (m.in_memory_of_nodes()) fmt::print("  level    {}{}\n", words_of(m), unseen);
+    if (m.on_nodes()) fmt::print("  level    {}{}\n", words_of(info), unseen);
     fmt::print("  phases  ");
     for (auto& [name, seconds] : m.phases) fmt::print(" {} {:.3f} s", visible(name), seconds);
     fmt::print("\n");

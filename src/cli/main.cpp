@@ -96,6 +96,16 @@ void add_key(CLI::App* app, std::string& file) {
         ->envname("FERMATA_ENCRYPT_KEY");
 }
 
+void add_local_dir(CLI::App* app) {
+    app->add_option_function<std::string>(
+           "--local-dir",
+           [](const std::string& directory) {
+               ::setenv("FERMATA_LOCAL_DIR", files::absolute_path(directory).c_str(), 1);
+           },
+           "for the level local: a directory of each node's own (default $FERMATA_LOCAL_DIR, else /var/tmp)")
+        ->type_name("DIR");
+}
+
 void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     auto add = [&](const char* names, std::string& text, const char* type, const char* help) {
         return app->add_option(names, text, help)->type_name(type);
@@ -110,8 +120,9 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     add("--levels", t.levels, "LIST",
         "instead of --interval: where generations go and how often, as \"memory 30s, buddy 2m, files 10m\"; "
         "or auto, by what is measured and --mtbf");
+    add_local_dir(app);
     add("--copy-limit", t.copy_limit, "MB/S",
-        "megabytes a second that a node copies from memory at most (default: by the period)");
+        "megabytes a second that a node copies to another level at most (default: by the period)");
     add("--domains", t.domains, "FILE",
         "for buddies and rs: lines of a node and its failure domain (default: each node is one)");
     add("--mtbf", t.mtbf, "T",
@@ -292,6 +303,7 @@ void add_store(CLI::App* app, Words& w) {
         ->type_name("DIR");
     app->add_flag("--json", w.store.json, "answer as JSON");
     add_key(app, w.store.key_file);
+    add_local_dir(app);
 }
 void add_generation(CLI::App* app, Words& w, const char* help) {
     app->add_option("--generation", w.texts.generation, help)->type_name("K");

@@ -29,23 +29,35 @@ std::string of_other(const store::GenerationInfo& info) {
 }
 
 bool find_image(store::GenerationInfo& info, const store::ImageEntry& entry) {
-    if (!info.manifest->in_memory_of_nodes()) return true;
-    for (files::Folder& folder : level::find_in_memory(info.manifest->job, Generation(info.number)))
-        if (folder.has(entry.file)) {
-            info.elsewhere = std::move(folder);
+    if (!info.manifest->on_nodes()) return true;
+    for (level::NodeFolder& node : level::find_here(info.manifest->job, Generation(info.number)))
+        if (node.folder.has(entry.file)) {
+            info.elsewhere = std::move(node.folder);
             return true;
         }
     return false;
 }
 
+std::vector<std::string> local_copies_of(const store::GenerationInfo& info) {
+    std::vector<std::string> nodes;
+    if (info.manifest->level == store::LevelName::local) return nodes;
+    for (const level::NodeFolder& node : level::find_here(info.manifest->job, Generation(info.number)))
+        if (node.place.medium == Medium::local) nodes.push_back(node.place.node);
+    return nodes;
+}
+
 std::string not_seen(store::GenerationInfo& info) {
+    if (!info.manifest->on_nodes()) return {};
+    const std::string here = info.manifest->level == store::LevelName::memory
+                                 ? "in the memory of this machine"
+                                 : "in the local directory of this machine";
     size_t missing = 0;
     std::string node;
     for (const store::ImageEntry& entry : info.manifest->images)
         if (!find_image(info, entry) && ++missing == 1) node = info.manifest->nodes.at(entry.rank.index());
-    if (missing == 0) return info.manifest->in_memory_of_nodes() ? ", in the memory of this machine" : "";
-    return fmt::format(", as far as it is in the memory of this machine: {} of {} images are in that of {}{}",
-                       missing, info.manifest->images.size(), visible(node), missing > 1 ? " or others" : "");
+    if (missing == 0) return ", " + here;
+    return fmt::format(", as far as it is {}: {} of {} images are in that of {}{}", here, missing,
+                       info.manifest->images.size(), visible(node), missing > 1 ? " or others" : "");
 }
 
 }  // namespace fermata::cli

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "store/store.h"
@@ -17,9 +18,11 @@ std::string other_owner(const store::GenerationInfo& info);
 // The same as a part of a line.
 std::string of_other(const store::GenerationInfo& info);
 
-// Where this image can be read from here: of a generation in the memory of nodes only what is in that of this
-// machine.
+// Where this image can be read from here: of a generation that nodes keep only what this machine has of
+// it.
 bool find_image(store::GenerationInfo& info, const store::ImageEntry& entry);
+// Of a generation that was not written to local directories: nodes of this machine that have copies there.
+std::vector<std::string> local_copies_of(const store::GenerationInfo& info);
 // "", or which of its images are not to be seen from here.
 std::string not_seen(store::GenerationInfo& info);
 

@@ -1,5 +1,5 @@
-// Book keeps account of a running job's generations: which are in memory, which in files, what may go and
-// what has to be copied. No clock and no I/O.
+// Book keeps account of a running job's generations: which are in memory, which in local directories of
+// nodes, which in files, what may go and what has to be copied. No clock and no I/O.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,10 @@ class Book {
     void committed(Generation generation, store::LevelName level, const std::vector<uint32_t>& needs);
     // It is in files, too, and everything that it needs.
     void flushed(Generation generation);
+    // It is in the local directories of all nodes as well, and so is everything that it needs.
+    void localed(Generation generation);
+    // The same of one of a life before.
+    void localed(Generation generation, const std::vector<uint32_t>& needs);
     // Each of its images is in the memory of a second node as well, and so is everything that it needs.
     void buddied(Generation generation);
     // Lost nodes can be borne: there is parity of it, and of everything that it needs.
@@ -27,6 +31,9 @@ class Book {
 
     Generation newest() const { return newest_; }
     Generation newest_in(store::LevelName level) const;
+    // In memory or in local directories; and in which of these it is read first.
+    Generation newest_on_nodes() const;
+    Medium medium_of(Generation generation) const;
     bool has(Generation generation, store::LevelName level) const;
     bool has_buddies(Generation generation) const;
     Generation newest_with_buddies() const;
@@ -35,14 +42,16 @@ class Book {
     // The generation that images of the next one may refer to, when that goes to `level`: the newest, if all
     // that it stands for is there. None: they have to be whole.
     Generation base_at(store::LevelName level) const;
-    // The newest at this level is kept, the newest with buddies and the newest with parity unless files have
-    // a newer one, what is being copied, and what these need.
-    std::vector<Generation> to_keep_in_memory(const std::vector<Generation>& being_copied) const;
+    // The newest at this level is kept, of memory also the newest with buddies and the newest with parity
+    // unless files have a newer one, what is being copied, and what these need.
+    std::vector<Generation> to_keep(Medium medium, const std::vector<Generation>& being_copied) const;
     // Forgets all others there.
-    void keep_in_memory(const std::vector<Generation>& kept);
-    // What is to be copied so that `generation` is in files, oldest first; itself is the last. Empty: it is
-    // there, or cannot be had.
+    void keep(Medium medium, const std::vector<Generation>& kept);
+    // What is to be copied, from medium_of() it, so that `generation` is in files, oldest first; itself is
+    // the last. Empty: it is there, or cannot be had.
     std::vector<Generation> to_copy(Generation generation) const;
+    // Likewise from memory so that it is in local directories.
+    std::vector<Generation> to_local(Generation generation) const;
     // Likewise so that it has buddies.
     std::vector<Generation> to_buddies(Generation generation) const;
     // Likewise so that it has parity.
@@ -50,13 +59,15 @@ class Book {
 
   private:
     struct Entry {
-        bool memory = false, files = false;
+        bool memory = false, local = false, files = false;
+        bool anywhere() const { return memory || local || files; }
         bool buddies = false;  // in memory twice
         bool parity = false;
         std::vector<uint32_t> needs;
     };
     template <class There>
-    std::vector<Generation> missing(Generation generation, There there) const;
+    std::vector<Generation> missing(Generation generation, store::LevelName from, There there) const;
+    void forget_lost();
     std::map<uint32_t, Entry> all_;
     Generation newest_;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace fermata::level {
@@ -12,8 +14,8 @@ image::Checksum sum_of(const std::map<uint32_t, ImageIs>& images) {
     return image::checksum_of(text.data(), text.size());
 }
 
-void Choice::has(const std::string& host, Generation generation, uint32_t rank, const ImageIs& image) {
-    copies_[{generation, rank}].at[host] = image;
+void Choice::has(const NodePlace& place, Generation generation, uint32_t rank, const ImageIs& image) {
+    copies_[{generation, rank}].at[place] = image;
 }
 
 void Choice::failed(Generation generation, const Move& move, const std::string& why) {
@@ -29,43 +31,46 @@ const Choice::Copies* Choice::copies_of(Generation generation, uint32_t rank) co
     return found == copies_.end() ? nullptr : &found->second;
 }
 
-// "", and from whom this rank's image is to be taken ("": it is where the rank waits); or why it cannot be
-// had. Of several nodes the one where it was written, then the one that is asked for the fewest others.
-std::string Choice::find(const Candidate& candidate, uint32_t rank,
-                         const std::map<std::string, size_t>& asked, std::string* from) const {
+// "", and from where this rank's image is to be taken (none: it is where the rank reads it); or why it cannot
+// be had. What is on the rank's own node comes from there; of several nodes the one where it was written,
+// then the one that is asked for the fewest others.
+std::string Choice::find(const Candidate& candidate, uint32_t rank, const std::map<NodePlace, size_t>& asked,
+                         std::optional<NodePlace>* from) const {
     const std::string written = rank < candidate.hosts.size() ? candidate.hosts[rank] : "a node";
-    auto place = place_.find(rank);
-    const std::string here = place == place_.end() ? "" : place->second;
+    auto waits = place_.find(rank);
+    const std::string here = waits == place_.end() ? "" : waits->second;
     const Copies* copies = copies_of(candidate.generation, rank);
-    const std::string* best = nullptr;
-    auto burden = [&](const std::string& host) {
-        auto found = asked.find(host);
-        return host == written ? 0 : 1 + (found == asked.end() ? 0 : found->second);
+    const NodePlace* best = nullptr;
+    auto burden = [&](const NodePlace& place) -> size_t {
+        if (place.node == here) return 0;
+        auto found = asked.find(place);
+        return place.node == written ? 1 : 2 + (found == asked.end() ? 0 : found->second);
     };
+    from->reset();
     if (copies)
-        for (auto& [host, image] : copies->at) {
+        for (auto& [place, image] : copies->at) {
             if (image != candidate.images[rank]) continue;
-            if (host == here) return from->clear(), "";
-            if (!best || burden(host) < burden(*best)) best = &host;
+            if (place == NodePlace{here, candidate.medium()}) return {};
+            if (!best || burden(place) < burden(*best)) best = &place;
         }
     if (best && !here.empty()) return *from = *best, "";
     if (best) return fmt::format("nobody knows where rank {} waits", rank);
     if (copies && !copies->failure.empty()) return fmt::format("rank {}: {}", rank, copies->failure);
-    return fmt::format("the image of rank {} was in the memory of {}, and is not there any more", rank,
-                       written);
+    return fmt::format("the image of rank {} was in {}, and is not there any more", rank,
+                       words_of(candidate.medium(), written));
 }
 
 // "": every rank can have its image, after these moves.
 std::string Choice::try_all(const Candidate& candidate, std::vector<Move>& moves) const {
     if (candidate.level == store::LevelName::files) return {};
-    std::map<std::string, size_t> asked;
-    std::map<std::pair<std::string, std::string>, std::vector<uint32_t>> from_to;
+    std::map<NodePlace, size_t> asked;
+    std::map<std::pair<NodePlace, std::string>, std::vector<uint32_t>> from_to;
     for (uint32_t rank = 0; rank < candidate.images.size(); ++rank) {
-        std::string from;
+        std::optional<NodePlace> from;
         if (std::string why = find(candidate, rank, asked, &from); !why.empty()) return why;
-        if (from.empty()) continue;
-        ++asked[from];
-        from_to[{from, place_.at(rank)}].push_back(rank);
+        if (!from) continue;
+        ++asked[*from];
+        from_to[{*from, place_.at(rank)}].push_back(rank);
     }
     for (auto& [way, ranks] : from_to) moves.push_back({way.first, way.second, ranks});
     return {};
@@ -88,22 +93,34 @@ Choice::Verdict Choice::verdict() const {
 std::string Choice::taken(const Verdict& verdict) const {
     if (!verdict.candidate || verdict.moves.empty()) return {};
     const Candidate& candidate = candidates_[*verdict.candidate];
-    // Of one node's memory, whoever takes them: what was written there, and what others had written.
-    std::map<std::pair<std::string, bool>, std::set<uint32_t>> all;
+    // Of one place, whoever takes them: what was written on that node, and what others had written.
+    std::map<std::pair<NodePlace, bool>, std::set<uint32_t>> all;
     for (const Move& move : verdict.moves)
-        for (uint32_t rank : move.ranks) all[{move.from, candidate.hosts.at(rank) == move.from}].insert(rank);
+        for (uint32_t rank : move.ranks)
+            all[{move.from, candidate.hosts.at(rank) == move.from.node}].insert(rank);
     std::string line = candidate.generation.name() + ":";
     const char* before = " ";
     for (auto& [from, ranks] : all) {
-        line += fmt::format("{}the image{} of rank{} {} from the memory of {}{}", before,
-                            ranks.size() > 1 ? "s" : "", ranks.size() > 1 ? "s" : "", text_of_numbers(ranks),
-                            from.first,
+        line += fmt::format("{}the image{} of rank{} {} from {}{}", before, ranks.size() > 1 ? "s" : "",
+                            ranks.size() > 1 ? "s" : "", text_of_numbers(ranks), from.first.words(),
                             from.second        ? ""
                             : ranks.size() > 1 ? ", their buddy"
                                                : ", its buddy");
         before = ", ";
     }
     return line;
+}
+
+bool Choice::is_in_local(const Candidate& candidate) const {
+    for (uint32_t rank = 0; rank < candidate.images.size(); ++rank) {
+        const Copies* copies = copies_of(candidate.generation, rank);
+        if (!copies) return false;
+        const bool there = std::any_of(copies->at.begin(), copies->at.end(), [&](const auto& one) {
+            return one.first.medium == Medium::local && one.second == candidate.images[rank];
+        });
+        if (!there) return false;
+    }
+    return !candidate.images.empty();
 }
 
 bool Choice::twice(const Verdict& verdict,
@@ -113,8 +130,9 @@ bool Choice::twice(const Verdict& verdict,
     for (uint32_t rank = 0; rank < candidate.images.size(); ++rank) {
         std::set<std::string> domains;
         if (const Copies* copies = copies_of(candidate.generation, rank))
-            for (auto& [host, image] : copies->at)
-                if (image == candidate.images[rank]) domains.insert(domain(host));
+            for (auto& [place, image] : copies->at)
+                if (place.medium == Medium::memory && image == candidate.images[rank])
+                    domains.insert(domain(place.node));
         if (auto place = place_.find(rank); place != place_.end()) domains.insert(domain(place->second));
         if (domains.size() < 2) return false;
     }

@@ -1,5 +1,6 @@
-// Choice finds the newest generation that can be had for all ranks, from what the nodes say of their memory,
-// and from whose memory each rank's image comes. No I/O: what it is told goes in, a verdict comes out.
+// Choice finds the newest generation that can be had for all ranks, from what the nodes say of their memory
+// and their local directories, and from where each rank's image comes. No I/O: what it is told goes in, a
+// verdict comes out.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "base/medium.h"
 #include "image/checksum.h"
 #include "store/generation.h"
 
@@ -31,13 +33,15 @@ image::Checksum sum_of(const std::map<uint32_t, ImageIs>& images);
 struct Candidate {
     Generation generation;
     store::LevelName level = store::LevelName::files;
-    std::vector<ImageIs> images;     // by rank; of one in memory
-    std::vector<std::string> hosts;  // by rank: in whose memory it was put
+    std::vector<ImageIs> images;     // by rank; of one that nodes keep
+    std::vector<std::string> hosts;  // by rank: on which node it was put
+    Medium medium() const { return store::medium_of(level); }
 };
 
-// Images that a node has to take from another one's memory.
+// Images that a node has to take from another one, or out of its own local directory.
 struct Move {
-    std::string from, to;
+    NodePlace from;
+    std::string to;               // a node: to where the ranks of the generation find their images
     std::vector<uint32_t> ranks;  // ascending
     bool operator==(const Move&) const = default;
 };
@@ -48,7 +52,7 @@ class Choice {
     explicit Choice(std::vector<Candidate> candidates) : candidates_(std::move(candidates)) {}
 
     // What a node has; only whole and intact images.
-    void has(const std::string& host, Generation generation, uint32_t rank, const ImageIs& image);
+    void has(const NodePlace& place, Generation generation, uint32_t rank, const ImageIs& image);
     // Where a rank waits for its image.
     void waits(const std::string& host, uint32_t rank) { place_[rank] = host; }
     // One of the moves of a verdict could not be made: what it would have brought counts no more.
@@ -66,15 +70,18 @@ class Choice {
     const std::map<uint32_t, std::string>& places() const { return place_; }
     // Each rank's image is in the memory of nodes that do not fail together, then. `domain`: of a node.
     bool twice(const Verdict& verdict, const std::function<std::string(const std::string&)>& domain) const;
+    // All its images are in local directories.
+    bool is_in_local(const Candidate& candidate) const;
+    const std::vector<Candidate>& candidates() const { return candidates_; }
 
   private:
     struct Copies {
-        std::map<std::string, ImageIs> at;  // by host
-        std::string failure;                // why one of them could not be had
+        std::map<NodePlace, ImageIs> at;
+        std::string failure;  // why one of them could not be had
     };
     const Copies* copies_of(Generation generation, uint32_t rank) const;
-    std::string find(const Candidate& candidate, uint32_t rank, const std::map<std::string, size_t>& asked,
-                     std::string* from) const;
+    std::string find(const Candidate& candidate, uint32_t rank, const std::map<NodePlace, size_t>& asked,
+                     std::optional<NodePlace>* from) const;
     std::string try_all(const Candidate& candidate, std::vector<Move>& moves) const;
     const std::vector<Candidate> candidates_;
     std::map<std::pair<Generation, uint32_t>, Copies> copies_;

@@ -1,5 +1,6 @@
-// Copier copies generations from the memory of this node into the directory of files, in a thread of its own,
-// with a limit on its bandwidth. What it has copied is an image only once the root has committed it.
+// Copier copies generations from the memory of this node, or from its local directory, into the directory of
+// files, in a thread of its own, with a limit on its bandwidth. What it has copied is an image only once the
+// root has committed it.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,7 @@ class Copier {
     struct Order {
         uint32_t number = 0;
         uint64_t job = 0;
-        std::vector<std::pair<Generation, files::Folder>> from;  // in memory
+        std::vector<std::pair<Generation, files::Folder>> from;  // on this node
         std::string to;                                          // the directory of files
         std::set<uint32_t> ranks = {};                           // whose images
     };

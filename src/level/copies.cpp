@@ -15,15 +15,15 @@ namespace {
 constexpr useconds_t kRemoval = 100'000;  // a job that runs removes what it does not keep
 
 // Of this user only: nobody else's memory is believed or mended.
-std::vector<Shelf> shelves_in_memory(uint64_t job, Generation generation) {
+std::vector<Shelf> shelves_on_nodes(uint64_t job, Generation generation) {
     std::vector<Shelf> all;
-    for (const NodeFolder& node : nodes_in_memory(job)) try {
+    for (const NodeFolder& node : nodes_here(job)) try {
             auto folder = node.folder.find(generation.name());
             if (!folder || folder->owner() != ::geteuid()) continue;
             const auto marker = store::read_marker(*folder);
             // A right marker of something else is not damaged.
             if (marker && *marker != store::Marker{job, generation.number()}) continue;
-            all.push_back({*folder, node.name, true});
+            all.push_back({*folder, node.place, true});
         } catch (const Error&) {
             // As if it were not there.
         }
@@ -54,13 +54,13 @@ bool is_right(const files::Folder& generation, const KeptFile& file) {
 Copies::Copies(const store::GenerationInfo& info, const image::Key* key, Judge judge)
     : info_(info), key_(key), judge_(std::move(judge)) {
     const store::Manifest& manifest = *info_.manifest;
-    if (!manifest.in_memory_of_nodes()) shelves_.push_back({info_.folder, "", true});
+    if (!manifest.on_nodes()) shelves_.push_back({info_.folder, {}, true});
     if (manifest.step) return;
-    for (Shelf& shelf : shelves_in_memory(manifest.job, Generation(info_.number)))
+    for (Shelf& shelf : shelves_on_nodes(manifest.job, Generation(info_.number)))
         shelves_.push_back(std::move(shelf));
 }
 
-// In memory each image is a file.
+// On a node each image is a file.
 std::string Copies::name_on(const Shelf& shelf, const store::ImageEntry& entry) {
     return shelf.in_files() ? entry.file : image::image_name(entry.rank);
 }
@@ -90,8 +90,10 @@ Copies::Found Copies::look_at(const Shelf& shelf, const store::ImageEntry& entry
             check(place_on(shelf, entry), entry);
             return {State::intact, ""};
         }
-        const bool due = shelf.in_files() || (info_.manifest->in_memory_of_nodes() &&
-                                              info_.manifest->nodes.at(entry.rank.index()) == shelf.node);
+        const store::Manifest& manifest = *info_.manifest;
+        const bool due = shelf.in_files() || (manifest.on_nodes() &&
+                                              shelf.place == NodePlace{manifest.nodes.at(entry.rank.index()),
+                                                                       store::medium_of(manifest.level)});
         if (!due) return {State::absent, ""};
         why = shelf.folder.path_of(name) + " is missing";
     } catch (const image::KeyError&) {

@@ -1,14 +1,16 @@
-// Copies looks at every copy of a generation's images that this machine reaches, in the directory of files
-// and in the memory of its nodes, and says which of them are intact.
+// Copies looks at every copy of a generation's images that this machine reaches, in the directory of files,
+// in the memory of its nodes and in their local directories, and says which of them are intact.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/medium.h"
 #include "files/folder.h"
 #include "image/image.h"
 #include "store/generation.h"
@@ -18,11 +20,12 @@ namespace fermata::level {
 // A directory that has images of a generation.
 struct Shelf {
     files::Folder folder;
-    std::string node;    // in whose memory it is; "" = files
-    bool marked = true;  // its marker is right
+    std::optional<NodePlace> place;  // on which node; none: files
+    bool marked = true;              // its marker is right
 
-    bool in_files() const { return node.empty(); }
-    std::string text() const { return in_files() ? "files" : "the memory of " + node; }
+    bool in_files() const { return !place; }
+    bool in_memory() const { return place && place->medium == Medium::memory; }
+    std::string text() const { return place ? place->words() : "files"; }
 };
 
 // A copy of one of the program's files, in the folder of such beside the image that names it.

@@ -31,13 +31,9 @@ Entry entry_of(const std::string& item) {
     parts >> entry.name >> entry.period >> entry.more >> entry.beyond;
     if (entry.name.empty()) refuse("has an empty entry");
     if (entry.name == "auto") refuse("has auto beside others, which stands alone");
-    if (entry.name.starts_with("local"))
-        throw Error(fmt::format("--levels: '{}' is not there yet; there are memory, buddy, rs:K+M and files",
-                                visible(entry.name)),
-                    ExitCode::usage);
-    if (entry.name != "memory" && entry.name != "buddy" && entry.name != "files" &&
+    if (entry.name != "memory" && entry.name != "local" && entry.name != "buddy" && entry.name != "files" &&
         !entry.name.starts_with(kErasure))
-        refuse(fmt::format("knows no level '{}': there are memory, buddy, rs:K+M and files",
+        refuse(fmt::format("knows no level '{}': there are memory, local, buddy, rs:K+M and files",
                            visible(entry.name)));
     return entry;
 }
@@ -58,10 +54,16 @@ Levels::Parity parity_of(const Entry& entry) {
     return {*scheme, seconds_of(entry)};
 }
 
-// Whatever is copied is in memory first.
+// Whatever is copied is at the first level before.
 void check_periods(const Levels& levels) {
-    if (!levels.memory) refuse("without memory is --interval");
-    if (levels.files && *levels.files < *levels.memory) refuse("wants memory at least as often as files");
+    if (!levels) refuse("without memory or local is --interval");
+    const char* first = levels.memory ? "memory" : "local";
+    if (levels.files && *levels.files < levels.interval())
+        refuse(fmt::format("wants {} at least as often as files", first));
+    if (!levels.memory && (levels.buddy || levels.parity))
+        refuse("has no memory, and buddy and rs keep what is there");
+    if (!levels.memory) return;
+    if (levels.local && *levels.local < *levels.memory) refuse("wants memory at least as often as local");
     if (levels.buddy && *levels.buddy > 0 && *levels.buddy < *levels.memory)
         refuse("wants memory at least as often as buddy");
     if (levels.parity && levels.parity->period < *levels.memory)
@@ -88,6 +90,7 @@ Levels Levels::parse(const std::string& words) {
             continue;
         }
         auto& level = entry.name == "memory"  ? levels.memory
+                      : entry.name == "local" ? levels.local
                       : entry.name == "buddy" ? levels.buddy
                                               : levels.files;
         if (level) refuse(fmt::format("names {} twice", entry.name));
@@ -110,8 +113,10 @@ uint64_t Levels::rate(double of_node, double period) const {
 }
 
 std::string Levels::to_text() const {
-    if (!memory) return {};
-    std::string text = fmt::format("{}memory {:g}s", automatic ? "auto: " : "", *memory);
+    if (!*this) return {};
+    std::string text = automatic ? "auto: " : "";
+    if (memory) text += fmt::format("memory {:g}s", *memory);
+    if (local) text += fmt::format("{}local {:g}s", memory ? ", " : "", *local);
     if (buddy) text += *buddy > 0 ? fmt::format(", buddy {:g}s", *buddy) : ", buddy";
     if (buddy && buddy_anywhere) text += fmt::format(" {}", kAnywhere);
     if (parity) text += fmt::format(", {}{} {:g}s", kErasure, parity->scheme.to_text(), parity->period);

@@ -23,7 +23,9 @@ constexpr const char* kHome = ".ckpt-dir";
 constexpr uint64_t kMostPath = 8192;
 // A daemon of the life before may just be leaving, and looking through a large image.
 constexpr int64_t kLockPatienceMs = 10'000;
-constexpr time_t kGraceS = 3600;
+
+// Memory is dear; a disk is there for the job that comes back after a weekend.
+time_t grace_s(Medium medium) { return medium == Medium::local ? 7 * 86400 : 3600; }
 
 // None when somebody else holds it.
 std::optional<Fd> try_lock(const files::Folder& folder) {
@@ -48,7 +50,7 @@ std::vector<Generation> wanted_of(uint64_t job, const files::Folder& folder) {
         for (const store::JobEnd& end : store.ends())
             if (end.job == job) return {};
         for (const store::GenerationInfo& one : store.list())
-            if (one.job == job && one.manifest && one.manifest->in_memory_of_nodes())
+            if (one.job == job && one.manifest && one.manifest->on_nodes())
                 wanted.push_back(Generation(one.number));
     } catch (const Error&) {
         // It is gone, and with it the manifests.
@@ -70,23 +72,23 @@ void remove_job_directory(const files::Folder& of_job, const std::string& node, 
     of_job.remove_empty(node);
 }
 
-void sweep_one(uint64_t job, const files::Folder& of_job, const std::string& node) {
-    auto folder = of_job.find(node);
+void sweep_one(const NodePlace& place, uint64_t job, const files::Folder& of_job) {
+    auto folder = of_job.find(place.node);
     if (!folder || folder->owner() != ::geteuid()) return;
     auto lock = try_lock(*folder);
     if (!lock) return;  // it runs
     for (Generation one : wanted_of(job, *folder)) {
         auto kept = folder->look(one.name());
-        if (kept && ::time(nullptr) - kept->st_mtim.tv_sec < kGraceS) return;
+        if (kept && ::time(nullptr) - kept->st_mtim.tv_sec < grace_s(place.medium)) return;
     }
     remove_all_but(*folder, {});
-    remove_job_directory(of_job, node, *folder);
+    remove_job_directory(of_job, place.node, *folder);
 }
 
 }  // namespace
 
-Memory::Memory(uint64_t job, const std::string& node, const std::string& ckpt_dir)
-    : job_(job), node_(node), folder_(make_job_directory(job, node)) {
+Memory::Memory(NodePlace place, uint64_t job, const std::string& ckpt_dir)
+    : place_(std::move(place)), job_(job), folder_(make_job_directory(place_, job)) {
     for (int64_t end = monotonic_ms() + kLockPatienceMs;;) {
         if (auto lock = try_lock(folder_)) {
             lock_ = std::move(*lock);
@@ -95,8 +97,24 @@ Memory::Memory(uint64_t job, const std::string& node, const std::string& ckpt_di
         if (monotonic_ms() > end) fail("{} is in use by another process of this job", folder_.path());
         ::usleep(10'000);
     }
-    folder_.replace_unsynced(kHome, ckpt_dir);
-    sweep_memory(job);
+    place_.medium == Medium::local ? make_lasting(ckpt_dir) : folder_.replace_unsynced(kHome, ckpt_dir);
+    sweep(job);
+}
+
+// Up to the file system's own: after a loss of power all of these directories have to be there.
+void Memory::make_lasting(const std::string& ckpt_dir) const {
+    folder_.replace(kHome, ckpt_dir);
+    const std::string user = user_directory(place_.medium);
+    for (const std::string& path :
+         {folder_.path(), files::split_path(folder_.path()).first, user, files::split_path(user).first})
+        files::Folder::at(path).sync();
+}
+
+void sync_generation(const files::Folder& of_job, Generation generation) {
+    const files::Folder folder = of_job.below(generation.name());
+    sync_file(folder.read(store::kMarker).get(), folder.path_of(store::kMarker));
+    folder.sync();
+    of_job.sync();
 }
 
 std::string Memory::directory_of(Generation generation) const {
@@ -119,11 +137,14 @@ files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
     if (auto old = folder_.find(generation.name()))
         if (!store::remove_generation(folder_, generation.name(), *old))
             fail("{} is in the way", directory_of(generation));
-    const uint64_t room = room_in_memory(folder_);
-    if (room < bytes) fail("{} of memory for images of up to {}", human_size(room), human_size(bytes));
+    if (const uint64_t room = room_in(place_.medium, folder_); room < bytes)
+        fail("{} {} for images of up to {}", human_size(room),
+             place_.medium == Medium::local ? "free in " + base_directory(place_.medium) : "of memory",
+             human_size(bytes));
     auto made = folder_.make(generation.name());
     if (!made) fail("{} is in the way", directory_of(generation));
     store::write_marker(*made, {job_, generation.number()});
+    if (place_.medium == Medium::local) sync_generation(folder_, generation);
     return *made;
 }
 
@@ -132,8 +153,8 @@ void Memory::keep(const std::vector<Generation>& generations) { remove_all_but(f
 void Memory::leave() {
     keep({});
     if (auto of_job = files::Folder::find_at(files::split_path(folder_.path()).first)) {
-        remove_job_directory(*of_job, node_, folder_);
-        files::Folder::at(user_directory()).remove_empty(fmt::format("{:016x}", job_));
+        remove_job_directory(*of_job, place_.node, folder_);
+        files::Folder::at(user_directory(place_.medium)).remove_empty(fmt::format("{:016x}", job_));
     }
 }
 
@@ -149,7 +170,8 @@ std::optional<Rank> rank_of_image(const std::string& name) {
 }
 
 Memory::Found Memory::look_for(const std::vector<Generation>& generations, const image::Key* key,
-                               const std::function<bool()>& given_up) const {
+                               const std::function<bool()>& given_up,
+                               const std::function<bool(Generation)>& thorough) const {
     Found found;
     for (Generation generation : generations) {
         auto folder = find(generation);
@@ -163,7 +185,7 @@ Memory::Found Memory::look_for(const std::vector<Generation>& generations, const
                 const image::Identity& who = reader.identity();
                 if (who.job != job_ || who.generation != generation.number() || who.rank != *rank)
                     fail("{} is not the image of its name", folder->path_of(name));
-                reader.verify();
+                if (thorough(generation)) reader.verify();
                 found.intact.push_back({generation, *rank, reader.summary()});
             } catch (const Error& error) {
                 if (found.damage.empty()) found.damage = error.what();
@@ -173,22 +195,30 @@ Memory::Found Memory::look_for(const std::vector<Generation>& generations, const
     return found;
 }
 
-void sweep_memory(uint64_t but_of_job) noexcept {
-    try {
-        auto all = files::Folder::find_at(user_directory());
-        if (!all || all->owner() != ::geteuid()) return;
-        for (const std::string& name : all->names()) {
-            uint64_t job = 0;
-            auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), job, 16);
-            auto of_job = all->find(name);
-            if (error != std::errc{} || end != name.data() + name.size() || job == but_of_job || !of_job)
-                continue;
-            for (const std::string& node : of_job->names()) sweep_one(job, *of_job, node);
-            all->remove_empty(name);
-        }
-    } catch (const std::exception&) {
-        // Another time.
+namespace {
+
+void sweep_all(Medium medium, uint64_t but_of_job) {
+    auto all = files::Folder::find_at(user_directory(medium));
+    if (!all || all->owner() != ::geteuid()) return;
+    for (const std::string& name : all->names()) {
+        uint64_t job = 0;
+        auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), job, 16);
+        auto of_job = all->find(name);
+        if (error != std::errc{} || end != name.data() + name.size() || job == but_of_job || !of_job)
+            continue;
+        for (const std::string& node : of_job->names()) sweep_one({node, medium}, job, *of_job);
+        all->remove_empty(name);
     }
+}
+
+}  // namespace
+
+void sweep(uint64_t but_of_job) noexcept {
+    for (Medium medium : kMediums) try {
+            sweep_all(medium, but_of_job);
+        } catch (const std::exception&) {
+            // Another time.
+        }
 }
 
 }  // namespace fermata::level

@@ -1,6 +1,6 @@
-// Memory is what one job has in the memory of one node: a directory for each generation, with the images of
-// the ranks that were there. The manifests are in the directory of files (store.h), and say which of these
-// generations exist.
+// Memory is what one job has in the memory of one node, or in its local directory, which is laid out alike: a
+// directory for each generation, with the images of the ranks that were there. The manifests are in the
+// directory of files (store.h), and say which of these generations exist.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/generation.h"
+#include "base/medium.h"
 #include "base/rank.h"
 #include "files/folder.h"
 #include "image/image.h"
@@ -21,10 +22,12 @@ class Memory {
   public:
     // Makes the job's directory on this node, which is held while this lives, and removes what dead jobs of
     // this user have left. `ckpt_dir`: the job's directory of files. Throws Error.
-    Memory(uint64_t job, const std::string& node, const std::string& ckpt_dir);
+    Memory(NodePlace place, uint64_t job, const std::string& ckpt_dir);
 
+    const NodePlace& place() const { return place_; }
     const files::Folder& folder() const { return folder_; }
-    // A directory for the next generation, when so many bytes are free. Throws Error.
+    // A directory for the next generation, when so many bytes are free; a local one is on storage. Throws
+    // Error.
     files::Folder make_room(Generation generation, uint64_t bytes);
     std::string directory_of(Generation generation) const;
     // None: nothing of it is here.
@@ -43,15 +46,17 @@ class Memory {
         std::vector<Copy> intact;
         std::string damage;  // the first that is not
     };
-    // What is here of these generations, every byte compared. `given_up` ends it between two images.
+    // What is here of these generations, every byte compared, but for those for which `thorough` is false: of
+    // their images only what stands for the rest of them. `given_up` ends it between two images.
     Found look_for(
         const std::vector<Generation>& generations, const image::Key* key,
-        const std::function<bool()>& given_up = [] { return false; }) const;
+        const std::function<bool()>& given_up = [] { return false; },
+        const std::function<bool(Generation)>& thorough = [](Generation) { return true; }) const;
 
   private:
-    std::vector<Generation> all() const;
+    void make_lasting(const std::string& ckpt_dir) const;
+    NodePlace place_;
     uint64_t job_;
-    std::string node_;
     files::Folder folder_;
     Fd lock_;
 };
@@ -60,11 +65,15 @@ class Memory {
 std::optional<files::Folder> find_generation(const files::Folder& folder, uint64_t job,
                                              Generation generation);
 
+// Of a generation in a local directory: marker and names are on storage when this returns; of the files,
+// those who wrote them have taken care.
+void sync_generation(const files::Folder& of_job, Generation generation);
+
 // The rank whose image has this name; none: no image has it.
 std::optional<Rank> rank_of_image(const std::string& name);
 
-// Removes what jobs of this user that do not run on this machine any more have in its memory. What a restart
-// could still go on from stays for an hour. Never throws.
-void sweep_memory(uint64_t but_of_job) noexcept;
+// Removes what jobs of this user that do not run on this machine any more have on it. What a restart could
+// still go on from stays for an hour in memory, and for a week in local directories. Never throws.
+void sweep(uint64_t but_of_job) noexcept;
 
 }  // namespace fermata::level

@@ -56,7 +56,7 @@ void check_contents(const files::Folder& folder, const Contents& wanted) {
 ParityHere::ParityHere(const std::vector<Shelf>& shelves, uint64_t job, Generation generation)
     : shelves_(shelves), job_(job), generation_(generation) {
     for (const Shelf& shelf : shelves_)
-        if (!shelf.in_files() && shelf.folder.has(erasure::kParityFile)) look_at(shelf);
+        if (shelf.in_memory() && shelf.folder.has(erasure::kParityFile)) look_at(shelf);
 }
 
 // A head that can be read is believed although pieces behind it are damaged: it has a checksum of its own.
@@ -65,7 +65,7 @@ void ParityHere::look_at(const Shelf& shelf) {
         const erasure::ParityHead head = erasure::read_parity_head(shelf.folder);
         const Group& group = head.group();
         if (group.job() != job_ || group.generation() != generation_ ||
-            group.contents(head.member()).host != shelf.node)
+            group.contents(head.member()).host != shelf.place->node)
             fail("{} is of another generation or node", shelf.folder.path_of(erasure::kParityFile));
         add(group);
         check_pieces(head, shelf.folder);
@@ -84,7 +84,7 @@ void ParityHere::add(const Group& group) {
 erasure::Folders ParityHere::folders_of(const Group& group) const {
     std::vector<std::optional<files::Folder>> folders(group.layout().members());
     for (const Shelf& shelf : shelves_)
-        if (auto member = shelf.in_files() ? std::nullopt : member_on(group, shelf.node))
+        if (auto member = shelf.in_memory() ? member_on(group, shelf.place->node) : std::nullopt)
             folders[number(*member)] = shelf.folder;
     return erasure::Folders(std::move(folders));
 }
@@ -106,8 +106,8 @@ std::vector<std::string> ParityHere::rebuild(const Shelf& shelf, Rank rank,
                 for (size_t k = 0; k < contents.files.size(); ++k) {
                     const erasure::File& file = contents.files[k];
                     if (image::is_image_name(file.name)) continue;
-                    if (contents.host == shelf.node ? erasure::is_intact(group, Member{i}, k, source)
-                                                    : erasure::is_there(shelf.folder, file))
+                    if (contents.host == shelf.place->node ? erasure::is_intact(group, Member{i}, k, source)
+                                                           : erasure::is_there(shelf.folder, file))
                         continue;
                     rebuilding.file(Member{i}, k, shelf.folder);
                     made.push_back(file.name);
@@ -124,7 +124,7 @@ std::vector<std::string> ParityHere::rebuild(const Shelf& shelf, Rank rank,
 
 void ParityHere::encode(const Shelf& shelf) const {
     for (const Group& group : groups_)
-        if (auto member = member_on(group, shelf.node)) {
+        if (auto member = member_on(group, shelf.place->node)) {
             const std::vector<std::byte> bytes = group.contents(*member).to_bytes();
             if (const uint64_t room = room_in_memory(shelf.folder); room < group.parity_bytes())
                 fail("{} of memory for {}", human_size(room), human_size(group.parity_bytes()));

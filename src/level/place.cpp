@@ -14,9 +14,29 @@
 namespace fermata::level {
 namespace {
 
-// Left for everybody else on the node: a twentieth, and not less than this.
+// Left for everybody else, of the node's memory or of the file system: a twentieth, and not less than this.
 constexpr uint64_t kLeastReserve = 128u << 20;
 constexpr uint64_t kReserveParts = 20;
+
+uint64_t without_reserve(uint64_t room, uint64_t all) {
+    const uint64_t reserve = std::max(all / kReserveParts, kLeastReserve);
+    return room > reserve ? room - reserve : 0;
+}
+
+struct FileSystem {
+    uint64_t all, free;  // bytes
+};
+FileSystem file_system_of(const files::Folder& folder) {
+    struct statvfs system {};
+    if (::fstatvfs(folder.descriptor(), &system) != 0)
+        fail_errno("cannot stat the file system of {}", folder.path());
+    return {static_cast<uint64_t>(system.f_blocks) * system.f_frsize,
+            static_cast<uint64_t>(system.f_bavail) * system.f_frsize};
+}
+
+const char* variable_of(Medium medium) {
+    return medium == Medium::local ? "FERMATA_LOCAL_DIR" : "FERMATA_MEMORY_DIR";
+}
 
 std::string text_of(const std::string& path) {
     try {
@@ -57,55 +77,59 @@ uint64_t room_in_groups() {
 
 }  // namespace
 
-std::string memory_base() {
-    const char* given = std::getenv("FERMATA_MEMORY_DIR");
-    return given && *given ? given : "/dev/shm";
+std::string base_directory(Medium medium) {
+    const char* given = std::getenv(variable_of(medium));
+    if (given && *given) return given;
+    return medium == Medium::local ? "/var/tmp" : "/dev/shm";
 }
 
-std::string user_directory() { return fmt::format("{}/fermata-memory-{}", memory_base(), ::geteuid()); }
-
-std::string job_directory(uint64_t job, const std::string& node) {
-    return fmt::format("{}/{:016x}/{}", user_directory(), job, node);
+std::string user_directory(Medium medium) {
+    return fmt::format("{}/fermata-{}-{}", base_directory(medium),
+                       medium == Medium::local ? "local" : "memory", ::geteuid());
 }
 
-files::Folder make_job_directory(uint64_t job, const std::string& node) {
-    const std::string path = job_directory(job, node);
-    files::make_path(path);
+std::string job_directory(const NodePlace& place, uint64_t job) {
+    return fmt::format("{}/{:016x}/{}", user_directory(place.medium), job, place.node);
+}
+
+files::Folder make_job_directory(const NodePlace& place, uint64_t job) {
+    files::make_path(job_directory(place, job));
     // Nobody else may have made the first of them, in a directory that everybody writes to.
-    files::Folder user = files::Folder::at(memory_base()).below(files::split_path(user_directory()).second);
-    files::Folder folder = user.below(fmt::format("{:016x}", job)).below(node);
+    files::Folder user = files::Folder::at(base_directory(place.medium))
+                             .below(files::split_path(user_directory(place.medium)).second);
+    files::Folder folder = user.below(fmt::format("{:016x}", job)).below(place.node);
     for (const files::Folder& one : {user, folder})
         if (one.owner() != ::geteuid() || (one.mode() & 077) != 0)
-            fail("{} is not this user's alone: remove it, or set FERMATA_MEMORY_DIR", one.path());
+            fail("{} is not this user's alone: remove it, or set {}", one.path(), variable_of(place.medium));
     return folder;
 }
 
-bool is_in_memory(uint64_t job, const std::string& node) {
-    return files::Folder::find_at(job_directory(job, node)).has_value();
+bool is_here(const NodePlace& place, uint64_t job) {
+    return files::Folder::find_at(job_directory(place, job)).has_value();
 }
 
-std::vector<NodeFolder> nodes_in_memory(uint64_t job) {
+std::vector<NodeFolder> nodes_here(uint64_t job) {
     std::vector<NodeFolder> found;
-    try {
-        auto all = files::Folder::find_at(user_directory());
-        auto of_job = all ? all->find(fmt::format("{:016x}", job)) : std::nullopt;
-        if (!of_job || all->owner() != ::geteuid() || of_job->owner() != ::geteuid()) return {};
-        for (const std::string& node : of_job->names())
-            if (auto here = of_job->find(node); here && here->owner() == ::geteuid())
-                found.push_back({node, std::move(*here)});
-    } catch (const Error&) {
-        // As if it were not there.
-    }
+    for (Medium medium : kMediums) try {
+            auto all = files::Folder::find_at(user_directory(medium));
+            auto of_job = all ? all->find(fmt::format("{:016x}", job)) : std::nullopt;
+            if (!of_job || all->owner() != ::geteuid() || of_job->owner() != ::geteuid()) continue;
+            for (const std::string& node : of_job->names())
+                if (auto here = of_job->find(node); here && here->owner() == ::geteuid())
+                    found.push_back({{node, medium}, std::move(*here)});
+        } catch (const Error&) {
+            // As if it were not there.
+        }
     return found;
 }
 
-std::vector<files::Folder> find_in_memory(uint64_t job, Generation generation) {
-    std::vector<files::Folder> found;
-    for (const NodeFolder& node : nodes_in_memory(job)) try {
+std::vector<NodeFolder> find_here(uint64_t job, Generation generation) {
+    std::vector<NodeFolder> found;
+    for (const NodeFolder& node : nodes_here(job)) try {
             auto folder = node.folder.find(generation.name());
             if (folder && folder->owner() == ::geteuid() &&
                 store::read_marker(*folder) == store::Marker{job, generation.number()})
-                found.push_back(std::move(*folder));
+                found.push_back({node.place, std::move(*folder)});
         } catch (const Error&) {
             // As if it were not there.
         }
@@ -116,13 +140,14 @@ uint64_t room_in_memory(const files::Folder& folder) {
     const std::string machine = text_of("/proc/meminfo");
     const uint64_t all = number_after(machine, "MemTotal:").value_or(0) << 10;
     uint64_t room = number_after(machine, "MemAvailable:").value_or(0) << 10;
-    room = std::min(room, room_in_groups());
-    struct statvfs system {};
-    if (::fstatvfs(folder.descriptor(), &system) != 0)
-        fail_errno("cannot stat the file system of {}", folder.path());
-    room = std::min(room, static_cast<uint64_t>(system.f_bavail) * system.f_frsize);
-    const uint64_t reserve = std::max(all / kReserveParts, kLeastReserve);
-    return room > reserve ? room - reserve : 0;
+    room = std::min({room, room_in_groups(), file_system_of(folder).free});
+    return without_reserve(room, all);
+}
+
+uint64_t room_in(Medium medium, const files::Folder& folder) {
+    if (medium == Medium::memory) return room_in_memory(folder);
+    const FileSystem system = file_system_of(folder);
+    return without_reserve(system.free, system.all);
 }
 
 uint64_t memory_of_process(int pid) {

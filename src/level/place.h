@@ -1,8 +1,11 @@
-// Where the memory of a node is a file system, and the directories of jobs in there:
+// Where a node keeps generations, in a file system of memory and on its disk, and the directories of jobs in
+// there:
 //
 //     /dev/shm/fermata-memory-UID/JOB/NODE/gen-000001     each 0700
+//     /var/tmp/fermata-local-UID/JOB/NODE/gen-000001
 //
-// NODE is the node's name: tests give several nodes to one machine. FERMATA_MEMORY_DIR instead of /dev/shm.
+// NODE is the node's name: tests give several nodes to one machine. FERMATA_MEMORY_DIR instead of /dev/shm,
+// FERMATA_LOCAL_DIR (--local-dir) instead of /var/tmp.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +14,34 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "base/medium.h"
 #include "files/folder.h"
 
 namespace fermata::level {
 
-std::string memory_base();
+// The file systems themselves.
+std::string base_directory(Medium medium);
 // Of all jobs of this user.
-std::string user_directory();
+std::string user_directory(Medium medium);
 // Of one job on one node.
-std::string job_directory(uint64_t job, const std::string& node);
+std::string job_directory(const NodePlace& place, uint64_t job);
 // Makes it. Throws Error when others could reach what is in there.
-files::Folder make_job_directory(uint64_t job, const std::string& node);
+files::Folder make_job_directory(const NodePlace& place, uint64_t job);
 
-// The directories of a job in the memory of this machine; by node. None that are not this user's.
+// The directories of a job on this machine, memory first; by node. None that are not this user's.
 struct NodeFolder {
-    std::string name;  // of the node
+    NodePlace place;
     files::Folder folder;
 };
-std::vector<NodeFolder> nodes_in_memory(uint64_t job);
-bool is_in_memory(uint64_t job, const std::string& node);
+std::vector<NodeFolder> nodes_here(uint64_t job);
+bool is_here(const NodePlace& place, uint64_t job);
 
-// The directories in which this machine has something of a generation; by node.
-std::vector<files::Folder> find_in_memory(uint64_t job, Generation generation);
+// Those of them that have something of a generation: its directories.
+std::vector<NodeFolder> find_here(uint64_t job, Generation generation);
 
-// Bytes that may still be put into memory, with a reserve for everybody else; by the machine, the control
-// group of this process and the file system.
+// Bytes that may still be put there, with a reserve for everybody else; of memory by the machine, the control
+// group of this process and the file system, of a disk by the file system.
+uint64_t room_in(Medium medium, const files::Folder& folder);
 uint64_t room_in_memory(const files::Folder& folder);
 // What a process holds that is not in files: the most that its image can be of.
 uint64_t memory_of_process(int pid);

@@ -98,7 +98,7 @@ void Repair::mend_image(size_t at, const store::ImageEntry& entry) {
         check_mine(to);
         if (copies_.info().manifest->layout.together()) fail("images that share a file are not mended");
         if (const Shelf* from = copies_.intact(entry.rank)) return from_copy(to, *from, entry, why);
-        if (!to.in_files()) return from_parity(to, entry, why);
+        if (to.in_memory()) return from_parity(to, entry, why);
     } catch (const Error& error) {
         trouble = error.what();
     }
@@ -158,9 +158,9 @@ void Repair::from_parity(const Shelf& to, const store::ImageEntry& entry, const 
 void Repair::bring(const Shelf& to, const files::Folder& into, const files::Folder& from,
                    const std::string& name, const std::function<void(const std::string& unfinished)>& check) {
     const uint64_t bytes = from.size_of(name).value_or(0);
-    if (!to.in_files())
-        if (const uint64_t room = room_in_memory(to.folder); room < bytes)
-            fail("{} of memory for {}", human_size(room), human_size(bytes));
+    if (to.place)
+        if (const uint64_t room = room_in(to.place->medium, to.folder); room < bytes)
+            fail("{} {} for {}", human_size(room), to.in_memory() ? "of memory" : "free", human_size(bytes));
     // A name of its own: another one may be at work.
     const std::string unfinished = fmt::format("{}{}-{}", store::kOnItsWay, name, ::getpid());
     into.remove_file(unfinished);
@@ -169,14 +169,14 @@ void Repair::bring(const Shelf& to, const files::Folder& into, const files::Fold
         {
             const Fd in = from.read(name), out = into.create(unfinished);
             sum = copy_content(in.get(), out.get(), from.path_of(name), into.path_of(unfinished));
-            if (to.in_files()) sync_file(out.get(), into.path_of(unfinished));
+            if (!to.in_memory()) sync_file(out.get(), into.path_of(unfinished));
         }
         if (into.size_of(unfinished) != bytes || image::checksum_of_file(into, unfinished, bytes) != sum)
             fail("{} is not what was written to it", into.path_of(unfinished));
         check(unfinished);
         check_mine(to);
         if (!into.rename(unfinished, name)) fail_errno("cannot rename {}", into.path_of(unfinished));
-        if (to.in_files()) into.sync();
+        if (!to.in_memory()) into.sync();
     } catch (...) {
         into.remove_file(unfinished);
         throw;

@@ -106,23 +106,22 @@ decltype(auto) as_damage(Read read) {
 
 store::GenerationInfo open_wanted(const WantedImage& wanted) {
     store::GenerationInfo info = store::open_chosen(wanted.directory, wanted.seal, wanted.key.get());
-    if (info.manifest->in_memory_of_nodes()) {
-        if (wanted.images.empty())
-            fail("{} is in the memory of nodes, and not of this one", wanted.directory);
+    if (info.manifest->on_nodes()) {
+        if (wanted.images.empty()) fail("{} is kept by nodes, and not by this one", wanted.directory);
         info.elsewhere = store::open_pending(wanted.images, info.manifest->job, info.number);
     }
     return info;
 }
 
 // The image of this rank in the generation that the root has chosen: `seal` is of its manifest, which names
-// the image. One in files may still be in the memory of this machine, too: where the one is damaged, the
-// other is taken.
+// the image. One in files may still be in the memory of this machine, or in a local directory, too: where the
+// one is damaged, the other is taken.
 class ChosenImage {
   public:
     explicit ChosenImage(const WantedImage& wanted) : generation(open_wanted(wanted)), wanted_(wanted) {
         const store::Manifest& manifest = *generation.manifest;
-        if (!manifest.in_memory_of_nodes() && !manifest.step)
-            others_ = level::find_in_memory(manifest.job, Generation(generation.number));
+        if (!manifest.on_nodes() && !manifest.step)
+            others_ = level::find_here(manifest.job, Generation(generation.number));
         try {
             read_it();
         } catch (const image::KeyError&) {
@@ -135,8 +134,8 @@ class ChosenImage {
     // The one that is open is damaged. False: there is no other.
     bool take_another(const Error& damage) {
         while (!others_.empty()) {
-            generation.elsewhere = std::move(others_.back());
-            others_.pop_back();
+            generation.elsewhere = std::move(others_.front().folder);
+            others_.erase(others_.begin());
             try {
                 read_it();
                 warnings.push_back(fmt::format("{}; {} is read instead", damage.what(), place->path()));
@@ -177,7 +176,7 @@ class ChosenImage {
         return images.at(wanted_.rank.index());
     }
     const WantedImage& wanted_;
-    std::vector<files::Folder> others_;
+    std::vector<level::NodeFolder> others_;
 };
 
 // Refuses the image of another build.
@@ -235,8 +234,11 @@ std::vector<std::string> programs_of_images(const std::string& directory, const 
         if (programs_of.empty())
             programs_of.emplace_back(Rank(0), static_cast<uint32_t>(manifest.images.size()));
         std::vector<files::Folder> folders = {chosen.folder};
-        if (manifest.in_memory_of_nodes())
-            folders = level::find_in_memory(manifest.job, Generation(chosen.number));
+        if (manifest.on_nodes()) {
+            folders.clear();
+            for (const level::NodeFolder& node : level::find_here(manifest.job, Generation(chosen.number)))
+                folders.push_back(node.folder);
+        }
         // Of each program one image will do.
         std::vector<std::string> programs;
         for (const RankRange& ranks : programs_of) {

@@ -93,6 +93,7 @@ wire::Saved Saving::conclude(LastImage& last) {
     try {
         if (image_ && !failed()) {
             image::Summary summary = image_->conclude();
+            if (order_.medium == Medium::local) files::Folder::at(order_.directory).sync();
             saved_.bytes = summary.bytes;
             saved_.checksum = summary.checksum.hex();
             image::Content content = image_->writer().content();

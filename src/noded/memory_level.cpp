@@ -12,15 +12,22 @@ namespace fermata::noded {
 
 MemoryLevel::MemoryLevel(Job job, std::function<void(const wire::Message&)> up)
     : job_(std::move(job)), up_(std::move(up)) {
-    level::sweep_memory(job_.number);
+    level::sweep(job_.number);
 }
 
-level::Memory& MemoryLevel::memory() {
-    if (!memory_) memory_.emplace(job_.number, job_.node, job_.ckpt_dir);
-    if (!server_)
-        server_ =
-            std::make_unique<transfer::Server>(memory_->folder(), job_.number, job_.key, job_.silent_ms());
-    return *memory_;
+level::Memory& MemoryLevel::memory(Medium medium) {
+    Shelf& its = shelf(medium);
+    if (!its.memory) its.memory.emplace(NodePlace{job_.node, medium}, job_.number, job_.ckpt_dir);
+    if (!its.server)
+        its.server =
+            std::make_unique<transfer::Server>(its.memory->folder(), job_.number, job_.key, job_.silent_ms());
+    return *its.memory;
+}
+
+// None when nothing of the job is there. (A life before may have left something.)
+level::Memory* MemoryLevel::found(Medium medium) {
+    if (shelf(medium).memory || level::is_here({job_.node, medium}, job_.number)) return &memory(medium);
+    return nullptr;
 }
 
 bool MemoryLevel::from_root(const wire::Message& message, const Ranks& here) {
@@ -33,62 +40,74 @@ bool MemoryLevel::from_root(const wire::Message& message, const Ranks& here) {
     } else if (auto* m = std::get_if<wire::Fetch>(&message)) {
         fetch(*m);
     } else if (auto* m = std::get_if<wire::KeepCopies>(&message)) {
-        keep(*m);
+        keep(Medium::memory, m->generations);
+        keep(Medium::local, m->local);
     } else {
         return parity(message);
     }
     return true;
 }
 
-void MemoryLevel::keep(const wire::KeepCopies& order) {
+void MemoryLevel::keep(Medium medium, const std::vector<Generation>& generations) {
     try {
-        // A life before may have left some, of which this one, gone on from files, has asked nothing.
-        if (!memory_ && order.generations.empty() && level::is_in_memory(job_.number, job_.node)) memory();
-        if (memory_ && order.generations.empty()) {
-            fetcher_.stop();
-            parity_.stop();
-            looking_.wait();
-            server_.reset();
-            memory_->leave();
-            memory_.reset();
-        }
-        if (memory_) memory_->keep(order.generations);
+        level::Memory* memory = found(medium);
+        if (!memory) return;
+        if (!generations.empty()) return memory->keep(generations);
+        Shelf& its = shelf(medium);
+        its.fetcher.stop();
+        if (medium == Medium::memory) parity_.stop();
+        looking_.wait();
+        its.server.reset();
+        memory->leave();
+        its.memory.reset();
     } catch (const std::exception& error) {
-        spdlog::warn("memory: {}", error.what());
+        spdlog::warn("{}: {}", words_of(medium, job_.node), error.what());
     }
 }
 
 void MemoryLevel::make_room(const wire::MakeRoom& order, const Ranks& here) {
     std::string why;
+    const Shelf& its = shelf(order.medium);
     try {
-        uint64_t bytes = fetcher_.coming();
+        uint64_t bytes = its.fetcher.coming();
         for (int pid : here.pids) bytes += level::memory_of_process(pid);
-        memory().make_room(order.generation, bytes);
+        memory(order.medium).make_room(order.generation, bytes);
     } catch (const std::exception& error) {
         why = error.what();
     }
-    up_(wire::Room{order.epoch, job_.node, why, addresses()});
+    up_(wire::Room{order.epoch, job_.node, why, its.addresses()});
 }
 
-// Every byte of the images is looked at: a damaged one can be taken from another node now, and not later.
+// Every byte of the images is looked at where ranks will read them: a damaged one can be taken from another
+// place now, and not later. What comes to memory from a local directory is compared when it has come.
 void MemoryLevel::look_for(const wire::AskCopies& question, const Ranks& here) {
     if (looking_.busy()) return;  // asked again
-    wire::Copies answer{job_.node, {}, here.waiting, "", "", {}};
+    wire::Copies answer{job_.node, {}, here.waiting, "", "", {}, {}, ""};
     try {
         const level::Memory& memory = this->memory();
-        answer.addresses = addresses();
-        looking_.start([this, &memory, answer, own = own_node(), generations = question.generations,
-                        key_file = job_.image_key] {
+        const level::Memory* local = found(Medium::local);
+        answer.addresses = shelf(Medium::memory).addresses();
+        answer.local_addresses = shelf(Medium::local).addresses();
+        looking_.start([this, &memory, local, answer, own = own_node(), question, key_file = job_.image_key] {
             wire::Copies found = answer;
             try {
                 image::KeyPointer key = image::Key::from_file_or_none(key_file);
-                level::Memory::Found all =
-                    memory.look_for(generations, key.get(), [this] { return leaving_.load(); });
-                for (const level::Memory::Copy& one : all.intact)
-                    found.copies.push_back({one.generation, static_cast<int32_t>(one.rank.number()),
-                                            one.summary.bytes, one.summary.checksum.bytes});
-                found.damage = all.damage;
-                found.parity = parity_in(own, generations);
+                const auto given_up = [this] { return leaving_.load(); };
+                auto add = [&](const level::Memory::Found& all, std::vector<wire::Copy>& copies) {
+                    for (const level::Memory::Copy& one : all.intact)
+                        copies.push_back({one.generation, static_cast<int32_t>(one.rank.number()),
+                                          one.summary.bytes, one.summary.checksum.bytes});
+                    if (found.damage.empty()) found.damage = all.damage;
+                };
+                add(memory.look_for(question.generations, key.get(), given_up), found.copies);
+                if (local)
+                    add(local->look_for(question.generations, key.get(), given_up,
+                                        [&](Generation generation) {
+                                            return std::count(question.in_place.begin(),
+                                                              question.in_place.end(), generation) > 0;
+                                        }),
+                        found.local);
+                found.parity = parity_in(own, question.generations);
             } catch (const std::exception& error) {
                 found.damage = error.what();
             }
@@ -111,7 +130,8 @@ void MemoryLevel::copy(const wire::Flush& order) {
         if (copier_.busy()) fail("another copy is under way");
         level::Copier::Order work{order.number, job_.number, {}, order.directory, {}};
         for (Generation generation : order.generations)
-            if (auto folder = memory().find(generation)) work.from.emplace_back(generation, *folder);
+            if (auto folder = memory(order.from).find(generation))
+                work.from.emplace_back(generation, *folder);
         if (auto ranks = tree::Ranks::of(share->ranks))
             ranks->each([&](int32_t rank) { work.ranks.insert(static_cast<uint32_t>(rank)); });
         copier_.start(std::move(work), order.bytes_per_second);
@@ -122,10 +142,12 @@ void MemoryLevel::copy(const wire::Flush& order) {
 
 // A newer order than that of a fetch under way takes its place: nobody waits for the old one.
 void MemoryLevel::fetch(const wire::Fetch& order) {
-    if (order.number == last_fetch_ && fetcher_.busy()) return fetcher_.limit(order.bytes_per_second);
-    if (order.number <= last_fetch_) return;  // it is over
-    last_fetch_ = order.number;
-    fetcher_.stop();
+    Shelf& its = shelf(order.into);
+    if (order.number == its.last_fetch && its.fetcher.busy())
+        return its.fetcher.limit(order.bytes_per_second);
+    if (order.number <= its.last_fetch) return;  // it is over
+    its.last_fetch = order.number;
+    its.fetcher.stop();
     transfer::Fetcher::Order work;
     for (const wire::Errand& errand : order.errands)
         if (errand.to == job_.node) work.errands.push_back(errand);
@@ -133,23 +155,26 @@ void MemoryLevel::fetch(const wire::Fetch& order) {
     try {
         work.number = order.number;
         work.job = job_.number;
-        work.folder = memory().folder();
+        work.folder = memory(order.into).folder();
+        work.into = order.into;
         work.key = job_.key;
         work.image_key = image::Key::from_file_or_none(job_.image_key);
         work.thorough = order.thorough;
         work.silent_ms = job_.silent_ms();
-        fetcher_.start(std::move(work), order.bytes_per_second);
+        its.fetcher.start(std::move(work), order.bytes_per_second);
     } catch (const std::exception& error) {
         wire::Fetched answer{order.number, job_.node, 0, {}};
         for (const wire::Errand& errand : work.errands)
-            answer.failures.push_back({errand.from, error.what()});
+            answer.failures.push_back({errand.from, error.what(), errand.medium});
         up_(answer);
     }
 }
 
 // Only where there is memory already.
 OwnNode MemoryLevel::own_node() const {
-    return {job_.number, job_.node, memory_->folder(), job_.key, {job_.silent_ms(), [] { return false; }}};
+    return {job_.number, job_.node, shelf(Medium::memory).memory->folder(), job_.key, {job_.silent_ms(), [] {
+                                                                                           return false;
+                                                                                       }}};
 }
 
 bool MemoryLevel::parity(const wire::Message& message) {
@@ -172,16 +197,21 @@ void MemoryLevel::serve() {
     parity_.serve();
     if (auto result = copier_.take())
         up_(wire::Flushed{result->number, job_.node, result->bytes, result->error});
-    if (auto result = fetcher_.take())
-        up_(wire::Fetched{result->number, job_.node, result->bytes, result->failures});
+    for (Shelf& its : shelves_)
+        if (auto result = its.fetcher.take())
+            up_(wire::Fetched{result->number, job_.node, result->bytes, result->failures});
     if (auto found = looking_.take()) up_(*found);
 }
 
 wire::Message MemoryLevel::filled(wire::Message message) const {
-    if (auto* m = std::get_if<wire::Save>(&message); m && m->directory.empty() && memory_)
-        m->directory = memory_->directory_of(m->generation);
-    if (auto* m = std::get_if<wire::Chosen>(&message); m && m->memory && memory_)
-        m->images = memory_->directory_of(m->generation);
+    const auto directory_of = [this](Medium medium, Generation generation) {
+        const auto& memory = shelf(medium).memory;
+        return memory ? memory->directory_of(generation) : std::string();
+    };
+    if (auto* m = std::get_if<wire::Save>(&message); m && m->directory.empty())
+        m->directory = directory_of(m->medium, m->generation);
+    if (auto* m = std::get_if<wire::Chosen>(&message); m && m->on_nodes)
+        m->images = directory_of(m->medium, m->generation);
     return message;
 }
 

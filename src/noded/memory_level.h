@@ -1,9 +1,11 @@
-// MemoryLevel is the node daemon's part of generations in the memory of nodes: their directories, what is
-// left of them for a restart, copies of them to files (src/level), and from node to node (src/transfer).
+// MemoryLevel is the node daemon's part of generations in the memory of nodes and in their local directories:
+// what is there, what is left for a restart, copies of it to files (src/level), and between memory and local
+// directories of whichever nodes (src/transfer).
 #pragma once
 
 #include <poll.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "base/background.h"
+#include "base/medium.h"
 #include "level/copier.h"
 #include "level/memory.h"
 #include "noded/parity_level.h"
@@ -47,7 +50,9 @@ class MemoryLevel {
     wire::Message filled(wire::Message message) const;
 
     void add_to(std::vector<pollfd>& fds) const {
-        for (int one : {copier_.descriptor(), fetcher_.descriptor(), looking_.descriptor()})
+        for (int one :
+             {copier_.descriptor(), looking_.descriptor(), shelf(Medium::memory).fetcher.descriptor(),
+              shelf(Medium::local).fetcher.descriptor()})
             fds.push_back({one, POLLIN, 0});
         parity_.add_to(fds);
     }
@@ -55,10 +60,20 @@ class MemoryLevel {
     void serve();
 
   private:
-    level::Memory& memory();
-    std::string addresses() const { return server_ ? server_->addresses() : ""; }
+    // What this node has in one medium, once that is used.
+    struct Shelf {
+        std::optional<level::Memory> memory;
+        std::unique_ptr<transfer::Server> server;
+        uint32_t last_fetch = 0;  // orders that were begun: each is done once
+        transfer::Fetcher fetcher;
+        std::string addresses() const { return server ? server->addresses() : ""; }
+    };
+    Shelf& shelf(Medium medium) { return shelves_[static_cast<size_t>(medium)]; }
+    const Shelf& shelf(Medium medium) const { return shelves_[static_cast<size_t>(medium)]; }
+    level::Memory& memory(Medium medium = Medium::memory);
+    void keep(Medium medium, const std::vector<Generation>& generations);
+    level::Memory* found(Medium medium);
     void make_room(const wire::MakeRoom& order, const Ranks& here);
-    void keep(const wire::KeepCopies& order);
     void look_for(const wire::AskCopies& question, const Ranks& here);
     void copy(const wire::Flush& order);
     void fetch(const wire::Fetch& order);
@@ -67,11 +82,9 @@ class MemoryLevel {
 
     const Job job_;
     const std::function<void(const wire::Message&)> up_;
-    std::optional<level::Memory> memory_;       // once it is used
-    std::unique_ptr<transfer::Server> server_;  // likewise
-    uint32_t last_copy_ = 0, last_fetch_ = 0;   // orders that were begun: each is done once
+    uint32_t last_copy_ = 0;  // orders that were begun: each is done once
     level::Copier copier_;
-    transfer::Fetcher fetcher_;
+    std::array<Shelf, std::size(kMediums)> shelves_;  // by medium
     ParityLevel parity_{up_};
     std::atomic<bool> leaving_{false};
     Background<wire::Copies> looking_;  // the last: it ends first

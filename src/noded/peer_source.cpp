@@ -26,7 +26,8 @@ transfer::Client& PeerSource::client(Member member) {
     const wire::Peer& peer = group_.peers.at(number(member));
     if (!client) try {
             if (peer.addresses.empty()) fail("nobody can say how {} is reached", peer.host);
-            client = std::make_unique<transfer::Client>(peer.addresses, peer.host, own_.key, own_.patience);
+            client = std::make_unique<transfer::Client>(peer.addresses, NodePlace{peer.host}, own_.key,
+                                                        own_.patience);
         } catch (const Error& error) {
             dead_[member] = error.what();
             throw;

@@ -2,23 +2,19 @@
 // when a copy is due, and how far the one under way is. It sends by a function and waits for nothing.
 #pragma once
 
-#include <functional>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "level/buddies.h"
-#include "root/fetching.h"
-#include "root/round_over.h"
+#include "root/copy_rounds.h"
 #include "root/settings.h"
 
 namespace fermata::root {
 
 class BuddyCopies {
   public:
-    using Send = std::function<void(const wire::Message&)>;
+    using Send = CopyRounds::Send;
     // `rounds`: how often nodes were told to fetch something, in this life of the job.
     BuddyCopies(const Settings& settings, Send send, uint32_t& rounds);
 
@@ -37,27 +33,20 @@ class BuddyCopies {
         const store::Manifest* manifest;      // of the newest
         const std::vector<std::string>* places;               // by rank
         const std::map<std::string, std::string>* addresses;  // by node
+        std::map<std::string, std::vector<uint32_t>> by_node() const;
+        std::string address_of(const std::string& node) const;  // "" = not known
     };
     // The time for a copy of this one has come.
     bool due(Generation newest, int64_t now) const;
     void start(const What& what, int64_t now);
-    bool heard(const wire::Message& message);
-    void say_again();
-    // Being copied; of none: empty.
-    std::vector<Generation> under_way() const;
-    // The one that was under way, if it is over. `here`: nodes that may still answer.
-    std::optional<RoundOver> over(const std::set<std::string>& here);
+    CopyRounds& rounds() { return copies_; }
+    const CopyRounds& rounds() const { return copies_; }
 
   private:
     const Settings& settings_;
-    const Send send_;
     uint32_t& rounds_;
     level::Buddies buddies_;
-    std::optional<Fetching> fetching_;
-    std::vector<Generation> generations_;
-    double began_ = 0;   // s
-    int64_t begun_ = 0;  // ms: when the newest one was begun
-    Generation newest_;  // that was begun, whatever became of it
+    CopyRounds copies_;
 };
 
 }  // namespace fermata::root

@@ -160,12 +160,14 @@ void Root::save(const Request& request, double end) {
         if (!heard.save_error.empty()) throw Abandoned{heard.save_error};
     };
     // What an image may refer to: a rank cannot know whether its last one was committed.
-    const bool memory = attempt_.level == store::LevelName::memory;
+    const bool on_nodes = attempt_.level != store::LevelName::files;
     options.base = levels_.on() ? levels_.base_at(attempt_.level).number() : committed_;
     attempt_.parts = store::Parts(options.write.layout, daemon_of_ranks());
     attempt_.parts.create(attempt_.generation.folder);
-    question(wire::Save{attempt_.epoch, memory ? "" : attempt_.generation.directory,
-                        attempt_.outcome.generation, options.to_text()});
+    wire::Save order{attempt_.epoch, on_nodes ? "" : attempt_.generation.directory,
+                     attempt_.outcome.generation, options.to_text()};
+    if (on_nodes) order.medium = store::medium_of(attempt_.level);
+    question(order);
     if (attempt_.parts.together()) {
         until([&] { return check(), heard.sized == all; }, end, "every rank to say its size");
         lay_out_parts();
@@ -217,8 +219,8 @@ void Root::lay_out_parts() {
 void Root::commit() {
     store::Manifest contents = manifest();  // with the times of all phases so far
     enter("commit");
-    if (attempt_.level == store::LevelName::memory)
-        store_.commit_in_memory(attempt_.generation, contents);
+    if (attempt_.level != store::LevelName::files)
+        store_.commit_on_nodes(attempt_.generation, contents);
     else
         level_.commit(attempt_.generation, contents);
     committed_ = attempt_.generation.number;
@@ -235,7 +237,7 @@ store::Manifest Root::manifest() const {
     m.job_name = settings_.job;
     m.generation = attempt_.generation.number;
     m.level = attempt_.level;
-    if (m.in_memory_of_nodes()) m.nodes = nodes_of_ranks();
+    if (m.on_nodes()) m.nodes = nodes_of_ranks();
     m.created = local_time_text(::time(nullptr));
     m.mpi = start_.mpi();
     m.command = settings_.command;
@@ -289,8 +291,9 @@ void Root::conclude() {
     const double ended = monotonic_s();
     now.seconds = monotonic_s() - attempt_.start;
     now.measured = what_was_measured(ended);
-    const bool memory = attempt_.level == store::LevelName::memory;
-    if (!memory) schedule_.measured(now.measured);  // the last one of a job goes to files
+    const bool memory = attempt_.level == store::LevelName::memory,
+               on_nodes = attempt_.level != store::LevelName::files;
+    if (!on_nodes) schedule_.measured(now.measured);  // the last one of a job goes to files
     if (memory)
         planned_.memory(now.measured.cost(), now.bytes);
     else if (!levels_.why_no_room().empty())
@@ -302,8 +305,9 @@ void Root::conclude() {
     ++checkpoints_;
     for (auto& [name, seconds] : now.phases)
         now.detail += fmt::format("{}{} {:.3f} s", now.detail.empty() ? "" : ", ", name, seconds);
-    now.line = fmt::format("{} in {}: {} in {:.2f} s", now.generation.name(),
-                           memory ? levels_.where() : settings_.ckpt_dir, human_size(now.bytes), now.seconds);
+    now.line =
+        fmt::format("{} in {}: {} in {:.2f} s", now.generation.name(),
+                    on_nodes ? levels_.where() : settings_.ckpt_dir, human_size(now.bytes), now.seconds);
 }
 
 // ---- the means

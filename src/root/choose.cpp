@@ -21,11 +21,11 @@ std::string why_not_to_start(const store::GenerationInfo& own) {
 }
 
 // The rank takes that one, too.
-bool is_in_memory_too(const store::GenerationInfo& generation, const store::ImageEntry& entry, bool mapped,
-                      const image::Key* key) {
+bool is_on_this_machine_too(const store::GenerationInfo& generation, const store::ImageEntry& entry,
+                            bool mapped, const image::Key* key) {
     const Generation number(generation.number);
-    for (const files::Folder& folder : level::find_in_memory(generation.manifest->job, number)) try {
-            image::Reader reader(image::Place(folder, image::image_name(entry.rank)), key);
+    for (const level::NodeFolder& node : level::find_here(generation.manifest->job, number)) try {
+            image::Reader reader(image::Place(node.folder, image::image_name(entry.rank)), key);
             if (!generation.is_of(entry, reader)) continue;
             if (!mapped) reader.verify();
             return true;
@@ -48,7 +48,7 @@ void check_images(const store::GenerationInfo& generation, bool mapped, const im
         } catch (const image::KeyError&) {
             throw;
         } catch (const Error& error) {
-            if (!is_in_memory_too(generation, entry, mapped, key))
+            if (!is_on_this_machine_too(generation, entry, mapped, key))
                 fail("{}{}", error.what(), generation.note_of(entry));
         }
 } catch (const image::KeyError&) {
@@ -123,7 +123,7 @@ std::vector<store::GenerationInfo> choose_generation(const store::Store& store, 
         if (one.manifest && one.manifest->step) throw Error(why_not_to_start(one), ExitCode::refused);
         store.check(one);
         // The nodes look at those that they have.
-        if (!one.manifest->in_memory_of_nodes()) check_images(one, options.mapped, store.key());
+        if (!one.manifest->on_nodes()) check_images(one, options.mapped, store.key());
         return one;
     };
     if (options.from.generation) {
@@ -136,7 +136,7 @@ std::vector<store::GenerationInfo> choose_generation(const store::Store& store, 
         try {
             if (!list.empty() && one.job != list[0].job) continue;
             list.push_back(checked(one));
-            if (!one.manifest->in_memory_of_nodes()) return list;
+            if (!one.manifest->on_nodes()) return list;
         } catch (const image::KeyError&) {
             throw;
         } catch (const Error& damage) {

@@ -8,9 +8,9 @@ Fetching::Fetching(wire::Fetch order) : order_(std::move(order)) {
     for (const wire::Errand& errand : order_.errands) waiting_.insert(errand.to);
 }
 
-void Fetching::fail(const std::string& to, const std::string& from, const std::string& why) {
+void Fetching::fail(const std::string& to, const std::optional<NodePlace>& from, const std::string& why) {
     for (const wire::Errand& errand : order_.errands)
-        if (errand.to == to && (from.empty() || errand.from == from)) failed_.push_back({errand, why});
+        if (errand.to == to && (!from || errand.source() == *from)) failed_.push_back({errand, why});
 }
 
 bool Fetching::heard(const wire::Fetched& answer) {
@@ -18,7 +18,7 @@ bool Fetching::heard(const wire::Fetched& answer) {
     if (waiting_.erase(answer.host) == 0) return true;  // said again
     bytes_ += answer.bytes;
     for (const wire::Failure& one : answer.failures)
-        fail(answer.host, one.from, fmt::format("{}: {}", answer.host, one.error));
+        fail(answer.host, NodePlace{one.from, one.medium}, fmt::format("{}: {}", answer.host, one.error));
     return true;
 }
 
@@ -28,7 +28,7 @@ void Fetching::only(const std::set<std::string>& hosts) {
             ++one;
             continue;
         }
-        fail(*one, "", fmt::format("the node daemon of {} is gone", *one));
+        fail(*one, {}, fmt::format("the node daemon of {} is gone", *one));
         one = waiting_.erase(one);
     }
 }

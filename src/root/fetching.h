@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,7 +33,7 @@ class Fetching {
     const std::vector<Failed>& failed() const { return failed_; }
 
   private:
-    void fail(const std::string& to, const std::string& from, const std::string& why);
+    void fail(const std::string& to, const std::optional<NodePlace>& from, const std::string& why);
     const wire::Fetch order_;
     std::set<std::string> waiting_;
     uint64_t bytes_ = 0;

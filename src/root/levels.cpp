@@ -1,4 +1,4 @@
-// What a checkpoint, a restart and the end of a job do about generations in the memory of nodes
+// What a checkpoint, a restart and the end of a job do about generations that nodes keep
 // (memory_levels.h keeps the account).
 #include <utility>
 
@@ -11,17 +11,19 @@ namespace fermata::root {
 
 using store::LevelName;
 
-// Memory is asked for first: the generation goes to the next level when a node has none to give.
+// Room is asked for first: the generation goes to the next level when a node has none to give.
 void Root::make_room(double end) {
-    if (attempt_.level == LevelName::memory) {
-        levels_.ask_for_room(attempt_.epoch, Generation(attempt_.generation.number));
+    if (attempt_.level != LevelName::files) {
+        levels_.ask_for_room(attempt_.epoch, Generation(attempt_.generation.number),
+                             store::medium_of(attempt_.level));
         until([&] { return levels_.room_everywhere() || !levels_.why_no_room().empty(); }, end,
-              "every node to look for memory");
+              "every node to look for room");
         if (const std::string why = levels_.why_no_room(); !why.empty()) {
+            const char* there = attempt_.level == LevelName::memory ? "memory" : "local directories";
             attempt_.level = LevelName::files;
             levels_.clean_up();
-            say(fmt::format("{} goes to files, not to memory: {}",
-                            Generation(attempt_.generation.number).name(), why));
+            say(fmt::format("{} goes to files, not to {}: {}", Generation(attempt_.generation.number).name(),
+                            there, why));
         }
     }
     if (attempt_.level == LevelName::files) level_.check_space(ended_.bytes + ended_.bytes / 10);
@@ -49,7 +51,7 @@ void Root::choose_generation() {
     levels_.restarted();
     settings_.restored = Generation(chosen->number);
     start_.restored_from(settings_.restored);
-    const std::string where = chosen->manifest->in_memory_of_nodes() ? levels_.where() : std::string("files");
+    const std::string where = chosen->manifest->on_nodes() ? levels_.where() : std::string("files");
     if (!choice.lost().empty())
         say(fmt::format("lost: {}; going on from {}, in {}", choice.lost(), settings_.restored.name(),
                         where));
@@ -75,8 +77,8 @@ bool Root::pair_up() {
     return true;
 }
 
-// What is in memory only would go with the nodes. A supervisor goes on from there.
-void Root::save_what_is_in_memory() {
+// What only nodes have would go with them. A supervisor goes on from there.
+void Root::save_what_nodes_keep() {
     // Before a restart has chosen it is not known what is there: all of it stays.
     if (levels_.restart().under_way()) return;
     const bool done = stopped_ || (exit_code() == 0 && came_to_its_end());
@@ -85,10 +87,9 @@ void Root::save_what_is_in_memory() {
     if (!levels_.in_use()) return;
     if (settings_.may_restart && !asked_to_end()) return;
     const double end = monotonic_s() + settings_.limits.save;
-    while (levels_.only_in_memory() && monotonic_s() < end) {
+    while (levels_.only_on_nodes() && monotonic_s() < end) {
         const size_t nodes = tree_.nodes().size();
-        spdlog::info("{} is to come from the memory of {} nodes to files", levels_.only_in_memory().name(),
-                     nodes);
+        spdlog::info("{} is to come from {} nodes to files", levels_.only_on_nodes().name(), nodes);
         levels_.copy_newest_now();
         if (!levels_.busy()) break;
         while (levels_.busy() && monotonic_s() < end) {
@@ -101,7 +102,7 @@ void Root::save_what_is_in_memory() {
     // It may be the daemon alone that died: then all is there yet.
     const std::string lost = levels_.lost_with_nodes();
     if (!lost.empty()) say(lost);
-    if (Generation left = levels_.only_in_memory())
+    if (Generation left = levels_.only_on_nodes())
         say(fmt::format("{} stays in {} only: `fermata restart` goes on from there as long as it is there",
                         left.name(), levels_.where()));
     else if (Generation parity = levels_.only_with_parity())

@@ -12,6 +12,13 @@ namespace {
 
 using store::LevelName;
 
+// But for sizes and generations.
+bool is_same_reason(std::string one, std::string other) {
+    for (std::string* text : {&one, &other})
+        std::erase_if(*text, [](char c) { return c >= '0' && c <= '9'; });
+    return one == other;
+}
+
 }  // namespace
 
 MemoryLevels::MemoryLevels(const Settings& settings, AutoLevels& planned, store::Store& store,
@@ -42,7 +49,8 @@ bool MemoryLevels::heard(const wire::Message& message) {
         if (copying_->error.empty() && !done->error.empty())
             copying_->error = fmt::format("{}: {}", done->host, done->error);
     } else {
-        return restart_.heard(message) || buddies_.heard(message) || parity_.heard(message);
+        return restart_.heard(message) || buddies_.rounds().heard(message) ||
+               local_.rounds().heard(message) || parity_.heard(message);
     }
     return true;
 }
@@ -51,14 +59,15 @@ bool MemoryLevels::heard(const wire::Message& message) {
 
 // What people and schedulers ask for is to last, and what ends the job has to.
 LevelName MemoryLevels::level_for(const Request& request) const {
-    return on() && request.origin == "interval" && !request.stop ? LevelName::memory : LevelName::files;
+    return on() && request.origin == "interval" && !request.stop ? store::level_of(settings_.levels.first())
+                                                                 : LevelName::files;
 }
 
-void MemoryLevels::ask_for_room(uint32_t epoch, Generation generation) {
+void MemoryLevels::ask_for_room(uint32_t epoch, Generation generation, Medium medium) {
     epoch_ = epoch;
     rooms_.clear();
     asked_hosts_ = hosts_with_ranks();
-    send_(wire::MakeRoom{epoch, generation});
+    send_(wire::MakeRoom{epoch, generation, medium});
 }
 
 bool MemoryLevels::room_everywhere() const {
@@ -75,11 +84,11 @@ std::string MemoryLevels::why_no_room() const {
 void MemoryLevels::committed(const store::Manifest& manifest, int64_t now) {
     if (!in_use()) return;
     book_.committed(Generation(manifest.generation), manifest.level, manifest.needs);
-    if (manifest.level == LevelName::memory) {
+    if (manifest.on_nodes()) {
         places_ = manifest.nodes;
         hosts_ = {places_.begin(), places_.end()};
         bytes_ = manifest.bytes();
-        if (settings_.levels.buddy) newest_ = manifest;
+        if (settings_.levels.buddy || local_.on()) newest_ = manifest;
     } else {
         in_files_since_ = now;
     }
@@ -90,17 +99,32 @@ void MemoryLevels::clean_up() {
     if (!in_use()) return;
     std::set<uint32_t> in_files;
     for (const store::GenerationInfo& info : store_.list())
-        if (info.manifest && !info.manifest->in_memory_of_nodes()) in_files.insert(info.number);
+        if (info.manifest && !info.manifest->on_nodes()) in_files.insert(info.number);
     book_.only_in_files(in_files);
     // Without this level nothing new comes: what is older than a generation in files has served its time.
-    std::vector<Generation> kept, copied = buddies_.under_way();
-    if (copying_) copied.push_back(copying_->newest());
-    for (Generation one : parity_.under_way()) copied.push_back(one);
-    if (on() || book_.newest_in(LevelName::memory) > book_.newest_in(LevelName::files))
-        kept = book_.to_keep_in_memory(copied);
-    book_.keep_in_memory(kept);
-    store_.keep_in_memory(kept);
-    send_(wire::KeepCopies{kept});
+    std::vector<Generation> memory, local;
+    if (on() || book_.newest_on_nodes() > book_.newest_in(LevelName::files)) {
+        std::vector<Generation> copied = buddies_.rounds().under_way();
+        if (copying_) copied.push_back(copying_->newest());
+        for (Generation one : parity_.under_way()) copied.push_back(one);
+        const std::vector<Generation> to_local = local_.rounds().under_way();
+        copied.insert(copied.end(), to_local.begin(), to_local.end());
+        memory = book_.to_keep(Medium::memory, copied);
+        local = book_.to_keep(Medium::local, copied);
+        // Nodes have some of them already.
+        local.insert(local.end(), to_local.begin(), to_local.end());
+    }
+    keep(memory, local);
+}
+
+// All else on nodes goes.
+void MemoryLevels::keep(const std::vector<Generation>& memory, const std::vector<Generation>& local) {
+    book_.keep(Medium::memory, memory);
+    book_.keep(Medium::local, local);
+    std::vector<Generation> any = memory;
+    any.insert(any.end(), local.begin(), local.end());
+    store_.keep_on_nodes(any);
+    send_(wire::KeepCopies{memory, local});
 }
 
 // ---- second copies in the memory of other nodes
@@ -119,7 +143,7 @@ void MemoryLevels::tell(const RoundOver& over, const char* done, const char* fai
             name + " " + fmt::format(fmt::runtime(done), human_size(over.bytes), over.seconds);
         spdlog::info("{}", line);
         if (settings_.verbose) say(line);
-    } else if (over.why_not != trouble) {
+    } else if (!is_same_reason(over.why_not, trouble)) {
         say(fmt::format("{} {}: {}", name, failed, over.why_not));
     }
     trouble = over.why_not;
@@ -127,7 +151,7 @@ void MemoryLevels::tell(const RoundOver& over, const char* done, const char* fai
 }
 
 void MemoryLevels::turn_of_buddies(int64_t now) {
-    if (auto over = buddies_.over(hosts_here())) {
+    if (auto over = buddies_.rounds().over(hosts_here())) {
         if (over->why_not.empty()) {
             for (Generation one : over->generations) book_.buddied(one);
             planned_.buddies(over->bytes, over->seconds);
@@ -142,7 +166,32 @@ void MemoryLevels::turn_of_buddies(int64_t now) {
         return;
     const std::vector<Generation> generations = book_.to_buddies(newest);
     if (generations.empty()) return;
-    buddies_.start({generations, &newest_, &places_, &addresses_}, now);
+    buddies_.start(newest_of(generations), now);
+}
+
+BuddyCopies::What MemoryLevels::newest_of(std::vector<Generation> generations) const {
+    return {std::move(generations), &newest_, &places_, &addresses_};
+}
+
+// ---- copies to local directories
+
+void MemoryLevels::turn_of_local(int64_t now) {
+    if (auto over = local_.rounds().over(hosts_here())) {
+        try {
+            if (over->why_not.empty())
+                for (Generation one : over->generations) store_.sync_manifest(one);
+        } catch (const std::exception& error) {
+            over->why_not = error.what();
+        }
+        if (over->why_not.empty())
+            for (Generation one : over->generations) book_.localed(one);
+        tell(*over, "is in local directories, too: {} in {:.2f} s",
+             "could not be copied to local directories", local_trouble_);
+    }
+    const Generation newest = book_.newest_in(LevelName::memory);
+    if (!local_.due(newest, now) || Generation(newest_.generation) != newest) return;
+    const std::vector<Generation> generations = book_.to_local(newest);
+    if (!generations.empty()) local_.start(newest_of(generations), now);
 }
 
 // ---- parity
@@ -165,12 +214,14 @@ void MemoryLevels::turn(int64_t now) {
     if (say_again_ && tree_.whole()) {
         say_again_ = false;
         restart_.say_again();
-        buddies_.say_again();
+        buddies_.rounds().say_again();
+        local_.rounds().say_again();
         parity_.say_again();
         if (copying_) send_(copying_->order);
     }
     turn_of_files(now);
     if (on()) turn_of_buddies(now);
+    if (on()) turn_of_local(now);
     if (on()) turn_of_parity(now);
 }
 
@@ -188,7 +239,7 @@ void MemoryLevels::turn_of_files(int64_t now) {
     if (!on() || !settings_.levels.files) return;
     const double period = *settings_.levels.files;
     if (static_cast<double>(now - in_files_since_) < period * 1000) return;
-    const Generation newest = book_.newest_in(LevelName::memory);
+    const Generation newest = book_.newest_on_nodes();
     if (!newest || book_.has(newest, LevelName::files)) return;
     in_files_since_ = now;  // the next one is due then, whatever becomes of this
     const double of_node =
@@ -200,7 +251,11 @@ void MemoryLevels::start_copy(Generation generation, uint64_t limit) {
     std::vector<Generation> list = book_.to_copy(generation);
     if (list.empty()) return;
     for (Generation one : list) store_.forget_copied(one.number());
-    copying_ = Copying{{++copies_, list, settings_.ckpt_dir, limit, shares()}, {}, 0, "", monotonic_s()};
+    copying_ = Copying{{++copies_, list, settings_.ckpt_dir, limit, shares(), book_.medium_of(generation)},
+                       {},
+                       0,
+                       "",
+                       monotonic_s()};
     for (const wire::Share& share : copying_->order.shares) copying_->waiting.insert(share.host);
     send_(copying_->order);
 }
@@ -247,14 +302,14 @@ void MemoryLevels::end_copy() {
         copy_failed_ = true;
         for (Generation one : done.order.generations)
             if (!book_.has(one, LevelName::files)) store_.forget_copied(one.number());
-        say(fmt::format("{} could not be copied from memory to {}: {}", generation.name(), settings_.ckpt_dir,
-                        error.what()));
+        say(fmt::format("{} could not be copied from its nodes to {}: {}", generation.name(),
+                        settings_.ckpt_dir, error.what()));
     }
     clean_up();
 }
 
 void MemoryLevels::copy_newest_now() {
-    const Generation newest = only_in_memory();
+    const Generation newest = only_on_nodes();
     if (!newest) return;
     // One of an older one is let through first: it is nearly there, or soon over.
     if (copying_) return limit_copy(0);
@@ -270,10 +325,10 @@ Generation MemoryLevels::newest_there() const {
         all = false;
         if (!here.count(buddies_.buddy_of(host))) return {};
     }
-    return all ? book_.newest_in(LevelName::memory) : book_.newest_with_buddies();
+    return all ? book_.newest_on_nodes() : book_.newest_with_buddies();
 }
 
-Generation MemoryLevels::only_in_memory() const {
+Generation MemoryLevels::only_on_nodes() const {
     const Generation newest = newest_there();
     return newest > book_.newest_in(LevelName::files) ? newest : Generation();
 }
@@ -284,25 +339,25 @@ Generation MemoryLevels::only_with_parity() const {
 }
 
 std::string MemoryLevels::lost_with_nodes() const {
-    const Generation newest = book_.newest_in(LevelName::memory), there = newest_there();
+    const Generation newest = book_.newest_on_nodes(), there = newest_there();
     if (newest <= std::max(there, book_.newest_in(LevelName::files))) return {};
     std::vector<std::string> gone;
     const std::set<std::string> here = hosts_here();
     std::set_difference(hosts_.begin(), hosts_.end(), here.begin(), here.end(), std::back_inserter(gone));
     return fmt::format(
-        "{}: a part of it was in the memory of {}, whose node daemon is gone: `fermata restart` goes on from "
-        "there if it still is",
-        newest.name(), fmt::join(gone, ", "));
+        "{}: a part of it was in {}, whose node daemon is gone: `fermata restart` goes on from there if it "
+        "still is",
+        newest.name(), words_of(book_.medium_of(newest), fmt::format("{}", fmt::join(gone, ", "))));
 }
 
 void MemoryLevels::forget() {
     parity_.drop();
-    book_.keep_in_memory({});
-    store_.keep_in_memory({});
-    send_(wire::KeepCopies{});
+    keep({}, {});
 }
 
-std::string MemoryLevels::where() const { return fmt::format("the memory of {}", fmt::join(hosts_, ", ")); }
+std::string MemoryLevels::where() const {
+    return words_of(book_.medium_of(book_.newest_on_nodes()), fmt::format("{}", fmt::join(hosts_, ", ")));
+}
 
 // ---- a restart
 
@@ -310,9 +365,16 @@ void MemoryLevels::restarted() {
     const store::GenerationInfo& chosen = *restart_.chosen();
     book_.committed(Generation(chosen.number), chosen.manifest->level, chosen.manifest->needs);
     for (auto& [host, answer] : restart_.answers())
-        if (!answer.copies.empty()) hosts_.insert(host);
-    if (!chosen.manifest->in_memory_of_nodes()) return;
-    for (uint32_t needed : chosen.manifest->needs) book_.committed(Generation(needed), LevelName::memory, {});
+        if (!answer.copies.empty() || !answer.local.empty()) hosts_.insert(host);
+    // They stay until there is a newer one.
+    for (const store::GenerationInfo* info : restart_.in_local()) {
+        if (info->number > chosen.number) continue;
+        for (uint32_t needed : info->manifest->needs) book_.localed(Generation(needed));
+        book_.localed(Generation(info->number), info->manifest->needs);
+    }
+    if (!chosen.manifest->on_nodes()) return;
+    for (uint32_t needed : chosen.manifest->needs)
+        book_.committed(Generation(needed), chosen.manifest->level, {});
     places_ = restart_.places();
     hosts_ = {places_.begin(), places_.end()};
     bytes_ = chosen.manifest->bytes();
@@ -327,15 +389,19 @@ nlohmann::json MemoryLevels::status() const {
     nlohmann::json all = nlohmann::json::object();
     if (!in_use()) return all;
     all["levels"] = settings_.levels.to_text();
-    if (Generation newest = book_.newest_in(LevelName::memory)) {
-        all["memory"] = newest.name();
+    if (Generation newest = book_.newest_on_nodes()) {
         all["bytes"] = bytes_;
         all["nodes"] = hosts_;
     }
+    if (Generation newest = book_.newest_in(LevelName::memory)) all["memory"] = newest.name();
+    if (Generation newest = book_.newest_in(LevelName::local)) all["local"] = newest.name();
+    if (auto copied = local_.rounds().under_way(); !copied.empty()) all["to_local"] = copied.back().name();
+    if (!local_trouble_.empty()) all["local_trouble"] = local_trouble_;
     if (settings_.levels.buddy) {
         all["buddies"] = buddies_.all();
         if (Generation newest = book_.newest_with_buddies()) all["buddied"] = newest.name();
-        if (auto copied = buddies_.under_way(); !copied.empty()) all["to_buddies"] = copied.back().name();
+        if (auto copied = buddies_.rounds().under_way(); !copied.empty())
+            all["to_buddies"] = copied.back().name();
         if (!trouble_.empty()) all["buddies_trouble"] = trouble_;
     }
     if (settings_.levels.parity) {

@@ -1,6 +1,7 @@
-// MemoryLevels is the root's account of generations in the memory of nodes: which level the next one goes to,
-// what nodes have answered, what is being copied to files, and from which one a restart goes on. It sends by
-// a function, waits for nothing, and is asked again when something has been heard.
+// MemoryLevels is the root's account of generations that nodes keep, in memory or in local directories: which
+// level the next one goes to, what nodes have answered, what is being copied to files, and from which one a
+// restart goes on. It sends by a function, waits for nothing, and is asked again when something has been
+// heard.
 #pragma once
 
 #include <functional>
@@ -14,6 +15,7 @@
 #include "level/levels.h"
 #include "root/auto_levels.h"
 #include "root/buddy_copies.h"
+#include "root/local_copies.h"
 #include "root/parity_rounds.h"
 #include "root/request.h"
 #include "root/restart_choice.h"
@@ -38,7 +40,7 @@ class MemoryLevels {
 
     // ---- a checkpoint
     store::LevelName level_for(const Request& request) const;
-    void ask_for_room(uint32_t epoch, Generation generation);
+    void ask_for_room(uint32_t epoch, Generation generation, Medium medium);
     // "": every node has room, or not all have answered yet.
     std::string why_no_room() const;
     bool room_everywhere() const;
@@ -62,19 +64,20 @@ class MemoryLevels {
     void turn(int64_t now);
     // Only those to files: the job ends.
     void turn_of_files(int64_t now);
-    // Of the newest in memory, as fast as it can be; busy() until that is over.
+    // Of the newest on nodes, as fast as it can be; busy() until that is over.
     void copy_newest_now();
     bool busy() const { return copying_.has_value(); }
     bool copy_failed() const { return copy_failed_; }  // the last one
-    // Newest in memory, with the nodes that are there, that is not in files; none: nothing would be lost.
-    Generation only_in_memory() const;
+    // Newest on nodes, those that are there, that is not in files; none: nothing would be lost.
+    Generation only_on_nodes() const;
     // One that is newer than that and than files, and has parity: a restart may make it whole again.
     Generation only_with_parity() const;
     // A newer one may be lost with nodes: one line; "" = none is.
     std::string lost_with_nodes() const;
-    // Nothing stays in memory: files have what is newer, or nobody will need it.
+    // Nothing stays on nodes: files have what is newer, or nobody will need it.
     void forget();
-    std::string where() const;  // "the memory of a, b"
+    // "the memory of a, b"; of the newest there.
+    std::string where() const;
 
     // ---- a restart
     RestartChoice& restart() { return restart_; }
@@ -98,8 +101,11 @@ class MemoryLevels {
     std::set<std::string> hosts_here() const;
     Generation newest_there() const;
     void turn_of_buddies(int64_t now);
+    void turn_of_local(int64_t now);
+    BuddyCopies::What newest_of(std::vector<Generation> generations) const;
     void turn_of_parity(int64_t now);
     void tell(const RoundOver& over, const char* done, const char* failed, std::string& trouble);
+    void keep(const std::vector<Generation>& memory, const std::vector<Generation>& local);
     std::vector<wire::Share> shares() const;
     void limit_copy(uint64_t bytes_per_second);
     void start_copy(Generation generation, uint64_t limit);
@@ -111,22 +117,24 @@ class MemoryLevels {
     const tree::Tree& tree_;
     const Send send_;
     level::Book book_;
-    std::set<std::string> hosts_;      // that have something in memory
+    std::set<std::string> hosts_;      // that have something
     std::vector<std::string> places_;  // by rank: which of them has its image
     uint32_t epoch_ = 0;               // of the room that was asked for
     std::map<std::string, wire::Room> rooms_;
     std::set<std::string> asked_hosts_;
     int64_t in_files_since_ = 0;  // ms; the newest generation in files
-    uint64_t bytes_ = 0;          // of the newest in memory
+    uint64_t bytes_ = 0;          // of the newest on nodes
     std::optional<Copying> copying_;
     uint32_t copies_ = 0;
     bool copy_failed_ = false;
     bool say_again_ = false;
     uint32_t fetches_ = 0;
     std::map<std::string, std::string> addresses_;  // by node: where others read what is in its memory
-    store::Manifest newest_;                        // of the newest in memory, where buddies are wanted
+    store::Manifest newest_;                        // of the newest in memory, where that is copied
     BuddyCopies buddies_{settings_, send_, fetches_};
     std::string trouble_;  // with buddies, that was said
+    LocalCopies local_{settings_, send_, fetches_};
+    std::string local_trouble_;  // that was said
     ParityRounds parity_{settings_, send_};
     std::string parity_trouble_;  // that was said
     RestartChoice restart_{settings_, store_, tree_, send_, fetches_};

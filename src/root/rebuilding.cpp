@@ -116,7 +116,9 @@ bool add_repairs(const store::GenerationInfo& info, const Answers& answers, wire
 std::optional<wire::Rebuild> Rebuilding::order_for(const store::GenerationInfo& wanted,
                                                    const std::vector<store::GenerationInfo>& all,
                                                    const Answers& answers, uint32_t number) {
-    if (!wanted.manifest || !wanted.manifest->in_memory_of_nodes()) return {};
+    if (!wanted.manifest || !wanted.manifest->on_nodes() ||
+        wanted.manifest->level != store::LevelName::memory)
+        return {};
     wire::Rebuild order{number, {}, {}};
     std::set<uint32_t> numbers(wanted.manifest->needs.begin(), wanted.manifest->needs.end());
     numbers.insert(wanted.number);

@@ -82,10 +82,12 @@ void Root::take_requests() {
         outcome.line = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
     } else {
         outcome = checkpoint(request, levels_.level_for(request));
-        // Memory was there when it was asked for, and then was not.
-        if (!outcome.ok && attempt_.level == store::LevelName::memory && !over() &&
+        // Room was there when it was asked for, and then was not.
+        if (!outcome.ok && attempt_.level != store::LevelName::files && !over() &&
             !tally_.answers().save_error.empty()) {
-            say(fmt::format("not saved in memory: {}; files are next", outcome.line));
+            say(fmt::format("not saved in {}: {}; files are next",
+                            attempt_.level == store::LevelName::memory ? "memory" : "local directories",
+                            outcome.line));
             outcome = checkpoint(request, store::LevelName::files);
         }
         // Once does: what made a rank ask for it is known from then on. Twice, and then it is said as a

@@ -31,14 +31,16 @@ wire::Errand errand_of(const level::Move& move, const store::Manifest& manifest,
         images[rank] = image_in(manifest.images.at(rank));
         ranks.add(tree::Ranks(static_cast<int32_t>(rank)));
     }
-    return {move.to, move.from, addresses, generations, ranks.runs(), level::sum_of(images).bytes};
+    return {move.to,         move.from.node, addresses,
+            generations,     ranks.runs(),   level::sum_of(images).bytes,
+            move.from.medium};
 }
 
 RestartChoice::RestartChoice(const Settings& settings, const store::Store& store, const tree::Tree& tree,
                              Send send, uint32_t& rounds)
     : settings_(settings), store_(store), tree_(tree), send_(std::move(send)), rounds_(rounds) {
     for (const store::GenerationInfo& one : settings_.candidates)
-        if (one.manifest->in_memory_of_nodes()) over_ = false;
+        if (one.manifest->on_nodes()) over_ = false;
 }
 
 bool RestartChoice::heard(const wire::Message& message) {
@@ -68,7 +70,7 @@ bool RestartChoice::go_on() {
         const std::vector<Fetching::Failed> failed = fetching_->failed();
         fetching_.reset();
         for (const Fetching::Failed& one : failed) {
-            level::Move move{one.errand.from, one.errand.to, {}};
+            level::Move move{one.errand.source(), one.errand.to, {}};
             tree::Ranks::of(one.errand.ranks)->each([&](int32_t rank) {
                 move.ranks.push_back(static_cast<uint32_t>(rank));
             });
@@ -112,15 +114,16 @@ bool RestartChoice::is_old(const wire::Copies& answer) {
 void RestartChoice::ask() {
     ++questions_;
     for (auto& [id, node] : tree_.nodes()) asked_.insert(node.host);
-    // Those that they refer to as well: these may be in files by now, but it is the memory that images look
-    // in.
-    std::set<uint32_t> numbers;
+    // Those that they refer to as well: these may be in files by now, but it is the node that images look on.
+    std::set<Generation> numbers, in_place;
     for (const store::GenerationInfo& one : settings_.candidates) {
-        if (!one.manifest->in_memory_of_nodes()) continue;
-        numbers.insert(one.number);
-        numbers.insert(one.manifest->needs.begin(), one.manifest->needs.end());
+        if (!one.manifest->on_nodes()) continue;
+        std::set<Generation> its = {Generation(one.number)};
+        for (uint32_t needed : one.manifest->needs) its.insert(Generation(needed));
+        numbers.insert(its.begin(), its.end());
+        if (one.manifest->level == store::LevelName::local) in_place.insert(its.begin(), its.end());
     }
-    send_(wire::AskCopies{{numbers.begin(), numbers.end()}});
+    send_(wire::AskCopies{{numbers.begin(), numbers.end()}, {in_place.begin(), in_place.end()}});
 }
 
 bool RestartChoice::all_answered() const {
@@ -134,9 +137,10 @@ void RestartChoice::compare() {
     for (const store::GenerationInfo& one : settings_.candidates) candidates.push_back(candidate_of(one));
     choice_.emplace(std::move(candidates));
     for (auto& [host, answer] : answers_) {
-        for (const wire::Copy& copy : answer.copies)
-            choice_->has(host, copy.generation, static_cast<uint32_t>(copy.rank),
-                         {copy.bytes, hex_of(copy.checksum)});
+        for (Medium medium : kMediums)
+            for (const wire::Copy& copy : medium == Medium::memory ? answer.copies : answer.local)
+                choice_->has({host, medium}, copy.generation, static_cast<uint32_t>(copy.rank),
+                             {copy.bytes, hex_of(copy.checksum)});
         for (int32_t rank : answer.ranks) choice_->waits(host, static_cast<uint32_t>(rank));
         if (!answer.damage.empty()) damage_ += fmt::format(" ({}: {})", host, answer.damage);
     }
@@ -190,10 +194,13 @@ void RestartChoice::fetch(const level::Choice::Verdict& verdict) {
     for (uint32_t needed : wanted.manifest->needs) generations.push_back(Generation(needed));
     std::sort(generations.begin(), generations.end());
     generations.push_back(Generation(wanted.number));
-    wire::Fetch order{++rounds_, true, 0, {}};
-    for (const level::Move& move : verdict.moves)
+    wire::Fetch order{++rounds_, true, 0, {}, store::medium_of(wanted.manifest->level)};
+    for (const level::Move& move : verdict.moves) {
+        const wire::Copies& source = answers_.at(move.from.node);
         order.errands.push_back(
-            errand_of(move, *wanted.manifest, generations, answers_.at(move.from).addresses));
+            errand_of(move, *wanted.manifest, generations,
+                      move.from.medium == Medium::memory ? source.addresses : source.local_addresses));
+    }
     fetching_.emplace(order);
     send_(order);
 }
@@ -211,7 +218,15 @@ void RestartChoice::end() {
         return levels.buddy_anywhere ? node : levels.domains.of(node);
     });
     send_(wire::Chosen{Generation(chosen_->number), chosen_->directory, chosen_->seal.hex(),
-                       chosen_->manifest->in_memory_of_nodes(), ""});
+                       chosen_->manifest->on_nodes(), "", store::medium_of(chosen_->manifest->level)});
+}
+
+std::vector<const store::GenerationInfo*> RestartChoice::in_local() const {
+    std::vector<const store::GenerationInfo*> found;
+    for (size_t i = 0; choice_ && i < settings_.candidates.size(); ++i)
+        if (settings_.candidates[i].manifest->on_nodes() && choice_->is_in_local(choice_->candidates()[i]))
+            found.push_back(&settings_.candidates[i]);
+    return found;
 }
 
 std::vector<std::string> RestartChoice::places() const {

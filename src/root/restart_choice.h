@@ -43,6 +43,8 @@ class RestartChoice {
     bool twice() const { return twice_; }
     // By rank, where it is.
     std::vector<std::string> places() const;
+    // Generations all of whose images are in local directories.
+    std::vector<const store::GenerationInfo*> in_local() const;
     // Where nodes can be reached for what is in their memory.
     const std::map<std::string, wire::Copies>& answers() const { return answers_; }
 

@@ -82,7 +82,7 @@ int Root::run(launch::Launcher& launcher) {
         watch_losses();
         levels_.turn(tree::now_ms());
     }
-    save_what_is_in_memory();
+    save_what_nodes_keep();
     if (!launcher_end_) end_launcher();
     clear_up();
     for (const Request& request : requests_) {

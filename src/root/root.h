@@ -114,7 +114,7 @@ class Root {
     std::vector<std::string> nodes_of_ranks() const;
     void choose_generation();
     bool pair_up();
-    void save_what_is_in_memory();
+    void save_what_nodes_keep();
 
     // signals.cpp
     static Fd watch_signals();

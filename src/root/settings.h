@@ -39,7 +39,7 @@ struct Settings {
     Generation restored;                   // this job was restarted from it; none = first start
     double interval = 0;                   // seconds; 0 = none, < 0 = auto (Daly)
     level::Levels levels;                  // none: all generations go to files
-    // What it may be restarted from, newest first, when some of that is in the memory of nodes.
+    // What it may be restarted from, newest first, when some of that is kept by nodes.
     std::vector<store::GenerationInfo> candidates;
     double mtbf = 86400;  // seconds between failures, for auto
     double walltime = 0;  // seconds this job may last, over all its lives; 0 = no limit

@@ -146,9 +146,9 @@ Settings settings_of(const Submission& what, int ranks) {
     settings.segments = what.segments;
     settings.expected_ranks = ranks;
     settings.restored = what.from ? Generation(what.from->number) : Generation();
-    settings.interval = options.levels ? *options.levels.memory : options.interval;
+    settings.interval = options.levels ? options.levels.interval() : options.interval;
     settings.levels = options.levels;
-    if (what.from && what.from->manifest->in_memory_of_nodes()) settings.candidates = what.candidates;
+    if (what.from && what.from->manifest->on_nodes()) settings.candidates = what.candidates;
     settings.mtbf = options.mtbf;
     take_walltime(settings, what);
     settings.restarts = what.restarts;
@@ -192,6 +192,9 @@ std::map<std::string, std::string> environment_of(const Submission& what, const 
         {"FERMATA_IMAGE_KEY_ID", what.key ? what.key->id().hex() : ""},
         {"FERMATA_RESTARTS", std::to_string(what.restarts)},
     };
+    // Where nodes keep what is local: whatever starts the ranks hands on no other variables.
+    if (const char* local = std::getenv("FERMATA_LOCAL_DIR"); local && *local)
+        environment["FERMATA_LOCAL_DIR"] = files::absolute_path(local);
     if (const char* said = std::getenv("FERMATA_START")) environment["FERMATA_START"] = said;
     return environment;
 }

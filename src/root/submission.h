@@ -21,7 +21,7 @@ struct Submission {
     std::string preferred_mpi;
     std::string ckpt_dir;  // absolute
     std::optional<store::GenerationInfo> from;
-    // When `from` is in the memory of nodes: itself, and what it may be instead when that cannot be had.
+    // When `from` is kept by nodes: itself, and what it may be instead when that cannot be had.
     std::vector<store::GenerationInfo> candidates;
     void go_on_from(std::vector<store::GenerationInfo> newest_first) {
         from = newest_first.at(0);

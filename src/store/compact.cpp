@@ -151,7 +151,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
     image::WriteOptions how = options;
     how.key = key_;
     GenerationInfo old = choose(number, false);
-    if (old.manifest->in_memory_of_nodes())
+    if (old.manifest->on_nodes())
         throw Error(fmt::format("{} is in the memory of nodes: only what is in files can be compacted",
                                 Generation(number).name()),
                     ExitCode::refused);

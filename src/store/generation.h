@@ -7,15 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "base/medium.h"
 #include "files/folder.h"
 #include "image/image.h"
 
 namespace fermata::store {
 
-// 8 knows files of several images (`files`), 7 images of processes in the memory of nodes (`nodes`), 6 the
-// state of programs (`application`); other generations are written as 5.
-inline constexpr int kManifestVersion = 8, kMemoryManifest = 7, kApplicationManifest = 6,
-                     kProcessManifest = 5;
+// 9 knows images of processes in local directories of nodes, 8 files of several images (`files`), 7 images of
+// processes in the memory of nodes (`nodes`), 6 the state of programs (`application`); other generations are
+// written as 5.
+inline constexpr int kManifestVersion = 9, kLocalManifest = 9, kGroupsManifest = 8, kMemoryManifest = 7,
+                     kApplicationManifest = 6, kProcessManifest = 5;
 inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption; 4 one program only
 inline constexpr const char* kManifest = "manifest.json";
 // Before the name of a generation: its directory while it is being compacted.
@@ -27,9 +29,16 @@ inline constexpr const char* kMarker = ".fermata";
 inline constexpr uint64_t kMostManifest = 256u << 20;
 
 // Where generations are kept (level.h); the word stands in the manifest.
-enum class LevelName { files, memory };
+enum class LevelName { files, memory, local };
 const char* name_of(LevelName level);
 std::optional<LevelName> level_of(const std::string& word);
+constexpr LevelName level_of(Medium medium) {
+    return medium == Medium::local ? LevelName::local : LevelName::memory;
+}
+// Of a level that nodes keep.
+constexpr Medium medium_of(LevelName level) {
+    return level == LevelName::local ? Medium::local : Medium::memory;
+}
 
 struct ImageEntry {
     Rank rank;
@@ -75,9 +84,10 @@ struct Manifest {
     std::vector<Segment> segments;          // when not all ranks run that: all of them, in order
     std::vector<std::string> whole_command() const { return store::whole_command(command, segments); }
     std::vector<ImageEntry> images;  // by rank
-    // Of images of processes in memory: by rank, the node that has it. Else empty.
+    // Of images of processes that nodes keep, in memory or in local directories: by rank, the node that has
+    // it. Else empty.
     std::vector<std::string> nodes;
-    bool in_memory_of_nodes() const { return level == LevelName::memory && !step; }
+    bool on_nodes() const { return level != LevelName::files && !step; }
     std::optional<int64_t>
         step;  // of a program that saved its own state (src/api); none: images of processes
     std::map<std::string, double> phases;  // seconds
@@ -94,7 +104,8 @@ struct GenerationInfo {
     uint32_t number = 0;
     std::string directory;
     files::Folder folder;  // the same, open
-    // The images lie in another directory than the manifest: in the memory of this node. None: in `folder`.
+    // The images lie in another directory than the manifest: in the memory of this node, or in its local one.
+    // None: in `folder`.
     files::Folder elsewhere;
     const files::Folder& images() const { return elsewhere ? elsewhere : folder; }
     std::optional<uint64_t> job;  // that made it; none: it has no marker and no manifest that can be read
@@ -125,7 +136,7 @@ struct Brief {
     files::Folder folder;
     std::optional<uint64_t> job;  // as in GenerationInfo
     bool complete = false;        // it has a manifest that is right
-    bool in_memory = false;       // its images are in the memory of nodes
+    bool on_nodes = false;        // its images are in the memory of nodes, or in local directories
     std::vector<uint32_t> needs;
     std::string damage;  // as in GenerationInfo
 };

@@ -124,6 +124,8 @@ const char* name_of(LevelName level) {
     switch (level) {
         case LevelName::memory:
             return "memory";
+        case LevelName::local:
+            return "local";
         case LevelName::files:
             break;
     }
@@ -131,7 +133,7 @@ const char* name_of(LevelName level) {
 }
 
 std::optional<LevelName> level_of(const std::string& word) {
-    for (LevelName level : {LevelName::files, LevelName::memory})
+    for (LevelName level : {LevelName::files, LevelName::memory, LevelName::local})
         if (word == name_of(level)) return level;
     return {};
 }
@@ -139,9 +141,10 @@ std::optional<LevelName> level_of(const std::string& word) {
 namespace {
 
 int version_of(const Manifest& m) {
-    if (m.layout.in_groups()) return kManifestVersion;
+    if (m.layout.in_groups()) return kGroupsManifest;
     if (m.step) return kApplicationManifest;
-    return m.in_memory_of_nodes() ? kMemoryManifest : kProcessManifest;
+    if (!m.on_nodes()) return kProcessManifest;
+    return m.level == LevelName::local ? kLocalManifest : kMemoryManifest;
 }
 
 // Of the file of all ranks; 0: there is none.
@@ -186,7 +189,7 @@ std::string frame_of(const Manifest& m) {
         for (const FileEntry& file : m.files)
             json["files"].push_back({{"file", file.name}, {"bytes", file.bytes}});
     }
-    if (m.in_memory_of_nodes()) json["nodes"] = nodes_as_json(m.nodes);
+    if (m.on_nodes()) json["nodes"] = nodes_as_json(m.nodes);
     if (!m.starter.empty()) json["starter"] = m.starter;
     for (const Segment& segment : m.segments)
         json["segments"].push_back({{"first_rank", segment.ranks.first().number()},
@@ -333,7 +336,7 @@ void check_seal(const Manifest& m, const Parts& parts, const std::string& path, 
 // The name of the file of all ranks stands with the images.
 void read_layout(Manifest& m, const nlohmann::json& json, uint64_t shared_bytes, int version,
                  const std::string& path) {
-    const bool groups = version == kManifestVersion;
+    const bool groups = version == kGroupsManifest;
     if (json.contains("layout") != groups || json.contains("files") != groups)
         damaged(path, "its version does not fit its files");
     if (groups) {
@@ -371,8 +374,9 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     m.mpi = json.at("mpi");
     m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
     m.starter = json.value("starter", "");
-    if ((version < kManifestVersion && json.contains("application") != (version == kApplicationManifest)) ||
-        json.contains("nodes") != (version == kMemoryManifest))
+    if ((version != kGroupsManifest && json.contains("application") != (version == kApplicationManifest)) ||
+        json.contains("nodes") != (version == kMemoryManifest || version == kLocalManifest) ||
+        (m.level == LevelName::local) != (version == kLocalManifest))
         damaged(path, "its version does not fit what it is of");
     if (json.contains("application")) {
         const auto& step = json.at("application").at("step");
@@ -393,7 +397,7 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     if (m.layout == image::Layout::shared() && !m.images.empty()) m.files.at(0).name = m.images[0].file;
     check_images(m, path);
     if (json.contains("nodes")) m.nodes = nodes_of(json, path, m.images.size());
-    if (m.in_memory_of_nodes() == m.nodes.empty()) damaged(path, "its level does not fit its version");
+    if (m.on_nodes() == m.nodes.empty()) damaged(path, "its level does not fit its version");
     m.segments = segments_of(json, path);
     check_segments(m, path);
     if (json.contains("encryption")) {

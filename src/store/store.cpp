@@ -262,8 +262,8 @@ std::vector<GenerationInfo> Store::list() const {
 void Store::check(const GenerationInfo& info) const {
     info.check_key(key_.get());
     std::string damage = info.manifest ? "" : info.damage.empty() ? "it was never committed" : info.damage;
-    // Whether images in memory are there is known to their nodes only.
-    if (info.manifest && !info.manifest->in_memory_of_nodes()) {
+    // Whether images that nodes keep are there is known to those only.
+    if (info.manifest && !info.manifest->on_nodes()) {
         for (uint32_t number : info.manifest->needs) {
             auto other = folder_.find(Generation(number).name());
             if (!other)
@@ -478,8 +478,8 @@ void Store::retain(unsigned keep) {
     std::set<uint32_t> needed;
     for (auto one = all.rbegin(); one != all.rend(); ++one) {
         if (one->job != job_) continue;
-        // keep_in_memory() has taken care of those.
-        if (one->complete && one->in_memory) continue;
+        // keep_on_nodes() has taken care of those.
+        if (one->complete && one->on_nodes) continue;
         bool newest = one->complete && ++complete <= keep;
         if (newest || needed.count(one->number)) {
             // Also what those need that are only kept for others: whatever has a manifest can be restarted.

@@ -74,15 +74,18 @@ class Store : public Level {
     void abandon(const GenerationInfo& pending) noexcept override;
     void retain(unsigned keep) override;
 
-    // Of generations whose images are in the memory of nodes (src/level) only the manifest is here.
-    // From here on such a one exists. It would not outlive this machine in any case: nothing is synced.
-    void commit_in_memory(const GenerationInfo& pending, const Manifest& manifest);
+    // Of generations whose images nodes keep (src/level) only the manifest is here.
+    // From here on such a one exists. One in memory would not outlive this machine: nothing is synced. One in
+    // local directories is to, once its nodes have all of it on storage.
+    void commit_on_nodes(const GenerationInfo& pending, const Manifest& manifest);
     // Its images have come here, and are synced: from here on it is one in files.
     void commit_copied(uint32_t number);
     // The images that have come so far go.
     void forget_copied(uint32_t number) const noexcept;
+    // One in memory has come to local directories as well: its manifest is brought to storage, too.
+    void sync_manifest(Generation generation) const;
     // Removes this job's manifests of such ones, but those that are kept.
-    void keep_in_memory(const std::vector<Generation>& kept);
+    void keep_on_nodes(const std::vector<Generation>& kept);
 
     // Removes what other jobs of this user began here and never committed. Only while this Store holds the
     // lock, and only where that says that none of them runs: on a file system of this machine. Never throws.

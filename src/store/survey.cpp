@@ -26,7 +26,7 @@ Brief Store::brief_of(const GenerationInfo& info) {
     brief.damage = info.damage;
     if (!info.manifest) return brief;
     brief.complete = true;
-    brief.in_memory = info.manifest->in_memory_of_nodes();
+    brief.on_nodes = info.manifest->on_nodes();
     brief.needs = info.manifest->needs;
     return brief;
 }

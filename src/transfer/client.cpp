@@ -10,10 +10,10 @@ namespace {
 
 constexpr size_t kMostFiles = 1'000'000;  // of one generation on one node
 
-Stream connected(const std::string& addresses, const std::string& node, const wire::Key& key,
+Stream connected(const std::string& addresses, const std::string& from, const wire::Key& key,
                  const Patience& patience) {
-    tree::Proved proved = tree::connect_once(addresses, key, static_cast<int>(patience.silent_ms),
-                                             patience.given_up, "the memory of " + node);
+    tree::Proved proved =
+        tree::connect_once(addresses, key, static_cast<int>(patience.silent_ms), patience.given_up, from);
     return {std::move(proved.socket), proved.shake, patience};
 }
 
@@ -21,18 +21,18 @@ Stream connected(const std::string& addresses, const std::string& node, const wi
 
 // Names the other end in what `work` throws.
 template <class Work>
-auto with_name(const std::string& node, const std::string& what, Work work) {
+auto with_name(const std::string& from, const std::string& what, Work work) {
     try {
         return work();
     } catch (const std::exception& error) {
-        fail("{} from the memory of {}: {}", what, node, error.what());
+        fail("{} from {}: {}", what, from, error.what());
     }
 }
 
 }  // namespace
 
-Client::Client(const std::string& addresses, const std::string& node, const wire::Key& key, Patience patience)
-    : node_(node), stream_(connected(addresses, node, key, patience)) {}
+Client::Client(const std::string& addresses, const NodePlace& place, const wire::Key& key, Patience patience)
+    : from_(place.words()), stream_(connected(addresses, from_, key, patience)) {}
 
 Stream::Frame Client::answer() {
     Stream::Frame frame = stream_.receive(kMostData);
@@ -46,7 +46,7 @@ Stream::Frame Client::ask(const Question& question) {
 }
 
 std::vector<File> Client::list(Generation generation) {
-    return with_name(node_, generation.name(), [&] {
+    return with_name(from_, generation.name(), [&] {
         std::vector<File> all;
         for (Stream::Frame frame = ask({Kind::list, generation, "", 0, 0}); frame.kind != Kind::end;
              frame = answer()) {
@@ -60,7 +60,7 @@ std::vector<File> Client::list(Generation generation) {
 
 uint64_t Client::read(Generation generation, const std::string& name, uint64_t offset, uint64_t length,
                       const Take& take) {
-    return with_name(node_, generation.name() + "/" + name, [&] {
+    return with_name(from_, generation.name() + "/" + name, [&] {
         const Stream::Frame first = ask({Kind::read, generation, name, offset, length});
         if (first.kind != Kind::size) out_of_turn();
         const Size size = size_of(first.payload);
@@ -84,12 +84,12 @@ void Client::read(Generation generation, const std::string& name, uint64_t offse
         got += piece.size();
     });
     if (got != length)
-        fail("{}/{} from the memory of {}: it has {} bytes, and {} from {} on were wanted", generation.name(),
-             name, node_, file, length, offset);
+        fail("{}/{} from {}: it has {} bytes, and {} from {} on were wanted", generation.name(), name, from_,
+             file, length, offset);
 }
 
 Sum Client::digest(Generation generation, const std::string& name) {
-    return with_name(node_, generation.name() + "/" + name, [&] {
+    return with_name(from_, generation.name() + "/" + name, [&] {
         Stream::Frame frame = ask({Kind::digest, generation, name, 0, 0});
         while (frame.kind == Kind::data && frame.payload.empty()) frame = answer();  // it is at it
         if (frame.kind != Kind::sum) out_of_turn();

@@ -1,4 +1,4 @@
-// Client reads files of generations from the memory of another node. One connection, one thread; several
+// Client reads files of generations from where another node keeps them. One connection, one thread; several
 // Clients are several streams. After an Error a Client is of no use any more.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/medium.h"
 #include "files/folder.h"
 #include "transfer/stream.h"
 
@@ -14,8 +15,9 @@ namespace fermata::transfer {
 
 class Client {
   public:
-    // `addresses`: of the other node's Server; `node`: its name, for messages. Throws Error, as all here.
-    Client(const std::string& addresses, const std::string& node, const wire::Key& key, Patience patience);
+    // `addresses`: of the other node's Server; `place`: whose that is, for messages. Throws Error, as all
+    // here.
+    Client(const std::string& addresses, const NodePlace& place, const wire::Key& key, Patience patience);
 
     // The files of a generation; of one that is not there, none.
     std::vector<File> list(Generation generation);
@@ -31,7 +33,7 @@ class Client {
     Stream::Frame ask(const Question& question);
     Stream::Frame answer();
 
-    const std::string node_;
+    const std::string from_;  // "the memory of a"
     Stream stream_;
 };
 

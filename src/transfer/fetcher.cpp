@@ -69,7 +69,7 @@ Fetcher::Result Fetcher::work() {
         try {
             run(errand);
         } catch (const std::exception& error) {
-            result.failures.push_back({errand.from, error.what()});
+            result.failures.push_back({errand.from, error.what(), errand.medium});
         }
         coming_ = 0;
     }
@@ -78,9 +78,9 @@ Fetcher::Result Fetcher::work() {
 }
 
 Client Fetcher::connect(const wire::Errand& errand) {
-    return {errand.addresses, errand.from, order_.key, {order_.silent_ms, [this] {
-                                                            return given_up_ || failed_;
-                                                        }}};
+    return {errand.addresses, errand.source(), order_.key, {order_.silent_ms, [this] {
+                                                                return given_up_ || failed_;
+                                                            }}};
 }
 
 void Fetcher::run(const wire::Errand& errand) {
@@ -105,8 +105,8 @@ void Fetcher::bring(Client& client, const wire::Errand& errand, Generation gener
         }
     }
     if (wanted && images.size() != ranks->count())
-        fail("{} of {} images of {} are in the memory of {}", images.size(), ranks->count(),
-             generation.name(), errand.from);
+        fail("{} of {} images of {} are in {}", images.size(), ranks->count(), generation.name(),
+             errand.source().words());
     if (images.empty()) return;
     files::Folder to = generation_here(order_.folder, order_.job, generation);
     std::vector<Piece> first = missing(client, generation, to, others);
@@ -114,11 +114,16 @@ void Fetcher::bring(Client& client, const wire::Errand& errand, Generation gener
     uint64_t bytes = 0;
     for (const auto* pieces : {&first, &then})
         for (const Piece& piece : *pieces) bytes += piece.bytes;
-    if (const uint64_t room = level::room_in_memory(order_.folder); bytes > 0 && room < bytes)
-        fail("{} of memory for {} of {}", human_size(room), human_size(bytes), generation.name());
+    if (const uint64_t room = level::room_in(order_.into, order_.folder); bytes > 0 && room < bytes)
+        fail("{} {} for {} of {}", human_size(room), order_.into == Medium::memory ? "of memory" : "free",
+             human_size(bytes), generation.name());
     coming_ = bytes;
     bring_all(client, errand, generation, first);
     bring_all(client, errand, generation, then);
+    if (order_.into != Medium::local) return;
+    for (const auto* pieces : {&first, &then})
+        for (const Piece& piece : *pieces) piece.folder.sync();
+    level::sync_generation(order_.folder, generation);
 }
 
 // Of the same name and another content is damage, here or there: the check afterwards finds out.
@@ -172,6 +177,11 @@ void Fetcher::bring_all(Client& client, const wire::Errand& errand, Generation g
     work(&client);
     for (std::thread& stream : streams) stream.join();
     for (Piece& piece : pieces) {
+        if (order_.into == Medium::local && error.empty()) try {
+                sync_file(piece.file.get(), piece.folder.path_of(piece.coming()));
+            } catch (const Error& why) {
+                error = why.what();
+            }
         piece.file.reset();
         if (!error.empty())
             piece.folder.remove_file(piece.coming());
@@ -216,8 +226,8 @@ void Fetcher::check(const wire::Errand& errand) const {
         images[rank.number()] = {reader.summary().bytes, reader.summary().checksum.hex()};
     });
     if (level::sum_of(images).bytes != errand.checksum)
-        fail("the images of {} in the memory of {} are not those that the manifest names", generation.name(),
-             errand.from);
+        fail("the images of {} in {} are not those that the manifest names", generation.name(),
+             errand.source().words());
 }
 
 }  // namespace fermata::transfer

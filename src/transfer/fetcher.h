@@ -1,6 +1,6 @@
-// Fetcher brings what this node shall have from the memory of other nodes into its own, in a thread of its
-// own and by several streams. A file has its name only once it is whole; who has an image of this node's
-// memory has all that belongs to it.
+// Fetcher brings what this node shall have from other nodes, or from its own other medium, into its memory or
+// its local directory, in a thread of its own and by several streams. A file has its name only once it is
+// whole; who has an image of this node's memory has all that belongs to it.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,8 @@ class Fetcher {
     struct Order {
         uint32_t number = 0;
         uint64_t job = 0;
-        files::Folder folder;  // the job's directory in the memory of this node
+        files::Folder folder;  // the job's directory on this node
+        Medium into = Medium::memory;
         wire::Key key{};
         image::KeyPointer image_key;
         bool thorough = false;
@@ -46,7 +47,7 @@ class Fetcher {
     // 0: no limit. Also while it works.
     void limit(uint64_t bytes_per_second) { throttle_.limit(bytes_per_second); }
     void stop();
-    // Bytes that will still take memory here.
+    // Bytes that will still take room here.
     uint64_t coming() const { return coming_; }
 
     // poll() finds it readable when take() may have something.

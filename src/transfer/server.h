@@ -1,6 +1,6 @@
-// Server lets other node daemons of the job read the files of generations that are in the memory of this
-// node: a port of its own, a thread that waits there, and one for each daemon that has proved itself. What
-// goes wrong ends the connection, and nothing else.
+// Server lets node daemons of the job read the files of generations that are in the memory of this node, or
+// in its local directory: a port of its own, a thread that waits there, and one for each daemon that has
+// proved itself. What goes wrong ends the connection, and nothing else.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace fermata::transfer {
 
 class Server {
   public:
-    // `folder`: the job's directory in the memory of this node (level::Memory).
+    // `folder`: the job's directory there (level::Memory).
     Server(files::Folder folder, uint64_t job, const wire::Key& key, int64_t silent_ms);
     ~Server();  // ends what is under way
     Server(const Server&) = delete;

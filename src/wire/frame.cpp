@@ -29,6 +29,7 @@ class Writer {
     void put(int32_t value) { number(static_cast<uint32_t>(value)); }
     void put(Generation value) { number(value.number()); }
     void put(RestartPhase value) { number(static_cast<uint32_t>(value)); }
+    void put(Medium value) { number(static_cast<uint32_t>(value)); }
     void put(RankEnd value) { number(static_cast<uint32_t>(value)); }
     void put(Absence value) { number(static_cast<uint32_t>(value)); }
     void put(bool value) { number(static_cast<uint8_t>(value)); }
@@ -104,6 +105,13 @@ class Reader {
             ok_ = false;
         else
             value = RestartPhase{word};
+    }
+    void get(Medium& value) {
+        auto word = number<uint32_t>();
+        if (word > static_cast<uint32_t>(Medium::local))
+            ok_ = false;
+        else
+            value = Medium{word};
     }
     void get(RankEnd& value) {
         auto word = number<uint32_t>();

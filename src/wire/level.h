@@ -1,5 +1,5 @@
 // These messages travel between the root and the node daemons of a job that keeps generations in the memory
-// of its nodes (src/level). message.h has the rules of all messages.
+// of its nodes, or in their local directories (src/level). message.h has the rules of all messages.
 //
 // A daemon names its node by `host`, whatever way its messages take.
 #pragma once
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "base/medium.h"
 #include "wire/daemons.h"
 #include "wire/parity.h"
 
@@ -17,29 +18,31 @@ namespace fermata::wire {
 
 // ---- downwards
 
-// A directory in the memory of each node for this generation, if the ranks' memory fits; answer Room. A Save
-// without a directory means this one.
+// A directory on each node for this generation, if the ranks' memory fits; answer Room. A Save without a
+// directory means this one.
 struct MakeRoom {
     static constexpr uint16_t kType = 60;
     uint32_t epoch = 0;
     Generation generation;
+    Medium medium = Medium::memory;
     template <class F>
     void each(F&& f) {
-        f(epoch, generation);
+        f(epoch, generation, medium);
     }
 };
 
-// What else the job has in memory goes; with none, all of it does.
+// What else the job has in memory and in the local directory goes; with none, all of it does.
 struct KeepCopies {
     static constexpr uint16_t kType = 61;
-    std::vector<Generation> generations;
+    std::vector<Generation> generations;  // in memory
+    std::vector<Generation> local;
     template <class F>
     void each(F&& f) {
-        f(generations);
+        f(generations, local);
     }
 };
 
-// Which ranks' images a node copies, of those in its memory.
+// Which ranks' images a node copies, of those that it has.
 struct Share {
     std::string host;
     std::vector<Run> ranks;
@@ -59,19 +62,22 @@ struct Flush {
     std::string directory;
     uint64_t bytes_per_second = 0;
     std::vector<Share> shares;
+    Medium from = Medium::memory;
     template <class F>
     void each(F&& f) {
-        f(number, generations, directory, bytes_per_second, shares);
+        f(number, generations, directory, bytes_per_second, shares, from);
     }
 };
 
-// Asks what of these generations is in the memory of the node; answer Copies.
+// Asks what of these generations is on the node; answer Copies. `in_place`: those of them whose images are
+// read where they are in local directories, and so compared there; what comes from there to memory is
+// compared in memory.
 struct AskCopies {
     static constexpr uint16_t kType = 63;
-    std::vector<Generation> generations;
+    std::vector<Generation> generations, in_place;
     template <class F>
     void each(F&& f) {
-        f(generations);
+        f(generations, in_place);
     }
 };
 
@@ -82,39 +88,44 @@ struct Chosen {
     Generation generation;
     std::string directory;
     std::string seal;
-    bool memory = false;
+    bool on_nodes = false;
     std::string images;
+    Medium medium = Medium::memory;  // of nodes
     template <class F>
     void each(F&& f) {
-        f(generation, directory, seal, memory, images);
+        f(generation, directory, seal, on_nodes, images, medium);
     }
 };
 
-// What one node takes from another one's memory.
+// What one node takes from another one, or from its own other medium.
 struct Errand {
     std::string to, from;                 // nodes
     std::string addresses;                // of `from`, as in Room
     std::vector<Generation> generations;  // oldest first: the last one, before it what its images refer to
     std::vector<Run> ranks;               // whose images
     std::array<uint8_t, 16> checksum{};   // of what the manifest of the last one says of these images
+    Medium medium = Medium::memory;       // of `from`
+    NodePlace source() const { return {from, medium}; }
     template <class F>
     void each(F&& f) {
-        f(to, from, addresses, generations, ranks, checksum);
+        f(to, from, addresses, generations, ranks, checksum, medium);
     }
     bool operator==(const Errand&) const = default;
 };
 
 // Each node does its own of these errands; answer: Fetched, of a node that has some. `thorough`: all bytes of
-// what has come are compared. Said again with the same number: only the limit is new. 0: none.
+// what has come are compared. Said again with the same number: only the limit is new. 0: none. `into`: where
+// all of it goes; in local directories it is synced.
 struct Fetch {
     static constexpr uint16_t kType = 55;
     uint32_t number = 0;
     bool thorough = false;
     uint64_t bytes_per_second = 0;
     std::vector<Errand> errands;
+    Medium into = Medium::memory;
     template <class F>
     void each(F&& f) {
-        f(number, thorough, bytes_per_second, errands);
+        f(number, thorough, bytes_per_second, errands, into);
     }
 };
 
@@ -126,7 +137,7 @@ struct Room {
     uint32_t epoch = 0;
     std::string host;
     std::string why;
-    std::string addresses;  // where other daemons read what is in this node's memory (src/transfer)
+    std::string addresses;  // where daemons read what this node has in that medium (src/transfer)
     template <class F>
     void each(F&& f) {
         f(epoch, host, why, addresses);
@@ -166,17 +177,20 @@ struct Copies {
     std::string damage;             // a line on images that are not intact; empty: there are none
     std::string addresses;          // as in Room
     std::vector<PeerGroup> parity;  // of groups that this node is in, by their names; no addresses
+    std::vector<Copy> local;        // in the local directory
+    std::string local_addresses;    // as in Room; empty: nothing is there
     template <class F>
     void each(F&& f) {
-        f(host, copies, ranks, damage, addresses, parity);
+        f(host, copies, ranks, damage, addresses, parity, local, local_addresses);
     }
 };
 
 struct Failure {
     std::string from, error;
+    Medium medium = Medium::memory;  // of `from`
     template <class F>
     void each(F&& f) {
-        f(from, error);
+        f(from, error, medium);
     }
     bool operator==(const Failure&) const = default;
 };

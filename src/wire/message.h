@@ -22,7 +22,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 11;
+inline constexpr uint16_t kWireVersion = 12;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -105,7 +105,7 @@ struct Drain {
     }
 };
 
-// Write `rank-NNNNNN.img` into `directory` (absolute; exists; empty: in the memory of the node, and its
+// Write `rank-NNNNNN.img` into `directory` (absolute; exists; empty: on the node, in its `medium`, and its
 // daemon puts in which), fsync it, then answer Saved. The rank stays stopped until Resume or Cancel; with
 // `forked` in the options it answers Captured first. With a `layout` of several images in a file: write into
 // that, which exists; answer Sized before anything else, and wait for Placed.
@@ -114,11 +114,12 @@ struct Save {
     uint32_t epoch = 0;
     std::string directory;
     Generation generation;
-    std::string options;  // image::SaveOptions::to_text()
-    int32_t lowest = -1;  // rank of the node: its daemon puts it in
+    std::string options;             // image::SaveOptions::to_text()
+    int32_t lowest = -1;             // rank of the node: its daemon puts it in
+    Medium medium = Medium::memory;  // local: the entry in the directory is synced, too: nobody else does it
     template <class F>
     void each(F&& f) {
-        f(epoch, directory, generation, options, lowest);
+        f(epoch, directory, generation, options, lowest, medium);
     }
 };
 

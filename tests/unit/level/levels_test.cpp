@@ -17,13 +17,19 @@ TEST(Levels, WordsAreReadAndSaidAgain) {
     EXPECT_EQ(Levels::parse(" files 1h ,memory 0.5s ").to_text(), "memory 0.5s, files 3600s");
     EXPECT_FALSE(Levels::parse("memory 30s").files);
     EXPECT_FALSE(Levels::parse("memory 30s").buddy);
-    for (const char* words : {"memory 30s, buddy", "memory 30s, buddy 120s, files 600s",
-                              "memory 30s, buddy 120s anywhere", "memory 30s, buddy anywhere, files 60s",
-                              "memory 30s, rs:4+2 120s", "memory 30s, buddy, rs:1+1 30s, files 60s"})
+    for (const char* words :
+         {"memory 30s, buddy", "memory 30s, buddy 120s, files 600s", "memory 30s, buddy 120s anywhere",
+          "memory 30s, buddy anywhere, files 60s", "memory 30s, rs:4+2 120s",
+          "memory 30s, buddy, rs:1+1 30s, files 60s", "local 300s", "local 300s, files 3600s",
+          "memory 30s, local 300s, buddy 120s, files 3600s"})
         EXPECT_EQ(Levels::parse(words).to_text(), words);
     EXPECT_EQ(Levels::parse("memory 30s, buddy").buddy, 0);
     EXPECT_TRUE(Levels::parse("memory 30s"));
     EXPECT_FALSE(Levels());
+    EXPECT_EQ(Levels::parse("local 5m, memory 1m").first(), Medium::memory);
+    EXPECT_EQ(Levels::parse("local 5m, memory 1m").interval(), 60);
+    EXPECT_EQ(Levels::parse("local 5m").first(), Medium::local);
+    EXPECT_EQ(Levels::parse("local 5m").interval(), 300);
 }
 
 TEST(Levels, WhatCannotBeIsRefused) {
@@ -37,6 +43,12 @@ TEST(Levels, WhatCannotBeIsRefused) {
                               "memory 30s, memory 10m",
                               "memory 30s, files 10s",
                               "disk 10m",
+                              "local",
+                              "local 30s, local 1m",
+                              "local 30s, files 10s",
+                              "local 30s, buddy 1m",
+                              "local 30s, rs:4+2 1m",
+                              "memory 30s, local 10s",
                               "memory x",
                               "buddy 1m",
                               "memory 30s, buddy 10s",
@@ -71,15 +83,6 @@ TEST(Levels, AutoStandsAlone) {
     EXPECT_FALSE(Levels::parse("memory 1s").automatic);
     EXPECT_THROW(Levels::parse("auto, files 1h"), Error);
     EXPECT_THROW(Levels::parse("memory 1s, auto"), Error);
-}
-
-TEST(Levels, WhatIsNotThereYetIsNamed) {
-    for (const char* words : {"local 1m, memory 1s", "memory 1s, local 1m"}) try {
-            Levels::parse(words);
-            FAIL() << words;
-        } catch (const Error& error) {
-            EXPECT_NE(std::string(error.what()).find("not there yet"), std::string::npos) << error.what();
-        }
 }
 
 }  // namespace

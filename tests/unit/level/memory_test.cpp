@@ -1,6 +1,7 @@
 // One node's memory as a directory, and copies of it to files.
 #include "level/memory.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -28,10 +29,12 @@ class MemoryTest : public testing::Test {
         char name[] = "/tmp/fermata-level-XXXXXX";
         root_ = ::mkdtemp(name);
         ::setenv("FERMATA_MEMORY_DIR", root_.c_str(), 1);
+        ::setenv("FERMATA_LOCAL_DIR", root_.c_str(), 1);
         fs::create_directory(root_ / "ckpt");
     }
     void TearDown() override {
         ::unsetenv("FERMATA_MEMORY_DIR");
+        ::unsetenv("FERMATA_LOCAL_DIR");
         fs::remove_all(root_);
     }
     std::string home() const { return root_ / "ckpt"; }
@@ -48,28 +51,28 @@ class MemoryTest : public testing::Test {
 };
 
 TEST_F(MemoryTest, NobodyElseMayLook) {
-    Memory memory(kJob, "a", home());
+    Memory memory({"a"}, kJob, home());
     struct stat status {};
-    for (const std::string& path : {user_directory(), job_directory(kJob, "a")}) {
+    for (const std::string& path : {user_directory(Medium::memory), job_directory({"a"}, kJob)}) {
         ASSERT_EQ(::stat(path.c_str(), &status), 0);
         EXPECT_EQ(status.st_mode & 0777, 0700u) << path;
     }
-    ::chmod(user_directory().c_str(), 0755);
-    EXPECT_THROW(Memory(kJob, "b", home()), Error);
+    ::chmod(user_directory(Medium::memory).c_str(), 0755);
+    EXPECT_THROW(Memory({"b"}, kJob, home()), Error);
 }
 
 TEST_F(MemoryTest, RoomIsAskedForFirst) {
-    Memory memory(kJob, "a", home());
+    Memory memory({"a"}, kJob, home());
     EXPECT_THROW(memory.make_room(Generation(1), uint64_t{1} << 60), Error);
     EXPECT_FALSE(memory.find(Generation(1)));
     memory.make_room(Generation(1), 1);
     EXPECT_TRUE(memory.find(Generation(1)));
-    EXPECT_EQ(find_in_memory(kJob, Generation(1)).size(), 1u);
-    EXPECT_TRUE(find_in_memory(kJob + 1, Generation(1)).empty());
+    EXPECT_EQ(find_here(kJob, Generation(1)).size(), 1u);
+    EXPECT_TRUE(find_here(kJob + 1, Generation(1)).empty());
 }
 
 TEST_F(MemoryTest, WhatIsNotKeptGoes) {
-    Memory memory(kJob, "a", home());
+    Memory memory({"a"}, kJob, home());
     for (uint32_t number : {1u, 2u, 3u}) put_image(memory.make_room(Generation(number), 1), number, 0);
     memory.keep({Generation(2)});
     EXPECT_FALSE(memory.find(Generation(1)));
@@ -78,7 +81,7 @@ TEST_F(MemoryTest, WhatIsNotKeptGoes) {
 }
 
 TEST_F(MemoryTest, OnlyIntactImagesAreCopies) {
-    Memory memory(kJob, "a", home());
+    Memory memory({"a"}, kJob, home());
     files::Folder folder = memory.make_room(Generation(1), 1);
     image::Summary good = put_image(folder, 1, 0);
     put_image(folder, 1, 1);
@@ -95,15 +98,15 @@ TEST_F(MemoryTest, OnlyIntactImagesAreCopies) {
 }
 
 TEST_F(MemoryTest, LeftoversGoUnlessARestartNeedsThem) {
-    { put_image(Memory(kJob, "a", home()).make_room(Generation(1), 1), 1, 0); }
+    { put_image(Memory({"a"}, kJob, home()).make_room(Generation(1), 1), 1, 0); }
     {
-        Memory running(kJob + 1, "a", home());
+        Memory running({"a"}, kJob + 1, home());
         running.make_room(Generation(4), 1);
-        sweep_memory(5);
+        sweep(5);
         EXPECT_TRUE(running.find(Generation(4)));  // its lock is held
     }
-    EXPECT_TRUE(find_in_memory(kJob, Generation(1)).empty());  // no manifest says that it exists
-    EXPECT_FALSE(fs::exists(fs::path(job_directory(kJob, "a")).parent_path()));
+    EXPECT_TRUE(find_here(kJob, Generation(1)).empty());  // no manifest says that it exists
+    EXPECT_FALSE(fs::exists(fs::path(job_directory({"a"}, kJob)).parent_path()));
 
     store::Store store = store::Store::for_writing(home());
     store.lock("job", kJob);
@@ -116,18 +119,68 @@ TEST_F(MemoryTest, LeftoversGoUnlessARestartNeedsThem) {
     manifest.mpi = "mpich";
     manifest.command = {"p"};
     {
-        Memory memory(kJob, "a", home());
+        Memory memory({"a"}, kJob, home());
         image::Summary summary =
             put_image(memory.make_room(Generation(pending.number), 1), pending.number, 0);
         manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum, 0}};
         manifest.nodes = {"a"};
-        store.commit_in_memory(pending, manifest);
+        store.commit_on_nodes(pending, manifest);
     }
-    sweep_memory(5);
-    EXPECT_EQ(find_in_memory(kJob, Generation(pending.number)).size(), 1u);
+    sweep(5);
+    EXPECT_EQ(find_here(kJob, Generation(pending.number)).size(), 1u);
     store.note_end({kJob, "job", {"p"}, "now"});
-    sweep_memory(5);
-    EXPECT_TRUE(find_in_memory(kJob, Generation(pending.number)).empty());
+    sweep(5);
+    EXPECT_TRUE(find_here(kJob, Generation(pending.number)).empty());
+}
+
+TEST_F(MemoryTest, LocalDirectoriesLieBesideAndStayForAWeek) {
+    store::Store store = store::Store::for_writing(home());
+    store.lock("job", kJob);
+    store::GenerationInfo pending = store.begin();
+    const Generation generation(pending.number);
+    store::Manifest manifest;
+    manifest.job = kJob;
+    manifest.generation = pending.number;
+    manifest.created = "now";
+    manifest.level = store::LevelName::local;
+    manifest.mpi = "mpich";
+    manifest.command = {"p"};
+    const NodePlace place{"a", Medium::local};
+    {
+        Memory local(place, kJob, home());
+        EXPECT_THROW(local.make_room(Generation(9), uint64_t{1} << 60), Error);
+        image::Summary summary = put_image(local.make_room(generation, 1), pending.number, 0);
+        manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum, 0}};
+        manifest.nodes = {"a"};
+        store.commit_on_nodes(pending, manifest);
+        EXPECT_EQ(store.choose({}, false).manifest->level, store::LevelName::local);
+        EXPECT_FALSE(is_here({"a", Medium::memory}, kJob));
+        // A byte that is not compared is not missed; who compares, finds it.
+        std::fstream file(local.find(generation)->path_of(image::image_name(Rank(0))),
+                          std::ios::in | std::ios::out);
+        file.seekp(static_cast<std::streamoff>(kPage) + 5);
+        file.put('X');
+        file.close();
+        const auto never = [] { return false; };
+        EXPECT_EQ(
+            local.look_for({generation}, nullptr, never, [](Generation) { return false; }).intact.size(), 1u);
+        EXPECT_TRUE(local.look_for({generation}, nullptr).intact.empty());
+    }
+    auto found = find_here(kJob, generation);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].place, place);
+    auto age = [&](int days) {
+        const timespec then{::time(nullptr) - days * 86400, 0};
+        const timespec times[2] = {then, then};
+        ::utimensat(AT_FDCWD, found[0].folder.path().c_str(), times, 0);
+    };
+    age(6);
+    sweep(5);
+    EXPECT_EQ(find_here(kJob, generation).size(), 1u);
+    age(8);
+    sweep(5);
+    EXPECT_TRUE(find_here(kJob, generation).empty());
+    EXPECT_FALSE(is_here(place, kJob));
 }
 
 TEST_F(MemoryTest, ACopyIsWholeOrNotThere) {
@@ -135,7 +188,7 @@ TEST_F(MemoryTest, ACopyIsWholeOrNotThere) {
     store.lock("job", kJob);
     store::GenerationInfo pending = store.begin();
     const Generation generation(pending.number);
-    Memory memory(kJob, "a", home());
+    Memory memory({"a"}, kJob, home());
     files::Folder folder = memory.make_room(generation, 1);
     store::Manifest manifest;
     manifest.job = kJob;
@@ -150,9 +203,9 @@ TEST_F(MemoryTest, ACopyIsWholeOrNotThere) {
             {Rank(rank), image::image_name(Rank(rank)), summary.bytes, summary.checksum, 0});
         manifest.nodes.push_back("a");
     }
-    store.commit_in_memory(pending, manifest);
+    store.commit_on_nodes(pending, manifest);
     EXPECT_THROW(store.commit_copied(pending.number), Error);  // no image has come
-    EXPECT_TRUE(store.choose({}, false).manifest->in_memory_of_nodes());
+    EXPECT_TRUE(store.choose({}, false).manifest->on_nodes());
 
     Copier copier;
     copier.start({1, kJob, {{generation, folder}}, home(), {0, 1}}, 1);  // a byte a second
@@ -173,7 +226,7 @@ TEST_F(MemoryTest, ACopyIsWholeOrNotThere) {
         EXPECT_TRUE(copied.is_of(entry, reader));
         reader.verify();
     }
-    store.keep_in_memory({});  // it is none any more
+    store.keep_on_nodes({});  // it is none any more
     EXPECT_EQ(store.list().size(), 1u);
 }
 
@@ -182,7 +235,7 @@ TEST_F(MemoryTest, ACopyThatFailsLeavesNothing) {
     store.lock("job", kJob);
     store::GenerationInfo pending = store.begin();
     const Generation generation(pending.number);
-    Memory memory(kJob, "a", home());
+    Memory memory({"a"}, kJob, home());
     files::Folder folder = memory.make_room(generation, 1);
     store::Manifest manifest;
     manifest.job = kJob;
@@ -194,7 +247,7 @@ TEST_F(MemoryTest, ACopyThatFailsLeavesNothing) {
     image::Summary summary = put_image(folder, pending.number, 0);
     manifest.images = {{Rank(0), image::image_name(Rank(0)), summary.bytes, summary.checksum, 0}};
     manifest.nodes = {"a"};
-    store.commit_in_memory(pending, manifest);
+    store.commit_on_nodes(pending, manifest);
     std::ofstream(pending.directory + "/" + image::image_name(Rank(0))) << "in the way";
     Copier copier;
     copier.start({1, kJob, {{generation, folder}}, home(), {0, 1}}, 0);
@@ -203,8 +256,8 @@ TEST_F(MemoryTest, ACopyThatFailsLeavesNothing) {
     EXPECT_NE(copier.take()->error.find("in the way"), std::string::npos);
     store.forget_copied(pending.number);
     EXPECT_FALSE(fs::exists(pending.directory + "/" + image::image_name(Rank(0))));
-    EXPECT_TRUE(store.choose({}, false).manifest->in_memory_of_nodes());
-    store.keep_in_memory({});
+    EXPECT_TRUE(store.choose({}, false).manifest->on_nodes());
+    store.keep_on_nodes({});
     EXPECT_TRUE(store.list().empty());
 }
 

@@ -89,11 +89,11 @@ class RepairTest : public testing::Test {
         }
         if (!contents_.empty()) manifest.needs = {pending.number - 1};
         contents_ = std::move(contents);
-        level == store::LevelName::memory ? store_->commit_in_memory(pending, manifest)
+        level == store::LevelName::memory ? store_->commit_on_nodes(pending, manifest)
                                           : store_->commit(pending, manifest);
     }
     files::Folder on(const std::string& node, Generation generation) {
-        files::Folder folder = make_job_directory(kJob, node);
+        files::Folder folder = make_job_directory({node}, kJob);
         if (auto there = folder.find(generation.name())) return *there;
         files::Folder made = *folder.make(generation.name());
         store::write_marker(made, {kJob, generation.number()});
@@ -101,7 +101,7 @@ class RepairTest : public testing::Test {
     }
     fs::path in_files(uint32_t number) const { return root_ / "ckpt" / Generation(number).name(); }
     fs::path in_memory(const std::string& node, uint32_t number) const {
-        return fs::path(job_directory(kJob, node)) / Generation(number).name();
+        return fs::path(job_directory({node}, kJob)) / Generation(number).name();
     }
     // All of a generation as a node would fetch it.
     void copy(const fs::path& from, const fs::path& to) {

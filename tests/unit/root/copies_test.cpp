@@ -3,6 +3,7 @@
 
 #include "root/buddy_copies.h"
 #include "root/fetching.h"
+#include "root/local_copies.h"
 
 namespace fermata::root {
 namespace {
@@ -70,20 +71,20 @@ TEST_F(BuddyCopiesTest, EachNodeIsToldWhatToTakeFromWhom) {
     EXPECT_EQ(order.errands[0].generations, (std::vector<Generation>{Generation(5), Generation(7)}));
     EXPECT_EQ(order.errands[1].to, "a");
     EXPECT_EQ(order.errands[1].ranks, (std::vector<wire::Run>{{2, 1}}));
-    EXPECT_EQ(buddies_.under_way().size(), 2u);
+    EXPECT_EQ(buddies_.rounds().under_way().size(), 2u);
     EXPECT_FALSE(buddies_.due(Generation(8), 50'000));  // one after the other
-    buddies_.say_again();
+    buddies_.rounds().say_again();
     EXPECT_EQ(sent_.size(), 2u);
 
-    EXPECT_FALSE(buddies_.over({"a", "b"}));
-    EXPECT_TRUE(buddies_.heard(wire::Fetched{5, "a", 10, {}}));
-    EXPECT_FALSE(buddies_.over({"a", "b"}));  // counts only when all nodes said so
-    EXPECT_TRUE(buddies_.heard(wire::Fetched{5, "b", 20, {}}));
-    auto over = buddies_.over({"a", "b"});
+    EXPECT_FALSE(buddies_.rounds().over({"a", "b"}));
+    EXPECT_TRUE(buddies_.rounds().heard(wire::Fetched{5, "a", 10, {}}));
+    EXPECT_FALSE(buddies_.rounds().over({"a", "b"}));  // counts only when all nodes said so
+    EXPECT_TRUE(buddies_.rounds().heard(wire::Fetched{5, "b", 20, {}}));
+    auto over = buddies_.rounds().over({"a", "b"});
     ASSERT_TRUE(over);
     EXPECT_EQ(over->why_not, "");
     EXPECT_EQ(over->bytes, 30u);
-    EXPECT_FALSE(buddies_.over({"a", "b"}));
+    EXPECT_FALSE(buddies_.rounds().over({"a", "b"}));
     EXPECT_FALSE(buddies_.due(Generation(8), 10'999));
     EXPECT_TRUE(buddies_.due(Generation(8), 11'000));
     EXPECT_FALSE(buddies_.due(Generation(7), 11'000));  // it had its turn
@@ -92,10 +93,29 @@ TEST_F(BuddyCopiesTest, EachNodeIsToldWhatToTakeFromWhom) {
 TEST_F(BuddyCopiesTest, ANodeThatIsGoneOrHasNoRoomIsSaid) {
     buddies_.pair_up({"a", "b"});
     buddies_.start(what({Generation(7)}), 1000);
-    buddies_.heard(wire::Fetched{5, "b", 0, {{"a", "1.0 GiB of memory for 2.0 GiB"}}});
-    auto over = buddies_.over({"b"});
+    buddies_.rounds().heard(wire::Fetched{5, "b", 0, {{"a", "1.0 GiB of memory for 2.0 GiB"}}});
+    auto over = buddies_.rounds().over({"b"});
     ASSERT_TRUE(over);
     EXPECT_EQ(over->why_not, "b: 1.0 GiB of memory for 2.0 GiB");
+}
+
+TEST_F(BuddyCopiesTest, ToLocalDirectoriesEachNodeTakesItsOwn) {
+    settings_.levels = level::Levels::parse("memory 1s, local 10s");
+    LocalCopies local{settings_, [this](const wire::Message& message) { sent_.push_back(message); }, rounds_};
+    EXPECT_TRUE(local.due(Generation(7), 1000));
+    local.start(what({Generation(7)}), 1000);
+    EXPECT_FALSE(local.due(Generation(8), 2000));
+    ASSERT_EQ(sent_.size(), 1u);
+    const auto& order = std::get<wire::Fetch>(sent_[0]);
+    EXPECT_EQ(order.into, Medium::local);
+    ASSERT_EQ(order.errands.size(), 2u);
+    for (const wire::Errand& errand : order.errands) {
+        EXPECT_EQ(errand.to, errand.from);
+        EXPECT_EQ(errand.medium, Medium::memory);
+        EXPECT_EQ(errand.addresses, "of " + errand.from);
+    }
+    settings_.levels = level::Levels::parse("local 10s");
+    EXPECT_FALSE(local.on());
 }
 
 TEST_F(BuddyCopiesTest, WhereThereCanBeNoneThatIsSaid) {

@@ -29,8 +29,8 @@ class FetcherTest : public testing::Test {
         root_ = ::mkdtemp(name);
         ::setenv("FERMATA_MEMORY_DIR", root_.c_str(), 1);
         fs::create_directory(root_ / "ckpt");
-        a_.emplace(kJob, "a", root_ / "ckpt");
-        b_.emplace(kJob, "b", root_ / "ckpt");
+        a_.emplace(NodePlace{"a"}, kJob, root_ / "ckpt");
+        b_.emplace(NodePlace{"b"}, kJob, root_ / "ckpt");
         // Generation 2 refers to 1; so much that several streams bring it.
         std::mt19937_64 random(20261126);
         data_.resize(24 << 20);
@@ -76,7 +76,7 @@ class FetcherTest : public testing::Test {
                 level::sum_of(wanted).bytes};
     }
     Fetcher::Order order(std::vector<wire::Errand> errands) const {
-        return {1, kJob, b_->folder(), key_, nullptr, true, 5000, std::move(errands)};
+        return {1, kJob, b_->folder(), Medium::memory, key_, nullptr, true, 5000, std::move(errands)};
     }
     Fetcher::Result fetch(std::vector<wire::Errand> errands) {
         Fetcher fetcher;

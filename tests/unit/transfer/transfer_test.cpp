@@ -101,7 +101,7 @@ TEST_F(TransferTest, WhatIsNotThereIsSaid) {
         }
     };
     char byte;
-    EXPECT_TRUE(Client(server.addresses(), "b", key_, patience()).list(Generation(8)).empty());
+    EXPECT_TRUE(Client(server.addresses(), NodePlace{"b"}, key_, patience()).list(Generation(8)).empty());
     refused("nothing of gen-000008", [](Client& c) { c.digest(Generation(8), "rank-000001.img"); });
     refused("rank-000002.img", [](Client& c) { c.digest(Generation(7), "rank-000002.img"); });
     refused("it has 0 bytes", [&](Client& c) { c.read(Generation(7), "empty", 0, &byte, 1); });
@@ -112,13 +112,13 @@ TEST_F(TransferTest, WhatIsNotThereIsSaid) {
     refused("link", [&](Client& c) { c.read(Generation(7), "link", 0, &byte, 1); });
     // A generation of another job.
     store::write_marker(*folder_.make("gen-000009"), {kJob + 1, 9});
-    EXPECT_TRUE(Client(server.addresses(), "b", key_, patience()).list(Generation(9)).empty());
+    EXPECT_TRUE(Client(server.addresses(), NodePlace{"b"}, key_, patience()).list(Generation(9)).empty());
     refused("nothing of gen-000009", [](Client& c) { c.digest(Generation(9), "rank-000001.img"); });
 }
 
 TEST_F(TransferTest, WhoLacksTheKeyGetsNothing) {
     Server server(folder_, kJob, key_, 5000);
-    EXPECT_THROW(Client(server.addresses(), "b", wire::random_key(), patience(1000)), Error);
+    EXPECT_THROW(Client(server.addresses(), NodePlace{"b"}, wire::random_key(), patience(1000)), Error);
 }
 
 // The other end changes a byte on the way: a relay between the two that has not got the key.
@@ -170,10 +170,10 @@ TEST_F(TransferTest, NobodyWaitsForASilentNode) {
     Fd listener = tree::listen_tcp(port);  // accepts, and says nothing
     const std::string addresses = fmt::format("127.0.0.1:{}@{}", port, tree::this_place());
     int64_t begin = monotonic_ms();
-    EXPECT_THROW(Client(addresses, "b", key_, patience(400)), Error);
+    EXPECT_THROW(Client(addresses, NodePlace{"b"}, key_, patience(400)), Error);
     EXPECT_LT(monotonic_ms() - begin, 4000);
     begin = monotonic_ms();
-    EXPECT_THROW(Client(addresses, "b", key_, {60'000, [] { return true; }}), Error);
+    EXPECT_THROW(Client(addresses, NodePlace{"b"}, key_, {60'000, [] { return true; }}), Error);
     EXPECT_LT(monotonic_ms() - begin, 4000);
 }
 
@@ -182,7 +182,7 @@ TEST_F(TransferTest, TheServerEndsWithAClientThatStands) {
     Client* standing = nullptr;
     {
         Server server(folder_, kJob, key_, 60'000);
-        standing = new Client(server.addresses(), "b", key_, patience());
+        standing = new Client(server.addresses(), NodePlace{"b"}, key_, patience());
         standing->list(Generation(7));
     }
     EXPECT_THROW(standing->list(Generation(7)), Error);

@@ -1,5 +1,5 @@
-// Generations whose images are in the memory of nodes: the directory here holds their manifest, and later,
-// when they are copied, their images as well.
+// Generations whose images nodes keep, in memory or in local directories: the directory here holds their
+// manifest, and later, when they are copied, their images as well.
 #include <algorithm>
 
 #include "base/error.h"
@@ -9,17 +9,26 @@
 
 namespace fermata::store {
 
-void Store::commit_in_memory(const GenerationInfo& pending, const Manifest& manifest) {
+void Store::commit_on_nodes(const GenerationInfo& pending, const Manifest& manifest) {
     if (!pending.folder.is(folder_, Generation(pending.number).name()))
         fail("{} cannot be found any more: was it removed or exchanged by hand? {} is given up",
              pending.directory, Generation(pending.number).name());
-    pending.folder.replace_unsynced(kManifest, to_text(manifest, key_.get()));
+    if (manifest.level == LevelName::memory)
+        return pending.folder.replace_unsynced(kManifest, to_text(manifest, key_.get()));
+    pending.folder.replace(kManifest, to_text(manifest, key_.get()));
+    sync_manifest(Generation(pending.number));
+}
+
+void Store::sync_manifest(Generation generation) const {
+    const files::Folder folder = folder_.below(generation.name());
+    for (const char* name : {kMarker, kManifest}) sync_file(folder.read(name).get(), folder.path_of(name));
+    folder.sync();
+    folder_.sync();
 }
 
 void Store::commit_copied(uint32_t number) {
     GenerationInfo info = choose(number, false);
-    if (info.job != job_ || !info.manifest->in_memory_of_nodes())
-        fail("{} is not one that was kept in memory", info.directory);
+    if (info.job != job_ || !info.manifest->on_nodes()) fail("{} is not one that nodes keep", info.directory);
     Manifest manifest = *info.manifest;
     manifest.level = LevelName::files;
     manifest.nodes.clear();
@@ -34,16 +43,16 @@ void Store::forget_copied(uint32_t number) const noexcept {
         if (auto manifest = folder->has(kManifest)
                                 ? parse_manifest(folder->text(kManifest, kMostManifest), folder->path())
                                 : Manifest();
-            manifest.in_memory_of_nodes())
+            manifest.on_nodes())
             remove_images(*folder);
     } catch (const Error&) {
         // They go with the generation.
     }
 }
 
-void Store::keep_in_memory(const std::vector<Generation>& kept) {
+void Store::keep_on_nodes(const std::vector<Generation>& kept) {
     for (const Brief& one : survey())
-        if (one.job == job_ && one.complete && one.in_memory &&
+        if (one.job == job_ && one.complete && one.on_nodes &&
             std::count(kept.begin(), kept.end(), Generation(one.number)) == 0)
             remove_generation(folder_, Generation(one.number).name(), one.folder);
 }
