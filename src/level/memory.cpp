@@ -98,7 +98,7 @@ Memory::Memory(NodePlace place, uint64_t job, const std::string& ckpt_dir)
         ::usleep(10'000);
     }
     place_.medium == Medium::local ? make_lasting(ckpt_dir) : folder_.replace_unsynced(kHome, ckpt_dir);
-    sweep(job);
+    sweep(job, place_.node);
 }
 
 // Up to the file system's own: after a loss of power all of these directories have to be there.
@@ -197,8 +197,8 @@ Memory::Found Memory::look_for(const std::vector<Generation>& generations, const
 
 namespace {
 
-void sweep_all(Medium medium, uint64_t but_of_job) {
-    auto all = files::Folder::find_at(user_directory(medium));
+void sweep_all(const NodePlace& own, uint64_t but_of_job) {
+    auto all = files::Folder::find_at(user_directory(own.medium));
     if (!all || all->owner() != ::geteuid()) return;
     for (const std::string& name : all->names()) {
         uint64_t job = 0;
@@ -206,16 +206,17 @@ void sweep_all(Medium medium, uint64_t but_of_job) {
         auto of_job = all->find(name);
         if (error != std::errc{} || end != name.data() + name.size() || job == but_of_job || !of_job)
             continue;
-        for (const std::string& node : of_job->names()) sweep_one({node, medium}, job, *of_job);
+        for (const std::string& node : of_job->names())
+            if (own.medium == Medium::memory || node == own.node) sweep_one({node, own.medium}, job, *of_job);
         all->remove_empty(name);
     }
 }
 
 }  // namespace
 
-void sweep(uint64_t but_of_job) noexcept {
+void sweep(uint64_t but_of_job, const std::string& node) noexcept {
     for (Medium medium : kMediums) try {
-            sweep_all(medium, but_of_job);
+            sweep_all({node, medium}, but_of_job);
         } catch (const std::exception&) {
             // Another time.
         }

@@ -73,7 +73,9 @@ void sync_generation(const files::Folder& of_job, Generation generation);
 std::optional<Rank> rank_of_image(const std::string& name);
 
 // Removes what jobs of this user that do not run on this machine any more have on it. What a restart could
-// still go on from stays for an hour in memory, and for a week in local directories. Never throws.
-void sweep(uint64_t but_of_job) noexcept;
+// still go on from stays for an hour in memory, and for a week in local directories. Of these only those of
+// `node` go: nodes may share the file system after all, and a lock may hold on one of them only. Never
+// throws.
+void sweep(uint64_t but_of_job, const std::string& node) noexcept;
 
 }  // namespace fermata::level

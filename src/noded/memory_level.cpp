@@ -12,7 +12,7 @@ namespace fermata::noded {
 
 MemoryLevel::MemoryLevel(Job job, std::function<void(const wire::Message&)> up)
     : job_(std::move(job)), up_(std::move(up)) {
-    level::sweep(job_.number);
+    level::sweep(job_.number, job_.node);
 }
 
 level::Memory& MemoryLevel::memory(Medium medium) {

@@ -152,7 +152,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
     how.key = key_;
     GenerationInfo old = choose(number, false);
     if (old.manifest->on_nodes())
-        throw Error(fmt::format("{} is in the memory of nodes: only what is in files can be compacted",
+        throw Error(fmt::format("{} is kept by nodes: only what is in files can be compacted",
                                 Generation(number).name()),
                     ExitCode::refused);
     if (old.manifest->needs.empty()) return false;

@@ -15,6 +15,10 @@ Candidate in_files(uint32_t number) {
     return {Generation(number), LevelName::files, {{10, "a"}, {20, "b"}}, {}};
 }
 
+Move moved(const NodePlace& from, const std::string& to, std::vector<uint32_t> ranks) {
+    return {from, to, std::move(ranks)};
+}
+
 Choice with_all(std::vector<Candidate> candidates) {
     Choice choice(std::move(candidates));
     choice.waits("x", 0);
@@ -58,7 +62,7 @@ TEST(Choice, ARankThatHasMovedGetsItsImage) {
     choice.has({"y"}, Generation(7), 1, {20, "b"});
     Choice::Verdict verdict = choice.verdict();
     EXPECT_EQ(verdict.candidate, 0u);
-    EXPECT_EQ(verdict.moves, (std::vector<Move>{{{"x"}, "y", {0}}}));
+    EXPECT_EQ(verdict.moves, (std::vector<Move>{moved({"x"}, "y", {0})}));
     EXPECT_EQ(verdict.lost, "");
     EXPECT_EQ(choice.taken(verdict), "gen-000007: the image of rank 0 from the memory of x");
     auto itself = [](const std::string& node) { return node; };
@@ -75,7 +79,7 @@ TEST(Choice, ABuddyHasWhatANodeHasLost) {
     choice.has({"x"}, Generation(7), 0, {10, "a"});
     choice.has({"x"}, Generation(7), 1, {20, "b"});
     Choice::Verdict verdict = choice.verdict();
-    EXPECT_EQ(verdict.moves, (std::vector<Move>{{{"x"}, "z", {1}}}));
+    EXPECT_EQ(verdict.moves, (std::vector<Move>{moved({"x"}, "z", {1})}));
     EXPECT_EQ(choice.taken(verdict), "gen-000007: the image of rank 1 from the memory of x, its buddy");
     // It breaks on the way: the next generation, and why.
     choice.failed(Generation(7), verdict.moves[0], "z: cannot reach x");
@@ -93,8 +97,8 @@ TEST(Choice, OfSeveralCopiesTheOneWhereItWasWrittenThenTheLeastAsked) {
         for (const char* host : {"a", "b", "c"}) choice.has({host}, Generation(7), rank, {10, "a"});
     }
     const Choice::Verdict verdict = choice.verdict();
-    EXPECT_EQ(verdict.moves,
-              (std::vector<Move>{{{"a"}, "new", {0, 1}}, {{"b"}, "new", {2}}, {{"c"}, "new", {3}}}));
+    EXPECT_EQ(verdict.moves, (std::vector<Move>{moved({"a"}, "new", {0, 1}), moved({"b"}, "new", {2}),
+                                                moved({"c"}, "new", {3})}));
     EXPECT_EQ(choice.taken(verdict),
               "gen-000007: the images of ranks 0,1 from the memory of a, the image of rank 2 from the memory "
               "of b, its buddy, the image of rank 3 from the memory of c, its buddy");
@@ -105,7 +109,7 @@ TEST(Choice, AnotherNodesCopyStandsInForADamagedOne) {
     Choice choice = with_all({in_memory(7)});
     choice.has({"x"}, Generation(7), 0, {10, "a"});
     choice.has({"x"}, Generation(7), 1, {20, "b"});
-    EXPECT_EQ(choice.verdict().moves, (std::vector<Move>{{{"x"}, "y", {1}}}));
+    EXPECT_EQ(choice.verdict().moves, (std::vector<Move>{moved({"x"}, "y", {1})}));
 }
 
 TEST(Choice, AnyMixOfMemoryAndLocalDirectoriesOfOneGeneration) {
@@ -117,12 +121,12 @@ TEST(Choice, AnyMixOfMemoryAndLocalDirectoriesOfOneGeneration) {
     Choice::Verdict verdict = choice.verdict();
     EXPECT_EQ(verdict.candidate, 0u);
     // Its own node's disk goes before another one's memory.
-    EXPECT_EQ(verdict.moves, (std::vector<Move>{{{"x", Medium::local}, "x", {0}}}));
+    EXPECT_EQ(verdict.moves, (std::vector<Move>{moved({"x", Medium::local}, "x", {0})}));
     EXPECT_EQ(choice.taken(verdict), "gen-000007: the image of rank 0 from the local directory of x");
     EXPECT_TRUE(choice.is_in_local(choice.candidates()[0]));
     choice.failed(Generation(7), verdict.moves[0], "x: its checksum is wrong");
     verdict = choice.verdict();
-    EXPECT_EQ(verdict.moves, (std::vector<Move>{{{"y", Medium::memory}, "x", {0}}}));
+    EXPECT_EQ(verdict.moves, (std::vector<Move>{moved({"y", Medium::memory}, "x", {0})}));
     EXPECT_FALSE(choice.is_in_local(choice.candidates()[0]));
     choice.failed(Generation(7), verdict.moves[0], "y: its checksum is wrong");
     EXPECT_EQ(choice.verdict().candidate, 1u);
@@ -135,7 +139,7 @@ TEST(Choice, WhatWasWrittenToLocalDirectoriesIsReadThere) {
     EXPECT_EQ(choice.verdict().lost,
               "gen-000007: the image of rank 1 was in the local directory of y, and is not there any more");
     choice.has({"x", Medium::local}, Generation(7), 1, {20, "b"});
-    EXPECT_EQ(choice.verdict().moves, (std::vector<Move>{{{"x", Medium::local}, "y", {1}}}));
+    EXPECT_EQ(choice.verdict().moves, (std::vector<Move>{moved({"x", Medium::local}, "y", {1})}));
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST_F(MemoryTest, LeftoversGoUnlessARestartNeedsThem) {
     {
         Memory running({"a"}, kJob + 1, home());
         running.make_room(Generation(4), 1);
-        sweep(5);
+        sweep(5, "a");
         EXPECT_TRUE(running.find(Generation(4)));  // its lock is held
     }
     EXPECT_TRUE(find_here(kJob, Generation(1)).empty());  // no manifest says that it exists
@@ -126,10 +126,10 @@ TEST_F(MemoryTest, LeftoversGoUnlessARestartNeedsThem) {
         manifest.nodes = {"a"};
         store.commit_on_nodes(pending, manifest);
     }
-    sweep(5);
+    sweep(5, "a");
     EXPECT_EQ(find_here(kJob, Generation(pending.number)).size(), 1u);
     store.note_end({kJob, "job", {"p"}, "now"});
-    sweep(5);
+    sweep(5, "a");
     EXPECT_TRUE(find_here(kJob, Generation(pending.number)).empty());
 }
 
@@ -175,10 +175,12 @@ TEST_F(MemoryTest, LocalDirectoriesLieBesideAndStayForAWeek) {
         ::utimensat(AT_FDCWD, found[0].folder.path().c_str(), times, 0);
     };
     age(6);
-    sweep(5);
+    sweep(5, "a");
     EXPECT_EQ(find_here(kJob, generation).size(), 1u);
     age(8);
-    sweep(5);
+    sweep(5, "b");
+    EXPECT_EQ(find_here(kJob, generation).size(), 1u);  // another node's
+    sweep(5, "a");
     EXPECT_TRUE(find_here(kJob, generation).empty());
     EXPECT_FALSE(is_here(place, kJob));
 }
