@@ -484,13 +484,7 @@ std::optional<Event> Agent::write(std::optional<uint64_t> place) {
 // by the signal's default action: of a rank that dies of a signal Hydra says that the program ended badly.
 void Agent::leave() {
     tell_starter_of_end();
-    struct sigaction end {};
-    end.sa_handler = [](int) { ::_exit(128 + SIGTERM); };
-    ::sigaction(SIGTERM, &end, nullptr);
-    sigset_t only;
-    sigemptyset(&only);
-    sigaddset(&only, SIGTERM);
-    pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+    end_on_launchers_signal();
 }
 
 // Whatever this rank is doing.

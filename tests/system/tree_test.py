@@ -3,13 +3,14 @@
 FERMATA_TREE_RADIX=1, so that daemon stands below daemon. Under mpiexec a script before the ranks pretends the nodes, under
 Fermata's own launcher a script in the place of ssh.
 
-    tree_test.py life|relay_dies openmpi|mpich [PHASE…]
+    tree_test.py life|leaves_late|relay_dies openmpi|mpich [PHASE…]
 """
 import json
 import os
 import shutil
 import signal
 import socket
+import threading
 
 import harness
 from harness import PATIENCE, PROGRAMS, Job, Scratch, check
@@ -85,13 +86,13 @@ def daemon_of(job, host):
     raise harness.Failure(f"no daemon of {host}")
 
 
-def checkpoint_until(job, phase, act):
+def checkpoint_until(job, phase, act, stop=False):
     """Asks the root for a checkpoint, acts when it enters this phase, and returns its last word."""
     base = os.environ.get("FERMATA_RUN_DIR", "/tmp") + f"/fermata-{os.geteuid()}"
     with socket.socket(socket.AF_UNIX) as control:
         control.settimeout(PATIENCE)
         control.connect(f"{base}/{job.name}/control")
-        control.sendall(json.dumps({"verb": "checkpoint", "timeout": PATIENCE / 2}).encode() + b"\n")
+        control.sendall(json.dumps({"verb": "checkpoint", "stop": stop, "timeout": PATIENCE / 2}).encode() + b"\n")
         for line in control.makefile():
             said = json.loads(line)
             if said.get("phase") == phase:
@@ -122,6 +123,22 @@ def life(mpi, cwd):
     same(lines, wanted, "four lives")
 
 
+def leaves_late(mpi, cwd):
+    """A daemon that stands still while the job stops: its rank hears later than the others that the job leaves. The output
+    is what the program has written, without a word of mpiexec that ranks were killed."""
+    wanted = harness.native(program(mpi), RANKS, mpi, cwd)
+    with start(cwd, mpi) as job:
+        steps(job, 5)
+        last = daemon_of(job, job.status()["nodes"][-1]["host"])
+        threading.Timer(1, os.kill, (last, signal.SIGCONT)).start()
+        checkpoint_until(job, "commit", lambda: os.kill(last, signal.SIGSTOP), stop=True)
+        lines = job.finish(expected=85)
+    same(lines, wanted[:len(lines)], "until the stop")
+    with restart(cwd, mpi) as job:
+        lines += job.finish()
+    same(lines, wanted, "two lives")
+
+
 def relay_dies(mpi, cwd, *phases):
     """SIGKILL to a daemon that has others below it, as soon as a phase of a checkpoint begins: the checkpoint is complete
     or given up with a line, the job goes on to the right result (under own, whose daemons are the parents of the ranks, it ends
@@ -150,7 +167,7 @@ def relay_dies(mpi, cwd, *phases):
         same(lines, wanted[-len(lines):], f"{phase}: restarted")
 
 
-CASES = {f.__name__: f for f in (life, relay_dies)}
+CASES = {f.__name__: f for f in (life, leaves_late, relay_dies)}
 
 
 def case(name, mpi, *rest):
