@@ -99,6 +99,27 @@ def rank_dies(bench):
     check(not [one for one in bench.listed().values() if one["level"] == "memory"], bench.listed())
 
 
+def mapped(bench):
+    """--mapped: the program goes on before all of its image has been read out of memory; the next generation is there, and
+    the image removed, while it is still being read; then `fermata restart` by hand."""
+    bench.program[2] = 64
+    bench.env["STEADY_PAUSE"] = "6000"
+    bench.wanted = harness.native(bench.program, RANKS, bench.mpi, bench.cwd)
+    with bench.run("memory 0.3s", "--max-restarts", 5, "--mapped") as job:
+        newest = bench.committed(job, "memory")
+        os.kill(bench.rng.choice(job.rank_pids()), signal.SIGKILL)
+        job.wait_until(lambda: "restarting from" in job.errors(), "a restart")
+        bench.committed(job, "memory", bench.committed(job, "memory", newest))
+        harness.check_mapped(job)
+        bench.kill_all(job)
+    newest = max(bench.listed())
+    with bench.restart("--mapped") as job:
+        bench.ends_as_wanted(job.finish())
+        check("lost" not in job.errors() and f"restarting from {newest}" in job.errors(), f"{newest}: {job.errors()}")
+        harness.check_mapped(job)
+    bench.nothing_left()
+
+
 def copied(bench):
     """Generations come to files while the job runs, are whole there, and are gone on from when memory is lost."""
     with bench.run("memory 0.1s, files 0.4s") as job:
@@ -402,7 +423,7 @@ def node_dies(cwd, mpi, seed):
                 check(not left.stdout, f"left on {node.name}: {left.stdout}")
 
 
-CASES = {f.__name__: f for f in (rank_dies, copied, root_dies, daemon_dies, left_over, byte_flips, mended, planned, given_up, stopped, no_memory, left_behind,
+CASES = {f.__name__: f for f in (rank_dies, mapped, copied, root_dies, daemon_dies, left_over, byte_flips, mended, planned, given_up, stopped, no_memory, left_behind,
                                  moments)}
 CASES["node_dies"] = None
 
