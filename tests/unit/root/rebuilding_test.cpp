@@ -32,7 +32,7 @@ class RebuildingTest : public testing::Test {
     void all_there(const std::vector<uint32_t>& generations, uint32_t losses) {
         for (int32_t rank = 0; rank < 4; ++rank) {
             const std::string host(1, static_cast<char>('a' + rank));
-            wire::Copies answer{host, {}, {rank}, "", "at " + host, {}};
+            wire::Copies answer{host, {}, {rank}, "", "at " + host, {}, {}, ""};
             for (uint32_t number : generations) {
                 answer.copies.push_back({Generation(number), rank, 100, digest(number, rank)});
                 wire::PeerGroup group{Generation(number), losses, Digest{static_cast<uint8_t>(number)}, {}};
@@ -77,7 +77,7 @@ TEST_F(RebuildingTest, WhatIsLostIsRebuiltWhereItsRankWaits) {
 TEST_F(RebuildingTest, OnSparesToo) {
     all_there({7}, 2);
     answers_.erase("b");
-    answers_["x"] = {"x", {}, {1}, "", "at x", {}};
+    answers_["x"] = {"x", {}, {1}, "", "at x", {}, {}, ""};
     auto found = order(7);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->repairs, (std::vector<wire::Repair>{{"x", Generation(7), {{1, 1}}}}));

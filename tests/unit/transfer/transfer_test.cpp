@@ -59,7 +59,7 @@ class TransferTest : public testing::Test {
 
 TEST_F(TransferTest, FilesComeAsTheyAre) {
     Server server(folder_, kJob, key_, 5000);
-    Client client(server.addresses(), "b", key_, patience());
+    Client client(server.addresses(), NodePlace{"b"}, key_, patience());
     std::vector<File> files = client.list(Generation(7));
     ASSERT_EQ(files.size(), 3u);
     EXPECT_EQ(files[0], (File{"empty", 0}));
@@ -91,7 +91,7 @@ TEST_F(TransferTest, FilesComeAsTheyAre) {
 TEST_F(TransferTest, WhatIsNotThereIsSaid) {
     Server server(folder_, kJob, key_, 5000);
     auto refused = [&](const std::string& word, auto ask) {
-        Client client(server.addresses(), "b", key_, patience());
+        Client client(server.addresses(), NodePlace{"b"}, key_, patience());
         try {
             ask(client);
             ADD_FAILURE() << word;
@@ -153,7 +153,8 @@ TEST_F(TransferTest, AChangedByteEndsIt) {
     });
     std::string got;
     try {
-        Client client(fmt::format("127.0.0.1:{}@{}", port, tree::this_place()), "b", key_, patience());
+        Client client(fmt::format("127.0.0.1:{}@{}", port, tree::this_place()), NodePlace{"b"}, key_,
+                      patience());
         client.read(Generation(7), "rank-000001.img", 0, UINT64_MAX, [&](View piece, uint64_t) {
             got.append(reinterpret_cast<const char*>(piece.data()), piece.size());
         });
@@ -195,7 +196,7 @@ TEST_F(TransferTest, SeveralStreamsAtOnce) {
     std::vector<std::string> got(8, std::string(data_.size(), 0));
     for (std::string& one : got)
         threads.emplace_back([&] {
-            Client client(server.addresses(), "b", key_, patience());
+            Client client(server.addresses(), NodePlace{"b"}, key_, patience());
             client.read(Generation(7), "rank-000001.img", 0, one.data(), one.size());
         });
     for (std::thread& thread : threads) thread.join();
