@@ -1,6 +1,7 @@
 // Generations whose images nodes keep, in memory or in local directories: the directory here holds their
 // manifest, and later, when they are copied, their images as well.
 #include <algorithm>
+#include <cerrno>
 
 #include "base/error.h"
 #include "files/kept.h"
@@ -15,8 +16,18 @@ void Store::commit_on_nodes(const GenerationInfo& pending, const Manifest& manif
              pending.directory, Generation(pending.number).name());
     if (manifest.level == LevelName::memory)
         return pending.folder.replace_unsynced(kManifest, to_text(manifest, key_.get()));
-    pending.folder.replace(kManifest, to_text(manifest, key_.get()));
-    sync_manifest(Generation(pending.number));
+    // The directory and its marker are on storage before the manifest gets its name, as in commit().
+    sync_file(pending.folder.read(kMarker).get(), pending.folder.path_of(kMarker));
+    pending.folder.sync();
+    folder_.sync();
+    try {
+        pending.folder.replace(kManifest, to_text(manifest, key_.get()));
+    } catch (const Error& error) {
+        // Who is told of a failure must not find a generation.
+        if (pending.folder.remove_file(kManifest) || errno == ENOENT) throw;
+        fail("{}; {} could not be taken back and may be there", error.what(),
+             Generation(pending.number).name());
+    }
 }
 
 void Store::sync_manifest(Generation generation) const {
