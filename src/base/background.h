@@ -44,6 +44,12 @@ class Background {
         wait();
         return std::exchange(result_, Result());
     }
+    // Its result, waited for; none: it is not busy.
+    std::optional<Result> finish() {
+        if (!busy()) return {};
+        wait();
+        return std::exchange(result_, Result());
+    }
     // For its end, and nobody wants its result.
     void wait() {
         if (thread_.joinable()) thread_.join();

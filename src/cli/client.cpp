@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/job_repair.h"
 #include "cli/watch.h"
 #include "root/control.h"
 #include "tree/channel.h"
@@ -25,8 +26,9 @@ using nlohmann::json;
 namespace fermata::cli {
 namespace {
 
-constexpr double kStoppedPatience = 1;  // seconds for a stopped supervisor to go on
-constexpr int kLookMs = 1000;           // how often to look whether it is stopped
+constexpr double kStoppedPatience = 1;         // seconds for a stopped supervisor to go on
+constexpr double kRepairPatience = 24 * 3600;  // seconds: every byte of all generations is read
+constexpr int kLookMs = 1000;                  // how often to look whether it is stopped
 
 [[noreturn]] void no_job(const std::string& line) { throw Error(line, ExitCode::no_job); }
 
@@ -364,6 +366,26 @@ int status(const StatusOptions& options) {
         print_status(answer, options.diagnosis);
     }
     return 0;
+}
+
+JobRepair repair_by_job(const std::string& ckpt_dir, std::optional<uint32_t> generation) {
+    JobRepair repair;
+    std::string job;
+    try {
+        job = find_job({"", ckpt_dir});
+    } catch (const Error& error) {
+        if (error.code() == ExitCode::no_job) return repair;
+        throw;
+    }
+    root::ControlRequest request;
+    request.verb = "repair";
+    if (generation) request.generation = Generation(*generation);
+    const json answer = ask(connect_or_fail(job), job, request, kRepairPatience, [&](const json& line) {
+        (line.value("mended", false) ? repair.mended : repair.left)[line.value("generation", "")].push_back(
+            line.value("text", ""));
+    });
+    if (!answer.value("ok", false)) fail("job {}: {}", job, answer.value("line", ""));
+    return repair;
 }
 
 int cancel(const CancelOptions& options) {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/contents.h"
+#include "cli/job_repair.h"
 #include "cli/sight.h"
 #include "files/owners.h"
 #include "level/repair.h"
@@ -34,6 +35,11 @@ struct Verdict {
     std::vector<std::string> damage;  // a line each; none: all that is here is intact
     std::vector<std::string> mended;
     bool could_be_mended = false;
+
+    void add(const std::vector<std::string>& mended_lines, const std::vector<std::string>& damage_lines) {
+        mended.insert(mended.begin(), mended_lines.begin(), mended_lines.end());
+        damage.insert(damage.end(), damage_lines.begin(), damage_lines.end());
+    }
 };
 
 Verdict verdict_of(const store::GenerationInfo& info, const image::Key* key, bool repair) {
@@ -91,13 +97,17 @@ int verify(const VerifyOptions& options) {
     store::Store store = open_store(options.store);
     json all = json::array();
     bool good = true, any = false;
+    // What other machines have is reached by the job only, while it runs.
+    JobRepair by_job;
+    if (options.repair) by_job = repair_by_job(options.store.ckpt_dir, options.store.generation);
     for (store::GenerationInfo& info : store.list()) {
         if (options.store.generation && *options.store.generation != info.number) continue;
         if (!options.store.generation && !info.manifest && info.damage.empty())
             continue;  // never committed: nothing to verify
         info.check_key(store.key());
-        const Verdict verdict = verdict_of(info, store.key(), options.repair);
+        Verdict verdict = verdict_of(info, store.key(), options.repair);
         const std::string name = Generation(info.number).name();
+        verdict.add(by_job.mended[name], by_job.left[name]);
         // A job that runs removes what --keep does not keep, the manifest first: that is no damage.
         if (!verdict.damage.empty() && !options.store.generation && info.manifest &&
             !info.folder.has(store::kManifest)) {

@@ -77,6 +77,13 @@ Generation Book::newest_with_parity() const {
     return {};
 }
 
+std::vector<Generation> Book::all_in(LevelName level) const {
+    std::vector<Generation> all;
+    for (auto& [number, entry] : all_)
+        if (has(Generation(number), level)) all.push_back(Generation(number));
+    return all;
+}
+
 Generation Book::newest_in(LevelName level) const {
     for (auto one = all_.rbegin(); one != all_.rend(); ++one)
         if (has(Generation(one->first), level)) return Generation(one->first);

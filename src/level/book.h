@@ -30,6 +30,7 @@ class Book {
     void only_in_files(const std::set<uint32_t>& left);
 
     Generation newest() const { return newest_; }
+    std::vector<Generation> all_in(store::LevelName level) const;
     Generation newest_in(store::LevelName level) const;
     // In memory or in local directories; and in which of these it is read first.
     Generation newest_on_nodes() const;

@@ -56,16 +56,19 @@ std::string Choice::find(const Candidate& candidate, uint32_t rank, const std::m
     if (best && !here.empty()) return *from = *best, "";
     if (best) return fmt::format("nobody knows where rank {} waits", rank);
     if (copies && !copies->failure.empty()) return fmt::format("rank {}: {}", rank, copies->failure);
+    if (auto broken = candidate.broken.find(rank); broken != candidate.broken.end())
+        return fmt::format("{}, and no node has another copy", broken->second);
     return fmt::format("the image of rank {} was in {}, and is not there any more", rank,
                        words_of(candidate.medium(), written));
 }
 
 // "": every rank can have its image, after these moves.
 std::string Choice::try_all(const Candidate& candidate, std::vector<Move>& moves) const {
-    if (candidate.level == store::LevelName::files) return {};
+    const bool in_files = candidate.level == store::LevelName::files;
     std::map<NodePlace, size_t> asked;
     std::map<std::pair<NodePlace, std::string>, std::vector<uint32_t>> from_to;
     for (uint32_t rank = 0; rank < candidate.images.size(); ++rank) {
+        if (in_files && candidate.broken.count(rank) == 0) continue;
         std::optional<NodePlace> from;
         if (std::string why = find(candidate, rank, asked, &from); !why.empty()) return why;
         if (!from) continue;
@@ -96,8 +99,10 @@ std::string Choice::taken(const Verdict& verdict) const {
     // Of one place, whoever takes them: what was written on that node, and what others had written.
     std::map<std::pair<NodePlace, bool>, std::set<uint32_t>> all;
     for (const Move& move : verdict.moves)
-        for (uint32_t rank : move.ranks)
-            all[{move.from, candidate.hosts.at(rank) == move.from.node}].insert(rank);
+        for (uint32_t rank : move.ranks) {
+            const bool own = candidate.hosts.empty() || candidate.hosts.at(rank) == move.from.node;
+            all[{move.from, own}].insert(rank);
+        }
     std::string line = candidate.generation.name() + ":";
     const char* before = " ";
     for (auto& [from, ranks] : all) {

@@ -33,8 +33,9 @@ image::Checksum sum_of(const std::map<uint32_t, ImageIs>& images);
 struct Candidate {
     Generation generation;
     store::LevelName level = store::LevelName::files;
-    std::vector<ImageIs> images;     // by rank; of one that nodes keep
-    std::vector<std::string> hosts;  // by rank: on which node it was put
+    std::vector<ImageIs> images;                  // by rank
+    std::vector<std::string> hosts;               // by rank: on which node it was put; of one that nodes keep
+    std::map<uint32_t, std::string> broken = {};  // of one in files, by rank: why it is to be had from nodes
     Medium medium() const { return store::medium_of(level); }
 };
 

@@ -110,11 +110,17 @@ Copies::Found Copies::look_at(const Shelf& shelf, const store::ImageEntry& entry
     return {State::damaged, why};
 }
 
+void Copies::look(std::function<bool(Rank)> wanted) {
+    wanted_ = std::move(wanted);
+    look();
+}
+
 void Copies::look() {
     found_.clear();
     for (const store::ImageEntry& entry : info_.manifest->images)
         for (size_t i = 0; i < shelves_.size(); ++i)
-            found_[{i, entry.rank.number()}] = look_at(shelves_[i], entry);
+            found_[{i, entry.rank.number()}] =
+                !wanted_ || wanted_(entry.rank) ? look_at(shelves_[i], entry) : Found();
     for (Shelf& shelf : shelves_) shelf.marked = is_marked(shelf, {info_.manifest->job, info_.number});
 }
 

@@ -45,7 +45,8 @@ class Copies {
     // `info` has a manifest, and outlives this, as do the others. Nothing is looked at yet.
     Copies(const store::GenerationInfo& info, const image::Key* key, Judge judge);
 
-    // Compares every byte of all copies. Throws image::KeyError.
+    // Compares every byte of all copies of these ranks' images; said once, it holds. Throws image::KeyError.
+    void look(std::function<bool(Rank)> wanted);
     void look();
 
     enum class State { absent, intact, damaged };
@@ -78,6 +79,7 @@ class Copies {
     const image::Key* const key_;
     const Judge judge_;
     std::vector<Shelf> shelves_;
+    std::function<bool(Rank)> wanted_;
     std::map<std::pair<size_t, uint32_t>, Found> found_;
 };
 

@@ -188,7 +188,7 @@ Memory::Found Memory::look_for(const std::vector<Generation>& generations, const
                 if (thorough(generation)) reader.verify();
                 found.intact.push_back({generation, *rank, reader.summary()});
             } catch (const Error& error) {
-                if (found.damage.empty()) found.damage = error.what();
+                found.damaged.push_back({generation, *rank, error.what()});
             }
         }
     }

@@ -42,9 +42,14 @@ class Memory {
         Rank rank{0};
         image::Summary summary;
     };
+    struct Flaw {
+        Generation generation;
+        Rank rank{0};
+        std::string why;
+    };
     struct Found {
         std::vector<Copy> intact;
-        std::string damage;  // the first that is not
+        std::vector<Flaw> damaged;
     };
     // What is here of these generations, every byte compared, but for those for which `thorough` is false: of
     // their images only what stands for the rest of them. `given_up` ends it between two images.

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "level/place.h"
+#include "noded/inspection.h"
 #include "noded/parity_work.h"
 #include "tree/ranks.h"
 
@@ -39,6 +40,8 @@ bool MemoryLevel::from_root(const wire::Message& message, const Ranks& here) {
         copy(*m);
     } else if (auto* m = std::get_if<wire::Fetch>(&message)) {
         fetch(*m);
+    } else if (auto* m = std::get_if<wire::Inspect>(&message)) {
+        inspect(*m);
     } else if (auto* m = std::get_if<wire::KeepCopies>(&message)) {
         keep(Medium::memory, m->generations);
         keep(Medium::local, m->local);
@@ -56,7 +59,7 @@ void MemoryLevel::keep(Medium medium, const std::vector<Generation>& generations
         Shelf& its = shelf(medium);
         its.fetcher.stop();
         if (medium == Medium::memory) parity_.stop();
-        looking_.wait();
+        if (auto answer = looking_.finish()) answered(*answer);
         its.server.reset();
         memory->leave();
         its.memory.reset();
@@ -81,8 +84,12 @@ void MemoryLevel::make_room(const wire::MakeRoom& order, const Ranks& here) {
 // Every byte of the images is looked at where ranks will read them: a damaged one can be taken from another
 // place now, and not later. What comes to memory from a local directory is compared when it has come.
 void MemoryLevel::look_for(const wire::AskCopies& question, const Ranks& here) {
-    if (looking_.busy()) return;  // asked again
-    wire::Copies answer{job_.node, {}, here.waiting, "", "", {}, {}, ""};
+    if (looking_.busy()) {
+        if (question.number != question_) next_question_.emplace(question, here);
+        return;
+    }
+    question_ = question.number;
+    wire::Copies answer{job_.node, {}, here.waiting, "", "", {}, {}, "", question.number, {}};
     try {
         const level::Memory& memory = this->memory();
         const level::Memory* local = found(Medium::local);
@@ -97,9 +104,13 @@ void MemoryLevel::look_for(const wire::AskCopies& question, const Ranks& here) {
                     for (const level::Memory::Copy& one : all.intact)
                         copies.push_back({one.generation, static_cast<int32_t>(one.rank.number()),
                                           one.summary.bytes, one.summary.checksum.bytes});
-                    if (found.damage.empty()) found.damage = all.damage;
+                    if (found.damage.empty() && !all.damaged.empty()) found.damage = all.damaged.front().why;
                 };
-                add(memory.look_for(question.generations, key.get(), given_up), found.copies);
+                const level::Memory::Found in_memory =
+                    memory.look_for(question.generations, key.get(), given_up);
+                add(in_memory, found.copies);
+                for (const level::Memory::Flaw& one : in_memory.damaged)
+                    found.flaws.push_back({one.generation, static_cast<int32_t>(one.rank.number()), one.why});
                 if (local)
                     add(local->look_for(question.generations, key.get(), given_up,
                                         [&](Generation generation) {
@@ -108,6 +119,7 @@ void MemoryLevel::look_for(const wire::AskCopies& question, const Ranks& here) {
                                         }),
                         found.local);
                 found.parity = parity_in(own, question.generations);
+                if (question.parity) add_parity_flaws(own, question.generations, found.flaws);
             } catch (const std::exception& error) {
                 found.damage = error.what();
             }
@@ -117,6 +129,29 @@ void MemoryLevel::look_for(const wire::AskCopies& question, const Ranks& here) {
         answer.damage = error.what();
         up_(answer);
     }
+}
+
+// Nobody waits for the answer to an older question.
+void MemoryLevel::answered(const wire::Copies& answer) {
+    if (!next_question_) return up_(answer);
+    const auto [question, here] = *std::exchange(next_question_, std::nullopt);
+    look_for(question, here);
+}
+
+void MemoryLevel::inspect(const wire::Inspect& order) {
+    if (order.number <= last_inspection_ || inspecting_.busy()) return;
+    last_inspection_ = order.number;
+    std::vector<wire::Repair> mine;
+    for (const wire::Repair& share : order.shares)
+        if (share.host == job_.node) mine.push_back(share);
+    if (mine.empty()) return;
+    inspecting_.start([this, mine, number = order.number] {
+        wire::Inspected answer =
+            noded::inspect({job_.ckpt_dir, job_.image_key}, mine, [this] { return leaving_.load(); });
+        answer.number = number;
+        answer.host = job_.node;
+        return answer;
+    });
 }
 
 void MemoryLevel::copy(const wire::Flush& order) {
@@ -200,7 +235,8 @@ void MemoryLevel::serve() {
     for (Shelf& its : shelves_)
         if (auto result = its.fetcher.take())
             up_(wire::Fetched{result->number, job_.node, result->bytes, result->failures});
-    if (auto found = looking_.take()) up_(*found);
+    if (auto answer = looking_.take()) answered(*answer);
+    if (auto answer = inspecting_.take()) up_(*answer);
 }
 
 wire::Message MemoryLevel::filled(wire::Message message) const {

@@ -51,8 +51,8 @@ class MemoryLevel {
 
     void add_to(std::vector<pollfd>& fds) const {
         for (int one :
-             {copier_.descriptor(), looking_.descriptor(), shelf(Medium::memory).fetcher.descriptor(),
-              shelf(Medium::local).fetcher.descriptor()})
+             {copier_.descriptor(), looking_.descriptor(), inspecting_.descriptor(),
+              shelf(Medium::memory).fetcher.descriptor(), shelf(Medium::local).fetcher.descriptor()})
             fds.push_back({one, POLLIN, 0});
         parity_.add_to(fds);
     }
@@ -75,6 +75,8 @@ class MemoryLevel {
     level::Memory* found(Medium medium);
     void make_room(const wire::MakeRoom& order, const Ranks& here);
     void look_for(const wire::AskCopies& question, const Ranks& here);
+    void answered(const wire::Copies& answer);
+    void inspect(const wire::Inspect& order);
     void copy(const wire::Flush& order);
     void fetch(const wire::Fetch& order);
     bool parity(const wire::Message& message);
@@ -82,12 +84,15 @@ class MemoryLevel {
 
     const Job job_;
     const std::function<void(const wire::Message&)> up_;
-    uint32_t last_copy_ = 0;  // orders that were begun: each is done once
+    uint32_t last_copy_ = 0, last_inspection_ = 0;  // orders that were begun: each is done once
     level::Copier copier_;
     std::array<Shelf, std::size(kMediums)> shelves_;  // by medium
     ParityLevel parity_{up_};
     std::atomic<bool> leaving_{false};
-    Background<wire::Copies> looking_;  // the last: it ends first
+    uint32_t question_ = 0;  // that is looked for, or the last one
+    std::optional<std::pair<wire::AskCopies, Ranks>> next_question_;
+    Background<wire::Copies> looking_;  // these two last: they end first
+    Background<wire::Inspected> inspecting_;
 };
 
 }  // namespace fermata::noded

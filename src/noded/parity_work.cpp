@@ -13,6 +13,7 @@
 #include "erasure/parity_file.h"
 #include "erasure/rebuild.h"
 #include "level/memory.h"
+#include "level/parity_here.h"
 #include "level/place.h"
 #include "store/remove.h"
 #include "tree/ranks.h"
@@ -142,6 +143,18 @@ std::vector<wire::PeerGroup> parity_in(const OwnNode& own, const std::vector<Gen
             spdlog::warn("parity: {}", error.what());
         }
     return all;
+}
+
+void add_parity_flaws(const OwnNode& own, const std::vector<Generation>& generations,
+                      std::vector<wire::Flaw>& flaws) {
+    for (Generation generation : generations) {
+        auto here = level::find_generation(own.folder, own.job, generation);
+        if (!here) continue;
+        const std::vector<level::Shelf> shelf = {{*here, NodePlace{own.name, Medium::memory}, true}};
+        const level::ParityHere parity(shelf, own.job, generation);
+        for (const level::ParityHere::Damage& damage : parity.damage())
+            flaws.push_back({generation, -1, damage.why});
+    }
 }
 
 void rebuild(const OwnNode& own, const wire::Repair& repair, const std::vector<wire::PeerGroup>& groups,

@@ -18,6 +18,10 @@ uint64_t encode(const OwnNode& own, const wire::PeerGroup& group, const erasure:
 // What a node has of these generations in a file of parity, as the root wants to know it.
 std::vector<wire::PeerGroup> parity_in(const OwnNode& own, const std::vector<Generation>& generations);
 
+// Adds what of this node's parity of these generations is damaged; every byte is compared.
+void add_parity_flaws(const OwnNode& own, const std::vector<Generation>& generations,
+                      std::vector<wire::Flaw>& flaws);
+
 // The images of this repair, and what belongs to them. One of `groups` has each.
 void rebuild(const OwnNode& own, const wire::Repair& repair, const std::vector<wire::PeerGroup>& groups,
              const erasure::Between& between);

@@ -20,27 +20,17 @@ std::string why_not_to_start(const store::GenerationInfo& own) {
         own.directory, command_line(own.manifest->command));
 }
 
-// The rank takes that one, too.
-bool is_on_this_machine_too(const store::GenerationInfo& generation, const store::ImageEntry& entry,
-                            bool mapped, const image::Key* key) {
-    const Generation number(generation.number);
-    for (const level::NodeFolder& node : level::find_here(generation.manifest->job, number)) try {
-            image::Reader reader(image::Place(node.folder, image::image_name(entry.rank)), key);
-            if (!generation.is_of(entry, reader)) continue;
-            if (!mapped) reader.verify();
-            return true;
-        } catch (const Error&) {
-            // The next one.
-        }
-    return false;
-}
-
 // The checks that read images: every header, and all data while that is quick and not to be read later. What
-// they miss the ranks find.
-void check_images(const store::GenerationInfo& generation, bool mapped, const image::Key* key) try {
+// they miss the ranks find. By rank: why its image is not the one that the manifest names.
+std::map<uint32_t, std::string> broken_images(const store::GenerationInfo& generation, bool mapped,
+                                              const image::Key* key) {
     const store::Manifest& manifest = *generation.manifest;
-    generation.check_layout();
+    std::map<uint32_t, std::string> broken;
     for (const store::ImageEntry& entry : manifest.images) try {
+            if (!manifest.layout.together())
+                if (const std::string damage = generation.damage_of({entry.file, entry.bytes});
+                    !damage.empty())
+                    fail("{}", damage);
             image::Reader reader(generation.place(entry), key);
             if (!generation.is_of(entry, reader))
                 fail("{}/{} is not the image that the manifest names", generation.directory, entry.file);
@@ -48,13 +38,38 @@ void check_images(const store::GenerationInfo& generation, bool mapped, const im
         } catch (const image::KeyError&) {
             throw;
         } catch (const Error& error) {
-            if (!is_on_this_machine_too(generation, entry, mapped, key))
-                fail("{}{}", error.what(), generation.note_of(entry));
+            broken[entry.rank.number()] = error.what() + generation.note_of(entry);
         }
-} catch (const image::KeyError&) {
-    throw;
-} catch (const Error& error) {
-    throw Error(error.what(), ExitCode::damaged);
+    return broken;
+}
+
+// Nodes may have a generation of this job in memory, also one that is in files by now: then damage in files
+// is no reason to refuse it before they are asked.
+bool may_be_at_nodes(const store::Store& store, uint64_t job, const SubmitOptions& options) {
+    if (options.levels || !level::nodes_here(job).empty()) return true;
+    const std::vector<store::GenerationInfo> all = store.list();
+    return std::any_of(all.begin(), all.end(), [&](const store::GenerationInfo& one) {
+        return one.job == job && one.manifest && one.manifest->on_nodes();
+    });
+}
+
+// Of one in files; its needs were looked at. Throws Error when it cannot be had from here nor from nodes.
+void look_at_images(store::GenerationInfo& info, const store::Store& store, const SubmitOptions& options) {
+    if (info.manifest->layout.together()) store.check(info);
+    try {
+        info.check_layout();
+    } catch (const image::KeyError&) {
+        throw;
+    } catch (const Error& error) {
+        throw Error(error.what(), ExitCode::damaged);
+    }
+    info.broken = broken_images(info, options.mapped, store.key());
+    if (info.broken.empty()) return;
+    if (info.manifest->layout.together()) throw Error(info.broken.begin()->second, ExitCode::damaged);
+    if (!may_be_at_nodes(store, info.manifest->job, options)) {
+        store.check(info);
+        throw Error(info.broken.begin()->second, ExitCode::damaged);
+    }
 }
 
 // Newest first; those of other users and of jobs that have ended are left out, with a line.
@@ -119,24 +134,27 @@ std::vector<store::GenerationInfo> candidates(const store::Store& store, const C
 
 std::vector<store::GenerationInfo> choose_generation(const store::Store& store, const SubmitOptions& options,
                                                      const Candidates& which) {
-    auto checked = [&](const store::GenerationInfo& one) {
+    auto checked = [&](store::GenerationInfo one) {
         if (one.manifest && one.manifest->step) throw Error(why_not_to_start(one), ExitCode::refused);
-        store.check(one);
+        store.check_manifest(one);
         // The nodes look at those that they have.
-        if (!one.manifest->on_nodes()) check_images(one, options.mapped, store.key());
+        if (!one.manifest->on_nodes()) look_at_images(one, store, options);
         return one;
     };
     if (options.from.generation) {
-        store::GenerationInfo chosen = store.choose(options.from.generation, false);
-        chosen.folder.check_owner(chosen.directory);
-        return {checked(chosen)};
+        for (store::GenerationInfo& one : store.list()) {
+            if (one.number != *options.from.generation) continue;
+            one.folder.check_owner(one.directory);
+            return {checked(one)};
+        }
+        store.choose(options.from.generation, false);  // has the words for it
     }
     std::vector<store::GenerationInfo> list;
     for (const store::GenerationInfo& one : candidates(store, which)) {
         try {
             if (!list.empty() && one.job != list[0].job) continue;
             list.push_back(checked(one));
-            if (!one.manifest->on_nodes()) return list;
+            if (!list.back().is_up_to_nodes()) return list;
         } catch (const image::KeyError&) {
             throw;
         } catch (const Error& damage) {

@@ -19,8 +19,9 @@ struct Candidates {
     std::optional<uint32_t> below = {};  // only older ones
 };
 
-// The generation to restart from, with its images checked; older ones when `which` allows. When it is in the
-// memory of nodes, behind it those that it may be instead: down to the first that is in files. Throws Error.
+// The generation to restart from, with its images checked; older ones when `which` allows. When only nodes
+// can say whether it can be had, behind it those that it may be instead: down to the first that is intact in
+// files. Throws Error.
 std::vector<store::GenerationInfo> choose_generation(const store::Store& store, const SubmitOptions& options,
                                                      const Candidates& which);
 

@@ -29,7 +29,8 @@ std::string to_json(const ControlRequest& request) {
                 {"own_state", request.own_state},
                 {"timeout", request.timeout},
                 {"checkpoint_only", request.checkpoint_only},
-                {"diagnosis", request.diagnosis}}
+                {"diagnosis", request.diagnosis},
+                {"generation", request.generation.number()}}
         .dump();
 }
 
@@ -45,6 +46,9 @@ std::optional<ControlRequest> parse_request(const std::string& line) {
         if (!(request.timeout >= 0 && request.timeout <= kLongestDuration)) return std::nullopt;
         request.checkpoint_only = j.value("checkpoint_only", false);
         request.diagnosis = j.value("diagnosis", false);
+        const uint32_t generation = j.value("generation", 0u);
+        if (generation > Generation::kLast) return std::nullopt;
+        if (generation > 0) request.generation = Generation(generation);
         return request;
     } catch (const json::exception&) {
         return std::nullopt;

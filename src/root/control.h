@@ -12,16 +12,18 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/generation.h"
 
 namespace fermata::root {
 
 struct ControlRequest {
-    std::string verb;  // "checkpoint", "status", "cancel"
+    std::string verb;  // "checkpoint", "status", "cancel", "repair"
     bool stop = false;
     bool own_state = false;  // checkpoint: of the program's own state
     double timeout = 0;
     bool checkpoint_only = false;  // cancel: not the job, only its checkpoint in progress
     bool diagnosis = false;        // status: ask every rank what it waits for
+    Generation generation;         // repair: only this one; none: all
 };
 
 std::string to_json(const ControlRequest& request);

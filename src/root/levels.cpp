@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "root/json.h"
 #include "root/root.h"
 
 namespace fermata::root {
@@ -77,6 +78,45 @@ bool Root::pair_up() {
     return true;
 }
 
+void Root::mend(int client, Generation only) {
+    const bool possible = running_ && levels_.in_use() && !levels_.mending().under_way();
+    if (possible) return levels_.mend(only, client);
+    control_.say(client, dump({{"done", true},
+                               {"ok", !levels_.in_use()},
+                               {"line", !levels_.in_use() ? "nothing is in the memory of nodes"
+                                        : !running_       ? "the job does not run yet"
+                                                          : "a repair is under way"}}));
+    control_.finish(client);
+}
+
+void Root::say_what_was_mended() {
+    const int client = levels_.mending().take_client();
+    if (client < 0) return;
+    for (const auto* lines : {&levels_.mending().mended(), &levels_.mending().left()})
+        for (const Mending::Line& line : *lines) {
+            const bool mended = lines == &levels_.mending().mended();
+            spdlog::info("{}: {}{}", line.generation.name(), mended ? "repaired: " : "", line.text);
+            control_.say(
+                client,
+                dump({{"generation", line.generation.name()}, {"mended", mended}, {"text", line.text}}));
+        }
+    control_.say(client, dump({{"done", true}, {"ok", true}, {"line", ""}}));
+    control_.finish(client);
+}
+
+// The newest is rebuilt where parity alone has it.
+void Root::make_whole(double end) {
+    LastCopy& last = levels_.last_copy();
+    while (levels_.only_with_parity() && last.worth_a_try() && monotonic_s() < end) {
+        levels_.make_whole();
+        while (!last.go_on()) {
+            if (monotonic_s() > end) return last.give_up("it was not done in the time of a save");
+            levels_.turn_of_files(tree::now_ms());
+            serve(20);
+        }
+    }
+}
+
 // What only nodes have would go with them. A supervisor goes on from there.
 void Root::save_what_nodes_keep() {
     // Before a restart has chosen it is not known what is there: all of it stays.
@@ -85,9 +125,11 @@ void Root::save_what_nodes_keep() {
     // A life before may have had such levels, which this one, gone on from files, has not.
     if (done) return levels_.forget();
     if (!levels_.in_use()) return;
-    if (settings_.may_restart && !asked_to_end()) return;
+    const bool goes_on = settings_.may_restart && settings_.goes_on &&
+                         settings_.goes_on(exit_code(), who_ended_it(), newest());
+    if (goes_on && !asked_to_end()) return;
     const double end = monotonic_s() + settings_.limits.save;
-    while (levels_.only_on_nodes() && monotonic_s() < end) {
+    for (make_whole(end); levels_.only_on_nodes() && monotonic_s() < end; make_whole(end)) {
         const size_t nodes = tree_.nodes().size();
         spdlog::info("{} is to come from {} nodes to files", levels_.only_on_nodes().name(), nodes);
         levels_.copy_newest_now();
@@ -99,6 +141,9 @@ void Root::save_what_nodes_keep() {
         // When it failed since a node is gone, its buddy may have what is missing.
         if (levels_.copy_failed() && tree_.nodes().size() >= nodes) break;
     }
+    const LastCopy& last = levels_.last_copy();
+    if (!last.rebuilt().empty() && levels_.in_files(last.generation()))
+        say(fmt::format("{}; it is in {} now", last.rebuilt(), settings_.ckpt_dir));
     // It may be the daemon alone that died: then all is there yet.
     const std::string lost = levels_.lost_with_nodes();
     if (!lost.empty()) say(lost);
@@ -106,8 +151,9 @@ void Root::save_what_nodes_keep() {
         say(fmt::format("{} stays in {} only: `fermata restart` goes on from there as long as it is there",
                         left.name(), levels_.where()));
     else if (Generation parity = levels_.only_with_parity())
-        say(fmt::format("{} stays in {}: `fermata restart` may make it whole again from parity",
-                        parity.name(), levels_.where()));
+        say(fmt::format("{} stays in {}: `fermata restart` may make it whole again from parity{}",
+                        parity.name(), levels_.where(),
+                        last.why_not().empty() ? "" : fmt::format(" ({})", last.why_not())));
     else if (lost.empty())
         levels_.forget();
 }

@@ -32,27 +32,15 @@ std::set<std::string> MemoryLevels::hosts_with_ranks() const {
     return hosts;
 }
 
-std::set<std::string> MemoryLevels::hosts_here() const {
-    std::set<std::string> here;
-    for (auto& [id, node] : tree_.nodes()) here.insert(node.host);
-    return here;
-}
-
 bool MemoryLevels::heard(const wire::Message& message) {
     if (auto* room = std::get_if<wire::Room>(&message)) {
         if (!room->addresses.empty()) addresses_[room->host] = room->addresses;
         if (room->epoch == epoch_) rooms_[room->host] = *room;
-    } else if (auto* done = std::get_if<wire::Flushed>(&message)) {
-        if (!copying_ || done->number != copying_->order.number) return true;
-        if (copying_->waiting.erase(done->host) == 0) return true;  // said again
-        copying_->bytes += done->bytes;
-        if (copying_->error.empty() && !done->error.empty())
-            copying_->error = fmt::format("{}: {}", done->host, done->error);
-    } else {
-        return restart_.heard(message) || buddies_.rounds().heard(message) ||
-               local_.rounds().heard(message) || parity_.heard(message);
+        return true;
     }
-    return true;
+    return files_.heard(message) || restart_.heard(message) || buddies_.rounds().heard(message) ||
+           local_.rounds().heard(message) || parity_.heard(message) || last_copy_.heard(message) ||
+           mending_.heard(message);
 }
 
 // ---- a checkpoint
@@ -90,7 +78,7 @@ void MemoryLevels::committed(const store::Manifest& manifest, int64_t now) {
         bytes_ = manifest.bytes();
         if (settings_.levels.buddy || local_.on()) newest_ = manifest;
     } else {
-        in_files_since_ = now;
+        files_.in_files(now);
     }
     clean_up();
 }
@@ -105,7 +93,8 @@ void MemoryLevels::clean_up() {
     std::vector<Generation> memory, local;
     if (on() || book_.newest_on_nodes() > book_.newest_in(LevelName::files)) {
         std::vector<Generation> copied = buddies_.rounds().under_way();
-        if (copying_) copied.push_back(copying_->newest());
+        if (files_.busy()) copied.push_back(files_.under_way());
+        for (Generation one : mending_.in_use()) copied.push_back(one);
         for (Generation one : parity_.under_way()) copied.push_back(one);
         const std::vector<Generation> to_local = local_.rounds().under_way();
         copied.insert(copied.end(), to_local.begin(), to_local.end());
@@ -151,7 +140,7 @@ void MemoryLevels::tell(const RoundOver& over, const char* done, const char* fai
 }
 
 void MemoryLevels::turn_of_buddies(int64_t now) {
-    if (auto over = buddies_.rounds().over(hosts_here())) {
+    if (auto over = buddies_.rounds().over(tree_.hosts())) {
         if (over->why_not.empty()) {
             for (Generation one : over->generations) book_.buddied(one);
             planned_.buddies(over->bytes, over->seconds);
@@ -162,7 +151,8 @@ void MemoryLevels::turn_of_buddies(int64_t now) {
              "could not be copied to the memory of buddies", trouble_);
     }
     const Generation newest = book_.newest_in(LevelName::memory);
-    if (!buddies_.due(newest, now) || book_.has_buddies(newest) || Generation(newest_.generation) != newest)
+    if (mending_.under_way() || !buddies_.due(newest, now) || book_.has_buddies(newest) ||
+        Generation(newest_.generation) != newest)
         return;
     const std::vector<Generation> generations = book_.to_buddies(newest);
     if (generations.empty()) return;
@@ -176,7 +166,7 @@ BuddyCopies::What MemoryLevels::newest_of(std::vector<Generation> generations) c
 // ---- copies to local directories
 
 void MemoryLevels::turn_of_local(int64_t now) {
-    if (auto over = local_.rounds().over(hosts_here())) {
+    if (auto over = local_.rounds().over(tree_.hosts())) {
         try {
             if (over->why_not.empty())
                 for (Generation one : over->generations) store_.sync_manifest(one);
@@ -197,15 +187,24 @@ void MemoryLevels::turn_of_local(int64_t now) {
 // ---- parity
 
 void MemoryLevels::turn_of_parity(int64_t now) {
-    if (auto over = parity_.over(hosts_here())) {
+    if (auto over = parity_.over(tree_.hosts())) {
         if (over->why_not.empty())
             for (Generation one : over->generations) book_.encoded(one);
         tell(*over, "has parity: {} of it in {:.2f} s", "could not get parity", parity_trouble_);
     }
     const Generation newest = book_.newest_in(LevelName::memory);
-    if (!parity_.due(newest, now)) return;
+    if (mending_.under_way() || !parity_.due(newest, now)) return;
     const std::vector<Generation> generations = book_.to_encode(newest);
     if (!generations.empty()) parity_.start({generations, bytes_, &places_, &addresses_}, now);
+}
+
+// ---- damage
+
+void MemoryLevels::mend(Generation only, int client) {
+    Mending::What what{client, only, book_.all_in(LevelName::memory), {}, buddies_.all()};
+    for (Generation one : what.in_memory)
+        if (book_.has_buddies(one)) what.twice.insert(one);
+    mending_.start(std::move(what));
 }
 
 // ---- copies to files
@@ -217,55 +216,36 @@ void MemoryLevels::turn(int64_t now) {
         buddies_.rounds().say_again();
         local_.rounds().say_again();
         parity_.say_again();
-        if (copying_) send_(copying_->order);
+        files_.say_again();
+        last_copy_.say_again();
+        mending_.say_again();
     }
     turn_of_files(now);
     if (on()) turn_of_buddies(now);
     if (on()) turn_of_local(now);
     if (on()) turn_of_parity(now);
+    // Nodes do one such thing at a time.
+    if (buddies_.rounds().under_way().empty() && parity_.under_way().empty() && mending_.go_on()) clean_up();
 }
 
 void MemoryLevels::turn_of_files(int64_t now) {
-    if (copying_) {
-        // Who is gone answers no more.
-        const std::set<std::string> here = hosts_here();
-        for (const std::string& host : copying_->waiting)
-            if (!here.count(host) && copying_->error.empty())
-                copying_->error = fmt::format("the node daemon of {} is gone", host);
-        if (copying_->waiting.empty() || !copying_->error.empty()) end_copy();
-        return;
-    }
-    if (in_files_since_ == 0) in_files_since_ = now;
-    if (!on() || !settings_.levels.files) return;
-    const double period = *settings_.levels.files;
-    if (static_cast<double>(now - in_files_since_) < period * 1000) return;
+    if (files_.ended(tree_.hosts())) return clean_up();
     const Generation newest = book_.newest_on_nodes();
-    if (!newest || book_.has(newest, LevelName::files)) return;
-    in_files_since_ = now;  // the next one is due then, whatever becomes of this
-    const double of_node =
-        static_cast<double>(bytes_) / static_cast<double>(std::max<size_t>(hosts_.size(), 1));
-    start_copy(newest, settings_.levels.rate(of_node, period));
+    if (files_.busy() || !files_.take_due(newest, now)) return;
+    files_.start(newest, shares(newest),
+                 static_cast<double>(bytes_) / static_cast<double>(std::max<size_t>(hosts_.size(), 1)));
 }
 
-void MemoryLevels::start_copy(Generation generation, uint64_t limit) {
-    std::vector<Generation> list = book_.to_copy(generation);
-    if (list.empty()) return;
-    for (Generation one : list) store_.forget_copied(one.number());
-    copying_ = Copying{{++copies_, list, settings_.ckpt_dir, limit, shares(), book_.medium_of(generation)},
-                       {},
-                       0,
-                       "",
-                       monotonic_s()};
-    for (const wire::Share& share : copying_->order.shares) copying_->waiting.insert(share.host);
-    send_(copying_->order);
-}
-
-// Each node copies the images of its own ranks, and those of a node that is gone whose buddy it is.
-std::vector<wire::Share> MemoryLevels::shares() const {
-    const std::set<std::string> here = hosts_here();
+// Each node copies the images of its own ranks, and those of a node that is gone whose buddy it is, or which
+// it has rebuilt.
+std::vector<wire::Share> MemoryLevels::shares(Generation generation) const {
+    const std::set<std::string> here = tree_.hosts();
     std::map<std::string, tree::Ranks> ranks;
-    for (size_t rank = 0; rank < places_.size(); ++rank) {
-        const std::string& place = places_[rank];
+    const auto whole =
+        generation == last_copy_.generation() ? last_copy_.places() : std::vector<std::string>();
+    const std::vector<std::string>& places = whole.empty() ? places_ : whole;
+    for (size_t rank = 0; rank < places.size(); ++rank) {
+        const std::string& place = places[rank];
         ranks[here.count(place) || !buddies_.on() ? place : buddies_.buddy_of(place)].add(
             tree::Ranks(static_cast<int32_t>(rank)));
     }
@@ -274,51 +254,24 @@ std::vector<wire::Share> MemoryLevels::shares() const {
     return shares;
 }
 
-void MemoryLevels::limit_copy(uint64_t bytes_per_second) {
-    if (copying_->order.bytes_per_second == bytes_per_second) return;
-    copying_->order.bytes_per_second = bytes_per_second;
-    send_(copying_->order);
-}
-
-void MemoryLevels::end_copy() {
-    Copying done = std::move(*copying_);
-    copying_.reset();
-    const Generation generation = done.newest();
-    copy_failed_ = false;
-    try {
-        if (!done.error.empty()) fail("{}", done.error);
-        for (Generation one : done.order.generations) {
-            store_.commit_copied(one.number());
-            book_.flushed(one);
-        }
-        planned_.files(done.bytes, monotonic_s() - done.began);
-        spdlog::info("{} is in files: {} in {:.2f} s", generation.name(), human_size(done.bytes),
-                     monotonic_s() - done.began);
-        if (settings_.verbose)
-            say(fmt::format("{} is in {} now: {} in {:.2f} s", generation.name(), settings_.ckpt_dir,
-                            human_size(done.bytes), monotonic_s() - done.began));
-        if (settings_.keep > 0) store_.retain(settings_.keep);
-    } catch (const std::exception& error) {
-        copy_failed_ = true;
-        for (Generation one : done.order.generations)
-            if (!book_.has(one, LevelName::files)) store_.forget_copied(one.number());
-        say(fmt::format("{} could not be copied from its nodes to {}: {}", generation.name(),
-                        settings_.ckpt_dir, error.what()));
-    }
-    clean_up();
-}
-
 void MemoryLevels::copy_newest_now() {
     const Generation newest = only_on_nodes();
     if (!newest) return;
     // One of an older one is let through first: it is nearly there, or soon over.
-    if (copying_) return limit_copy(0);
-    start_copy(newest, 0);
+    if (files_.busy()) return files_.hurry();
+    files_.start_now(newest, shares(newest));
+}
+
+// What was made whole again is there, too.
+Generation MemoryLevels::newest_there() const {
+    const Generation whole =
+        last_copy_.under_way() || last_copy_.places().empty() ? Generation() : last_copy_.generation();
+    return std::max(whole, newest_of_nodes());
 }
 
 // With the nodes that are there: without some, only what has buddies.
-Generation MemoryLevels::newest_there() const {
-    const std::set<std::string> here = hosts_here();
+Generation MemoryLevels::newest_of_nodes() const {
+    const std::set<std::string> here = tree_.hosts();
     bool all = true;
     for (const std::string& host : hosts_) {
         if (here.count(host)) continue;
@@ -342,7 +295,7 @@ std::string MemoryLevels::lost_with_nodes() const {
     const Generation newest = book_.newest_on_nodes(), there = newest_there();
     if (newest <= std::max(there, book_.newest_in(LevelName::files))) return {};
     std::vector<std::string> gone;
-    const std::set<std::string> here = hosts_here();
+    const std::set<std::string> here = tree_.hosts();
     std::set_difference(hosts_.begin(), hosts_.end(), here.begin(), here.end(), std::back_inserter(gone));
     return fmt::format(
         "{}: a part of it was in {}, whose node daemon is gone: `fermata restart` goes on from there if it "
@@ -411,7 +364,7 @@ nlohmann::json MemoryLevels::status() const {
     }
     if (planned_.on()) all["auto"] = planned_.status();
     if (Generation newest = book_.newest_in(LevelName::files)) all["files"] = newest.name();
-    if (copying_) all["copying"] = copying_->newest().name();
+    if (files_.busy()) all["copying"] = files_.under_way().name();
     return all;
 }
 

@@ -1,5 +1,5 @@
 // MemoryLevels is the root's account of generations that nodes keep, in memory or in local directories: which
-// level the next one goes to, what nodes have answered, what is being copied to files, and from which one a
+// level the next one goes to, what nodes have answered, where copies are, and from which one a
 // restart goes on. It sends by a function, waits for nothing, and is asked again when something has been
 // heard.
 #pragma once
@@ -15,7 +15,10 @@
 #include "level/levels.h"
 #include "root/auto_levels.h"
 #include "root/buddy_copies.h"
+#include "root/file_copies.h"
+#include "root/last_copy.h"
 #include "root/local_copies.h"
+#include "root/mending.h"
 #include "root/parity_rounds.h"
 #include "root/request.h"
 #include "root/restart_choice.h"
@@ -66,18 +69,28 @@ class MemoryLevels {
     void turn_of_files(int64_t now);
     // Of the newest on nodes, as fast as it can be; busy() until that is over.
     void copy_newest_now();
-    bool busy() const { return copying_.has_value(); }
-    bool copy_failed() const { return copy_failed_; }  // the last one
+    bool busy() const { return files_.busy(); }
+    bool copy_failed() const { return files_.failed(); }  // the last one
     // Newest on nodes, those that are there, that is not in files; none: nothing would be lost.
     Generation only_on_nodes() const;
-    // One that is newer than that and than files, and has parity: a restart may make it whole again.
+    // One that is newer than that and than files, and has parity: it may be made whole again.
     Generation only_with_parity() const;
+    // That is begun; `last_copy()` is asked how far it is.
+    void make_whole() { last_copy_.start(only_with_parity()); }
+    LastCopy& last_copy() { return last_copy_; }
+    bool in_files(Generation generation) const { return book_.has(generation, store::LevelName::files); }
     // A newer one may be lost with nodes: one line; "" = none is.
     std::string lost_with_nodes() const;
     // Nothing stays on nodes: files have what is newer, or nobody will need it.
     void forget();
     // "the memory of a, b"; of the newest there.
     std::string where() const;
+
+    // ---- damage
+    // All copies are looked at, or those of one generation and of what it needs, and mended; `client` has
+    // asked for it.
+    void mend(Generation only, int client);
+    Mending& mending() { return mending_; }
 
     // ---- a restart
     RestartChoice& restart() { return restart_; }
@@ -89,27 +102,16 @@ class MemoryLevels {
     nlohmann::json status() const;
 
   private:
-    struct Copying {
-        wire::Flush order;
-        std::set<std::string> waiting;  // hosts that have not answered
-        uint64_t bytes = 0;
-        std::string error;
-        double began = 0;
-        Generation newest() const { return order.generations.back(); }
-    };
     std::set<std::string> hosts_with_ranks() const;
-    std::set<std::string> hosts_here() const;
     Generation newest_there() const;
+    Generation newest_of_nodes() const;
     void turn_of_buddies(int64_t now);
     void turn_of_local(int64_t now);
     BuddyCopies::What newest_of(std::vector<Generation> generations) const;
     void turn_of_parity(int64_t now);
     void tell(const RoundOver& over, const char* done, const char* failed, std::string& trouble);
     void keep(const std::vector<Generation>& memory, const std::vector<Generation>& local);
-    std::vector<wire::Share> shares() const;
-    void limit_copy(uint64_t bytes_per_second);
-    void start_copy(Generation generation, uint64_t limit);
-    void end_copy();
+    std::vector<wire::Share> shares(Generation generation) const;
 
     const Settings& settings_;
     AutoLevels& planned_;
@@ -122,11 +124,8 @@ class MemoryLevels {
     uint32_t epoch_ = 0;               // of the room that was asked for
     std::map<std::string, wire::Room> rooms_;
     std::set<std::string> asked_hosts_;
-    int64_t in_files_since_ = 0;  // ms; the newest generation in files
-    uint64_t bytes_ = 0;          // of the newest on nodes
-    std::optional<Copying> copying_;
-    uint32_t copies_ = 0;
-    bool copy_failed_ = false;
+    uint64_t bytes_ = 0;  // of the newest on nodes
+    FileCopies files_{settings_, planned_, store_, book_, send_};
     bool say_again_ = false;
     uint32_t fetches_ = 0;
     std::map<std::string, std::string> addresses_;  // by node: where others read what is in its memory
@@ -138,6 +137,8 @@ class MemoryLevels {
     ParityRounds parity_{settings_, send_};
     std::string parity_trouble_;  // that was said
     RestartChoice restart_{settings_, store_, tree_, send_, fetches_};
+    LastCopy last_copy_{store_, tree_, send_, fetches_};
+    Mending mending_{settings_, store_, tree_, send_, fetches_};
 };
 
 }  // namespace fermata::root

@@ -9,21 +9,7 @@
 namespace fermata::root {
 namespace {
 
-using Answers = Rebuilding::Answers;
-
-// Ranks whose image of a generation is intact, by host.
-std::map<std::string, tree::Ranks> intact_of(const store::GenerationInfo& info, const Answers& answers) {
-    std::map<std::string, tree::Ranks> intact;
-    for (auto& [host, answer] : answers)
-        for (const wire::Copy& copy : answer.copies) {
-            const auto rank = static_cast<size_t>(copy.rank);
-            if (copy.generation != Generation(info.number) || rank >= info.manifest->images.size()) continue;
-            const store::ImageEntry& entry = info.manifest->images[rank];
-            if (entry.bytes == copy.bytes && entry.checksum.bytes == copy.checksum)
-                intact[host].add(tree::Ranks(copy.rank));
-        }
-    return intact;
-}
+using Answers = Asking::Answers;
 
 // The nodes that say that they have parity of a group; all say the same of it.
 struct Known {
@@ -72,18 +58,11 @@ bool has_rank(const wire::PeerGroup& group, int32_t rank) {
     });
 }
 
-std::map<int32_t, std::string> places_of(const Answers& answers) {
-    std::map<int32_t, std::string> places;
-    for (auto& [host, answer] : answers)
-        for (int32_t rank : answer.ranks) places[rank] = host;
-    return places;
-}
-
 // Adds what one generation wants. False: something of it cannot be had.
-bool add_repairs(const store::GenerationInfo& info, const Answers& answers, wire::Rebuild& order) {
+bool add_repairs(const store::GenerationInfo& info, const Answers& answers, const Rebuilding::Places& places,
+                 wire::Rebuild& order) {
     const Generation generation(info.number);
-    auto intact = intact_of(info, answers);
-    const auto places = places_of(answers);
+    auto intact = Rebuilding::intact_of(info, answers);
     tree::Ranks there;
     for (auto& [host, ranks] : intact) there.add(ranks);
     std::vector<Known> good;
@@ -113,9 +92,31 @@ bool add_repairs(const store::GenerationInfo& info, const Answers& answers, wire
 
 }  // namespace
 
+Rebuilding::Places Rebuilding::places_of(const Answers& answers) {
+    Places places;
+    for (auto& [host, answer] : answers)
+        for (int32_t rank : answer.ranks) places[rank] = host;
+    return places;
+}
+
+std::map<std::string, tree::Ranks> Rebuilding::intact_of(const store::GenerationInfo& info,
+                                                         const Answers& answers) {
+    std::map<std::string, tree::Ranks> intact;
+    for (auto& [host, answer] : answers)
+        for (const wire::Copy& copy : answer.copies) {
+            const auto rank = static_cast<size_t>(copy.rank);
+            if (copy.generation != Generation(info.number) || rank >= info.manifest->images.size()) continue;
+            const store::ImageEntry& entry = info.manifest->images[rank];
+            if (entry.bytes == copy.bytes && entry.checksum.bytes == copy.checksum)
+                intact[host].add(tree::Ranks(copy.rank));
+        }
+    return intact;
+}
+
 std::optional<wire::Rebuild> Rebuilding::order_for(const store::GenerationInfo& wanted,
                                                    const std::vector<store::GenerationInfo>& all,
-                                                   const Answers& answers, uint32_t number) {
+                                                   const Answers& answers, const Places& places,
+                                                   uint32_t number) {
     if (!wanted.manifest || !wanted.manifest->on_nodes() ||
         wanted.manifest->level != store::LevelName::memory)
         return {};
@@ -126,7 +127,7 @@ std::optional<wire::Rebuild> Rebuilding::order_for(const store::GenerationInfo& 
         auto info =
             std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.number == one; });
         // One that is in files, too, has the same images there and in memory.
-        if (info == all.end() || !info->manifest || !add_repairs(*info, answers, order)) return {};
+        if (info == all.end() || !info->manifest || !add_repairs(*info, answers, places, order)) return {};
     }
     if (order.repairs.empty()) return {};
     return order;
@@ -140,8 +141,22 @@ bool Rebuilding::heard(const wire::Rebuilt& answer) {
     if (answer.number != order_.number) return false;
     if (waiting_.erase(answer.host) == 0) return true;  // said again
     done_.insert(done_.end(), answer.done.begin(), answer.done.end());
-    if (error_.empty() && !answer.error.empty()) error_ = fmt::format("{}: {}", answer.host, answer.error);
+    if (answer.error.empty()) return true;
+    unable_.insert(answer.host);
+    if (error_.empty()) error_ = fmt::format("{}: {}", answer.host, answer.error);
     return true;
+}
+
+void Rebuilding::only(const std::set<std::string>& hosts) {
+    for (auto one = waiting_.begin(); one != waiting_.end();) {
+        if (hosts.count(*one)) {
+            ++one;
+            continue;
+        }
+        if (error_.empty()) error_ = fmt::format("the node daemon of {} is gone", *one);
+        unable_.insert(*one);
+        one = waiting_.erase(one);
+    }
 }
 
 std::string Rebuilding::rebuilt() const {

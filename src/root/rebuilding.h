@@ -8,34 +8,46 @@
 #include <string>
 #include <vector>
 
+#include "root/asking.h"
 #include "store/generation.h"
-#include "wire/message.h"
+#include "tree/ranks.h"
 
 namespace fermata::root {
 
 class Rebuilding {
   public:
-    // What nodes have said that they have, by host, and where each rank waits.
-    using Answers = std::map<std::string, wire::Copies>;
+    // By rank, a node.
+    using Places = std::map<int32_t, std::string>;
+    // Where ranks wait for their images.
+    static Places places_of(const Asking::Answers& answers);
     // An order after which each rank's image, of `wanted` and of what it needs, is in the memory of some
-    // node. None: nothing is missing, or it cannot be had. `all`: generations, among them what it needs.
+    // node; what is rebuilt, in that of its rank's in `places`. None: nothing is missing, or it cannot be
+    // had. `all`: generations, among them what it needs.
     static std::optional<wire::Rebuild> order_for(const store::GenerationInfo& wanted,
                                                   const std::vector<store::GenerationInfo>& all,
-                                                  const Answers& answers, uint32_t number);
+                                                  const Asking::Answers& answers, const Places& places,
+                                                  uint32_t number);
+    // Ranks whose image of this generation is intact, by host.
+    static std::map<std::string, tree::Ranks> intact_of(const store::GenerationInfo& info,
+                                                        const Asking::Answers& answers);
 
     explicit Rebuilding(wire::Rebuild order);
     const wire::Rebuild& order() const { return order_; }
     // False: it is of another round.
     bool heard(const wire::Rebuilt& answer);
+    // Nodes that are gone answer no more.
+    void only(const std::set<std::string>& hosts);
     bool done() const { return waiting_.empty(); }
-    const std::vector<wire::Repair>& repaired() const { return done_; }
     // A line on what was rebuilt, one on what could not be; "" = nothing.
     std::string rebuilt() const;
     const std::string& error() const { return error_; }
+    // Nodes that have not rebuilt all that they were to.
+    const std::set<std::string>& unable() const { return unable_; }
 
   private:
     const wire::Rebuild order_;
     std::set<std::string> waiting_;
+    std::set<std::string> unable_;
     std::vector<wire::Repair> done_;
     std::string error_;
 };

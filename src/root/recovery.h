@@ -39,6 +39,10 @@ class Recovery {
         std::string why;   // given up
     };
     Next after(const Life& life);
+    // Another life would come after this one.
+    bool goes_on_after(const Life& life) const {
+        return Recovery(*this).after(life).what != Next::What::give_up;
+    }
     // A line for each life; empty as long as there was one only.
     std::vector<std::string> report() const;
     int restarts() const { return most_ - left_; }

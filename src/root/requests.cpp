@@ -28,6 +28,8 @@ void Root::asked(int client, const ControlRequest& request) {
     } else if (request.verb == "status") {
         status_clients_.push_back(client);
         if (request.diagnosis) start_query();
+    } else if (request.verb == "repair") {
+        mend(client, request.generation);
     } else {
         control_.finish(client);
     }

@@ -18,6 +18,7 @@ level::ImageIs image_in(const store::ImageEntry& entry) { return {entry.bytes, e
 level::Candidate candidate_of(const store::GenerationInfo& info) {
     level::Candidate one{Generation(info.number), info.manifest->level, {}, info.manifest->nodes};
     for (const store::ImageEntry& entry : info.manifest->images) one.images.push_back(image_in(entry));
+    one.broken = info.broken;
     return one;
 }
 
@@ -40,17 +41,11 @@ RestartChoice::RestartChoice(const Settings& settings, const store::Store& store
                              Send send, uint32_t& rounds)
     : settings_(settings), store_(store), tree_(tree), send_(std::move(send)), rounds_(rounds) {
     for (const store::GenerationInfo& one : settings_.candidates)
-        if (one.manifest->on_nodes()) over_ = false;
+        if (one.is_up_to_nodes()) over_ = false;
 }
 
 bool RestartChoice::heard(const wire::Message& message) {
-    if (auto* copies = std::get_if<wire::Copies>(&message)) {
-        if (is_old(*copies))
-            ask();
-        else
-            answers_[copies->host] = *copies;
-        return true;
-    }
+    if (auto* copies = std::get_if<wire::Copies>(&message)) return asking_ && asking_->heard(*copies);
     if (auto* fetched = std::get_if<wire::Fetched>(&message)) return fetching_ && fetching_->heard(*fetched);
     if (auto* rebuilt = std::get_if<wire::Rebuilt>(&message))
         return rebuilding_ && rebuilding_->heard(*rebuilt);
@@ -59,10 +54,13 @@ bool RestartChoice::heard(const wire::Message& message) {
 
 bool RestartChoice::go_on() {
     if (over_) return true;
-    if (asked_.empty()) ask();
+    if (!asking_) ask();
+    if (rebuilding_) rebuilding_->only(tree_.hosts());
     if (rebuilding_ && rebuilding_->done()) rebuilt();
-    if (rebuilding_ || !all_answered()) return false;
+    asking_->only(tree_.hosts());
+    if (rebuilding_ || !asking_->done()) return false;
     if (!choice_) {
+        answers_ = asking_->answers();
         compare();
         decide();
     }
@@ -86,50 +84,29 @@ bool RestartChoice::go_on() {
 }
 
 void RestartChoice::say_again() {
-    if (over_ || asked_.empty()) return;
+    if (over_ || !asking_) return;
     if (fetching_)
         send_(fetching_->order());
     else if (rebuilding_)
         send_(rebuilding_->order());
     else
-        ask();
-}
-
-// Who was asked twice answers twice, and the second answer may come when something was rebuilt since: without
-// that an older generation would be chosen.
-bool RestartChoice::is_old(const wire::Copies& answer) {
-    for (const wire::Repair& repair : repaired_) {
-        if (repair.host != answer.host) continue;
-        tree::Ranks there;
-        for (const wire::Copy& copy : answer.copies)
-            if (copy.generation == repair.generation) there.add(tree::Ranks(copy.rank));
-        bool all = true;
-        if (auto ranks = tree::Ranks::of(repair.ranks))
-            ranks->each([&](int32_t rank) { all = all && there.contains(rank); });
-        if (!all) return doubtful_[answer.host]-- > 0;
-    }
-    return false;
+        send_(asking_->question());
 }
 
 void RestartChoice::ask() {
-    ++questions_;
-    for (auto& [id, node] : tree_.nodes()) asked_.insert(node.host);
     // Those that they refer to as well: these may be in files by now, but it is the node that images look on.
     std::set<Generation> numbers, in_place;
     for (const store::GenerationInfo& one : settings_.candidates) {
-        if (!one.manifest->on_nodes()) continue;
+        if (!one.is_up_to_nodes()) continue;
         std::set<Generation> its = {Generation(one.number)};
         for (uint32_t needed : one.manifest->needs) its.insert(Generation(needed));
         numbers.insert(its.begin(), its.end());
         if (one.manifest->level == store::LevelName::local) in_place.insert(its.begin(), its.end());
     }
-    send_(wire::AskCopies{{numbers.begin(), numbers.end()}, {in_place.begin(), in_place.end()}});
-}
-
-bool RestartChoice::all_answered() const {
-    return std::all_of(tree_.nodes().begin(), tree_.nodes().end(), [this](const auto& one) {
-        return answers_.count(one.second.host) > 0 || asked_.count(one.second.host) == 0;
-    });
+    asking_.emplace(
+        wire::AskCopies{++rounds_, {numbers.begin(), numbers.end()}, {in_place.begin(), in_place.end()}},
+        tree_.hosts());
+    send_(asking_->question());
 }
 
 void RestartChoice::compare() {
@@ -164,7 +141,8 @@ bool RestartChoice::rebuild() {
     for (size_t i = 0; i < end; ++i) {
         const store::GenerationInfo& wanted = settings_.candidates[i];
         if (rebuilt_.count(wanted.number)) continue;
-        auto order = Rebuilding::order_for(wanted, all, answers_, rounds_ + 1);
+        auto order =
+            Rebuilding::order_for(wanted, all, answers_, Rebuilding::places_of(answers_), rounds_ + 1);
         if (!order) continue;
         ++rounds_;
         rebuilt_.insert(wanted.number);
@@ -179,10 +157,7 @@ bool RestartChoice::rebuild() {
 void RestartChoice::rebuilt() {
     if (!rebuilding_->error().empty()) spdlog::warn("rebuilding: {}", rebuilding_->error());
     from_parity_ = rebuilding_->rebuilt();
-    repaired_ = rebuilding_->repaired();
-    for (const wire::Repair& repair : repaired_) doubtful_[repair.host] = questions_ - 1;
     rebuilding_.reset();
-    answers_.clear();
     choice_.reset();
     damage_.clear();
     ask();

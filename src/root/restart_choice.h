@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "level/choice.h"
+#include "root/asking.h"
 #include "root/fetching.h"
 #include "root/rebuilding.h"
 #include "root/settings.h"
@@ -28,7 +29,7 @@ class RestartChoice {
 
     // There is something to be chosen, and it is not: until then no rank loads, and all that nodes have
     // stays.
-    bool under_way() const { return !over_ || (!asked_.empty() && !chosen_); }
+    bool under_way() const { return !over_ || (asking_ && !chosen_); }
     // False: it is none of these messages.
     bool heard(const wire::Message& message);
     // Does what can be done now. False: it waits for nodes.
@@ -46,12 +47,10 @@ class RestartChoice {
     // Generations all of whose images are in local directories.
     std::vector<const store::GenerationInfo*> in_local() const;
     // Where nodes can be reached for what is in their memory.
-    const std::map<std::string, wire::Copies>& answers() const { return answers_; }
+    const Asking::Answers& answers() const { return answers_; }
 
   private:
     void ask();
-    bool is_old(const wire::Copies& answer);
-    bool all_answered() const;
     void compare();
     void decide();
     void fetch(const level::Choice::Verdict& verdict);
@@ -65,12 +64,9 @@ class RestartChoice {
     const Send send_;
     uint32_t& rounds_;
     bool over_ = true;
-    std::set<std::string> asked_;                  // hosts
-    int questions_ = 0;                            // how often all were asked
-    std::vector<wire::Repair> repaired_;           // what nodes have rebuilt
-    std::map<std::string, int> doubtful_;          // by host: answers that may be older than that
-    std::map<std::string, wire::Copies> answers_;  // by host
-    std::optional<level::Choice> choice_;          // once all have answered
+    std::optional<Asking> asking_;         // the latest
+    Asking::Answers answers_;              // to that, once all have answered
+    std::optional<level::Choice> choice_;  // likewise
     level::Choice::Verdict verdict_;
     std::string damage_;
     std::optional<Fetching> fetching_;

@@ -81,6 +81,7 @@ int Root::run(launch::Launcher& launcher) {
         watch_start();
         watch_losses();
         levels_.turn(tree::now_ms());
+        say_what_was_mended();
     }
     save_what_nodes_keep();
     if (!launcher_end_) end_launcher();

@@ -114,6 +114,9 @@ class Root {
     std::vector<std::string> nodes_of_ranks() const;
     void choose_generation();
     bool pair_up();
+    void mend(int client, Generation only);
+    void say_what_was_mended();
+    void make_whole(double end);
     void save_what_nodes_keep();
 
     // signals.cpp

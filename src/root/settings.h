@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,10 @@ struct Limits {
     std::optional<double> grace;
 };
 
+// Whether another life of the job follows one that ends with this exit code, was ended by the loss of this
+// rank (-1: of none) and has committed this generation (none: it has not).
+using GoesOn = std::function<bool(int code, int rank, Generation newest)>;
+
 struct Settings {
     std::string job;
     std::string job_id;
@@ -39,7 +44,7 @@ struct Settings {
     Generation restored;                   // this job was restarted from it; none = first start
     double interval = 0;                   // seconds; 0 = none, < 0 = auto (Daly)
     level::Levels levels;                  // none: all generations go to files
-    // What it may be restarted from, newest first, when some of that is kept by nodes.
+    // What it may be restarted from, newest first, when nodes have to be asked what they have of it.
     std::vector<store::GenerationInfo> candidates;
     double mtbf = 86400;  // seconds between failures, for auto
     double walltime = 0;  // seconds this job may last, over all its lives; 0 = no limit
@@ -47,8 +52,9 @@ struct Settings {
     int64_t began = 0;    // ms; the first of its lives here, 0 = this one
     // Of the generation that it is restarted from.
     std::optional<Measured> measured_before;
-    uint32_t restarts = 0;           // that lie behind it, here
-    bool may_restart = false;        // a supervisor goes on from the newest generation when it fails
+    uint32_t restarts = 0;     // that lie behind it, here
+    bool may_restart = false;  // a supervisor goes on from the newest generation when it fails
+    GoesOn goes_on;
     bool program_interrupt = false;  // SIGINT is the program's, and Fermata hands it on
     journal::WriterPointer journal;  // null = none
     unsigned keep = 0;               // generations; 0 = all

@@ -148,11 +148,12 @@ Settings settings_of(const Submission& what, int ranks) {
     settings.restored = what.from ? Generation(what.from->number) : Generation();
     settings.interval = options.levels ? options.levels.interval() : options.interval;
     settings.levels = options.levels;
-    if (what.from && what.from->manifest->on_nodes()) settings.candidates = what.candidates;
+    if (what.from && what.from->is_up_to_nodes()) settings.candidates = what.candidates;
     settings.mtbf = options.mtbf;
     take_walltime(settings, what);
     settings.restarts = what.restarts;
     settings.may_restart = what.may_restart;
+    settings.goes_on = what.goes_on;
     settings.program_interrupt = options.interrupt == "program";
     settings.journal = what.journal;
     // A job that saves itself every few minutes would fill the disk; one that is asked saves what it was

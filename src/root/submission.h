@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "image/image.h"
+#include "root/settings.h"
 #include "root/submit.h"
 #include "store/store.h"
 
@@ -21,7 +22,7 @@ struct Submission {
     std::string preferred_mpi;
     std::string ckpt_dir;  // absolute
     std::optional<store::GenerationInfo> from;
-    // When `from` is kept by nodes: itself, and what it may be instead when that cannot be had.
+    // When nodes have to be asked for it: `from`, and what it may be instead when that cannot be had.
     std::vector<store::GenerationInfo> candidates;
     void go_on_from(std::vector<store::GenerationInfo> newest_first) {
         from = newest_first.at(0);
@@ -31,6 +32,7 @@ struct Submission {
     uint64_t job_number = 0;
     uint32_t restarts = 0;
     bool may_restart = false;           // a supervisor goes on when it fails
+    GoesOn goes_on;                     // whether it does so after such a failure
     int64_t began = 0;                  // ms; the first life here
     journal::WriterPointer journal;     // of all lives
     bool again = false;                 // an earlier life of this process's job has failed

@@ -56,6 +56,9 @@ class Supervisor {
           first_(what_.from ? Generation(what_.from->number) : Generation()),
           recovery_(what_.options.max_restarts, first_) {
         what_.began = tree::now_ms();
+        what_.goes_on = [this](int code, int rank, Generation newest) {
+            return goes_on_after(code, rank, newest);
+        };
         what_.journal = std::make_shared<journal::Writer>(what_.ckpt_dir, what_.job_number);
         if (progress_wanted(what_.options.verbose))
             what_.journal->also_tell(
@@ -96,6 +99,16 @@ class Supervisor {
         if (ended.own_newest || (ended.own_exists && !newest_)) own_state_ = true;
         life.saves_itself = own_state_ && !what_.parts.empty();
         life.saved_itself = life.saves_itself && ended.own_saved;
+    }
+
+    // As it will be decided once the life is over, as far as that can be known before.
+    bool goes_on_after(int code, int rank, Generation newest) const {
+        Life life;
+        life.code = code;
+        life.rank = rank;
+        life.newest = std::max({newest_, newest, what_.from ? Generation(what_.from->number) : Generation()});
+        life.saves_itself = own_state_ && !what_.parts.empty();
+        return recovery_.goes_on_after(life);
     }
 
     // The next life is the program from its beginning.

@@ -111,6 +111,13 @@ struct GenerationInfo {
     std::optional<uint64_t> job;  // that made it; none: it has no marker and no manifest that can be read
     std::optional<Manifest> manifest;  // none: incomplete or damaged
     std::string damage;                // why there is none; empty for one that was never committed
+    // Of one in files, by rank: why the image there is not the one that the manifest names, as far as a
+    // restart has looked. Other copies may be in the memory of nodes.
+    std::map<uint32_t, std::string> broken;
+    // Only nodes can say whether all its images are there.
+    bool is_up_to_nodes() const { return manifest->on_nodes() || !broken.empty(); }
+    // "", or why a file of images in `folder` has not the length that it should have.
+    std::string damage_of(const FileEntry& file) const;
     // Checksum of the manifest's text. A rank that is given this seal continues no other generation.
     image::Checksum seal;
     image::Place place(const ImageEntry& entry) const;

@@ -259,34 +259,42 @@ std::vector<GenerationInfo> Store::list() const {
     return all;
 }
 
-void Store::check(const GenerationInfo& info) const {
-    info.check_key(key_.get());
-    std::string damage = info.manifest ? "" : info.damage.empty() ? "it was never committed" : info.damage;
-    // Whether images that nodes keep are there is known to those only.
-    if (info.manifest && !info.manifest->on_nodes()) {
-        for (uint32_t number : info.manifest->needs) {
-            auto other = folder_.find(Generation(number).name());
-            if (!other)
-                damage =
-                    fmt::format("{} is missing, which it needs", folder_.path_of(Generation(number).name()));
-            if (damage.empty()) damage = what_is_missing(*other, info.manifest->images);
-        }
-        for (const FileEntry& file : info.manifest->all_files()) {
-            if (!damage.empty()) break;
-            std::string path = info.folder.path_of(file.name);
-            auto size = info.folder.size_of(file.name);
-            if (!size)
-                damage = fmt::format("{} is missing", path);
-            else if (*size != file.bytes)
-                damage = fmt::format("{} has {} bytes instead of {}", path, *size, file.bytes);
-            if (!damage.empty() && info.manifest->layout.together())
-                damage += fmt::format(" (images of {})", info.manifest->whose(file.name));
-        }
-    }
+void Store::refuse(const GenerationInfo& info, const std::string& damage) const {
     if (!damage.empty())
         throw Error(fmt::format("generation {} in {} cannot be used: {}", Generation(info.number).name(),
                                 directory_, damage),
                     ExitCode::damaged);
+}
+
+void Store::check_manifest(const GenerationInfo& info) const {
+    info.check_key(key_.get());
+    if (!info.manifest) refuse(info, info.damage.empty() ? "it was never committed" : info.damage);
+    // Whether images in memory are there is known to their nodes only.
+    if (info.manifest->on_nodes()) return;
+    for (uint32_t number : info.manifest->needs) {
+        auto other = folder_.find(Generation(number).name());
+        refuse(info, other ? what_is_missing(*other, info.manifest->images)
+                           : fmt::format("{} is missing, which it needs",
+                                         folder_.path_of(Generation(number).name())));
+    }
+}
+
+void Store::check(const GenerationInfo& info) const {
+    check_manifest(info);
+    if (info.manifest->on_nodes()) return;
+    for (const FileEntry& file : info.manifest->all_files()) {
+        const std::string damage = info.damage_of(file);
+        if (!damage.empty() && info.manifest->layout.together())
+            refuse(info, damage + fmt::format(" (images of {})", info.manifest->whose(file.name)));
+        refuse(info, damage);
+    }
+}
+
+std::string GenerationInfo::damage_of(const FileEntry& file) const {
+    const std::string path = folder.path_of(file.name);
+    const auto size = folder.size_of(file.name);
+    if (!size) return path + " is missing";
+    return *size == file.bytes ? "" : fmt::format("{} has {} bytes instead of {}", path, *size, file.bytes);
 }
 
 GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) const {

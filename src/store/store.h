@@ -56,6 +56,8 @@ class Store : public Level {
     GenerationInfo choose(std::optional<uint32_t> wanted, bool fallback) const override;
     // The same checks for a generation that list() gave.
     void check(const GenerationInfo& info) const;
+    // Without those of its images.
+    void check_manifest(const GenerationInfo& info) const;
 
     // Jobs that ended with exit code 0, oldest first.
     std::vector<JobEnd> ends() const;
@@ -104,6 +106,7 @@ class Store : public Level {
   private:
     Store(files::Folder folder, std::string directory, image::KeyPointer key)
         : folder_(std::move(folder)), directory_(std::move(directory)), key_(std::move(key)) {}
+    void refuse(const GenerationInfo& info, const std::string& damage) const;
     void sweep(uint32_t below) const;
     bool remove(const Brief& one) const;
     bool is_left_behind(const Brief& one) const;

@@ -67,6 +67,11 @@ class Tree {
 
     // Of all daemons that are there, or may come back.
     const std::map<int, NodeInfo>& nodes() const { return members_.all(); }
+    std::set<std::string> hosts() const {
+        std::set<std::string> all;
+        for (auto& [id, node] : nodes()) all.insert(node.host);
+        return all;
+    }
     // All of them have answered the newest call of the roll.
     bool whole() const { return members_.whole(); }
     // The child of the root above a daemon; -1: none at the moment.

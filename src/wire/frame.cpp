@@ -252,6 +252,8 @@ NAME(MakeRoom);
 NAME(KeepCopies);
 NAME(Flush);
 NAME(AskCopies);
+NAME(Inspect);
+NAME(Inspected);
 NAME(Chosen);
 NAME(Room);
 NAME(Flushed);

@@ -69,15 +69,30 @@ struct Flush {
     }
 };
 
-// Asks what of these generations is on the node; answer Copies. `in_place`: those of them whose images are
-// read where they are in local directories, and so compared there; what comes from there to memory is
-// compared in memory.
+// Asks what of these generations is on the node; answer Copies, with the same number. A newer question takes
+// the place of one that is not answered yet. `in_place`: those of them whose images are read where they are
+// in local directories, and so compared there; what comes from there to memory is compared in memory.
+// `parity`: every byte of that is compared, too.
 struct AskCopies {
     static constexpr uint16_t kType = 63;
-    std::vector<Generation> generations, in_place;
+    uint32_t number = 0;
+    std::vector<Generation> generations, in_place = {};
+    bool parity = false;
     template <class F>
     void each(F&& f) {
-        f(generations, in_place);
+        f(number, generations, in_place, parity);
+    }
+};
+
+// Each node compares its share of these images in files, mends those that are damaged there from its memory
+// and those in its memory from files; answer: Inspected, of a node that has a share.
+struct Inspect {
+    static constexpr uint16_t kType = 58;
+    uint32_t number = 0;
+    std::vector<Repair> shares;
+    template <class F>
+    void each(F&& f) {
+        f(number, shares);
     }
 };
 
@@ -169,19 +184,33 @@ struct Copy {
     }
 };
 
+// Something in the memory of a node that is not as it was written.
+struct Flaw {
+    Generation generation;
+    int32_t rank = -1;  // whose image; -1: parity
+    std::string why;
+    template <class F>
+    void each(F&& f) {
+        f(generation, rank, why);
+    }
+    bool operator==(const Flaw&) const = default;
+};
+
 struct Copies {
     static constexpr uint16_t kType = 132;
     std::string host;
     std::vector<Copy> copies;
     std::vector<int32_t> ranks;     // that wait on this node for an image
-    std::string damage;             // a line on images that are not intact; empty: there are none
+    std::string damage;             // a line on the first image that is not intact; empty: there is none
     std::string addresses;          // as in Room
     std::vector<PeerGroup> parity;  // of groups that this node is in, by their names; no addresses
     std::vector<Copy> local;        // in the local directory
     std::string local_addresses;    // as in Room; empty: nothing is there
+    uint32_t number = 0;            // of the question
+    std::vector<Flaw> flaws;        // in memory
     template <class F>
     void each(F&& f) {
-        f(host, copies, ranks, damage, addresses, parity, local, local_addresses);
+        f(host, copies, ranks, damage, addresses, parity, local, local_addresses, number, flaws);
     }
 };
 
@@ -205,6 +234,18 @@ struct Fetched {
     template <class F>
     void each(F&& f) {
         f(number, host, bytes, failures);
+    }
+};
+
+// What a node has found in its share, a line on each: what it has mended, and what is damaged still, and why.
+struct Inspected {
+    static constexpr uint16_t kType = 137;
+    uint32_t number = 0;
+    std::string host;
+    std::vector<Flaw> mended, left;
+    template <class F>
+    void each(F&& f) {
+        f(number, host, mended, left);
     }
 };
 

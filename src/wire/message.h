@@ -22,7 +22,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 12;
+inline constexpr uint16_t kWireVersion = 13;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -569,8 +569,8 @@ using Message =
                  Take, Closed, Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal,
                  Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
                  Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
-                 Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Order, To, Parent, Beat, Roll, Attach,
-                 Here, Missing, AskProgram, OwnState>;
+                 Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Inspect, Inspected, Order, To, Parent,
+                 Beat, Roll, Attach, Here, Missing, AskProgram, OwnState>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -307,6 +307,105 @@ def given_up(bench):
         bench.ends_as_wanted(job.finish())
 
 
+def cut_file(bench):
+    """An image in files is cut or missing, and its rank comes to another node: from the memory of the node that has it still."""
+    bench.env["STEADY_PAUSE"] = "10000"
+    for _ in range(5):
+        shutil.rmtree(bench.cwd / "ckpt", ignore_errors=True)
+        with bench.run("memory 2s, files 2s") as job:
+            known = bench.buddied(job, level="files")
+            bench.kill_all(job)
+        if all(bench.images(node, known, rank) for rank, node in enumerate(bench.cluster.nodes)):
+            break  # else the machine was slow, and memory has the next one already
+        bench.wipe(*bench.cluster.nodes)
+    else:
+        raise Failure("never in both")
+    image = bench.cwd / "ckpt" / known / "rank-000001.img"
+    image.unlink() if bench.rng.random() < 0.5 else os.truncate(image, image.stat().st_size // 2)
+    for node in bench.cluster.nodes:  # of what is newer
+        root = pathlib.Path(f"/proc/{node.holder.pid}/root/dev/shm")
+        for path in root.glob(f"fermata-memory-*/*/{node.name}/gen-*"):
+            if path.name > known:
+                shutil.rmtree(path)
+    with bench.restart(nodes=(0, 2, 1)) as job:
+        running(job)
+        check(job.status()["restored"] == known, job.errors())
+        check(f"{known}: the image of rank 1 from the memory of {NAMES[1]}" in job.errors(), job.errors())
+        check(f"{image}" in job.errors() and "is read instead" in job.errors(), job.errors())
+        bench.end(job)
+    bench.nothing_left()
+
+
+def repaired(bench):
+    """While the job runs, `verify --repair` mends what is damaged in the memory of its nodes: a node's own image, and one that
+    another keeps as a buddy; what is intact stays as it is."""
+    def damaged_of(held):
+        own, kept = bench.rng.sample(range(bench.ranks), 2)
+        return {next(path for path in held[own] if NAMES[own] in str(path)): own,
+                next(path for path in held[kept] if NAMES[kept] not in str(path)): kept}
+    repaired_in(bench, "memory 3s, buddy", damaged_of, "the memory of ")
+
+
+def repaired_in(bench, levels, damaged_of, source):
+    """`damaged_of`: from paths by rank, those that are to be damaged, with their ranks."""
+    bench.env["STEADY_PAUSE"] = "20000"
+    with bench.run(levels) as job:
+        known = ""
+        for _ in range(3):
+            known = bench.buddied(job, known)
+            held = {rank: [path for node in bench.cluster.nodes for path in bench.images(node, known, rank)]
+                    for rank in range(bench.ranks)}
+            before = {path: (path.read_bytes(), path.stat().st_ino) for paths in held.values() for path in paths}
+            damaged = damaged_of(held)
+            for i, path in enumerate(damaged):
+                path.unlink() if i > 0 and bench.rng.random() < 0.5 else flip(path, bench.rng)
+            done = harness.call("verify", "--repair", "--ckpt-dir", "ckpt", *bench.key, cwd=bench.cwd,
+                                on=bench.cluster.nodes[0].on)
+            try:
+                after = {path: (path.read_bytes(), path.stat().st_ino) for path in before}
+                break
+            except FileNotFoundError:
+                continue  # a newer one has taken its place
+        else:
+            raise Failure(f"the generation had always gone: {done}")
+        check(done.returncode == 0, f"{done}")
+        for path, rank in damaged.items():
+            node = next(name for name in nodes_test.ALL_NAMES if f"/{name}/" in str(path))
+            check(f"{known}  repaired: the image of rank {rank} in the memory of {node} from {source}" in done.stdout, f"{done}")
+        for path in before:
+            check(after[path][0] == before[path][0], f"{path} is not what it was")
+            check(path in damaged or after[path][1] == before[path][1], f"{path} was written over")
+        done = harness.call("verify", "--repair", "--ckpt-dir", "ckpt", *bench.key, cwd=bench.cwd,
+                                on=bench.cluster.nodes[0].on)
+        check(done.returncode == 0 and "repaired" not in done.stdout, f"{done}")
+        bench.end(job)
+    bench.nothing_left()
+
+
+def repair_ends(bench):
+    """A node daemon dies while `verify --repair` is at work: one line, at once, and the job goes on from what is whole."""
+    bench.env["STEADY_PAUSE"] = "10000"
+    with bench.run("memory 2s, buddy", "--max-restarts", 2, "--copy-limit", 1) as job:
+        known = bench.buddied(job)
+        for rank in range(bench.ranks):
+            flip(next(path for node in bench.cluster.nodes for path in bench.images(node, known, rank) if NAMES[rank] in str(path)),
+                 bench.rng)
+        words = [*bench.cluster.nodes[0].on, harness.FERMATA, "verify", "--repair", "--ckpt-dir", "ckpt"]
+        with subprocess.Popen(words, cwd=bench.cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as verify:
+            time.sleep(0.1 + bench.rng.random() * 1.5)
+            bench.cluster.nodes[bench.rng.choice((1, 2))].kill("noded")
+            out, err = verify.communicate(timeout=60)
+            errors = [line for line in err.splitlines() if line.startswith("fermata: error")]
+            check(verify.returncode in (0, 1, 6) and (verify.returncode == 0) == (not errors), f"{verify.returncode}: {out}{err}")
+        code = job.end()
+        bench.ends_as_wanted(job.lines(), whole=code == 0)
+        check(code == 0 or job.errors(), "ended without a word")
+    for node in bench.cluster.nodes:
+        node.kill()
+        node.empty()
+    return f"verify ended with {verify.returncode}: {errors[:1]}"
+
+
 def in_copy(bench):
     """A copy to buddies or to files is under way when the link is cut, when the buddy has no memory left, when everything is
     killed: what was whole before stays, what is not whole is not there."""
@@ -452,7 +551,7 @@ def strike(bench, job, what, rng):
         pass
 
 
-CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, in_copy, moments)}
+CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, cut_file, repaired, repair_ends, in_copy, moments)}
 
 
 def case(name, mpi, *rest, cases=None, names=NAMES, bench_of=Bench):

@@ -218,22 +218,70 @@ def flip(path, rng):
     path.write_bytes(content)
 
 
-def mended(bench):
-    """What is damaged in files comes from memory and the other way round, by hand and at a restart; never from damage."""
+def in_both(bench):
+    """A job that was killed when its newest generation was in memory and in files, and an older one in files: its directories."""
     bench.env["STEADY_PAUSE"] = "10000"
     for _ in range(5):
         with bench.run("memory 1.5s, files 1.5s") as job:
-            newest = bench.committed(job, "files")
+            nodes_test.steps(job, 2)
+            job.checkpoint()  # to files
+            older = bench.committed(job, "files")
+            newest = bench.committed(job, "files", older)
             bench.kill_all(job)
         in_files = bench.cwd / "ckpt" / newest
         in_memory = next(bench.memory.glob(f"*/*/*/{newest}"), None)
         if in_memory and all((in_memory / f"rank-{rank:06}.img").exists() for rank in range(RANKS)):
-            break  # else the machine was slow, and memory has the next one already
+            return in_files, in_memory, older  # else the machine was slow, and memory has the next one already
         shutil.rmtree(bench.cwd / "ckpt")
         shutil.rmtree(bench.memory)
         bench.memory.mkdir(mode=0o700)
-    else:
-        raise Failure("never in both")
+    raise Failure("never in both")
+
+
+def cut(path):
+    os.truncate(path, path.stat().st_size * 2 // 3)
+
+
+def broken(bench, breaks):
+    """An image in files is broken: the one in memory is taken; without that the next older generation, and never a mix."""
+    in_files, in_memory, older = in_both(bench)
+    newest = in_files.name
+    image = f"rank-{bench.rng.randrange(RANKS):06}.img"
+    breaks(in_files / image)
+    kept = bench.cwd / "kept"
+    shutil.copytree(bench.cwd / "ckpt", kept)
+    with bench.restart() as job:
+        bench.ends_as_wanted(job.finish())
+        check(f"{in_memory / image} is read instead" in job.errors() and "lost" not in job.errors(), job.errors())
+    bench.nothing_left()
+    shutil.rmtree(bench.cwd / "ckpt")
+    kept.rename(bench.cwd / "ckpt")
+    # The end of that one took the memory with it.
+    with bench.restart("--levels", "memory 10s", generation=newest[4:].lstrip("0")) as job:
+        code = job.end()
+        said = [line for line in job.errors().splitlines() if line.startswith("fermata: error")]
+        check(code == 6 and len(said) == 1 and "no node has another copy" in said[0] and image in said[0], job.errors())
+    with bench.restart("--levels", "memory 10s") as job:
+        bench.ends_as_wanted(job.finish())
+        lost = f"lost: {newest}: {in_files / image}"
+        check(lost in job.errors() and f"going on from {older}, in files" in job.errors(), job.errors())
+    bench.nothing_left()
+
+
+def cut_file(bench):
+    """As broken()."""
+    broken(bench, cut)
+
+
+def missing_file(bench):
+    """As broken()."""
+    broken(bench, pathlib.Path.unlink)
+
+
+def mended(bench):
+    """What is damaged in files comes from memory and the other way round, by hand and at a restart; never from damage."""
+    in_files, in_memory, _ = in_both(bench)
+    newest = in_files.name
     words = ["--generation", newest[4:].lstrip("0"), "--ckpt-dir", "ckpt", *bench.key]
     call = lambda *more: harness.call("verify", *words, *more, cwd=bench.cwd, env=bench.env)
     check(call().returncode == 0, call().stderr)
@@ -423,7 +471,7 @@ def node_dies(cwd, mpi, seed):
                 check(not left.stdout, f"left on {node.name}: {left.stdout}")
 
 
-CASES = {f.__name__: f for f in (rank_dies, mapped, copied, root_dies, daemon_dies, left_over, byte_flips, mended, planned, given_up, stopped, no_memory, left_behind,
+CASES = {f.__name__: f for f in (rank_dies, mapped, copied, root_dies, daemon_dies, left_over, byte_flips, cut_file, missing_file, mended, planned, given_up, stopped, no_memory, left_behind,
                                  moments)}
 CASES["node_dies"] = None
 

@@ -106,6 +106,32 @@ def byte_flips(bench):
     bench.nothing_left()
 
 
+def given_up(bench):
+    """A job that nobody restarts, and nodes are gone: what parity gives back comes to files before the job ends; files are enough
+    then."""
+    options = bench.rng.choice(("", "incremental"))
+    with bench.run("memory 0.2s, rs:2+2 0.2s", *(["--save-options", options] if options else [])) as job:
+        known = bench.with_parity(job, bench.buddied(job, "gen-000002"))
+        time.sleep(bench.rng.random() * 0.3)
+        bench.lose(*(bench.cluster.nodes[node] for node in bench.rng.sample((1, 2, 3), bench.rng.randint(1, 2))))
+        check(job.end() not in (0, 85), job.errors())
+    # The newest may have got its parity since.
+    newest = bench.newest("files")
+    check(newest >= known, f"{known} had parity; in files: {bench.listed()}; {job.errors()}")
+    check(f"{newest}: rebuilt from parity: the image" in job.errors(), job.errors())
+    check("it is in " in job.errors(), job.errors())
+    bench.wipe(*bench.cluster.nodes)
+    with bench.restart(nodes=(0,)) as job:
+        bench.ends_as_wanted(job.finish())
+    bench.nothing_left()
+
+
+def repaired(bench):
+    """While the job runs, `verify --repair` has images rebuilt that no other node has a copy of."""
+    buddies_test.repaired_in(bench, "memory 3s, rs:2+2 3s", lambda held: {
+        held[rank][0]: rank for rank in bench.rng.sample(range(bench.ranks), bench.rng.randint(1, 2))}, "parity")
+
+
 def refused(bench):
     """Too few nodes, or too few domains."""
     (bench.cwd / "domains").write_text("".join(f"{name} switch{i // 3}\n" for i, name in enumerate(NAMES)))
@@ -153,7 +179,7 @@ def moments(bench, count=1):
     return f"{count} moments; " + ", ".join(f"{name} {number}" for name, number in sorted(seen.items()))
 
 
-CASES = {f.__name__: f for f in (node_dies, past_files, too_many, byte_flips, refused, moments)}
+CASES = {f.__name__: f for f in (node_dies, past_files, too_many, byte_flips, given_up, repaired, refused, moments)}
 
 
 def case(*words):

@@ -54,6 +54,23 @@ TEST(Choice, AnotherImageThanTheManifestNamesIsNone) {
     EXPECT_NE(choice.verdict().lost.find("rank 1"), std::string::npos);
 }
 
+TEST(Choice, ABrokenImageInFilesComesFromANodeOrTheOlderOneIsTaken) {
+    Candidate broken = in_files(7);
+    broken.broken[1] = "it is cut";
+    Choice choice = with_all({broken, in_files(5)});
+    EXPECT_EQ(choice.verdict().candidate, 1u);
+    EXPECT_EQ(choice.verdict().lost, "gen-000007: it is cut, and no node has another copy");
+    choice.has({"x"}, Generation(7), 1, {20, "c"});  // another one
+    EXPECT_EQ(choice.verdict().candidate, 1u);
+    choice.has({"x"}, Generation(7), 1, {20, "b"});
+    Choice::Verdict verdict = choice.verdict();
+    EXPECT_EQ(verdict.candidate, 0u);
+    EXPECT_EQ(verdict.moves, (std::vector<Move>{moved({"x"}, "y", {1})}));
+    EXPECT_EQ(choice.taken(verdict), "gen-000007: the image of rank 1 from the memory of x");
+    choice.failed(Generation(7), verdict.moves[0], "no connection");
+    EXPECT_EQ(choice.verdict().candidate, 1u);
+}
+
 TEST(Choice, ARankThatHasMovedGetsItsImage) {
     Choice choice({in_memory(7)});
     choice.waits("y", 0);

@@ -32,7 +32,7 @@ class RebuildingTest : public testing::Test {
     void all_there(const std::vector<uint32_t>& generations, uint32_t losses) {
         for (int32_t rank = 0; rank < 4; ++rank) {
             const std::string host(1, static_cast<char>('a' + rank));
-            wire::Copies answer{host, {}, {rank}, "", "at " + host, {}, {}, ""};
+            wire::Copies answer{host, {}, {rank}, "", "at " + host, {}, {}, "", 1, {}};
             for (uint32_t number : generations) {
                 answer.copies.push_back({Generation(number), rank, 100, digest(number, rank)});
                 wire::PeerGroup group{Generation(number), losses, Digest{static_cast<uint8_t>(number)}, {}};
@@ -50,11 +50,12 @@ class RebuildingTest : public testing::Test {
     }
     std::optional<wire::Rebuild> order(uint32_t number) {
         for (auto& info : all_)
-            if (info.number == number) return Rebuilding::order_for(info, all_, answers_, 5);
+            if (info.number == number)
+                return Rebuilding::order_for(info, all_, answers_, Rebuilding::places_of(answers_), 5);
         return {};
     }
 
-    Rebuilding::Answers answers_;
+    Asking::Answers answers_;
     std::vector<store::GenerationInfo> all_ = {in_memory(7), in_memory(6)};
 };
 
@@ -77,7 +78,7 @@ TEST_F(RebuildingTest, WhatIsLostIsRebuiltWhereItsRankWaits) {
 TEST_F(RebuildingTest, OnSparesToo) {
     all_there({7}, 2);
     answers_.erase("b");
-    answers_["x"] = {"x", {}, {1}, "", "at x", {}, {}, ""};
+    answers_["x"] = {"x", {}, {1}, "", "at x", {}, {}, "", 1, {}};
     auto found = order(7);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->repairs, (std::vector<wire::Repair>{{"x", Generation(7), {{1, 1}}}}));

@@ -130,5 +130,15 @@ TEST(Recovery, EndsWithTheRestartsAnewToo) {
     EXPECT_EQ(recovery.after(own(true)).what, What::give_up);
 }
 
+TEST(Recovery, SaysBeforehandWhetherItGoesOn) {
+    Recovery recovery(1, {});
+    EXPECT_FALSE(recovery.goes_on_after(Life()));  // no checkpoint
+    EXPECT_TRUE(recovery.goes_on_after(life(3)));
+    EXPECT_TRUE(recovery.goes_on_after(life(3)));  // nothing has changed by asking
+    EXPECT_EQ(recovery.restarts(), 0);
+    recovery.after(life(3));
+    EXPECT_FALSE(recovery.goes_on_after(life(4)));
+}
+
 }  // namespace
 }  // namespace fermata::root

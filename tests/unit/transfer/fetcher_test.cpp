@@ -115,7 +115,7 @@ TEST_F(FetcherTest, ImagesComeWithAllThatBelongsToThem) {
     EXPECT_EQ(b_->find(Generation(2))->below("files").text(kKept), "kept");
     const level::Memory::Found found = b_->look_for({Generation(2)}, nullptr);
     EXPECT_EQ(found.intact.size(), 2u);
-    EXPECT_EQ(found.damage, "");
+    EXPECT_TRUE(found.damaged.empty());
     // What is there does not come again.
     EXPECT_EQ(fetch({errand({{1, 2}})}).bytes, 0u);
     EXPECT_GT(fetch({errand({{0, 3}})}).bytes, 0u);

@@ -120,7 +120,7 @@ TEST(RollCall, EachAnswersOnce) {
 // Who was between two parents hears what it has missed and somebody waits for.
 TEST(Orders, WhatIsWaitedForLasts) {
     Orders orders;
-    const std::vector<wire::Message> lasting = {wire::AskCopies{{Generation(3)}, {}},
+    const std::vector<wire::Message> lasting = {wire::AskCopies{1, {Generation(3)}, {}},
                                                 wire::Chosen{Generation(3), "/d", "seal", true, ""},
                                                 wire::Go{},
                                                 wire::KeepCopies{{Generation(4)}, {}},
