@@ -3,6 +3,7 @@
 memory is lost, never believed when damaged, and gone when the job is done. Cases in `nodes` need namespaces.
 
     local_test.py CASE openmpi|mpich [--seed S] [--save-options WORDS] [--encrypt]
+    local_test.py moments openmpi|mpich COUNT [--seed S]
 """
 import argparse
 import json
@@ -262,6 +263,69 @@ def refused(bench):
         bench.ends_as_wanted(job.finish())
 
 
+def newest_to_be_had(bench, damaged):
+    """By what is in files, in memory and in local directories and was not damaged; "": none."""
+    def is_there(name, one, rank):
+        found = list(bench.memory.glob(f"*/*/*/{name}/rank-{rank:06}.img")) + list(bench.local.glob(f"*/*/*/{name}/rank-{rank:06}.img"))
+        return one["level"] == "files" or any(path not in damaged for path in found)
+    return max((name for name, one in bench.listed().items() if one["state"] == "complete" and
+                all(is_there(name, one, rank) for rank in range(RANKS))), default="")
+
+
+def moments(bench, count=2):
+    """Everything dies at any moment, then memory, local directories or single images are lost or damaged: never a wrong
+    result, and never from anything older than what is left."""
+    went = {}
+    for moment in range(count):
+        for path in (bench.cwd / "ckpt", bench.memory, bench.local):
+            shutil.rmtree(path, ignore_errors=True)
+        for path in (bench.memory, bench.local):
+            path.mkdir(mode=0o700)
+        save = bench.rng.choice(("", "forked", "incremental", "incremental,forked", "compress=lz4"))
+        bench.options = ["--save-options", save]
+        bench.key = []
+        if bench.rng.random() < 0.3:
+            (bench.cwd / "key").unlink(missing_ok=True)
+            bench.encrypt()
+        levels = bench.rng.choice(("local 0.1s", "local 0.1s, files 0.4s", "memory 0.1s, local 0.2s", "memory 0.1s, local 0.3s, files 0.6s"))
+        with bench.run(levels) as job:
+            bench.localed(job)
+            time.sleep(bench.rng.random() * 0.5)
+            bench.kill_all(job)
+            if job.process.returncode == 0:
+                continue
+        damaged = set()
+        what = bench.rng.choice(("nothing", "memory", "local", "gone", "flip", "both"))
+        if what in ("memory", "both"):
+            shutil.rmtree(bench.memory)
+            bench.memory.mkdir(mode=0o700)
+        if what == "local":
+            shutil.rmtree(bench.local)
+            bench.local.mkdir(mode=0o700)
+        images = [path for base in (bench.memory, bench.local) for path in sorted(base.glob("*/*/*/gen-*/rank-*.img"))]
+        if what in ("gone", "flip", "both") and images:
+            victim = bench.rng.choice(images)
+            damaged.add(victim)
+            whole = victim.stat().st_size > 4096  # else it was just begun
+            levels_test.flip(victim, bench.rng) if whole and what != "gone" else victim.unlink()
+        best = newest_to_be_had(bench, damaged)
+        newest = max((name for name, one in bench.listed().items() if one["state"] == "complete"), default="")
+        case_ = f"moment {moment}: {levels}, {save}, {what}, newest {newest}, best {best}"
+        with bench.restart() as job:
+            code = job.end()
+            said = job.errors()
+            if code == 0:
+                bench.ends_as_wanted(job.lines())
+                from_ = (re.findall(r"going on from (gen-\d+)", said) or [newest])[-1]
+                # What an increment needs may be what was lost.
+                check(from_ >= best or "incremental" in save and damaged, f"{case_}: from {from_}: {said}")
+                bench.nothing_left()
+            else:
+                check(code == 6 and (not best or "incremental" in save and damaged), f"{case_}: {code}: {said}")
+            went[code] = went.get(code, 0) + 1
+    return f"{count} moments; exit codes of restarts {went}"
+
+
 class NodesBench(buddies_test.Bench):
     def __init__(self, cwd, cluster, mpi, rng):
         super().__init__(cwd, cluster, mpi, rng)
@@ -325,12 +389,13 @@ def nodes_reboot(bench):
     bench.nothing_left()
 
 
-ONE = {f.__name__: f for f in (alone, memory_lost, byte_flips, byte_flips_alone, full, left_over, stopped, refused)}
+ONE = {f.__name__: f for f in (alone, memory_lost, byte_flips, byte_flips_alone, full, left_over, stopped, refused, moments)}
 NODES = {f.__name__: f for f in (mixed, nodes_reboot)}
 
 
 def case(name, mpi, *rest):
     parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int, nargs="?", help="of moments")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--save-options", default="")
     parser.add_argument("--encrypt", action="store_true")
@@ -343,7 +408,7 @@ def case(name, mpi, *rest):
             bench = Bench(cwd, mpi, given.seed, given.save_options)
             if given.encrypt:
                 bench.encrypt()
-            said = ONE[name](bench)
+            said = ONE[name](bench, *([given.count] if name == "moments" and given.count else []))
     return f"seed {given.seed}" + (f"; {said}" if said else "")
 
 
