@@ -468,6 +468,33 @@ def flush_in_copy(bench):
         bench.end(job)
 
 
+def planned(bench):
+    """--levels auto: buddies are measured and are in the plan, or were left out of it by the formula; a lost node is gone on
+    from, and the plan is made anew on the nodes as they are then."""
+    def plan(job):
+        found = {}
+
+        def there():
+            done = job.ask("status", "--json")
+            found.update(json.loads(done.stdout)["memory"].get("auto", {}) if done.returncode == 0 else {})
+            return "levels" in found
+        job.wait_until(there, "a plan")
+        names = [one["name"] for one in found["levels"]]
+        check(names in (["memory", "buddy", "files"], ["memory", "files"]) and "no_buddies" not in found, found)
+        check(all(one["cost"] > 0 and one["period"] > 0 for one in found["levels"]) and 0 < found["loss"], found)
+    with bench.run("auto", "--mtbf", "20s", "--max-restarts", 3) as job:
+        plan(job)
+        known = max(bench.held(job), bench.newest("files"))
+        check(known, "neither buddies nor files have been measured")
+        bench.lose(bench.cluster.nodes[bench.rng.randint(1, 2)])
+        job.wait_until(lambda: "restarting from" in job.errors(), "a restart")
+        running(job)
+        check(job.status()["restored"] >= known, f"from {job.status()['restored']}, and {known} was with buddies or in files")
+        plan(job)
+        bench.end(job)
+    bench.nothing_left()
+
+
 def moments(bench, count=1):
     """A node, a daemon, a rank or an image at any moment: never a wrong result, and nothing older than buddies had."""
     if bench.cluster.size == 6:
@@ -551,7 +578,7 @@ def strike(bench, job, what, rng):
         pass
 
 
-CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, cut_file, repaired, repair_ends, in_copy, moments)}
+CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, cut_file, repaired, repair_ends, in_copy, planned, moments)}
 
 
 def case(name, mpi, *rest, cases=None, names=NAMES, bench_of=Bench):
