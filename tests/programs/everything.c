@@ -373,11 +373,12 @@ static void show_descriptor(int fd) {
     ssize_t size = readlink(path, link, sizeof link - 1);
     link[size > 0 ? size : 0] = 0;
     if (size > 10 && !strncmp(link, "/proc/", 6) && atoi(link + 6) == getpid()) {
-        char* task = strstr(link, "/task/");
+        char *task = strstr(link, "/task/"), name[256];
+        snprintf(name, sizeof name, "%s", strrchr(link, '/'));  // (link is written over)
         if (task)
             sprintf(link, "own proc file of thread %s", atoi(task + 6) == second_tid ? "two" : "?");
         else
-            sprintf(link, "own proc file %s", strrchr(link, '/'));
+            sprintf(link, "own proc file %s", name);
     }
     if (strstr(link, ":[")) strstr(link, ":[")[0] = 0;
     if (strstr(link, "(deleted)") && strncmp(link, "/memfd:", 7)) strcpy(link, "a removed file");
