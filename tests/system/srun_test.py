@@ -135,7 +135,7 @@ def no_program(cwd):
     has the shell's exit code."""
     script = cwd / "ends.sh"
     script.write_text("""for process in /proc/[0-9]*; do
-    [ "$(cat $process/comm 2>&1)" = noded ] && grep -qz "^FERMATA_JOB=$1$" $process/environ && kill -9 ${process#/proc/} && touch killed
+    [ "$(cat $process/comm 2>&1)" = noded ] && grep -qz "^FERMATA_JOB=$1$" $process/environ && kill -9 ${process#/proc/} && touch killed && break
 done
 sleep 0.5
 exit 7
