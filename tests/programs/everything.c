@@ -171,11 +171,16 @@ static char inherited[256]; /* open when main began: the launcher's */
 
 static int name_of(char* text, const char* what) { return sprintf(text, "%s.%d", what, rank_); }
 
+/* Of no port that the kernel gives to others by itself: the restarted program wants its own back. */
 static int internet(int type, int reuse) {
-    int fd = socket(AF_INET, type, 0);
+    int fd = socket(AF_INET, type, 0), tries = 0, bad;
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     if (reuse) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
-    if (bind(fd, (void*)&in, sizeof in)) perror("bind");
+    do {
+        in.sin_port = htons((unsigned short)(20000 + (getpid() * 37 + tries) % 10000));
+        bad = bind(fd, (void*)&in, sizeof in);
+    } while (bad && errno == EADDRINUSE && ++tries < 10000);
+    if (bad) perror("bind");
     return fd;
 }
 static void set(int fd, int level, int name, int value) {
