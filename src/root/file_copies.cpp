@@ -70,11 +70,14 @@ void FileCopies::say_again() {
 
 bool FileCopies::ended(const std::set<std::string>& here) {
     if (!copying_) return false;
-    // Who is gone answers no more.
-    for (const std::string& host : copying_->waiting)
-        if (!here.count(host) && copying_->error.empty())
-            copying_->error = fmt::format("the node daemon of {} is gone", host);
-    if (!copying_->waiting.empty() && copying_->error.empty()) return false;
+    // Who is gone answers no more. The others are waited for although it has failed: the next copy may come
+    // at once, and what they still write would be in its way.
+    std::erase_if(copying_->waiting, [&](const std::string& host) {
+        if (here.count(host)) return false;
+        if (copying_->error.empty()) copying_->error = fmt::format("the node daemon of {} is gone", host);
+        return true;
+    });
+    if (!copying_->waiting.empty()) return false;
     const Copying done = std::move(*copying_);
     copying_.reset();
     failed_ = false;
