@@ -18,6 +18,7 @@
 #include "image/codec.h"
 #include "image/image.h"
 #include "image/save_options.h"
+#include "level/process_state.h"
 #include "store/store.h"
 
 using nlohmann::json;

@@ -223,8 +223,14 @@ def compared(bench):
     of the copy, and the next generation comes to files, whole."""
     bench.env["STEADY_PAUSE"] = "30000"
     with bench.run("memory 1s, files 1s", "--copy-limit", 4) as job:
-        job.wait_until(lambda: "copying" in job.status()["memory"], "a copy to files")
-        name = job.status()["memory"]["copying"]
+        names = []
+
+        def copying():
+            done = job.ask("status", "--json")
+            names[:] = [json.loads(done.stdout)["memory"].get("copying")] if done.returncode == 0 else []
+            return any(names)
+        job.wait_until(copying, "a copy to files")
+        name = names[0]
         image = next(bench.memory.glob(f"*/*/*/{name}/rank-{RANKS - 1:06}.img"))  # the last that is copied
         with open(image, "r+b") as file:
             at = bench.rng.choice((bench.rng.randrange(40), image.stat().st_size // 2))
