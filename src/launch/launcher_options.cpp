@@ -361,9 +361,11 @@ void check_launcher_options(const std::string& launcher, const std::vector<std::
         }
         for (const Known& other : all_known())
             if (option_of(other, word))
+                // In an allocation the library alone is still started by srun.
                 throw Error(fmt::format("{} is an option of {}, and {} starts this job: leave it out, or "
-                                        "choose that one with {}",
-                                        word, other.people_say, chosen->people_say, other.how),
+                                        "choose that one with {}{}",
+                                        word, other.people_say, chosen->people_say,
+                                        launcher == "srun" ? "--launcher mpiexec " : "", other.how),
                             ExitCode::usage);
         ++at;
     }

@@ -19,13 +19,18 @@ std::optional<size_t> number_in(std::string_view text) {
     return number;
 }
 
+struct PartOfRank {
+    int number;
+    std::vector<std::string> words;
+};
+
 // words: what stands behind "--parts".
-std::vector<std::string> part_of(const std::vector<std::string>& words, int rank) {
+PartOfRank part_of(const std::vector<std::string>& words, int rank) {
     if (rank < 0) fail("the launcher does not say which rank this is, and there are several programs");
     if (words.empty()) fail("--parts needs a value");
     std::string_view lengths = words[0];
     size_t begin = 1, ranks = 0;
-    while (!lengths.empty()) {
+    for (int number = 0; !lengths.empty(); ++number) {
         std::string_view one = lengths.substr(0, lengths.find(','));
         lengths.remove_prefix(std::min(lengths.size(), one.size() + 1));
         size_t colon = one.find(':');
@@ -34,8 +39,9 @@ std::vector<std::string> part_of(const std::vector<std::string>& words, int rank
         if (!mine || !count || *count > words.size() - begin) fail("--parts {} is damaged", words[0]);
         ranks += *mine;
         if (static_cast<size_t>(rank) < ranks)
-            return {words.begin() + static_cast<ptrdiff_t>(begin),
-                    words.begin() + static_cast<ptrdiff_t>(begin + *count)};
+            return {number,
+                    {words.begin() + static_cast<ptrdiff_t>(begin),
+                     words.begin() + static_cast<ptrdiff_t>(begin + *count)}};
         begin += *count;
     }
     fail("rank {} is none of the {} that have a program", rank, ranks);
@@ -58,7 +64,11 @@ Command command_in(std::vector<std::string> words, int rank) {
         command.front_dir = real;
         ::free(real);
     }
-    if (!words.empty() && words[0] == "--parts") words = part_of({words.begin() + 1, words.end()}, rank);
+    if (!words.empty() && words[0] == "--parts") {
+        PartOfRank part = part_of({words.begin() + 1, words.end()}, rank);
+        command.number = part.number;
+        words = std::move(part.words);
+    }
     size_t at = 0;
     if (at + 1 < words.size() && words[at] == "--argv0") {
         command.argv0 = words[at + 1];

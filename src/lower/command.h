@@ -15,6 +15,7 @@ struct Command {
     std::vector<std::string> arguments;
     std::string argv0;      // what the program is told as its name; "" = PROGRAM
     std::string front_dir;  // beside the libexec folder: lib/fermata/fronts
+    int number = -1;        // which of the job's programs it is, from 0; -1: the launcher has not told us
 };
 
 // Where this program lies.

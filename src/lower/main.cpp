@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "files/owners.h"
@@ -45,6 +46,8 @@ namespace {
 namespace threads = split::threads;
 // Handed to the agent once there is one; null then.
 using Link = std::unique_ptr<tree::AgentLink>;
+// From a lower half that runs a starter to the one that the starter begins: Command::number.
+constexpr const char* kProgramNumber = "FERMATA_PROGRAM";
 
 // Of the images, as `fermata run` has it.
 image::KeyPointer image_key(const tree::AgentConfig& config) {
@@ -146,6 +149,7 @@ void run_natively_if_starter(int argc, char** argv) {
     std::string directory = own_directory();
     std::string lower = fmt::format("{}/lower-{}", directory, binding_name());
     tree::AgentConfig config = tree::AgentConfig::from_environment();
+    if (options.number >= 0) ::setenv(kProgramNumber, std::to_string(options.number).c_str(), 1);
     run_starter({options.program, options.arguments, std::move(check), lower, directory}, config);
 }
 
@@ -172,6 +176,8 @@ int run(int argc, char** argv) {
                  switched.empty() ? "" : ": ", switched);
     if (std::string why = threads::unsupported_machine(); !why.empty()) fail("{}", why);
     Command options = command_in({argv + 1, argv + argc}, tree::AgentLink::launcher_rank());
+    // Behind a starter the command line is the program's alone.
+    g_program = options.number >= 0 ? options.number : number_from({kProgramNumber}, -1);
     bool restart = !config.restore.empty();
     if (restart != static_cast<bool>(config.generation)) fail("FERMATA_GENERATION is damaged");
     if (!config.allow_owner.empty()) files::allow_owner(files::user_from(config.allow_owner));

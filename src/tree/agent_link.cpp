@@ -146,7 +146,7 @@ void AgentConfig::forget_environment() {
           "FERMATA_CKPT_DIR",  "FERMATA_RESTORE",     "FERMATA_GENERATION", "FERMATA_PROTOCOL",
           "FERMATA_FRONT_DIR", "FERMATA_INPUT",       "FERMATA_NODE",       "FERMATA_MAPPED",
           "FERMATA_FILES",     "FERMATA_MOVED",       "FERMATA_IMAGE_KEY",  "FERMATA_IMAGE_KEY_ID",
-          "FERMATA_RESTARTS",  "FERMATA_LAUNCHER"})
+          "FERMATA_RESTARTS",  "FERMATA_LAUNCHER",    "FERMATA_PROGRAM"})
         ::unsetenv(name);
 }
 

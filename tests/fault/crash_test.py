@@ -421,10 +421,10 @@ class Matrix:
             self.kill(self.victims(chain, "everything" if kind == "node" else kind))
 
     def without_daemon(self, chain):
-        """The job goes on, and says what it cannot do any more. Where the daemons are the parents of the ranks it ends."""
-        if harness.LAUNCHER == "own":
+        """The job goes on, and says what it cannot do any more, or ends (harness.WITHOUT_DAEMON)."""
+        if harness.WITHOUT_DAEMON:
             code = chain.job.end(30)
-            return check(code == 137 and "the node daemon of" in chain.job.errors(), f"{code}: {chain.job.errors()}")
+            return check(code == harness.WITHOUT_DAEMON and "the node daemon of" in chain.job.errors(), f"{code}: {chain.job.errors()}")
         chain.advance()
         done = call("checkpoint", "--job", chain.job.name, timeout=30)
         check(done.returncode != 0 and "node daemon" in done.stderr, f"no node daemon: {done.stdout}{done.stderr}")

@@ -3,7 +3,7 @@
 newest generation.
 
     supervised_test.py KIND[,KIND…]|all [--moments N] [--seed S] [--mpi openmpi|mpich|both]
-                                      [--launcher mpiexec|own|both] [--nodes 1|2|4]
+                                      [--launcher mpiexec|own|srun|both] [--nodes 1|2|4]
 
 Kinds: rank, pair (two ranks), node (a node daemon), launcher (mpiexec and its helpers; under own the node daemons),
 again (a rank, and another one during the restart), root, everything (SIGKILL). With more nodes also machine (all
@@ -42,11 +42,11 @@ KINDS = ("rank", "pair", "node", "launcher", "again", "root", "everything")
 OF_NODES = ("machine", "gone", "cut")
 OF_FOUR = (*OF_NODES, "slow", "relay")
 OF_OWN = ("machine", "gone")
-LAUNCHERS = ("mpiexec", "own")
+LAUNCHERS = ("srun",) if harness.LAUNCHER == "srun" else ("mpiexec", "own")
 VERBOSE = bool(os.environ.get("CRASH_VERBOSE"))
 PATIENCE = 60
 # What mpiexec is made of, by the names of the files.
-LAUNCHER_FILES = ("mpiexec.hydra", "hydra_pmi_proxy", "orterun", "orted", "prterun", "prted")
+LAUNCHER_FILES = ("mpiexec.hydra", "hydra_pmi_proxy", "orterun", "orted", "prterun", "prted", "srun")
 
 
 class Walk:

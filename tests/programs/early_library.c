@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 int early_library_rank(void) {
-    const char* names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK"};
-    for (int i = 0; i < 2; ++i)
+    const char* names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+    for (int i = 0; i < 3; ++i)
         if (getenv(names[i])) return atoi(getenv(names[i]));
     return -1;
 }

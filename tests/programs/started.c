@@ -31,6 +31,7 @@ static void say(int rank, const char* when, int argc, char** argv) {
     char exe[4096] = "", line[4096] = "";
     const char *tag = getenv("STARTED_TAG"), *given = getenv("OMPI_COMM_WORLD_RANK");
     if (!given) given = getenv("PMI_RANK");
+    if (!given) given = getenv("PMIX_RANK"); /* by srun */
     if (readlink("/proc/self/exe", exe, sizeof exe - 1) < 0) perror("readlink");
     int fd = open("/proc/self/cmdline", O_RDONLY);
     ssize_t size = read(fd, line, sizeof line - 1);

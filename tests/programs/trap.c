@@ -797,7 +797,8 @@ static void in_finalize(void) {
 
 /* Half of the ranks have not called MPI_Init yet; the others have a communicator of their own. */
 static int rank_before_init(void) {
-    const char* text = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    const char* text =
+        getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("PMIX_RANK"); /* every Open MPI has the latter */
     return text ? atoi(text) : 0;
 }
 

@@ -3,7 +3,8 @@
 job or a part of it, and what `fermata run` does inside an allocation. As root.
 
     tests/suites/slurm.py [CASE…] [--mpi openmpi|mpich|both] [--proctrack linuxproc|cgroup|both]
-    tests/suites/slurm.py --system REGEX    system tests by their names in ctest, all their jobs by srun
+    tests/suites/slurm.py --system REGEX [--log FILE]   system tests by their names in ctest, all their jobs by srun; in FILE
+                                                        a line each: name, exit code, seconds. Those that ended with 0 there are left out
 
 A chain ends with the lines of an undisturbed run, and nothing of it is left on any node. MPICH runs over both nodes with
 PyPI's mpich 5 where wheels_suite.py has built it; Debian's 4.0.2 may hang in MPI_Finalize between nodes, natively too
@@ -13,6 +14,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -267,20 +269,55 @@ CASES = {f.__name__: f for f in (allocation, own_state, scancelled, checkpointed
                                  preempted_ranks, time_limit, own)}
 
 
+# System tests, by their names, that say nothing about srun, or that cannot be inside of an allocation; and why.
+NOT_BY_SRUN = {
+    r"(own|srun|pmi)\..*": "it chooses its launchers itself",
+    r"words\.launcher": "it checks mpiexec's own options; in an allocation Hydra looks for its hosts by srun, which knows no localhost",
+    r"(nodes|buddies|parity|tree)\..*|shared_state\.apart|supervised\.nodes": "it makes nodes of its own, of which Slurm knows nothing",
+    r"(api|api_veloc|api_clean|rt_tddft)\.(?!transparent).*|api_crash": "programs that save their own state, by mpiexec alone; by srun: the case own_state",
+}
+
+
+def why_not(name):
+    """Why this test is not run by srun; empty when it is."""
+    return next((reason for pattern, reason in NOT_BY_SRUN.items() if re.fullmatch(pattern, name.removeprefix("system."))), "")
+
+
 def system_tests(pattern):
     """Names and command lines of the tests that CI has, from ctest."""
     done = subprocess.run(["ctest", "--test-dir", harness.BUILD, "-R", pattern, "--show-only=json-v1"], capture_output=True, text=True, check=True)
     return {test["name"]: test["command"] for test in json.loads(done.stdout)["tests"] if test["name"].startswith("system.")}
 
 
-def system(pattern):
+class Log:
+    """A line for each test that was run, in a file where there is one."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def passed(self):
+        lines = [line.split() for line in self.path.read_text().splitlines()] if self.path and self.path.exists() else []
+        return {words[0] for words in lines if words[1] == "0"}
+
+    def add(self, name, code, seconds):
+        if self.path:
+            with self.path.open("a") as file:
+                file.write(f"{name} {code} {seconds:.0f}\n")
+
+
+def system(pattern, log):
     """Each test in an allocation of one node with processors for its ranks; how many failed."""
-    failed, tests = 0, system_tests(pattern)
+    failed, tests = 0, {}
+    for name, words in system_tests(pattern).items():
+        if reason := why_not(name):
+            print(f"{name}: not by srun: {reason}", flush=True)
+        elif name not in log.passed():
+            tests[name] = words
     while tests:
         with Scratch("slurm") as cwd, Slurm(cwd, cpus=16) as slurm:
             while tests:  # after a failure with a Slurm without remains
                 name = next(iter(tests))
-                said = system_test(slurm, name, tests.pop(name))
+                said = system_test(slurm, name, tests.pop(name), log)
                 if said:
                     failed += 1
                     print(said, flush=True)
@@ -288,19 +325,25 @@ def system(pattern):
     return failed
 
 
-def system_test(slurm, name, words):
+def system_test(slurm, name, words, log):
     """What went wrong; empty when nothing did."""
     begin = time.monotonic()
     script = " ".join(f"'{word}'" for word in words)
+    code, said = 124, ""
+    # The node's network is one that a test may have for itself; in another one srun reaches no Slurm (attack/network_test.py).
+    variables = ["FERMATA_TEST_LAUNCHER=srun", f"FERMATA_BUILD={harness.BUILD}", "FERMATA_OWN_NETWORK=1"]
     try:
-        done = slurm.call("salloc", "--quiet", "--nodes=1", "--exclusive", "--no-kill", "env", "FERMATA_TEST_LAUNCHER=srun",
-                          f"FERMATA_BUILD={harness.BUILD}", "bash", "-c", script, patience=600)
+        done = slurm.call("salloc", "--quiet", "--nodes=1", "--exclusive", "--no-kill", "env", *variables, "bash", "-c", script, patience=900)
+        code = done.returncode or 1
         check(done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
         slurm.empty()
+        code = 0
     except (Failure, subprocess.TimeoutExpired) as failure:
-        return f"{name} srun: FAILED in {time.monotonic() - begin:.0f} s: {failure}"
-    print(f"{name} srun: passed in {time.monotonic() - begin:.0f} s", flush=True)
-    return ""
+        said = f"{name} srun: FAILED in {time.monotonic() - begin:.0f} s: {failure}"
+    log.add(name, code, time.monotonic() - begin)
+    if not said:
+        print(f"{name} srun: passed in {time.monotonic() - begin:.0f} s", flush=True)
+    return said
 
 
 def main():
@@ -309,12 +352,13 @@ def main():
     parser.add_argument("--mpi", default="both")
     parser.add_argument("--proctrack", default="linuxproc")
     parser.add_argument("--system", metavar="REGEX")
+    parser.add_argument("--log", metavar="FILE", type=pathlib.Path)
     options = parser.parse_args()
     missing = [tool for tool in ("munged", "slurmctld", "slurmd", "sbatch") if shutil.which(tool) is None]
     if missing or set(options.cases) - set(CASES):
         parser.error(f"not there: {', '.join(missing)}" if missing else f"cases are: {', '.join(CASES)}")
     if options.system:
-        return 1 if system(options.system) else 0
+        return 1 if system(options.system, Log(options.log)) else 0
     failed = 0
     for mpi in ["openmpi", "mpich"] if options.mpi == "both" else [options.mpi]:
         for proctrack in ["linuxproc", "cgroup"] if options.proctrack == "both" else [options.proctrack]:

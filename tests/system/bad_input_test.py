@@ -231,8 +231,8 @@ def daemon_killed(cwd):
             job.wait_line("READY")
             time.sleep(0.3)
             os.kill(job.daemon_pids()[0], signal.SIGKILL)
-            if harness.LAUNCHER == "own":  # whose daemons are the parents of the ranks
-                check(job.end() == 137 and "the node daemon of" in job.errors(), job.errors())
+            if harness.WITHOUT_DAEMON:
+                check(job.end() == harness.WITHOUT_DAEMON and "the node daemon of" in job.errors(), job.errors())
                 continue
             job.finish()
             check("lost the node daemon" in job.errors(), job.errors())

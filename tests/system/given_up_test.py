@@ -40,9 +40,9 @@ def run(case, mpi):
                 code, said = request.end()
                 check(code != 0 and "daemon" in said, f"the checkpoint said {code}, {said}")
                 status.communicate(timeout=PATIENCE)
-                if harness.LAUNCHER == "own":  # whose daemons are the parents of the ranks
+                if harness.WITHOUT_DAEMON:
                     code = job.end()
-                    return check(code == 137 and "the node daemon of" in job.errors(), f"{code}: {job.errors()}")
+                    return check(code == harness.WITHOUT_DAEMON and "the node daemon of" in job.errors(), f"{code}: {job.errors()}")
             else:
                 if case == "rank_stopped":
                     os.kill(pids[2], signal.SIGSTOP)

@@ -20,6 +20,9 @@ PROGRAMS = BUILD / "tests" / "programs"
 PATIENCE = float(os.environ.get("FERMATA_TEST_PATIENCE", "120"))
 # All jobs of a test under another launcher than the default one.
 LAUNCHER = os.environ.get("FERMATA_TEST_LAUNCHER")
+# The exit code of a job that has lost a node daemon: under own it is the parent of its ranks, and of srun's ranks nobody would
+# hear any more. None: the job goes on and cannot be saved.
+WITHOUT_DAEMON = {"own": 137, "srun": 1}.get(LAUNCHER)
 
 os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
 os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")

@@ -95,6 +95,9 @@ def options(cwd, mpi):
     env = ["-x", "MODEL=ocn"] if mpi == "openmpi" else ["-env", "MODEL", "ocn"]
     show = ["sh", "-c", 'echo "<$MODEL> ${PWD##*/}"']
     done = call("run", "--mpi", mpi, "-n1", "--", *show, ":", "-np", 2, *env, "-wdir", "there", "--", *show, cwd=cwd)
+    if harness.LAUNCHER == "srun":  # which has one set of options for all
+        check(done.returncode == 2 and f"--launcher mpiexec --mpi {mpi}" in done.stderr and not done.stdout, f"{done}")
+        done = call("run", "--launcher", "mpiexec", "--mpi", mpi, "-n1", "--", *show, ":", "-np", 2, *env, "-wdir", "there", "--", *show, cwd=cwd)
     check(sorted(done.stdout.splitlines()) == sorted([f"<> {cwd.name}"] + 2 * ["<ocn> there"]), f"{done}")
     done = call("run", "--check", "-n", 1, "--", PROGRAMS / f"atm.{mpi}", ":", "-n", 1, "-wdir", "there", "./prog", cwd=cwd)
     check(done.returncode == 0 and "atm." in done.stdout and "there/prog" in done.stdout, f"{done}")

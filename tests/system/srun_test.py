@@ -72,6 +72,17 @@ def life(cwd):
     check(lines == place.wanted(), "the lines of two lives differ")
 
 
+def programs(cwd):
+    """Several programs: srun takes them as one, and yet MPI_APPNUM says which is whose, also behind a shell."""
+    place = Place(cwd)
+    for shell in ([], ["sh", "-c", '"$0" "$@"; exit $?']):
+        with Job.run([PROGRAMS / "atm.mpich", 10, 1, "wind", ":", "-n", 2, *shell, PROGRAMS / "ocn.mpich", 10, 1], 1, cwd, mpi="mpich",
+                     env=place.env) as job:
+            apps = sorted(line[:9] for line in job.finish() if " of 3" in line)
+        check(apps == ["atm app 0", "ocn app 1"], job.output())
+    check("--parts" in place.words(), f"srun was given {place.words()}")
+
+
 def warned(cwd):
     """SIGTERM of the batch system's to the ranks is held back, and the job stops behind a checkpoint; SIGUSR1 is a
     checkpoint. The same signals of anybody else are the program's."""
@@ -109,6 +120,7 @@ def refused(cwd):
     line("srun has no plugin pmix_v9", "--launcher", "srun", "--srun-args", "--mpi=pmix_v9")
     line("--export=NONE would keep", "--launcher", "srun", "--srun-args", "--export=NONE")
     line("is an option of Open MPI's mpiexec", "--launcher", "srun", "--map-by", "core")
+    line("choose that one with --launcher mpiexec --mpi openmpi", "--launcher", "srun", "--map-by", "core")
     line("9 ranks do not fit on the 4 processors of here", "--launcher", "srun", code=1, ranks=9)
     check(not (cwd / "words").exists(), "srun was started")
     line("it needs --mpi=pmi2", "--srun-args", "--mpi=none", code=1)
@@ -123,7 +135,7 @@ def no_program(cwd):
     has the shell's exit code."""
     script = cwd / "ends.sh"
     script.write_text("""for process in /proc/[0-9]*; do
-    [ "$(cat $process/comm 2>&1)" = noded ] && grep -qz "^FERMATA_JOB=$1$" $process/environ && kill -9 ${process#/proc/} && touch killed
+    [ "$(cat $process/comm 2>&1)" = noded ] && grep -qz "^FERMATA_JOB=$1$" $process/environ && kill -9 ${process#/proc/} && touch killed && break
 done
 sleep 0.5
 exit 7
@@ -135,7 +147,7 @@ exit 7
         check(code == 7 and "start it again" not in job.errors(), f"{code}: {job.errors()}")
 
 
-CASES = {f.__name__: f for f in (life, warned, refused, no_program)}
+CASES = {f.__name__: f for f in (life, programs, warned, refused, no_program)}
 
 
 def case(name):

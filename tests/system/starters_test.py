@@ -118,7 +118,7 @@ def stop_and_continue(place, command, waits):
 def redirected(place):
     """What a script redirects stays there. A terminal of a starter becomes the launcher's, output as output."""
     reference = place.reference(STEPS)
-    place.script("redirected.sh", '#!/bin/sh\n"$@" > log.${OMPI_COMM_WORLD_RANK:-$PMI_RANK} 2> /dev/null\n')
+    place.script("redirected.sh", '#!/bin/sh\n"$@" > log.${PMIX_RANK:-$PMI_RANK} 2> /dev/null\n')
     logs = [place.cwd / "log.0", place.cwd / "log.1"]
 
     def lines():

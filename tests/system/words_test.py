@@ -113,7 +113,7 @@ def job(cwd):
     # What is shown of a program's name does not move the cursor.
     program = cwd / "evil\x1b[2J\nname"
     os.symlink(STEADY[0], program)
-    with Job.run([program, *STEADY[1:]], 2, cwd, env=PAUSE, extra=["--bind-to", "none"]) as job:
+    with Job.run([program, *STEADY[1:]], 2, cwd, env=PAUSE, extra=[] if harness.LAUNCHER == "srun" else ["--bind-to", "none"]) as job:
         starting = ""  # all that was said until it ran: one rank may have come before the other
         while not (done := job.ask("status")).returncode == 0 or "starting" in done.stdout:
             starting += done.stdout

@@ -24,4 +24,7 @@ int binding_ready();
 // a small number when this node has more ranks than cores.
 extern volatile uint32_t g_yield;
 
+// MPI_APPNUM where the launcher takes all programs of a job as one (srun); -1: what the library says.
+extern int g_program;
+
 }  // namespace fermata::lower

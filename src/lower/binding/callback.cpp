@@ -16,6 +16,7 @@
 namespace fermata::lower {
 
 volatile uint32_t g_yield = 0;
+int g_program = -1;
 
 namespace {
 

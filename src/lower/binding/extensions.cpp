@@ -538,13 +538,18 @@ int b_ForgetStrangers() {
 }
 
 int b_WorldAttribute(int std_keyval, int64_t* value, int* found) {
+    constexpr int kIo = 502, kHost = 503, kAppnum = 505, kLastUsedCode = 506;
+    if (std_keyval == kAppnum && g_program >= 0) {
+        *value = g_program;
+        *found = 1;
+        return 0;
+    }
     int* at = nullptr;
     *found = 0;
     int rc =
         MPI_Comm_get_attr(MPI_COMM_WORLD, to_lib(keyval_values, std_keyval, MPI_KEYVAL_INVALID), &at, found);
     if (rc != MPI_SUCCESS || *found == 0) return done(rc);
     *value = *at;
-    constexpr int kIo = 502, kHost = 503, kLastUsedCode = 506;
     if (std_keyval == kIo || std_keyval == kHost) *value = std_rank(*at);
     if (std_keyval == kLastUsedCode) *value = 16383;  // the standard ABI's ERR_LASTCODE: user codes are upper
     return 0;

@@ -15,6 +15,7 @@ TEST(Command, OneProgram) {
     EXPECT_EQ(command.argv0, "a");
     EXPECT_EQ(command.program, "/bin/a");
     EXPECT_EQ(command.arguments, (Words{"-x", "--"}));
+    EXPECT_EQ(command.number, -1);
     EXPECT_EQ(command_in({}, 0).program, "");
 }
 
@@ -22,9 +23,11 @@ TEST(Command, EachRankHasItsPart) {
     const Words words = {"--parts", "1:3,2:2", "--", "/bin/a", "1:3", "--", "/bin/b"};
     EXPECT_EQ(command_in(words, 0).program, "/bin/a");
     EXPECT_EQ(command_in(words, 0).arguments, Words{"1:3"});
+    EXPECT_EQ(command_in(words, 0).number, 0);
     for (int rank : {1, 2}) {
         EXPECT_EQ(command_in(words, rank).program, "/bin/b");
         EXPECT_TRUE(command_in(words, rank).arguments.empty());
+        EXPECT_EQ(command_in(words, rank).number, 1);
     }
 }
 
