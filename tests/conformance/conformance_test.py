@@ -116,7 +116,7 @@ def merged(want, other, matcher):
 
 
 def run(library, below):
-    rules = json.loads((HERE / "differences.json").read_text())
+    rules = [rule for rule in json.loads((HERE / "differences.json").read_text()) if rule.get("launcher") in (None, harness.LAUNCHER)]
     with harness.Scratch(f"conformance-{library}") as cwd:
         expected = native(library, cwd)
         reference = expected if library == "mpich" else native("mpich", cwd)

@@ -272,6 +272,9 @@ CASES = {f.__name__: f for f in (allocation, own_state, scancelled, checkpointed
 # System tests, by their names, that say nothing about srun, or that cannot be inside of an allocation; and why.
 NOT_BY_SRUN = {
     r"(own|srun|pmi)\..*": "it chooses its launchers itself",
+    r"dynamic\.(?!missing).*": "MPI_Comm_spawn and ports: Slurm's plugin pmix has neither, natively (docs/limits.md)",
+    r"binding\..*": "it asks mpiexec to bind; srun binds by the plugin task/affinity, which this Slurm is without",
+    r"levels\.no_memory|local\.full|elsewhere\.another_cpu": "its mounts are seen by what it starts itself, and ranks are slurmd's",
     r"words\.launcher": "it checks mpiexec's own options; in an allocation Hydra looks for its hosts by srun, which knows no localhost",
     r"(nodes|buddies|parity|tree)\..*|shared_state\.apart|supervised\.nodes": "it makes nodes of its own, of which Slurm knows nothing",
     r"(api|api_veloc|api_clean|rt_tddft)\.(?!transparent).*|api_crash": "programs that save their own state, by mpiexec alone; by srun: the case own_state",

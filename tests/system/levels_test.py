@@ -112,7 +112,7 @@ def mapped(bench):
         bench.committed(job, "memory", bench.committed(job, "memory", newest))
         harness.check_mapped(job)
         bench.kill_all(job)
-    newest = max(bench.listed())
+    newest = max(name for name, one in bench.listed().items() if one["state"] == "complete")
     with bench.restart("--mapped") as job:
         bench.ends_as_wanted(job.finish())
         check("lost" not in job.errors() and f"restarting from {newest}" in job.errors(), f"{newest}: {job.errors()}")

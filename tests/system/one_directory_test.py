@@ -122,7 +122,7 @@ def interrupted(mpi):
 
         def launcher(job):
             children = pathlib.Path(f"/proc/{job.process.pid}/task/{job.process.pid}/children").read_text().split()
-            return next(int(child) for child in children if "mpiexec" in pathlib.Path(f"/proc/{child}/cmdline").read_text())
+            return next(int(child) for child in children if ("srun" if harness.LAUNCHER == "srun" else "mpiexec") in pathlib.Path(f"/proc/{child}/cmdline").read_text())
 
         def full(job):  # the checkpoint that SIGTERM asks for fails
             ckpt.rename(away)

@@ -171,6 +171,8 @@ void world_attributes_start() noexcept {
         // Open MPI 4.1 offers 2^31 - 1, MPICH 4.0 2^28 - 1: offer what both have.
         constexpr int64_t kCommonTagUb = (1 << 28) - 1;
         if (keyval == FM_TAG_UB && (!found || value > kCommonTagUb)) value = kCommonTagUb, found = 1;
+        // MPICH has none where srun starts it; a job of one program is the first of its programs everywhere.
+        if (keyval == FM_APPNUM && !found) value = 0, found = 1;
         world_attributes.value[keyval - FM_TAG_UB] = static_cast<int>(value);
         world_attributes.found[keyval - FM_TAG_UB] = found != 0;
     }
