@@ -182,8 +182,9 @@ def environment(cwd, mpi):
         if name == "only":
             tool.rename(tool.with_name("only"))
             (cwd / "deep").mkdir()
-        words = ["--wdir", cwd / "deep"] if name == "only" else []
-        native = harness.native([*words, name, "one"], 1, mpi, cwd, env=env)
+        there = [cwd / "deep"] if name == "only" else []
+        native = harness.native([*(["--wdir", *there] if there else []), name, "one"], 1, mpi, cwd, env=env)
+        words = ["--chdir" if harness.LAUNCHER == "srun" else "--wdir", *there] if there else []
         with Job.run([name, "one"], 1, cwd, mpi=mpi, env=env,
                      extra=["--mpiexec-args", " ".join(map(str, words))] if words else []) as job:
             job.end()
