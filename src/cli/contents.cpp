@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <optional>
 
 #include "api/table.h"
-#include "base/cbor.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "files/kept.h"
+#include "level/process_state.h"
 #include "split/memory/memory.h"
 #include "split/threads/records.h"
 
@@ -64,58 +62,15 @@ json files_of(const json& descriptors) {
     return list;
 }
 
-// Of the program's files, what a restart puts back; older images have none.
-json kept_of(const json& state) { return state.contains("files") ? state.at("files") : json::array(); }
-
-template <class Use>
-auto with_state(const image::Reader& reader, Use use) {
-    const auto& bytes = reader.blob("process");
-    if (const char* fault = cbor_fault(bytes.data(), bytes.size()))
-        fail("{} is damaged: its process state: {}", reader.file_of({}), fault);
-    try {
-        json state = json::from_cbor(reinterpret_cast<const uint8_t*>(bytes.data()),
-                                     reinterpret_cast<const uint8_t*>(bytes.data()) + bytes.size());
-        return use(state);
-    } catch (const json::exception& error) {
-        fail("{} is damaged: its process state: {}", reader.file_of({}), error.what());
-    }
-}
-
 }  // namespace
 
 json contents_of(const image::Reader& reader) {
-    return with_state(reader, [&](const json& state) -> json {
+    return level::with_process_state(reader, [&](const json& state) -> json {
         return {{"threads", threads_of(reader)},
                 {"files", files_of(state.at("descriptors"))},
-                {"kept", kept_of(state)},
+                {"kept", level::kept_of(state)},
                 {"directory", state.at("settings").at("cwd")}};
     });
-}
-
-std::vector<level::KeptFile> kept_files_of(const image::Reader& reader, const files::Folder& generation) {
-    return with_state(reader, [&](const json& state) {
-        std::vector<level::KeptFile> all;
-        for (const json& entry : kept_of(state)) {
-            if (entry.at("how") != "copy") continue;
-            level::KeptFile file{entry.at("name"), entry.at("size").get<uint64_t>(), entry.at("sum")};
-            const std::string what = fmt::format("{}/{}/{}, which {} was at the checkpoint,",
-                                                 generation.path(), files::kKeptFolder, visible(file.name),
-                                                 visible(entry.at("path").get<std::string>()));
-            if (!files::is_kept_name(file.name)) fail("{} is not the name of a copy", what);
-            const auto kept = generation.find(files::kKeptFolder);
-            const auto found = kept ? kept->size_of(file.name) : std::nullopt;
-            if (!found) fail("{} is missing", what);
-            if (*found != file.bytes) fail("{} has {} bytes instead of {}", what, *found, file.bytes);
-            if (!level::is_right(generation, file)) fail("{} is damaged", what);
-            all.push_back(std::move(file));
-        }
-        return all;
-    });
-}
-
-bool has_part(const image::Reader& reader, const char* name) {
-    return std::any_of(reader.blobs().begin(), reader.blobs().end(),
-                       [&](const image::Blob& blob) { return blob.name == name; });
 }
 
 json regions_of(const image::Reader& reader) {

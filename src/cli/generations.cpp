@@ -18,6 +18,7 @@
 #include "image/codec.h"
 #include "image/image.h"
 #include "image/save_options.h"
+#include "level/process_state.h"
 #include "store/store.h"
 
 using nlohmann::json;
@@ -223,10 +224,10 @@ int inspect(const StoreOptions& options) {
                       {"content", reader.summary().content},
                       {"written", reader.summary().written}};
         for (const image::Blob& blob : reader.blobs()) image["blobs"][blob.name] = blob.bytes.size();
-        if (has_part(reader, "process")) image["process"] = contents_of(reader);
+        if (level::has_part(reader, "process")) image["process"] = contents_of(reader);
         if (json objects = objects_of(reader); !objects.is_null()) image["mpi"] = std::move(objects);
-        if (has_part(reader, api::kBlob)) image["state"] = state_of(reader);
-        if (options.regions && has_part(reader, "memory")) image["region_list"] = regions_of(reader);
+        if (level::has_part(reader, api::kBlob)) image["state"] = state_of(reader);
+        if (options.regions && level::has_part(reader, "memory")) image["region_list"] = regions_of(reader);
         j["images"].push_back(std::move(image));
     }
     if (options.json) {

@@ -14,6 +14,7 @@
 #include "cli/job_repair.h"
 #include "cli/sight.h"
 #include "files/owners.h"
+#include "level/process_state.h"
 #include "level/repair.h"
 
 using nlohmann::json;
@@ -21,13 +22,12 @@ using nlohmann::json;
 namespace fermata::cli {
 namespace {
 
-// What a restart would refuse although each byte is as it was written. (The job's own tests have ranks that
-// save no process.)
+// What a restart would refuse although each byte is as it was written.
 std::vector<level::KeptFile> judge(const image::Reader& reader, const files::Folder& beside) {
-    if (has_part(reader, "process")) contents_of(reader);
-    if (has_part(reader, "memory")) regions_of(reader);
-    if (has_part(reader, api::kBlob)) state_of(reader);
-    return has_part(reader, "process") ? kept_files_of(reader, beside) : std::vector<level::KeptFile>();
+    if (level::has_part(reader, "process")) contents_of(reader);
+    if (level::has_part(reader, "memory")) regions_of(reader);
+    if (level::has_part(reader, api::kBlob)) state_of(reader);
+    return level::kept_files_of(reader, beside);
 }
 
 // What became of one generation.

@@ -1,6 +1,7 @@
 // Copier copies generations from the memory of this node, or from its local directory, into the directory of
-// files, in a thread of its own, with a limit on its bandwidth. What it has copied is an image only once the
-// root has committed it.
+// files, in a thread of its own, with a limit on its bandwidth. Every image is compared with its checksums,
+// and with what was written of it; what is damaged here fails the copy. What it has copied is an image only
+// once the root has committed it.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include "base/background.h"
 #include "base/generation.h"
 #include "files/folder.h"
+#include "image/image.h"
 #include "level/throttle.h"
 
 namespace fermata::level {
@@ -30,6 +32,7 @@ class Copier {
         std::vector<std::pair<Generation, files::Folder>> from;  // on this node
         std::string to;                                          // the directory of files
         std::set<uint32_t> ranks = {};                           // whose images
+        image::KeyPointer key = {};                              // of the images
     };
     struct Result {
         uint32_t number = 0;
@@ -49,8 +52,16 @@ class Copier {
 
   private:
     Result work();
-    void copy_generation(const files::Folder& from, const files::Folder& to);
-    void copy_file(const files::Folder& from, const std::string& name, const files::Folder& to, bool shared);
+    // A file that was copied, and what was written of it.
+    struct Copied {
+        files::Folder from;
+        std::string name;
+        uint64_t bytes = 0;
+        image::Checksum checksum;
+    };
+    void copy_image(Generation generation, Rank rank, const files::Folder& from, const files::Folder& to);
+    std::optional<Copied> copy_file(const files::Folder& from, const std::string& name,
+                                    const files::Folder& to);
 
     Order order_;
     Throttle throttle_;

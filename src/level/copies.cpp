@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "files/kept.h"
 #include "level/place.h"
 #include "store/remove.h"
 
@@ -42,14 +41,6 @@ bool is_there_still(const Shelf& shelf) {
 }
 
 }  // namespace
-
-bool is_right(const files::Folder& generation, const KeptFile& file) {
-    auto kept = generation.find(files::kKeptFolder);
-    if (!kept || kept->size_of(file.name) != file.bytes) return false;
-    if (file.checksum.empty()) return true;
-    const std::string text = kept->text(file.name);
-    return image::checksum_of(text.data(), text.size()).hex() == file.checksum;
-}
 
 Copies::Copies(const store::GenerationInfo& info, const image::Key* key, Judge judge)
     : info_(info), key_(key), judge_(std::move(judge)) {

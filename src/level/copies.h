@@ -13,6 +13,7 @@
 #include "base/medium.h"
 #include "files/folder.h"
 #include "image/image.h"
+#include "level/kept_files.h"
 #include "store/generation.h"
 
 namespace fermata::level {
@@ -27,14 +28,6 @@ struct Shelf {
     bool in_memory() const { return place && place->medium == Medium::memory; }
     std::string text() const { return place ? place->words() : "files"; }
 };
-
-// A copy of one of the program's files, in the folder of such beside the image that names it.
-struct KeptFile {
-    std::string name;
-    uint64_t bytes = 0;
-    std::string checksum;  // hex; "" = only its length is known
-};
-bool is_right(const files::Folder& generation, const KeptFile& file);
 
 // Looks for what a restart would refuse in an image although its bytes are as they were written, and says
 // which of the program's files belong to it. Throws Error.

@@ -8,13 +8,10 @@
 namespace fermata::noded {
 namespace {
 
-// Copies of the program's files are looked at by `fermata verify` itself: it knows what images say of them.
-std::vector<level::KeptFile> no_files(const image::Reader&, const files::Folder&) { return {}; }
-
 void inspect_one(const store::GenerationInfo& info, const image::Key* key, const tree::Ranks& ranks,
                  const std::function<bool()>& given_up, wire::Inspected& answer) {
     const Generation generation(info.number);
-    level::Copies copies(info, key, no_files);
+    level::Copies copies(info, key, level::kept_files_of);
     copies.look(
         [&](Rank rank) { return !given_up() && ranks.contains(static_cast<int32_t>(rank.number())); });
     if (copies.damage().empty()) return;

@@ -163,7 +163,8 @@ void MemoryLevel::copy(const wire::Flush& order) {
     if (share == order.shares.end()) return;
     try {
         if (copier_.busy()) fail("another copy is under way");
-        level::Copier::Order work{order.number, job_.number, {}, order.directory, {}};
+        level::Copier::Order work{order.number, job_.number, {}, order.directory, {}, {}};
+        work.key = image::Key::from_file_or_none(job_.image_key);
         for (Generation generation : order.generations)
             if (auto folder = memory(order.from).find(generation))
                 work.from.emplace_back(generation, *folder);

@@ -1,6 +1,7 @@
 #include "root/rebuilding.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/text.h"
 #include "erasure/layout.h"
@@ -58,9 +59,9 @@ bool has_rank(const wire::PeerGroup& group, int32_t rank) {
     });
 }
 
-// Adds what one generation wants. False: something of it cannot be had.
-bool add_repairs(const store::GenerationInfo& info, const Answers& answers, const Rebuilding::Places& places,
-                 wire::Rebuild& order) {
+// Adds what one generation lacks of these ranks' images. False: something of it cannot be had.
+bool add_repairs(const store::GenerationInfo& info, const std::function<bool(const store::ImageEntry&)>& of,
+                 const Answers& answers, const Rebuilding::Places& places, wire::Rebuild& order) {
     const Generation generation(info.number);
     auto intact = Rebuilding::intact_of(info, answers);
     tree::Ranks there;
@@ -71,7 +72,7 @@ bool add_repairs(const store::GenerationInfo& info, const Answers& answers, cons
     std::map<std::string, tree::Ranks> wanted;
     for (const store::ImageEntry& entry : info.manifest->images) {
         const auto rank = static_cast<int32_t>(entry.rank.number());
-        if (there.contains(rank)) continue;
+        if (!of(entry) || there.contains(rank)) continue;
         auto place = places.find(rank);
         if (place == places.end() || std::none_of(good.begin(), good.end(), [&](const Known& known) {
                 return has_rank(known.group, rank);
@@ -117,9 +118,13 @@ std::optional<wire::Rebuild> Rebuilding::order_for(const store::GenerationInfo& 
                                                    const std::vector<store::GenerationInfo>& all,
                                                    const Answers& answers, const Places& places,
                                                    uint32_t number) {
-    if (!wanted.manifest || !wanted.manifest->on_nodes() ||
-        wanted.manifest->level != store::LevelName::memory)
+    if (!wanted.manifest || wanted.manifest->step || wanted.manifest->level == store::LevelName::local ||
+        !wanted.is_up_to_nodes())
         return {};
+    // Of one in files: what is broken there is read in memory then, with all that it refers to.
+    const auto of = [&](const store::ImageEntry& entry) {
+        return wanted.manifest->on_nodes() || wanted.broken.count(entry.rank.number()) > 0;
+    };
     wire::Rebuild order{number, {}, {}};
     std::set<uint32_t> numbers(wanted.manifest->needs.begin(), wanted.manifest->needs.end());
     numbers.insert(wanted.number);
@@ -127,7 +132,8 @@ std::optional<wire::Rebuild> Rebuilding::order_for(const store::GenerationInfo& 
         auto info =
             std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.number == one; });
         // One that is in files, too, has the same images there and in memory.
-        if (info == all.end() || !info->manifest || !add_repairs(*info, answers, places, order)) return {};
+        if (info == all.end() || !info->manifest || !add_repairs(*info, of, answers, places, order))
+            return {};
     }
     if (order.repairs.empty()) return {};
     return order;

@@ -11,6 +11,7 @@
 #include "files/kept.h"
 #include "image/file_checksum.h"
 #include "level/choice.h"
+#include "level/kept_files.h"
 #include "level/memory.h"
 #include "level/place.h"
 #include "store/remove.h"
@@ -222,7 +223,10 @@ void Fetcher::check(const wire::Errand& errand) const {
         const image::Identity& who = reader.identity();
         if (who.job != order_.job || who.generation != generation.number() || who.rank != rank)
             fail("{} is not the image of its name", folder->path_of(image::image_name(rank)));
-        if (order_.thorough) reader.verify();
+        if (order_.thorough) {
+            reader.verify();
+            level::kept_files_of(reader, *folder);
+        }
         images[rank.number()] = {reader.summary().bytes, reader.summary().checksum.hex()};
     });
     if (level::sum_of(images).bytes != errand.checksum)

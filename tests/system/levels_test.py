@@ -218,6 +218,36 @@ def flip(path, rng):
     path.write_bytes(content)
 
 
+def compared(bench):
+    """A byte that has flipped in memory while, or before, it is copied to files does not come there: that is said, nothing is left
+    of the copy, and the next generation comes to files, whole."""
+    bench.env["STEADY_PAUSE"] = "30000"
+    with bench.run("memory 1s, files 1s", "--copy-limit", 4) as job:
+        names = []
+
+        def copying():
+            done = job.ask("status", "--json")
+            names[:] = [json.loads(done.stdout)["memory"].get("copying")] if done.returncode == 0 else []
+            return any(names)
+        job.wait_until(copying, "a copy to files")
+        name = names[0]
+        image = next(bench.memory.glob(f"*/*/*/{name}/rank-{RANKS - 1:06}.img"))  # the last that is copied
+        with open(image, "r+b") as file:
+            at = bench.rng.choice((bench.rng.randrange(40), image.stat().st_size // 2))
+            byte = os.pread(file.fileno(), 1, at)[0]
+            os.pwrite(file.fileno(), bytes([byte ^ 1 << bench.rng.randrange(8)]), at)
+        job.wait_until(lambda: "could not be copied" in job.errors(), "a word of it")
+        check(f"{name} could not be copied" in job.errors() and str(image) in job.errors(), job.errors())
+        check(name not in bench.listed() or bench.listed()[name]["level"] == "memory", bench.listed())
+        left = list((bench.cwd / "ckpt" / name).glob("*.img"))
+        check(not left, f"left: {left}")
+        known = bench.committed(job, "files", name)
+        bench.kill_all(job)
+    shutil.rmtree(bench.memory)
+    done = harness.call("verify", "--ckpt-dir", "ckpt", "--generation", known[4:].lstrip("0"), *bench.key, cwd=bench.cwd, env=bench.env)
+    check(done.returncode == 0, f"{done.stdout}{done.stderr}")
+
+
 def in_both(bench):
     """A job that was killed when its newest generation was in memory and in files, and an older one in files: its directories."""
     bench.env["STEADY_PAUSE"] = "10000"
@@ -471,7 +501,7 @@ def node_dies(cwd, mpi, seed):
                 check(not left.stdout, f"left on {node.name}: {left.stdout}")
 
 
-CASES = {f.__name__: f for f in (rank_dies, mapped, copied, root_dies, daemon_dies, left_over, byte_flips, cut_file, missing_file, mended, planned, given_up, stopped, no_memory, left_behind,
+CASES = {f.__name__: f for f in (rank_dies, mapped, copied, root_dies, daemon_dies, left_over, byte_flips, compared, cut_file, missing_file, mended, planned, given_up, stopped, no_memory, left_behind,
                                  moments)}
 CASES["node_dies"] = None
 

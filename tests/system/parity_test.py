@@ -8,6 +8,9 @@ have; with more lost, the next level. Nodes are namespaces (nodes_test.py).
 --nodes 6: what six_nodes.py does, rs:4+2 over all of them, or on four with two spares.
 """
 import collections
+import os
+import pathlib
+import shutil
 import time
 
 import buddies_test
@@ -126,6 +129,38 @@ def given_up(bench):
     bench.nothing_left()
 
 
+def cut_file(bench):
+    """An image in files is cut or missing, its node's memory is lost, and other nodes hold the parity of that generation."""
+    bench.env["STEADY_PAUSE"] = "20000"
+    root = lambda node: pathlib.Path(f"/proc/{node.holder.pid}/root/dev/shm")
+    for _ in range(5):
+        shutil.rmtree(bench.cwd / "ckpt", ignore_errors=True)
+        with bench.run("memory 4s, rs:3+1 4s, files 4s") as job:
+            known = bench.with_parity(job)
+            bench.buddied(job, level="files")
+            bench.kill_all(job)
+        parts = [part for node in bench.cluster.nodes for part in root(node).glob(f"fermata-memory-*/*/{node.name}/{known}/*")]
+        if sum(part.name == "parity.rs" for part in parts) == len(NAMES) and bench.newest("files") == known:
+            break  # else the machine was slow: no parity yet, or memory has the next one already
+        bench.wipe(*bench.cluster.nodes)
+    else:
+        raise Failure(f"never in files and with parity: {known}, {bench.newest('files')}, {parts}")
+    for node in bench.cluster.nodes:  # of what is newer
+        for path in root(node).glob(f"fermata-memory-*/*/{node.name}/gen-*"):
+            if path.name > known:
+                shutil.rmtree(path)
+    rank = bench.rng.randrange(1, len(NAMES))
+    bench.wipe(bench.cluster.nodes[rank])
+    image = bench.cwd / "ckpt" / known / f"rank-{rank:06}.img"
+    image.unlink() if bench.rng.random() < 0.5 else os.truncate(image, image.stat().st_size // 2)
+    with bench.restart() as job:
+        check(bench.runs_again(job) == known, job.errors())
+        check(f"{known}: rebuilt from parity: the image of rank {rank}" in job.errors(), job.errors())
+        check(f"{image}" in job.errors() and "is read instead" in job.errors(), job.errors())
+        bench.end(job)
+    bench.nothing_left()
+
+
 def repaired(bench):
     """While the job runs, `verify --repair` has images rebuilt that no other node has a copy of."""
     buddies_test.repaired_in(bench, "memory 3s, rs:2+2 3s", lambda held: {
@@ -179,7 +214,7 @@ def moments(bench, count=1):
     return f"{count} moments; " + ", ".join(f"{name} {number}" for name, number in sorted(seen.items()))
 
 
-CASES = {f.__name__: f for f in (node_dies, past_files, too_many, byte_flips, given_up, repaired, refused, moments)}
+CASES = {f.__name__: f for f in (node_dies, past_files, too_many, byte_flips, given_up, cut_file, repaired, refused, moments)}
 
 
 def case(*words):

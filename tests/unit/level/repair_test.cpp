@@ -3,6 +3,7 @@
 #include "level/repair.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include "base/error.h"
 #include "erasure/names.h"
+#include "level/copier.h"
 #include "level/memory.h"
 #include "level/place.h"
 #include "store/remove.h"
@@ -292,6 +294,46 @@ TEST_F(RepairTest, Markers) {
     EXPECT_TRUE(repair(1).left.empty());
     EXPECT_TRUE(content(marker) == before);
     EXPECT_TRUE(damage(1).empty());
+}
+
+// Neither an image, nor text, nor what an increment refers to; what was copied is whole, or the copy fails.
+TEST_F(RepairTest, WhatIsDamagedDoesNotComeToFiles) {
+    commit(store::LevelName::memory);
+    commit(store::LevelName::memory);
+    const std::vector<uint32_t> both = {1, 2};
+    const auto copy_now = [&] {
+        Copier::Order order{1, kJob, {}, root_ / "ckpt", {0}, {}};
+        for (uint32_t number : both) order.from.emplace_back(Generation(number), on("a", Generation(number)));
+        Copier copier;
+        copier.start(std::move(order), 0);
+        pollfd wait{copier.descriptor(), POLLIN, 0};
+        return ::poll(&wait, 1, 20'000) == 1 ? copier.take()->error : "it does not end";
+    };
+    std::vector<fs::path> all;
+    for (uint32_t number : both)
+        for (const fs::path& path : files_in(in_memory("a", number))) all.push_back(path);
+    int found = 0;
+    for (int i = -1; i < 80; ++i) {
+        const fs::path harmed = all[random_() % all.size()];
+        const std::string before = content(harmed);
+        if (i >= 0) harm(harmed);
+        const std::string error = copy_now();
+        EXPECT_TRUE(i >= 0 || error.empty()) << error;
+        found += !error.empty();
+        // Of an image that is gone nothing is copied, and nothing committed.
+        if (error.empty() && fs::exists(harmed))
+            for (uint32_t number : both) {
+                const std::string path = in_files(number) / image::image_name(Rank(0));
+                EXPECT_NO_THROW(image::Reader(path).verify());
+            }
+        for (uint32_t number : both) {
+            store_->forget_copied(number);
+            EXPECT_TRUE(files_in(in_files(number)).empty());
+        }
+        fs::remove(harmed);
+        std::ofstream(harmed, std::ios::binary) << before;
+    }
+    EXPECT_GT(found, 40);
 }
 
 class ParityTest : public RepairTest {

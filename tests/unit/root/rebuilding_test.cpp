@@ -109,6 +109,25 @@ TEST_F(RebuildingTest, WithWhatItNeedsOrNotAtAll) {
     EXPECT_FALSE(order(7));
 }
 
+TEST_F(RebuildingTest, OfFilesOnlyWhatIsBrokenThere) {
+    all_[0].manifest->needs = {6};
+    for (store::GenerationInfo& info : all_) {
+        info.manifest->level = store::LevelName::files;
+        info.manifest->nodes.clear();
+    }
+    all_there({6, 7}, 2);
+    lose("b");
+    lose("d");
+    EXPECT_FALSE(order(7));  // files have it
+    all_[0].broken[1] = "it is cut";
+    auto found = order(7);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->repairs,
+              (std::vector<wire::Repair>{{"b", Generation(6), {{1, 1}}}, {"b", Generation(7), {{1, 1}}}}));
+    lose("a");
+    EXPECT_FALSE(order(7));
+}
+
 TEST_F(RebuildingTest, ParityOfDifferentGroupsIsNotAddedUp) {
     all_there({7}, 1);
     lose("b");
