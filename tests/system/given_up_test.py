@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A checkpoint that ends when some ranks have begun to do together what comes before a save, and one has not.
 
-    given_up_test.py cancelled|daemon_killed|rank_stopped openmpi|mpich
+    given_up_test.py cancelled|daemon_killed|rank_stopped openmpi|mpich     (rank_stopped mpich: by hand only)
 
 Rank 0 sees five seconds late that all have met (tests/programs/late_meeting.c); one second after the others did, the
 checkpoint is given up (one rank has been stopped by SIGSTOP and cannot go on: a line says so after a minute), or the node
