@@ -16,9 +16,10 @@ FileCopies::FileCopies(const Settings& settings, AutoLevels& planned, store::Sto
 bool FileCopies::take_due(Generation newest, int64_t now) {
     if (since_ == 0) since_ = now;
     if (!settings_.levels || !settings_.levels.files) return false;
-    if (static_cast<double>(now - since_) < *settings_.levels.files * 1000) return false;
+    if (!again_ && static_cast<double>(now - since_) < *settings_.levels.files * 1000) return false;
     if (!newest || book_.has(newest, LevelName::files)) return false;
     since_ = now;  // the next one is due then, whatever becomes of this
+    again_ = false;
     return true;
 }
 
@@ -39,7 +40,8 @@ void FileCopies::begin(Generation generation, std::vector<wire::Share> shares, u
                 {},
                 0,
                 "",
-                monotonic_s()};
+                monotonic_s(),
+                false};
     for (const wire::Share& share : copying_->order.shares) copying_->waiting.insert(share.host);
     send_(copying_->order);
 }
@@ -56,6 +58,7 @@ bool FileCopies::heard(const wire::Message& message) {
     if (!copying_ || done->number != copying_->order.number) return true;
     if (copying_->waiting.erase(done->host) == 0) return true;  // said again
     copying_->bytes += done->bytes;
+    copying_->doubtful = copying_->doubtful || !done->error.empty();
     if (copying_->error.empty() && !done->error.empty())
         copying_->error = fmt::format("{}: {}", done->host, done->error);
     return true;
@@ -67,14 +70,18 @@ void FileCopies::say_again() {
 
 bool FileCopies::ended(const std::set<std::string>& here) {
     if (!copying_) return false;
-    // Who is gone answers no more.
-    for (const std::string& host : copying_->waiting)
-        if (!here.count(host) && copying_->error.empty())
-            copying_->error = fmt::format("the node daemon of {} is gone", host);
-    if (!copying_->waiting.empty() && copying_->error.empty()) return false;
+    // Who is gone answers no more. The others are waited for although it has failed: the next copy may come
+    // at once, and what they still write would be in its way.
+    std::erase_if(copying_->waiting, [&](const std::string& host) {
+        if (here.count(host)) return false;
+        if (copying_->error.empty()) copying_->error = fmt::format("the node daemon of {} is gone", host);
+        return true;
+    });
+    if (!copying_->waiting.empty()) return false;
     const Copying done = std::move(*copying_);
     copying_.reset();
     failed_ = false;
+    doubtful_ = done.doubtful ? done.newest() : Generation();
     try {
         if (!done.error.empty()) fail("{}", done.error);
         commit(done);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "level/book.h"
@@ -25,6 +26,8 @@ class FileCopies {
 
     // The time for a copy of the newest in memory has come; from now on the next one is waited for.
     bool take_due(Generation newest, int64_t now);
+    // It has come again: what kept the last one from coming to files is mended.
+    void due_again() { again_ = true; }
     // The newest went to files directly.
     void in_files(int64_t now) { since_ = now; }
     // Of what is to be copied so that this one is in files. `of_node`: bytes that a node has of it. Nothing
@@ -41,6 +44,8 @@ class FileCopies {
 
     bool busy() const { return copying_.has_value(); }
     bool failed() const { return failed_; }  // the last one
+    // That was one of this generation, and a node could not do its part: what it has may be damaged. Once.
+    Generation take_doubtful() { return std::exchange(doubtful_, Generation()); }
     // Being copied; none: nothing is.
     Generation under_way() const { return copying_ ? copying_->newest() : Generation(); }
 
@@ -51,6 +56,7 @@ class FileCopies {
         uint64_t bytes = 0;
         std::string error;
         double began = 0;
+        bool doubtful = false;
         Generation newest() const { return order.generations.back(); }
     };
     void begin(Generation generation, std::vector<wire::Share> shares, uint64_t limit);
@@ -64,7 +70,8 @@ class FileCopies {
     int64_t since_ = 0;  // ms; the newest generation in files
     std::optional<Copying> copying_;
     uint32_t copies_ = 0;
-    bool failed_ = false;
+    bool failed_ = false, again_ = false;
+    Generation doubtful_;
 };
 
 }  // namespace fermata::root

@@ -106,14 +106,17 @@ void Root::say_what_was_mended() {
 
 // The newest is rebuilt where parity alone has it.
 void Root::make_whole(double end) {
+    while (levels_.only_with_parity() && levels_.last_copy().worth_a_try() && monotonic_s() < end)
+        make_whole(levels_.only_with_parity(), end);
+}
+
+void Root::make_whole(Generation generation, double end) {
     LastCopy& last = levels_.last_copy();
-    while (levels_.only_with_parity() && last.worth_a_try() && monotonic_s() < end) {
-        levels_.make_whole();
-        while (!last.go_on()) {
-            if (monotonic_s() > end) return last.give_up("it was not done in the time of a save");
-            levels_.turn_of_files(tree::now_ms());
-            serve(20);
-        }
+    last.start(generation);
+    while (!last.go_on()) {
+        if (monotonic_s() > end) return last.give_up("it was not done in the time of a save");
+        levels_.turn_of_files(tree::now_ms());
+        serve(20);
     }
 }
 
@@ -129,21 +132,31 @@ void Root::save_what_nodes_keep() {
                          settings_.goes_on(exit_code(), who_ended_it(), newest());
     if (goes_on && !asked_to_end()) return;
     const double end = monotonic_s() + settings_.limits.save;
+    const LastCopy& last = levels_.last_copy();
     for (make_whole(end); levels_.only_on_nodes() && monotonic_s() < end; make_whole(end)) {
         const size_t nodes = tree_.nodes().size();
         spdlog::info("{} is to come from {} nodes to files", levels_.only_on_nodes().name(), nodes);
         levels_.copy_newest_now();
         if (!levels_.busy()) break;
+        const bool is_newest = levels_.copying() == levels_.only_on_nodes();
         while (levels_.busy() && monotonic_s() < end) {
             levels_.turn_of_files(tree::now_ms());
             if (levels_.busy()) serve(20);
         }
-        // When it failed since a node is gone, its buddy may have what is missing.
-        if (levels_.copy_failed() && tree_.nodes().size() >= nodes) break;
+        if (!levels_.copy_failed() || !is_newest || tree_.nodes().size() < nodes) continue;
+        // When it failed since a node is gone, its buddy may have what is missing; what is damaged may be
+        // intact on another node, or rebuilt.
+        const Generation left = levels_.only_on_nodes();
+        if (!left || !last.worth_a_try()) break;
+        make_whole(left, end);
+        if (!levels_.made_whole()) break;
     }
-    const LastCopy& last = levels_.last_copy();
-    if (!last.rebuilt().empty() && levels_.in_files(last.generation()))
-        say(fmt::format("{}; it is in {} now", last.rebuilt(), settings_.ckpt_dir));
+    if (last.generation() && levels_.in_files(last.generation()))
+        say(fmt::format("{}; it is in {} now",
+                        last.rebuilt().empty()
+                            ? last.generation().name() + ": each image was intact on some node"
+                            : last.rebuilt(),
+                        settings_.ckpt_dir));
     // It may be the daemon alone that died: then all is there yet.
     const std::string lost = levels_.lost_with_nodes();
     if (!lost.empty()) say(lost);

@@ -77,6 +77,7 @@ void MemoryLevels::committed(const store::Manifest& manifest, int64_t now) {
         hosts_ = {places_.begin(), places_.end()};
         bytes_ = manifest.bytes();
         if (settings_.levels.buddy || local_.on()) newest_ = manifest;
+        damage_ = false;
     } else {
         files_.in_files(now);
     }
@@ -201,10 +202,34 @@ void MemoryLevels::turn_of_parity(int64_t now) {
 // ---- damage
 
 void MemoryLevels::mend(Generation only, int client) {
-    Mending::What what{client, only, book_.all_in(LevelName::memory), {}, buddies_.all()};
-    for (Generation one : what.in_memory)
+    Mending::What what{client, only, book_.all_in(LevelName::memory), {}, {}, buddies_.all()};
+    for (Generation one : what.in_memory) {
         if (book_.has_buddies(one)) what.twice.insert(one);
+        if (book_.has_parity(one)) what.with_parity.insert(one);
+    }
     mending_.start(std::move(what));
+}
+
+void MemoryLevels::turn_of_mending(int64_t now) {
+    // What could not be copied to files may be damaged: it is tried again when that is mended.
+    const Generation doubtful = files_.take_doubtful();
+    if (doubtful > looked_at_ && !mending_.under_way()) {
+        looked_at_ = doubtful;
+        mend(doubtful, -1);
+    }
+    // Nodes do one such thing at a time.
+    if (!buddies_.rounds().under_way().empty() || !parity_.under_way().empty()) return;
+    const std::vector<Generation> damaged = mending_.take_to_encode();
+    if (!damaged.empty() && parity_.on()) return parity_.start({damaged, bytes_, &places_, &addresses_}, now);
+    if (!mending_.go_on()) return;
+    clean_up();
+    if (mending_.is_asked_for()) return;
+    for (const Mending::Line& line : mending_.mended())
+        say(fmt::format("{}: repaired: {}", line.generation.name(), line.text));
+    for (const Mending::Line& line : mending_.left())
+        say(fmt::format("{}: {}", line.generation.name(), line.text));
+    damage_ = !mending_.left().empty() || mending_.mended().empty();
+    if (!damage_) files_.due_again();
 }
 
 // ---- copies to files
@@ -224,8 +249,7 @@ void MemoryLevels::turn(int64_t now) {
     if (on()) turn_of_buddies(now);
     if (on()) turn_of_local(now);
     if (on()) turn_of_parity(now);
-    // Nodes do one such thing at a time.
-    if (buddies_.rounds().under_way().empty() && parity_.under_way().empty() && mending_.go_on()) clean_up();
+    turn_of_mending(now);
 }
 
 void MemoryLevels::turn_of_files(int64_t now) {
@@ -289,6 +313,11 @@ Generation MemoryLevels::only_on_nodes() const {
 Generation MemoryLevels::only_with_parity() const {
     const Generation newest = book_.newest_with_parity();
     return newest > std::max(newest_there(), book_.newest_in(LevelName::files)) ? newest : Generation();
+}
+
+bool MemoryLevels::made_whole() const {
+    const std::vector<std::string> places = last_copy_.places();
+    return !places.empty() && (places != places_ || !last_copy_.rebuilt().empty());
 }
 
 std::string MemoryLevels::lost_with_nodes() const {

@@ -48,7 +48,9 @@ class MemoryLevels {
     std::string why_no_room() const;
     bool room_everywhere() const;
     // What the images of the next generation may refer to.
-    Generation base_at(store::LevelName level) const { return book_.base_at(level); }
+    Generation base_at(store::LevelName level) const {
+        return damage_ && level != store::LevelName::files ? Generation() : book_.base_at(level);
+    }
     // What is not needed any more goes: the uncommitted, too.
     void committed(const store::Manifest& manifest, int64_t now);
     void clean_up();
@@ -70,14 +72,15 @@ class MemoryLevels {
     // Of the newest on nodes, as fast as it can be; busy() until that is over.
     void copy_newest_now();
     bool busy() const { return files_.busy(); }
+    Generation copying() const { return files_.under_way(); }
     bool copy_failed() const { return files_.failed(); }  // the last one
     // Newest on nodes, those that are there, that is not in files; none: nothing would be lost.
     Generation only_on_nodes() const;
     // One that is newer than that and than files, and has parity: it may be made whole again.
     Generation only_with_parity() const;
-    // That is begun; `last_copy()` is asked how far it is.
-    void make_whole() { last_copy_.start(only_with_parity()); }
     LastCopy& last_copy() { return last_copy_; }
+    // Something of that one was not intact where it was, and is there now.
+    bool made_whole() const;
     bool in_files(Generation generation) const { return book_.has(generation, store::LevelName::files); }
     // A newer one may be lost with nodes: one line; "" = none is.
     std::string lost_with_nodes() const;
@@ -88,7 +91,7 @@ class MemoryLevels {
 
     // ---- damage
     // All copies are looked at, or those of one generation and of what it needs, and mended; `client` has
-    // asked for it.
+    // asked for it; -1: nobody has, a copy has found damage.
     void mend(Generation only, int client);
     Mending& mending() { return mending_; }
 
@@ -109,6 +112,7 @@ class MemoryLevels {
     void turn_of_local(int64_t now);
     BuddyCopies::What newest_of(std::vector<Generation> generations) const;
     void turn_of_parity(int64_t now);
+    void turn_of_mending(int64_t now);
     void tell(const RoundOver& over, const char* done, const char* failed, std::string& trouble);
     void keep(const std::vector<Generation>& memory, const std::vector<Generation>& local);
     std::vector<wire::Share> shares(Generation generation) const;
@@ -137,6 +141,8 @@ class MemoryLevels {
     ParityRounds parity_{settings_, send_};
     std::string parity_trouble_;  // that was said
     RestartChoice restart_{settings_, store_, tree_, send_, fetches_};
+    bool damage_ = false;   // that could not be mended, it may be; nothing new has come to nodes since
+    Generation looked_at_;  // the newest that was in doubt, and was looked at
     LastCopy last_copy_{store_, tree_, send_, fetches_};
     Mending mending_{settings_, store_, tree_, send_, fetches_};
 };

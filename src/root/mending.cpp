@@ -42,6 +42,9 @@ void Mending::start(What what) {
     }
     found_.clear();
     rebuilt_.clear();
+    encoded_.clear();
+    encodings_ = 0;
+    to_encode_.clear();
     troubles_.clear();
     mended_.clear();
     left_.clear();
@@ -88,6 +91,8 @@ bool Mending::is_done() {
             return done(rebuilding_);
         case Step::inspecting:
             return done(inspecting_);
+        case Step::encoding:
+            return to_encode_.empty();
         default:
             return done(asking_);
     }
@@ -105,10 +110,25 @@ void Mending::end_of_step() {
             if (!rebuilding_->error().empty()) troubles_.push_back(rebuilding_->error());
             return enter(Step::rebuilding);
         case Step::inspecting:
+        case Step::encoding:
             return ask(Step::looking_again);
         default:
-            return conclude();
+            break;
     }
+    // Twice at most: a node may have read what another one had added up before.
+    const std::set<Generation> damaged = with_damaged_parity();
+    if (damaged.empty() || ++encodings_ > 2) return conclude();
+    encoded_.insert(damaged.begin(), damaged.end());
+    to_encode_.assign(damaged.begin(), damaged.end());
+    step_ = Step::encoding;
+}
+
+// Only of what is whole: parity of a damaged image would give that back.
+std::set<Generation> Mending::with_damaged_parity() const {
+    std::set<Generation> parity, images;
+    for (const Flaw& flaw : flaws()) (flaw.rank < 0 ? parity : images).insert(flaw.generation);
+    for (Generation one : images) parity.erase(one);
+    return parity;
 }
 
 // What has nothing to do is passed over.
@@ -143,7 +163,23 @@ std::set<Mending::Flaw> Mending::flaws() const {
         for (const wire::Flaw& one : answer.flaws) flaws.insert({one.generation, one.rank, host, one.why});
     for (Generation generation : what_.in_memory)
         if (const store::GenerationInfo* info = info_of(generation)) add_missing(*info, flaws);
+    for (Generation generation : what_.with_parity) add_missing_parity(generation, flaws);
     return flaws;
+}
+
+// Whoever says that it has parity says which nodes are in that group.
+void Mending::add_missing_parity(Generation generation, std::set<Flaw>& flaws) const {
+    std::map<std::array<uint8_t, 16>, std::set<std::string>> with, of;  // by group
+    for (auto& [host, answer] : asking_->answers())
+        for (const wire::PeerGroup& group : answer.parity) {
+            if (group.generation != generation) continue;
+            with[group.name].insert(host);
+            for (const wire::Peer& peer : group.peers) of[group.name].insert(peer.host);
+        }
+    for (auto& [name, hosts] : of)
+        for (const std::string& host : hosts)
+            if (asking_->answers().count(host) && with[name].count(host) == 0)
+                flaws.insert({generation, -1, host, "it is missing, or of another group"});
 }
 
 // Where it was written it is to be, and twice where there are buddies. An image that can be read and is not
@@ -243,6 +279,7 @@ void Mending::conclude() {
         if (one.manifest) there.insert(Generation(one.number));
     const std::set<Flaw> still = flaws();
     auto from = [&](const Flaw& flaw) -> std::string {
+        if (flaw.rank < 0) return "the images of its group";
         for (const wire::Errand& errand : fetching_->order().errands)
             if (errand.to == flaw.host && errand.generations.back() == flaw.generation)
                 if (auto ranks = tree::Ranks::of(errand.ranks); ranks && ranks->contains(flaw.rank))
@@ -254,7 +291,7 @@ void Mending::conclude() {
         if (!asking_->answers().count(flaw.host))
             left_.push_back(
                 {flaw.generation, fmt::format("{}: {}; its node daemon is gone", flaw.what(), flaw.why)});
-        else if (flaw.rank >= 0)
+        else if (flaw.rank >= 0 || encoded_.count(flaw.generation))
             mended_.push_back(
                 {flaw.generation, fmt::format("{} from {}: {}", flaw.what(), from(flaw), flaw.why)});
     }
@@ -262,7 +299,7 @@ void Mending::conclude() {
         if (there.count(flaw.generation))
             left_.push_back({flaw.generation,
                              fmt::format("{}: {}; {}", flaw.what(), flaw.why,
-                                         flaw.rank < 0 ? "the next parity takes its place"
+                                         flaw.rank < 0 ? "it could not be made again"
                                          : troubles_.empty()
                                              ? "no other copy of it is intact, and no parity gives it back"
                                              : troubles_.front())});

@@ -3,6 +3,7 @@
 // asked again when something has been heard.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -32,14 +33,16 @@ class Mending {
 
     // What the root knows of generations in memory.
     struct What {
-        int client = -1;  // who has asked for it
+        int client = -1;  // who has asked for it; -1: nobody
         Generation only;  // and for what that needs; none: for all
         std::vector<Generation> in_memory;
         std::set<Generation> twice;                  // whose images are to be in the memory of two nodes
+        std::set<Generation> with_parity;            // all nodes of a group are to have theirs
         std::map<std::string, std::string> buddies;  // by node
     };
     void start(What what);
     bool under_way() const { return step_ != Step::none; }
+    bool is_asked_for() const { return what_.client >= 0; }
     // Once: to whom the report goes; -1: to nobody, or it is not over.
     int take_client() { return under_way() ? -1 : std::exchange(what_.client, -1); }
     // Generations that must not go meanwhile.
@@ -52,6 +55,8 @@ class Mending {
     // True: it is over, since this call.
     bool go_on();
     void say_again();
+    // Once: whose parity is to be made anew before the next go_on(); their images are intact.
+    std::vector<Generation> take_to_encode() { return std::exchange(to_encode_, {}); }
 
     // A line on something, of a generation.
     struct Line {
@@ -63,7 +68,7 @@ class Mending {
     const std::vector<Line>& left() const { return left_; }
 
   private:
-    enum class Step { none, looking, fetching, rebuilding, inspecting, looking_again };
+    enum class Step { none, looking, fetching, rebuilding, inspecting, encoding, looking_again };
     // Something that is not there, in the memory of a node, or not as it was written.
     struct Flaw {
         Generation generation;
@@ -80,6 +85,8 @@ class Mending {
     void end_of_step();
     std::set<Flaw> flaws() const;
     void add_missing(const store::GenerationInfo& info, std::set<Flaw>& flaws) const;
+    void add_missing_parity(Generation generation, std::set<Flaw>& flaws) const;
+    std::set<Generation> with_damaged_parity() const;
     wire::Fetch errands() const;
     std::optional<wire::Rebuild> next_rebuild();
     wire::Inspect shares() const;
@@ -100,6 +107,9 @@ class Mending {
     std::optional<Inspecting> inspecting_;
     std::set<Flaw> found_;          // at first
     std::set<Generation> rebuilt_;  // that was tried
+    std::set<Generation> encoded_;  // likewise
+    int encodings_ = 0;
+    std::vector<Generation> to_encode_;
     std::vector<std::string> troubles_;
     std::vector<Line> mended_, left_;
 };

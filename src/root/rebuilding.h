@@ -1,5 +1,6 @@
-// Rebuilding finds out which images of a generation in memory are lost with nodes and can be made again from
-// parity, and keeps account of the nodes that do it. It sends nothing and waits for nothing.
+// Rebuilding finds out which images of a generation are lost with nodes, or broken in files, and can be made
+// again from parity in the memory of nodes, and keeps account of the nodes that do it. It sends nothing and
+// waits for nothing.
 #pragma once
 
 #include <map>
@@ -21,8 +22,9 @@ class Rebuilding {
     // Where ranks wait for their images.
     static Places places_of(const Asking::Answers& answers);
     // An order after which each rank's image, of `wanted` and of what it needs, is in the memory of some
-    // node; what is rebuilt, in that of its rank's in `places`. None: nothing is missing, or it cannot be
-    // had. `all`: generations, among them what it needs.
+    // node; what is rebuilt, in that of its rank's in `places`. Of one in files: of the ranks whose images
+    // are broken there. None: nothing is missing, or it cannot be had. `all`: generations, among them what it
+    // needs.
     static std::optional<wire::Rebuild> order_for(const store::GenerationInfo& wanted,
                                                   const std::vector<store::GenerationInfo>& all,
                                                   const Asking::Answers& answers, const Places& places,

@@ -117,6 +117,7 @@ class Root {
     void mend(int client, Generation only);
     void say_what_was_mended();
     void make_whole(double end);
+    void make_whole(Generation generation, double end);
     void save_what_nodes_keep();
 
     // signals.cpp

@@ -307,6 +307,46 @@ def given_up(bench):
         bench.ends_as_wanted(job.finish())
 
 
+def compared(bench):
+    """A byte has flipped in a node's memory: the copy to files finds it, its buddy has it still, and it comes to files from there;
+    so it does at the end of a job that nobody restarts."""
+    bench.env["STEADY_PAUSE"] = "20000"
+    own = lambda known, rank: bench.images(bench.cluster.nodes[rank], known, rank)[0]
+    for kind in ("period", "end"):
+        shutil.rmtree(bench.cwd / "ckpt", ignore_errors=True)
+        rank = bench.rng.randrange(RANKS)
+        levels, words = ("memory 3s, buddy, files 5s", ["--copy-limit", 4]) if kind == "period" else ("memory 4s, buddy", [])
+        with bench.run(levels, *words) as job:
+            if kind == "period":
+                job.wait_until(job.lines, "the first line")
+
+                def being_copied():  # one that buddies have
+                    memory = job.status()["memory"]
+                    return memory["copying"] if "copying" in memory and memory["copying"] == memory.get("buddied") else ""
+                job.wait_until(being_copied, "a copy to files")
+                known = job.status()["memory"]["buddied"]
+                flip(own(known, rank), bench.rng)
+                job.wait_until(lambda: "could not be copied" in job.errors(), "a word of it")
+                job.wait_until(lambda: f"{known}: repaired: " in job.errors() or "no other copy" in job.errors(), "a repair")
+                mended = f"{known}: repaired: the image of rank {rank} in the memory of {NAMES[rank]} from the memory of"
+                check(mended in job.errors(), job.errors())
+                bench.buddied(job, known if bench.held(job, "files") > known else "", "files")
+                bench.kill_all(job)
+            else:
+                known = bench.buddied(job)
+                flip(own(known, rank), bench.rng)
+                for pid in bench.cluster.nodes[1].pids():
+                    if "steady" in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+                        os.kill(pid, signal.SIGKILL)
+                check(job.end() not in (0, 85), job.errors())
+                check(f"{known} could not be copied" in job.errors(), job.errors())
+                check(f"{known}: each image was intact on some node; it is in" in job.errors(), job.errors())
+                check(bench.newest("files") == known, bench.listed())
+        bench.wipe(*bench.cluster.nodes)
+        done = harness.call("verify", "--ckpt-dir", "ckpt", "--generation", bench.newest("files")[4:].lstrip("0"), cwd=bench.cwd)
+        check(done.returncode == 0, f"{done.stdout}{done.stderr}")
+
+
 def cut_file(bench):
     """An image in files is cut or missing, and its rank comes to another node: from the memory of the node that has it still."""
     bench.env["STEADY_PAUSE"] = "10000"
@@ -578,7 +618,7 @@ def strike(bench, job, what, rng):
         pass
 
 
-CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, cut_file, repaired, repair_ends, in_copy, planned, moments)}
+CASES = {f.__name__: f for f in (node_dies, byte_flips, refused, daemon_dies, given_up, compared, cut_file, repaired, repair_ends, in_copy, planned, moments)}
 
 
 def case(name, mpi, *rest, cases=None, names=NAMES, bench_of=Bench):

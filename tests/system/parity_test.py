@@ -167,6 +167,41 @@ def repaired(bench):
         held[rank][0]: rank for rank in bench.rng.sample(range(bench.ranks), bench.rng.randint(1, 2))}, "parity")
 
 
+def parity_repaired(bench):
+    """While the job runs, `verify --repair` has parity made again that is damaged at one node and missing at another; it is the
+    same as before."""
+    bench.env["STEADY_PAUSE"] = "20000"
+    verify = lambda: harness.call("verify", "--repair", "--ckpt-dir", "ckpt", cwd=bench.cwd, on=bench.cluster.nodes[0].on)
+    with bench.run("memory 3s, rs:2+2 3s") as job:
+        known = ""
+        for _ in range(3):
+            known = bench.with_parity(job, known)
+            of_node = {name: bench.images(bench.cluster.nodes[i], known, i)[0].parent / "parity.rs" for i, name in enumerate(NAMES)}
+            before = {name: path.read_bytes() for name, path in of_node.items()}
+            damaged, missing = bench.rng.sample(NAMES, 2)
+            with open(of_node[damaged], "r+b") as file:
+                at = bench.rng.choice((bench.rng.randrange(64), len(before[damaged]) - 1 - bench.rng.randrange(1000)))
+                os.pwrite(file.fileno(), bytes([before[damaged][at] ^ 1 << bench.rng.randrange(8)]), at)
+            of_node[missing].unlink()
+            done = verify()
+            try:
+                after = {name: path.read_bytes() for name, path in of_node.items()}
+                break
+            except FileNotFoundError:
+                continue  # a newer one has taken its place
+        else:
+            raise Failure(f"the generation had always gone: {done}")
+        check(done.returncode == 0, f"{done}")
+        for name in (damaged, missing):
+            said = f"{known}  repaired: parity in the memory of {name} from the images of its group"
+            check(said in done.stdout, f"{done}")
+        check(after == before, "another parity")
+        done = verify()
+        check(done.returncode == 0 and "repaired" not in done.stdout, f"{done}")
+        bench.end(job)
+    bench.nothing_left()
+
+
 def refused(bench):
     """Too few nodes, or too few domains."""
     (bench.cwd / "domains").write_text("".join(f"{name} switch{i // 3}\n" for i, name in enumerate(NAMES)))
@@ -214,7 +249,7 @@ def moments(bench, count=1):
     return f"{count} moments; " + ", ".join(f"{name} {number}" for name, number in sorted(seen.items()))
 
 
-CASES = {f.__name__: f for f in (node_dies, past_files, too_many, byte_flips, given_up, cut_file, repaired, refused, moments)}
+CASES = {f.__name__: f for f in (node_dies, past_files, too_many, byte_flips, given_up, cut_file, repaired, parity_repaired, refused, moments)}
 
 
 def case(*words):
