@@ -9,6 +9,7 @@
 #include "files/kept.h"
 #include "image/file_checksum.h"
 #include "image/hash.h"
+#include "level/image_check.h"
 #include "level/kept_files.h"
 #include "level/memory.h"
 #include "store/store.h"
@@ -17,12 +18,6 @@ namespace fermata::level {
 namespace {
 
 constexpr size_t kPart = 4 << 20;
-
-void check_identity(const image::Reader& reader, uint64_t job, Generation generation, Rank rank) {
-    const image::Identity& who = reader.identity();
-    if (who.job != job || who.generation != generation.number() || who.rank != rank)
-        fail("{} is not the image of its name", reader.file_of({}));
-}
 
 }  // namespace
 
@@ -63,7 +58,7 @@ void Copier::copy_image(Generation generation, Rank rank, const files::Folder& f
         for (const image::Reference& one : reader.references())
             if (one.kind == image::ReferenceKind::text && one.generation == generation.number())
                 texts.insert(image::text_name(one.checksum));
-        kept = kept_files_of(reader, from);
+        kept = named_kept_files(reader);
     }
     std::vector<Copied> copied;
     auto image = copy_file(from, name, to);
@@ -82,8 +77,7 @@ void Copier::copy_image(Generation generation, Rank rank, const files::Folder& f
     }
     const image::Reader reader(image::Place(from, name), order_.key.get());
     check_identity(reader, order_.job, generation, rank);
-    reader.load({}, 1);  // ranks compute beside it
-    kept_files_of(reader, from);
+    check_content(reader, from, 1);  // ranks compute beside it
     for (const Copied& one : copied)
         if (one.from.size_of(one.name) != one.bytes ||
             image::checksum_of_file(one.from, one.name, one.bytes) != one.checksum)

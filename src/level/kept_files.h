@@ -16,11 +16,13 @@ struct KeptFile {
     std::string name;
     uint64_t bytes = 0;
     std::string checksum;  // hex; "" = only its length is known
+    std::string original;  // the program's file
 };
 bool is_right(const files::Folder& generation, const KeptFile& file);
 
-// Those that this image names; none: it is not of a process. Throws Error unless each is there, in every byte
-// what the image says of it.
+// Those that this image names; none: it is not of a process. Nothing of them is read.
+std::vector<KeptFile> named_kept_files(const image::Reader& reader);
+// Likewise; throws Error unless each is there, in every byte what the image says of it.
 std::vector<KeptFile> kept_files_of(const image::Reader& reader, const files::Folder& generation);
 
 }  // namespace fermata::level

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "level/kept_files.h"
+#include "level/image_check.h"
 #include "level/place.h"
 #include "store/remove.h"
 #include "store/store.h"
@@ -183,13 +183,8 @@ Memory::Found Memory::look_for(const std::vector<Generation>& generations, const
             if (given_up()) return found;
             try {
                 image::Reader reader(image::Place(*folder, name), key);
-                const image::Identity& who = reader.identity();
-                if (who.job != job_ || who.generation != generation.number() || who.rank != *rank)
-                    fail("{} is not the image of its name", folder->path_of(name));
-                if (thorough(generation)) {
-                    reader.verify();
-                    kept_files_of(reader, *folder);
-                }
+                check_identity(reader, job_, generation, *rank);
+                if (thorough(generation)) check_content(reader, *folder);
                 found.intact.push_back({generation, *rank, reader.summary()});
             } catch (const Error& error) {
                 found.damaged.push_back({generation, *rank, error.what()});

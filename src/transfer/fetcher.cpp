@@ -11,7 +11,7 @@
 #include "files/kept.h"
 #include "image/file_checksum.h"
 #include "level/choice.h"
-#include "level/kept_files.h"
+#include "level/image_check.h"
 #include "level/memory.h"
 #include "level/place.h"
 #include "store/remove.h"
@@ -220,13 +220,8 @@ void Fetcher::check(const wire::Errand& errand) const {
     tree::Ranks::of(errand.ranks)->each([&](int32_t number) {
         const Rank rank(static_cast<uint32_t>(number));
         image::Reader reader(image::Place(*folder, image::image_name(rank)), order_.image_key.get());
-        const image::Identity& who = reader.identity();
-        if (who.job != order_.job || who.generation != generation.number() || who.rank != rank)
-            fail("{} is not the image of its name", folder->path_of(image::image_name(rank)));
-        if (order_.thorough) {
-            reader.verify();
-            level::kept_files_of(reader, *folder);
-        }
+        level::check_identity(reader, order_.job, generation, rank);
+        if (order_.thorough) level::check_content(reader, *folder);
         images[rank.number()] = {reader.summary().bytes, reader.summary().checksum.hex()};
     });
     if (level::sum_of(images).bytes != errand.checksum)

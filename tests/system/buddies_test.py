@@ -386,38 +386,60 @@ def repaired(bench):
     repaired_in(bench, "memory 3s, buddy", damaged_of, "the memory of ")
 
 
+def repair(bench):
+    """`fermata verify --repair` on the first node, through the running job."""
+    return harness.call("verify", "--repair", "--ckpt-dir", "ckpt", *bench.key, cwd=bench.cwd, on=bench.cluster.nodes[0].on)
+
+
+def repair_newest(bench, job, files_of, harm):
+    """Of the newest generation `files_of` gives the paths, and `harm` damages some: they are repaired, to what they were before.
+    Again with the next one when that has taken its place meanwhile. Gives the generation, content and inode of each path before
+    and after, what `harm` gave, and what the command said."""
+    known = ""
+    for _ in range(3):
+        known = bench.buddied(job, known)
+        paths = files_of(known)
+        look = lambda: {path: (path.read_bytes(), path.stat().st_ino) for path in paths}
+        before = look()
+        harmed = harm(paths)
+        done = repair(bench)
+        try:
+            after = look()
+            break
+        except FileNotFoundError:
+            continue  # a newer one has taken its place
+    else:
+        raise Failure(f"the generation had always gone: {done}")
+    check(done.returncode == 0, f"{done}")
+    for path in before:
+        check(after[path][0] == before[path][0], f"{path} is not what it was")
+    again = repair(bench)
+    check(again.returncode == 0 and "repaired" not in again.stdout, f"{again}")
+    return known, before, after, harmed, done
+
+
 def repaired_in(bench, levels, damaged_of, source):
     """`damaged_of`: from paths by rank, those that are to be damaged, with their ranks."""
     bench.env["STEADY_PAUSE"] = "20000"
+    held = {}
+
+    def images_of(known):
+        held.update({rank: [path for node in bench.cluster.nodes for path in bench.images(node, known, rank)]
+                     for rank in range(bench.ranks)})
+        return [path for paths in held.values() for path in paths]
+
+    def harm(_):
+        damaged = damaged_of(held)
+        for i, path in enumerate(damaged):
+            path.unlink() if i > 0 and bench.rng.random() < 0.5 else flip(path, bench.rng)
+        return damaged
     with bench.run(levels) as job:
-        known = ""
-        for _ in range(3):
-            known = bench.buddied(job, known)
-            held = {rank: [path for node in bench.cluster.nodes for path in bench.images(node, known, rank)]
-                    for rank in range(bench.ranks)}
-            before = {path: (path.read_bytes(), path.stat().st_ino) for paths in held.values() for path in paths}
-            damaged = damaged_of(held)
-            for i, path in enumerate(damaged):
-                path.unlink() if i > 0 and bench.rng.random() < 0.5 else flip(path, bench.rng)
-            done = harness.call("verify", "--repair", "--ckpt-dir", "ckpt", *bench.key, cwd=bench.cwd,
-                                on=bench.cluster.nodes[0].on)
-            try:
-                after = {path: (path.read_bytes(), path.stat().st_ino) for path in before}
-                break
-            except FileNotFoundError:
-                continue  # a newer one has taken its place
-        else:
-            raise Failure(f"the generation had always gone: {done}")
-        check(done.returncode == 0, f"{done}")
+        known, before, after, damaged, done = repair_newest(bench, job, images_of, harm)
         for path, rank in damaged.items():
             node = next(name for name in nodes_test.ALL_NAMES if f"/{name}/" in str(path))
             check(f"{known}  repaired: the image of rank {rank} in the memory of {node} from {source}" in done.stdout, f"{done}")
         for path in before:
-            check(after[path][0] == before[path][0], f"{path} is not what it was")
             check(path in damaged or after[path][1] == before[path][1], f"{path} was written over")
-        done = harness.call("verify", "--repair", "--ckpt-dir", "ckpt", *bench.key, cwd=bench.cwd,
-                                on=bench.cluster.nodes[0].on)
-        check(done.returncode == 0 and "repaired" not in done.stdout, f"{done}")
         bench.end(job)
     bench.nothing_left()
 

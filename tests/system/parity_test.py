@@ -171,33 +171,23 @@ def parity_repaired(bench):
     """While the job runs, `verify --repair` has parity made again that is damaged at one node and missing at another; it is the
     same as before."""
     bench.env["STEADY_PAUSE"] = "20000"
-    verify = lambda: harness.call("verify", "--repair", "--ckpt-dir", "ckpt", cwd=bench.cwd, on=bench.cluster.nodes[0].on)
+    name_of = lambda path: next(name for name in NAMES if f"/{name}/" in str(path))
+
+    def harm(paths):
+        damaged, missing = bench.rng.sample(paths, 2)
+        size = damaged.stat().st_size
+        with open(damaged, "r+b") as file:
+            at = bench.rng.choice((bench.rng.randrange(64), size - 1 - bench.rng.randrange(1000)))
+            byte = os.pread(file.fileno(), 1, at)[0]
+            os.pwrite(file.fileno(), bytes([byte ^ 1 << bench.rng.randrange(8)]), at)
+        missing.unlink()
+        return [name_of(damaged), name_of(missing)]
     with bench.run("memory 3s, rs:2+2 3s") as job:
-        known = ""
-        for _ in range(3):
-            known = bench.with_parity(job, known)
-            of_node = {name: bench.images(bench.cluster.nodes[i], known, i)[0].parent / "parity.rs" for i, name in enumerate(NAMES)}
-            before = {name: path.read_bytes() for name, path in of_node.items()}
-            damaged, missing = bench.rng.sample(NAMES, 2)
-            with open(of_node[damaged], "r+b") as file:
-                at = bench.rng.choice((bench.rng.randrange(64), len(before[damaged]) - 1 - bench.rng.randrange(1000)))
-                os.pwrite(file.fileno(), bytes([before[damaged][at] ^ 1 << bench.rng.randrange(8)]), at)
-            of_node[missing].unlink()
-            done = verify()
-            try:
-                after = {name: path.read_bytes() for name, path in of_node.items()}
-                break
-            except FileNotFoundError:
-                continue  # a newer one has taken its place
-        else:
-            raise Failure(f"the generation had always gone: {done}")
-        check(done.returncode == 0, f"{done}")
-        for name in (damaged, missing):
-            said = f"{known}  repaired: parity in the memory of {name} from the images of its group"
-            check(said in done.stdout, f"{done}")
-        check(after == before, "another parity")
-        done = verify()
-        check(done.returncode == 0 and "repaired" not in done.stdout, f"{done}")
+        known, _, _, harmed, done = buddies_test.repair_newest(
+            bench, job, lambda known: [bench.images(node, known, rank)[0].parent / "parity.rs"
+                                       for rank, node in enumerate(bench.cluster.nodes)], harm)
+        for name in harmed:
+            check(f"{known}  repaired: parity in the memory of {name} from the images of its group" in done.stdout, f"{done}")
         bench.end(job)
     bench.nothing_left()
 
