@@ -490,7 +490,7 @@ void Agent::leave() {
 // Whatever this rank is doing.
 void Agent::depart() {
     end_starter();
-    ::_exit(0);
+    end_by_itself();
 }
 
 // Others may have been told to save, and wait for this rank's word in the meeting: it is no.

@@ -1,5 +1,6 @@
 #include "lower/end_quietly.h"
 
+#include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -7,7 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <string_view>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/naps.h"
 
 namespace fermata::lower {
 namespace {
@@ -30,7 +36,30 @@ void finalize() {
     ::poll(&answer, 1, kPatienceMs);  // else Hydra finds nobody to answer, and says so
 }
 
+// A client that has said PMIx_Finalize is not missed. libpmix is there where the MPI library has opened it.
+void finalize_pmix() {
+    void* library = ::dlopen("libpmix.so.2", RTLD_LAZY | RTLD_NOLOAD);
+    if (!library) return;
+    auto* initialized = reinterpret_cast<int (*)()>(::dlsym(library, "PMIx_Initialized"));
+    auto* finalize = reinterpret_cast<int (*)(const void*, size_t)>(::dlsym(library, "PMIx_Finalize"));
+    constexpr int kAtMost = 4;  // PMIx counts how often it was begun
+    for (int i = 0; i < kAtMost && initialized && finalize && initialized(); ++i) finalize(nullptr, 0);
+}
+
 }  // namespace
+
+void end_by_itself() {
+    constexpr int64_t kPatienceMs = 500;
+    std::atomic<bool> over = false;
+    // The program may stand anywhere, also where it holds a lock that this needs.
+    std::thread([&over] {
+        finalize_pmix();
+        over = true;
+    }).detach();
+    Naps naps(100);
+    for (int64_t end = monotonic_ms() + kPatienceMs; !over && monotonic_ms() < end;) ::usleep(naps.next_us());
+    ::_exit(0);
+}
 
 void end_on_launchers_signal() {
     note_channel();

@@ -11,4 +11,7 @@ void end_on_launchers_signal();
 // Ends without the signal as well, after a while. SIGTERM is blocked in every other thread.
 [[noreturn]] void end_with_launcher();
 
+// Leaves by _exit(0), whatever the program is doing; for launchers that end when their ranks have.
+[[noreturn]] void end_by_itself();
+
 }  // namespace fermata::lower

@@ -19,7 +19,8 @@ namespace {
 constexpr size_t kPlaces = 256;
 constexpr int64_t kHandshakeMs = 10000;  // then he goes
 constexpr int64_t kLeastMs = 200;        // before that he does not, for others to come in
-constexpr int64_t kRestMs = 10;          // between two turns
+constexpr int64_t kRestMs = 10;          // after a turn
+constexpr int64_t kSavedMs = 100;        // of such rest may be put off: a start is a few turns, a flood many
 constexpr int kLetInAtOnce = 32;         // of one turn
 constexpr int kReads = 16;
 constexpr int64_t kNoFilesMs = 100;
@@ -82,7 +83,7 @@ void Guests::serve(const std::vector<pollfd>& fds, size_t first) {
     }
     guests_ = std::move(stay);
     if (door_polled_ && fds[first].revents) let_in();
-    if (busy) next_ = now_ms() + kRestMs;
+    if (busy) next_ = std::max(next_, now_ms() - kSavedMs) + kRestMs;
 }
 
 void Guests::let_in() {

@@ -27,7 +27,7 @@ class Guests {
     // Adds what to poll, and serves it afterwards; `first` is the index of the first added entry.
     void add_to(std::vector<pollfd>& fds);
     void serve(const std::vector<pollfd>& fds, size_t first);
-    // ms until they are to be polled again, at most `otherwise`: they rest between two turns.
+    // ms until they are to be polled again, at most `otherwise`: they rest after some turns in a row.
     int rest(int otherwise) const;
     size_t count() const { return guests_.size(); }
 

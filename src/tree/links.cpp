@@ -20,6 +20,7 @@ void Links::admit(Fd socket, const wire::Handshake& shake) {
     if (links_.size() >= most_) return spdlog::warn("a node daemon too many: there are {}", links_.size());
     Channel channel(std::move(socket), kStrangerPayload, shake.outgoing(), shake.incoming());
     channel.feed(shake.rest());
+    fed_ = true;
     links_.emplace(next_++, Link{std::move(channel), Pulse(now_ms())});
 }
 
@@ -35,6 +36,7 @@ void Links::add_to(std::vector<pollfd>& fds) {
 void Links::serve(const std::vector<pollfd>& fds, size_t first) {
     size_t at = first;
     const int64_t now = now_ms();
+    fed_ = false;
     if (awake_.stood_still(rhythm_, now))
         for (auto& [number, link] : links_) link.pulse.heard(now);
     for (int number : polled_) {
@@ -73,6 +75,7 @@ void Links::beat() {
 }
 
 int Links::rest(int otherwise) const {
+    if (fed_) return 0;
     if (!links_.empty()) otherwise = std::min(otherwise, static_cast<int>(rhythm_.beat_ms / 2));
     return guests_.rest(otherwise);
 }

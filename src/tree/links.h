@@ -61,7 +61,8 @@ class Links {
     std::map<int, Link> links_;
     std::vector<int> polled_;  // link of each polled channel, in the order of add_to
     int next_ = 0;
-    Traffic ended_;  // of connections that are over
+    bool fed_ = false;  // a link has come whose first words were heard with the proof, and not yet read
+    Traffic ended_;     // of connections that are over
     size_t most_ = SIZE_MAX;
     Rhythm rhythm_;
     Awake awake_;

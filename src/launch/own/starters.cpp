@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/naps.h"
 #include "base/process_limits.h"
 #include "launch/own/usable.h"
 #include "launch/rank_environment.h"
@@ -50,13 +52,12 @@ std::string noded(const LaunchPlan& plan) { return plan.environment.at("FERMATA_
 }  // namespace
 
 Starters::~Starters() {
-    for (int64_t waited = 0; !starters_.empty(); waited += 10) {
+    Naps naps(100);
+    for (int64_t end = monotonic_ms() + kLeaveMs; !starters_.empty(); ::usleep(naps.next_us())) {
         std::erase_if(starters_,
                       [](const Starter& one) { return ::waitpid(one.pid, nullptr, WNOHANG) != 0; });
-        if (starters_.empty()) return;
-        if (waited == kLeaveMs)
-            for (const Starter& one : starters_) ::kill(one.pid, SIGKILL);
-        ::usleep(10000);
+        if (monotonic_ms() < end) continue;
+        for (const Starter& one : starters_) ::kill(one.pid, SIGKILL);
     }
 }
 

@@ -225,7 +225,7 @@ def key(mpi):
         for pid in [root] + daemons:
             check(limit_of(pid, "Max open files") == [hard, hard], f"{pid} keeps the limit of files")
             check(limit_of(pid, "Max core file size")[0] == "0", f"{pid} leaves a core")
-        started = job.rank_pids()[0] if LAUNCHER == "own" else launcher
+        started = job.rank_pids()[0] if LAUNCHER in ("own", "srun") else launcher  # srun raises its own
         check(limit_of(started, "Max open files") == [str(SOFT), hard], f"{started} has not the user's limit")
         mine = limit_of("self", "Max core file size")
         check(limit_of(started, "Max core file size") == mine, f"{started} has not the user's limit of cores")

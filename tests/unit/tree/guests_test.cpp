@@ -75,6 +75,20 @@ TEST(Guests, WhoKnowsTheKeyGetsThroughTheCrowd) {
     EXPECT_LE(most, 256u);
 }
 
+TEST(Guests, AFewAreServedAtOnceAndAFloodRests) {
+    Door door;
+    auto one_more = [&door, coming = std::vector<Fd>()]() mutable {
+        coming.push_back(door.stranger());
+        door.turn();
+        return door.guests.rest(1000);
+    };
+    EXPECT_EQ(one_more(), 1000);
+    EXPECT_EQ(one_more(), 1000);
+    int rest = 1000;
+    for (int turns = 0; rest == 1000 && turns < 5000; ++turns) rest = one_more();
+    EXPECT_LE(rest, 10);
+}
+
 TEST(Guests, OthersKeyIsSentAway) {
     Door door;
     std::atomic<bool> over = false;
