@@ -49,7 +49,9 @@ void Staging::take(const State& state, int64_t step, bool global, bool borrow) {
     };
     std::vector<Copy> copies;
     uint64_t at = 0;
-    for (auto& [name, entry] : state.entries()) {
+    for (const auto& one : state.entries()) {
+        const std::string& name = one.first;  // no binding: clang 14 has no lambdas that capture one
+        const Entry& entry = one.second;
         SavedEntry& saved = table_.entries[name];
         static_cast<Shape&>(saved) = entry;
         if (entry.kind == Kind::global && !global) continue;

@@ -112,6 +112,7 @@ void Root::look_whether_it_runs() {
         tally_.forget_phases();
     }
     running_ = true;
+    own_state_.runs(tree::now_ms());
     note(journal::Kind::running, {{"seconds", static_cast<double>(tree::now_ms() - started_) / 1000},
                                   {"ranks", start_.ranks()},
                                   {"nodes", tree_.nodes().size()},

@@ -21,8 +21,6 @@ void Root::ask_program(const Request& request) {
         why = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
     else if (finalize_released_)
         why = "every rank has called MPI_Finalize: the program saves nothing any more";
-    else if (running_ && !own_state_.used())
-        why = "the program has not opened libfermata (yet): without --own-state its processes are saved";
     if (!why.empty()) {
         Outcome outcome;
         outcome.code = ExitCode::refused;

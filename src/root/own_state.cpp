@@ -8,6 +8,7 @@ namespace fermata::root {
 namespace {
 
 constexpr int64_t kSayAgainMs = 5000;
+constexpr int64_t kComingMs = 2000;  // a program that runs may be about to open libfermata
 
 }  // namespace
 
@@ -84,18 +85,29 @@ OwnState::Answer OwnState::failed(const Wish& wish, ExitCode code, const std::st
     return {wish.request, outcome};
 }
 
+// The time of this wish is over; nothing while it is not.
+std::optional<OwnState::Answer> OwnState::too_late(const Wish& wish, int64_t now) const {
+    if (!used_ && runs_since_ > 0 && now >= std::max(wish.began, runs_since_) + kComingMs)
+        return failed(
+            wish, ExitCode::refused,
+            "the program has not opened libfermata (yet): without --own-state its processes are saved");
+    if (now < wish.end) return {};
+    return failed(
+        wish, ExitCode::timeout,
+        fmt::format("the program has not {} in {:.0f} s{}",
+                    used_ ? "saved its own state" : "opened libfermata",
+                    static_cast<double>(now - wish.began) / 1000,
+                    used_ ? ": it has to call fermata_should_checkpoint(), and fermata_save() then" : ""));
+}
+
 std::vector<OwnState::Answer> OwnState::take_answers(int64_t now) {
     for (auto wish = wishes_.begin(); wish != wishes_.end();) {
-        if (now < wish->end) {
+        const std::optional<Answer> answer = too_late(*wish, now);
+        if (!answer) {
             ++wish;
             continue;
         }
-        answers_.push_back(failed(
-            *wish, ExitCode::timeout,
-            fmt::format(
-                "the program has not {} in {:.0f} s{}", used_ ? "saved its own state" : "opened libfermata",
-                static_cast<double>(now - wish->began) / 1000,
-                used_ ? ": it has to call fermata_should_checkpoint(), and fermata_save() then" : "")));
+        answers_.push_back(*answer);
         wish = wishes_.erase(wish);
         taken_back_ = true;
     }

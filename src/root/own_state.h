@@ -18,6 +18,8 @@ class OwnState {
     // ---- what the program has said
 
     void heard(const wire::OwnState& said, int64_t now);
+    // Its ranks compute, since `now` (ms); it may not have opened libfermata yet.
+    void runs(int64_t now) { runs_since_ = now; }
     // Processes were saved as a whole: that is newer than what the program began to save before.
     void whole_committed(uint32_t epoch);
 
@@ -57,6 +59,7 @@ class OwnState {
         int64_t began, end;
     };
     Answer saved(const Wish& wish, int64_t now);
+    std::optional<Answer> too_late(const Wish& wish, int64_t now) const;
     static Answer failed(const Wish& wish, ExitCode code, const std::string& why);
 
     bool used_ = false, exists_ = false, newest_ = false, saved_ = false;
@@ -71,6 +74,7 @@ class OwnState {
     bool exit_ = false;        // one of them asks for the end
     bool again_ = false;       // the program has just come, and may not have heard what was said
     int64_t told_ = 0;         // ms
+    int64_t runs_since_ = 0;   // ms; 0 = not yet
     int64_t ends_by_ = 0;
 };
 

@@ -50,13 +50,14 @@ LAUNCHER_FILES = ("mpiexec.hydra", "hydra_pmi_proxy", "orterun", "orted", "prter
 
 
 class Walk:
-    """Where the program is by what it has said: from the line before to the next, or back to a line after the
-    generation that the job goes on from."""
+    """Where the program is by what it has said: from the line before to the next, or to a line after the
+    generation that the job goes on from. That is no line ahead of all that were said; it may be ahead of the last
+    one where the life before had begun one generation earlier."""
 
     def __init__(self, reference):
         self.reference = reference
         self.at = {line: i for i, line in enumerate(reference)}
-        self.next, self.read, self.jumps = 0, 0, []
+        self.next, self.said, self.read, self.jumps = 0, 0, 0, []
 
     def follow(self, text):
         """Takes what is new in `text`. A line that a killed launcher left unfinished may stand before a jump."""
@@ -72,9 +73,10 @@ class Walk:
                 line = rest
             index = self.at[line]
             if index != self.next:
-                check(index <= self.next, f"line {self.next} is missing: {line}")
+                check(index <= self.said, f"line {self.said} is missing: {line}")
                 self.jumps.append(index)
             self.next = index + 1
+            self.said = max(self.said, self.next)
         self.read = len(whole)
 
 

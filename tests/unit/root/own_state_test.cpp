@@ -111,6 +111,26 @@ TEST(OwnState, ALaterWishIsAnsweredWithTheEarlierOnes) {
     EXPECT_TRUE(own.stopping());
 }
 
+TEST(OwnState, AProgramThatRunsMayBeAboutToCome) {
+    OwnState own;
+    own.wish(request("command"), 1, 0, 60'000);
+    EXPECT_TRUE(own.take_answers(30'000).empty());  // its ranks are not there yet
+    own.runs(30'000);
+    EXPECT_TRUE(own.take_answers(31'900).empty());
+    own.heard({}, 31'950);
+    EXPECT_EQ(own.take_word(31'950)->number, 1u);
+    EXPECT_TRUE(own.take_answers(40'000).empty());
+
+    OwnState other;
+    other.runs(1000);
+    other.wish(request("signal", true), 1, 10'000, 60'000);
+    EXPECT_TRUE(other.take_answers(11'900).empty());
+    auto answers = other.take_answers(12'000);
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].outcome.code, ExitCode::refused);
+    EXPECT_FALSE(other.stopping());
+}
+
 TEST(OwnState, AFailureAndTheTimeAreAnswers) {
     OwnState own;
     own.wish(request("command"), 1, 0, 60'000);
