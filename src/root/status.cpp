@@ -27,9 +27,9 @@ json ranks_json(const tree::Roster& roster, const std::map<int, tree::NodeInfo>&
     for (auto& [id, place] : roster.places()) {
         auto node = nodes.find(id);
         if (node == nodes.end()) continue;
-        size_t at = 0;
-        place.ranks.each([&](int32_t rank) {
-            int32_t pid = place.pids[at++];
+        auto pid_of = place.pids.begin();
+        place.ranks.each([&all, &pid_of, node](int32_t rank) {
+            int32_t pid = *pid_of++;
             if (rank < kMostListed) all.push_back({rank, pid, &node->second.host});
         });
     }
