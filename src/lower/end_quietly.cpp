@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 #include "base/clock.h"
@@ -52,10 +53,14 @@ void end_by_itself() {
     constexpr int64_t kPatienceMs = 500;
     std::atomic<bool> over = false;
     // The program may stand anywhere, also where it holds a lock that this needs.
-    std::thread([&over] {
-        finalize_pmix();
+    try {
+        std::thread([&over] {
+            finalize_pmix();
+            over = true;
+        }).detach();
+    } catch (const std::system_error&) {
         over = true;
-    }).detach();
+    }
     Naps naps(100);
     for (int64_t end = monotonic_ms() + kPatienceMs; !over && monotonic_ms() < end;) ::usleep(naps.next_us());
     ::_exit(0);
