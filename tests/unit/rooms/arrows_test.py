@@ -3,8 +3,10 @@
 
 A table begins after a line `<!-- arrows: FOLDER -->` and lists the rooms of that folder, lowest first: a row names
 a room and the rooms whose headers it may include. Those have to stand above it, so arrows never make a circle. A room that no
-row names, an arrow that no row allows, and a row that allows an arrow nobody uses all fail this test.
+row names, an arrow that no row allows, and a row that allows an arrow nobody uses all fail this test. So does a preset of
+CMakePresets.json that builds some rooms and leaves out one that they may include.
 """
+import json
 import pathlib
 import re
 import sys
@@ -87,6 +89,17 @@ def wrong_arrows(tree, folder, rows):
                 yield f"docs/architecture.md: {folder}/{room} includes nothing of {other}: take it out of the row"
 
 
+def wrong_presets(tree, rows):
+    """A preset that nobody builds every day shall not find out later."""
+    path = tree / "CMakePresets.json"
+    for preset in json.loads(path.read_text())["configurePresets"] if path.exists() else []:
+        words = preset.get("cacheVariables", {}).get("FERMATA_SOME_ROOMS", "").split(";")
+        some = {word.removeprefix("src/") for word in words if word.startswith("src/")}
+        for room, allowed in rows:
+            for other in sorted(allowed - some) if room in some else []:
+                yield f"CMakePresets.json: {preset['name']} builds {room} without {other}"
+
+
 def complaints(tree):
     found = tables((tree / "docs/architecture.md").read_text())
     if not found:
@@ -94,6 +107,7 @@ def complaints(tree):
     for folder, rows in found.items():
         yield from wrong_rows(folder, rows)
         yield from wrong_arrows(tree, folder, rows)
+    yield from wrong_presets(tree, found.get("src", []))
 
 
 # ---- the test's own test: a small tree that is right, and what is planted into it
@@ -101,6 +115,7 @@ def complaints(tree):
 RIGHT = {
     "docs/architecture.md": "<!-- arrows: src -->\n\n| room | may include |\n| --- | --- |\n| low | – |\n| high | low |\n\n"
                             "<!-- arrows: src/high -->\n\n| room | may include |\n| --- | --- |\n| a | |\n| b | a |\n",
+    "CMakePresets.json": '{"configurePresets": [{"name": "some", "cacheVariables": {"FERMATA_SOME_ROOMS": "src/low;src/high"}}]}',
     "src/low/low.h": "",
     "src/high/a/a.h": '#include "low/low.h"\n',
     "src/high/b/b.cpp": '#include "high/a/a.h"\n',
@@ -110,6 +125,7 @@ PLANTED = {
     "an arrow up inside a room": ("src/high/a/a.cpp", '#include "high/b/b.h"\n'),
     "a room that no row names": ("src/other/x.cpp", '#include "low/low.h"\n'),
     "an arrow that nobody uses": ("src/high/b/b.cpp", "\n"),
+    "a preset without a room": ("CMakePresets.json", RIGHT["CMakePresets.json"].replace("src/low;", "")),
     "a row that allows an arrow up": ("docs/architecture.md", RIGHT["docs/architecture.md"].replace("| a | |", "| a | b |")),
 }
 
