@@ -256,8 +256,8 @@ Ended live(const Submission& what) {
         plan.environment["FERMATA_INPUT"] = input->encoded();
         plan.no_input = true;
     }
-    auto launcher =
-        launch::make_launcher(plan.launcher, std::move(plan), launch::TerminalInput::of_this_process());
+    const launch::LauncherName name = plan.launcher;
+    auto launcher = launch::make_launcher(name, std::move(plan), launch::TerminalInput::of_this_process());
     int code = root.run(*launcher);
     tree::sweep(base);  // what a node daemon left that was killed
     std::vector<std::string> lost = root.lost_nodes();

@@ -48,7 +48,9 @@ void Stream::wait_for(short events) const {
     for (const int64_t end = monotonic_ms() + patience_.silent_ms;;) {
         if (patience_.given_up()) broken("the transfer was given up");
         const int64_t left = end - monotonic_ms();
-        if (left <= 0) broken("the other node has been silent for {} s", patience_.silent_ms / 1000.0);
+        if (left <= 0)
+            broken("the other node has been silent for {} s",
+                   static_cast<double>(patience_.silent_ms) / 1000);
         pollfd one{socket_.get(), events, 0};
         const int n = ::poll(&one, 1, static_cast<int>(std::min<int64_t>(left, kLookMs)));
         if (n > 0) return;

@@ -46,14 +46,11 @@ class Connecting::Attempt {
         : sock_(::socket(address.where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
           shake_(wire::Role::node, key),
           end_(now_ms() + kAttemptMs) {
-        if (!sock_) {
-            state_ = State::failed;
-        } else if (::connect(sock_.get(), reinterpret_cast<const sockaddr*>(&address.where), address.size) ==
-                   0) {
+        const auto* where = reinterpret_cast<const sockaddr*>(&address.where);
+        if (sock_ && ::connect(sock_.get(), where, address.size) == 0)
             greet();
-        } else if (errno != EINPROGRESS) {
+        else if (!sock_ || errno != EINPROGRESS)
             state_ = State::failed;
-        }
     }
 
     int tag = 0;

@@ -39,7 +39,7 @@ std::optional<Prefixes> prefixes_in(std::string_view bytes, const CodeHead& want
     const size_t rest = body.size() - sizeof head;
     if (rest % sizeof(uint32_t) != 0 || head.count != rest / sizeof(uint32_t)) return {};
     Prefixes prefixes(head.count);
-    std::memcpy(prefixes.data(), body.data() + sizeof head, rest);
+    if (rest > 0) std::memcpy(prefixes.data(), body.data() + sizeof head, rest);
     head.count = wanted.count;
     if (head != wanted) return {};
     uint64_t least = wanted.begin;
