@@ -41,7 +41,8 @@ void seal(Bytes& bytes) {
     CodeHead head;
     std::memcpy(static_cast<void*>(&head), bytes.data(), sizeof head);
     split::thread_pointer::Prefixes prefixes((bytes.size() - sizeof head - kSum) / sizeof(uint32_t));
-    std::memcpy(prefixes.data(), bytes.data() + sizeof head, prefixes.size() * sizeof(uint32_t));
+    if (!prefixes.empty())
+        std::memcpy(prefixes.data(), bytes.data() + sizeof head, prefixes.size() * sizeof(uint32_t));
     const std::string sealed = split::thread_pointer::bytes_of(head, prefixes);
     bytes.assign(sealed.begin(), sealed.end());
 }
