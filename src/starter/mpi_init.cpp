@@ -46,6 +46,7 @@ constexpr int kOther = 15;  // MPI_ERR_OTHER, which says enough where there is n
 
 using namespace fermata::starter;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): lists of parameters
 #define FERMATA_INIT(name, parameters, arguments)         \
     EXPORT int name parameters {                          \
         check();                                          \
@@ -72,3 +73,4 @@ FERMATA_INIT_FORTRAN(mpi_init_thread_, (int* wanted, int* provided, int* error),
 FERMATA_INIT_FORTRAN(mpi_init_f08_, (int* error), (error))
 FERMATA_INIT_FORTRAN(mpi_init_thread_f08_, (int* wanted, int* provided, int* error),
                      (wanted, provided, error))
+// NOLINTEND(bugprone-macro-parentheses)

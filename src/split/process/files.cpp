@@ -46,7 +46,7 @@ struct Wanted {
 };
 
 // What this process has kept last of a file: as long as nothing has changed the next generation shares it.
-struct Kept {
+struct Kept {              // NOLINT(bugprone-exception-escape): of Json, whose moves throw nothing
     std::string key;       // and the name of the copy
     files::Folder folder;  // of the copy; none: it is another rank's
     Json entry;

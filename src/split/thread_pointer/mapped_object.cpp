@@ -80,7 +80,7 @@ std::string build_id_in(Range notes, uint64_t alignment) {
             std::memcmp(reinterpret_cast<const void*>(name), kGnu, sizeof kGnu) == 0) {
             std::string id;
             for (const auto* byte = reinterpret_cast<const uint8_t*>(at + words);
-                 id.size() < 2 * note.n_descsz; ++byte) {
+                 id.size() < size_t{2} * note.n_descsz; ++byte) {
                 id += kDigits[*byte >> 4];
                 id += kDigits[*byte & 15];
             }

@@ -59,7 +59,8 @@ void bind_netlink(int fd, const Address& local) {
     sockaddr_nl address = {};
     std::memcpy(&address, local.data(), std::min(local.size(), sizeof address));
     address.nl_pid = 0;
-    bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    // That such a socket comes back without its state has been said, whatever comes of this.
+    static_cast<void>(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address));
 }
 
 // The address may still be another's for a moment: a process of the old job that ends.
