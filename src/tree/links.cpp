@@ -20,7 +20,7 @@ void Links::admit(Fd socket, const wire::Handshake& shake) {
     if (links_.size() >= most_) return spdlog::warn("a node daemon too many: there are {}", links_.size());
     Channel channel(std::move(socket), kStrangerPayload, shake.outgoing(), shake.incoming());
     channel.feed(shake.rest());
-    fed_ = true;
+    fed_ = fed_ || !shake.rest().empty();
     links_.emplace(next_++, Link{std::move(channel), Pulse(now_ms())});
 }
 

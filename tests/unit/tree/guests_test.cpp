@@ -2,13 +2,14 @@
 #include "tree/guests.h"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 
 #include <atomic>
 #include <thread>
 
 #include "base/error.h"
+#include "polled.h"
 #include "tree/channel.h"
+#include "tree/listen.h"
 #include "tree/root_address.h"
 
 namespace fermata::tree {
@@ -20,36 +21,11 @@ struct Door {
     Guests guests;
     int proved = 0;
 
-    Door() : guests(listen(port), key) {
+    Door() : guests(listen_tcp(port), key) {
         guests.on_proof = [this](Fd, const wire::Handshake&) { ++proved; };
     }
-    static Fd listen(uint16_t& port) {
-        Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        sockaddr_in where{};
-        where.sin_family = AF_INET;
-        where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof where;
-        EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&where), size), 0);
-        EXPECT_EQ(::listen(fd.get(), 4096), 0);
-        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&where), &size);
-        port = ntohs(where.sin_port);
-        return fd;
-    }
-    Fd stranger() const {
-        Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        sockaddr_in where{};
-        where.sin_family = AF_INET;
-        where.sin_port = htons(port);
-        where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        ::connect(fd.get(), reinterpret_cast<sockaddr*>(&where), sizeof where);
-        return fd;
-    }
-    void turn() {
-        std::vector<pollfd> fds;
-        guests.add_to(fds);
-        ::poll(fds.data(), fds.size(), guests.rest(20));
-        guests.serve(fds, 0);
-    }
+    Fd stranger() const { return caller_of(port, SOCK_NONBLOCK); }
+    void turn() { turn_of(guests, 20); }
 };
 
 TEST(Guests, WhoKnowsTheKeyGetsThroughTheCrowd) {

@@ -2,8 +2,9 @@
 #include "tree/links.h"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
+
+#include "polled.h"
 
 namespace fermata::tree {
 namespace {
@@ -17,12 +18,7 @@ struct Below {
     Below() {
         links.on_message = [this](int, const wire::Message&) { ++heard; };
         links.on_closed = [](int, Links::End) {};
-        socket = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        sockaddr_in where{};
-        where.sin_family = AF_INET;
-        where.sin_port = htons(links.port());
-        where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&where), sizeof where), 0);
+        socket = caller_of(links.port(), 0);
     }
     void say(const std::string& bytes) const {
         EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
@@ -32,12 +28,7 @@ struct Below {
         bytes.resize(static_cast<size_t>(::recv(socket.get(), bytes.data(), bytes.size(), 0)));
         return bytes;
     }
-    void turn() {
-        std::vector<pollfd> fds;
-        links.add_to(fds);
-        ::poll(fds.data(), fds.size(), links.rest(1000));
-        links.serve(fds, 0);
-    }
+    void turn() { turn_of(links, 1000); }
 };
 
 // What a channel of this end writes for it.
@@ -61,7 +52,8 @@ TEST(Links, WordsThatCameWithTheProofAreReadAtOnce) {
     const std::string answer = below.hear(), proof = shake.feed(answer.data(), answer.size());
     ASSERT_TRUE(shake.done());
     below.say(proof + sealed(shake, wire::Leave{}));
-    while (below.links.count() == 0) below.turn();
+    for (int turns = 0; below.links.count() == 0 && turns < 100; ++turns) below.turn();
+    ASSERT_EQ(below.links.count(), 1u);
     EXPECT_EQ(below.heard, 0);
     EXPECT_EQ(below.links.rest(1000), 0);
     below.turn();
