@@ -56,8 +56,9 @@ void check_owner(int fd, const Description& one, const std::string& path) {
                   ": remove it, put the program's back and restart again"};
 }
 
-Restore::Restore(const Json& state, const Limits& limits, Lines& lines)
+Restore::Restore(const Json& state, const Limits& limits, const Reading& from, Lines& lines)
     : warnings(lines),
+      reading(from),
       contents(state.at("contents")),
       pipes(state.at("pipes")),
       numbers_(state.at("descriptors").get<std::vector<Number>>()),
@@ -165,8 +166,8 @@ int Restore::origin_of(int number) const {
 
 }  // namespace descriptors
 
-void restore_descriptors(const Json& state, const Limits& limits, Lines& warnings) {
-    descriptors::Restore(state, limits, warnings).run();
+void restore_descriptors(const Json& state, const Limits& limits, const Reading& reading, Lines& warnings) {
+    descriptors::Restore(state, limits, reading, warnings).run();
 }
 
 }  // namespace fermata::split::process
