@@ -170,8 +170,7 @@ std::string run_base() {
     Folder parent = Folder::at(parent_path);
     for (int number = 0; number <= kOtherBases; ++number) {
         std::string name = base_name(number);
-        bool made = !parent.has(name) && parent.make(name);
-        if (!made && !serves(parent.find(name))) continue;
+        if (!parent.own(name)) continue;
         if (number > 0)
             say(fmt::format("{} is not a directory of yours with mode 0700: {} is used instead",
                             parent.path_of(base_name(0)), parent.path_of(name)));
@@ -195,8 +194,7 @@ void ensure_run_base(const std::string& base) {
     auto [parent_path, name] = files::split_path(base);
     files::make_path(parent_path);
     Folder parent = Folder::at(parent_path);
-    if (!parent.has(name)) parent.make(name);
-    if (!serves(parent.find(name)))
+    if (!parent.own(name))
         fail(
             "{} on this node is not a directory of yours with mode 0700: name another place with "
             "FERMATA_RUN_DIR, the same on every node",
