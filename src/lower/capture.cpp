@@ -12,6 +12,7 @@
 #include "lower/node_ranks.h"
 #include "lower/services.h"
 #include "lower/text_ranges.h"
+#include "split/ids/ids.h"
 #include "split/process/state.h"
 #include "split/shared/describe.h"
 #include "split/threads/records.h"
@@ -50,6 +51,7 @@ class Capture {
         : order_(order), last_(last), base_(last.forget()), program_threads_(split::threads::table()) {}
 
     void note_threads();
+    void note_ids();
     void note_process();
     void note_objects();
     void collect_memory();
@@ -86,6 +88,9 @@ class Capture {
 };
 
 void Capture::note_threads() { made_.warnings = split::threads::describe_stopped_threads(); }
+
+// Into upper memory, before its content is collected.
+void Capture::note_ids() { split::ids::note(*the_upper()->ids, order_.node); }
 
 void Capture::note_process() {
     folder_.emplace(store::open_pending(order_.directory, order_.identity.job, order_.identity.generation));
@@ -210,6 +215,7 @@ CapturedImage Capture::prepare() {
 CapturedImage capture_image(const CaptureOrder& order, LastImage& last) {
     Capture capture(order, last);
     capture.note_threads();
+    capture.note_ids();
     capture.note_process();
     capture.note_objects();
     capture.collect_memory();

@@ -23,6 +23,7 @@ struct CaptureOrder {
     image::SaveOptions options;
     image::KeyPointer key;  // null: the image is not encrypted
     bool files = true;      // the program's files are kept
+    std::string node;       // where the rank runs
 };
 
 // All that goes into an image is known; nothing of it is written yet but what ranks have in common.

@@ -89,7 +89,8 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     threads::install_stop_handler();
     Agent::start({config,
                   facts,
-                  {facts.rank(), facts.size, config.job_number(), check.binary, std::move(key), config.files},
+                  {facts.rank(), facts.size, config.job_number(), check.binary, std::move(key), config.files,
+                   config.node},
                   nullptr},
                  std::move(link));
     tree::AgentConfig::forget_environment();

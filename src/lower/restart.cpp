@@ -7,6 +7,7 @@
 #include "lower/agent.h"
 #include "lower/load_image.h"
 #include "lower/meeting.h"
+#include "lower/rank_processes.h"
 #include "lower/services.h"
 #include "lower/shared_ranks.h"
 #include "split/bridge.h"
@@ -41,8 +42,10 @@ class Restart {
     void put_back_files();
     void load();
     void adopt();
+    void meet_ranks();
     void start_agent();
     void make_threads();
+    void renew_ids();
     void restore_process();
     void hand_over();
 
@@ -56,6 +59,7 @@ class Restart {
     std::unique_ptr<tree::AgentLink>& link_;  // the agent's, once there is one
     const WantedImage wanted_;
     LoadedImage image_;
+    std::vector<split::ids::RankProcess> processes_;  // of all ranks
     Agent* agent_ = nullptr;
     RestoredParts parts_;
 };
@@ -97,14 +101,20 @@ void Restart::adopt() {
     if (std::string why = threads::fit_frames_to_cpu(); !why.empty()) fail("{}: {}", config_.restore, why);
 }
 
+// While this thread may still use MPI.
+void Restart::meet_ranks() {
+    processes_ = exchange_processes(facts_.private_world, static_cast<int>(facts_.size),
+                                    split::ids::own_process(*the_upper()->ids, config_.node));
+}
+
 // It serves the threads that are made next.
 void Restart::start_agent() {
-    agent_ = &Agent::start(
-        {config_,
-         facts_,
-         {facts_.rank(), facts_.size, image_.identity.job, image_.program, wanted_.key, config_.files},
-         std::move(image_.pager)},
-        std::move(link_));
+    agent_ = &Agent::start({config_,
+                            facts_,
+                            {facts_.rank(), facts_.size, image_.identity.job, image_.program, wanted_.key,
+                             config_.files, config_.node},
+                            std::move(image_.pager)},
+                           std::move(link_));
     threads::note_present_threads();
 }
 
@@ -113,6 +123,9 @@ void Restart::make_threads() {
     parts_.error = made.error;
     say_each(made.warnings);
 }
+
+// Threads have their new numbers by now, and nothing of the program has run.
+void Restart::renew_ids() { split::ids::renew(*the_upper()->ids, processes_, facts_.rank().number()); }
 
 void Restart::restore_process() {
     if (parts_.error.empty()) {
@@ -158,10 +171,12 @@ void continue_image(tree::AgentConfig& config, const MpiFacts& facts, image::Key
     restart.load();
     restart.enter(Phase::adopt);
     restart.adopt();
+    restart.meet_ranks();
     restart.start_agent();
     restart.enter(Phase::threads);
     restart.make_threads();
     restart.enter(Phase::process);
+    restart.renew_ids();
     restart.restore_process();
     restart.hand_over();  // to the agent: rebuild, go
     threads::continue_main();

@@ -55,7 +55,8 @@ void Saving::capture(LastImage& last) {
         const auto lowest = Rank::among(order_.lowest, who_.size);
         if (!lowest || *lowest > who_.rank) fail("the node daemon has not said which ranks are on this node");
         captured_ = capture_image(
-            {order_.directory, identity, *lowest, who_.program, options_, who_.key, who_.files}, last);
+            {order_.directory, identity, *lowest, who_.program, options_, who_.key, who_.files, who_.node},
+            last);
     } catch (const std::exception& error) {
         note(error);
     }

@@ -23,6 +23,7 @@ struct SavedRank {
     std::string program;
     image::KeyPointer key;  // null: images are not encrypted
     bool files = true;      // the program's files are kept
+    std::string node;       // where it runs
 };
 
 // No member throws: what goes wrong is in the Saved that conclude() returns.

@@ -155,7 +155,9 @@ split::Bridge* the_bridge() { return &bridge; }
 split::UpperServices* the_upper() { return upper.load(std::memory_order_acquire); }
 void set_upper(split::UpperServices* services) { upper.store(services, std::memory_order_release); }
 
-split::process::Limits process_limits() { return {split::lower_descriptor_base()}; }
+split::process::Limits process_limits() {
+    return {split::lower_descriptor_base(), the_upper() != nullptr ? the_upper()->ids : nullptr};
+}
 
 std::optional<std::string> take_warning() {
     if (warning.state.load() != 2) return {};

@@ -16,10 +16,13 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 12;
+inline constexpr uint32_t kBridgeVersion = 13;
 
 struct NotedFiles;  // noted_files.h
 struct OwnState;    // own_state.h
+namespace ids {
+struct Table;  // ids/table.h
+}
 
 enum class Half : uint16_t { upper = 0, lower = 1 };
 
@@ -207,6 +210,8 @@ struct UpperServices {
     NotedFiles* noted_files;
     // What a program that saves its own state says to the job, and hears from it. Upper memory.
     OwnState* own_state;
+    // Which process and threads the program takes itself for. Upper memory.
+    ids::Table* ids;
 };
 
 }  // namespace fermata::split

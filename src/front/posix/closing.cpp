@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "front/core/ids.h"
 #include "front/core/sys.h"
 #include "front/posix/next.h"
 
@@ -31,7 +32,7 @@ __attribute__((constructor)) void find_close() {
 // First number that the lower half may have; past all numbers in children, where everything is theirs.
 unsigned first_lower() {
     const fermata::split::Bridge* b = bridge();
-    if (b == nullptr || b->lower_owned == nullptr || getpid() != b->process) return ~0u;
+    if (b == nullptr || b->lower_owned == nullptr || real_pid() != b->process) return ~0u;
     return static_cast<unsigned>(b->first_lower);
 }
 

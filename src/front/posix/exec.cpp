@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "front/core/call.h"
+#include "front/core/ids.h"
 #include "front/core/line.h"
 #include "front/posix/executable.h"
 #include "front/posix/next.h"
@@ -124,10 +125,15 @@ const char* find(const char* name, char (&found)[PATH_MAX]) {
     }
 }
 
+int spawned(pid_t* pid, int error) {
+    if (error == 0 && pid != nullptr) *pid = shown_id(*pid);
+    return error;
+}
+
 // The rank's own process is about to become another program. The library below has begun, and its launcher
 // ends the job when the process that it knows goes away (MPICH's does so without a word).
 void check_leaving(const char* name) {
-    if (bridge() == nullptr || bridge()->process != getpid() || front.life == Life::finalized ||
+    if (bridge() == nullptr || bridge()->process != real_pid() || front.life == Life::finalized ||
         name == nullptr)
         return;
     char found[PATH_MAX], text[1024];
@@ -189,12 +195,14 @@ FERMATA_EXECL(execle, va_arg(again, char* const*), next_execve)
 FERMATA_INTERPOSE int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                                   const posix_spawnattr_t* attributes, char* const argv[],
                                   char* const environment[]) {
-    return next_posix_spawn(pid, instead_of(path), actions, attributes, argv, FERMATA_GUARDED(environment));
+    return spawned(pid, next_posix_spawn(pid, instead_of(path), actions, attributes, argv,
+                                         FERMATA_GUARDED(environment)));
 }
 FERMATA_INTERPOSE int posix_spawnp(pid_t* pid, const char* name, const posix_spawn_file_actions_t* actions,
                                    const posix_spawnattr_t* attributes, char* const argv[],
                                    char* const environment[]) {
-    return next_posix_spawnp(pid, instead_of(name), actions, attributes, argv, FERMATA_GUARDED(environment));
+    return spawned(pid, next_posix_spawnp(pid, instead_of(name), actions, attributes, argv,
+                                          FERMATA_GUARDED(environment)));
 }
 FERMATA_INTERPOSE int system(const char* command) {
     GuardedEnviron guard;

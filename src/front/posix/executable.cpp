@@ -1,5 +1,5 @@
 // /proc/self/exe names the application, not the lower half's program that the kernel started. What is opened
-// for writing is noted (noted.h).
+// for writing is noted (noted.h). Numbers of processes in /proc are the kernel's of this life (proc_path.h).
 #include "front/posix/executable.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 
 #include "front/posix/next.h"
 #include "front/posix/noted.h"
+#include "front/posix/proc_path.h"
 
 namespace fermata::front::posix {
 namespace {
@@ -39,7 +40,7 @@ bool names_executable(const char* path) {
     else {
         char* end = nullptr;
         long pid = strtol(at, &end, 10);
-        if (end == at || *end != '/' || pid != getpid()) return false;
+        if (end == at || *end != '/' || pid != real_pid()) return false;
         at = end + 1;
     }
     if (strncmp(at, "task/", 5) == 0) {
@@ -61,6 +62,14 @@ ssize_t answer(const char* target, char* buffer, size_t size) {
     return static_cast<ssize_t>(length);
 }
 
+ssize_t self_link(const char* path, char* buffer, size_t size) {
+    char text[64], shown[sizeof text + 33];
+    ssize_t length = next_readlink(path, text, sizeof text);
+    if (length < 0) return length;
+    shown[show_numbers(text, static_cast<size_t>(length), shown)] = 0;
+    return answer(shown, buffer, size);
+}
+
 mode_t mode_of(int flags, va_list& list) {
     return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(list, mode_t) : 0;
 }
@@ -75,15 +84,22 @@ const char* instead_of(const char* path) {
 
 }  // namespace fermata::front::posix
 
+using namespace fermata::front;
 using namespace fermata::front::posix;
 
 FERMATA_INTERPOSE ssize_t readlink(const char* path, char* buffer, size_t size) noexcept {
-    const char* target = instead_of(path);
-    return target == path ? next_readlink(path, buffer, size) : answer(target, buffer, size);
+    ProcPath here(path);
+    const char* target = instead_of(here.get());
+    if (target != here.get()) return answer(target, buffer, size);
+    return ids_changed() && is_self_link(path) ? self_link(path, buffer, size)
+                                               : next_readlink(target, buffer, size);
 }
 FERMATA_INTERPOSE ssize_t readlinkat(int directory, const char* path, char* buffer, size_t size) noexcept {
-    const char* target = instead_of(path);
-    return target == path ? next_readlinkat(directory, path, buffer, size) : answer(target, buffer, size);
+    ProcPath here(path);
+    const char* target = instead_of(here.get());
+    if (target != here.get()) return answer(target, buffer, size);
+    return ids_changed() && is_self_link(path) ? self_link(path, buffer, size)
+                                               : next_readlinkat(directory, target, buffer, size);
 }
 FERMATA_INTERPOSE ssize_t __readlink_chk(const char* path, char* buffer, size_t size, size_t room) {
     if (size > room) abort();
@@ -95,7 +111,20 @@ FERMATA_INTERPOSE ssize_t __readlinkat_chk(int directory, const char* path, char
     return readlinkat(directory, path, buffer, size);
 }
 FERMATA_INTERPOSE char* realpath(const char* path, char* resolved) noexcept {
-    return next_realpath(instead_of(path), resolved);
+    ProcPath here(path);
+    const char* target = instead_of(here.get());
+    if (!ids_changed() || target == nullptr || strncmp(target, "/proc/", 6) != 0)
+        return next_realpath(target, resolved);
+    char real[PATH_MAX], shown[PATH_MAX + 32];
+    if (next_realpath(target, real) == nullptr) return nullptr;
+    const size_t length = show_numbers(real, strlen(real), shown);
+    shown[length] = 0;
+    if (resolved == nullptr) return strdup(shown);
+    if (length >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return nullptr;
+    }
+    return strcpy(resolved, shown);
 }
 FERMATA_INTERPOSE char* __realpath_chk(const char* path, char* resolved, size_t room) {
     if (room < PATH_MAX) abort();
@@ -110,7 +139,8 @@ FERMATA_INTERPOSE char* canonicalize_file_name(const char* path) noexcept { retu
         mode_t mode = mode_of(flags, list);                        \
         va_end(list);                                              \
         Noting noting(AT_FDCWD, path, noted_by(flags));            \
-        int fd = next_##name(instead_of(path), flags, mode);       \
+        ProcPath here(path);                                       \
+        int fd = next_##name(instead_of(here.get()), flags, mode); \
         return noting.opened(fd);                                  \
     }
 #define FERMATA_OPENAT(name)                                                      \
@@ -120,7 +150,8 @@ FERMATA_INTERPOSE char* canonicalize_file_name(const char* path) noexcept { retu
         mode_t mode = mode_of(flags, list);                                       \
         va_end(list);                                                             \
         Noting noting(directory, path, noted_by(flags));                          \
-        int fd = next_##name(directory, instead_of(path), flags, mode);           \
+        ProcPath here(path);                                                      \
+        int fd = next_##name(directory, instead_of(here.get()), flags, mode);     \
         return noting.opened(fd);                                                 \
     }
 FERMATA_OPEN(open)
@@ -132,9 +163,11 @@ FERMATA_INTERPOSE int __open64_2(const char* path, int flags) { return open64(pa
 
 FERMATA_INTERPOSE FILE* fopen(const char* path, const char* mode) {
     Noting noting(AT_FDCWD, path, noted_by(mode));
-    return noting.opened(next_fopen(instead_of(path), mode));
+    ProcPath here(path);
+    return noting.opened(next_fopen(instead_of(here.get()), mode));
 }
 FERMATA_INTERPOSE FILE* fopen64(const char* path, const char* mode) {
     Noting noting(AT_FDCWD, path, noted_by(mode));
-    return noting.opened(next_fopen64(instead_of(path), mode));
+    ProcPath here(path);
+    return noting.opened(next_fopen64(instead_of(here.get()), mode));
 }

@@ -2,8 +2,9 @@
 // (libc's).
 //
 // Interposed is only what would show the split to the application: signals (a handler must not run with the
-// lower half's thread pointer), waits that our stop signal would cut short, the name of the executable, and
-// the closing of descriptors that the application has not opened. Never malloc, mutexes, clocks or syscall().
+// lower half's thread pointer), waits that our stop signal would cut short, the name of the executable, the
+// closing of descriptors that the application has not opened, and ids of processes (front/identity). Never
+// malloc, mutexes or clocks.
 #pragma once
 
 #include <dlfcn.h>
@@ -29,11 +30,17 @@ class Next<R(A...)> {
     R operator()(A... arguments) {
         auto* found = reinterpret_cast<R (*)(A...)>(found_.load(std::memory_order_relaxed));
         if (__builtin_expect(found == nullptr, 0)) {
-            found = reinterpret_cast<R (*)(A...)>(dlsym(RTLD_NEXT, name_));
+            found = find();
             if (found == nullptr) std::abort();  // no libc without it
-            found_.store(reinterpret_cast<void*>(found), std::memory_order_relaxed);
         }
         return found(arguments...);
+    }
+    // Before anybody needs it: dlsym in a signal handler, or in the child of a fork, might wait for a lock
+    // that nobody gives back.
+    R (*find())(A...) {
+        void* found = dlsym(RTLD_NEXT, name_);
+        found_.store(found, std::memory_order_relaxed);
+        return reinterpret_cast<R (*)(A...)>(found);
     }
 
   private:

@@ -18,6 +18,7 @@
 
 #include "front/posix/next.h"
 #include "front/posix/nobody.h"
+#include "front/posix/sender.h"
 #include "front/posix/warden.h"
 #include "split/address/window.h"
 #include "split/gate.h"
@@ -99,6 +100,7 @@ __attribute__((no_stack_protector)) void trampoline(int number, siginfo_t* info,
     if (is_watched(number) && (g_entry[number].flags & static_cast<int>(SA_RESETHAND)) != 0)
         __atomic_store_n(&g_entry[number].handler, nullptr, __ATOMIC_RELEASE);
     handlers_run.fetch_add(1, std::memory_order_relaxed);
+    show_sender(number, info);
     split::ThreadRecord* record = split::known_thread();
     uint64_t fs = split::read_fs();
     if (record == nullptr || (record->half == split::Half::upper && fs == record->upper_fs)) {
@@ -318,7 +320,9 @@ FERMATA_INTERPOSE int sigwait(const sigset_t* set, int* number) {
     return next_sigwait(Without(set).get(), number);
 }
 FERMATA_INTERPOSE int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
-    return next_sigwaitinfo(Without(set).get(), info);
+    int number = next_sigwaitinfo(Without(set).get(), info);
+    show_sender(number, info);
+    return number;
 }
 
 FERMATA_INTERPOSE int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,

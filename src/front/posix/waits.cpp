@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "front/posix/next.h"
+#include "front/posix/sender.h"
 #include "split/threads/records.h"
 
 namespace fermata::front::posix {
@@ -121,11 +122,14 @@ FERMATA_INTERPOSE int epoll_wait(int epoll, epoll_event* events, int room, int t
 FERMATA_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
     sigset_t without = *set;
     sigdelset(&without, fermata::split::threads::kStopSignal);
-    if (timeout == nullptr) return next_sigtimedwait(&without, info, timeout);
-    return wait_through_stops(timeout->tv_sec * kSecond + timeout->tv_nsec, [&](int64_t left) {
+    auto wait = [&](int64_t left) {
         timespec time = {left / kSecond, left % kSecond};
         return next_sigtimedwait(&without, info, &time);
-    });
+    };
+    int number = timeout == nullptr ? next_sigtimedwait(&without, info, timeout)
+                                    : wait_through_stops(timeout->tv_sec * kSecond + timeout->tv_nsec, wait);
+    if (number > 0) show_sender(number, info);
+    return number;
 }
 FERMATA_INTERPOSE int semtimedop(int set, sembuf* operations, size_t count,
                                  const timespec* timeout) noexcept {

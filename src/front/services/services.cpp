@@ -4,6 +4,7 @@
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/front.h"
+#include "front/core/ids.h"
 #include "front/core/lower.h"
 #include "front/core/sys.h"
 #include "front/objects/objects.h"
@@ -210,6 +211,7 @@ __attribute__((constructor(101))) void find_lower_half() {
     start_clock();
     fermata_upper.nobody = nobody_gs();
     fermata_upper.own_state = posix::own_state();
+    fermata_upper.ids = &ids;
     found->register_upper(&fermata_upper);
     posix::watch_warden();
 }
@@ -241,4 +243,5 @@ fermata::split::UpperServices fermata_upper = {
     .command_line_end = nullptr,
     .noted_files = nullptr,
     .own_state = nullptr,
+    .ids = nullptr,
 };

@@ -52,8 +52,9 @@ std::string proc_path_here(const std::string& path, int tid);
 files::Opened open_as_owner(const std::string& path, int flags, std::optional<mode_t> saved_mode,
                             int place_flags = 0);
 
-Json capture_signals();
-void restore_signals(const Json& state);
+// `ids`: null, or by which the senders of signals are named.
+Json capture_signals(const ids::Table* ids);
+void restore_signals(const Json& state, const ids::Table* ids);
 Json capture_timers(Lines& warnings);
 void restore_all_timers(const Json& state, Lines& warnings);
 Json capture_settings(Lines& warnings);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "split/address/window.h"
+#include "split/ids/table.h"
 #include "split/process/parts.h"
 #include "split/process/warden.h"
 #include "split/threads/raw.h"
@@ -19,9 +20,15 @@ bool upper_action(const raw::KernelSigaction& action) {
     return action.handler <= 1 || !threads::is_split() || upper_address(action.handler);
 }
 
+bool names_sender(const siginfo_t& info) {
+    const int code = info.si_code;
+    return info.si_pid > 0 && (code == SI_USER || code == SI_QUEUE || code == SI_TKILL || code == SI_MESGQ ||
+                               (info.si_signo == SIGCHLD && code > 0));
+}
+
 }  // namespace
 
-Json capture_signals() {
+Json capture_signals(const ids::Table* ids) {
     Json actions = Json::array();
     for (int number = 1; number <= 64; ++number) {
         raw::KernelSigaction action = {};
@@ -49,13 +56,14 @@ Json capture_signals() {
         raw::call(SYS_rt_sigqueueinfo, raw::getpid(), info.si_signo, raw::word(&info));
         // It is of this allocation, and has been heard, or will be: the next one has nothing to do with it.
         if (is_warning(info)) continue;
+        if (ids != nullptr && names_sender(info)) info.si_pid = ids::shown_of(*ids, info.si_pid);
         const auto* bytes = reinterpret_cast<const uint8_t*>(&info);
         waiting.push_back(Json::binary(std::vector<uint8_t>(bytes, bytes + sizeof info)));
     }
     return {{"actions", actions}, {"waiting", waiting}};
 }
 
-void restore_signals(const Json& state) {
+void restore_signals(const Json& state, const ids::Table* ids) {
     for (const Json& saved : state.at("actions")) {
         raw::KernelSigaction action = {saved.at(1), saved.at(2), saved.at(3), saved.at(4)};
         raw::call(SYS_rt_sigaction, saved.at(0).get<int>(), raw::word(&action), 0, 8);
@@ -64,6 +72,7 @@ void restore_signals(const Json& state) {
         const auto& bytes = saved.get_binary();
         siginfo_t info = {};
         std::memcpy(&info, bytes.data(), std::min(bytes.size(), sizeof info));
+        if (ids != nullptr && names_sender(info)) info.si_pid = ids::real_of(*ids, info.si_pid);
         raw::call(SYS_rt_sigqueueinfo, raw::getpid(), info.si_signo, raw::word(&info));
     }
 }

@@ -69,7 +69,7 @@ Captured capture(const Limits& limits, const Keep& keep) {
     }
     state["tmpdir"] = temporary_folder();
     state["generation_directory"] = keep.generation ? keep.generation.path() : "";
-    state["signals"] = capture_signals();
+    state["signals"] = capture_signals(limits.ids);
     state["timers"] = capture_timers(captured.warnings);
     state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, captured.state);
@@ -89,7 +89,7 @@ Restored restore(std::string_view bytes, const Limits& limits) {
         restore_descriptors(state.at("descriptors"), limits, restored.warnings);
         restore_settings(state.at("settings"), restored.warnings);
         restore_attributes(state.at("attributes"), restored.warnings);
-        restore_signals(state.at("signals"));
+        restore_signals(state.at("signals"), limits.ids);
     } catch (const Refused& refused) {
         restored.error = refused.line;
     } catch (const std::exception& error) {

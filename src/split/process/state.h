@@ -16,12 +16,16 @@
 
 namespace fermata::split {
 struct NotedFiles;
+namespace ids {
+struct Table;
 }
+}  // namespace fermata::split
 
 namespace fermata::split::process {
 
 struct Limits {
-    int descriptors = 1 << 30;  // descriptors below this are the upper half's (lower_descriptor_base())
+    int descriptors = 1 << 30;        // descriptors below this are the upper half's (lower_descriptor_base())
+    const ids::Table* ids = nullptr;  // which processes the program knows; null: by the kernel's numbers
 };
 
 // Lower main, first start only, before the upper half runs: remembers what was inherited from the launcher

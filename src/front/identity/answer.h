@@ -1,0 +1,17 @@
+// A system call's result as libc's functions give it.
+#pragma once
+
+#include <errno.h>
+
+#include "front/core/ids.h"
+#include "front/posix/next.h"
+
+namespace fermata::front::identity {
+
+inline long answer(long result) noexcept {
+    if (!failed(result)) return result;
+    errno = static_cast<int>(-result);
+    return -1;
+}
+
+}  // namespace fermata::front::identity

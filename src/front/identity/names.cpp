@@ -1,0 +1,112 @@
+// Files of processes and threads, looked for by name: /proc/PID and what is in it, and the names in
+// /proc/PID/task.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "front/identity/answer.h"
+#include "front/posix/proc_path.h"
+
+namespace fermata::front::identity {
+namespace {
+
+using posix::Next;
+using posix::ProcPath;
+
+Next<DIR*(const char*)> next_opendir{"opendir"};
+Next<dirent*(DIR*)> next_readdir{"readdir"};
+
+__attribute__((constructor)) void find_all() {
+    next_opendir.find();
+    next_readdir.find();
+}
+
+bool is_number(const char* name) {
+    return *name >= '1' && *name <= '9' && strspn(name, "0123456789") == strlen(name);
+}
+
+bool is_proc(DIR* folder) {
+    struct statfs of {};
+    return fstatfs(dirfd(folder), &of) == 0 && of.f_type == PROC_SUPER_MAGIC;
+}
+
+// An entry is valid until the next one of its folder: only who reads so many at once meets another's.
+dirent* entry_with_room() {
+    static dirent entries[64];
+    static unsigned next;
+    return &entries[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % 64];
+}
+
+dirent* shown_entry(DIR* folder, dirent* entry) {
+    if (entry == nullptr || !ids_changed() || !is_number(entry->d_name)) return entry;
+    const int kept = errno;
+    const int real = atoi(entry->d_name);
+    const int shown = shown_id(real);
+    if (shown != real && is_proc(folder)) {
+        dirent* copy = entry_with_room();
+        memcpy(copy, entry, offsetof(dirent, d_name));
+        copy->d_reclen = sizeof *copy;
+        snprintf(copy->d_name, sizeof copy->d_name, "%d", shown);
+        entry = copy;
+    }
+    errno = kept;
+    return entry;
+}
+
+}  // namespace
+}  // namespace fermata::front::identity
+
+using namespace fermata::front::identity;
+
+FERMATA_INTERPOSE DIR* opendir(const char* path) { return next_opendir(ProcPath(path).get()); }
+FERMATA_INTERPOSE dirent* readdir(DIR* folder) { return shown_entry(folder, next_readdir(folder)); }
+static_assert(sizeof(dirent) == sizeof(dirent64));
+FERMATA_INTERPOSE dirent64* readdir64(DIR* folder) { return reinterpret_cast<dirent64*>(readdir(folder)); }
+
+// Functions of libc that take a path, and what comes behind it.
+#define FERMATA_PATH(result, name, parameters, ...)                         \
+    namespace fermata::front::identity {                                    \
+    namespace {                                                             \
+    Next<result parameters> next_##name{#name};                             \
+    __attribute__((constructor)) void find_##name() { next_##name.find(); } \
+    }                                                                       \
+    }                                                                       \
+    FERMATA_INTERPOSE result name parameters noexcept {                     \
+        ProcPath here(path);                                                \
+        return next_##name(__VA_ARGS__);                                    \
+    }
+FERMATA_PATH(int, access, (const char* path, int mode), here.get(), mode)
+FERMATA_PATH(int, eaccess, (const char* path, int mode), here.get(), mode)
+FERMATA_PATH(int, euidaccess, (const char* path, int mode), here.get(), mode)
+FERMATA_PATH(int, faccessat, (int folder, const char* path, int mode, int flags), folder, here.get(), mode,
+             flags)
+FERMATA_PATH(int, stat, (const char* path, struct stat* to), here.get(), to)
+FERMATA_PATH(int, stat64, (const char* path, struct stat64* to), here.get(), to)
+FERMATA_PATH(int, lstat, (const char* path, struct stat* to), here.get(), to)
+FERMATA_PATH(int, lstat64, (const char* path, struct stat64* to), here.get(), to)
+FERMATA_PATH(int, fstatat, (int folder, const char* path, struct stat* to, int flags), folder, here.get(), to,
+             flags)
+FERMATA_PATH(int, fstatat64, (int folder, const char* path, struct stat64* to, int flags), folder, here.get(),
+             to, flags)
+FERMATA_PATH(int, statx, (int folder, const char* path, int flags, unsigned mask, struct statx* to), folder,
+             here.get(), flags, mask, to)
+FERMATA_PATH(int, chdir, (const char* path), here.get())
+// Of programs that were linked before glibc 2.33.
+extern "C" {
+int __xstat(int, const char*, struct stat*) noexcept;
+int __xstat64(int, const char*, struct stat64*) noexcept;
+int __lxstat(int, const char*, struct stat*) noexcept;
+int __lxstat64(int, const char*, struct stat64*) noexcept;
+}
+FERMATA_PATH(int, __xstat, (int version, const char* path, struct stat* to), version, here.get(), to)
+FERMATA_PATH(int, __xstat64, (int version, const char* path, struct stat64* to), version, here.get(), to)
+FERMATA_PATH(int, __lxstat, (int version, const char* path, struct stat* to), version, here.get(), to)
+FERMATA_PATH(int, __lxstat64, (int version, const char* path, struct stat64* to), version, here.get(), to)

@@ -1,0 +1,88 @@
+#include "front/posix/proc_path.h"
+
+#include <string.h>
+
+namespace fermata::front::posix {
+namespace {
+
+constexpr size_t kDigits = 10;
+
+// A whole component that is a number: behind it, and its value; null: it is none.
+const char* number(const char* at, const char* end, int& value) {
+    const char* begin = at;
+    value = 0;
+    for (; at < end && *at >= '0' && *at <= '9' && at - begin < 9; ++at) value = value * 10 + (*at - '0');
+    return at == begin || (at < end && *at != '/') ? nullptr : at;
+}
+
+char* write_number(char* to, int value) {
+    char digits[kDigits];
+    size_t n = 0;
+    do {
+        digits[n++] = static_cast<char>('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    while (n != 0) *to++ = digits[--n];
+    return to;
+}
+
+bool begins(const char* at, const char* end, const char* with) {
+    const size_t n = strlen(with);
+    return static_cast<size_t>(end - at) >= n && memcmp(at, with, n) == 0;
+}
+
+// The path behind "/proc/", or the text of a link, with each number as `change` makes it.
+template <class Change>
+char* rewrite(const char* at, const char* end, char* to, Change change) {
+    int value;
+    if (const char* behind = number(at, end, value)) {
+        to = write_number(to, change(value));
+        at = behind;
+    } else {
+        while (at < end && *at != '/') *to++ = *at++;
+    }
+    if (begins(at, end, "/task/")) {
+        if (const char* behind = number(at + 6, end, value)) {
+            memcpy(to, "/task/", 6);
+            to = write_number(to + 6, change(value));
+            at = behind;
+        }
+    }
+    const auto rest = static_cast<size_t>(end - at);
+    memmove(to, at, rest);
+    return to + rest;
+}
+
+constexpr char kProc[] = "/proc/";
+constexpr size_t kProcSize = sizeof kProc - 1;
+
+}  // namespace
+
+void ProcPath::translate() noexcept {
+    if (strncmp(path_, kProc, kProcSize) != 0) return;
+    const size_t size = strlen(path_);
+    if (size + 2 * kDigits >= sizeof room_) return;
+    memcpy(room_, kProc, kProcSize);
+    *rewrite(path_ + kProcSize, path_ + size, room_ + kProcSize, real_id) = 0;
+    path_ = room_;
+}
+
+size_t show_numbers(const char* text, size_t size, char* shown) noexcept {
+    const char* at = text;
+    char* to = shown;
+    if (begins(at, text + size, kProc)) {
+        memcpy(to, kProc, kProcSize);
+        at += kProcSize;
+        to += kProcSize;
+    } else if (size != 0 && *at == '/') {
+        memcpy(shown, text, size);
+        return size;
+    }
+    return static_cast<size_t>(rewrite(at, text + size, to, shown_id) - shown);
+}
+
+bool is_self_link(const char* path) noexcept {
+    return path != nullptr && (strcmp(path, "/proc/self") == 0 || strcmp(path, "/proc/thread-self") == 0);
+}
+
+}  // namespace fermata::front::posix
