@@ -248,8 +248,8 @@ void Agent::stop_threads() {
     threads::StopReport report = threads::stop_all(monotonic_ns() + kStopSlice);
     split::DrainReport drained{};
     the_upper()->drain(&drained);
-    for (const auto& thread : report.missing)
-        spdlog::debug("rank {}: thread {} {}", rank().number(), thread.tid, thread.where);
+    for (const auto& thread : report.missing) spdlog::debug("rank {}: {}", rank().number(), thread.where);
+    checkpoint_->not_stopped = std::move(report.missing);
     if (!report.stopped) return;
     checkpoint_->sent = drained.sent;
     on(Event::stand);
@@ -259,8 +259,10 @@ void Agent::query() {
     static char text[16384];
     wire::Diagnosis answer;
     if (the_upper()) {
-        size_t size = the_upper()->diagnosis(text, sizeof text);
-        answer.text.assign(text, size);
+        // Who does not stop comes first: the others stand because of it.
+        if (stage_ == Stage::stopping)
+            for (const auto& thread : checkpoint_->not_stopped) answer.text += thread.where + "\n";
+        answer.text.append(text, the_upper()->diagnosis(text, sizeof text));
         if (facts_of(stage_).pace == Pace::meeting)
             answer.text += "stands until every rank has been told to save\n";
     } else {

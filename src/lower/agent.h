@@ -23,6 +23,7 @@
 #include "lower/own_words.h"
 #include "lower/restart.h"
 #include "lower/saving.h"
+#include "split/threads/stop.h"
 #include "tree/agent_link.h"
 
 namespace fermata::lower {
@@ -92,6 +93,7 @@ class Agent {
         uint32_t epoch;
         bool gave_up = false;  // has asked for a better one, once
         uint64_t sent = 0;     // messages of this rank when all threads stood
+        std::vector<split::threads::NotStopped> not_stopped;
         std::optional<Saving> saving;
     };
 

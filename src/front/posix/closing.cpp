@@ -1,6 +1,6 @@
 // Programs that close every descriptor there is, whether they know of it or not (close_range, closefrom,
-// loops over numbers or over /proc/self/fd): the lower half keeps its own. Natively there are none at those
-// numbers, so the answer is EBADF.
+// loops over numbers or over /proc/self/fd), or take any number by dup2: the lower half keeps its own.
+// Natively there are none at those numbers, which are above the limit: the answer is EBADF.
 #include <errno.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -17,11 +17,15 @@ constexpr unsigned kUnshare = 2,
                    kOnExec = 4;  // CLOSE_RANGE_UNSHARE, CLOSE_RANGE_CLOEXEC of linux/close_range.h
 
 Next<int(int)> next_close{"close"};
+Next<int(int, int)> next_dup2{"dup2"};
+Next<int(int, int, int)> next_dup3{"dup3"};
 
 // Found before anybody needs it: dlsym in the child of a fork might wait for a thread that is not there.
 __attribute__((constructor)) void find_close() {
     const int kept = errno;
     next_close(-1);
+    next_dup2(-1, -1);
+    next_dup3(-1, -1, 0);
     errno = kept;
 }
 
@@ -37,6 +41,17 @@ bool lower_has(unsigned fd) {
     const unsigned at = fd - static_cast<unsigned>(b->first_lower);
     return at >= static_cast<unsigned>(b->lower_count) ||
            (__atomic_load_n(&b->lower_owned[at / 64], __ATOMIC_RELAXED) >> at % 64 & 1) != 0;
+}
+
+// Are these the lower half's: what a program would dup, and any number that it would take?
+bool beyond(int from, int to) {
+    const fermata::split::Bridge* b = bridge();
+    if (__builtin_expect(
+            b == nullptr || b->lower_owned == nullptr || (from < b->first_lower && to < b->first_lower), 1))
+        return false;
+    const unsigned lower = first_lower();
+    return static_cast<unsigned>(to) >= lower ||
+           (static_cast<unsigned>(from) >= lower && lower_has(static_cast<unsigned>(from)));
 }
 
 int answer(long result) {
@@ -61,6 +76,18 @@ FERMATA_INTERPOSE int close(int fd) {
     return next_close(fd);
 }
 
+FERMATA_INTERPOSE int dup2(int from, int to) noexcept {
+    if (!beyond(from, to)) return next_dup2(from, to);
+    errno = EBADF;
+    return -1;
+}
+
+FERMATA_INTERPOSE int dup3(int from, int to, int flags) noexcept {
+    if (!beyond(from, to)) return next_dup3(from, to, flags);
+    errno = EBADF;
+    return -1;
+}
+
 FERMATA_INTERPOSE int close_range(unsigned first, unsigned last, int flags) noexcept {
     const unsigned lower = first_lower();
     if (first > last || last < lower || (static_cast<unsigned>(flags) & ~(kUnshare | kOnExec)) != 0)
@@ -72,8 +99,10 @@ FERMATA_INTERPOSE int close_range(unsigned first, unsigned last, int flags) noex
         return answer(fermata::sys(SYS_close_range, first, last, flags));
     int rc = first < lower ? answer(fermata::sys(SYS_close_range, first, lower - 1, 0)) : 0;
     rlimit limit{};
-    // Above the line are only those of a program that has raised its limit.
-    if (rc != 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= lower) return rc;
+    // Above the line are only those of a program that has raised its limit by the raw system call.
+    if (rc != 0 || fermata::failed(fermata::sys(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit)) ||
+        limit.rlim_cur <= lower)
+        return rc;
     const unsigned end = limit.rlim_cur <= last ? static_cast<unsigned>(limit.rlim_cur) : last + 1;
     for (unsigned fd = first > lower ? first : lower; fd < end; fd++)
         if (!lower_has(fd)) fermata::sys(SYS_close, fd);

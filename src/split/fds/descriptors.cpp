@@ -23,19 +23,21 @@
 namespace fermata::split {
 namespace {
 
-constexpr rlim_t kMostForUpper = 16384;  // occupying them costs 2 ms
+// The kernel's table of descriptors is as long as the highest number in use, rounded up to a power of two:
+// for 65536 of them 0.5 MiB, which a fork copies. Occupying that many costs 6 ms.
 constexpr rlim_t kFewestForLower = 1024;
-constexpr rlim_t kWanted = 65536;
+constexpr rlim_t kMostForUpper = 65536 - kFewestForLower;
+constexpr rlim_t kWanted = 131072;
 
 int base = 512;
 // filling: begin_descriptors() keeps all low numbers busy, so that nothing has to be moved. Before main,
 // libraries of the lower half open files already (UCX its log): moved as afterwards, or they would count as
 // the program's.
 enum class Phase { before_main, filling, moving } phase;
-rlim_t raised_limit;  // soft limit while the lower half makes descriptors
+rlim_t raised_limit;  // while the lower half makes descriptors
 SpinLock lock;
 int raised;  // nesting of RaisedLimit over all threads
-rlim_t application_limit;
+rlimit application_limit;
 std::bitset<kMostForUpper> occupied;
 constexpr int kOwned = kWanted;
 uint64_t owned[kOwned / 64];
@@ -52,41 +54,34 @@ struct Channel {
 };
 std::vector<Channel> launcher_channels;
 
-// False: too few.
-bool choose_base(const rlimit& limit) noexcept {
-    raised_limit = std::min(limit.rlim_max, std::max(kWanted, limit.rlim_cur));
-    rlim_t room = raised_limit / 4 * 3;  // at least a quarter of the table for the lower half
-    if (room < 256) return false;
-    if (raised_limit > kFewestForLower * 2) room = std::max(room, raised_limit - kFewestForLower);
-    base = int(std::min({limit.rlim_cur, kMostForUpper, room}));
-    return true;
+// Makes numbers below `up_to` possible, by the hard limit as well where that is allowed.
+void raise(rlimit limit, rlim_t up_to) noexcept {
+    rlimit higher{std::max(limit.rlim_cur, up_to), std::max(limit.rlim_max, up_to)};
+    if (!failed(sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &higher, nullptr))) return;
+    limit.rlim_cur = std::min(higher.rlim_cur, limit.rlim_max);
+    sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, nullptr);
 }
 
-// While one exists the soft limit is high enough for the lower half.
-class RaisedLimit {
-  public:
-    RaisedLimit() noexcept {
-        lock.lock();
-        if (raised++ == 0) {
-            rlimit limit{};
-            sys(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
-            application_limit = limit.rlim_cur;  // the application may have changed it
-            limit.rlim_cur = std::min(std::max(raised_limit, limit.rlim_cur), limit.rlim_max);
-            sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, nullptr);
-        }
-        lock.unlock();
-    }
-    ~RaisedLimit() {
-        lock.lock();
-        if (--raised == 0) {
-            rlimit limit{};
-            sys(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
-            limit.rlim_cur = std::min(application_limit, limit.rlim_max);
-            sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, nullptr);
-        }
-        lock.unlock();
-    }
-};
+// Root may have numbers above the hard limit: the program keeps all of its own.
+bool may_go_above(const rlimit& limit) noexcept {
+    rlimit higher = limit;
+    higher.rlim_max += kFewestForLower;
+    return limit.rlim_max <= kMostForUpper &&
+           !failed(sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &higher, nullptr)) &&
+           !failed(sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, nullptr));
+}
+
+// False: too few.
+bool choose_base(const rlimit& limit) noexcept {
+    const rlim_t hard = limit.rlim_max;
+    rlim_t room = hard / 4 * 3;  // at least a quarter of the table for the lower half
+    if (room < 256) return false;
+    if (hard > kFewestForLower * 2) room = std::max(room, hard - kFewestForLower);
+    const bool above = may_go_above(limit);
+    base = int(std::min(kMostForUpper, above ? hard : room));
+    raised_limit = std::min(above ? hard + kFewestForLower : hard, std::max(kWanted, limit.rlim_cur));
+    return true;
+}
 
 // Hydra and Slurm's PMI-1 hand an open descriptor over by number: it is MPI's, not the application's.
 void move_launcher_channel() {
@@ -103,19 +98,32 @@ void move_launcher_channel() {
 
 }  // namespace
 
+RaisedLimit::RaisedLimit() noexcept {
+    lock.lock();
+    if (raised++ == 0) {
+        sys(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &application_limit);  // it may have changed it
+        raise(application_limit, raised_limit);
+    }
+    lock.unlock();
+}
+
+RaisedLimit::~RaisedLimit() {
+    lock.lock();
+    if (--raised == 0) sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &application_limit, nullptr);
+    lock.unlock();
+}
+
 void begin_descriptors() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) fail_errno("cannot read the limit on open files");
-    application_limit = limit.rlim_cur;
+    application_limit = limit;
     if (!choose_base(limit))
         fail(
             "the hard limit on open files is {}: MPI and the program need more; run `ulimit -Hn 1024` or "
             "higher",
             limit.rlim_max);
     phase = Phase::filling;
-    limit.rlim_cur = raised_limit;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        fail_errno("cannot raise the limit on open files to {}", raised_limit);
+    raise(limit, raised_limit);
     move_launcher_channel();
 
     long null = sys(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
@@ -152,10 +160,8 @@ void end_descriptors() {
     occupied.reset();
     phase = Phase::moving;
     for (const DescriptorLink& link : descriptor_links()) note_owned(link.fd);
-    rlimit limit{};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = std::min<rlim_t>(application_limit, rlim_t(base));
-    setrlimit(RLIMIT_NOFILE, &limit);
+    application_limit.rlim_cur = std::min(application_limit.rlim_cur, rlim_t(base));
+    setrlimit(RLIMIT_NOFILE, &application_limit);
 }
 
 bool launcher_channel(int fd) {

@@ -1,4 +1,5 @@
-// File descriptors are partitioned by number: below lower_descriptor_base() they belong to the upper half.
+// File descriptors are partitioned by number: below lower_descriptor_base() they belong to the upper half,
+// and that number is the hard limit that the program is told (front/posix/descriptor_limit.cpp).
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,23 @@ namespace fermata::split {
 // fermata::Error.
 void begin_descriptors();
 // What libraries of the lower half open before main is moved up at once (raise_descriptor).
-// After MPI_Init: frees the low numbers again and gives the application its own RLIMIT_NOFILE back.
+// After MPI_Init: frees the low numbers again and gives the application its own soft RLIMIT_NOFILE back.
 // Afterwards the interposed open/socket/… of the lower half move their results up (fds/interpose.cpp).
 void end_descriptors();
 
-// First number of the lower half: min(soft RLIMIT_NOFILE of the application, 16384), less when the hard limit
-// leaves no room above. Constant after begin_descriptors().
+// First number of the lower half: the hard RLIMIT_NOFILE where it can be raised (root), else a little below;
+// 64512 at most. Constant after begin_descriptors().
 int lower_descriptor_base();
 inline bool lower_descriptor(int fd) { return fd >= lower_descriptor_base(); }
+
+// While one exists the soft limit is high enough for every number of the program and of the lower half.
+class RaisedLimit {
+  public:
+    RaisedLimit() noexcept;
+    ~RaisedLimit();
+    RaisedLimit(const RaisedLimit&) = delete;
+    RaisedLimit& operator=(const RaisedLimit&) = delete;
+};
 
 // Numbers that the lower half was seen to have, from lower_descriptor_base() on: bit 0 of word 0 is that one.
 // A number that it has closed again stays in. Valid after end_descriptors(), for the life of the process.

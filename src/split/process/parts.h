@@ -27,8 +27,6 @@ std::string read_proc(const std::string& path);  // "" when it cannot be read
 std::string error_text(int error);
 // "key:\tvalue" of a /proc file, or "".
 std::string field(const std::string& text, const std::string& key);
-// Lowest number for descriptors of our own.
-int own_descriptor_base(const Limits& limits);
 
 Json capture_descriptors(const Limits& limits, Lines& warnings);
 void restore_descriptors(const Json& state, const Limits& limits, const Reading& reading,

@@ -49,10 +49,6 @@ std::string field(const std::string& text, const std::string& key) {
     return text.substr(begin, end - begin);
 }
 
-int own_descriptor_base(const Limits& limits) {
-    return limits.descriptors < (1 << 30) ? limits.descriptors : 500;
-}
-
 void note_inherited() {
     keep_inherited_descriptors();
     note_settings();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include <atomic>
@@ -95,6 +96,16 @@ int sample_system_call(int index, int tid) noexcept {
     int number = static_cast<int>(sample.number);
     sample.sequence.fetch_add(1, std::memory_order_acq_rel);
     return number;
+}
+
+bool awaits_stop_signal(int index) noexcept {
+    const Sample& sample = g_sample[index];
+    raw::SignalSet set = 0;
+    iovec to = {&set, sizeof set}, from = {reinterpret_cast<void*>(sample.argument[0]), sizeof set};
+    return sample.number == SYS_rt_sigtimedwait &&
+           raw::call(SYS_process_vm_readv, raw::getpid(), raw::word(&to), 1, raw::word(&from), 1) ==
+               sizeof set &&
+           (set & raw::signal_bit(kStopSignal)) != 0;
 }
 
 FERMATA_NO_TLS bool may_issue_again(long number, const greg_t* registers) noexcept {

@@ -19,6 +19,9 @@ namespace fermata::split::threads {
 // diagnosis: the number of the system call, -1 = running or unknown.
 int sample_system_call(int index, int tid) noexcept;
 
+// Does the thread, by the last sample, wait in rt_sigtimedwait for a set that holds the stop signal? Agent.
+bool awaits_stop_signal(int index) noexcept;
+
 // Would issuing call `number` again with these registers be exact? (No relative timeout whose rest is
 // unknown.)
 bool may_issue_again(long number, const greg_t* registers) noexcept;

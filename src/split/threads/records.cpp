@@ -18,7 +18,7 @@
 namespace fermata::split::threads {
 namespace {
 
-constexpr uint32_t kTableVersion = 3;
+constexpr uint32_t kTableVersion = 4;
 
 ThreadTable* g_table;
 bool g_split = true;

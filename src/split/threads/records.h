@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "split/bridge.h"
+#include "split/threads/raw.h"
 
 namespace fermata::split::threads {
 
@@ -89,6 +90,8 @@ struct ThreadTable {
     uint32_t rseq_length;
     int32_t saved_pid;  // the process that wrote the image
     uint64_t nobody;    // UpperServices::nobody
+    // The program's own for our signal, by the raw system call, while ours is there: handler 0 = none.
+    raw::KernelSigaction program_action;
     uint32_t held_count;
     HeldMutex held[kMaxHeldMutexes];
     XstateLayout xstate;

@@ -18,7 +18,9 @@
 #include "split/threads/bridge_text.h"
 #include "split/threads/donors.h"
 #include "split/threads/interrupted.h"
+#include "split/threads/masked.h"
 #include "split/threads/mutexes.h"
+#include "split/threads/not_stopped.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
 #include "split/threads/rseq.h"
@@ -31,16 +33,20 @@ __attribute__((visibility("hidden"))) extern const uint64_t fermata_stop_set;
 const uint64_t fermata_stop_set = fermata::split::raw::signal_bit(fermata::split::threads::kStopSignal);
 extern const char __start_fermata_bridge_text[] __attribute__((visibility("hidden")));
 extern const char __stop_fermata_bridge_text[] __attribute__((visibility("hidden")));
+extern const char fermata_stop_point_open[] __attribute__((visibility("hidden")));
 extern const char fermata_stop_point_end[] __attribute__((visibility("hidden")));
 __attribute__((visibility("hidden"))) void fermata_stop_return();
 }
 
 // stop_point: raises the stop signal for this thread. It has no frame, so that the stack pointer always
 // points at the return address: the handler rewrites the captured frame to "just returned", and the frame
-// never refers to this code, which is elsewhere after a restart.
+// never refers to this code, which is elsewhere after a restart. The mask that the thread had stands in the
+// red zone, which signal frames leave alone.
 asm(R"(
     .pushsection fermata_bridge_text, "ax", @progbits
     .globl fermata_stop_point
+    .globl fermata_stop_point_open
+    .hidden fermata_stop_point_open
     .hidden fermata_stop_point_end
     .type fermata_stop_point, @function
 fermata_stop_point:
@@ -49,10 +55,11 @@ fermata_stop_point:
     je 1f
     mov $1, %edi                        /* SIG_UNBLOCK */
     lea fermata_stop_set(%rip), %rsi
-    xor %edx, %edx
+    lea -16(%rsp), %rdx
     mov $8, %r10d
     mov $14, %eax                       /* rt_sigprocmask */
     syscall
+fermata_stop_point_open:
     mov $39, %eax                       /* getpid */
     syscall
     mov %eax, %edi
@@ -137,6 +144,16 @@ FERMATA_NO_TLS void note_registrations(ThreadRecord* record) {
     }
 }
 
+// The signal may have been sent twice, and who has the handler from now on does not know it: glibc's for 33
+// expects a setuid() under way and crashes.
+FERMATA_NO_TLS void take_what_is_left() {
+    static const timespec kNow = {0, 0};
+    const raw::SignalSet borrowed =
+        (g_setxid_sent != 0 ? raw::signal_bit(kSetxid) : 0) | raw::signal_bit(kStopSignal);
+    while (raw::call(SYS_rt_sigtimedwait, raw::word(&borrowed), 0, raw::word(&kNow), 8) > 0) {
+    }
+}
+
 // Runs on upper threads, in the lower half's code, with either thread pointer: no TLS, no libc.
 FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     if (__atomic_load_n(&fermata_stop_wanted, __ATOMIC_SEQ_CST) == 0) return;
@@ -166,6 +183,9 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     saved.restarted_call = -1;
     if (at_stop_point) {
         auto* stack = reinterpret_cast<uint64_t*>(registers[REG_RSP]);
+        if (rip >= reinterpret_cast<uint64_t>(fermata_stop_point_open)) {
+            frame->uc_sigmask.__val[0] |= stack[-2] & fermata_stop_set;
+        }
         registers[REG_RIP] = static_cast<greg_t>(*stack);
         registers[REG_RSP] += 8;
     } else {
@@ -177,6 +197,7 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     saved.gs_base = upper_address(gs_base) ? gs_base : table()->nobody;
     record->upper_fs = read_fs();
     record->context = frame;
+    mask_again(record->index, frame);
     __builtin_memcpy(&record->signal_mask, &frame->uc_sigmask, sizeof record->signal_mask);
     note_registrations(record);
     record->run = Run::stopped;
@@ -186,12 +207,7 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
         raw::futex_wait(&record->run, static_cast<uint32_t>(Run::stopped));
     exchange_run(record, Run::stopped, Run::running);
     record->context = nullptr;
-    // Sent twice, the second would meet glibc's handler, which expects a setuid() under way and crashes.
-    static const raw::SignalSet kBorrowed = raw::signal_bit(kSetxid);
-    static const timespec kNow = {0, 0};
-    if (g_setxid_sent != 0)
-        while (raw::call(SYS_rt_sigtimedwait, raw::word(&kBorrowed), 0, raw::word(&kNow), 8) > 0) {
-        }
+    take_what_is_left();
     undo_rewind_if_signalled(saved.restarted_call, frame);
 }
 
@@ -213,24 +229,6 @@ uint64_t now_ns() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return static_cast<uint64_t>(now.tv_sec) * 1000000000ull + static_cast<uint64_t>(now.tv_nsec);
-}
-
-std::string read_small_file(const std::string& path) {
-    std::string text(4096, 0);
-    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return {};
-    long size = raw::call(SYS_read, fd, raw::word(text.data()), static_cast<long>(text.size()));
-    raw::call(SYS_close, fd);
-    text.resize(size > 0 ? static_cast<size_t>(size) : 0);
-    return text;
-}
-std::string task_file(int tid, const char* name) {
-    return read_small_file("/proc/self/task/" + std::to_string(tid) + "/" + name);
-}
-// A line such as "SigBlk:\t0000000000000000".
-uint64_t status_mask(const std::string& status, const char* key) {
-    size_t at = status.find(key);
-    return at == std::string::npos ? 0 : std::strtoull(status.c_str() + at + std::strlen(key), nullptr, 16);
 }
 
 struct Signalled {
@@ -256,7 +254,32 @@ void return_setxid() {
     g_setxid_borrowed = false;
 }
 
-void signal_thread(ThreadRecord* record, int tid, uint64_t now) {
+// Somebody may have taken our signal by the raw system call, as Go's run time does with all that libc does
+// not keep for itself: ours for as long as the stop lasts.
+void claim_stop_signal() {
+    raw::KernelSigaction now = {};
+    raw::call(SYS_rt_sigaction, kStopSignal, 0, raw::word(&now), 8);
+    if (now.handler == reinterpret_cast<uint64_t>(&on_stop_signal)) return;
+    table()->program_action = now;
+    set_handler(on_stop_signal);
+}
+// A default or ignored action is not put back: our signal may still be on its way to a thread.
+void return_stop_signal() {
+    if (table()->program_action.handler > 1)
+        raw::call(SYS_rt_sigaction, kStopSignal, raw::word(&table()->program_action), 0, 8);
+    table()->program_action = {};
+}
+
+// What does a thread in this system call make of our signal, if it comes now?
+enum class Way { taken, setxid, traced };
+Way way_to(int index, int tid, int call) {
+    if (call == SYS_rt_sigtimedwait && awaits_stop_signal(index)) return Way::traced;
+    uint64_t blocked = status_mask(task_file(tid, "status"), "SigBlk:");
+    if ((blocked & raw::signal_bit(kStopSignal)) == 0) return Way::taken;
+    return (blocked & raw::signal_bit(kSetxid)) == 0 ? Way::setxid : Way::traced;
+}
+
+void signal_thread(ThreadRecord* record, int tid, uint64_t now, std::vector<MaskedThread>& masked) {
     auto known = std::find_if(g_signalled.begin(), g_signalled.end(), [&](auto& s) { return s.tid == tid; });
     if (known == g_signalled.end()) {
         g_signalled.push_back({tid, now, now});
@@ -266,47 +289,31 @@ void signal_thread(ThreadRecord* record, int tid, uint64_t now) {
     // Again and again, ever more rarely: the signal may have met the thread where it could not be captured.
     uint64_t waited = now - known->when;
     known->next = now + std::clamp<uint64_t>(waited, 2'000'000, 50'000'000);
-    sample_system_call(record->index, tid);
-    int number = kStopSignal;
-    if (waited > 4'000'000) {
-        uint64_t blocked = status_mask(task_file(tid, "status"), "SigBlk:");
-        if ((blocked & raw::signal_bit(kStopSignal)) != 0 && (blocked & raw::signal_bit(kSetxid)) == 0) {
-            borrow_setxid();
-            number = kSetxid;
-            g_setxid_sent = 1;
-            known->next = now + 1'000'000'000;
-        }
+    int call = sample_system_call(record->index, tid);
+    // Looked at when it does not come, and where one that waits for signals (also by a signalfd) would take
+    // ours for one of the program's.
+    Way way = Way::taken;
+    if (waited > 4'000'000 || call == SYS_rt_sigtimedwait || call == SYS_read)
+        way = way_to(record->index, tid, call);
+    constexpr uint64_t kPause = 1'000'000'000;
+    if (way == Way::traced) {
+        // Inside MPI it comes to a stop point, which opens its mask.
+        if (record->in_mpi == 0 && record->half == Half::upper) masked.push_back({tid, record->index});
+        known->next = now + kPause / 5;
+        return;
     }
-    raw::call(SYS_tgkill, raw::getpid(), tid, number);
+    if (way == Way::setxid) {
+        borrow_setxid();
+        g_setxid_sent = 1;
+        known->next = now + kPause;
+    }
+    raw::call(SYS_tgkill, raw::getpid(), tid, way == Way::setxid ? kSetxid : kStopSignal);
 }
 
 bool is_zombie(int tid) {
     std::string stat = task_file(tid, "stat");
     size_t at = stat.rfind(')');
     return at != std::string::npos && at + 2 < stat.size() && (stat[at + 2] == 'Z' || stat[at + 2] == 'X');
-}
-
-NotStopped explain(int tid, ThreadRecord* record) {
-    NotStopped missing;
-    missing.tid = tid;
-    if (record == nullptr) {
-        missing.where = "no free thread record (limit 1023)";
-        return missing;
-    }
-    missing.index = record->index;
-    std::string status = task_file(tid, "status");
-    if (record->in_mpi != 0 && record->waiting_in != nullptr) {
-        missing.where = std::string("in ") + const_cast<const char*>(record->waiting_in);
-        int peer = record->waiting_for;
-        if (peer >= 0) missing.where += ", waiting for rank " + std::to_string(peer);
-        if (peer == -2) missing.where += ", waiting for any rank";
-    } else if ((status_mask(status, "SigBlk:") & raw::signal_bit(kStopSignal)) != 0) {
-        missing.where = "blocks signal " + std::to_string(kStopSignal) + ", which Fermata needs";
-    } else {
-        int number = sample_system_call(record->index, tid);
-        missing.where = number >= 0 ? "in system call " + std::to_string(number) : std::string("running");
-    }
-    return missing;
 }
 
 // One look at all threads: signals those that run, and says whether every one is captured.
@@ -323,6 +330,7 @@ Look look_at_all() {
     std::vector<int> tids = present_threads();
     std::partition(tids.begin(), tids.end(), [pid](int tid) { return tid != pid; });
     bool others_outside = false;
+    std::vector<MaskedThread> masked;
     for (int tid : tids) {
         if (is_lower_thread(tid)) continue;
         raw::SignalSet mask = raw::set_signal_mask(raw::kAllSignals);
@@ -346,8 +354,9 @@ Look look_at_all() {
         constexpr uint64_t kPatience = 100'000'000;
         if (tid == pid && others_outside && now < g_stop_began + kPatience) continue;
         others_outside = others_outside || (record->in_mpi == 0 && record->half == Half::upper);
-        signal_thread(record, tid, now);
+        signal_thread(record, tid, now, masked);
     }
+    open_to_stop(masked);
     return look;
 }
 
@@ -357,6 +366,8 @@ void want_stop() {
     g_signalled.clear();
     g_stop_began = now_ns();
     g_setxid_sent = 0;
+    forget_not_opened();
+    claim_stop_signal();
     g_stop_count = g_stop_count + 1;
     __atomic_store_n(&fermata_stop_wanted, 1, __ATOMIC_SEQ_CST);
 }
@@ -411,6 +422,7 @@ StopReport stop_all(uint64_t deadline_ns) {
     for (;;) {
         serve_donor_requests();
         uint32_t seen = g_progress.load(std::memory_order_acquire);
+        claim_stop_signal();
         Look look = look_at_all();
         report.threads = look.threads;
         if (look.open.empty()) {
@@ -425,7 +437,7 @@ StopReport stop_all(uint64_t deadline_ns) {
         quiet = false;
         uint64_t now = now_ns();
         if (now >= deadline_ns) {
-            for (auto& [tid, record] : look.open) report.missing.push_back(explain(tid, record));
+            for (auto& [tid, record] : look.open) report.missing.push_back(why_not_stopped(tid, record));
             return report;
         }
         timespec pause = {0, 1'000'000};
@@ -435,6 +447,7 @@ StopReport stop_all(uint64_t deadline_ns) {
 
 void resume_all() {
     return_setxid();
+    return_stop_signal();
     // Counted at both ends: a wait that began after the stop was asked, and was interrupted by it, must see a
     // change.
     g_stop_count = g_stop_count + 1;

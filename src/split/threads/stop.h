@@ -25,9 +25,8 @@ void install_stop_handler();
 
 struct NotStopped {
     int tid = 0;
-    int index = -1;  // record, -1 = none
-    std::string
-        where;  // one phrase: "in MPI_Send, waiting for rank 3", "blocks signal 64", "in system call 61"
+    int index = -1;     // record, -1 = none
+    std::string where;  // a phrase of not_stopped.h
 };
 struct StopReport {
     bool stopped = false;             // every upper thread is captured

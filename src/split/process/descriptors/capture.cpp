@@ -7,7 +7,9 @@
 // that reads as "the other side has gone", with a warning.
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <map>
 
 #include "split/fds/descriptors.h"
@@ -21,6 +23,22 @@
 namespace fermata::split::process {
 namespace descriptors {
 namespace {
+
+// Numbers above the line that the lower half was never seen to have: of a program that has raised its limit
+// by the raw system call and asked for just these.
+void warn_of_those_above(int limit, Lines& warnings) {
+    rlimit soft = {};
+    raw::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, raw::word(&soft));
+    if (soft.rlim_cur <= static_cast<rlim_t>(limit)) return;
+    const split::OwnedDescriptors lower = split::lower_descriptors();
+    for (int fd : open_descriptors(1 << 30)) {
+        const int at = fd - limit;
+        if (at < 0 || at >= lower.count || (lower.words[at / 64] >> at % 64 & 1) != 0) continue;
+        warnings.push_back("descriptor " + std::to_string(fd) +
+                           " lies where the MPI library has its own, above the limit that getrlimit tells (" +
+                           std::to_string(limit) + "): not saved; after a restart it is closed");
+    }
+}
 
 std::vector<Entry> entries_below(int limit) {
     std::vector<Entry> entries;
@@ -36,9 +54,34 @@ std::vector<Entry> entries_below(int limit) {
     return entries;
 }
 
+using Candidates = std::vector<size_t>;  // descriptions of one inode, in kcmp's order
+
+// Where among them that of `fd` is or belongs. kcmp orders them, and there may be tens of thousands.
+std::pair<Candidates::iterator, bool> place_among(Candidates& candidates, const Capture& capture, int fd) {
+    const int pid = raw::getpid();
+    auto first = candidates.begin(), last = candidates.end();
+    while (first != last) {
+        auto middle = first + (last - first) / 2;
+        const int other = capture.all[*middle].entry->fd;
+        const long order = raw::call(SYS_kcmp, pid, pid, KCMP_FILE, fd, other);
+        if (order == 0) return {middle, true};
+        if (order < 0 || order > 2) {
+            first = std::find_if(candidates.begin(), candidates.end(), [&](size_t one) {
+                return same_description(capture.all[one].entry->fd, fd);
+            });
+            return {first, first != candidates.end()};
+        }
+        if (order == 1)
+            last = middle;
+        else
+            first = middle + 1;
+    }
+    return {first, false};
+}
+
 // Only descriptors of one inode can share a description. All anonymous inodes are one, so kcmp decides.
 void find_descriptions(Capture& capture) {
-    std::map<std::pair<dev_t, ino_t>, std::vector<size_t>> by_inode;
+    std::map<std::pair<dev_t, ino_t>, Candidates> by_inode;
     // The launcher's: one description for each of its numbers, also where all are one terminal.
     std::map<int, size_t> given;
     for (Entry& entry : capture.entries) {
@@ -49,16 +92,13 @@ void find_descriptions(Capture& capture) {
             continue;
         }
         auto& candidates = by_inode[{entry.status.st_dev, entry.status.st_ino}];
-        bool known = false;
-        for (size_t candidate : candidates) {
-            if (!same_description(capture.all[candidate].entry->fd, entry.fd)) continue;
-            entry.description = candidate;
-            known = true;
-            break;
+        auto [at, known] = place_among(candidates, capture, entry.fd);
+        if (known) {
+            entry.description = *at;
+            continue;
         }
-        if (known) continue;
         entry.description = capture.all.size();
-        candidates.push_back(entry.description);
+        candidates.insert(at, entry.description);
         capture.all.push_back({&entry, &operations_of(entry), {}});
     }
 }
@@ -110,6 +150,7 @@ bool same_description(int a, int b) {
 Json capture_descriptors(const Limits& limits, Lines& warnings) {
     using namespace descriptors;
     Capture capture{warnings, entries_below(limits.descriptors), {}};
+    warn_of_those_above(limits.descriptors, warnings);
     find_descriptions(capture);
     for (Described& one : capture.all) describe(capture, one);
     relate(capture);

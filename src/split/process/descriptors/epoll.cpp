@@ -3,11 +3,13 @@
 // The kernel's key of a watch is (open file, number at EPOLL_CTL_ADD). The number may have been closed since,
 // or mean something else by now, while a duplicate keeps the file open: kcmp tells which description a watch
 // is of, and at a restart the number means that description for the moment of the EPOLL_CTL_ADD.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/kcmp.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <map>
@@ -35,8 +37,10 @@ int is_of(int fd, int epoll, int watched, uint32_t which) {
 // The number that has what is watched: best the one by which it is.
 const Entry* watched_one(const std::vector<Entry>& open, int epoll, int number, uint32_t which) {
     const Entry* found = nullptr;
-    for (const Entry& one : open)
-        if (one.fd == number && is_of(one.fd, epoll, number, which) != 0) found = &one;
+    auto named = std::lower_bound(open.begin(), open.end(), number,
+                                  [](const Entry& one, int fd) { return one.fd < fd; });
+    if (named != open.end() && named->fd == number && is_of(number, epoll, number, which) != 0)
+        found = &*named;
     for (size_t i = 0; found == nullptr && i < open.size(); ++i)
         if (is_of(open[i].fd, epoll, number, which) == 1) found = &open[i];
     return found;
@@ -70,8 +74,28 @@ void relate(Capture& capture) {
 
 Fd make(Restore&, const Description&) { return Fd(epoll_create1(EPOLL_CLOEXEC)); }
 
-// Numbers that mean another description than the watch are borrowed and closed: watches first, then the
-// numbers.
+// A number that means another description than the watch, or nothing, means this one for a moment.
+class Borrowed {
+  public:
+    void borrow(const Restore& restore, int number, int of) {
+        number_ = number;
+        flags_ = static_cast<int>(raw::call(SYS_fcntl, number, F_GETFD));
+        if (flags_ >= 0) kept_ = restore.up(Fd(static_cast<int>(raw::call(SYS_dup, number))));
+        raw::call(SYS_dup2, of, number);
+    }
+    ~Borrowed() {
+        if (number_ < 0) return;
+        if (kept_)
+            raw::call(SYS_dup3, kept_.get(), number_, (flags_ & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
+        else
+            raw::call(SYS_close, number_);
+    }
+
+  private:
+    int number_ = -1, flags_ = -1;
+    Fd kept_;
+};
+
 void connect(Restore& restore, const Description& one, int epoll) {
     for (const Json& saved : one.saved.at("watched")) {
         auto watch = saved.get<Watch>();
@@ -80,11 +104,11 @@ void connect(Restore& restore, const Description& one, int epoll) {
         event.events = watch.events;
         event.data.u64 = watch.data;
         // What the number means now.
-        bool borrowed = restore.origin_of(watch.fd) != static_cast<int>(watch.description) && fd >= 0;
-        if (borrowed) raw::call(SYS_dup2, fd, watch.fd);
+        const int origin = restore.origin_of(watch.fd);
+        Borrowed number;
+        if (origin != static_cast<int>(watch.description) && fd >= 0) number.borrow(restore, watch.fd, fd);
         int result = epoll_ctl(epoll, EPOLL_CTL_ADD, watch.fd, &event);
         int error = errno;
-        if (borrowed) raw::call(SYS_close, watch.fd);
         if (result != 0)
             restore.warnings.push_back(
                 fmt::format("epoll no longer watches descriptor {}: {}", watch.fd, error_text(error)));

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
+#include "split/fds/descriptors.h"
 #include "split/process/descriptors/locks.h"
 #include "split/process/descriptors/owner.h"
 #include "split/shared/objects.h"
@@ -15,22 +17,35 @@ namespace fermata::split::process {
 namespace descriptors {
 namespace {
 
-int first_number_of(const std::vector<Number>& numbers, size_t description) {
-    for (const Number& one : numbers)
-        if (one.description == description) return one.fd;
-    return -1;
+constexpr int kStandard = 3;  // 0, 1 and 2 are the program's in any case
+
+std::vector<Number> numbers_of(const Json& state, int limit) {
+    auto numbers = state.at("descriptors").get<std::vector<Number>>();
+    std::sort(numbers.begin(), numbers.end(), [](const Number& a, const Number& b) { return a.fd < b.fd; });
+    // In between are those of the lower half where it cannot have them above.
+    constexpr int kForLower = 1024;
+    if (!numbers.empty() && numbers.back().fd >= limit)
+        throw Refused{"descriptor " + std::to_string(numbers.back().fd) +
+                      " cannot be opened again: here the program may have those below " +
+                      std::to_string(limit) + ": raise the hard limit of open files (ulimit -Hn " +
+                      std::to_string(numbers.back().fd + 1 + kForLower) + ") and restart again"};
+    return numbers;
 }
 
+// `numbers` are ascending.
 std::vector<Description> descriptions_of(const Json& state, const std::vector<Number>& numbers) {
+    std::vector<int> first(state.at("descriptions").size(), -1);
+    for (const Number& one : numbers) {
+        if (one.description >= first.size())
+            throw Refused{"the image's process state is damaged: a descriptor of nothing"};
+        if (first[one.description] < 0) first[one.description] = one.fd;
+    }
     std::vector<Description> all;
     for (const Json& saved : state.at("descriptions")) {
-        int number = first_number_of(numbers, all.size());
+        int number = first[all.size()];
         all.push_back({saved, operations_of(saved.at("kind").get<std::string>()), all.size(), number,
                        saved.at("flags").get<int>(), "descriptor " + std::to_string(number)});
     }
-    for (const Number& one : numbers)
-        if (one.description >= all.size())
-            throw Refused{"the image's process state is damaged: a descriptor of nothing"};
     return all;
 }
 
@@ -61,9 +76,10 @@ Restore::Restore(const Json& state, const Limits& limits, const Reading& from, L
       reading(from),
       contents(state.at("contents")),
       pipes(state.at("pipes")),
-      numbers_(state.at("descriptors").get<std::vector<Number>>()),
+      numbers_(numbers_of(state, limits.descriptors)),
       all_(descriptions_of(state, numbers_)),
-      base_(own_descriptor_base(limits)) {
+      made_(all_.size(), -1),
+      beyond_(std::max(numbers_.empty() ? 0 : numbers_.back().fd + 1, kStandard)) {
     for (const Description& one : all_)
         if (one.operations.kind == Kind::socket) sockets.add(one);
 }
@@ -78,6 +94,8 @@ void Restore::run() {
     lock_again();
 }
 
+// Each comes to its first number at once, since there may be more of them than room beyond: whatever the
+// lower half opens while another one is made comes above all of them.
 void Restore::make_all() {
     for (const Description& one : all_) {
         errno = 0;
@@ -85,22 +103,27 @@ void Restore::make_all() {
         if (!fd && !one.operations.may_be_missing)
             throw Refused{one.who + " (" + std::string(word_of(one.operations.kind)) +
                           ") cannot be made again: " + error_text(errno)};
-        made_.push_back(up(std::move(fd)));
+        if (!fd || one.number < 0) continue;
+        fd = up(std::move(fd));
+        give(fd.get(), {one.number, one.index, true});
+        made_[one.index] = one.number;
     }
+}
+
+void Restore::give(int from, const Number& one) const {
+    // Raw: the lower half's dup3 may be interposed.
+    long error = from == one.fd ? raw::call(SYS_fcntl, from, F_SETFD, one.close_on_exec ? FD_CLOEXEC : 0)
+                                : raw::call(SYS_dup3, from, one.fd, one.close_on_exec ? O_CLOEXEC : 0);
+    if (error < 0)
+        throw Refused{"descriptor " + std::to_string(one.fd) +
+                      " cannot be opened again: " + error_text(static_cast<int>(-error)) +
+                      ": raise the limit of open files (ulimit -n) and restart again"};
 }
 
 // May be called again: whatever a number means by then, it comes to mean this.
 void Restore::give_numbers() const {
-    for (const Number& one : numbers_) {
-        const Fd& source = made_[one.description];
-        if (!source) continue;
-        // Raw: the lower half's dup3 may be interposed.
-        long error = raw::call(SYS_dup3, source.get(), one.fd, one.close_on_exec ? O_CLOEXEC : 0);
-        if (error < 0)
-            throw Refused{"descriptor " + std::to_string(one.fd) +
-                          " cannot be opened again: " + error_text(static_cast<int>(-error)) +
-                          ": raise the limit of open files (ulimit -n) and restart again"};
-    }
+    for (const Number& one : numbers_)
+        if (int from = made_[one.description]; from >= 0) give(from, one);
 }
 
 // What the application had closed is closed again.
@@ -111,7 +134,7 @@ void Restore::close_standard() const {
 
 void Restore::set_again() const {
     for (const Description& one : all_) {
-        int fd = made_[one.index].get();
+        int fd = made_[one.index];
         if (fd < 0) continue;
         if (one.operations.has_offset && one.saved.contains("position") && (one.flags & O_PATH) == 0)
             lseek(fd, one.saved.at("position").get<off_t>(), SEEK_SET);
@@ -123,14 +146,12 @@ void Restore::set_again() const {
 // A watch may borrow numbers, which get their own again.
 void Restore::connect() {
     for (const Description& one : all_)
-        if (made_[one.index] && one.operations.connect != nullptr)
-            one.operations.connect(*this, one, made_[one.index].get());
-    give_numbers();
+        if (made_[one.index] >= 0 && one.operations.connect != nullptr)
+            one.operations.connect(*this, one, made_[one.index]);
     close_standard();
 }
 
 void Restore::drop() {
-    for (Fd& fd : made_) fd.reset();
     contents.drop();
     pipes.drop();
     sockets.drop();
@@ -144,10 +165,10 @@ void Restore::lock_again() const {
 
 Fd Restore::up(Fd fd) const {
     if (!fd) return fd;
-    Fd high(raised(fd.release(), base_));
-    if (!high)
-        throw Refused{"no descriptor above " + std::to_string(base_) +
-                      " is left: raise the hard limit of open files"};
+    Fd high(static_cast<int>(raw::call(SYS_fcntl, fd.get(), F_DUPFD_CLOEXEC, beyond_)));
+    if (high.get() < 0)
+        throw Refused{"no descriptor above " + std::to_string(beyond_) +
+                      " is left: raise the hard limit of open files (ulimit -Hn)"};
     return high;
 }
 
@@ -159,14 +180,15 @@ Fd Restore::placeholder() {
 }
 
 int Restore::origin_of(int number) const {
-    for (const Number& one : numbers_)
-        if (one.fd == number) return static_cast<int>(one.description);
-    return -1;
+    auto found = std::lower_bound(numbers_.begin(), numbers_.end(), number,
+                                  [](const Number& one, int fd) { return one.fd < fd; });
+    return found != numbers_.end() && found->fd == number ? static_cast<int>(found->description) : -1;
 }
 
 }  // namespace descriptors
 
 void restore_descriptors(const Json& state, const Limits& limits, const Reading& reading, Lines& warnings) {
+    split::RaisedLimit scope;
     descriptors::Restore(state, limits, reading, warnings).run();
 }
 

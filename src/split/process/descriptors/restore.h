@@ -18,14 +18,14 @@ class Restore {
     // Throws Refused.
     void run();
 
-    // Out of the range where the numbers are. Throws Refused.
+    // Beyond all numbers of the program. Throws Refused.
     Fd up(Fd fd) const;
     // Reads as end of file.
     static Fd placeholder();
     // The description that a number has; -1 = it is free.
     int origin_of(int number) const;
-    // Ours of a description, while the numbers are given out; -1 = none.
-    int made(size_t description) const { return made_.at(description).get(); }
+    // The first number of a description, by which it is open; -1 = it could not be made.
+    int made(size_t description) const { return made_.at(description); }
 
     Lines& warnings;
     const Reading& reading;
@@ -35,6 +35,7 @@ class Restore {
 
   private:
     void make_all();
+    void give(int from, const Number& one) const;
     void give_numbers() const;
     void close_standard() const;
     void set_again() const;
@@ -42,10 +43,10 @@ class Restore {
     void drop();
     void lock_again() const;
 
-    std::vector<Number> numbers_;
+    std::vector<Number> numbers_;  // ascending
     std::vector<Description> all_;
-    std::vector<Fd> made_;  // one for each of them
-    int base_;
+    std::vector<int> made_;  // one for each of them
+    int beyond_;             // all numbers
 };
 
 // Flags that make sense when a file is opened again.

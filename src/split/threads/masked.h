@@ -1,0 +1,31 @@
+// Threads that have blocked the stop signal, by the raw system call: nothing that a process sends itself
+// reaches them. A process of ours that shares this one's memory traces them for a moment and takes the signal
+// out of their masks; the stop handler puts it back into the mask that the thread goes on with.
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace fermata::split::threads {
+
+struct MaskedThread {
+    int tid;
+    int index;  // of its record
+};
+
+// Agent only. Takes the stop signal out of the masks of these threads and sends it to them. Takes up to a
+// quarter of a second when one of them is in the kernel and cannot be interrupted.
+void open_to_stop(const std::vector<MaskedThread>& threads);
+
+// Why the thread with this record was not opened the last time: -errno of ptrace, -ETIMEDOUT; 0: nothing
+// known.
+int not_opened(int index) noexcept;
+// A new stop begins.
+void forget_not_opened() noexcept;
+
+// In the stop handler, when the thread is captured: what it goes on with is the mask that it had. No TLS.
+void mask_again(int index, ucontext_t* frame) noexcept;
+
+}  // namespace fermata::split::threads
