@@ -7,8 +7,10 @@
 // Both are one path: MPI starts, the address space is parted, and then the upper half comes either from a
 // program (start_program) or from an image (restart.h).
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "base/environment.h"
@@ -163,8 +165,24 @@ void run_natively_if_starter(int argc, char** argv) {
     ::_exit(1);
 }
 
+// A profiler in LD_PRELOAD is loaded into this half, too, and has begun here: its timer's signals would meet
+// the program, where the handler is another one or none. What was set before exec, without a handler, is the
+// program's.
+void stop_timers_with_handlers() {
+    constexpr std::pair<__itimer_which, int> kTimers[] = {
+        {ITIMER_REAL, SIGALRM}, {ITIMER_VIRTUAL, SIGVTALRM}, {ITIMER_PROF, SIGPROF}};
+    for (const auto& [timer, number] : kTimers) {
+        struct sigaction action {};
+        static const itimerval kNone{};
+        if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_DFL &&
+            action.sa_handler != SIG_IGN)
+            setitimer(timer, &kNone, nullptr);
+    }
+}
+
 int run(int argc, char** argv) {
     run_natively_if_starter(argc, argv);
+    stop_timers_with_handlers();
     split::ensure_layout(argv);
     split::prepare_lower();
     const char* base = std::getenv("FERMATA_RUN_BASE");
