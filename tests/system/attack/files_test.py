@@ -275,6 +275,7 @@ def other_kinds(victim, attacker):
     victim.write(project / "opened", "opened one\n")
     victim.write(project / "mapped", "mapped" + "." * 4090)
     project.chmod(0o777)
+    precious = victim.write(victim.home / "precious", "years of work\n" * 400)
     os.environ["HOLD_FILE"] = str(project / "go")
     with victim.run([PROGRAMS / "opened.openmpi"], cwd=project, ckpt=victim.home / "ckpt") as job:
         job.wait_line("READY")
@@ -282,7 +283,8 @@ def other_kinds(victim, attacker):
         job.finish(expected=85)
     for name in ("opened", "mapped"):
         attacker.shell(f"mv {name} {name}.away", project)
-        for made, word in (("mkfifo -m 666", "named pipe"), ("ln -s /dev/zero", "device"), ("mkdir -m 777", "directory")):
+        for made, word in (("mkfifo -m 666", "named pipe"), ("ln -s /dev/zero", "device"), ("mkdir -m 777", "directory"),
+                           (f"ln -s {precious}", f"{name} is a link of uid {attacker.uid}")):
             attacker.shell(f"{made} {name}", project)
             done = victim.call("restart", "--ckpt-dir", victim.home / "ckpt", cwd=project)
             print("  ", one_line(done, 1, project / name, word), flush=True)
