@@ -28,6 +28,7 @@
 #include "lower/thread_need.h"
 #include "split/address/partition.h"
 #include "split/alloc/lower_alloc.h"
+#include "split/alloc/shared_names.h"
 #include "split/fds/descriptors.h"
 #include "split/loader/command_line.h"
 #include "split/loader/loader.h"
@@ -41,6 +42,7 @@
 #include "split/threads/signals.h"
 #include "split/threads/stop.h"
 #include "tree/input.h"
+#include "tree/shared_names.h"
 
 namespace fermata::lower {
 namespace {
@@ -210,6 +212,7 @@ int run(int argc, char** argv) {
     // Before MPI_Init, where a rank may stay for long: the daemon knows who is in there, and waits for them.
     Link link = std::make_unique<tree::AgentLink>(config);
     link->send(link->starting());
+    split::note_shared_names_in((config.node_dir() + "/" + tree::name_of_shared_names(::getpid())).c_str());
     image::KeyPointer key;
     std::string no_key;  // said once there is a rank to say it
     try {

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "files/kept.h"
+#include "files/others_link.h"
 #include "split/noted_files.h"
 #include "split/process/descriptors/kind.h"
 #include "split/process/descriptors/saved.h"
@@ -148,6 +149,11 @@ class Capture {
             return;
         }
         std::string real = real_path(path);
+        if (real != path)
+            if (const std::string link = files::others_link(path); !link.empty()) {
+                unkept_.push_back(path + " (" + link + ")");
+                return;
+            }
         if (S_ISLNK(there.st_mode)) {
             char target[PATH_MAX];
             ssize_t size = readlink(path.c_str(), target, sizeof target - 1);
@@ -166,6 +172,10 @@ class Capture {
         if (!file) {
             // Gone or replaced since a moment ago, or not to be read by who writes it.
             if (file.error != ENOENT && file.error != 0) unkept_.push_back(path + " (" + file.why + ")");
+            return;
+        }
+        if (const std::string link = files::others_link(path, file.fd.get()); !link.empty()) {
+            unkept_.push_back(path + " (" + link + ")");
             return;
         }
         if (fstat(file.fd.get(), &status) != 0) return;

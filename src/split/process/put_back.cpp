@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "files/kept.h"
+#include "files/others_link.h"
 #include "split/process/file_copy.h"
 #include "split/process/files.h"
 
@@ -34,6 +35,8 @@ class Back {
         std::string how = entry.at("how");
         if (how == "read") return;  // not the program's to put back (read_files.h)
         path_ = entry.at("path");
+        if (const std::string link = files::others_link(path_.substr(0, path_.rfind('/'))); !link.empty())
+            refuse(link);
         there_ = lstat(path_.c_str(), &now_) == 0;
         if (how == "absent") return absent();
         if (how == "link") return symbolic_link(entry.at("target"));

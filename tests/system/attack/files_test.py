@@ -275,6 +275,7 @@ def other_kinds(victim, attacker):
     victim.write(project / "opened", "opened one\n")
     victim.write(project / "mapped", "mapped" + "." * 4090)
     project.chmod(0o777)
+    precious = victim.write(victim.home / "precious", "years of work\n" * 400)
     os.environ["HOLD_FILE"] = str(project / "go")
     with victim.run([PROGRAMS / "opened.openmpi"], cwd=project, ckpt=victim.home / "ckpt") as job:
         job.wait_line("READY")
@@ -282,7 +283,8 @@ def other_kinds(victim, attacker):
         job.finish(expected=85)
     for name in ("opened", "mapped"):
         attacker.shell(f"mv {name} {name}.away", project)
-        for made, word in (("mkfifo -m 666", "named pipe"), ("ln -s /dev/zero", "device"), ("mkdir -m 777", "directory")):
+        for made, word in (("mkfifo -m 666", "named pipe"), ("ln -s /dev/zero", "device"), ("mkdir -m 777", "directory"),
+                           (f"ln -s {precious}", f"{name} is a link of uid {attacker.uid}")):
             attacker.shell(f"{made} {name}", project)
             done = victim.call("restart", "--ckpt-dir", victim.home / "ckpt", cwd=project)
             print("  ", one_line(done, 1, project / name, word), flush=True)
@@ -291,6 +293,27 @@ def other_kinds(victim, attacker):
     victim.write(project / "go", "")
     with victim.restart(victim.home / "ckpt", cwd=project) as job:
         check("opened: right" in job.finish()[-1], job.output())
+
+
+def link_at_checkpoint(victim, attacker):
+    """Another user's link in the place of a file that the program has written: what it leads to is not the program's."""
+    project = victim.home.parent / "project"
+    project.mkdir()
+    project.chmod(0o777)
+    precious = victim.write(victim.home / "precious", "years of work\n")
+    with victim.run(WHENCE, cwd=project, ckpt=victim.home / "ckpt") as job:
+        job.wait_until(lambda: all((project / f"at-1-{rank}").exists() for rank in range(2)), "phase 1")
+        attacker.shell(f"mv at-1-0 away; ln -s {precious} at-1-0", project)
+        job.checkpoint("--stop")
+        job.finish(expected=85)
+        check(f"is a link of uid {attacker.uid}" in job.errors(), job.errors())
+    precious.write_text("years of work, and a day\n")
+    attacker.shell("rm at-1-0; mv away at-1-0", project)
+    victim.shell("touch end go-1", project)
+    with victim.restart(victim.home / "ckpt", cwd=project) as job:
+        job.finish()
+    check(precious.read_text() == "years of work, and a day\n", f"put back: {precious.read_text()}")
+    check(sorted(os.listdir(victim.home))[-1] != "precious.after-gen-000001", f"{os.listdir(victim.home)}")
 
 
 # ---- row 5: whose generation
@@ -830,7 +853,7 @@ def root_in_a_users_directory(victim, _):
 
 
 CASES = {function.__name__: function for function in (
-    run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link, other_kinds,
+    run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link, other_kinds, link_at_checkpoint,
     foreign_generation, users_generation_for_root, directory_of_all, links_as_generations, links_in_generations,
     generation_exchanged, pipe_as_manifest, pipe_as_image, pipe_as_directory, huge_manifest, high_numbers, planted_generations,
     taken_in_memory, name_is_taken,
