@@ -57,12 +57,6 @@ FERMATA_OF_THREAD(int, sched_rr_get_interval, SYS_sched_rr_get_interval, (pid_t 
                   real_id(thread), interval)
 FERMATA_OF_THREAD(int, setpriority, SYS_setpriority, (__priority_which_t which, id_t who, int nice), which,
                   of_kind(which, who), nice)
-FERMATA_OF_THREAD(int, prlimit, SYS_prlimit64,
-                  (pid_t process, __rlimit_resource resource, const rlimit* limit, rlimit* old),
-                  real_id(process), resource, limit, old)
-FERMATA_OF_THREAD(int, prlimit64, SYS_prlimit64,
-                  (pid_t process, __rlimit_resource resource, const rlimit64* limit, rlimit64* old),
-                  real_id(process), resource, limit, old)
 FERMATA_OF_THREAD(ssize_t, process_vm_readv, SYS_process_vm_readv,
                   (pid_t process, const iovec* here, unsigned long here_count, const iovec* there,
                    unsigned long there_count, unsigned long flags),

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "front/core/sys.h"
+#include "front/core/ids.h"
 #include "front/posix/next.h"
 
 namespace fermata::front::posix {
@@ -25,7 +25,7 @@ std::atomic<rlim_t> lowered{RLIM_INFINITY};
 // Children have the kernel's: there is no lower half in them.
 bool ours(int resource) {
     const fermata::split::Bridge* b = bridge();
-    return resource == RLIMIT_NOFILE && b != nullptr && b->lower_owned != nullptr && b->process == getpid();
+    return resource == RLIMIT_NOFILE && b != nullptr && b->lower_owned != nullptr && b->process == real_pid();
 }
 
 rlimit told(rlimit limit) {
@@ -72,7 +72,8 @@ FERMATA_INTERPOSE int setrlimit(__rlimit_resource_t resource, const rlimit* limi
 }
 FERMATA_INTERPOSE int prlimit(pid_t pid, __rlimit_resource resource, const rlimit* limit,
                               rlimit* old) noexcept {
-    if (!ours(resource) || (pid != 0 && pid != getpid())) return next_prlimit(pid, resource, limit, old);
+    const int real = real_id(pid);
+    if (!ours(resource) || (real != 0 && real != real_pid())) return next_prlimit(real, resource, limit, old);
     return change(limit, old);
 }
 
