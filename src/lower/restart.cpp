@@ -11,6 +11,7 @@
 #include "lower/services.h"
 #include "lower/shared_ranks.h"
 #include "split/bridge.h"
+#include "split/ids/go_calls.h"
 #include "split/loader/command_line.h"
 #include "split/process/path_map.h"
 #include "split/process/state.h"
@@ -125,7 +126,11 @@ void Restart::make_threads() {
 }
 
 // Threads have their new numbers by now, and nothing of the program has run.
-void Restart::renew_ids() { split::ids::renew(*the_upper()->ids, processes_, facts_.rank().number()); }
+void Restart::renew_ids() {
+    split::ids::renew(*the_upper()->ids, processes_, facts_.rank().number());
+    if (the_upper()->ids->changed == 0) return;
+    if (std::string line = split::ids::lead_go_calls(the_upper()->raw_call); !line.empty()) say_each({line});
+}
 
 void Restart::restore_process() {
     if (parts_.error.empty()) {

@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 13;
+inline constexpr uint32_t kBridgeVersion = 14;
 
 struct NotedFiles;  // noted_files.h
 struct OwnState;    // own_state.h
@@ -212,6 +212,9 @@ struct UpperServices {
     OwnState* own_state;
     // Which process and threads the program takes itself for. Upper memory.
     ids::Table* ids;
+    // A system call with the program's numbers of processes and threads: result and arguments are the
+    // kernel's otherwise. For calls that go past libc (split/ids/go_calls.h): general registers only, no TLS.
+    long (*raw_call)(long number, long a, long b, long c, long d, long e, long f) noexcept;
 };
 
 }  // namespace fermata::split

@@ -10,6 +10,10 @@ namespace fermata::front {
 // In every image: what a number means to the program outlives the process.
 inline constinit split::ids::Table ids{};
 
+// UpperServices::raw_call (identity/raw_call.cpp).
+extern "C" __attribute__((visibility("hidden"))) long fermata_raw_call(long number, long a, long b, long c,
+                                                                       long d, long e, long f) noexcept;
+
 inline bool ids_changed() noexcept { return __builtin_expect(ids.changed != 0, 0); }
 
 inline int real_pid() noexcept { return static_cast<int>(sys(SYS_getpid)); }

@@ -148,6 +148,22 @@ bool by_function(long number, const long (&word)[6], long& result) {
     }
 }
 
+// The arguments of waitid.
+void real_child(long (&word)[6]) {
+    if (word[0] == P_PID || word[0] == P_PGID) word[1] = real(word[0] == P_PID ? kId : kGroup, word[1]);
+}
+
+// Makes the arguments the kernel's, and says what the result means.
+Means translate(long number, long (&word)[6]) {
+    for (const Meaning& meaning : kMeanings) {
+        if (meaning.call != number) continue;
+        if (meaning.first >= 0) word[meaning.first] = real(meaning.means_first, word[meaning.first]);
+        if (meaning.second >= 0) word[meaning.second] = real(meaning.means_second, word[meaning.second]);
+        return meaning.result;
+    }
+    return number == SYS_clone && is_fork(word[0], word[1]) ? kId : kNothing;
+}
+
 long with_numbers(long number, long a, long b, long c, long d, long e, long f) {
     long word[6] = {a, b, c, d, e, f};
     long result;
@@ -157,15 +173,8 @@ long with_numbers(long number, long a, long b, long c, long d, long e, long f) {
         const long kind = word[0] - (number == SYS_getpriority ? 0 : 1);
         if (kind == 0 || kind == 1) word[1] = real(kind == 0 ? kId : kGroup, word[1]);
     }
-    if (number == SYS_waitid && (word[0] == P_PID || word[0] == P_PGID))
-        word[1] = real(word[0] == P_PID ? kId : kGroup, word[1]);
-    Means means = number == SYS_clone && is_fork(a, b) ? kId : kNothing;
-    for (const Meaning& meaning : kMeanings) {
-        if (meaning.call != number) continue;
-        means = meaning.result;
-        if (meaning.first >= 0) word[meaning.first] = real(meaning.means_first, word[meaning.first]);
-        if (meaning.second >= 0) word[meaning.second] = real(meaning.means_second, word[meaning.second]);
-    }
+    if (number == SYS_waitid) real_child(word);
+    const Means means = translate(number, word);
     result = next_syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);
     auto* info = reinterpret_cast<siginfo_t*>(number == SYS_waitid            ? c
                                               : number == SYS_rt_sigtimedwait ? b
@@ -189,4 +198,18 @@ long fermata_syscall(long number, long a, long b, long c, long d, long e, long f
                          (number == SYS_clone && !is_fork(a, b)) || number == SYS_rt_sigreturn;
     if (!ids_changed() || through) return next_syscall(number, a, b, c, d, e, f);
     return with_numbers(number, a, b, c, d, e, f);
+}
+
+// Go keeps a register of SSE for itself (CMakeLists.txt), and its stacks are small: nothing of libc.
+extern "C" long fermata_raw_call(long number, long a, long b, long c, long d, long e, long f) noexcept {
+    using namespace fermata::front;
+    using namespace fermata::front::identity;
+    if (!ids_changed()) return fermata::sys(number, a, b, c, d, e, f);
+    long word[6] = {a, b, c, d, e, f};
+    if (number == SYS_waitid) real_child(word);
+    const Means means = translate(number, word);
+    const long result = fermata::sys(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+    if (number == SYS_waitid && result == 0)
+        fermata::front::posix::show_sender(SIGCHLD, reinterpret_cast<siginfo_t*>(c));
+    return result > 0 ? shown(means, result) : result;
 }

@@ -73,8 +73,8 @@ FERMATA_INTERPOSE int setrlimit(__rlimit_resource_t resource, const rlimit* limi
 }
 FERMATA_INTERPOSE int prlimit(pid_t pid, __rlimit_resource resource, const rlimit* limit,
                               rlimit* old) noexcept {
-    if (!ours(resource) || (pid != 0 && pid != getpid()))
-        return next_prlimit(real_id(pid), resource, limit, old);
+    const int real = real_id(pid);
+    if (!ours(resource) || (real != 0 && real != real_pid())) return next_prlimit(real, resource, limit, old);
     return change(limit, old);
 }
 

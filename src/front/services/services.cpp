@@ -212,6 +212,7 @@ __attribute__((constructor(101))) void find_lower_half() {
     fermata_upper.nobody = nobody_gs();
     fermata_upper.own_state = posix::own_state();
     fermata_upper.ids = &ids;
+    fermata_upper.raw_call = fermata_raw_call;
     found->register_upper(&fermata_upper);
     posix::watch_warden();
 }
@@ -244,4 +245,5 @@ fermata::split::UpperServices fermata_upper = {
     .noted_files = nullptr,
     .own_state = nullptr,
     .ids = nullptr,
+    .raw_call = nullptr,
 };

@@ -77,6 +77,18 @@ void fill(Range gap) {
     sys(SYS_madvise, gap.begin(), gap.size(), MADV_DONTDUMP);
 }
 
+// No hint of the program's shall be followed here.
+void close_lower_area() {
+    for (int round = 0; round < 16; ++round) {
+        const std::vector<Mapping> maps = read_maps();
+        const std::vector<Range> open = gaps(maps, kLowerArea);
+        for (const Mapping& m : maps)
+            if (round == 0 && kLowerArea.overlaps(m.range)) keep_lower_mapping(m.range);
+        if (open.empty()) return;
+        for (const Range& gap : open) fill(gap);
+    }
+}
+
 Region describe(const Mapping& m, Owner owner, const char* why) { return {m.range, owner, why, m.name, -1}; }
 
 // Any library of the lower half's ld.so whose address is the upper half's.
@@ -140,6 +152,7 @@ void partition() {
             table.add({gap, Owner::filler, "filler: the kernel must not choose here", "", 0});
         }
     }
+    close_lower_area();
     for (const Mapping& m : read_maps()) {
         if (kWindow.overlaps(m.range))
             fail("the lower half has memory in the window before the program starts: {}", to_string(m));
@@ -178,7 +191,8 @@ std::string check(const std::vector<Mapping>& maps) {
     if (!done) return "the address space was never partitioned";
     RegionTable& table = region_table();
     Range space = above_window(maps);
-    for (const Range& gap : gaps(maps, space)) fill(gap);
+    for (const Range& part : {space, kLowerArea})
+        for (const Range& gap : gaps(maps, part)) fill(gap);
 
     std::vector<Range> lower;  // what the lower half had above the window; it may shrink, never grow
     for (const Region& r : table.fixed())
@@ -204,6 +218,7 @@ std::vector<Region> RegionTable::regions() const {
     double age = now() - started;
     for (const Mapping& m : read_maps()) {
         if (kLowerArea.overlaps(m.range)) {
+            if (filler_like(m)) continue;
             result.push_back({m.range, Owner::lower, "lower area", m.name, age});
         } else if (upper_range(m.range)) {
             bool known = false;

@@ -44,6 +44,8 @@ long lower_mremap(void* address, size_t old_size, size_t new_size, int flags, vo
 // partition() calls these: from now on new mappings of the lower half go to kLowerArea, and mappings at fixed
 // addresses only there and into what it had before.
 void redirect_lower_mappings() noexcept;
+// Something of the lower half lies there that did not come by lower_mmap: not to be given out.
+void keep_lower_mapping(Range range) noexcept;
 void allow_fixed_mappings(const Range* ranges, size_t count) noexcept;
 
 }  // namespace fermata::split

@@ -118,6 +118,13 @@ long fill(Range range) noexcept {
     return failed(rc) ? rc : 0;
 }
 
+// Of the lower area.
+long give_back(Range range) noexcept {
+    long rc = fill(range);
+    if (!failed(rc)) put(range);
+    return rc;
+}
+
 }  // namespace
 
 void allow_fixed_mappings(const Range* ranges, size_t count) noexcept {
@@ -131,8 +138,15 @@ void allow_fixed_mappings(const Range* ranges, size_t count) noexcept {
 
 void redirect_lower_mappings() noexcept {
     lock.lock();
+    // (Partition looks again at what was mapped meanwhile: keep_lower_mapping.)
     if (!redirected) area.put(kLowerArea);
     redirected = true;
+    lock.unlock();
+}
+
+void keep_lower_mapping(Range range) noexcept {
+    lock.lock();
+    area.remove(range.common(kLowerArea));
     lock.unlock();
 }
 
@@ -160,38 +174,35 @@ long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long of
         return rc;
     }
     if (size == 0) return -EINVAL;
-    for (int attempt = 0; attempt < 64; ++attempt) {
-        uint64_t place = take(page_up(size));
-        if (!place) return -ENOMEM;
-        long rc =
-            raw_mmap(place, size, prot, (flags & ~MAP_32BIT) | MAP_FIXED_NOREPLACE, fd, uint64_t(offset));
-        if (rc == -EEXIST) continue;  // somebody else sits there: the range stays out of the table
-        if (failed(rc)) put(Range::sized(place, page_up(size)));
-        return rc;
-    }
-    return -ENOMEM;
+    const uint64_t place = take(page_up(size));
+    if (!place) return -ENOMEM;
+    // Over the filler. Where it fails the kernel may have taken that away.
+    long rc = raw_mmap(place, size, prot, (flags & ~MAP_32BIT) | MAP_FIXED, fd, uint64_t(offset));
+    if (failed(rc)) give_back(Range::sized(place, page_up(size)));
+    return rc;
 }
 
 long lower_munmap(void* address, size_t size) noexcept {
     auto at = reinterpret_cast<uint64_t>(address);
-    if (!redirected || at < kWindow.end()) {
+    const Range range = Range::sized(at, page_up(size));
+    if (!redirected || (at < kWindow.end() && !kLowerArea.contains(range))) {
         long rc = raw_munmap(at, size);
-        if (redirected && !failed(rc)) put(Range::sized(at, page_up(size)));
+        if (redirected && !failed(rc)) put(range);
         return rc;
     }
     if (at & (kPage - 1) || size == 0 || !exists(at, size)) return -EINVAL;
-    return fill(Range::sized(at, page_up(size)));
+    if (kLowerArea.contains(range)) return give_back(range);
+    return fill(range);
 }
 
 namespace {
 // After a move: the old range is unmapped already and may have been taken by another thread since (above the
-// window; check() will then name it), so nothing is replaced.
+// window check() will then name it), so nothing is replaced.
 void close_gap(Range range) noexcept {
-    if (range.begin() >= kWindow.end())
-        raw_mmap(range.begin(), range.size(), PROT_NONE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
-    else
-        put(range);
+    if (range.begin() < kWindow.end() && !kLowerArea.contains(range)) return put(range);
+    long rc = raw_mmap(range.begin(), range.size(), PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
+    if (!failed(rc)) put(range);
 }
 }  // namespace
 
@@ -219,11 +230,7 @@ long lower_mremap(void* address, size_t old_size, size_t new_size, int flags, vo
     if (!(flags & MREMAP_MAYMOVE)) return -ENOMEM;  // what lies behind is a filler or may be anybody's
     uint64_t place = take(after);
     if (!place) return -ENOMEM;
-    // mremap has no NOREPLACE: reserve first, then move over the reservation.
-    long rc =
-        raw_mmap(place, after, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
-    if (failed(rc)) return -ENOMEM;
-    rc = sys(SYS_mremap, at, old_size, new_size, flags | MREMAP_FIXED, place);
+    long rc = sys(SYS_mremap, at, old_size, new_size, flags | MREMAP_FIXED, place);
     if (failed(rc)) {
         lower_munmap(reinterpret_cast<void*>(place), after);
         return rc;
