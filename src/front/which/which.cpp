@@ -62,9 +62,11 @@ void hide_static_tls() noexcept {
     at += *at + 2;
     size_t variables = 0;
     while (at[variables] != 0) ++variables;
-    if (variables < 2 || at[variables - 1] != at[variables - 2] ||
-        !begins(reinterpret_cast<const char*>(at[variables - 1]), split::kStaticTlsVariable))
-        return;
+    // (ld.so of glibc 2.36 has put copies in their places.)
+    auto is_it = [at](size_t i) {
+        return begins(reinterpret_cast<const char*>(at[i]), split::kStaticTlsVariable);
+    };
+    if (variables < 2 || !is_it(variables - 1) || !is_it(variables - 2)) return;
     at[variables - 2] = 0;
     at[variables - 1] = AT_IGNORE;
 }

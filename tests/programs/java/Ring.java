@@ -50,7 +50,7 @@ public class Ring {
         for (int i = 0; i < 20000; i++) letters += map.get(i).length();
         int child = new ProcessBuilder("/bin/true").start().waitFor();
         boolean same = self == ProcessHandle.current().pid();
-        int right = least(letters == 228890 && child == 0 && same ? 1 : 0);
+        int right = least(letters == 208890 && child == 0 && same ? 1 : 0);
         if (rank == 0) System.out.println(right == 1 ? "right" : "letters " + letters + ", child " + child + ", pid " + same);
         end();
     }
