@@ -167,9 +167,8 @@ void run_natively_if_starter(int argc, char** argv) {
     ::_exit(1);
 }
 
-// A profiler in LD_PRELOAD is loaded into this half, too, and has begun here: its timer's signals would meet
-// the program, where the handler is another one or none. What was set before exec, without a handler, is the
-// program's.
+// A profiler in LD_PRELOAD has begun in this half: its timer's signals would meet the program, where the
+// handler is another one or none. What was set before exec, without a handler, is the program's.
 void stop_timers_with_handlers() {
     constexpr std::pair<__itimer_which, int> kTimers[] = {
         {ITIMER_REAL, SIGALRM}, {ITIMER_VIRTUAL, SIGVTALRM}, {ITIMER_PROF, SIGPROF}};
@@ -177,14 +176,43 @@ void stop_timers_with_handlers() {
         struct sigaction action {};
         static const itimerval kNone{};
         if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_DFL &&
-            action.sa_handler != SIG_IGN)
+            action.sa_handler != SIG_IGN) {
             setitimer(timer, &kNone, nullptr);
+            // Open MPI's mpiexec, profiled as well, hands its own SIGPROF on: not to end a program whose
+            // profiler has not begun.
+            if (number != SIGALRM) signal(number, SIG_IGN);
+        }
     }
 }
 
+// What is in LD_PRELOAD is for the program: here it would count the library's own calls of MPI, and may be
+// linked with another library than this one. Executes itself again with FERMATA_LOWER_PRELOAD instead, or
+// nothing; everybody who asks for the program's environment finds the variable as it was.
+void leave_preload_to_the_program(char** argv) {
+    constexpr const char *kPreload = "LD_PRELOAD", *kKept = "FERMATA_PRELOAD",
+                         *kBelow = "FERMATA_LOWER_PRELOAD";
+    auto set = [](const char* name, const std::string& value) {
+        value.empty() ? ::unsetenv(name) : ::setenv(name, value.c_str(), 1);
+    };
+    auto value = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+    if (std::getenv(kKept) != nullptr) {
+        set(kPreload, value(kKept));
+        ::unsetenv(kKept);
+        return;
+    }
+    const std::string theirs = value(kPreload), below = value(kBelow);
+    if (theirs == below) return;
+    ::setenv(kKept, theirs.c_str(), 1);
+    set(kPreload, below);
+    ::execv("/proc/self/exe", argv);
+    set(kPreload, theirs);  // loaded twice, then
+    ::unsetenv(kKept);
+}
+
 int run(int argc, char** argv) {
-    run_natively_if_starter(argc, argv);
     stop_timers_with_handlers();
+    leave_preload_to_the_program(argv);
+    run_natively_if_starter(argc, argv);
     split::ensure_layout(argv);
     split::prepare_lower();
     const char* base = std::getenv("FERMATA_RUN_BASE");

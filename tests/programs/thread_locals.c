@@ -19,6 +19,14 @@ static void* other(void* value) {
 int main(int argc, char** argv) {
     int tunables = 0, own, value = 0;
     MPI_Init(&argc, &argv);
+    /* Loaded once: what is preloaded is the program's alone. */
+    FILE* maps = fopen("/proc/self/maps", "r");
+    char line[4400];
+    int copies = 0;
+    while (maps && fgets(line, sizeof line, maps))
+        copies += strstr(line, "r-xp") && strstr(line, "libthread_locals.so");
+    if (maps) fclose(maps);
+    CHECK(copies == 1);
     next_value = (int (*)(void))dlsym(RTLD_DEFAULT, "next_thread_local");
     CHECK(next_value);
     for (char** one = environ; *one; ++one) tunables += strncmp(*one, "GLIBC_TUNABLES=", 15) == 0;

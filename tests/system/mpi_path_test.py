@@ -37,7 +37,7 @@ def at_exit(cwd):
     (cwd / "gone.c").write_text(AT_EXIT)
     subprocess.run(["gcc", "-shared", "-fPIC", cwd / "gone.c", "-o", cwd / "gone.so"], check=True)
     with Job.run([PROGRAMS / "trap.mpich", "dup_of_world"], 2, cwd, mpi="mpich",
-                 env=dict(os.environ, LD_PRELOAD=str(cwd / "gone.so"), GONE=str(cwd / "gone"))) as job:
+                 env=dict(os.environ, FERMATA_LOWER_PRELOAD=str(cwd / "gone.so"), GONE=str(cwd / "gone"))) as job:
         job.finish()
     lines = (cwd / "gone").read_text().split()
     check(len(lines) == len(set(lines)) == 2, f"exit handlers: {lines}")
