@@ -316,6 +316,31 @@ def link_at_checkpoint(victim, attacker):
     check(sorted(os.listdir(victim.home))[-1] != "precious.after-gen-000001", f"{os.listdir(victim.home)}")
 
 
+def exchanged_directory(victim, attacker):
+    """Another user's link, or directory, in the place of the program's working directory: it does not go on in there."""
+    project = victim.home.parent / "project"
+    project.mkdir()
+    project.chmod(0o777)
+    victim.shell("mkdir run", project)
+    victim.shell("mkdir -m 700 precious")
+    with victim.run(WHENCE, cwd=project / "run", ckpt=victim.home / "ckpt") as job:
+        job.wait_until(lambda: all((project / "run" / f"at-1-{rank}").exists() for rank in range(2)), "phase 1")
+        job.checkpoint("--stop")
+        job.finish(expected=85)
+    attacker.shell("mv run away", project)
+    for more in ((), ("--files", "off")):
+        for make, word in ((f"ln -s {victim.home}/precious run", f"is a link of uid {attacker.uid}"),
+                           ("mkdir -m 777 run", f"belongs to uid {attacker.uid}")):
+            attacker.shell(make, project)
+            one_line(victim.call("restart", "--ckpt-dir", victim.home / "ckpt", *more), 1, project / "run", word)
+            check(not os.listdir(project / "run"), f"made in there: {os.listdir(project / 'run')}")
+            attacker.shell("rm -rf run", project)
+    attacker.shell("mv away run", project)
+    victim.shell("touch end go-1", project / "run")
+    with victim.restart(victim.home / "ckpt") as job:
+        job.finish()
+
+
 # ---- row 5: whose generation
 
 def foreign_generation(victim, attacker):
@@ -853,7 +878,7 @@ def root_in_a_users_directory(victim, _):
 
 
 CASES = {function.__name__: function for function in (
-    run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link, other_kinds, link_at_checkpoint,
+    run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link, other_kinds, link_at_checkpoint, exchanged_directory,
     foreign_generation, users_generation_for_root, directory_of_all, links_as_generations, links_in_generations,
     generation_exchanged, pipe_as_manifest, pipe_as_image, pipe_as_directory, huge_manifest, high_numbers, planted_generations,
     taken_in_memory, name_is_taken,
