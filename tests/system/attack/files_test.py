@@ -639,6 +639,8 @@ def planted_generations(victim, attacker):
     done = ends_soon(victim, 6, "verify", "--ckpt-dir", shared)
     for name in own():
         check(any(name in line and "intact" in line for line in done.stdout.splitlines()), f"{name}: {done.stdout}")
+    for words in (("inspect",), ("compact", "--keep", "2")):
+        ends_soon(victim, 0, *words, "--ckpt-dir", shared)
     said = goes_on(victim, lines, shared)
     check(f"gen-999999999 belongs to uid {attacker.uid}" in said, said)
     for name, was in before.items():
