@@ -649,6 +649,24 @@ def planted_generations(victim, attacker):
     return f"{seconds:.1f} s"
 
 
+def planted_own_state(victim, attacker):
+    """The same for a program that saves its own state (libfermata), in files and in memory: it starts, saves, restores."""
+    for options in ("", "memory=node"):
+        shared = victim.home.parent / f"shared-{options}"
+        shared.mkdir()
+        shared.chmod(0o777)
+        attacker.shell(PLANTED, shared)
+        for steps in (5, 10):
+            done = subprocess.run([*victim.on, "mpiexec.mpich", "-n", "2", str(PROGRAMS / "walk.mpich"), str(shared), str(steps), options],
+                                  cwd=victim.home, capture_output=True, text=True, timeout=SOON, stdin=subprocess.DEVNULL)
+            said = done.stdout + done.stderr
+            check(done.returncode == 0 and "end" in said, f"{options}, {steps}: {done.returncode}: {said}")
+            check(said.count("is passed over") == 1, said)
+        own = [one.name for one in shared.glob("gen-*") if one.stat().st_uid == victim.uid]
+        check(own and all("gen-000006" < name < "gen-000999" for name in own), f"{own}")
+    shutil.rmtree(f"/dev/shm/fermata-state-{victim.uid}", ignore_errors=True)
+
+
 # ---- the file systems of nodes
 
 def taken_in_memory(victim, attacker):
@@ -882,7 +900,7 @@ def root_in_a_users_directory(victim, _):
 CASES = {function.__name__: function for function in (
     run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link, other_kinds, link_at_checkpoint, exchanged_directory,
     foreign_generation, users_generation_for_root, directory_of_all, links_as_generations, links_in_generations,
-    generation_exchanged, pipe_as_manifest, pipe_as_image, pipe_as_directory, huge_manifest, high_numbers, planted_generations,
+    generation_exchanged, pipe_as_manifest, pipe_as_image, pipe_as_directory, huge_manifest, high_numbers, planted_generations, planted_own_state,
     taken_in_memory, name_is_taken,
     nested_state, index_of_holes, escapes, own_gen_directories, what_dead_jobs_left, setuid_program,
     root_in_a_users_directory)}
