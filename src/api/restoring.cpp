@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>
+#include <utility>
 
 #include "api/staging.h"
 #include "base/error.h"
@@ -108,12 +109,19 @@ std::vector<Restoring::Candidate> Restoring::all_candidates() {
 // Newest first.
 std::vector<Restoring::Candidate> Restoring::choose() const {
     std::vector<Candidate> found;
-    if (!files::Folder::find_at(directory_)) return found;
+    const auto directory = files::Folder::find_at(directory_);
+    if (!directory) return found;
     store::Store store = store::Store::for_reading(directory_, key_);
     std::vector<store::GenerationInfo> all = store.list();
     std::string damage;
     bool processes = false, foreign = false;
     for (auto one = all.rbegin(); one != all.rend(); ++one) {
+        if (!files::believed(one->folder.owner())) {
+            if (found.empty() && !std::exchange(foreign, true))
+                say(fmt::format("{} belongs to {} and is passed over", one->directory,
+                                files::name_of_user(one->folder.owner())));
+            continue;
+        }
         if (!one->manifest) {
             if (damage.empty()) damage = one->damage;
             if (!one->damage.empty() && found.empty()) say(one->damage + "; the one before is taken");
@@ -123,18 +131,13 @@ std::vector<Restoring::Candidate> Restoring::choose() const {
             processes = true;
             continue;
         }
-        if (!files::believed(one->folder.owner())) {
-            if (found.empty())
-                say(fmt::format("{} belongs to {} and is passed over", one->directory,
-                                files::name_of_user(one->folder.owner())));
-            foreign = true;
-            continue;
-        }
         found.push_back({one->number, *one->manifest->step, one->seal.hex(), {}});
     }
     if (!found.empty()) return found;
     if (!damage.empty()) refuse(FERMATA_DAMAGED, "{}", damage);
-    if (foreign) refuse(FERMATA_ARGUMENT, "the generations in {} belong to another user", directory_);
+    // In his own directory they are what was meant; in one that many write to he may have put them there.
+    if (foreign && !files::believed(directory->owner()))
+        refuse(FERMATA_ARGUMENT, "the generations in {} belong to another user", directory_);
     if (processes)
         refuse(FERMATA_ARGUMENT,
                "{} holds checkpoints of whole processes, which `fermata restart` continues: give the "

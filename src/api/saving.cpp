@@ -103,15 +103,29 @@ void Saving::run_in_thread(What what) {
     }
 }
 
+namespace {
+
+// What others have put under names of generations is counted, too, because the number has to be free in files
+// when memory has it already; but not so that none would be left.
+uint32_t highest_in(const store::Store& store) {
+    uint32_t highest = 0;
+    for (const store::GenerationInfo& one : store.list())
+        if (files::believed(one.folder.owner())) highest = std::max(highest, one.number);
+    for (const std::string& name : files::Folder::at(store.directory()).names())
+        if (auto other = Generation::named(name); other && other->number() < Generation::kLast / 2)
+            highest = std::max(highest, other->number());
+    return highest;
+}
+
+}  // namespace
+
 // One series for files and memory. Nobody else counts while this program has the directory.
 uint32_t Saving::next_number() {
     if (number_ > 0) return ++number_;
     uint32_t highest = 0;
     ranks_.together([&] {
         highest = memory_->highest();
-        if (store_)
-            for (const store::GenerationInfo& one : store_->list())
-                if (files::believed(one.folder.owner())) highest = std::max(highest, one.number);
+        if (store_) highest = std::max(highest, highest_in(*store_));
     });
     std::vector<uint32_t> all = ranks_.gather_all(highest);
     return number_ = *std::max_element(all.begin(), all.end()) + 1;

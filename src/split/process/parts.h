@@ -60,6 +60,9 @@ Json capture_timers(Lines& warnings);
 void restore_all_timers(const Json& state, Lines& warnings);
 Json capture_settings(Lines& warnings);
 void restore_settings(const Json& state, Lines& warnings);  // throws Refused
+// Of these settings, held by O_PATH. Throws Refused when it cannot be entered, or is one that another user
+// has put in its place: the program opens files in there by their names.
+Fd open_working_directory(const Json& settings);
 void note_settings();
 Json capture_attributes(Lines& warnings);
 void restore_attributes(const Json& state, Lines& warnings);

@@ -214,12 +214,8 @@ PutBack put_files_back(std::string_view bytes, const files::Folder& generation, 
         Json state = parse_state(bytes);
         if (!state.contains("files")) return result;
         const Json& settings = state.at("settings");
-        std::string cwd = settings.at("cwd");
-        // Nothing is made in the place of a project that is not there any more.
-        if (!settings.at("cwd_deleted").get<bool>() && access(cwd.c_str(), X_OK) != 0)
-            throw Refused{"the working directory " + cwd + " cannot be entered: " + error_text(errno) +
-                          ": make it available on this node, or say where it is now with --map " + cwd +
-                          "=NEW, and restart again"};
+        // Nothing is made in the place of a project that is not there any more, or of another user's.
+        if (!settings.at("cwd_deleted").get<bool>()) open_working_directory(settings);
         Back back(generation, name, all, result);
         // Links first: others may be reached through them.
         for (bool links : {true, false})

@@ -12,6 +12,8 @@
 #include <climits>
 #include <cstdlib>
 
+#include "files/others_link.h"
+#include "files/owners.h"
 #include "split/process/children.h"
 #include "split/process/parts.h"
 #include "split/threads/raw.h"
@@ -88,14 +90,15 @@ Json capture_settings(Lines& warnings) {
     ssize_t size = readlink("/proc/self/cwd", path, sizeof path - 1);
     std::string directory(path, size > 0 ? static_cast<size_t>(size) : 0);
     constexpr std::string_view kDeleted = " (deleted)";
-    struct stat now, there;
-    bool deleted = stat("/proc/self/cwd", &now) == 0 && now.st_nlink == 0;
+    struct stat now = {}, there;
+    bool known = stat("/proc/self/cwd", &now) == 0, deleted = known && now.st_nlink == 0;
     if (deleted && directory.ends_with(kDeleted)) directory.resize(directory.size() - kDeleted.size());
     if (!deleted && (stat(directory.c_str(), &there) != 0 || there.st_ino != now.st_ino))
         warnings.push_back("the working directory " + directory +
                            " cannot be reached by its name: a restart may fail");
     state["cwd"] = directory;
     state["cwd_deleted"] = deleted;
+    if (known) state["cwd_owner"] = now.st_uid;
     state["umask"] = std::strtol(field(read_proc("/proc/self/status"), "Umask").c_str(), nullptr, 8);
     Settings settings = current_settings();
     Json limits = Json::array();
@@ -115,6 +118,27 @@ Json capture_settings(Lines& warnings) {
     return state;
 }
 
+Fd open_working_directory(const Json& state) {
+    const std::string directory = state.at("cwd");
+    auto refuse = [&](const std::string& why, const std::string& what) {
+        throw Refused{"the working directory " + directory + " " + why + ": " + what + " and restart again"};
+    };
+    Fd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!fd || faccessat(fd.get(), ".", X_OK, AT_EACCESS) != 0)
+        refuse("cannot be entered: " + error_text(errno),
+               "make it available on this node, or say where it is now with --map " + directory + "=NEW,");
+    struct stat now;
+    const auto owner = state.value("cwd_owner", geteuid());  // images of earlier builds do not have it
+    if (fstat(fd.get(), &now) == 0 && state.contains("cwd_owner") && now.st_uid != owner &&
+        !files::believed(now.st_uid))
+        refuse("belongs to " + files::name_of_user(now.st_uid) + ", at the checkpoint to " +
+                   files::name_of_user(owner),
+               "put the program's back");
+    if (const std::string link = files::others_link(directory, fd.get()); !link.empty())
+        refuse("is not reached: " + link, "remove it, put the program's back");
+    return fd;
+}
+
 void restore_settings(const Json& state, Lines& warnings) {
     std::string directory = state.at("cwd");
     if (state.at("cwd_deleted").get<bool>()) {
@@ -123,9 +147,8 @@ void restore_settings(const Json& state, Lines& warnings) {
         if (mkdtemp(name) == nullptr || chdir(name) != 0 || rmdir(name) != 0)
             warnings.push_back("the working directory had been removed and could not be imitated: it is " +
                                std::string(name));
-    } else if (chdir(directory.c_str()) != 0) {
-        throw Refused{"the working directory " + directory + " cannot be entered: " + error_text(errno) +
-                      ": make it available on this node and restart again"};
+    } else if (fchdir(open_working_directory(state).get()) != 0) {
+        throw Refused{"the working directory " + directory + " cannot be entered: " + error_text(errno)};
     }
     umask(state.at("umask").get<mode_t>());
     for (const Json& saved : state.at("limits")) {

@@ -316,6 +316,31 @@ def link_at_checkpoint(victim, attacker):
     check(sorted(os.listdir(victim.home))[-1] != "precious.after-gen-000001", f"{os.listdir(victim.home)}")
 
 
+def exchanged_directory(victim, attacker):
+    """Another user's link, or directory, in the place of the program's working directory: it does not go on in there."""
+    project = victim.home.parent / "project"
+    project.mkdir()
+    project.chmod(0o777)
+    victim.shell("mkdir run", project)
+    victim.shell("mkdir -m 700 precious")
+    with victim.run(WHENCE, cwd=project / "run", ckpt=victim.home / "ckpt") as job:
+        job.wait_until(lambda: all((project / "run" / f"at-1-{rank}").exists() for rank in range(2)), "phase 1")
+        job.checkpoint("--stop")
+        job.finish(expected=85)
+    attacker.shell("mv run away", project)
+    for more in ((), ("--files", "off")):
+        for make, word in ((f"ln -s {victim.home}/precious run", f"is a link of uid {attacker.uid}"),
+                           ("mkdir -m 777 run", f"belongs to uid {attacker.uid}")):
+            attacker.shell(make, project)
+            one_line(victim.call("restart", "--ckpt-dir", victim.home / "ckpt", *more), 1, project / "run", word)
+            check(not os.listdir(project / "run"), f"made in there: {os.listdir(project / 'run')}")
+            attacker.shell("rm -rf run", project)
+    attacker.shell("mv away run", project)
+    victim.shell("touch end go-1", project / "run")
+    with victim.restart(victim.home / "ckpt") as job:
+        job.finish()
+
+
 # ---- row 5: whose generation
 
 def foreign_generation(victim, attacker):
@@ -614,12 +639,32 @@ def planted_generations(victim, attacker):
     done = ends_soon(victim, 6, "verify", "--ckpt-dir", shared)
     for name in own():
         check(any(name in line and "intact" in line for line in done.stdout.splitlines()), f"{name}: {done.stdout}")
+    for words in (("inspect",), ("compact", "--keep", "2")):
+        ends_soon(victim, 0, *words, "--ckpt-dir", shared)
     said = goes_on(victim, lines, shared)
     check(f"gen-999999999 belongs to uid {attacker.uid}" in said, said)
     for name, was in before.items():
         now = (shared / name).lstat()
         check((now.st_ino, now.st_mode, now.st_mtime_ns) == (was.st_ino, was.st_mode, was.st_mtime_ns), f"{name} was touched")
     return f"{seconds:.1f} s"
+
+
+def planted_own_state(victim, attacker):
+    """The same for a program that saves its own state (libfermata), in files and in memory: it starts, saves, restores."""
+    for options in ("", "memory=node"):
+        shared = victim.home.parent / f"shared-{options}"
+        shared.mkdir()
+        shared.chmod(0o777)
+        attacker.shell(PLANTED, shared)
+        for steps in (5, 10):
+            done = subprocess.run([*victim.on, "mpiexec.mpich", "-n", "2", str(PROGRAMS / "walk.mpich"), str(shared), str(steps), options],
+                                  cwd=victim.home, capture_output=True, text=True, timeout=SOON, stdin=subprocess.DEVNULL)
+            said = done.stdout + done.stderr
+            check(done.returncode == 0 and "end" in said, f"{options}, {steps}: {done.returncode}: {said}")
+            check(said.count("is passed over") == 1, said)
+        own = [one.name for one in shared.glob("gen-*") if one.stat().st_uid == victim.uid]
+        check(own and all("gen-000006" < name < "gen-000999" for name in own), f"{own}")
+    shutil.rmtree(f"/dev/shm/fermata-state-{victim.uid}", ignore_errors=True)
 
 
 # ---- the file systems of nodes
@@ -853,9 +898,9 @@ def root_in_a_users_directory(victim, _):
 
 
 CASES = {function.__name__: function for function in (
-    run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link, other_kinds, link_at_checkpoint,
+    run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link, other_kinds, link_at_checkpoint, exchanged_directory,
     foreign_generation, users_generation_for_root, directory_of_all, links_as_generations, links_in_generations,
-    generation_exchanged, pipe_as_manifest, pipe_as_image, pipe_as_directory, huge_manifest, high_numbers, planted_generations,
+    generation_exchanged, pipe_as_manifest, pipe_as_image, pipe_as_directory, huge_manifest, high_numbers, planted_generations, planted_own_state,
     taken_in_memory, name_is_taken,
     nested_state, index_of_holes, escapes, own_gen_directories, what_dead_jobs_left, setuid_program,
     root_in_a_users_directory)}

@@ -254,13 +254,15 @@ TEST_F(Distributions, WhatWasInMemoryAloneAndIsGoneIsSaid) {
 }
 
 TEST_F(Distributions, AFailedCopyToFilesIsMadeAgainBeforeMemoryIsCleared) {
-    const std::string directory = root_ + "/s", obstacle = directory + "/gen-000001";
-    double x = 7;
+    const std::string directory = root_ + "/s", obstacle = directory + "/gen-000002";
+    double x = 6;
     RanksInThreads::run(1, [&](int, const fermata_mpi& mpi) {
         fermata_handle* f = nullptr;
         EXPECT_EQ(fermata_open_with(&f, &mpi, directory.c_str(), "memory=node,flush=1"), FERMATA_OK);
         EXPECT_EQ(fermata_protect_global(f, "x", &x, FERMATA_DOUBLE, 1), FERMATA_OK);
+        EXPECT_EQ(fermata_save(f, 2) | fermata_wait(f), FERMATA_OK);
         std::filesystem::create_directory(obstacle);  // not Fermata's: the copy to files cannot be made
+        x = 7;
         EXPECT_NE(fermata_save(f, 3) | fermata_wait(f), FERMATA_OK);
         std::filesystem::remove(obstacle);
         EXPECT_EQ(fermata_close(f), FERMATA_OK) << fermata_message(nullptr);

@@ -25,9 +25,11 @@ Json capture_directory(Capture&, const Entry& entry) {
 Fd make_directory(Restore& restore, const Description& one) {
     std::string path = proc_path_here(one.saved.at("path"), one.saved.value("thread", 0));
     // (O_PATH alone would not mount what comes with a look, autofs.)
-    if (Fd fd(open(path.c_str(), reopen_flags(one.flags) | O_DIRECTORY)); fd)
+    if (Fd fd(open(path.c_str(), reopen_flags(one.flags) | O_DIRECTORY)); fd) {
+        check_way(fd.get(), one, path);
         // The program sees O_DIRECTORY among the flags.
         return (one.flags & O_DIRECTORY) != 0 ? std::move(fd) : open_again(fd.get(), one.flags);
+    }
     restore.warnings.push_back(path + " (" + one.who + ") cannot be opened here: " + error_text(errno));
     return Restore::placeholder();
 }

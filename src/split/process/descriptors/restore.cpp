@@ -61,11 +61,15 @@ Fd open_again(int fd, int flags) {
     return Fd(open(self.c_str(), reopen_flags(flags) & ~O_TMPFILE));
 }
 
-void check_owner(int fd, const Description& one, const std::string& path) {
+void check_way(int fd, const Description& one, const std::string& path) {
     if (const std::string link = files::others_link(path, fd); !link.empty())
         throw Refused{
             path + " (" + one.who + "): " + link +
             ": remove it, put the program's file back (or name its folder with --map) and restart again"};
+}
+
+void check_owner(int fd, const Description& one, const std::string& path) {
+    check_way(fd, one, path);
     struct stat now;
     auto uid = one.saved.at("uid").get<uid_t>();
     if (fstat(fd, &now) != 0 || now.st_uid == geteuid() || now.st_uid == uid ||

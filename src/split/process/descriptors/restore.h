@@ -53,8 +53,10 @@ class Restore {
 int reopen_flags(int flags);
 // A description of its own of what this descriptor of ours has open.
 Fd open_again(int fd, int flags);
-// Where everybody may put files, another one of that name may be a trap: throws Refused when it belongs to
-// neither this user nor the one whom the state names.
+// Throws Refused when another user's link led to what was opened by this path.
+void check_way(int fd, const Description& one, const std::string& path);
+// The same; and where everybody may put files, another one of that name may be a trap: throws Refused when it
+// belongs to neither this user nor the one whom the state names.
 void check_owner(int fd, const Description& one, const std::string& path);
 
 }  // namespace fermata::split::process::descriptors
