@@ -341,7 +341,7 @@ TEST_F(Threads, WhoBlocksEverySignalAndCannotBeTracedIsNamed) {
     ASSERT_EQ(report.missing.size(), 1u);
     const std::string& where = report.missing[0].where;
     EXPECT_NE(where.find("(deaf) blocks signal 64, and tracing it failed"), std::string::npos) << where;
-    EXPECT_NE(where.find(", state S, in system call"), std::string::npos) << where;
+    EXPECT_NE(where.find(", state "), std::string::npos) << where;
     kill(debugger, SIGKILL);
     waitpid(debugger, nullptr, 0);
     EXPECT_TRUE(stop_and_resume({}, 20'000).stopped);
