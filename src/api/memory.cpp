@@ -46,14 +46,12 @@ std::string name_of_image(int rank) { return image::image_name(Rank(static_cast<
 
 Memory::Memory(const Ranks& ranks, Options::Memory how, const std::string& directory, image::KeyPointer key)
     : ranks_(ranks), how_(how), key_(std::move(key)) {
-    const std::string base = level::base_directory(Medium::memory),
-                      user = fmt::format("fermata-state-{}", ::geteuid());
-    directory_ =
-        fmt::format("{}/{}/{}", base, user, image::checksum_of(directory.data(), directory.size()).hex());
+    const std::string user = fmt::format("fermata-state-{}", ::geteuid()),
+                      own = image::checksum_of(directory.data(), directory.size()).hex();
+    directory_ = fmt::format("{}/{}/{}", level::base_directory(Medium::memory), user, own);
     std::string place;
     ranks_.together([&] {
-        files::make_path(directory_);
-        files::Folder::at(base).below(user).check_owner(base + "/" + user);
+        level::own_directory(Medium::memory, {user, own});
         store_ = store::Store::for_writing(directory_, key_);
         // Who has the same directory shares a node; its name tells apart what is mounted alike on several.
         place = host_name() + " " + file_id(directory_);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "base/log.h"
+#include "files/owners.h"
 
 namespace fermata::api {
 namespace {
@@ -109,7 +110,8 @@ uint32_t Saving::next_number() {
     ranks_.together([&] {
         highest = memory_->highest();
         if (store_)
-            for (const store::GenerationInfo& one : store_->list()) highest = std::max(highest, one.number);
+            for (const store::GenerationInfo& one : store_->list())
+                if (files::believed(one.folder.owner())) highest = std::max(highest, one.number);
     });
     std::vector<uint32_t> all = ranks_.gather_all(highest);
     return number_ = *std::max_element(all.begin(), all.end()) + 1;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/folder.h"
 
 namespace fermata::cli {
 namespace {
@@ -119,15 +121,55 @@ std::string lsf(const BatchOptions& o) {
            body(o, "TERM USR2", "exit 85\n");
 }
 
+// Condor's macros begin with a dollar sign, wherever they stand.
+std::string without_macros(const std::string& word) {
+    std::string text;
+    for (char c : word) text += c == '$' ? std::string("$(DOLLAR)") : std::string(1, c);
+    return text;
+}
+
 // Words within a pair of double quotes: blanks within single quotes, and both quotes doubled.
 std::string condor_word(const std::string& word) {
+    // Is replaced when a machine has been found, after all that would keep it from that has been taken away.
+    if (word.find("$$(") != std::string::npos)
+        throw Error(fmt::format("HTCondor replaces $$(…) in '{}': hand it over in a file or by a script "
+                                "that runs `fermata run`",
+                                visible(word)),
+                    ExitCode::usage);
     std::string text;
     for (char c : word) {
         text += c;
         if (c == '\'' || c == '"') text += c;
     }
-    bool plain = !word.empty() && text.find_first_of(" \t'") == std::string::npos;
-    return plain ? text : fmt::format("'{}'", text);
+    bool plain = !word.empty() && text.find_first_of(" '") == std::string::npos;
+    return without_macros(plain ? text : fmt::format("'{}'", text));
+}
+
+// The checkpoint directory as an entry of transfer_checkpoint_files: a list without quotes, of what lies in
+// the job's own directory, under the path that it will have in the next one.
+std::string condor_directory(const std::string& directory) {
+    auto good = [](unsigned char c) { return std::isalnum(c) || c >= 0x80 || std::strchr("-_.+=@%$/", c); };
+    const std::string path = files::absolute_path("/" + directory).substr(1);  // without "." and "//"
+    if (path.empty() || directory[0] == '/' || (directory + "/").find("../") != std::string::npos ||
+        !std::all_of(path.begin(), path.end(), good))
+        throw Error(
+            fmt::format("--ckpt-dir {}: HTCondor carries a directory below the job's own, by a path of "
+                        "letters, digits and -_.+=@%$/",
+                        visible(directory)),
+            ExitCode::usage);
+    return without_macros(path) +
+           (path.find('/') == std::string::npos ? "" : "\npreserve_relative_paths = True");
+}
+
+// A line of the submit file that ends where it ends: no backslash and no "@=" has the next ones belong to it.
+std::string condor_option(const std::string& option) {
+    const size_t equals = option.find('='), last = option.find_last_not_of(' ');
+    if ((last != std::string::npos && option[last] == '\\') ||
+        (equals != std::string::npos && equals > 0 && option[equals - 1] == '@'))
+        throw Error(
+            fmt::format("--option {}: HTCondor would take lines behind it for its end", visible(option)),
+            ExitCode::usage);
+    return option;
 }
 
 std::string htcondor(const BatchOptions& o) {
@@ -138,6 +180,8 @@ std::string htcondor(const BatchOptions& o) {
     std::string arguments;
     for (const std::string& word : words)
         arguments += fmt::format("{}{}", arguments.empty() ? "" : " ", condor_word(word));
+    std::vector<std::string> extra;
+    for (const std::string& option : o.extra) extra.push_back(condor_option(option));
     return fmt::format(
         R"sh(# Goes on until the program is done: condor_submit THIS_FILE
 # 85: its checkpoint is to be kept, and it is started again.
@@ -159,9 +203,19 @@ log = {}.log
 stream_output = False
 {}{}queue
 )sh",
-        arguments, o.ranks, o.ckpt_dir, whole(o.warning), o.name, o.name, o.name,
+        arguments, o.ranks, condor_directory(o.ckpt_dir), whole(o.warning), o.name, o.name, o.name,
         o.total > 0 ? fmt::format("periodic_remove = RemoteWallClockTime > {}\n", whole(o.total)) : "",
-        lines_of("", o.extra));
+        lines_of("", extra));
+}
+
+// A line's end in a word would begin a line of the script, which the scheduler may read as one of its own.
+void refuse_control(const char* what, const std::vector<std::string>& words) {
+    for (const std::string& word : words)
+        if (std::any_of(word.begin(), word.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
+            throw Error(
+                fmt::format("{} '{}': a job script holds no line ends, tabs and other control characters",
+                            what, visible(word)),
+                ExitCode::usage);
 }
 
 }  // namespace
@@ -193,6 +247,9 @@ void parse_slot(const std::string& text, BatchOptions& options) {
 }
 
 std::string batch_script(const BatchOptions& options) {
+    refuse_control("--option", options.extra);
+    refuse_control("--ckpt-dir", {options.ckpt_dir});
+    refuse_control("the word", options.words);
     switch (options.scheduler) {
         case Scheduler::slurm:
             return slurm(options);

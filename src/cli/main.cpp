@@ -451,8 +451,6 @@ int batch(Words& w) {
             ExitCode::usage);
     o.ckpt_dir = run.ckpt_dir;
     o.words = w.run_words;
-    for (const std::string& option : w.scheduler_options)
-        if (option.find('\n') != std::string::npos) throw Error("--option takes one line", ExitCode::usage);
     o.extra = w.scheduler_options;
     std::fputs(cli::batch_script(o).c_str(), stdout);
     return 0;

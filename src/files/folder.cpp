@@ -68,9 +68,18 @@ void Folder::check_owner(const std::string& what) const {
 std::optional<Folder> Folder::find(const std::string& name) const {
     check_name(name);
     auto folder = open(descriptor(), name, path_of(name), O_NOFOLLOW);
-    if (!folder && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-        fail_errno("cannot open directory {}", path_of(name));
-    return folder;
+    if (folder || errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return folder;
+    const int code = errno;
+    // Somebody else's, closed to us, is none of ours: nobody shall be stopped by such a name.
+    if (code == EACCES && is_others(name)) return {};
+    errno = code;
+    fail_errno("cannot open directory {}", path_of(name));
+}
+
+bool Folder::is_others(const std::string& name) const {
+    struct stat status {};
+    return ::fstatat(descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           status.st_uid != ::geteuid() && status.st_uid != 0;
 }
 
 Folder Folder::below(const std::string& name) const {
@@ -103,6 +112,13 @@ std::optional<Folder> Folder::make(const std::string& name) const {
     if (made.owner() != ::geteuid() || made.open_to_others())
         fail("{} was exchanged while it was made: {} is open to others", path_of(name), path());
     return made;
+}
+
+std::optional<Folder> Folder::own(const std::string& name) const {
+    if (auto made = make(name)) return made;
+    auto found = find(name);
+    if (!found || found->owner() != ::geteuid() || (found->mode() & 077) != 0) return {};
+    return found;
 }
 
 std::optional<Fd> Folder::try_open(const std::string& name, int flags, mode_t mode) const {

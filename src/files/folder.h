@@ -47,7 +47,7 @@ class Folder {
     // Throws unless the folder's owner is believed (owners.h); `what` names the folder in the message.
     void check_owner(const std::string& what) const;
 
-    // Directories in this one, never through a link.
+    // Directories in this one, never through a link. None, too, when it is another user's who lets nobody in.
     Folder below(const std::string& name) const;
     std::optional<Folder> find(const std::string& name) const;
     // A directory beside this one, in whatever directory this one lies now.
@@ -55,6 +55,9 @@ class Folder {
     std::optional<Folder> find_beside(const std::string& name) const;
     // A new one, 0700. Empty when the name is taken.
     std::optional<Folder> make(const std::string& name) const;
+    // One of this user's alone, made when there is none. Empty when the name is something else's: a link, a
+    // file, somebody else's directory, one that is open to others.
+    std::optional<Folder> own(const std::string& name) const;
 
     // Files. A new one (0600, O_EXCL), for writing and reading.
     Fd create(const std::string& name) const;
@@ -107,6 +110,7 @@ class Folder {
     static std::optional<Folder> open(int at, const std::string& name, const std::string& path, int flags);
     std::optional<Fd> try_open(const std::string& name, int flags, mode_t mode = 0) const;
     void put(const std::string& name, const std::function<void(const Put&)>& fill, bool synced) const;
+    bool is_others(const std::string& name) const;
     Fd checked(const std::string& name, int flags) const;
     Fd made_by_us(const std::string& name, int flags) const;
     std::shared_ptr<const Open> open_;

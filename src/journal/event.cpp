@@ -24,6 +24,7 @@ constexpr struct {
 };
 
 constexpr size_t kMostText = 2000;  // of a field that is a line for people
+constexpr int kMostDepth = 8;  // ours are lists in an object; what is deep is copied and written by recursion
 
 std::string time_text(int64_t ms) {
     time_t seconds = static_cast<time_t>(ms / 1000);
@@ -110,8 +111,15 @@ std::string to_line(const Event& event) {
 
 std::optional<Event> parse_line(const std::string& line) {
     if (line.empty() || line.size() > kMostLine) return {};
-    json read = json::parse(line, nullptr, false);
-    if (!read.is_object()) return {};
+    bool deep = false;
+    json read = json::parse(
+        line,
+        [&](int depth, json::parse_event_t, json&) {
+            deep = deep || depth > kMostDepth;
+            return !deep;
+        },
+        false);
+    if (deep || !read.is_object()) return {};
     auto text = [&](const char* name) {
         auto found = read.find(name);
         return found != read.end() && found->is_string() ? found->get<std::string>() : std::string();

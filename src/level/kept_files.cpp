@@ -20,7 +20,7 @@ std::vector<KeptFile> named_kept_files(const image::Reader& reader) {
     return with_process_state(reader, [&](const nlohmann::json& state) {
         std::vector<KeptFile> all;
         for (const nlohmann::json& entry : kept_of(state)) {
-            if (entry.at("how") != "copy") continue;
+            if (entry.at("how") != "copy" && entry.at("how") != "read") continue;
             KeptFile file{entry.at("name"), entry.at("size").get<uint64_t>(), entry.at("sum"),
                           entry.at("path")};
             if (!files::is_kept_name(file.name))

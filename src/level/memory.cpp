@@ -153,9 +153,11 @@ void Memory::keep(const std::vector<Generation>& generations) { remove_all_but(f
 
 void Memory::leave() {
     keep({});
-    if (auto of_job = files::Folder::find_at(files::split_path(folder_.path()).first)) {
+    const std::string job = fmt::format("{:016x}", job_);
+    auto all = find_user_directory(place_.medium);
+    if (auto of_job = all ? all->find(job) : std::nullopt) {
         remove_job_directory(*of_job, place_.node, folder_);
-        files::Folder::at(user_directory(place_.medium)).remove_empty(fmt::format("{:016x}", job_));
+        all->remove_empty(job);
     }
 }
 
@@ -197,8 +199,8 @@ Memory::Found Memory::look_for(const std::vector<Generation>& generations, const
 namespace {
 
 void sweep_all(const NodePlace& own, uint64_t but_of_job) {
-    auto all = files::Folder::find_at(user_directory(own.medium));
-    if (!all || all->owner() != ::geteuid()) return;
+    auto all = find_user_directory(own.medium);
+    if (!all) return;
     for (const std::string& name : all->names()) {
         uint64_t job = 0;
         auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), job, 16);

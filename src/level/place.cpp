@@ -38,6 +38,11 @@ const char* variable_of(Medium medium) {
     return medium == Medium::local ? "FERMATA_LOCAL_DIR" : "FERMATA_MEMORY_DIR";
 }
 
+std::string user_name(Medium medium) {
+    return fmt::format("fermata-{}-{}", medium == Medium::local ? "local" : "memory", ::geteuid());
+}
+std::string job_name(uint64_t job) { return fmt::format("{:016x}", job); }
+
 std::string text_of(const std::string& path) {
     try {
         return read_file(path);
@@ -83,37 +88,48 @@ std::string base_directory(Medium medium) {
     return medium == Medium::local ? "/var/tmp" : "/dev/shm";
 }
 
-std::string user_directory(Medium medium) {
-    return fmt::format("{}/fermata-{}-{}", base_directory(medium),
-                       medium == Medium::local ? "local" : "memory", ::geteuid());
-}
+std::string user_directory(Medium medium) { return base_directory(medium) + "/" + user_name(medium); }
 
 std::string job_directory(const NodePlace& place, uint64_t job) {
-    return fmt::format("{}/{:016x}/{}", user_directory(place.medium), job, place.node);
+    return fmt::format("{}/{}/{}", user_directory(place.medium), job_name(job), place.node);
 }
 
-files::Folder make_job_directory(const NodePlace& place, uint64_t job) {
-    files::make_path(job_directory(place, job));
-    // Nobody else may have made the first of them, in a directory that everybody writes to.
-    files::Folder user = files::Folder::at(base_directory(place.medium))
-                             .below(files::split_path(user_directory(place.medium)).second);
-    files::Folder folder = user.below(fmt::format("{:016x}", job)).below(place.node);
-    for (const files::Folder& one : {user, folder})
-        if (one.owner() != ::geteuid() || (one.mode() & 077) != 0)
-            fail("{} is not this user's alone: remove it, or set {}", one.path(), variable_of(place.medium));
+files::Folder own_directory(Medium medium, std::initializer_list<std::string> parts) {
+    files::make_path(base_directory(medium));
+    files::Folder folder = files::Folder::at(base_directory(medium));
+    for (const std::string& part : parts) {
+        auto own = folder.own(part);
+        if (!own)
+            fail("{} is not a directory of this user's alone: remove it, or set {}", folder.path_of(part),
+                 variable_of(medium));
+        folder = std::move(*own);
+    }
     return folder;
 }
 
+std::optional<files::Folder> find_user_directory(Medium medium) {
+    auto base = files::Folder::find_at(base_directory(medium));
+    auto user = base ? base->find(user_name(medium)) : std::nullopt;
+    if (!user || user->owner() != ::geteuid()) return {};
+    return user;
+}
+
+files::Folder make_job_directory(const NodePlace& place, uint64_t job) {
+    return own_directory(place.medium, {user_name(place.medium), job_name(job), place.node});
+}
+
 bool is_here(const NodePlace& place, uint64_t job) {
-    return files::Folder::find_at(job_directory(place, job)).has_value();
+    auto all = find_user_directory(place.medium);
+    auto of_job = all ? all->find(job_name(job)) : std::nullopt;
+    return of_job && of_job->find(place.node);
 }
 
 std::vector<NodeFolder> nodes_here(uint64_t job) {
     std::vector<NodeFolder> found;
     for (Medium medium : kMediums) try {
-            auto all = files::Folder::find_at(user_directory(medium));
-            auto of_job = all ? all->find(fmt::format("{:016x}", job)) : std::nullopt;
-            if (!of_job || all->owner() != ::geteuid() || of_job->owner() != ::geteuid()) continue;
+            auto all = find_user_directory(medium);
+            auto of_job = all ? all->find(job_name(job)) : std::nullopt;
+            if (!of_job || of_job->owner() != ::geteuid()) continue;
             for (const std::string& node : of_job->names())
                 if (auto here = of_job->find(node); here && here->owner() == ::geteuid())
                     found.push_back({{node, medium}, std::move(*here)});

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,11 +22,17 @@ namespace fermata::level {
 
 // The file systems themselves.
 std::string base_directory(Medium medium);
+// A directory of this user's in there, each part below the one before; what is missing is made. Everybody may
+// put names into such a file system: no link is followed. Throws Error when one of them is not this user's
+// alone.
+files::Folder own_directory(Medium medium, std::initializer_list<std::string> parts);
 // Of all jobs of this user.
 std::string user_directory(Medium medium);
+// None when there is none, or somebody else has taken its name.
+std::optional<files::Folder> find_user_directory(Medium medium);
 // Of one job on one node.
 std::string job_directory(const NodePlace& place, uint64_t job);
-// Makes it. Throws Error when others could reach what is in there.
+// Makes it, as own_directory() does.
 files::Folder make_job_directory(const NodePlace& place, uint64_t job);
 
 // The directories of a job on this machine, memory first; by node. None that are not this user's.

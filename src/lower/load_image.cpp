@@ -287,6 +287,7 @@ LoadedImage load_image(const WantedImage& wanted, bool mapped, split::shared::Pe
     const std::string path = chosen.place->path();
     LoadedImage loaded;
     loaded.identity = reader.identity();
+    loaded.generation = chosen.generation.images();
     loaded.anchors = anchors_of(reader, path);
     check_cpu(reader, path);
     loaded.program = wanted.moved(text_of(reader.blob(kProgramPart)));

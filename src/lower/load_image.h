@@ -43,6 +43,7 @@ struct LoadedImage {
     std::string program;
     Anchors anchors;
     std::string process_state;
+    files::Folder generation;  // where the rank's image lies, and copies of files
     std::vector<std::string> warnings;
     std::vector<Range> linkers;           // code of the program's dynamic linker
     std::unique_ptr<image::Pager> pager;  // memory that comes later; null = all is there

@@ -7,8 +7,10 @@
 // Both are one path: MPI starts, the address space is parted, and then the upper half comes either from a
 // program (start_program) or from an image (restart.h).
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "base/environment.h"
@@ -26,6 +28,7 @@
 #include "lower/thread_need.h"
 #include "split/address/partition.h"
 #include "split/alloc/lower_alloc.h"
+#include "split/alloc/shared_names.h"
 #include "split/fds/descriptors.h"
 #include "split/loader/command_line.h"
 #include "split/loader/loader.h"
@@ -39,6 +42,7 @@
 #include "split/threads/signals.h"
 #include "split/threads/stop.h"
 #include "tree/input.h"
+#include "tree/shared_names.h"
 
 namespace fermata::lower {
 namespace {
@@ -163,8 +167,24 @@ void run_natively_if_starter(int argc, char** argv) {
     ::_exit(1);
 }
 
+// A profiler in LD_PRELOAD is loaded into this half, too, and has begun here: its timer's signals would meet
+// the program, where the handler is another one or none. What was set before exec, without a handler, is the
+// program's.
+void stop_timers_with_handlers() {
+    constexpr std::pair<__itimer_which, int> kTimers[] = {
+        {ITIMER_REAL, SIGALRM}, {ITIMER_VIRTUAL, SIGVTALRM}, {ITIMER_PROF, SIGPROF}};
+    for (const auto& [timer, number] : kTimers) {
+        struct sigaction action {};
+        static const itimerval kNone{};
+        if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_DFL &&
+            action.sa_handler != SIG_IGN)
+            setitimer(timer, &kNone, nullptr);
+    }
+}
+
 int run(int argc, char** argv) {
     run_natively_if_starter(argc, argv);
+    stop_timers_with_handlers();
     split::ensure_layout(argv);
     split::prepare_lower();
     const char* base = std::getenv("FERMATA_RUN_BASE");
@@ -192,6 +212,7 @@ int run(int argc, char** argv) {
     // Before MPI_Init, where a rank may stay for long: the daemon knows who is in there, and waits for them.
     Link link = std::make_unique<tree::AgentLink>(config);
     link->send(link->starting());
+    split::note_shared_names_in((config.node_dir() + "/" + tree::name_of_shared_names(::getpid())).c_str());
     image::KeyPointer key;
     std::string no_key;  // said once there is a rank to say it
     try {

@@ -134,7 +134,8 @@ void Restart::renew_ids() {
 
 void Restart::restore_process() {
     if (parts_.error.empty()) {
-        split::process::Restored restored = split::process::restore(image_.process_state, process_limits());
+        split::process::Restored restored = split::process::restore(image_.process_state, process_limits(),
+                                                                    {image_.generation, config_.files});
         parts_.error = restored.error;
         say_each(restored.warnings);
     }

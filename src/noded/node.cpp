@@ -50,6 +50,7 @@ std::string clipped(const std::string& text) {
 Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channel root, const wire::Key& key)
     : config_(std::move(config)),
       dir_(std::move(dir)),
+      shared_names_(files::Folder::at(dir_.path())),
       listener_(std::move(listener)),
       branch_(std::move(root), key, config_.root, config_.node),
       memory_({config_.job_number(), config_.node, config_.ckpt_dir, config_.image_key, key,
@@ -84,6 +85,8 @@ void Node::run() {
         bool nobody = nobody_here() && (!ranks_ || ranks_->over());
         if (killed_ && nobody && (branch_.alone() || now - killed_ > kLeaveMs)) break;
     }
+    shared_names_.all_gone();
+    shared_names_.remove_unused();
     branch_.flush(1000);
 }
 
@@ -116,6 +119,7 @@ void Node::turn(int timeout_ms) {
     hand_up();
     memory_.serve();
     if (ranks_) ranks_->serve(fds, ranks_at);
+    shared_names_.remove_unused();
 }
 
 // Ranks that are new, then what they say.
@@ -358,6 +362,7 @@ void Node::hand_out(const wire::Places& places) {
 // behind its program would still look for it.
 void Node::leave_directory() {
     if (!std::getenv("SLURM_STEP_ID") || starters_) return;
+    shared_names_.all_gone();  // their notes go with it
     dir_ = {};
     tree::sweep(config_.run_dir);
 }
@@ -429,6 +434,7 @@ void Node::drop(size_t index) {
         branch_.say(
             wire::Gone{-1, tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node, agent.code});
     branch_.tally().gone(agent.id);
+    if (agent.ours && agent.pid > 0) shared_names_.gone(agent.pid);
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
     answer_query(false);
 }

@@ -19,6 +19,7 @@
 #include "tree/channel.h"
 #include "tree/joined.h"
 #include "tree/run_dir.h"
+#include "tree/shared_names.h"
 
 namespace fermata::noded {
 
@@ -76,6 +77,7 @@ class Node {
 
     tree::AgentConfig config_;
     tree::RunDir dir_;
+    tree::SharedNames shared_names_;
     Fd listener_;
     Branch branch_;
     std::unique_ptr<Ranks> ranks_;  // null: a site's launcher starts them

@@ -18,6 +18,10 @@ namespace {
 
 constexpr std::nullopt_t kHelper = std::nullopt;
 constexpr int kHelpersEnd = 3;
+// A client of PMI-1 asks one question at a time, whose answer is a line: who lets so much wait does not read.
+constexpr size_t kMostForRank = 1 << 20;
+// In one turn, of one who speaks without end.
+constexpr size_t kMostInTurn = 1 << 20;
 
 std::string helper_program() {
     char path[4096];
@@ -150,7 +154,7 @@ void PmiEnds::serve(const std::vector<pollfd>& fds, size_t first) {
 
 void PmiEnds::read(Speaker speaker, End& end) {
     char buffer[65536];
-    while (end.socket) {
+    for (size_t left = kMostInTurn; end.socket && left >= sizeof buffer; left -= sizeof buffer) {
         ssize_t n = ::recv(end.socket.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) return;
@@ -186,6 +190,11 @@ void PmiEnds::handle(const pmi::Event& event) {
         if (end == ends_.end()) return;
         end->second.waiting += bytes;
         write(end->second);
+        if (!who || end->second.waiting.size() <= kMostForRank) return;
+        end->second.waiting = {};
+        end->second.socket.reset();
+        on_fault(who, fmt::format("rank {} asks its launcher and does not read the answers: it is ended",
+                                  who->number()));
     };
     if (auto* said = std::get_if<pmi::ToRank>(&event))
         to(said->rank, said->bytes);

@@ -212,8 +212,8 @@ struct UpperServices {
     OwnState* own_state;
     // Which process and threads the program takes itself for. Upper memory.
     ids::Table* ids;
-    // A system call with the program's numbers of processes and threads: result and arguments are the kernel's
-    // otherwise. For calls that go past libc (split/ids/go_calls.h): general registers only, no TLS.
+    // A system call with the program's numbers of processes and threads: result and arguments are the
+    // kernel's otherwise. For calls that go past libc (split/ids/go_calls.h): general registers only, no TLS.
     long (*raw_call)(long number, long a, long b, long c, long d, long e, long f) noexcept;
 };
 

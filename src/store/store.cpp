@@ -89,14 +89,15 @@ std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint3
     info.number = number;
     info.directory = folder.path();
     info.folder = folder;
-    auto manifest = folder.look(kManifest);
-    auto marker = read_marker(folder);
-    if (marker && marker->generation == number) info.job = marker->job;
-    if (!manifest) {
-        if (!info.job) return {};
-        return info;
-    }
     try {
+        // Others may have closed theirs in part.
+        const bool written = folder.has(kManifest);
+        auto marker = read_marker(folder);
+        if (marker && marker->generation == number) info.job = marker->job;
+        if (!written) {
+            if (!info.job) return {};
+            return info;
+        }
         folder.check_owner(folder.path());
         std::string text = folder.text(kManifest, kMostManifest);
         Manifest parsed = parse_manifest(text, folder.path_of(kManifest), key);

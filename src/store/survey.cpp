@@ -1,7 +1,11 @@
 // What a running job asks of its directory again and again: which generations are there, whose, complete or
 // not. Manifests of many ranks are long: each is read once, and again only when it is another file.
+//
+// Who else may write to the directory can put generations of any number and kind beside the job's own: they
+// have no say, and are not looked into.
 #include <algorithm>
 
+#include "files/owners.h"
 #include "store/store.h"
 
 namespace fermata::store {
@@ -44,7 +48,7 @@ std::vector<Brief> Store::survey() const {
         auto number = Generation::named(name);
         if (!number) continue;
         auto folder = folder_.find(name);
-        if (!folder) continue;  // a link, a file, or gone meanwhile
+        if (!folder || !files::believed(folder->owner())) continue;  // a link, a file, or gone meanwhile
         auto manifest = folder->look(kManifest);
         auto known = known_.find(number->number());
         if (manifest && known != known_.end() && known->second.stamp == stamp_of(*folder, *manifest)) {

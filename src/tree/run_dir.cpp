@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "files/owners.h"
+#include "tree/shared_names.h"
 
 namespace fermata::tree {
 namespace {
@@ -23,6 +24,7 @@ using files::Folder;
 constexpr const char* kLock = "lock";
 constexpr std::string_view kMarker = "fermata run directory 1\n";
 constexpr const char* kLinks = "mpi";                          // library_at.h
+constexpr const char* kHelper = "pmix-";                       // pmi/helper/main.cpp; libpmix fills it
 constexpr const char* kStarterLink = "libfermata-starter.so";  // lower/starter.h
 constexpr int kOtherBases = 9;
 
@@ -81,12 +83,42 @@ Owner owner_of(const Folder& base, const std::string& name, Fd& lock) {
     return Owner::dead;
 }
 
+// Files, sockets and directories of those, as libpmix makes them; at most so deep.
+bool is_plain(const Folder& dir, int depth) {
+    for (const std::string& name : dir.names()) {
+        auto status = dir.look(name);
+        if (!status || S_ISSOCK(status->st_mode) || S_ISREG(status->st_mode)) continue;
+        auto below = dir.find(name);
+        if (depth == 0 || !below || !is_plain(*below, depth - 1)) return false;
+    }
+    return true;
+}
+
+void remove_plain(const Folder& dir) {
+    for (const std::string& name : dir.names()) {
+        if (auto below = dir.find(name)) {
+            remove_plain(*below);
+            dir.remove_empty(name);
+        } else {
+            dir.remove_file(name);
+        }
+    }
+}
+
+bool is_helpers(const Folder& dir, const std::string& name) {
+    constexpr int kDepth = 3;
+    if (!name.starts_with(kHelper)) return false;
+    auto below = dir.find(name);
+    return below && below->owner() == ::geteuid() && is_plain(*below, kDepth);
+}
+
 // Nothing in it but what a run directory has.
 bool holds_only_ours(const Folder& dir) {
     for (const std::string& name : dir.names()) {
         auto status = dir.look(name);
         if (!status || S_ISSOCK(status->st_mode) || S_ISREG(status->st_mode)) continue;
         if (name == kStarterLink && S_ISLNK(status->st_mode)) continue;
+        if (is_helpers(dir, name)) continue;
         if (name != kLinks || !S_ISDIR(status->st_mode)) return false;
         Folder links = dir.below(name);
         for (const std::string& link : links.names())
@@ -101,8 +133,13 @@ void empty_out(const Folder& dir) {
         for (const std::string& link : links->names()) links->remove_file(link);
         dir.remove_empty(kLinks);
     }
-    for (const std::string& name : dir.names())
+    for (const std::string& name : dir.names()) {
+        if (is_helpers(dir, name)) {
+            remove_plain(dir.below(name));
+            dir.remove_empty(name);
+        }
         if (name != kLock) dir.remove_file(name);
+    }
     dir.remove_file(kLock);
 }
 
@@ -170,8 +207,7 @@ std::string run_base() {
     Folder parent = Folder::at(parent_path);
     for (int number = 0; number <= kOtherBases; ++number) {
         std::string name = base_name(number);
-        bool made = !parent.has(name) && parent.make(name);
-        if (!made && !serves(parent.find(name))) continue;
+        if (!parent.own(name)) continue;
         if (number > 0)
             say(fmt::format("{} is not a directory of yours with mode 0700: {} is used instead",
                             parent.path_of(base_name(0)), parent.path_of(name)));
@@ -195,8 +231,7 @@ void ensure_run_base(const std::string& base) {
     auto [parent_path, name] = files::split_path(base);
     files::make_path(parent_path);
     Folder parent = Folder::at(parent_path);
-    if (!parent.has(name)) parent.make(name);
-    if (!serves(parent.find(name)))
+    if (!parent.own(name))
         fail(
             "{} on this node is not a directory of yours with mode 0700: name another place with "
             "FERMATA_RUN_DIR, the same on every node",
@@ -289,7 +324,11 @@ int sweep(const std::string& base_path) {
         }
         try {
             Fd lock;
-            if (owner_of(*base, name, lock) == Owner::dead && remove_locked(base->path_of(name))) ++removed;
+            if (owner_of(*base, name, lock) != Owner::dead) continue;
+            SharedNames left(base->below(name));  // by a node daemon that was killed
+            left.all_gone();
+            left.remove_unused();
+            if (remove_locked(base->path_of(name))) ++removed;
         } catch (const Error&) {
         }
     }

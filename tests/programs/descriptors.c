@@ -1,5 +1,5 @@
-/* Descriptors of any number: the program raises its soft limit to the hard one, as servers do, and has as many
- * open as it may, the highest among them.
+/* Descriptors of any number: the program raises its soft limit to the hard one, as servers do, and has as
+ * many open as it may, the highest among them.
  *
  *   descriptors MOST
  *

@@ -152,19 +152,27 @@ static void* second_thread(void* nothing) {
     while (!second_done) {
         while (!second_asked && !second_done) usleep(2000);
         if (second_asked) {
-            second_tid = (int)syscall(SYS_gettid); /* another one after a restart */
             char name[17];
             unsigned long mask = 0;
             int mode = -1;
             prctl(PR_GET_NAME, name);
             syscall(SYS_get_mempolicy, &mode, &mask, 64, 0, 0);
-            say("second thread: %s, nice %d, ioprio %ld, slack %d, policy %d", name,
-                getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid)), syscall(SYS_ioprio_get, 1, 0),
-                prctl(PR_GET_TIMERSLACK), mode);
+            say("second thread: %d %ld %s, nice %d, ioprio %ld, slack %d, policy %d", gettid(),
+                syscall(SYS_gettid), name, getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid)),
+                syscall(SYS_ioprio_get, 1, 0), prctl(PR_GET_TIMERSLACK), mode);
             second_asked = 0;
         }
     }
     return NULL;
+}
+
+/* What the kernel writes into /proc is its own number. */
+static int kernels_pid(void) {
+    int number = 0;
+    FILE* stat_file = fopen("/proc/self/stat", "r");
+    if (stat_file && fscanf(stat_file, "%d", &number) != 1) number = 0;
+    if (stat_file) fclose(stat_file);
+    return number;
 }
 
 static char inherited[256]; /* open when main began: the launcher's */
@@ -318,7 +326,7 @@ static void show_line(int fd, const char* line) {
     else if (sscanf(line, "lock:\t%*d: %15s %*s %15s %*d %*s %lld %31s", kind, access, &start, end) == 4)
         say("fd %d lock %s: %s %lld %s", fd, kind, access, start, end);
     else if (sscanf(line, "Pid:\t%d", &number) == 1)
-        say("fd %d pid: %s", fd, number == getpid() ? "this" : "another");
+        say("fd %d pid: %s", fd, number == kernels_pid() ? "this" : "another");
     else
         say("fd %d info %s", fd, line);
 }
@@ -493,6 +501,8 @@ static void show_process(void) {
     stack_t stack;
     sigaltstack(NULL, &stack),
         say("stack for signals: %p %d %zu", stack.ss_sp, stack.ss_flags, stack.ss_size);
+    say("ids: %d %d %d %d %d, raw %ld %ld", getpid(), getppid(), gettid(), getpgrp(), getsid(0),
+        syscall(SYS_getpid), syscall(SYS_gettid));
     say("nice, ioprio, scheduler: %d %ld %d", getpriority(PRIO_PROCESS, 0), syscall(SYS_ioprio_get, 1, 0),
         sched_getscheduler(0));
     unsigned long nodes = 0;

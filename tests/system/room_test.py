@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A program that raises RLIMIT_STACK and recurses, or closes all descriptors: as natively, also checkpointed and continued on both.
+"""A program that raises RLIMIT_STACK and recurses, one that closes all descriptors, one with large thread-locals: as natively, also checkpointed and continued on both.
 
-    room_test.py stack|close openmpi|mpich
+    room_test.py stack|close|thread_locals openmpi|mpich
 """
 import os
 import sys
@@ -39,7 +39,17 @@ def close(cwd, mpi):
         life(cwd, mpi, [PROGRAMS / f"room.{mpi}", "close", way], ["close", "nothing"])
 
 
-CASES = {"stack": stack, "close": close}
+def thread_locals(cwd, mpi):
+    """Preloaded; with tunables of the user's own and without."""
+    for tunables in ("", "glibc.malloc.arena_max=3:glibc.rtld.optional_static_tls=1000"):
+        os.environ.pop("GLIBC_TUNABLES", None)
+        os.environ["LD_PRELOAD"] = str(PROGRAMS / "libthread_locals.so")
+        if tunables:
+            os.environ["GLIBC_TUNABLES"] = tunables
+        life(cwd, mpi, [PROGRAMS / f"thread_locals.{mpi}"], [])
+
+
+CASES = {"stack": stack, "close": close, "thread_locals": thread_locals}
 
 
 def run(name, mpi):

@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "front/core/ids.h"
+#include "front/core/sys.h"
 #include "front/posix/next.h"
 
 namespace fermata::front::posix {

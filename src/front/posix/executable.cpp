@@ -62,10 +62,16 @@ ssize_t answer(const char* target, char* buffer, size_t size) {
     return static_cast<ssize_t>(length);
 }
 
-ssize_t self_link(const char* path, char* buffer, size_t size) {
-    char text[64], shown[sizeof text + 33];
-    ssize_t length = next_readlink(path, text, sizeof text);
-    if (length < 0) return length;
+// A link of /proc may lead to what is called after a process: itself, or an open file of one.
+ssize_t shown_link(ssize_t length, const char* path, char* buffer, size_t size) {
+    if (length < 0 || !ids_changed() || strncmp(path, "/proc/", 6) != 0) return length;
+    char text[PATH_MAX], shown[PATH_MAX + 33];
+    if (static_cast<size_t>(length) == size) {  // cut off, perhaps
+        length = next_readlink(path, text, sizeof text);
+        if (length < 0) return length;
+    } else {
+        memcpy(text, buffer, static_cast<size_t>(length));
+    }
     shown[show_numbers(text, static_cast<size_t>(length), shown)] = 0;
     return answer(shown, buffer, size);
 }
@@ -91,15 +97,13 @@ FERMATA_INTERPOSE ssize_t readlink(const char* path, char* buffer, size_t size) 
     ProcPath here(path);
     const char* target = instead_of(here.get());
     if (target != here.get()) return answer(target, buffer, size);
-    return ids_changed() && is_self_link(path) ? self_link(path, buffer, size)
-                                               : next_readlink(target, buffer, size);
+    return shown_link(next_readlink(target, buffer, size), target, buffer, size);
 }
 FERMATA_INTERPOSE ssize_t readlinkat(int directory, const char* path, char* buffer, size_t size) noexcept {
     ProcPath here(path);
     const char* target = instead_of(here.get());
     if (target != here.get()) return answer(target, buffer, size);
-    return ids_changed() && is_self_link(path) ? self_link(path, buffer, size)
-                                               : next_readlinkat(directory, target, buffer, size);
+    return shown_link(next_readlinkat(directory, target, buffer, size), target, buffer, size);
 }
 FERMATA_INTERPOSE ssize_t __readlink_chk(const char* path, char* buffer, size_t size, size_t room) {
     if (size > room) abort();

@@ -81,8 +81,4 @@ size_t show_numbers(const char* text, size_t size, char* shown) noexcept {
     return static_cast<size_t>(rewrite(at, text + size, to, shown_id) - shown);
 }
 
-bool is_self_link(const char* path) noexcept {
-    return path != nullptr && (strcmp(path, "/proc/self") == 0 || strcmp(path, "/proc/thread-self") == 0);
-}
-
 }  // namespace fermata::front::posix

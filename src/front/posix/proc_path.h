@@ -29,7 +29,4 @@ class ProcPath {
 // room for as many and 32 more, without a zero at the end.
 size_t show_numbers(const char* text, size_t size, char* shown) noexcept;
 
-// /proc/self and /proc/thread-self themselves: links whose text is a number.
-bool is_self_link(const char* path) noexcept;
-
 }  // namespace fermata::front::posix

@@ -19,6 +19,7 @@
 #include "front/which/elf_view.h"
 #include "split/bridge.h"
 #include "split/loader/mpi_name.h"
+#include "split/loader/static_tls_name.h"
 
 // ld.so's: where argc lies, and behind it arguments, environment and auxiliary vector.
 extern "C" void* __libc_stack_end;
@@ -51,6 +52,23 @@ split::Bridge* lower_half() noexcept {
     for (++at; *at != 0; at += 2)  // auxiliary vector
         if (*at == split::kAuxvBridge) return reinterpret_cast<split::Bridge*>(at[1]);
     return nullptr;
+}
+
+// The variable at the end of the environment was for ld.so, which has read it (split/loader/static_tls.h):
+// the program has never had it. Two words become the end of the environment and an entry of the auxiliary
+// vector that everybody passes over.
+void hide_static_tls() noexcept {
+    auto* at = static_cast<uintptr_t*>(__libc_stack_end);
+    at += *at + 2;
+    size_t variables = 0;
+    while (at[variables] != 0) ++variables;
+    // (ld.so of glibc 2.36 has put copies in their places.)
+    auto is_it = [at](size_t i) {
+        return begins(reinterpret_cast<const char*>(at[i]), split::kStaticTlsVariable);
+    };
+    if (variables < 2 || !is_it(variables - 1) || !is_it(variables - 2)) return;
+    at[variables - 2] = 0;
+    at[variables - 1] = AT_IGNORE;
 }
 
 [[noreturn]] void refuse(const char* path, const char* why) noexcept {
@@ -175,6 +193,7 @@ using namespace fermata::front::which;
 #define WHICH_API extern "C" __attribute__((visibility("default")))
 
 WHICH_API unsigned la_version(unsigned version) {
+    hide_static_tls();
     find_own_directory();
     return version;
 }

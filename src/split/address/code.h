@@ -9,8 +9,8 @@
 
 namespace fermata::split {
 
-// A new page, writable, within 1 GiB of `text` and of the same half: code there and `text` reach each other by
-// jumps. Null when there is no room.
+// A new page, writable, within 1 GiB of `text` and of the same half: code there and `text` reach each other
+// by jumps. Null when there is no room.
 uint8_t* page_near(Range text) noexcept;
 
 // The pages that `code` touches become writable, too, or executable and no more than that. False: the kernel

@@ -9,6 +9,7 @@
 #include "split/address/raw.h"
 #include "split/address/window.h"
 #include "split/alloc/lower_alloc.h"
+#include "split/alloc/shared_names.h"
 
 namespace fermata::split {
 namespace {
@@ -152,6 +153,7 @@ void keep_lower_mapping(Range range) noexcept {
 long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long offset) noexcept {
     auto at = reinterpret_cast<uint64_t>(address);
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+    if (fd >= 0 && (flags & MAP_SHARED) && !(flags & MAP_ANONYMOUS)) note_shared_mapping(fd);
     if (!redirected) {
         // A hint into the upper half's addresses (mimalloc likes 2 TiB) is not followed.
         if (!fixed && at && upper_address(at)) at = 0;

@@ -36,7 +36,8 @@ struct Whole {
     int32_t shown, real;  // 0: none, its numbers are those of processes
 };
 
-struct Table {
+// In pages of its own: the search for held mutexes, which know their owners by number, leaves them out.
+struct alignas(4096) Table {
     volatile uint32_t changed;  // 1: some number is shown as another one
     uint32_t count;
     Whole group, session;

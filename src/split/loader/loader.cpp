@@ -23,6 +23,7 @@
 #include "split/address/partition.h"
 #include "split/address/raw.h"
 #include "split/loader/elf_file.h"
+#include "split/loader/static_tls.h"
 #include "split/vdso/vdso.h"
 
 // glibc >= 2.35; weak, so that an older one means "none registered".
@@ -253,6 +254,11 @@ bool is_for_program(const char* variable) {
     return std::strncmp(variable, kMemory.data(), kMemory.size()) == 0;
 }
 
+// Is there the auditor?
+bool asks_which(const ProgramSpec& spec) {
+    return !spec.front_dir.empty() && access((spec.front_dir + kWhich).c_str(), R_OK) == 0;
+}
+
 std::vector<std::string> command_line(const ProgramSpec& spec, const ProgramCheck& check,
                                       char* const* environment) {
     std::vector<std::string> argv{check.loader};
@@ -273,8 +279,8 @@ std::vector<std::string> command_line(const ProgramSpec& spec, const ProgramChec
         }
     // Asked for every library, also those opened later (src/front/which). The option takes a list with colons
     // between; a bare name is found by --library-path.
-    if (std::string which = spec.front_dir + kWhich;
-        !spec.front_dir.empty() && access(which.c_str(), R_OK) == 0) {
+    if (asks_which(spec)) {
+        const std::string which = spec.front_dir + kWhich;
         argv.push_back("--audit");
         argv.push_back(which.find(':') == std::string::npos ? which : kWhich + 1);
     }
@@ -349,6 +355,11 @@ StartedProgram load_program(const ProgramSpec& spec) {
     }
     for (char* const* e = environment; *e; ++e)
         if (std::strncmp(*e, "FERMATA_", 8) != 0 || is_for_program(*e)) envp.push_back(stack.string(*e));
+    if (asks_which(spec)) {
+        const uint64_t variable = stack.string(
+            static_tls_variable(static_tls_of(program.check), value_of(environment, "GLIBC_TUNABLES")));
+        envp.insert(envp.end(), 2, variable);
+    }
     std::vector<uint64_t> auxv = auxv_for(spec, program, loader, stack);
 
     std::vector<uint64_t> words{argv.size()};

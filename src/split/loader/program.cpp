@@ -243,7 +243,8 @@ class Libraries {
             std::string name = list.substr(at, end - at), path = search_.find(name, {&program});
             at = end + 1;
             ElfFile file;
-            if (!path.empty() && file.read(path).empty()) is_mpi(name, file, path, "LD_PRELOAD");
+            if (path.empty() || !file.read(path).empty() || is_mpi(name, file, path, "LD_PRELOAD")) continue;
+            check_.preloaded.push_back(path);
         }
     }
 

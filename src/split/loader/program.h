@@ -32,6 +32,7 @@ struct ProgramCheck {
     std::vector<std::string> mpi_names;  // every front it needs, by its soname: "libmpi.so.40", …
     std::vector<MpiAsked> which;         // how it comes to them
     std::vector<std::string> libraries;  // absolute paths of the closure, in load order
+    std::vector<std::string> preloaded;  // absolute paths of LD_PRELOAD's, without what these need
     std::vector<std::string> missing;    // names found nowhere (ld.so will complain)
 };
 

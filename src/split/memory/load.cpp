@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "files/others_link.h"
 #include "files/place.h"
 #include "split/address/maps.h"
 #include "split/address/raw.h"
@@ -57,6 +58,8 @@ class Objects {
                 fail_errno("cannot make {} again, which the program has mapped", e.name);
         }
         if (!fd) fail("cannot open {}, which the program has mapped: {}", e.name, why);
+        if (const std::string link = files::others_link(e.name, fd.get()); !link.empty())
+            fail("{}, which the program has mapped: {}: remove it and restart again", e.name, link);
         struct stat s {};
         if (fstat(fd.get(), &s) == 0 && uint64_t(s.st_size) < e.object_size)
             fail("{}, which the program has mapped, is shorter than at the checkpoint ({} < {} bytes)",

@@ -11,7 +11,8 @@ struct Child {
     bool ended;  // and nobody has waited for it yet
     std::string name;
 };
-// Of the threads that are there now; also while they run.
+// Lists those of the threads that are there now, but for the calling one, whose are Fermata's; also while
+// they run.
 std::vector<Child> children();
 
 }  // namespace fermata::split::process

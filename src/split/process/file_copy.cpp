@@ -31,6 +31,22 @@ std::string hex(XXH128_hash_t hash) {
     return text;
 }
 
+// Clocks of file systems are coarse, and may be another machine's: what is younger may change again unseen.
+constexpr int64_t kSettledNs = 2'000'000'000;
+
+nlohmann::json pair(const timespec& time) {
+    return {static_cast<int64_t>(time.tv_sec), static_cast<int64_t>(time.tv_nsec)};
+}
+
+bool settled(const struct stat& status) {
+    timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    auto age = [&](const timespec& then) {
+        return (now.tv_sec - then.tv_sec) * 1'000'000'000 + (now.tv_nsec - then.tv_nsec);
+    };
+    return age(status.st_mtim) > kSettledNs && age(status.st_ctim) > kSettledNs;
+}
+
 bool write_whole(int fd, const char* data, size_t size) {
     while (size > 0) {
         ssize_t put = write(fd, data, size);
@@ -69,6 +85,30 @@ class Sum {
 };
 
 }  // namespace
+
+nlohmann::json describe_status(const struct stat& status) {
+    return {{"size", static_cast<int64_t>(status.st_size)},
+            {"inode", static_cast<uint64_t>(status.st_ino)},
+            {"mode", status.st_mode & 07777},
+            {"owner", {status.st_uid, status.st_gid}},
+            {"modified", pair(status.st_mtim)},
+            {"changed", pair(status.st_ctim)},
+            {"settled", settled(status)}};
+}
+
+bool same_time(const nlohmann::json& saved, const timespec& now) {
+    return saved.at(0).get<int64_t>() == now.tv_sec && saved.at(1).get<int64_t>() == now.tv_nsec;
+}
+
+std::string name_of_copy(const std::string& path, const struct stat& status) {
+    std::string text = path;
+    for (int64_t part :
+         {static_cast<int64_t>(status.st_ino), static_cast<int64_t>(status.st_size),
+          static_cast<int64_t>(status.st_mtim.tv_sec), static_cast<int64_t>(status.st_mtim.tv_nsec),
+          static_cast<int64_t>(status.st_ctim.tv_sec), static_cast<int64_t>(status.st_ctim.tv_nsec)})
+        text += "\n" + std::to_string(part);
+    return sum_of_text(text);
+}
 
 files::Opened open_to_look(const std::string& path) {
     files::Opened file = files::open_regular(path, O_RDONLY | O_NOATIME);

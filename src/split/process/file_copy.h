@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "files/place.h"
@@ -20,6 +21,14 @@ Fd make_new(const std::string& path, mode_t mode);
 // xxh3-128 of [at, at + size) as hex; "" when it cannot be read or ends before.
 std::string sum_of(int fd, int64_t at, int64_t size);
 std::string sum_of_text(const std::string& text);
+
+// What tells one version of a file from another: size, inode, mode, owner, times, and whether those are old
+// enough to be believed ("settled"). `same_time`: as the description has it.
+nlohmann::json describe_status(const struct stat& status);
+bool same_time(const nlohmann::json& saved, const timespec& now);
+// Names the copy of this version, 32 hex digits: the same for every rank that sees the file, whatever its
+// node calls the device. Others' files of the same path (on disks of other nodes) differ.
+std::string name_of_copy(const std::string& path, const struct stat& status);
 
 // The kernel makes both share their blocks; false where the file system cannot.
 bool clone_file(int from, int to);

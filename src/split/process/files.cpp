@@ -18,10 +18,12 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "files/kept.h"
+#include "files/others_link.h"
 #include "split/noted_files.h"
 #include "split/process/descriptors/kind.h"
 #include "split/process/descriptors/saved.h"
 #include "split/process/file_copy.h"
+#include "split/process/read_files.h"
 #include "split/threads/raw.h"
 
 namespace fermata::split::process {
@@ -33,8 +35,6 @@ constexpr int64_t kLargestCopy = 64 << 20;
 constexpr int64_t kLargestSum = int64_t{1} << 30;
 // The ends of what is too large for a copy are compared.
 constexpr int64_t kSample = 64 << 10;
-// Clocks of file systems are coarse, and may be another machine's: what is younger may change again unseen.
-constexpr int64_t kSettledNs = 2'000'000'000;
 // So many copies are written out one by one; more, with all else of that file system.
 constexpr size_t kSyncedAlone = 16;
 constexpr size_t kNamedInALine = 4;
@@ -53,42 +53,6 @@ struct Kept {              // NOLINT(bugprone-exception-escape): of Json, whose 
 };
 std::map<std::string, Kept> g_kept;
 std::set<std::string> g_told;
-
-Json pair(const timespec& time) {
-    return {static_cast<int64_t>(time.tv_sec), static_cast<int64_t>(time.tv_nsec)};
-}
-
-bool settled(const struct stat& status) {
-    timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    auto age = [&](const timespec& then) {
-        return (now.tv_sec - then.tv_sec) * 1'000'000'000 + (now.tv_nsec - then.tv_nsec);
-    };
-    return age(status.st_mtim) > kSettledNs && age(status.st_ctim) > kSettledNs;
-}
-
-Json describe(const std::string& path, const struct stat& status) {
-    return {{"path", path},
-            {"size", static_cast<int64_t>(status.st_size)},
-            {"inode", static_cast<uint64_t>(status.st_ino)},
-            {"mode", status.st_mode & 07777},
-            {"owner", {status.st_uid, status.st_gid}},
-            {"modified", pair(status.st_mtim)},
-            {"changed", pair(status.st_ctim)},
-            {"settled", settled(status)}};
-}
-
-// The same for every rank that sees this file, whatever its node calls the device. Others' files of the same
-// path (on disks of other nodes) differ in one of these.
-std::string key_of(const std::string& path, const struct stat& status) {
-    std::string text = path;
-    for (int64_t part :
-         {static_cast<int64_t>(status.st_ino), static_cast<int64_t>(status.st_size),
-          static_cast<int64_t>(status.st_mtim.tv_sec), static_cast<int64_t>(status.st_mtim.tv_nsec),
-          static_cast<int64_t>(status.st_ctim.tv_sec), static_cast<int64_t>(status.st_ctim.tv_nsec)})
-        text += "\n" + std::to_string(part);
-    return sum_of_text(text);
-}
 
 std::string real_path(const std::string& path) {
     char out[PATH_MAX];
@@ -111,8 +75,8 @@ class Capture {
         if (keep_.all) noted_ones();
     }
 
-    bool anything() const { return !wanted_.empty(); }
-    bool wants(const std::string& path) const { return wanted_.count(path) != 0; }
+    bool anything() const { return !wanted_.empty() || !read_.empty(); }
+    bool wants(const std::string& path) const { return wanted_.count(path) != 0 || read_.count(path) != 0; }
     bool is_in(const files::Folder& folder) const {
         return folder_ && folder.descriptor() == folder_.descriptor();
     }
@@ -125,6 +89,8 @@ class Capture {
                 one(path, wanted);
             else
                 unkept_.push_back(path + " (locked)");
+        for (const auto& [path, noted] : read_)
+            if (wanted_.count(path) == 0) read(path, *noted);
         std::vector<std::string> fresh;
         for (const std::string& name : unkept_)
             if (g_told.insert(name).second) fresh.push_back(name);
@@ -142,14 +108,14 @@ class Capture {
     void open_ones(const Json& descriptors) {
         for (const Json& one : descriptors.at("descriptions")) {
             int flags = one.at("flags");
-            if (one.at("kind") != descriptors::word_of(descriptors::Kind::file) ||
-                (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0)
-                continue;
+            if (one.at("kind") != descriptors::word_of(descriptors::Kind::file)) continue;
+            if (one.contains("read") && keep_.all && one.at("read").contains("name"))
+                read_.insert({one.at("path"), &one.at("read")});
+            if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) continue;
             bool appended = (flags & O_APPEND) != 0;
             if (!appended && !keep_.all) continue;
             std::string path = one.at("path");
-            if (path.starts_with("/proc/") || path.starts_with("/dev/") || path.starts_with("/sys/"))
-                continue;
+            if (is_of_the_kernel(path)) continue;
             Wanted& wanted = wanted_[path];
             wanted.open = true;
             wanted.how |= appended ? kNotedAppended | kNotedLastAppended : kNotedWritten;
@@ -183,6 +149,11 @@ class Capture {
             return;
         }
         std::string real = real_path(path);
+        if (real != path)
+            if (const std::string link = files::others_link(path); !link.empty()) {
+                unkept_.push_back(path + " (" + link + ")");
+                return;
+            }
         if (S_ISLNK(there.st_mode)) {
             char target[PATH_MAX];
             ssize_t size = readlink(path.c_str(), target, sizeof target - 1);
@@ -203,9 +174,14 @@ class Capture {
             if (file.error != ENOENT && file.error != 0) unkept_.push_back(path + " (" + file.why + ")");
             return;
         }
+        if (const std::string link = files::others_link(path, file.fd.get()); !link.empty()) {
+            unkept_.push_back(path + " (" + link + ")");
+            return;
+        }
         if (fstat(file.fd.get(), &status) != 0) return;
-        std::string key = key_of(path, status);
-        Json entry = describe(path, status);
+        std::string key = name_of_copy(path, status);
+        Json entry = describe_status(status);
+        entry["path"] = path;
         if (wanted.open && (wanted.how & kNotedLastAppended) != 0) entry["open_appended"] = true;
         auto known = g_kept.find(path);
         bool same = known != g_kept.end() && known->second.key == key;
@@ -237,6 +213,40 @@ class Capture {
             [[maybe_unused]] int ignored = ftruncate(place->get(), 0);
             if (unkept_.empty() || !unkept_.back().starts_with(path + " (")) unkept_.push_back(path);
         }
+        list_.push_back(std::move(entry));
+    }
+
+    // Best effort: a restart that finds the file changed, and no copy, says so.
+    void read(const std::string& path, const Json& noted) {
+        const std::string name = noted.at("name");
+        auto known = g_kept.find(path);
+        if (known != g_kept.end() && known->second.key == name &&
+            (!known->second.folder || relink(known->second, name)))
+            return;
+        g_kept.erase(path);
+        files::Opened file = open_to_look(path);
+        if (!file || copied_ + noted.at("size").get<int64_t>() > kLargestSum) return;
+        try {
+            std::optional<Fd> place = folder_.try_create(name);
+            std::string sum;
+            if (!place) {  // another rank's
+                g_kept[path] = {name, {}, {}};
+                return;
+            }
+            if (!copy_file(file.fd.get(), 0, noted.at("size"), place->get(), &sum) ||
+                sum != noted.at("sum")) {
+                folder_.remove_file(name);
+                return;
+            }
+        } catch (const Error&) {
+            return;
+        }
+        copied_ += noted.at("size").get<int64_t>();
+        Json entry = noted;
+        entry["path"] = path;
+        entry["how"] = "read";
+        g_kept[path] = {name, folder_, entry};
+        fresh_.push_back(name);
         list_.push_back(std::move(entry));
     }
 
@@ -284,6 +294,7 @@ class Capture {
     files::Folder folder_;
     Lines& warnings_;
     std::map<std::string, Wanted> wanted_;
+    std::map<std::string, const Json*> read_;  // open for reading, and what is noted of it
     std::set<std::string> absent_;
     std::vector<std::string> unkept_, fresh_;
     bool linked_ = false;

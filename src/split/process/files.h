@@ -9,6 +9,7 @@
 //     end     its size (too large for a copy, and only appended to): it is cut
 //     large   neither: it is named
 //     link    a symbolic link: made again
+//     read    only read, and open: its content lies there, too; the file is not touched (read_files.h)
 //     absent  written before, and not there at that moment: what is there now goes aside
 //
 // Nothing is lost by that: what is taken away is kept beside the file. A file that several ranks have in

@@ -29,7 +29,8 @@ std::string error_text(int error);
 std::string field(const std::string& text, const std::string& key);
 
 Json capture_descriptors(const Limits& limits, Lines& warnings);
-void restore_descriptors(const Json& state, const Limits& limits, Lines& warnings);  // throws Refused
+void restore_descriptors(const Json& state, const Limits& limits, const Reading& reading,
+                         Lines& warnings);  // throws Refused
 // The launcher's 0, 1, 2, kept as duplicates so that kcmp can tell what is still one of them. -1 = was
 // closed.
 void keep_inherited_descriptors();

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "files/kept.h"
+#include "files/others_link.h"
 #include "split/process/file_copy.h"
 #include "split/process/files.h"
 
@@ -18,10 +19,6 @@ namespace fermata::split::process {
 namespace {
 
 timespec time_of(const Json& pair) { return {pair.at(0).get<time_t>(), pair.at(1).get<long>()}; }
-
-bool same_time(const timespec& a, const timespec& b) {
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
 
 void set_times(int fd, const Json& entry) {
     timespec times[2] = {{0, UTIME_OMIT}, time_of(entry.at("modified"))};
@@ -36,7 +33,10 @@ class Back {
 
     void one(const Json& entry) {
         std::string how = entry.at("how");
+        if (how == "read") return;  // not the program's to put back (read_files.h)
         path_ = entry.at("path");
+        if (const std::string link = files::others_link(path_.substr(0, path_.rfind('/'))); !link.empty())
+            refuse(link);
         there_ = lstat(path_.c_str(), &now_) == 0;
         if (how == "absent") return absent();
         if (how == "link") return symbolic_link(entry.at("target"));
@@ -47,7 +47,7 @@ class Back {
         } else if (how == "end") {
             ended(entry, regular);
         } else if (regular && now_.st_size == entry.at("size").get<int64_t>() &&
-                   same_time(now_.st_mtim, time_of(entry.at("modified")))) {
+                   same_time(entry.at("modified"), now_.st_mtim)) {
             return;
         } else {
             result_.warnings.push_back(path_ +
@@ -60,8 +60,7 @@ class Back {
     bool untouched(const Json& entry) const {
         return entry.at("settled").get<bool>() && now_.st_ino == entry.at("inode").get<uint64_t>() &&
                now_.st_size == entry.at("size").get<int64_t>() &&
-               same_time(now_.st_mtim, time_of(entry.at("modified"))) &&
-               same_time(now_.st_ctim, time_of(entry.at("changed")));
+               same_time(entry.at("modified"), now_.st_mtim) && same_time(entry.at("changed"), now_.st_ctim);
     }
 
     [[noreturn]] void refuse(const std::string& why) const {
@@ -76,7 +75,7 @@ class Back {
             files::Opened file = open_itself(path_, O_RDONLY);
             if (file && sum_of(file.fd.get(), 0, size) == sum) {
                 if (now_.st_size > size) return cut(entry);
-                if (!same_time(now_.st_mtim, time_of(entry.at("modified")))) set_times(file.fd.get(), entry);
+                if (!same_time(entry.at("modified"), now_.st_mtim)) set_times(file.fd.get(), entry);
                 return;
             }
         }

@@ -76,7 +76,7 @@ Captured capture(const Limits& limits, const Keep& keep) {
     return captured;
 }
 
-Restored restore(std::string_view bytes, const Limits& limits) {
+Restored restore(std::string_view bytes, const Limits& limits, const Reading& reading) {
     Restored restored;
     raw::set_signal_mask(raw::kAllSignals);
     note_inherited();
@@ -86,7 +86,7 @@ Restored restore(std::string_view bytes, const Limits& limits) {
             throw Refused{"the image's process state has version " + state.at("version").dump() +
                           ", this is Fermata for version " + std::to_string(kVersion)};
         // Before the limits: descriptors may lie above a limit that was lowered later.
-        restore_descriptors(state.at("descriptors"), limits, restored.warnings);
+        restore_descriptors(state.at("descriptors"), limits, reading, restored.warnings);
         restore_settings(state.at("settings"), restored.warnings);
         restore_attributes(state.at("attributes"), restored.warnings);
         restore_signals(state.at("signals"), limits.ids);

@@ -75,13 +75,19 @@ struct PutBack {
 PutBack put_files_back(std::string_view state, const files::Folder& generation, const std::string& name,
                        bool all);
 
+// Where the content of files that the program only reads was kept, and whether those must hold it still.
+struct Reading {
+    files::Folder generation;  // none: nothing was kept
+    bool must_be_same = true;
+};
+
 struct Restored {
     std::string error;                  // empty = all is back; else one line: what, where, what to do
     std::vector<std::string> warnings;  //
 };
 // Descriptors, directory, umask, limits, signal actions, pending signals. Blocks all signals in the calling
 // thread.
-Restored restore(std::string_view state, const Limits& limits);
+Restored restore(std::string_view state, const Limits& limits, const Reading& reading = {});
 // Timers, armed with the time that was left. Call right before resume_all, after restore_threads.
 Restored restore_timers(std::string_view state);
 

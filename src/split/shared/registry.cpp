@@ -16,6 +16,7 @@
 #include "base/cbor.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "files/others_link.h"
 #include "files/place.h"
 #include "split/address/maps.h"
 #include "split/address/raw.h"
@@ -147,6 +148,8 @@ Fd open_named(const json& saved, std::vector<std::string>& warnings) {
     if (!fd)
         fail("cannot open {}, which the program has mapped: {}", path,
              files::refused(place, S_IFREG, error).why);
+    if (const std::string link = files::others_link(path, fd.get()); !link.empty())
+        fail("{}, which the program has mapped: {}: remove it and restart again", path, link);
     if (!tmpfs && there.st_size < size)
         fail("{}, which the program has mapped, is shorter than at the checkpoint ({} < {} bytes)", path,
              there.st_size, size);

@@ -275,6 +275,7 @@ def other_kinds(victim, attacker):
     victim.write(project / "opened", "opened one\n")
     victim.write(project / "mapped", "mapped" + "." * 4090)
     project.chmod(0o777)
+    precious = victim.write(victim.home / "precious", "years of work\n" * 400)
     os.environ["HOLD_FILE"] = str(project / "go")
     with victim.run([PROGRAMS / "opened.openmpi"], cwd=project, ckpt=victim.home / "ckpt") as job:
         job.wait_line("READY")
@@ -282,7 +283,8 @@ def other_kinds(victim, attacker):
         job.finish(expected=85)
     for name in ("opened", "mapped"):
         attacker.shell(f"mv {name} {name}.away", project)
-        for made, word in (("mkfifo -m 666", "named pipe"), ("ln -s /dev/zero", "device"), ("mkdir -m 777", "directory")):
+        for made, word in (("mkfifo -m 666", "named pipe"), ("ln -s /dev/zero", "device"), ("mkdir -m 777", "directory"),
+                           (f"ln -s {precious}", f"{name} is a link of uid {attacker.uid}")):
             attacker.shell(f"{made} {name}", project)
             done = victim.call("restart", "--ckpt-dir", victim.home / "ckpt", cwd=project)
             print("  ", one_line(done, 1, project / name, word), flush=True)
@@ -291,6 +293,27 @@ def other_kinds(victim, attacker):
     victim.write(project / "go", "")
     with victim.restart(victim.home / "ckpt", cwd=project) as job:
         check("opened: right" in job.finish()[-1], job.output())
+
+
+def link_at_checkpoint(victim, attacker):
+    """Another user's link in the place of a file that the program has written: what it leads to is not the program's."""
+    project = victim.home.parent / "project"
+    project.mkdir()
+    project.chmod(0o777)
+    precious = victim.write(victim.home / "precious", "years of work\n")
+    with victim.run(WHENCE, cwd=project, ckpt=victim.home / "ckpt") as job:
+        job.wait_until(lambda: all((project / f"at-1-{rank}").exists() for rank in range(2)), "phase 1")
+        attacker.shell(f"mv at-1-0 away; ln -s {precious} at-1-0", project)
+        job.checkpoint("--stop")
+        job.finish(expected=85)
+        check(f"is a link of uid {attacker.uid}" in job.errors(), job.errors())
+    precious.write_text("years of work, and a day\n")
+    attacker.shell("rm at-1-0; mv away at-1-0", project)
+    victim.shell("touch end go-1", project)
+    with victim.restart(victim.home / "ckpt", cwd=project) as job:
+        job.finish()
+    check(precious.read_text() == "years of work, and a day\n", f"put back: {precious.read_text()}")
+    check(sorted(os.listdir(victim.home))[-1] != "precious.after-gen-000001", f"{os.listdir(victim.home)}")
 
 
 # ---- row 5: whose generation
@@ -561,6 +584,75 @@ def high_numbers(victim, _):
         job.wait_until(lambda: len(job.lines()) > lines, "the job to go on")
 
 
+PLANTED = """umask 022; mkdir gen-999999999 gen-4294967294 gen-000001 gen-000003 gen-000004 gen-000005
+truncate -s 512M gen-999999999/manifest.json gen-4294967294/manifest.json
+mkfifo gen-000001/manifest.json; mkdir -m 700 gen-000002 .compact-gen-000001
+echo x > gen-000003/manifest.json; chmod 744 gen-000003
+truncate -s 250M gen-000004/manifest.json; mkdir gen-000005/manifest.json; mkfifo gen-000005/.fermata gen-000006"""
+
+
+def planted_generations(victim, attacker):
+    """Another user's directories under names of generations, of any number, open and closed: checkpoints, lists and restarts go on."""
+    shared = victim.home.parent / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    attacker.shell(PLANTED, shared)
+    before = {name: (shared / name).lstat() for name in os.listdir(shared)}
+    begin = time.monotonic()
+    with running(victim, ckpt=shared, extra=["--interval", "0.3s"]) as job:
+        own = lambda: sorted(one.name for one in shared.glob("gen-*") if one.stat().st_uid == victim.uid and (one / "manifest.json").exists())
+        job.wait_until(lambda: len(own()) >= 3, "three generations", timeout=SOON)
+        asked = job.checkpoint()
+        check(asked["seconds"] < 5, f"a checkpoint took {asked['seconds']} s")
+        job.kill_ranks()
+        check("not saved" not in job.errors() and "no number" not in job.errors(), job.errors())
+        lines = job.lines()
+    seconds = time.monotonic() - begin
+    check(asked["generation"] > "gen-000006" and asked["generation"] < "gen-001000", f"a strange number: {asked}")
+    listed = json.loads(ends_soon(victim, 0, "list", "--json", "--ckpt-dir", shared).stdout)
+    check(set(own()) <= {one["generation"] for one in listed if one["state"] == "complete"}, f"{listed}")
+    done = ends_soon(victim, 6, "verify", "--ckpt-dir", shared)
+    for name in own():
+        check(any(name in line and "intact" in line for line in done.stdout.splitlines()), f"{name}: {done.stdout}")
+    said = goes_on(victim, lines, shared)
+    check(f"gen-999999999 belongs to uid {attacker.uid}" in said, said)
+    for name, was in before.items():
+        now = (shared / name).lstat()
+        check((now.st_ino, now.st_mode, now.st_mtime_ns) == (was.st_ino, was.st_mode, was.st_mtime_ns), f"{name} was touched")
+    return f"{seconds:.1f} s"
+
+
+# ---- the file systems of nodes
+
+def taken_in_memory(victim, attacker):
+    """The names of this user's in /dev/shm and /var/tmp are another user's links, directories and files: nothing is made through them,
+    and one line says so; generations go to files."""
+    precious = victim.home / "precious"
+    victim.shell(f"mkdir -m 700 {precious}; echo years > {precious}/work")
+    before = tree(precious)
+    places = {"memory": pathlib.Path(f"/dev/shm/fermata-memory-{victim.uid}"), "local": pathlib.Path(f"/var/tmp/fermata-local-{victim.uid}")}
+    for level, more in (("memory", ("mkdir -m 700 {}",)), ("local", ("mkdir -m 777 {}", "touch {}"))):
+        place = places[level]
+        for make in (f"ln -s {precious} {{}}", *more):
+            attacker.shell(make.format(place))
+            was = place.lstat()
+            try:
+                with running(victim, extra=["--levels", f"{level} 0.3s, files 60s"]) as job:
+                    job.wait_until(lambda: list((victim.home / "ckpt").glob("gen-*/manifest.json")), "a generation", timeout=SOON)
+                    job.wait_until(lambda: str(place) in job.errors(), "the line", timeout=SOON)
+                    whole(job)
+                    said = [line for line in job.errors().splitlines() if str(place) in line]
+                    check(len(said) == 1 and "alone" in said[0] and "FERMATA_" in said[0], f"{make}: {said}")
+                    job.kill_ranks()
+                now = place.lstat()
+                check((now.st_ino, now.st_mode) == (was.st_ino, was.st_mode), f"{make}: {place} was touched")
+                check(place.is_symlink() or not place.is_dir() or not os.listdir(place), f"{make}: something was made in {place}")
+                unchanged(precious, before)
+            finally:
+                attacker.shell(f"rm -rf {place}")
+            shutil.rmtree(victim.home / "ckpt")
+
+
 # ---- row 9: /tmp
 
 def name_is_taken(victim, attacker):
@@ -568,6 +660,7 @@ def name_is_taken(victim, attacker):
     victim.run_dir = None
     name = pathlib.Path(f"/tmp/fermata-{victim.uid}")
     makers = {"a directory of another user's": (attacker, f"mkdir -m 755 {name}"),
+              "one that is closed": (attacker, f"mkdir -m 700 {name}"),
               "one that all may enter": (attacker, f"mkdir -m 777 {name}; chmod 777 {name}"),
               "a file": (attacker, f"echo > {name}"),
               "a link": (attacker, f"ln -s {victim.home} {name}")}
@@ -760,9 +853,10 @@ def root_in_a_users_directory(victim, _):
 
 
 CASES = {function.__name__: function for function in (
-    run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link, other_kinds,
+    run_dir_of_others, run_dir_without_marker, run_dir_of_a_user_for_root, exchanged, foreign_image, lock_link, other_kinds, link_at_checkpoint,
     foreign_generation, users_generation_for_root, directory_of_all, links_as_generations, links_in_generations,
-    generation_exchanged, pipe_as_manifest, pipe_as_image, pipe_as_directory, huge_manifest, high_numbers, name_is_taken,
+    generation_exchanged, pipe_as_manifest, pipe_as_image, pipe_as_directory, huge_manifest, high_numbers, planted_generations,
+    taken_in_memory, name_is_taken,
     nested_state, index_of_holes, escapes, own_gen_directories, what_dead_jobs_left, setuid_program,
     root_in_a_users_directory)}
 

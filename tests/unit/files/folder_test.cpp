@@ -102,6 +102,30 @@ TEST_F(FolderTest, ReplaceLeavesALinkOfItsTemporaryNameAlone) {
     EXPECT_EQ(folder_.names(), (std::vector<std::string>{"manifest", "victim"}));
 }
 
+TEST_F(FolderTest, WhatIsOnesOwnIsNobodyElses) {
+    auto own = folder_.own("own");
+    ASSERT_TRUE(own);
+    EXPECT_EQ(own->mode(), 0700u);
+    EXPECT_TRUE(folder_.own("own"));  // it is there
+    fs::create_directory_symlink("own", directory_ + "/link");
+    put("file", "x");
+    fs::create_directory(directory_ + "/open");
+    ::chmod((directory_ + "/open").c_str(), 0711);
+    for (const char* name : {"link", "file", "open"}) EXPECT_FALSE(folder_.own(name)) << name;
+    EXPECT_NE(why([&] { folder_.own("own/below"); }), "");
+    if (::geteuid() != 0) GTEST_SKIP() << "not root";
+    fs::create_directory(directory_ + "/closed");
+    ASSERT_EQ(::chown((directory_ + "/closed").c_str(), 4711, 4711), 0);
+    ::chmod((directory_ + "/closed").c_str(), 0700);
+    ::chmod(directory_.c_str(), 0777);
+    ASSERT_EQ(::seteuid(4712), 0);
+    EXPECT_FALSE(folder_.own("closed"));
+    EXPECT_FALSE(folder_.find("closed"));
+    EXPECT_NE(why([&] { folder_.find("own"); }).find("Permission denied"),
+              std::string::npos);  // not another user's
+    ASSERT_EQ(::seteuid(0), 0);
+}
+
 TEST_F(FolderTest, OnlyBelievedOwners) {
     if (::geteuid() != 0) GTEST_SKIP() << "giving files away needs root";
     put("theirs", "x");

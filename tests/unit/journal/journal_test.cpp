@@ -55,6 +55,29 @@ TEST(JournalLine, ComesBackAsItWas) {
     }
 }
 
+// As deep as a line can hold it: whoever copied or wrote it would need more stack than there is.
+TEST(JournalLine, NestedDeepIsNoneOfOurs) {
+    auto line = [](size_t depth, const char* open, const char* inner, const char* close) {
+        std::string text =
+            R"({"event":"loss","time":"2025-11-26T09:00:00.123Z","job":"1122334455667788","why":)";
+        for (size_t i = 0; i < depth; ++i) text += open;
+        text += inner;
+        for (size_t i = 0; i < depth; ++i) text += close;
+        return text + "}";
+    };
+    EXPECT_TRUE(parse_line(line(3, "[", "", "]")));
+    EXPECT_TRUE(parse_line(line(3, R"({"a":)", "1", "}")));
+    for (size_t depth : {9, 100, 10'000, 30'000}) {
+        EXPECT_FALSE(parse_line(line(depth, "[", "", "]"))) << depth;
+        EXPECT_FALSE(parse_line(line(std::min<size_t>(depth, 10'000), R"({"a":)", "1", "}"))) << depth;
+        EXPECT_FALSE(parse_line(line(depth, "[", "", ""))) << depth;  // cut off
+    }
+    const std::string right = to_line(event(Kind::loss, {{"why", "x"}}));
+    Contents contents = parse(right + line(30'000, "[", "", "]") + "\n" + right);
+    EXPECT_EQ(contents.events.size(), 2u);
+    EXPECT_EQ(contents.not_ours, 1u);
+}
+
 TEST(JournalLine, WhateverIsToldFits) {
     nlohmann::json words = nlohmann::json::array();
     for (int i = 0; i < 100'000; ++i) words.push_back("a word of a long command line");

@@ -89,6 +89,21 @@ TEST_F(RunDirTest, DeadOnesAreSweptAndTakenOver) {
 }
 
 // The worst that was ever found here: a user's own folders were taken for dead jobs.
+// libpmix's files, when its process was killed with the node daemon.
+TEST_F(RunDirTest, WhatTheHelperHasLeftGoes) {
+    leave_dead("a");
+    leave_dead("b");
+    for (const char* name : {"/a", "/b"}) {
+        fs::create_directories(base_ + name + "/pmix-aB3dE6/0/1");
+        std::ofstream(base_ + name + "/pmix-aB3dE6/hwloc.sm") << "x";
+        std::ofstream(base_ + name + "/pmix-aB3dE6/0/1/file") << "x";
+    }
+    fs::create_symlink("/", base_ + "/b/pmix-aB3dE6/0/link");
+    EXPECT_EQ(sweep(base_), 1);
+    EXPECT_FALSE(fs::exists(base_ + "/a"));
+    EXPECT_TRUE(fs::exists(base_ + "/b/pmix-aB3dE6/0/1/file"));
+}
+
 TEST_F(RunDirTest, WhatIsNotOursIsNeverTouched) {
     fs::create_directories(base_ + "/thesis/data");
     std::ofstream(base_ + "/thesis/data/chapter") << "years";

@@ -1,11 +1,14 @@
 // Regular files: with a name they are opened again by it; removed ones and memfds carry their content.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 #include "split/process/descriptors/contents.h"
 #include "split/process/descriptors/restore.h"
+#include "split/process/file_copy.h"
+#include "split/process/read_files.h"
 
 namespace fermata::split::process::descriptors {
 namespace {
@@ -30,16 +33,53 @@ bool is_file(const Entry& entry) {
 Json capture_file(Capture&, const Entry& entry) {
     if (OwnProcFile own = own_proc_file(entry.link); !own.path.empty())
         return {{"path", own.path}, {"thread", own.tid}, {"size", 0}, {"uid", entry.status.st_uid}};
-    return {{"path", entry.link},
-            {"size", static_cast<int64_t>(entry.status.st_size)},
-            {"mode", entry.status.st_mode & 07777},
-            {"uid", entry.status.st_uid}};
+    Json saved = {{"path", entry.link},
+                  {"size", static_cast<int64_t>(entry.status.st_size)},
+                  {"mode", entry.status.st_mode & 07777},
+                  {"uid", entry.status.st_uid}};
+    if (is_readable(entry.flags) && !is_writable(entry.flags) && !is_of_the_kernel(entry.link))
+        saved["read"] = describe_read(entry.fd, entry.status, lseek(entry.fd, 0, SEEK_CUR),
+                                      name_of_copy(entry.link, entry.status));
+    return saved;
+}
+
+// What the file holds now, or what it held then. Throws Refused.
+Fd with_content(Restore& restore, const Description& one, const std::string& path, files::Opened opened) {
+    const Json& noted = one.saved.at("read");
+    const Content content = opened ? compare_read(noted, opened.fd.get()) : Content::changed;
+    const std::string what = fmt::format("file {} ({}), which the program reads,", path, one.who);
+    if (content == Content::grown)
+        restore.warnings.push_back(what +
+                                   " has grown since the checkpoint: the program will read what is new");
+    if (content == Content::alike)
+        restore.warnings.push_back(
+            what +
+            " has another time than at the checkpoint; it is large: its beginning, its "
+            "end and what the program has read last are the same, the rest was not "
+            "compared");
+    if (content != Content::changed) return std::move(opened.fd);
+    const std::string now =
+        opened ? "holds something else than at the checkpoint" : "cannot be opened (" + opened.why + ")";
+    if (opened && !restore.reading.must_be_same) {
+        restore.warnings.push_back(what + " " + now + ": the program reads that (--files off)");
+        return std::move(opened.fd);
+    }
+    if (Fd kept = open_kept(restore.reading, noted, path)) {
+        restore.warnings.push_back(what + " " + now + ": the program goes on with what was kept of it");
+        return open_again(kept.get(), one.flags);
+    }
+    throw Refused{what + " " + now + ", and was not kept: put it back and restart again" +
+                  (opened ? ", or go on with what it holds now by --files off" : "")};
 }
 
 Fd make_file(Restore& restore, const Description& one) {
     std::string path = proc_path_here(one.saved.at("path"), one.saved.value("thread", 0));
     files::Opened opened =
         open_as_owner(path, reopen_flags(one.flags), one.saved.value("mode", mode_t{0600}));
+    if (one.saved.contains("read")) {
+        if (opened) check_owner(opened.fd.get(), one, path);
+        return with_content(restore, one, path, std::move(opened));
+    }
     if (!opened)
         throw Refused{"file " + path + ", open at the checkpoint as " + one.who +
                       ", cannot be opened: " + opened.why + ": put it back and restart again"};

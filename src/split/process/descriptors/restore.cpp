@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "files/others_link.h"
 #include "split/fds/descriptors.h"
 #include "split/process/descriptors/locks.h"
 #include "split/process/descriptors/owner.h"
@@ -61,6 +62,10 @@ Fd open_again(int fd, int flags) {
 }
 
 void check_owner(int fd, const Description& one, const std::string& path) {
+    if (const std::string link = files::others_link(path, fd); !link.empty())
+        throw Refused{
+            path + " (" + one.who + "): " + link +
+            ": remove it, put the program's file back (or name its folder with --map) and restart again"};
     struct stat now;
     auto uid = one.saved.at("uid").get<uid_t>();
     if (fstat(fd, &now) != 0 || now.st_uid == geteuid() || now.st_uid == uid ||
@@ -71,8 +76,9 @@ void check_owner(int fd, const Description& one, const std::string& path) {
                   ": remove it, put the program's back and restart again"};
 }
 
-Restore::Restore(const Json& state, const Limits& limits, Lines& lines)
+Restore::Restore(const Json& state, const Limits& limits, const Reading& from, Lines& lines)
     : warnings(lines),
+      reading(from),
       contents(state.at("contents")),
       pipes(state.at("pipes")),
       numbers_(numbers_of(state, limits.descriptors)),
@@ -186,9 +192,9 @@ int Restore::origin_of(int number) const {
 
 }  // namespace descriptors
 
-void restore_descriptors(const Json& state, const Limits& limits, Lines& warnings) {
+void restore_descriptors(const Json& state, const Limits& limits, const Reading& reading, Lines& warnings) {
     split::RaisedLimit scope;
-    descriptors::Restore(state, limits, warnings).run();
+    descriptors::Restore(state, limits, reading, warnings).run();
 }
 
 }  // namespace fermata::split::process

@@ -8,12 +8,13 @@
 #include "split/process/descriptors/pipes.h"
 #include "split/process/descriptors/saved.h"
 #include "split/process/descriptors/sockets.h"
+#include "split/process/read_files.h"
 
 namespace fermata::split::process::descriptors {
 
 class Restore {
   public:
-    Restore(const Json& state, const Limits& limits, Lines& warnings);
+    Restore(const Json& state, const Limits& limits, const Reading& reading, Lines& warnings);
     // Throws Refused.
     void run();
 
@@ -27,6 +28,7 @@ class Restore {
     int made(size_t description) const { return made_.at(description); }
 
     Lines& warnings;
+    const Reading& reading;
     Contents contents;
     Pipes pipes;
     Sockets sockets;

@@ -1,0 +1,91 @@
+#include "split/process/read_files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "files/kept.h"
+#include "split/process/file_copy.h"
+
+namespace fermata::split::process {
+namespace {
+
+constexpr int64_t kSample = 64 << 10;
+
+// Where samples of a large file begin: its first bytes, its last ones, and those before the program's place.
+struct Places {
+    int64_t end, before;
+    Places(int64_t size, int64_t position)
+        : end(size - kSample), before(std::clamp<int64_t>(position - kSample, 0, size - kSample)) {}
+};
+
+bool is_untouched(const Json& noted, const struct stat& now) {
+    return noted.at("settled").get<bool>() && noted.at("inode").get<uint64_t>() == now.st_ino &&
+           noted.at("size").get<int64_t>() == now.st_size && same_time(noted.at("modified"), now.st_mtim) &&
+           same_time(noted.at("changed"), now.st_ctim);
+}
+
+}  // namespace
+
+bool is_of_the_kernel(const std::string& path) {
+    return path.starts_with("/proc/") || path.starts_with("/dev/") || path.starts_with("/sys/");
+}
+
+Json describe_read(int fd, const struct stat& status, int64_t position, const std::string& name) {
+    const int64_t size = status.st_size;
+    Json noted = describe_status(status);
+    if (size <= kLargestRead) {
+        noted["sum"] = sum_of(fd, 0, size);
+        noted["name"] = name;
+    } else {
+        const Places places(size, position);
+        noted["position"] = position;
+        noted["samples"] = {sum_of(fd, 0, kSample), sum_of(fd, places.before, kSample),
+                            sum_of(fd, places.end, kSample)};
+    }
+    return noted;
+}
+
+Content compare_read(const Json& noted, int fd) {
+    struct stat now;
+    if (fstat(fd, &now) != 0) return Content::changed;
+    if (is_untouched(noted, now)) return Content::same;
+    const auto size = noted.at("size").get<int64_t>();
+    if (now.st_size < size) return Content::changed;
+    const bool grown = now.st_size > size;
+    if (noted.contains("sum")) {
+        if (sum_of(fd, 0, size) != noted.at("sum").get<std::string>()) return Content::changed;
+        return grown ? Content::grown : Content::same;
+    }
+    const Places places(size, noted.at("position"));
+    const Json samples = {sum_of(fd, 0, kSample), sum_of(fd, places.before, kSample),
+                          sum_of(fd, places.end, kSample)};
+    if (samples != noted.at("samples")) return Content::changed;
+    if (grown) return Content::grown;
+    return same_time(noted.at("modified"), now.st_mtim) ? Content::same : Content::alike;
+}
+
+Fd open_kept(const Reading& reading, const Json& noted, const std::string& path) {
+    const std::string name = noted.value("name", "");
+    if (!reading.generation || !files::is_kept_name(name)) return {};
+    try {
+        auto folder = reading.generation.find(files::kKeptFolder);
+        if (!folder || !folder->has(name)) return {};
+        folder->check_owner(folder->path());
+        const Fd kept = folder->read(name);
+        Fd content(memfd_create(path.substr(path.rfind('/') + 1, 200).c_str(), MFD_CLOEXEC));
+        std::string sum;
+        if (!content || !copy_file(kept.get(), 0, noted.at("size"), content.get(), &sum) ||
+            sum != noted.at("sum").get<std::string>())
+            return {};
+        fchmod(content.get(), noted.at("mode").get<mode_t>() | S_IRUSR);
+        return content;
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+}  // namespace fermata::split::process
