@@ -47,9 +47,13 @@ void check_limits() {
     rlimit space{};
     if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
         fail(
-            "the address space is limited to {} KiB, and the two halves of a rank share it out among them: "
-            "ulimit -v unlimited",
-            space.rlim_cur / 1024);
+            "the address space is limited to {} KiB, and each rank reserves 2^47 bytes of it, most of them "
+            "never used: {}",
+            space.rlim_cur / 1024,
+            space.rlim_max == RLIM_INFINITY ? "ulimit -v unlimited"
+                                            : "where the site's limit is the hard one too, and `ulimit -v "
+                                              "unlimited` fails, docs/usage.md "
+                                              "(Limits on virtual memory) says what to ask for");
 }
 
 // Whoever follows them takes the first that fits: the innermost folder.

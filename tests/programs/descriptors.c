@@ -1,5 +1,7 @@
 /* Descriptors of any number: the program raises its soft limit to the hard one, as servers do, and has as
- * many open as it may, up to 50,000.
+ * many open as it may, the highest among them.
+ *
+ *   descriptors MOST
  *
  * Right after a checkpoint and after a restart: each is what it was; no number below the limit is anybody
  * else's; above it there is none, and the limit is answered the same by all that ask and set it. */
@@ -12,7 +14,6 @@
 
 #include "hold.h"
 
-#define MOST 50000
 enum { SAME_FILE, OWN_OFFSET, EVENT, PIPE, PAIR, KINDS };
 
 static int first, count;
@@ -113,7 +114,8 @@ int main(int argc, char** argv) {
     limit.rlim_cur = limit.rlim_max;
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     int last = (int)limits() - 1;
-    count = last - first < MOST ? last - first : MOST;
+    const int most = argc > 1 ? atoi(argv[1]) : 1000;
+    count = last - first < most ? last - first : most;
     count -= count % 2 + 2;
     snprintf(name, sizeof name, "descriptors.%d", rank);
     int file = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);

@@ -41,14 +41,14 @@ func (n *node) count() int64 {
 	return 1 + n.left.count() + n.right.count()
 }
 
-const calls, collections = 50, 10
+const calls, collections = 20, 3
 
 var over atomic.Bool
 var wrong, rounds atomic.Int64
 
 func churn() {
 	for !over.Load() {
-		if tree(12).count() != 1<<13-1 {
+		if tree(10).count() != 1<<11-1 {
 			wrong.Add(1)
 		}
 		rounds.Add(1)
@@ -87,10 +87,8 @@ func main() {
 	signal.Notify(usr2, syscall.SIGUSR2)
 	var spun uint64
 	go spin(&spun)
-	for i := 0; i < 3; i++ {
-		go churn()
-	}
-	collect(5)
+	go churn()
+	collect(1)
 	// All take part while the program is held.
 	if rank == 0 && os.Getenv("HOLD_FILE") != "" {
 		fmt.Println("READY")

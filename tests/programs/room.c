@@ -1,12 +1,13 @@
 /* What a program does to the room that the kernel gives it, before and after MPI_Init, then goes on with MPI.
  *
  *   room stack           raises RLIMIT_STACK and needs it; held deep down
- *   room close WAY       closes what it does not know of: range, unshare, from, loop, listed, nothing */
+ *   room close WAY       closes what it does not know of: range, unshare, from, loop, listed, raw, nothing */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "hold.h"
@@ -35,6 +36,8 @@ static void close_all(const char* way) {
         if (close_range(3, ~0U, 0) != 0) perror("close_range"), exit(4);
     } else if (!strcmp(way, "unshare")) {
         if (close_range(3, ~0U, CLOSE_RANGE_UNSHARE) != 0) perror("close_range"), exit(4);
+    } else if (!strcmp(way, "raw")) {
+        if (syscall(SYS_close_range, 3, ~0U, 0) != 0) perror("close_range"), exit(4);
     } else if (!strcmp(way, "from")) {
         closefrom(3);
     } else if (!strcmp(way, "loop")) {

@@ -35,7 +35,7 @@ def stack(cwd, mpi):
 
 
 def close(cwd, mpi):
-    for way in ("range", "unshare", "from", "loop", "listed"):
+    for way in ("range", "unshare", "from", "loop", "listed", "raw"):
         life(cwd, mpi, [PROGRAMS / f"room.{mpi}", "close", way], ["close", "nothing"])
 
 

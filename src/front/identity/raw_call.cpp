@@ -66,7 +66,7 @@ constexpr Meaning kMeanings[] = {
     {SYS_sched_rr_get_interval, kNothing, 0, kId, -1, kNothing},
     {SYS_sched_setattr, kNothing, 0, kId, -1, kNothing},
     {SYS_sched_getattr, kNothing, 0, kId, -1, kNothing},
-    {SYS_prlimit64, kNothing, 0, kId, -1, kNothing},
+    {SYS_prlimit64, kNothing, 0, kId, -1, kNothing},  // by Go
     {SYS_process_vm_readv, kNothing, 0, kId, -1, kNothing},
     {SYS_process_vm_writev, kNothing, 0, kId, -1, kNothing},
     {SYS_pidfd_open, kNothing, 0, kId, -1, kNothing},
@@ -103,6 +103,39 @@ long shown(Means means, long number) {
             return shown_session(real);
         default:
             return number;
+    }
+}
+
+// What would meet the lower half's descriptors: as libc's functions, which leave them alone
+// (posix/closing.cpp, posix/descriptor_limit.cpp).
+bool of_descriptors(long number, const long (&word)[3], long fourth, long& result) {
+    const int first = static_cast<int>(word[0]), second = static_cast<int>(word[1]);
+    switch (number) {
+        case SYS_close:
+            result = close(first);
+            return true;
+        case SYS_close_range:
+            result = close_range(static_cast<unsigned>(first), static_cast<unsigned>(second),
+                                 static_cast<int>(word[2]));
+            return true;
+        case SYS_dup2:
+            result = dup2(first, second);
+            return true;
+        case SYS_dup3:
+            result = dup3(first, second, static_cast<int>(word[2]));
+            return true;
+        case SYS_getrlimit:
+            result = getrlimit(static_cast<__rlimit_resource>(first), reinterpret_cast<rlimit*>(word[1]));
+            return true;
+        case SYS_setrlimit:
+            result = setrlimit(static_cast<__rlimit_resource>(first), reinterpret_cast<rlimit*>(word[1]));
+            return true;
+        case SYS_prlimit64:
+            result = prlimit(first, static_cast<__rlimit_resource>(second),
+                             reinterpret_cast<rlimit*>(word[2]), reinterpret_cast<rlimit*>(fourth));
+            return true;
+        default:
+            return false;
     }
 }
 
@@ -196,6 +229,8 @@ long fermata_syscall(long number, long a, long b, long c, long d, long e, long f
     using namespace fermata::front::identity;
     const bool through = number == SYS_vfork || number == SYS_clone3 ||
                          (number == SYS_clone && !is_fork(a, b)) || number == SYS_rt_sigreturn;
+    long result;
+    if (of_descriptors(number, {a, b, c}, d, result)) return result;
     if (!ids_changed() || through) return next_syscall(number, a, b, c, d, e, f);
     return with_numbers(number, a, b, c, d, e, f);
 }

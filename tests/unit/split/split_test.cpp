@@ -162,7 +162,7 @@ TEST(Descriptors, LowNumbersAreTheProgramsOwn) {
     long native_limit, limit, fd, lower = 0;
     native >> native_limit;
     split >> limit;
-    EXPECT_LE(limit, std::min(native_limit, 16384l));  // less when the hard limit leaves no room above
+    EXPECT_LE(limit, std::min(native_limit, 64512l));  // less when the hard limit leaves no room above
     EXPECT_GE(limit, std::min(native_limit, 192l));
     std::set<long> expected, seen;
     while (native >> fd) expected.insert(fd);

@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/rseq.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -263,7 +265,7 @@ TEST_F(Threads, AThreadInsideMpiIsToldAndStopsAtItsStopPoint) {
     StopReport report = stop_and_resume({}, 50);
     EXPECT_FALSE(report.stopped);
     ASSERT_EQ(report.missing.size(), 1u);
-    EXPECT_EQ(report.missing[0].where, "in MPI_Recv, waiting for rank 3");
+    EXPECT_NE(report.missing[0].where.find(" in MPI_Recv, waiting for rank 3"), std::string::npos);
     Agent::get().run([&] {
         ask_all_to_stop();
         leave = true;
@@ -295,19 +297,75 @@ TEST_F(Threads, ThreadsMadeAndEndedWhileStoppingAreNotForgotten) {
     finish = true;
 }
 
-TEST_F(Threads, ABlockedStopSignalIsNamed) {
+TEST_F(Threads, WhoBlocksEverySignalIsStoppedAndBlocksItAgain) {
     std::atomic<int> phase{0};
+    raw::SignalSet before = 0, after = 0;
     Upper deaf([&] {
         raw::set_signal_mask(raw::kAllSignals);
+        before = raw::set_signal_mask(raw::kAllSignals);
+        phase = 1;
+        while (phase < 2) sleep_ms(1);
+        after = raw::set_signal_mask(raw::kAllSignals);
+        phase = 3;
+    });
+    while (phase < 1) sleep_ms(1);
+    for (int round = 0; round < 3; ++round) EXPECT_TRUE(stop_and_resume({}, 20'000).stopped);
+    phase = 2;
+    while (phase < 3) sleep_ms(1);
+    EXPECT_EQ(before, after);
+    EXPECT_NE(before & raw::signal_bit(kStopSignal), 0u);
+}
+
+TEST_F(Threads, WhoBlocksEverySignalAndCannotBeTracedIsNamed) {
+    std::atomic<int> phase{0}, tid{0};
+    Upper deaf([&] {
+        prctl(PR_SET_NAME, "deaf");
+        raw::set_signal_mask(raw::kAllSignals);
+        tid = gettid();
         phase = 1;
         while (phase < 2) sleep_ms(1);
     });
     while (phase < 1) sleep_ms(1);
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    pid_t debugger = fork();
+    if (debugger == 0) {
+        char traced = ptrace(PTRACE_SEIZE, tid.load(), 0, 0) == 0;
+        _exit(write(ready[1], &traced, 1) == 1 ? pause() : 1);
+    }
+    char traced = 0;
+    ASSERT_EQ(read(ready[0], &traced, 1), 1);
+    ASSERT_EQ(traced, 1);
     StopReport report = stop_and_resume({}, 400);
     EXPECT_FALSE(report.stopped);
     ASSERT_EQ(report.missing.size(), 1u);
-    EXPECT_NE(report.missing[0].where.find("blocks signal 64"), std::string::npos);
+    const std::string& where = report.missing[0].where;
+    EXPECT_NE(where.find("(deaf) blocks signal 64, and tracing it failed"), std::string::npos) << where;
+    EXPECT_NE(where.find(", state "), std::string::npos) << where;
+    kill(debugger, SIGKILL);
+    waitpid(debugger, nullptr, 0);
+    EXPECT_TRUE(stop_and_resume({}, 20'000).stopped);
     phase = 2;
+}
+
+// As Go's run time takes all signals.
+TEST_F(Threads, AHandlerByTheRawCallIsPutAsideAndComesBack) {
+    std::atomic<bool> finish{false};
+    Upper upper([&] {
+        while (!finish) sleep_ms(1);
+    });
+    raw::KernelSigaction ours = {}, theirs = {}, after = {};
+    raw::call(SYS_rt_sigaction, kStopSignal, 0, raw::word(&ours), 8);
+    theirs = ours;
+    theirs.handler = reinterpret_cast<uint64_t>(+[](int) {});
+    theirs.mask = raw::signal_bit(SIGUSR1);
+    raw::call(SYS_rt_sigaction, kStopSignal, raw::word(&theirs), 0, 8);
+    EXPECT_TRUE(stop_and_resume({}, 20'000).stopped);
+    raw::call(SYS_rt_sigaction, kStopSignal, 0, raw::word(&after), 8);
+    EXPECT_EQ(after.handler, theirs.handler);
+    EXPECT_EQ(after.mask, theirs.mask);
+    raw::call(SYS_rt_sigaction, kStopSignal, raw::word(&ours), 0, 8);
+    finish = true;
 }
 
 TEST_F(Threads, HelperThreadsOfLibcThatBlockEverythingAreStoppedToo) {
