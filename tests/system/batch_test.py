@@ -154,6 +154,6 @@ if __name__ == "__main__":
     rng = random.Random(seed)
     with Scratch("batch") as cwd:
         (cwd / "scripts").mkdir()
-        round_trips(rng, cwd / "scripts", int(sys.argv[1]) if len(sys.argv) > 1 else 40)
+        round_trips(rng, cwd / "scripts", int(sys.argv[1]) if len(sys.argv) > 1 else 15)
         control_characters(rng)
         directories()

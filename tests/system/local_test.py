@@ -259,7 +259,7 @@ def refused(bench):
     (bench.local / f"fermata-local-{os.geteuid()}").chmod(0o777)
     with bench.run("local 0.2s") as job:
         bench.committed(job, "files")
-        check("is not this user's alone" in job.errors(), job.errors())
+        check("is not a directory of this user's alone" in job.errors(), job.errors())
         bench.ends_as_wanted(job.finish())
 
 

@@ -328,13 +328,12 @@ def exchanged_directory(victim, attacker):
         job.checkpoint("--stop")
         job.finish(expected=85)
     attacker.shell("mv run away", project)
-    for more in ((), ("--files", "off")):
-        for make, word in ((f"ln -s {victim.home}/precious run", f"is a link of uid {attacker.uid}"),
-                           ("mkdir -m 777 run", f"belongs to uid {attacker.uid}")):
-            attacker.shell(make, project)
-            one_line(victim.call("restart", "--ckpt-dir", victim.home / "ckpt", *more), 1, project / "run", word)
-            check(not os.listdir(project / "run"), f"made in there: {os.listdir(project / 'run')}")
-            attacker.shell("rm -rf run", project)
+    for more, make, word in (((), f"ln -s {victim.home}/precious run", f"is a link of uid {attacker.uid}"),
+                             (("--files", "off"), "mkdir -m 777 run", f"belongs to uid {attacker.uid}")):
+        attacker.shell(make, project)
+        one_line(victim.call("restart", "--ckpt-dir", victim.home / "ckpt", *more), 1, project / "run", word)
+        check(not os.listdir(project / "run"), f"made in there: {os.listdir(project / 'run')}")
+        attacker.shell("rm -rf run", project)
     attacker.shell("mv away run", project)
     victim.shell("touch end go-1", project / "run")
     with victim.restart(victim.home / "ckpt") as job:
@@ -676,7 +675,7 @@ def taken_in_memory(victim, attacker):
     victim.shell(f"mkdir -m 700 {precious}; echo years > {precious}/work")
     before = tree(precious)
     places = {"memory": pathlib.Path(f"/dev/shm/fermata-memory-{victim.uid}"), "local": pathlib.Path(f"/var/tmp/fermata-local-{victim.uid}")}
-    for level, more in (("memory", ("mkdir -m 700 {}",)), ("local", ("mkdir -m 777 {}", "touch {}"))):
+    for level, more in (("memory", ("mkdir -m 700 {}",)), ("local", ("mkdir -m 777 {}",))):
         place = places[level]
         for make in (f"ln -s {precious} {{}}", *more):
             attacker.shell(make.format(place))
