@@ -187,19 +187,20 @@ std::vector<Site> sites_in(Range code) {
 // A page between mappings, which jumps reach from `code`. Go reserves gigabytes for itself where the kernel
 // puts them, which is beside a program that is position independent: there are few. Null when there is none.
 uint8_t* page_between(const std::vector<Mapping>& maps, Range code) {
-    constexpr uint64_t kReach = 1ull << 30;
+    constexpr uint64_t kReach = 1ull << 30, kFar = 1ull << 28;
     for (size_t i = 0; i + 1 < maps.size(); ++i) {
         const uint64_t begin = maps[i].range.end(), end = maps[i + 1].range.begin();
         if (begin >= end) continue;
-        // In the middle: a heap may grow behind what is before, a stack in front of what is behind.
-        const Range page = Range::sized(page_down(begin + (end - begin) / 2), kPage);
-        const uint64_t away =
-            page.begin() < code.begin() ? code.end() - page.begin() : page.end() - code.begin();
-        if (!upper_range(page) || away > kReach) continue;
-        long rc = raw_mmap(page.begin(), kPage, PROT_READ | PROT_WRITE | PROT_EXEC,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE);
-        if (rc == long(page.begin())) return reinterpret_cast<uint8_t*>(rc);
-        if (!failed(rc)) raw_munmap(uint64_t(rc), kPage);
+        // Away from both: a heap may grow behind what is before, a stack in front of what is behind.
+        const uint64_t away = std::min((end - begin) / 2, kFar);
+        for (uint64_t at : {page_down(begin + away), page_down(end - away - 1)}) {
+            const Range page = Range::sized(at, kPage);
+            if (!upper_range(page) || page.hull(code).size() > kReach) continue;
+            long rc = raw_mmap(at, kPage, PROT_READ | PROT_WRITE | PROT_EXEC,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE);
+            if (rc == long(at)) return reinterpret_cast<uint8_t*>(rc);
+            if (!failed(rc)) raw_munmap(uint64_t(rc), kPage);
+        }
     }
     return nullptr;
 }
