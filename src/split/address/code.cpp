@@ -12,7 +12,7 @@ uint8_t* page_near(Range text) noexcept {
     for (uint64_t step = 1 << 20; step < 1ull << 30; step += 1 << 20) {
         for (uint64_t at : {text.begin() - step, text.end() + step}) {
             at = page_down(at);
-            if (upper_address(at) != upper_address(text.begin()) || kLowerArea.contains(at)) continue;
+            if (at < kWindow.end()) continue;
             long rc = raw_mmap(at, kPage, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE);
             if (rc == long(at)) return reinterpret_cast<uint8_t*>(rc);

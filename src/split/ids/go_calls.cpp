@@ -184,21 +184,48 @@ std::vector<Site> sites_in(Range code) {
     return sites;
 }
 
-bool lead(Range code, RawCall to) {
-    const std::vector<Site> sites = sites_in(code);
-    uint8_t *page = nullptr, *free = nullptr;
-    bool good = sites.empty() || make_writable(code);
-    for (size_t i = 0; good && i < sites.size(); ++i) {
-        if (page == nullptr || free + kTrampoline > page + kPage) {
-            if (page != nullptr) good = make_executable({uint64_t(page), uint64_t(page) + kPage});
-            free = page = page_near(code);
-            if (page == nullptr) return false;
+// A page between mappings, which jumps reach from `code`. Go reserves gigabytes for itself where the kernel
+// puts them, which is beside a program that is position independent: there are few. Null when there is none.
+uint8_t* page_between(const std::vector<Mapping>& maps, Range code) {
+    constexpr uint64_t kReach = 1ull << 30, kFar = 1ull << 28;
+    for (size_t i = 0; i + 1 < maps.size(); ++i) {
+        const uint64_t begin = maps[i].range.end(), end = maps[i + 1].range.begin();
+        if (begin >= end) continue;
+        // Away from both: a heap may grow behind what is before, a stack in front of what is behind.
+        const uint64_t away = std::min((end - begin) / 2, kFar);
+        for (uint64_t at : {page_down(begin + away), page_down(end - away - 1)}) {
+            const Range page = Range::sized(at, kPage);
+            if (!upper_range(page) || page.hull(code).size() > kReach) continue;
+            long rc = raw_mmap(at, kPage, PROT_READ | PROT_WRITE | PROT_EXEC,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE);
+            if (rc == long(at)) return reinterpret_cast<uint8_t*>(rc);
+            if (!failed(rc)) raw_munmap(uint64_t(rc), kPage);
         }
-        divert(sites[i], free, to);
+    }
+    return nullptr;
+}
+
+bool lead(const std::vector<Mapping>& maps, Range code, RawCall to) {
+    const std::vector<Site> sites = sites_in(code);
+    if (sites.empty()) return true;
+    if (!make_writable(code)) return false;
+    // Trampolines stand in what the last page of the code has left, then in a page of their own.
+    auto* free = reinterpret_cast<uint8_t*>((code.end() + 15) & ~uint64_t{15});
+    auto* end = reinterpret_cast<uint8_t*>(page_up(code.end()));
+    uint8_t* page = nullptr;
+    for (const Site& site : sites) {
+        if (free + kTrampoline > end) {
+            if (page == nullptr) page = page_between(maps, code);
+            if (page == nullptr || free == page + kPage) break;
+            free = page;
+            end = page + kPage;
+        }
+        divert(site, free, to);
         free += kTrampoline;
     }
+    bool good = make_executable(code);
     if (page != nullptr) good &= make_executable({uint64_t(page), uint64_t(page) + kPage});
-    return sites.empty() || (make_executable(code) && good);
+    return good && sites_in(code).empty();
 }
 
 }  // namespace
@@ -210,7 +237,7 @@ std::string lead_go_calls(RawCall to) {
             one.range.size() < kPage)
             continue;
         for (Range code : code_of(one))
-            if (is_mapped(maps, code) && !lead(code, to))
+            if (is_mapped(maps, code) && !lead(maps, code, to))
                 return fmt::format(
                     "the code of a program in Go at {:#x} cannot be changed: its run time calls "
                     "threads by the numbers they had before the restart, and may wait for ever",
