@@ -43,8 +43,9 @@ bool is_of_the_kernel(const std::string& path) {
 }
 
 bool is_of_the_system(const std::string& path, const struct stat& status) {
-    return is_of_the_kernel(path) ||
-           (status.st_uid == 0 && (path.starts_with("/var/") || path.starts_with("/run/")));
+    if (is_of_the_kernel(path)) return true;
+    if (status.st_uid != 0) return false;
+    return path.starts_with("/run/") || path.starts_with("/var/lib/") || path.starts_with("/var/cache/");
 }
 
 Json describe_read(int fd, const struct stat& status, int64_t position, const std::string& name) {
