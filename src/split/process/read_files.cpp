@@ -15,8 +15,7 @@ namespace fermata::split::process {
 namespace {
 
 constexpr int64_t kSample = 64 << 10;
-
-constexpr size_t kMostKnown = 10000;
+constexpr size_t kMostKnown = 10000;  // some 1 MiB; a program that reads more files has them summed anew
 
 // Of a large file: its first bytes, those before the program's place, and its last ones; empty when they
 // cannot be read.
@@ -28,6 +27,16 @@ Json samples_of(int fd, int64_t size, int64_t position) {
         if (samples.back() == "") return Json::array();
     }
     return samples;
+}
+
+// The name stands for path, inode, size and times: as long as these are old, the content need not be read
+// again.
+std::string sum_of_settled(int fd, int64_t size, const std::string& name) {
+    static std::map<std::string, std::string> known;
+    if (known.size() > kMostKnown) known.clear();
+    std::string& sum = known[name];
+    if (sum.empty()) sum = sum_of(fd, 0, size);
+    return sum;
 }
 
 bool is_untouched(const Json& noted, const struct stat& now) {
@@ -52,13 +61,8 @@ Json describe_read(int fd, const struct stat& status, int64_t position, const st
     const int64_t size = status.st_size;
     Json noted = describe_status(status);
     if (size <= kLargestRead) {
-        // The name stands for path, inode, size and times: what was old then need not be read again.
-        static std::map<std::string, std::string> known;
-        if (known.size() > kMostKnown) known.clear();
-        std::string& sum = known[name];
-        if (sum.empty() || !noted.at("settled").get<bool>()) sum = sum_of(fd, 0, size);
-        if (sum.empty()) return {};
-        noted["sum"] = sum;
+        noted["sum"] = noted.at("settled").get<bool>() ? sum_of_settled(fd, size, name) : sum_of(fd, 0, size);
+        if (noted.at("sum") == "") return {};
         noted["name"] = name;
     } else {
         noted["position"] = position;
