@@ -12,6 +12,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "base/environment.h"
 #include "base/error.h"

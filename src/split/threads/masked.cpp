@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "split/threads/bridge_text.h"
 #include "split/threads/raw.h"

@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "split/threads/raw.h"
 #include "split/threads/records.h"

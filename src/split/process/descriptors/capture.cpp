@@ -11,6 +11,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "split/fds/descriptors.h"
 #include "split/process/descriptors/inherited.h"

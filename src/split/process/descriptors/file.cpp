@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <string>
+#include <utility>
 
 #include "split/process/descriptors/contents.h"
 #include "split/process/descriptors/restore.h"
