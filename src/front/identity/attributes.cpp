@@ -7,11 +7,14 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/answer.h"
+#include "front/posix/next.h"
 
 namespace fermata::front::identity {
 namespace {
 
+using posix::answer;
 using posix::Next;
 
 Next<int(pid_t, size_t, cpu_set_t*)> next_sched_getaffinity{"sched_getaffinity"};

@@ -7,11 +7,14 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/answer.h"
+#include "front/posix/next.h"
 
 namespace fermata::front::identity {
 namespace {
 
+using posix::answer;
 using posix::Next;
 
 Next<int(int, int, void*)> next_fcntl{"fcntl"};

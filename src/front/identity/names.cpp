@@ -12,7 +12,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/next.h"
 #include "front/posix/proc_path.h"
 
 namespace fermata::front::identity {

@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include "front/core/bridge.h"
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/answer.h"
+#include "front/posix/next.h"
 
 namespace fermata::front::identity {
 namespace {
 
+using posix::answer;
 using posix::Next;
 
 Next<int(pid_t, int, sigval)> next_sigqueue{"sigqueue"};

@@ -11,13 +11,16 @@
 
 #include <cstdint>
 
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/answer.h"
+#include "front/posix/next.h"
 #include "front/posix/sender.h"
 
 namespace fermata::front::identity {
 namespace {
 
 using Words = long(long, long, long, long, long, long, long);
+using posix::answer;
 posix::Next<Words> next_syscall{"syscall"};
 
 __attribute__((constructor)) void find_all() { next_syscall.find(); }
@@ -213,7 +216,8 @@ long with_numbers(long number, long a, long b, long c, long d, long e, long f) {
     const int place = number == SYS_rt_sigqueueinfo ? 2 : number == SYS_rt_tgsigqueueinfo ? 3 : 0;
     if (place != 0 && word[place] != 0) {
         __builtin_memcpy(&told, reinterpret_cast<void*>(word[place]), sizeof told);
-        if (posix::names_sender(static_cast<int>(word[place - 1]), told)) told.si_pid = real_id(told.si_pid);
+        if (split::ids::names_sender(static_cast<int>(word[place - 1]), told))
+            told.si_pid = real_id(told.si_pid);
         word[place] = reinterpret_cast<long>(&told);
     }
     result = next_syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);

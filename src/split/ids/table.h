@@ -46,26 +46,23 @@ struct alignas(4096) Table {
     uint16_t by_shown[kMostPairs], by_real[kMostPairs];  // indexes of pairs, in order
 };
 
-inline const Pair* with_real(const Table& table, int32_t real) noexcept {
+// The pair with this number; null: there is none. `by`: indexes in the order of that member.
+inline const Pair* find_pair(const Table& table, const uint16_t* by, int32_t Pair::*member,
+                             int32_t number) noexcept {
     uint32_t low = 0, high = table.count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        const Pair& pair = table.pair[table.by_real[middle]];
-        if (pair.real == real) return &pair;
-        (pair.real < real ? low : high) = pair.real < real ? middle + 1 : middle;
+        const Pair& pair = table.pair[by[middle]];
+        if (pair.*member == number) return &pair;
+        (pair.*member < number ? low : high) = pair.*member < number ? middle + 1 : middle;
     }
     return nullptr;
 }
-
+inline const Pair* with_real(const Table& table, int32_t real) noexcept {
+    return find_pair(table, table.by_real, &Pair::real, real);
+}
 inline const Pair* with_shown(const Table& table, int32_t shown) noexcept {
-    uint32_t low = 0, high = table.count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        const Pair& pair = table.pair[table.by_shown[middle]];
-        if (pair.shown == shown) return &pair;
-        (pair.shown < shown ? low : high) = pair.shown < shown ? middle + 1 : middle;
-    }
-    return nullptr;
+    return find_pair(table, table.by_shown, &Pair::shown, shown);
 }
 
 // The number under which the program knows the kernel's number `real`, and back. Positive numbers only. No

@@ -42,7 +42,7 @@ class Back {
         if (how == "absent") return absent();
         if (how == "link") return symbolic_link(entry.at("target"));
         bool regular = there_ && S_ISREG(now_.st_mode);
-        if (regular && untouched(entry)) return;
+        if (regular && is_untouched(entry, now_)) return;
         if (how == "copy") {
             copied(entry, regular);
         } else if (how == "end") {
@@ -58,12 +58,6 @@ class Back {
     }
 
   private:
-    bool untouched(const Json& entry) const {
-        return entry.at("settled").get<bool>() && now_.st_ino == entry.at("inode").get<uint64_t>() &&
-               now_.st_size == entry.at("size").get<int64_t>() &&
-               same_time(entry.at("modified"), now_.st_mtim) && same_time(entry.at("changed"), now_.st_ctim);
-    }
-
     [[noreturn]] void refuse(const std::string& why) const {
         throw Refused{"file " + path_ + " cannot be put back as it was at " + generation_ + ": " + why +
                       ": mend that and restart again (--files off leaves all files as they are now)"};

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kSample = 64 << 10;
 constexpr size_t kMostKnown = 10000;  // some 1 MiB; a program that reads more files has them summed anew
 
-// Of a large file: its first bytes, those before the program's place, and its last ones; empty when they
+// Sums up a large file: its first bytes, those before the program's place, and its last ones; empty when they
 // cannot be read.
 Json samples_of(int fd, int64_t size, int64_t position) {
     Json samples = Json::array();
@@ -37,12 +37,6 @@ std::string sum_of_settled(int fd, int64_t size, const std::string& name) {
     std::string& sum = known[name];
     if (sum.empty()) sum = sum_of(fd, 0, size);
     return sum;
-}
-
-bool is_untouched(const Json& noted, const struct stat& now) {
-    return noted.at("settled").get<bool>() && noted.at("inode").get<uint64_t>() == now.st_ino &&
-           noted.at("size").get<int64_t>() == now.st_size && same_time(noted.at("modified"), now.st_mtim) &&
-           same_time(noted.at("changed"), now.st_ctim);
 }
 
 }  // namespace
