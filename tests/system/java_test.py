@@ -33,11 +33,7 @@ def run(mpi):
         check(native == want, f"native: {native}")
         hold = cwd / "go"
         env = dict(os.environ, HOLD_FILE=str(hold))
-        with Job.run(program, 2, cwd, mpi=mpi, env=env) as job:
-            job.wait_line("READY")
-            job.checkpoint()
-            job.checkpoint("--stop")
-            job.finish(expected=85)
+        Job.stopped_at_ready(program, 2, cwd, mpi, env)
         hold.touch()
         for to in ("openmpi", "mpich"):
             with Job.restart(cwd, mpi=to, env=env) as job:
