@@ -95,7 +95,7 @@ class Renewed : public ::testing::Test {
 
     static std::unique_ptr<Table> renewed(std::vector<RankProcess> ranks, int32_t self) {
         auto table = std::make_unique<Table>();
-        note(*table, "a");
+        note(*table, "a", process::children());
         table->pair[0].shown = ranks[static_cast<size_t>(self)].shown;
         order(*table);
         ranks[static_cast<size_t>(self)].real = raw::getpid();
@@ -138,7 +138,7 @@ TEST_F(Renewed, WhereOldNumbersMeetTheOwnNodesCountFirst) {
 
 TEST_F(Renewed, WhatItIsShownAsLastsOverFurtherLives) {
     auto table = renewed({{77, 0, kA, kA}, {78, 9001, kA, kA}}, 0);
-    note(*table, "a");
+    note(*table, "a", process::children());
     EXPECT_EQ(own_process(*table, "a").shown, 77);
     renew(*table, {{77, own(), kA, kA}, {78, 9500, kA, kA}}, 0);
     EXPECT_EQ(real_of(*table, 77), own());
@@ -151,7 +151,7 @@ TEST_F(Renewed, ALeaderOfItsGroupLeadsAgain) {
     const pid_t child = fork();
     if (child == 0) {
         auto table = std::make_unique<Table>();
-        note(*table, "a");
+        note(*table, "a", process::children());
         table->pair[0].shown = table->group.shown = 77;
         table->pair[0].real = kNoProcess - 1;  // of the life before
         order(*table);

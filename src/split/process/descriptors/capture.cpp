@@ -57,6 +57,17 @@ std::vector<Entry> entries_below(int limit) {
     return entries;
 }
 
+}  // namespace
+
+std::set<std::pair<dev_t, ino_t>> written_of(const std::vector<Entry>& entries) {
+    std::set<std::pair<dev_t, ino_t>> files;
+    for (const Entry& entry : entries)
+        if (is_writable(entry.flags)) files.emplace(entry.status.st_dev, entry.status.st_ino);
+    return files;
+}
+
+namespace {
+
 using Candidates = std::vector<size_t>;  // descriptions of one inode, in kcmp's order
 
 // Where among them that of `fd` is or belongs. kcmp orders them, and there may be tens of thousands.
