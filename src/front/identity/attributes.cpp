@@ -1,4 +1,4 @@
-// What is asked of, or set for, a process or thread by its number.
+// Attributes that are asked for, or set, by the number of a process or thread.
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -25,7 +25,7 @@ posix::Next<Words> next_syscall{"syscall"};
 
 __attribute__((constructor)) void find_all() { next_syscall.find(); }
 
-// What a number means, in an argument or a result.
+// The meaning of a number, in an argument or a result.
 enum class Means : uint8_t {
     nothing,
     id,       // a process or thread
@@ -109,7 +109,7 @@ long shown(Means means, long number) {
     }
 }
 
-// What would meet the lower half's descriptors: as libc's functions, which leave them alone
+// Calls that would meet the lower half's descriptors: as libc's functions, which leave them alone
 // (posix/closing.cpp, posix/descriptor_limit.cpp).
 bool of_descriptors(long number, const long (&word)[3], long fourth, long& result) {
     const int first = static_cast<int>(word[0]), second = static_cast<int>(word[1]);
@@ -211,7 +211,8 @@ long with_numbers(long number, long a, long b, long c, long d, long e, long f) {
     }
     if (number == SYS_waitid) real_child(word);
     const Means means = translate(number, word);
-    // What a process says of itself in a signal is the kernel's number again, which the receiver is shown.
+    // The number that a process says of itself in a signal becomes the kernel's again: the receiver is shown
+    // it.
     siginfo_t told;
     const int place = number == SYS_rt_sigqueueinfo ? 2 : number == SYS_rt_tgsigqueueinfo ? 3 : 0;
     if (place != 0 && word[place] != 0) {

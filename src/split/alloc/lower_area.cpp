@@ -119,7 +119,7 @@ long fill(Range range) noexcept {
     return failed(rc) ? rc : 0;
 }
 
-// Of the lower area.
+// Gives a range back to the lower area.
 long give_back(Range range) noexcept {
     long rc = fill(range);
     if (!failed(rc)) put(range);
