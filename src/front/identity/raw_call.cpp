@@ -29,6 +29,7 @@ __attribute__((constructor)) void find_all() { next_syscall.find(); }
 enum class Means : uint8_t {
     nothing,
     id,       // a process or thread
+    parent,   // getppid's
     group,    //
     session,  //
     target,   // as kill() and wait4() take it
@@ -44,12 +45,12 @@ struct Meaning {
     Means means_second;
 };
 
-constexpr Means kNothing = Means::nothing, kId = Means::id, kGroup = Means::group, kSession = Means::session,
-                kTarget = Means::target;
+constexpr Means kNothing = Means::nothing, kId = Means::id, kParent = Means::parent, kGroup = Means::group,
+                kSession = Means::session, kTarget = Means::target;
 constexpr Meaning kMeanings[] = {
     {SYS_getpid, kId, -1, kNothing, -1, kNothing},
     {SYS_gettid, kId, -1, kNothing, -1, kNothing},
-    {SYS_getppid, kId, -1, kNothing, -1, kNothing},
+    {SYS_getppid, kParent, -1, kNothing, -1, kNothing},
     {SYS_getpgrp, kGroup, -1, kNothing, -1, kNothing},
     {SYS_getpgid, kGroup, 0, kId, -1, kNothing},
     {SYS_getsid, kSession, 0, kId, -1, kNothing},
@@ -104,6 +105,8 @@ long shown(Means means, long number) {
             return shown_group(real);
         case Means::session:
             return shown_session(real);
+        case Means::parent:
+            return shown_parent(real);
         default:
             return number;
     }

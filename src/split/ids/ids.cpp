@@ -47,7 +47,7 @@ void put_threads(Table& table, const Table& before) {
 void lead_again(const Table& table) {
     // (The table still has the numbers of the life before.)
     const std::vector<Pair> self = pairs_of(table, Kind::process);
-    const bool led = !self.empty() && table.group.real != 0 && table.group.shown == self.front().shown;
+    const bool led = !self.empty() && table.group.shown == self.front().shown;
     if (led && ::getpgrp() != raw::getpid()) raw::call(SYS_setpgid, 0, 0);
 }
 
@@ -87,8 +87,8 @@ void order(Table& table) {
     order_by(table.by_real, &Pair::real);
     const bool same = std::all_of(table.pair, table.pair + table.count,
                                   [](const Pair& pair) { return pair.shown == pair.real; });
-    table.changed =
-        !same || table.group.shown != table.group.real || table.session.shown != table.session.real;
+    auto renamed = [](const Whole& whole) { return whole.shown != whole.real; };
+    table.changed = !same || renamed(table.parent) || renamed(table.group) || renamed(table.session);
 }
 
 void note(Table& table, const std::string& node, const std::vector<process::Child>& children) {
@@ -97,6 +97,7 @@ void note(Table& table, const std::string& node, const std::vector<process::Chil
     table.count = 0;
     put(table, now(*before, raw::getpid(), Kind::process, 0));
     put(table, now(*before, ::getppid(), Kind::parent, 0));
+    table.parent = {shown_whole(*before, before->parent, ::getppid()), ::getppid()};
     table.group = {shown_whole(*before, before->group, ::getpgrp()), ::getpgrp()};
     table.session = {shown_whole(*before, before->session, ::getsid(0)), ::getsid(0)};
     put_threads(table, *before);
@@ -130,8 +131,9 @@ void renew(Table& table, const std::vector<RankProcess>& ranks, int32_t self) {
         }
         if (kind == Kind::thread) put_ranks(table, ranks, self);
     }
-    if (table.group.shown != 0) table.group.real = ::getpgrp();
-    if (table.session.shown != 0) table.session.real = ::getsid(0);
+    table.parent.real = ::getppid();
+    table.group.real = ::getpgrp();
+    table.session.real = ::getsid(0);
     order(table);
 }
 

@@ -87,6 +87,20 @@ TEST(Ids, AGroupIsNotCalledAfterAProcess) {
     EXPECT_EQ(shown_whole(*table, table->group, 60), 60);
 }
 
+// The kernel's name for one outside the pid namespace, in one life or the other.
+TEST(Ids, AGroupOutsideTheNamespaceIsCalledZero) {
+    auto table = table_of({{100, 200, Kind::process, 0}});
+    table->group = {0, 200};
+    EXPECT_EQ(shown_whole(*table, table->group, 200), 0);
+    EXPECT_EQ(shown_of(*table, 200), 100);
+    table->group = {50, 0};
+    EXPECT_EQ(shown_whole(*table, table->group, 0), 50);
+    EXPECT_EQ(real_whole(*table, table->group, 50), 0);
+    table->group = {50, Whole::kLeft};
+    EXPECT_EQ(shown_whole(*table, table->group, 0), 0);
+    EXPECT_EQ(real_whole(*table, table->group, 50), 50);
+}
+
 // Notes this process as if it had another number, and gives it its own back, with ranks around it.
 class Renewed : public ::testing::Test {
   protected:
