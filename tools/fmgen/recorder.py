@@ -315,14 +315,14 @@ def body(f, header):
 HEAD = "/* Generated from mpi/mpi.json by tools/fmgen/recorder.py. */\n"
 
 
-def declared(compiler):
+def words_of_header(compiler):
     """What this version of the library's mpi.h declares."""
     done = subprocess.run([compiler, "-E", "-x", "c", "-include", "mpi.h", "/dev/null"], capture_output=True, text=True, check=True)
     return set(re.findall(r"\w+", done.stdout))
 
 
 def generate(library, constants, directory, compiler):
-    header, has = Header(library), declared(compiler)
+    header, has = Header(library), words_of_header(compiler)
     functions = [f for f in table.functions() if header.callable(f)]
     h = [HEAD, "#ifndef RECORDER_H\n#define RECORDER_H\n#include <mpi.h>\n\n#include \"lower/binding/undeclared.h\"\n#include \"record.h\"\n\n"]
     for name in header.unknown:
