@@ -14,16 +14,16 @@ namespace {
 // What user programs can use; /proc/cpuinfo also lists what concerns kernels and hypervisors only.
 bool instruction_set(const std::string& flag) {
     static const std::set<std::string> kNames = {
-        "abm",      "adx",        "aes",          "avx",       "avx2",      "bmi1",      "bmi2",
-        "cldemote", "clflushopt", "clwb",         "clzero",    "cmpccxadd", "cx16",      "enqcmd",
-        "erms",     "f16c",       "fma",          "fma4",      "fsgsbase",  "fsrm",      "gfni",
-        "hle",      "lahf_lm",    "movbe",        "movdir64b", "movdiri",   "pclmulqdq", "pku",
-        "pni",      "popcnt",     "prefetchi",    "raoint",    "rdpid",     "rdrand",    "rdseed",
-        "rtm",      "serialize",  "sha_ni",       "sse4_1",    "sse4_2",    "sse4a",     "ssse3",
-        "tbm",      "vaes",       "vpclmulqdq",   "waitpkg",   "xgetbv1",   "xop",       "xsave",
-        "xsavec",   "xsaveopt",   "3dnowprefetch"};
+        "3dnowprefetch", "abm",      "adx",        "aes",     "apx",       "avx",       "avx2",  "bmi1",
+        "bmi2",          "cldemote", "clflushopt", "clwb",    "clzero",    "cmpccxadd", "cx16",  "enqcmd",
+        "erms",          "f16c",     "fma",        "fma4",    "fsgsbase",  "fsrm",      "gfni",  "hle",
+        "lahf_lm",       "movbe",    "movdir64b",  "movdiri", "pclmulqdq", "pku",       "pni",   "popcnt",
+        "prefetchi",     "raoint",   "rdpid",      "rdrand",  "rdseed",    "rdtscp",    "rtm",   "serialize",
+        "sha512",        "sha_ni",   "sm3",        "sm4",     "sse4_1",    "sse4_2",    "sse4a", "ssse3",
+        "tbm",           "vaes",     "vpclmulqdq", "waitpkg", "xgetbv1",   "xop",       "xsave", "xsavec",
+        "xsaveopt"};
     return kNames.count(flag) || flag.starts_with("avx512") || flag.starts_with("avx_") ||
-           flag.starts_with("amx_");
+           flag.starts_with("avx10") || flag.starts_with("amx_");
 }
 
 std::string read_instructions() {
