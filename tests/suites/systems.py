@@ -27,6 +27,7 @@ from suites import ROOT, WHERE, Failure
 MIRROR = "http://deb.debian.org/debian"
 # What is mounted is gone with the command.
 ENTER = """set -e; root=$1; shift
+mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"; mount --rbind /sys "$root/sys"; mount --rbind /dev "$root/dev"; mount -t tmpfs none "$root/run"
 mount --bind /tmp "$root/tmp"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
