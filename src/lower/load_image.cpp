@@ -196,7 +196,7 @@ Anchors anchors_of(const image::Reader& reader, const std::string& path) {
 }
 
 void check_cpu(const image::Reader& reader, const std::string& path) {
-    std::string missing = missing_instructions(text_of(reader.blob(kCpuPart)), cpu_instructions());
+    std::string missing = missing_instructions(text_of(reader.blob(kCpuPart)), cpu_flags());
     if (!missing.empty() && !std::getenv("FERMATA_ANY_CPU"))
         fail(
             "{}: the program was started on a CPU with {}, which this one lacks and it may have chosen its "

@@ -141,7 +141,7 @@ def stopped(column, kind, cwd):
     script = (f"build/bin/fermata run -n 2 --job {name} --mpi {column.mpi} --ckpt-dir {cwd}/ckpt -- {column.words(kind)} >{out} "
               f"2>{cwd}/first.err </dev/null & job=$!; for ((i = 0; i < {LIMIT * 10}; ++i)); do {there} && break; "
               f"kill -0 $job 2>/dev/null || break; sleep 0.1; done; build/bin/fermata checkpoint --job {name} --stop || kill $job; wait $job")
-    column.system.run(script, env={"STEADY_PAUSE": "5000"} if kind.lines else {"HOLD_FILE": str(cwd / "go")}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    column.system.run(script, env={"STEADY_PAUSE": "15000"} if kind.lines else {"HOLD_FILE": str(cwd / "go")}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     check(list((cwd / "ckpt").glob("gen-*/manifest.json")), f"no generation: {(cwd / 'first.err').read_text()[-300:]}")
     return results(out)
 
