@@ -20,12 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "base/cbor.h"
+#include "base/fd.h"
 #include "process_fixture.h"
 
 namespace threads = fermata::split::threads;
@@ -161,6 +164,45 @@ TEST_F(Process, WhatIsTooLargeForACopyIsCutOrNamed) {
                               true);
         CHECK(back.error.empty() && back.files == 0 && back.warnings.size() == 2);
         CHECK(stat(path("log").c_str(), &status) == 0 && status.st_size == kLarge + 2);
+    });
+}
+
+TEST_F(Process, NothingIsPutBackWhereALinkOfAnotherUsersLeads) {
+    if (geteuid() != 0) GTEST_SKIP() << "nobody else's link can be made";
+    child([&] {
+        for (const char* name : {"generation", "run", "precious"})
+            CHECK(mkdir(path(name).c_str(), 0700) == 0);
+        const auto put = [](int folder, const char* text) {
+            fermata::Fd file(openat(folder, "data", O_WRONLY | O_CREAT | O_TRUNC, 0600));
+            CHECK(write(file.get(), text, strlen(text)) == static_cast<ssize_t>(strlen(text)));
+        };
+        fermata::Fd run(open(path("run").c_str(), O_RDONLY | O_DIRECTORY)),
+            precious(open(path("precious").c_str(), O_RDONLY | O_DIRECTORY));
+        put(precious.get(), "years of work");
+        put(run.get(), "before");
+        fermata::Fd data(open(path("run/data").c_str(), O_RDWR));
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
+        const std::string link = path("link"), there = path("run");
+        CHECK(symlink(path("precious").c_str(), link.c_str()) == 0);
+        CHECK(lchown(link.c_str(), 61000000, 61000000) == 0);
+        std::atomic<bool> over{false};
+        std::thread exchanges([&] {
+            while (!over) renameat2(AT_FDCWD, link.c_str(), AT_FDCWD, there.c_str(), RENAME_EXCHANGE);
+        });
+        int refused = 0, done = 0;
+        for (int i = 0; i < 200; ++i) {
+            put(run.get(), "changed");
+            const PutBack back = put_files_back(
+                captured.state, fermata::files::Folder::at(path("generation")), "gen-000001", true);
+            back.error.empty() ? ++done : ++refused;
+        }
+        over = true;
+        exchanges.join();
+        CHECK(refused > 0 && done > 0);
+        char text[32] = {};
+        fermata::Fd kept(openat(precious.get(), "data", O_RDONLY));
+        CHECK(read(kept.get(), text, sizeof text) == 13 && std::string(text) == "years of work");
+        CHECK(faccessat(precious.get(), "data.after-gen-000001", F_OK, 0) != 0);
     });
 }
 
