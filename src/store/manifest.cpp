@@ -309,6 +309,8 @@ std::vector<Segment> segments_of(const nlohmann::json& json, const std::string& 
     return segments;
 }
 
+constexpr size_t kMostNode = 1024;  // bytes of its name
+
 std::vector<std::string> nodes_of(const nlohmann::json& json, const std::string& path, size_t ranks) {
     std::vector<std::string> nodes;
     for (const auto& one : json.at("nodes")) {
@@ -316,7 +318,9 @@ std::vector<std::string> nodes_of(const nlohmann::json& json, const std::string&
         if (number<uint32_t>(one.at("first_rank"), path, "first_rank") != nodes.size() || count == 0 ||
             count > ranks - nodes.size())
             damaged(path, "its nodes do not cover its ranks");
-        nodes.insert(nodes.end(), count, bytes_of_utf8(one.at("node").get<std::string>()));
+        const std::string name = bytes_of_utf8(one.at("node").get<std::string>());
+        if (name.size() > kMostNode) damaged(path, "a node of a name that none has");
+        nodes.insert(nodes.end(), count, name);  // for each rank
     }
     if (nodes.size() != ranks) damaged(path, "its nodes do not cover its ranks");
     return nodes;
@@ -411,9 +415,31 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+// Of what Fermata writes, each key and each value takes more bytes than that; a text of short ones would take
+// forty times its length of memory.
+constexpr uint64_t kBytesOfValue = 8;
+constexpr uint64_t kAnyValues = 1 << 20;  // words of a command line may be short
+
+nlohmann::json json_of(const std::string& text, const std::string& path) {
+    const uint64_t most = kAnyValues + text.size() / kBytesOfValue;
+    uint64_t values = 0;
+    using Event = nlohmann::json::parse_event_t;
+    auto counts = [&](int, Event event, nlohmann::json&) {
+        if (event == Event::object_end || event == Event::array_end) return true;
+        return ++values <= most;
+    };
+    auto json = nlohmann::json::parse(text, counts, false);
+    if (values > most) damaged(path, fmt::format("more than {} values", most));
+    return json;
+}
+
+}  // namespace
+
 Manifest parse_manifest(const std::string& whole, const std::string& path, const image::Key* key) {
     Parts parts = parts_of(whole, path);
-    auto json = nlohmann::json::parse(parts.body, nullptr, false);
+    auto json = json_of(parts.body, path);
     if (json.is_discarded() || !json.is_object()) damaged(path, "it is not JSON");
     try {
         Manifest m = manifest_of(json, path);
