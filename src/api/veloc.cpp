@@ -1,5 +1,7 @@
 #include "api/veloc.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -28,6 +30,20 @@ void check_name(const std::string& name, int version) {
     if (version < 0) refuse(FERMATA_ARGUMENT, "a version is 0 or more, not {}", version);
 }
 
+// The program opens routed files by their names, which others can guess: where they may put links, a
+// directory of this user's alone.
+std::string own_scratch(const std::string& given) {
+    files::make_path(given);
+    const files::Folder folder = files::Folder::at(given);
+    if (folder.owner() == ::geteuid() && !folder.open_to_others()) return given;
+    const std::string name = fmt::format("fermata-scratch-{}", ::geteuid());
+    if (!folder.own(name))
+        refuse(FERMATA_STORAGE,
+               "{} is not a directory of this user's alone: remove it, or name another scratch",
+               folder.path_of(name));
+    return folder.path_of(name);
+}
+
 std::string content_of(const files::Folder& folder, const std::string& name) {
     Fd fd = folder.read(name);
     std::string text(folder.size_of(name).value_or(0), '\0');
@@ -42,9 +58,9 @@ Veloc::Veloc(const fermata_mpi& mpi, std::optional<unsigned> id, const std::stri
       library_(mpi.library ? mpi.library : ""),
       mpi_(mpi),
       folder_(id ? fmt::format("{}/id-{}", words_.persistent, *id) : words_.persistent),
+      scratch_(own_scratch(words_.scratch)),
       who_(id ? fmt::format("id-{}", *id) : std::to_string(mpi.rank)) {
     mpi_.library = library_.c_str();  // the caller's goes away
-    files::make_path(words_.scratch);
     if (mpi_.rank == 0)
         for (const std::string& line : words_.unknown) say("veloc: " + line + " means nothing to Fermata");
 }
@@ -132,7 +148,7 @@ void Veloc::copy(int mode, const std::set<int>& ids) {
 void Veloc::put(int id, std::string bytes) { current(Phase::checkpoint).blob.regions[id] = std::move(bytes); }
 
 void Veloc::collect_files() {
-    files::Folder folder = files::Folder::at(words_.scratch);
+    files::Folder folder = files::Folder::at(scratch_);
     for (auto& [original, name] : routed_) places_.at(name_)->blob.files[original] = content_of(folder, name);
 }
 
@@ -238,7 +254,7 @@ std::string Veloc::route(const std::string& original) {
     if (phase_ == Phase::none)
         refuse(FERMATA_ARGUMENT, "a file belongs between the begin and the end of a checkpoint or a restart");
     const std::string name = fmt::format("{}-{}-{}-{}", name_, version_, who_, routed_.size());
-    files::Folder folder = files::Folder::at(words_.scratch);
+    files::Folder folder = files::Folder::at(scratch_);
     auto before = routed_.find(original);
     if (before != routed_.end()) return folder.path_of(before->second);
     if (folder.path_of(name).size() >= VELOC_MAX_NAME)
@@ -258,7 +274,7 @@ std::string Veloc::route(const std::string& original) {
 }
 
 void Veloc::cleanup() {
-    if (auto folder = files::Folder::find_at(words_.scratch))
+    if (auto folder = files::Folder::find_at(scratch_))
         for (auto& [original, name] : routed_) folder->remove_file(name);
     routed_.clear();
 }
