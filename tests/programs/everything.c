@@ -249,9 +249,31 @@ static void own_sockets(void) {
     if (socket(AF_INET, SOCK_RAW, IPPROTO_ICMP) < 0) without("raw sockets");
 }
 
+static int high; /* the highest descriptor that it may have */
+
+/* Above the limit it was started with; and a file that it only reads, in the middle of it. */
+static void own_high_and_read(void) {
+    char name[64];
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit)) without("a higher limit of open files");
+    high = (int)limit.rlim_max - 1;
+    name_of(name, "high");
+    int fd = open(name, O_CREAT | O_RDWR, 0600);
+    write(fd, "high", 4);
+    if (dup2(fd, high) != high) without("a high descriptor");
+    close(fd);
+    name_of(name, "table");
+    fd = open(name, O_CREAT | O_WRONLY, 0600);
+    write(fd, "a table that is read", 20), close(fd);
+    lseek(open(name, O_RDONLY), 8, SEEK_SET);
+}
+
 static void own_descriptors(void) {
     char name[64];
     int pipes[2];
+    own_high_and_read();
     name_of(name, "appended");
     int fd = open(name, O_CREAT | O_RDWR | O_APPEND | O_SYNC, 0640);
     write(fd, "appended", 8), lseek(fd, 3, SEEK_SET), flock(fd, LOCK_SH);
@@ -380,7 +402,7 @@ static void show_options(int fd) {
 
 static void show_descriptor(int fd) {
     struct stat status;
-    if (fd == fileno(out) || inherited[fd] || fstat(fd, &status)) return;
+    if (fd == fileno(out) || (fd < 256 && inherited[fd]) || fstat(fd, &status)) return;
     char path[64], link[4096] = "", info[4096];
     sprintf(path, "/proc/self/fd/%d", fd);
     ssize_t size = readlink(path, link, sizeof link - 1);
@@ -602,6 +624,7 @@ static void describe(const char* when) {
     second_asked = 1;
     while (second_asked) usleep(1000);
     for (int fd = 3; fd < 256; ++fd) show_descriptor(fd);
+    show_descriptor(high);
     show_areas();
     show_process();
     for (int i = 0; i < kClocks; ++i) {

@@ -51,8 +51,12 @@ FERMATA_INTERPOSE pid_t getsid(pid_t process) noexcept {
     return shown_session(static_cast<int>(answer(sys(SYS_getsid, real_id(process)))));
 }
 FERMATA_INTERPOSE int setpgid(pid_t process, pid_t group) noexcept {
-    const long result = answer(sys(SYS_setpgid, real_id(process), group_to_join(process, group)));
-    if (result == 0) has_left(ids.group, sys(SYS_getpgrp));
+    const int to_join = group_to_join(process, group);
+    const long result = answer(sys(SYS_setpgid, real_id(process), to_join));
+    // The leader of a group of its own is called after itself, also where it was one without having asked.
+    const bool leads =
+        (process == 0 || real_id(process) == real_pid()) && (to_join == 0 || to_join == real_pid());
+    if (result == 0) has_left(ids.group, leads ? 0 : sys(SYS_getpgrp));
     return static_cast<int>(result);
 }
 FERMATA_INTERPOSE int setpgrp() noexcept { return setpgid(0, 0); }

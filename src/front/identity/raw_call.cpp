@@ -208,6 +208,14 @@ long with_numbers(long number, long a, long b, long c, long d, long e, long f) {
     }
     if (number == SYS_waitid) real_child(word);
     const Means means = translate(number, word);
+    // What a process says of itself in a signal is the kernel's number again, which the receiver is shown.
+    siginfo_t told;
+    const int place = number == SYS_rt_sigqueueinfo ? 2 : number == SYS_rt_tgsigqueueinfo ? 3 : 0;
+    if (place != 0 && word[place] != 0) {
+        __builtin_memcpy(&told, reinterpret_cast<void*>(word[place]), sizeof told);
+        if (posix::names_sender(static_cast<int>(word[place - 1]), told)) told.si_pid = real_id(told.si_pid);
+        word[place] = reinterpret_cast<long>(&told);
+    }
     result = next_syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);
     auto* info = reinterpret_cast<siginfo_t*>(number == SYS_waitid            ? c
                                               : number == SYS_rt_sigtimedwait ? b

@@ -31,6 +31,8 @@ using SpawnFunction = int(pid_t*, const char*, const posix_spawn_file_actions_t*
                           char* const*, char* const*);
 Next<SpawnFunction> next_posix_spawn{"posix_spawn"};
 Next<SpawnFunction> next_posix_spawnp{"posix_spawnp"};
+Next<int(posix_spawnattr_t*, pid_t)> next_setpgroup{"posix_spawnattr_setpgroup"};
+Next<int(const posix_spawnattr_t*, pid_t*)> next_getpgroup{"posix_spawnattr_getpgroup"};
 Next<int(const char*)> next_system{"system"};
 Next<FILE*(const char*, const char*)> next_popen{"popen"};
 
@@ -203,6 +205,15 @@ FERMATA_INTERPOSE int posix_spawnp(pid_t* pid, const char* name, const posix_spa
                                    char* const environment[]) {
     return spawned(pid, next_posix_spawnp(pid, instead_of(name), actions, attributes, argv,
                                           FERMATA_GUARDED(environment)));
+}
+// The group that a program to be spawned joins, 0 = one of its own.
+FERMATA_INTERPOSE int posix_spawnattr_setpgroup(posix_spawnattr_t* attributes, pid_t group) noexcept {
+    return next_setpgroup(attributes, fermata::front::real_group(group));
+}
+FERMATA_INTERPOSE int posix_spawnattr_getpgroup(const posix_spawnattr_t* attributes, pid_t* group) noexcept {
+    const int error = next_getpgroup(attributes, group);
+    if (error == 0) *group = fermata::front::shown_group(*group);
+    return error;
 }
 FERMATA_INTERPOSE int system(const char* command) {
     GuardedEnviron guard;

@@ -40,7 +40,8 @@ bool names_executable(const char* path) {
     else {
         char* end = nullptr;
         long pid = strtol(at, &end, 10);
-        if (end == at || *end != '/' || pid != real_pid()) return false;
+        if (end == at || *end != '/' || (pid != real_pid() && real_id(static_cast<int>(pid)) != real_pid()))
+            return false;
         at = end + 1;
     }
     if (strncmp(at, "task/", 5) == 0) {

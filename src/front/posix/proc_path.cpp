@@ -53,6 +53,13 @@ char* rewrite(const char* at, const char* end, char* to, Change change) {
     return to + rest;
 }
 
+// The program may also have the kernel's number, from what the kernel has written or from a function of libc
+// that looks into /proc by itself: where it is nobody's other number, it is meant.
+int number_in_path(int number) {
+    const split::ids::Pair* pair = split::ids::with_shown(ids, number);
+    return pair != nullptr ? pair->real : number;
+}
+
 constexpr char kProc[] = "/proc/";
 constexpr size_t kProcSize = sizeof kProc - 1;
 
@@ -63,7 +70,7 @@ void ProcPath::translate() noexcept {
     const size_t size = strlen(path_);
     if (size + 2 * kDigits >= sizeof room_) return;
     memcpy(room_, kProc, kProcSize);
-    *rewrite(path_ + kProcSize, path_ + size, room_ + kProcSize, real_id) = 0;
+    *rewrite(path_ + kProcSize, path_ + size, room_ + kProcSize, number_in_path) = 0;
     path_ = room_;
 }
 

@@ -7,12 +7,16 @@
 
 namespace fermata::front::posix {
 
+inline bool names_sender(int number, const siginfo_t& info) noexcept {
+    const int code = info.si_code;
+    return code == SI_USER || code == SI_QUEUE || code == SI_TKILL || code == SI_MESGQ ||
+           (number == SIGCHLD && code > 0);
+}
+
 // Called in signal handlers, too: no TLS.
 inline void show_sender(int number, siginfo_t* info) noexcept {
-    if (info == nullptr || !ids_changed()) return;
-    const int code = info->si_code;
-    const bool by_process = code == SI_USER || code == SI_QUEUE || code == SI_TKILL || code == SI_MESGQ;
-    if (by_process || (number == SIGCHLD && code > 0)) info->si_pid = shown_id(info->si_pid);
+    if (info != nullptr && ids_changed() && names_sender(number, *info))
+        info->si_pid = shown_id(info->si_pid);
 }
 
 }  // namespace fermata::front::posix

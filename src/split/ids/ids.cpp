@@ -45,7 +45,9 @@ void put_threads(Table& table, const Table& before) {
 
 // Who was the leader of a group goes on as one, or a signal to the program's group would meet the launcher's.
 void lead_again(const Table& table) {
-    const bool led = table.group.real != 0 && table.group.shown == shown_of(table, raw::getpid());
+    // (The table still has the numbers of the life before.)
+    const std::vector<Pair> self = pairs_of(table, Kind::process);
+    const bool led = !self.empty() && table.group.real != 0 && table.group.shown == self.front().shown;
     if (led && ::getpgrp() != raw::getpid()) raw::call(SYS_setpgid, 0, 0);
 }
 
@@ -107,8 +109,7 @@ void note(Table& table, const std::string& node) {
     for (const process::Child& child : process::children())
         put(table, now(*before, child.pid, Kind::gone, 0));
     const std::vector<Pair> gone = pairs_of(*before, Kind::gone);
-    for (size_t i = gone.size() > kMostGone ? gone.size() - kMostGone : 0; i < gone.size(); ++i)
-        put(table, gone[i]);
+    for (size_t i = 0; i < std::min(gone.size(), kMostGone); ++i) put(table, gone[i]);  // newest first
     table.node = node_hash(node);
     order(table);
 }

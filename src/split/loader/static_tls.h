@@ -12,7 +12,7 @@
 
 namespace fermata::split {
 
-// Bytes of PT_TLS of the program and of all that is loaded with it.
+// Bytes of PT_TLS of all that is loaded with the program.
 uint64_t static_tls_of(const ProgramCheck& check);
 
 // Makes the variable for ld.so, `more` bytes beside its own reserve; `theirs`: GLIBC_TUNABLES as the program

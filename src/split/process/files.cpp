@@ -220,8 +220,9 @@ class Capture {
     void read(const std::string& path, const Json& noted) {
         const std::string name = noted.at("name");
         auto known = g_kept.find(path);
-        if (known != g_kept.end() && known->second.key == name &&
-            (!known->second.folder || relink(known->second, name)))
+        // (Who had the copy last may not have the file any more.)
+        if (known != g_kept.end() && known->second.key == name && known->second.folder &&
+            known->second.entry.at("settled").get<bool>() && relink(known->second, name))
             return;
         g_kept.erase(path);
         files::Opened file = open_to_look(path);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "files/kept.h"
@@ -15,12 +16,19 @@ namespace {
 
 constexpr int64_t kSample = 64 << 10;
 
-// Where samples of a large file begin: its first bytes, its last ones, and those before the program's place.
-struct Places {
-    int64_t end, before;
-    Places(int64_t size, int64_t position)
-        : end(size - kSample), before(std::clamp<int64_t>(position - kSample, 0, size - kSample)) {}
-};
+constexpr size_t kMostKnown = 10000;
+
+// Of a large file: its first bytes, those before the program's place, and its last ones; empty when they
+// cannot be read.
+Json samples_of(int fd, int64_t size, int64_t position) {
+    Json samples = Json::array();
+    for (int64_t at :
+         {int64_t{0}, std::clamp<int64_t>(position - kSample, 0, size - kSample), size - kSample}) {
+        samples.push_back(sum_of(fd, at, kSample));
+        if (samples.back() == "") return Json::array();
+    }
+    return samples;
+}
 
 bool is_untouched(const Json& noted, const struct stat& now) {
     return noted.at("settled").get<bool>() && noted.at("inode").get<uint64_t>() == now.st_ino &&
@@ -34,17 +42,27 @@ bool is_of_the_kernel(const std::string& path) {
     return path.starts_with("/proc/") || path.starts_with("/dev/") || path.starts_with("/sys/");
 }
 
+bool is_of_the_system(const std::string& path, const struct stat& status) {
+    return is_of_the_kernel(path) ||
+           (status.st_uid == 0 && (path.starts_with("/var/") || path.starts_with("/run/")));
+}
+
 Json describe_read(int fd, const struct stat& status, int64_t position, const std::string& name) {
     const int64_t size = status.st_size;
     Json noted = describe_status(status);
     if (size <= kLargestRead) {
-        noted["sum"] = sum_of(fd, 0, size);
+        // The name stands for path, inode, size and times: what was old then need not be read again.
+        static std::map<std::string, std::string> known;
+        if (known.size() > kMostKnown) known.clear();
+        std::string& sum = known[name];
+        if (sum.empty() || !noted.at("settled").get<bool>()) sum = sum_of(fd, 0, size);
+        if (sum.empty()) return {};
+        noted["sum"] = sum;
         noted["name"] = name;
     } else {
-        const Places places(size, position);
         noted["position"] = position;
-        noted["samples"] = {sum_of(fd, 0, kSample), sum_of(fd, places.before, kSample),
-                            sum_of(fd, places.end, kSample)};
+        noted["samples"] = samples_of(fd, size, position);
+        if (noted.at("samples").empty()) return {};
     }
     return noted;
 }
@@ -60,10 +78,7 @@ Content compare_read(const Json& noted, int fd) {
         if (sum_of(fd, 0, size) != noted.at("sum").get<std::string>()) return Content::changed;
         return grown ? Content::grown : Content::same;
     }
-    const Places places(size, noted.at("position"));
-    const Json samples = {sum_of(fd, 0, kSample), sum_of(fd, places.before, kSample),
-                          sum_of(fd, places.end, kSample)};
-    if (samples != noted.at("samples")) return Content::changed;
+    if (samples_of(fd, size, noted.at("position")) != noted.at("samples")) return Content::changed;
     if (grown) return Content::grown;
     return same_time(noted.at("modified"), now.st_mtim) ? Content::same : Content::alike;
 }

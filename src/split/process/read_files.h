@@ -21,9 +21,12 @@ inline constexpr int64_t kLargestRead = 8 << 20;
 
 // Paths that are no content of anybody's: /proc, /sys, /dev.
 bool is_of_the_kernel(const std::string& path);
+// These, and what the system's services keep for themselves (sssd's caches, open in every program that asks
+// for a user's name): other files on every node, and other ones tomorrow.
+bool is_of_the_system(const std::string& path, const struct stat& status);
 
 // Describes what `fd`, readable, has now; the program stands at `position`. `name` is that of its copy, if
-// there will be one.
+// there will be one. Null: it cannot be read.
 Json describe_read(int fd, const struct stat& status, int64_t position, const std::string& name);
 
 enum class Content {

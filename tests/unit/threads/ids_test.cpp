@@ -144,6 +144,23 @@ TEST_F(Renewed, WhatItIsShownAsLastsOverFurtherLives) {
     EXPECT_NE(shown_of(*table, 9001), 78);
 }
 
+// A signal to its group would meet the launcher's otherwise.
+TEST_F(Renewed, ALeaderOfItsGroupLeadsAgain) {
+    const pid_t child = fork();
+    if (child == 0) {
+        auto table = std::make_unique<Table>();
+        note(*table, "a");
+        table->pair[0].shown = table->group.shown = 77;
+        table->pair[0].real = kNoProcess - 1;  // of the life before
+        order(*table);
+        renew(*table, {{77, own(), kA, kA}}, 0);
+        _exit(getpgrp() == own() && shown_whole(*table, table->group, getpgrp()) == 77 ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+}
+
 TEST_F(Renewed, AChildOfAnEarlierLifeIsNobody) {
     const pid_t child = fork();
     if (child == 0) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "split/process/descriptors/contents.h"
@@ -30,16 +31,28 @@ bool is_file(const Entry& entry) {
            there.st_ino == entry.status.st_ino;
 }
 
-Json capture_file(Capture&, const Entry& entry) {
+// The program writes it by another descriptor: then it is put back, or named, as such a file is.
+bool is_written(const Capture& capture, const Entry& entry) {
+    return std::any_of(capture.entries.begin(), capture.entries.end(), [&entry](const Entry& other) {
+        return is_writable(other.flags) && other.status.st_ino == entry.status.st_ino &&
+               other.status.st_dev == entry.status.st_dev;
+    });
+}
+
+Json capture_file(Capture& capture, const Entry& entry) {
     if (OwnProcFile own = own_proc_file(entry.link); !own.path.empty())
         return {{"path", own.path}, {"thread", own.tid}, {"size", 0}, {"uid", entry.status.st_uid}};
     Json saved = {{"path", entry.link},
                   {"size", static_cast<int64_t>(entry.status.st_size)},
                   {"mode", entry.status.st_mode & 07777},
                   {"uid", entry.status.st_uid}};
-    if (is_readable(entry.flags) && !is_writable(entry.flags) && !is_of_the_kernel(entry.link))
-        saved["read"] = describe_read(entry.fd, entry.status, lseek(entry.fd, 0, SEEK_CUR),
-                                      name_of_copy(entry.link, entry.status));
+    if (is_readable(entry.flags) && !is_writable(entry.flags) &&
+        !is_of_the_system(entry.link, entry.status) && !is_written(capture, entry)) {
+        // Never the name of a copy that put_back.cpp puts back.
+        Json noted = describe_read(entry.fd, entry.status, lseek(entry.fd, 0, SEEK_CUR),
+                                   name_of_copy("read\n" + entry.link, entry.status));
+        if (!noted.is_null()) saved["read"] = std::move(noted);
+    }
     return saved;
 }
 
