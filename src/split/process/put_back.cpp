@@ -41,6 +41,7 @@ class Back {
         std::string how = entry.at("how");
         if (how == "read") return;  // not the program's to put back (read_files.h)
         path_ = entry.at("path");
+        if (!path_.starts_with("/")) refuse("it is no path from the root");
         hold_parent();
         there_ = parent_ && lstat(at_.c_str(), &now_) == 0;
         if (how == "absent") return absent();

@@ -190,7 +190,7 @@ TEST_F(Process, NothingIsPutBackWhereALinkOfAnotherUsersLeads) {
             while (!over) renameat2(AT_FDCWD, link.c_str(), AT_FDCWD, there.c_str(), RENAME_EXCHANGE);
         });
         int refused = 0, done = 0;
-        for (int i = 0; i < 200; ++i) {
+        for (int i = 0; i < 100; ++i) {
             put(run.get(), "changed");
             const PutBack back = put_files_back(
                 captured.state, fermata::files::Folder::at(path("generation")), "gen-000001", true);

@@ -202,7 +202,7 @@ TEST_F(TransferTest, NobodyWaitsForAFrameThatDrips) {
     });
     const std::string addresses = fmt::format("127.0.0.1:{}@{}", port, tree::this_place());
     const int64_t begin = monotonic_ms();
-    EXPECT_THROW(Client(addresses, NodePlace{"b"}, key_, patience(300)).list(Generation(7)), Error);
+    EXPECT_THROW(Client(addresses, NodePlace{"b"}, key_, patience(500)).list(Generation(7)), Error);
     EXPECT_LT(monotonic_ms() - begin, 1500);
     drips.join();
 }
