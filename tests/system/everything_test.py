@@ -142,7 +142,7 @@ def forking(mpi):
         hold = cwd / "go"
         env = dict(os.environ, HOLD_FILE=str(hold))
         with Job.run([PROGRAMS / f"forking.{mpi}"], 2, cwd, mpi=mpi,
-                     env=dict(env, LD_PRELOAD=str(PROGRAMS / f"libkeeping.{mpi}.so"))) as job:
+                     env=dict(env, FERMATA_LOWER_PRELOAD=str(PROGRAMS / f"libkeeping.{mpi}.so"))) as job:
             job.wait_line("READY")
             check("below: 1" in job.lines(), job.output())
             job.checkpoint("--stop")

@@ -24,7 +24,7 @@ def run(case, mpi):
     with Scratch(f"given-up-{case}-{mpi}") as cwd:
         program = [PROGRAMS / f"steady.{mpi}", 100, 1]
         wanted = harness.native(program, RANKS, mpi, cwd)
-        env = dict(os.environ, LD_PRELOAD=str(PROGRAMS / f"liblate_meeting.{mpi}.so"), STEADY_PAUSE="2000", FERMATA_LOG="info")
+        env = dict(os.environ, FERMATA_LOWER_PRELOAD=str(PROGRAMS / f"liblate_meeting.{mpi}.so"), STEADY_PAUSE="2000", FERMATA_LOG="info")
         with Job.run(program, RANKS, cwd, mpi=mpi, env=env) as job:
             job.wait_until(lambda: len(job.lines()) > 10, "ten steps")
             pids = job.rank_pids()

@@ -308,7 +308,7 @@ def file_per_node(cluster, mpi, _):
 
 def netmod(cluster, mpi, _):
     """An MPICH from 4.3 on that has UCX and libfabric, here a pretended one, takes the latter between nodes."""
-    pretended = {"LD_PRELOAD": PROGRAMS / "libucx_and_ofi.mpich.so"}
+    pretended = {"FERMATA_LOWER_PRELOAD": PROGRAMS / "libucx_and_ofi.mpich.so"}
     for nodes, wanted, used, said in (((0, 1), None, "ofi", "netmod ofi"), ((0, 1), "ucx", "ucx", "warning: this MPICH"),
                                          ((0,), None, "not set", None)):
         env = dict(pretended, **({"MPIR_CVAR_CH4_NETMOD": wanted} if wanted else {}))

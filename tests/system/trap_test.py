@@ -27,7 +27,12 @@ def run(case, built_for):
         program = [PROGRAMS / f"{OWN.get(case, 'trap')}.{built_for}", name]
 
         def preload(mpi):
-            return dict(os.environ, LD_PRELOAD=str(PROGRAMS / f"{library}.{mpi}.so")) if library else dict(os.environ)
+            if not library:
+                return dict(os.environ)
+            path = str(PROGRAMS / f"{library}.{mpi}.so")
+            # The one that stands for a part of the library is below, the profiler is the program's.
+            below = {"FERMATA_LOWER_PRELOAD": path} if library == "libcancelling" else {}
+            return dict(os.environ, LD_PRELOAD=path, **below)
 
         native = [line for line in harness.native(program, ranks, built_for, cwd, env=preload(built_for))
                   if "right" in line]

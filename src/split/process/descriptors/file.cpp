@@ -89,7 +89,7 @@ Fd make_file(Restore& restore, const Description& one) {
     std::string path = proc_path_here(one.saved.at("path"), one.saved.value("thread", 0));
     files::Opened opened =
         open_as_owner(path, reopen_flags(one.flags), one.saved.value("mode", mode_t{0600}));
-    if (one.saved.contains("read")) {
+    if (one.saved.contains("read") && (opened || opened.error == ENOENT)) {
         if (opened) check_owner(opened.fd.get(), one, path);
         return with_content(restore, one, path, std::move(opened));
     }
