@@ -105,8 +105,8 @@ void Saving::run_in_thread(What what) {
 
 namespace {
 
-// What others have put under names of generations is counted, too, because the number has to be free in files
-// when memory has it already; but not so that none would be left.
+// The highest number in use: what others have put under names of generations is counted, too, because the
+// number has to be free in files when memory has it already; but not so that none would be left.
 uint32_t highest_in(const store::Store& store) {
     uint32_t highest = 0;
     for (const store::GenerationInfo& one : store.list())

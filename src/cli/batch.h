@@ -27,8 +27,8 @@ struct BatchOptions {
 
 // "2h..48h", or "48h" for slots of one length: into least and most. Throws Error (exit code 2).
 void parse_slot(const std::string& text, BatchOptions& options);
-// What is to be submitted, and in its first comment how. Throws Error (exit code 2) that names a word which
-// the scheduler's format cannot hold.
+// The file that is to be submitted, and in its first comment how. Throws Error (exit code 2) that names a
+// word which the scheduler's format cannot hold.
 std::string batch_script(const BatchOptions& options);
 
 }  // namespace fermata::cli

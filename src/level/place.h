@@ -28,7 +28,7 @@ std::string base_directory(Medium medium);
 files::Folder own_directory(Medium medium, std::initializer_list<std::string> parts);
 // Of all jobs of this user.
 std::string user_directory(Medium medium);
-// None when there is none, or somebody else has taken its name.
+// Finds it; none when there is none, or somebody else has taken its name.
 std::optional<files::Folder> find_user_directory(Medium medium);
 // Of one job on one node.
 std::string job_directory(const NodePlace& place, uint64_t job);

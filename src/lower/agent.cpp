@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/clock.h"
 #include "base/cpus.h"
 #include "base/environment.h"

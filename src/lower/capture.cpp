@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <thread>
 #include <utility>
 
@@ -80,6 +81,7 @@ class Capture {
     const uint32_t base_;  // generation of the last image
     const split::threads::ThreadTable* program_threads_;
     std::optional<files::Folder> folder_;  // of the generation
+    const std::vector<split::process::Child> children_ = split::process::children();
     split::process::Captured process_;
     std::vector<char> objects_;  // of MPI, for people
     std::optional<Increment> increment_;
@@ -94,7 +96,7 @@ class Capture {
 void Capture::note_threads() { made_.warnings = split::threads::describe_stopped_threads(); }
 
 // Into upper memory, before its content is collected.
-void Capture::note_ids() { split::ids::note(*the_upper()->ids, order_.node); }
+void Capture::note_ids() { split::ids::note(*the_upper()->ids, order_.node, children_); }
 
 void Capture::note_process() {
     folder_.emplace(store::open_pending(order_.directory, order_.identity.job, order_.identity.generation));
@@ -103,7 +105,7 @@ void Capture::note_process() {
         warn(
             {"files that the program writes are not kept with encrypted checkpoints: after a restart they "
              "hold what was written later"});
-    process_ = split::process::capture(process_limits(), keep);
+    process_ = split::process::capture(process_limits(), keep, children_);
     warn(process_.warnings);
 }
 

@@ -12,6 +12,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "base/environment.h"
 #include "base/error.h"
@@ -185,8 +187,8 @@ void stop_timers_with_handlers() {
     }
 }
 
-// What is in LD_PRELOAD is for the program: here it would count the library's own calls of MPI, and may be
-// linked with another library than this one. Executes itself again with FERMATA_LOWER_PRELOAD instead, or
+// Unloads LD_PRELOAD, which is for the program: here it would count the library's own calls of MPI, and may
+// be linked with another library than this one. Executes itself again with FERMATA_LOWER_PRELOAD instead, or
 // nothing; everybody who asks for the program's environment finds the variable as it was.
 void leave_preload_to_the_program(char** argv) {
     constexpr const char *kPreload = "LD_PRELOAD", *kKept = "FERMATA_PRELOAD",

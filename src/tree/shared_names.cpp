@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -48,7 +49,7 @@ std::map<std::string, File> noted_in(const Folder& directory, const std::string&
     return names;
 }
 
-// What a process of this user has mapped: "7f00-7f01 rw-s 00000000 00:19 123  /dev/shm/NAME".
+// Adds what a process of this user has mapped: "7f00-7f01 rw-s 00000000 00:19 123  /dev/shm/NAME".
 void add_mapped(const Folder& process, std::set<File>& used) {
     each_line(process.text("maps", UINT64_MAX), [&](std::string_view line) {
         for (int word = 0; word < 3; ++word) {
@@ -86,7 +87,7 @@ std::set<File> used_files() {
             add_mapped(*process, used);
             add_open(*process, used);
         } catch (const Error&) {
-            // It has ended meanwhile.
+            // (The process has ended meanwhile.)
         }
     }
     return used;

@@ -13,7 +13,7 @@
 
 namespace fermata::tree {
 
-// Of the rank's own file, in the node daemon's directory.
+// The rank's own file, in the node daemon's directory.
 inline constexpr const char* kSharedNames = "shared.";
 inline std::string name_of_shared_names(pid_t rank) { return kSharedNames + std::to_string(rank); }
 

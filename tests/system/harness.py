@@ -115,6 +115,15 @@ class Job:
         return Job(["restart", "--ckpt-dir", ckpt, "--generation", generation, "--mpi", mpi, *extra], cwd, env=env,
                    on=on)
 
+    @staticmethod
+    def stopped_at_ready(program, ranks, cwd, mpi, env):
+        """A job that is saved where it says READY, goes on, and is saved again and stopped: two generations in ckpt."""
+        with Job.run(program, ranks, cwd, mpi=mpi, env=env) as job:
+            job.wait_line("READY")
+            job.checkpoint()
+            job.checkpoint("--stop")
+            job.finish(expected=85)
+
     def ask(self, verb, *rest, timeout=PATIENCE):
         """A short `fermata` command about this job, where it runs."""
         return call(verb, "--job", self.name, *rest, timeout=timeout, on=self.on)

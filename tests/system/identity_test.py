@@ -2,7 +2,9 @@
 """Process and thread ids over checkpoints (tests/programs/identity.c, asyncio_ring.py): natively, resumed, restarted twice
 on the library named and once on the other one.
 
-    identity_test.py program|asyncio openmpi|mpich
+    identity_test.py program|asyncio|container openmpi|mpich
+
+container: program in a pid namespace whose session is outside, as what `docker exec` starts; its number is 0 there.
 """
 import json
 import os
@@ -57,8 +59,11 @@ def run(words, ranks, mpi, cwd, hold_in_words):
 
 
 def main(what, mpi):
+    if what == "container" and os.getsid(0) != 0:
+        words = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--pid", "--fork", "--mount-proc"]
+        os.execvp(words[0], [*words, sys.executable, *sys.argv])
     with Scratch("identity") as cwd:
-        if what == "program":
+        if what != "asyncio":
             run([PROGRAMS / f"identity.{mpi}", cwd], 3, mpi, cwd, False)
         else:
             run(["/usr/bin/python3", SOURCES / "asyncio_ring.py", "HOLD"], 2, mpi, cwd, True)

@@ -26,19 +26,14 @@ def build(mpi, cwd):
 
 def run(mpi):
     with Scratch("java") as cwd:
-        # UCX (MPICH) catches SIGSEGV, which the JVM uses to find null pointers.
-        os.environ["UCX_ERROR_SIGNALS"] = ""
         program = build(mpi, cwd)
         want = ["READY", "right"]
-        native = harness.native(program, 2, mpi, cwd)
+        # Natively UCX (MPICH) catches SIGSEGV, which the JVM uses to find null pointers.
+        native = harness.native(program, 2, mpi, cwd, env=dict(os.environ, UCX_ERROR_SIGNALS=""))
         check(native == want, f"native: {native}")
         hold = cwd / "go"
         env = dict(os.environ, HOLD_FILE=str(hold))
-        with Job.run(program, 2, cwd, mpi=mpi, env=env) as job:
-            job.wait_line("READY")
-            job.checkpoint()
-            job.checkpoint("--stop")
-            job.finish(expected=85)
+        Job.stopped_at_ready(program, 2, cwd, mpi, env)
         hold.touch()
         for to in ("openmpi", "mpich"):
             with Job.restart(cwd, mpi=to, env=env) as job:

@@ -12,6 +12,9 @@ import sys
 import time
 
 DIRECTORY = pathlib.Path(os.environ["STANDIN_DIR"])
+# What mpiexec (MPICH 4.0.2) writes among the ranks' lines when it sees the connection of a rank without MPI_Finalize end
+# just before it sees the rank end. srun writes nothing then.
+CLOSED_FIRST = ("YOUR APPLICATION TERMINATED WITH", "This typically refers to a problem with your", "Please see the FAQ page for debugging")
 PLUGINS = os.environ.get("STANDIN_PLUGINS", "pmi2 none").split()
 
 
@@ -54,7 +57,10 @@ def main():
     alone = "--mpi=none" in sys.argv
     words = [f"exec mpiexec.mpich -n 1 \"$@\" & exec mpiexec.mpich -n 1 \"$@\""] if alone else []
     start = ["sh", "-c", *words, "sh", *program] if alone else ["mpiexec.mpich", "-disable-auto-cleanup", "-n", ranks, *program]
-    child = subprocess.Popen(start)
+    child = subprocess.Popen(start, stdout=subprocess.PIPE)
+    without = [word for line in CLOSED_FIRST for word in ("-e", f"/^{line}/d")]
+    lines = subprocess.Popen(["sed", "-u", *without], stdin=child.stdout)
+    child.stdout.close()
     signal.signal(signal.SIGTERM, lambda *_: child.kill())
     wanted = DIRECTORY / "signal"
     while child.poll() is None:
@@ -64,6 +70,7 @@ def main():
             for rank in ranks_of(child.pid):
                 os.kill(rank, number)
         time.sleep(0.02)
+    lines.wait()
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 

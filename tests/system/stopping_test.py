@@ -21,9 +21,6 @@ def said(job):
 
 def run(name, mpi):
     program = [PROGRAMS / f"{name}.{mpi}"]
-    if name == "goroutines" and not program[0].exists():
-        print("skipped: there was no `go` when this was built")
-        return
     if name == "descriptors":
         program.append(MOST[mpi])
     with Scratch(name) as cwd:
@@ -31,11 +28,7 @@ def run(name, mpi):
         check(want and "right" in want[0], f"native: {want}")
         hold = cwd / "go"
         env = dict(os.environ, HOLD_FILE=str(hold))
-        with Job.run(program, 2, cwd, mpi=mpi, env=env) as job:
-            job.wait_line("READY")
-            job.checkpoint()
-            job.checkpoint("--stop")
-            job.finish(expected=85)
+        Job.stopped_at_ready(program, 2, cwd, mpi, env)
         # The second generation is of a program that went on after the first, which is of one that was never stopped.
         for to, generation in ((mpi, "latest"), (OTHER[mpi], "1")):
             with Job.restart(cwd, mpi=to, env=env, extra=["--generation", generation]) as job:
@@ -52,4 +45,7 @@ def run(name, mpi):
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "goroutines" and not (PROGRAMS / f"goroutines.{sys.argv[2]}").exists():
+        print("skipped: there was no `go` when this was built")
+        sys.exit(77)
     sys.exit(harness.verdict("stopping", lambda: run(*sys.argv[1:])))

@@ -26,14 +26,18 @@ inline int shown_id(int real) noexcept {
 inline int real_id(int shown) noexcept {
     return ids_changed() && shown > 0 ? split::ids::real_of(ids, shown) : shown;
 }
+// The kernel's 0 is one outside the pid namespace, and has a name of an earlier life like any other.
+inline int shown_parent(int real) noexcept {
+    return ids_changed() ? split::ids::shown_whole(ids, ids.parent, real) : real;
+}
 inline int shown_group(int real) noexcept {
-    return ids_changed() && real > 0 ? split::ids::shown_whole(ids, ids.group, real) : real;
+    return ids_changed() && real >= 0 ? split::ids::shown_whole(ids, ids.group, real) : real;
 }
 inline int real_group(int shown) noexcept {
     return ids_changed() && shown > 0 ? split::ids::real_whole(ids, ids.group, shown) : shown;
 }
 inline int shown_session(int real) noexcept {
-    return ids_changed() && real > 0 ? split::ids::shown_whole(ids, ids.session, real) : real;
+    return ids_changed() && real >= 0 ? split::ids::shown_whole(ids, ids.session, real) : real;
 }
 // As kill() and waitpid() take it: a process, or a group with a minus.
 inline int real_target(int shown) noexcept { return shown < -1 ? -real_group(-shown) : real_id(shown); }

@@ -1,4 +1,4 @@
-// What is asked of, or set for, a process or thread by its number.
+// Attributes that are asked for, or set, by the number of a process or thread.
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -7,11 +7,14 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/answer.h"
+#include "front/posix/next.h"
 
 namespace fermata::front::identity {
 namespace {
 
+using posix::answer;
 using posix::Next;
 
 Next<int(pid_t, size_t, cpu_set_t*)> next_sched_getaffinity{"sched_getaffinity"};
@@ -55,6 +58,13 @@ FERMATA_OF_THREAD(int, sched_getparam, SYS_sched_getparam, (pid_t thread, sched_
                   how)
 FERMATA_OF_THREAD(int, sched_rr_get_interval, SYS_sched_rr_get_interval, (pid_t thread, timespec* interval),
                   real_id(thread), interval)
+// (libc's from glibc 2.41 on.)
+struct sched_attr;
+FERMATA_OF_THREAD(int, sched_setattr, SYS_sched_setattr, (pid_t thread, sched_attr* how, unsigned flags),
+                  real_id(thread), how, flags)
+FERMATA_OF_THREAD(int, sched_getattr, SYS_sched_getattr,
+                  (pid_t thread, sched_attr* how, unsigned size, unsigned flags), real_id(thread), how, size,
+                  flags)
 FERMATA_OF_THREAD(int, setpriority, SYS_setpriority, (__priority_which_t which, id_t who, int nice), which,
                   of_kind(which, who), nice)
 FERMATA_OF_THREAD(ssize_t, process_vm_readv, SYS_process_vm_readv,

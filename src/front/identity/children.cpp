@@ -8,12 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/answer.h"
+#include "front/posix/next.h"
 #include "front/posix/sender.h"
 
 namespace fermata::front::identity {
 namespace {
 
+using posix::answer;
 using posix::Next;
 
 Next<pid_t()> next_fork{"fork"};

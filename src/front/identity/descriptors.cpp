@@ -7,11 +7,14 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/answer.h"
+#include "front/posix/next.h"
 
 namespace fermata::front::identity {
 namespace {
 
+using posix::answer;
 using posix::Next;
 
 Next<int(int, int, void*)> next_fcntl{"fcntl"};
@@ -46,7 +49,7 @@ int fcntl_of_numbers(int fd, int command, void* argument) {
         case F_GETOWN_EX: {
             const int result = next_fcntl(fd, command, argument);
             auto* owner = static_cast<f_owner_ex*>(argument);
-            if (result == 0) owner->pid = owner_id(*owner, shown_id, shown_group);
+            if (result == 0 && owner->pid != 0) owner->pid = owner_id(*owner, shown_id, shown_group);
             return result;
         }
         case F_GETLK: {

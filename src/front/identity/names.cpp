@@ -12,7 +12,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/next.h"
 #include "front/posix/proc_path.h"
 
 namespace fermata::front::identity {
@@ -40,7 +41,7 @@ bool is_proc(DIR* folder) {
 
 // An entry is valid until the next one of its folder: only who reads so many at once meets another's.
 dirent* entry_with_room() {
-    static dirent entries[64];
+    static dirent entries[64];  // so many threads may read /proc at once
     static unsigned next;
     return &entries[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % 64];
 }
@@ -99,7 +100,7 @@ FERMATA_PATH(int, fstatat64, (int folder, const char* path, struct stat64* to, i
 FERMATA_PATH(int, statx, (int folder, const char* path, int flags, unsigned mask, struct statx* to), folder,
              here.get(), flags, mask, to)
 FERMATA_PATH(int, chdir, (const char* path), here.get())
-// Of programs that were linked before glibc 2.33.
+// The names by which programs call stat() that were linked before glibc 2.33.
 extern "C" {
 int __xstat(int, const char*, struct stat*) noexcept;
 int __xstat64(int, const char*, struct stat64*) noexcept;

@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include "front/core/bridge.h"
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/answer.h"
+#include "front/posix/next.h"
 
 namespace fermata::front::identity {
 namespace {
 
+using posix::answer;
 using posix::Next;
 
 Next<int(pid_t, int, sigval)> next_sigqueue{"sigqueue"};
@@ -27,7 +30,8 @@ int group_to_join(pid_t process, pid_t group) {
 // A group or session that the process has left is called after a process again. Not in the child of a vfork,
 // whose memory is the parent's.
 void has_left(split::ids::Whole& whole, long now) {
-    if (bridge() != nullptr && bridge()->process == real_pid() && whole.real != now) whole.real = 0;
+    if (bridge() != nullptr && bridge()->process == real_pid() && whole.real != now)
+        whole.real = split::ids::Whole::kLeft;
 }
 
 }  // namespace
@@ -40,7 +44,7 @@ using namespace fermata::front::identity;
 FERMATA_INTERPOSE pid_t getpid() noexcept { return shown_id(real_pid()); }
 extern "C" __attribute__((alias("getpid"), visibility("default"))) pid_t __getpid() noexcept;
 FERMATA_INTERPOSE pid_t gettid() noexcept { return shown_id(static_cast<int>(sys(SYS_gettid))); }
-FERMATA_INTERPOSE pid_t getppid() noexcept { return shown_id(static_cast<int>(sys(SYS_getppid))); }
+FERMATA_INTERPOSE pid_t getppid() noexcept { return shown_parent(static_cast<int>(sys(SYS_getppid))); }
 
 FERMATA_INTERPOSE pid_t getpgrp() noexcept { return shown_group(static_cast<int>(sys(SYS_getpgrp))); }
 FERMATA_INTERPOSE pid_t getpgid(pid_t process) noexcept {

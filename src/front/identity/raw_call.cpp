@@ -11,21 +11,25 @@
 
 #include <cstdint>
 
-#include "front/identity/answer.h"
+#include "front/core/ids.h"
+#include "front/posix/answer.h"
+#include "front/posix/next.h"
 #include "front/posix/sender.h"
 
 namespace fermata::front::identity {
 namespace {
 
 using Words = long(long, long, long, long, long, long, long);
+using posix::answer;
 posix::Next<Words> next_syscall{"syscall"};
 
 __attribute__((constructor)) void find_all() { next_syscall.find(); }
 
-// What a number means, in an argument or a result.
+// The meaning of a number, in an argument or a result.
 enum class Means : uint8_t {
     nothing,
     id,       // a process or thread
+    parent,   // getppid's
     group,    //
     session,  //
     target,   // as kill() and wait4() take it
@@ -41,12 +45,12 @@ struct Meaning {
     Means means_second;
 };
 
-constexpr Means kNothing = Means::nothing, kId = Means::id, kGroup = Means::group, kSession = Means::session,
-                kTarget = Means::target;
+constexpr Means kNothing = Means::nothing, kId = Means::id, kParent = Means::parent, kGroup = Means::group,
+                kSession = Means::session, kTarget = Means::target;
 constexpr Meaning kMeanings[] = {
     {SYS_getpid, kId, -1, kNothing, -1, kNothing},
     {SYS_gettid, kId, -1, kNothing, -1, kNothing},
-    {SYS_getppid, kId, -1, kNothing, -1, kNothing},
+    {SYS_getppid, kParent, -1, kNothing, -1, kNothing},
     {SYS_getpgrp, kGroup, -1, kNothing, -1, kNothing},
     {SYS_getpgid, kGroup, 0, kId, -1, kNothing},
     {SYS_getsid, kSession, 0, kId, -1, kNothing},
@@ -101,12 +105,14 @@ long shown(Means means, long number) {
             return shown_group(real);
         case Means::session:
             return shown_session(real);
+        case Means::parent:
+            return shown_parent(real);
         default:
             return number;
     }
 }
 
-// What would meet the lower half's descriptors: as libc's functions, which leave them alone
+// Calls that would meet the lower half's descriptors: as libc's functions, which leave them alone
 // (posix/closing.cpp, posix/descriptor_limit.cpp).
 bool of_descriptors(long number, const long (&word)[3], long fourth, long& result) {
     const int first = static_cast<int>(word[0]), second = static_cast<int>(word[1]);
@@ -208,12 +214,14 @@ long with_numbers(long number, long a, long b, long c, long d, long e, long f) {
     }
     if (number == SYS_waitid) real_child(word);
     const Means means = translate(number, word);
-    // What a process says of itself in a signal is the kernel's number again, which the receiver is shown.
+    // The number that a process says of itself in a signal becomes the kernel's again: the receiver is shown
+    // it.
     siginfo_t told;
     const int place = number == SYS_rt_sigqueueinfo ? 2 : number == SYS_rt_tgsigqueueinfo ? 3 : 0;
     if (place != 0 && word[place] != 0) {
         __builtin_memcpy(&told, reinterpret_cast<void*>(word[place]), sizeof told);
-        if (posix::names_sender(static_cast<int>(word[place - 1]), told)) told.si_pid = real_id(told.si_pid);
+        if (split::ids::names_sender(static_cast<int>(word[place - 1]), told))
+            told.si_pid = real_id(told.si_pid);
         word[place] = reinterpret_cast<long>(&told);
     }
     result = next_syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);

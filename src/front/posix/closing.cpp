@@ -8,6 +8,7 @@
 
 #include "front/core/ids.h"
 #include "front/core/sys.h"
+#include "front/posix/answer.h"
 #include "front/posix/next.h"
 
 namespace fermata::front::posix {
@@ -20,13 +21,10 @@ Next<int(int)> next_close{"close"};
 Next<int(int, int)> next_dup2{"dup2"};
 Next<int(int, int, int)> next_dup3{"dup3"};
 
-// Found before anybody needs it: dlsym in the child of a fork might wait for a thread that is not there.
-__attribute__((constructor)) void find_close() {
-    const int kept = errno;
-    next_close(-1);
-    next_dup2(-1, -1);
-    next_dup3(-1, -1, 0);
-    errno = kept;
+__attribute__((constructor)) void find_all() {
+    next_close.find();
+    next_dup2.find();
+    next_dup3.find();
 }
 
 // First number that the lower half may have; past all numbers in children, where everything is theirs.
@@ -52,12 +50,6 @@ bool beyond(int from, int to) {
     const unsigned lower = first_lower();
     return static_cast<unsigned>(to) >= lower ||
            (static_cast<unsigned>(from) >= lower && lower_has(static_cast<unsigned>(from)));
-}
-
-int answer(long result) {
-    if (!failed(result)) return 0;
-    errno = static_cast<int>(-result);
-    return -1;
 }
 
 }  // namespace
@@ -91,18 +83,18 @@ FERMATA_INTERPOSE int dup3(int from, int to, int flags) noexcept {
 FERMATA_INTERPOSE int close_range(unsigned first, unsigned last, int flags) noexcept {
     const unsigned lower = first_lower();
     if (first > last || last < lower || (static_cast<unsigned>(flags) & ~(kUnshare | kOnExec)) != 0)
-        return answer(fermata::sys(SYS_close_range, first, last, flags));
+        return static_cast<int>(answer(fermata::sys(SYS_close_range, first, last, flags)));
     // The agent must go on seeing what the program has open: no table of its own for the caller.
     flags &= ~static_cast<int>(kUnshare);
     // What the lower half has is closed on exec anyway.
     if ((static_cast<unsigned>(flags) & kOnExec) != 0)
-        return answer(fermata::sys(SYS_close_range, first, last, flags));
-    int rc = first < lower ? answer(fermata::sys(SYS_close_range, first, lower - 1, 0)) : 0;
+        return static_cast<int>(answer(fermata::sys(SYS_close_range, first, last, flags)));
+    const long rc = first < lower ? answer(fermata::sys(SYS_close_range, first, lower - 1, 0)) : 0;
     rlimit limit{};
     // Above the line are only those of a program that has raised its limit by the raw system call.
     if (rc != 0 || fermata::failed(fermata::sys(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit)) ||
         limit.rlim_cur <= lower)
-        return rc;
+        return static_cast<int>(rc);
     const unsigned end = limit.rlim_cur <= last ? static_cast<unsigned>(limit.rlim_cur) : last + 1;
     for (unsigned fd = first > lower ? first : lower; fd < end; fd++)
         if (!lower_has(fd)) fermata::sys(SYS_close, fd);

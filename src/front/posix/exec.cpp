@@ -212,7 +212,7 @@ FERMATA_INTERPOSE int posix_spawnattr_setpgroup(posix_spawnattr_t* attributes, p
 }
 FERMATA_INTERPOSE int posix_spawnattr_getpgroup(const posix_spawnattr_t* attributes, pid_t* group) noexcept {
     const int error = next_getpgroup(attributes, group);
-    if (error == 0) *group = fermata::front::shown_group(*group);
+    if (error == 0 && *group != 0) *group = fermata::front::shown_group(*group);
     return error;
 }
 FERMATA_INTERPOSE int system(const char* command) {

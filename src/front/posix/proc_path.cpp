@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+#include <charconv>
+
 namespace fermata::front::posix {
 namespace {
 
-constexpr size_t kDigits = 10;
+constexpr size_t kDigits = 10;  // of an int
 
 // A whole component that is a number: behind it, and its value; null: it is none.
 const char* number(const char* at, const char* end, int& value) {
@@ -13,17 +15,6 @@ const char* number(const char* at, const char* end, int& value) {
     value = 0;
     for (; at < end && *at >= '0' && *at <= '9' && at - begin < 9; ++at) value = value * 10 + (*at - '0');
     return at == begin || (at < end && *at != '/') ? nullptr : at;
-}
-
-char* write_number(char* to, int value) {
-    char digits[kDigits];
-    size_t n = 0;
-    do {
-        digits[n++] = static_cast<char>('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    while (n != 0) *to++ = digits[--n];
-    return to;
 }
 
 bool begins(const char* at, const char* end, const char* with) {
@@ -36,7 +27,7 @@ template <class Change>
 char* rewrite(const char* at, const char* end, char* to, Change change) {
     int value;
     if (const char* behind = number(at, end, value)) {
-        to = write_number(to, change(value));
+        to = std::to_chars(to, to + kDigits, change(value)).ptr;
         at = behind;
     } else {
         while (at < end && *at != '/') *to++ = *at++;
@@ -44,7 +35,7 @@ char* rewrite(const char* at, const char* end, char* to, Change change) {
     if (begins(at, end, "/task/")) {
         if (const char* behind = number(at + 6, end, value)) {
             memcpy(to, "/task/", 6);
-            to = write_number(to + 6, change(value));
+            to = std::to_chars(to + 6, to + 6 + kDigits, change(value)).ptr;
             at = behind;
         }
     }

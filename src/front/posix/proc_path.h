@@ -24,9 +24,9 @@ class ProcPath {
     char room_[512];
 };
 
-// What the kernel says a link or a path of /proc leads to, as the program knows the numbers: a whole number
-// at the beginning of `text`, or behind "/proc/", and one behind "task/". Bytes written to `shown`, which has
-// room for as many and 32 more, without a zero at the end.
+// Rewrites what the kernel says a link or a path of /proc leads to, as the program knows the numbers: a whole
+// number at the beginning of `text`, or behind "/proc/", and one behind "task/". Bytes written to `shown`,
+// which has room for as many and 32 more, without a zero at the end.
 size_t show_numbers(const char* text, size_t size, char* shown) noexcept;
 
 }  // namespace fermata::front::posix

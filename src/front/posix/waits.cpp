@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdint>
+
 #include "front/posix/next.h"
 #include "front/posix/sender.h"
 #include "split/threads/records.h"

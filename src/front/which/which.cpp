@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
+
 #include "front/core/line.h"
 #include "front/core/sys.h"
 #include "front/which/elf_view.h"

@@ -4,6 +4,7 @@
 // spin lock, static storage, no malloc. When the table of extents is full a freed range is forgotten (address
 // space is lost, memory is not): with 8192 extents that has not been seen.
 #include <cerrno>
+#include <cstdint>
 
 #include "base/page.h"
 #include "split/address/raw.h"
@@ -118,7 +119,7 @@ long fill(Range range) noexcept {
     return failed(rc) ? rc : 0;
 }
 
-// Of the lower area.
+// Gives a range back to the lower area.
 long give_back(Range range) noexcept {
     long rc = fill(range);
     if (!failed(rc)) put(range);

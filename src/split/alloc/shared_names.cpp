@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "split/address/raw.h"

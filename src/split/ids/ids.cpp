@@ -8,14 +8,14 @@
 #include <numeric>
 
 #include "base/invariant.h"
-#include "split/process/children.h"
+#include "split/noted_files.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
 
 namespace fermata::split::ids {
 namespace {
 
-// Of processes that ended with earlier lives: the newest.
+// Kept of processes that ended with earlier lives: the newest.
 constexpr size_t kMostGone = 1024;
 
 Pair now(const Table& before, int32_t real, Kind kind, int32_t who) {
@@ -43,11 +43,11 @@ void put_threads(Table& table, const Table& before) {
             put(table, now(before, all.record[i].tid, Kind::thread, static_cast<int32_t>(i)));
 }
 
-// Who was the leader of a group goes on as one, or a signal to the program's group would meet the launcher's.
+// Makes a leader of its group one again, or a signal to the program's group would meet the launcher's.
 void lead_again(const Table& table) {
     // (The table still has the numbers of the life before.)
     const std::vector<Pair> self = pairs_of(table, Kind::process);
-    const bool led = !self.empty() && table.group.real != 0 && table.group.shown == self.front().shown;
+    const bool led = !self.empty() && table.group.shown == self.front().shown;
     if (led && ::getpgrp() != raw::getpid()) raw::call(SYS_setpgid, 0, 0);
 }
 
@@ -68,12 +68,6 @@ void put_ranks(Table& table, const std::vector<RankProcess>& ranks, int32_t self
 
 }  // namespace
 
-uint64_t node_hash(const std::string& node) {
-    uint64_t hash = 1469598103934665603u;
-    for (char c : node) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    return hash;
-}
-
 bool put(Table& table, const Pair& pair) {
     if (pair.shown <= 0 || pair.real <= 0 || table.count == kMostPairs) return false;
     for (uint32_t i = 0; i < table.count; ++i)
@@ -84,40 +78,41 @@ bool put(Table& table, const Pair& pair) {
 
 void order(Table& table) {
     always(table.count <= kMostPairs, "the table of ids holds no more pairs than it has room for");
-    std::iota(table.by_shown, table.by_shown + table.count, uint16_t{0});
-    std::iota(table.by_real, table.by_real + table.count, uint16_t{0});
-    std::sort(table.by_shown, table.by_shown + table.count,
-              [&](uint16_t a, uint16_t b) { return table.pair[a].shown < table.pair[b].shown; });
-    std::sort(table.by_real, table.by_real + table.count,
-              [&](uint16_t a, uint16_t b) { return table.pair[a].real < table.pair[b].real; });
+    auto order_by = [&table](uint16_t* by, int32_t Pair::*member) {
+        std::iota(by, by + table.count, uint16_t{0});
+        std::sort(by, by + table.count,
+                  [&](uint16_t a, uint16_t b) { return table.pair[a].*member < table.pair[b].*member; });
+    };
+    order_by(table.by_shown, &Pair::shown);
+    order_by(table.by_real, &Pair::real);
     const bool same = std::all_of(table.pair, table.pair + table.count,
                                   [](const Pair& pair) { return pair.shown == pair.real; });
-    table.changed =
-        !same || table.group.shown != table.group.real || table.session.shown != table.session.real;
+    auto renamed = [](const Whole& whole) { return whole.shown != whole.real; };
+    table.changed = !same || renamed(table.parent) || renamed(table.group) || renamed(table.session);
 }
 
-void note(Table& table, const std::string& node) {
+void note(Table& table, const std::string& node, const std::vector<process::Child>& children) {
     // On the heap: it is large, and the agent's stack is not.
     const auto before = std::make_unique<Table>(table);
     table.count = 0;
     put(table, now(*before, raw::getpid(), Kind::process, 0));
     put(table, now(*before, ::getppid(), Kind::parent, 0));
+    table.parent = {shown_whole(*before, before->parent, ::getppid()), ::getppid()};
     table.group = {shown_whole(*before, before->group, ::getpgrp()), ::getpgrp()};
     table.session = {shown_whole(*before, before->session, ::getsid(0)), ::getsid(0)};
     put_threads(table, *before);
     for (const Pair& rank : pairs_of(*before, Kind::rank)) put(table, rank);
-    for (const process::Child& child : process::children())
-        put(table, now(*before, child.pid, Kind::gone, 0));
+    for (const process::Child& child : children) put(table, now(*before, child.pid, Kind::gone, 0));
     const std::vector<Pair> gone = pairs_of(*before, Kind::gone);
     for (size_t i = 0; i < std::min(gone.size(), kMostGone); ++i) put(table, gone[i]);  // newest first
-    table.node = node_hash(node);
+    table.node = noted_hash(node.c_str());
     order(table);
 }
 
 RankProcess own_process(const Table& table, const std::string& node) {
     for (const Pair& pair : pairs_of(table, Kind::process))
-        return {pair.shown, raw::getpid(), table.node, node_hash(node)};
-    return {raw::getpid(), raw::getpid(), table.node, node_hash(node)};
+        return {pair.shown, raw::getpid(), table.node, noted_hash(node.c_str())};
+    return {raw::getpid(), raw::getpid(), table.node, noted_hash(node.c_str())};
 }
 
 void renew(Table& table, const std::vector<RankProcess>& ranks, int32_t self) {
@@ -136,8 +131,9 @@ void renew(Table& table, const std::vector<RankProcess>& ranks, int32_t self) {
         }
         if (kind == Kind::thread) put_ranks(table, ranks, self);
     }
-    if (table.group.shown != 0) table.group.real = ::getpgrp();
-    if (table.session.shown != 0) table.session.real = ::getsid(0);
+    table.parent.real = ::getppid();
+    table.group.real = ::getpgrp();
+    table.session.real = ::getsid(0);
     order(table);
 }
 

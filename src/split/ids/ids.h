@@ -6,21 +6,20 @@
 #include <vector>
 
 #include "split/ids/table.h"
+#include "split/process/children.h"
 
 namespace fermata::split::ids {
 
 // One rank's word to the others at a restart: which process it is.
 struct RankProcess {
     int32_t shown, real;
-    uint64_t node_then, node_now;  // hashes of the names of nodes, at the checkpoint and now
+    uint64_t node_then, node_now;  // noted_hash() of the names of nodes, at the checkpoint and now
 };
 
-uint64_t node_hash(const std::string& node);
-
 // Empties the table but for pairs that are still of use, and adds what this process is now, its threads and
-// children included: what it is called from now on is what it is called today. At a checkpoint, while all
+// `children` included: what it is called from now on is what it is called today. At a checkpoint, while all
 // threads stand.
-void note(Table& table, const std::string& node);
+void note(Table& table, const std::string& node, const std::vector<process::Child>& children);
 
 RankProcess own_process(const Table& table, const std::string& node);
 

@@ -31,41 +31,40 @@ struct Pair {
     int32_t who;
 };
 
-// A process group or a session: what it is called is not the number of a process in every life.
+// The program's parent, process group or session: what it is called is not the number of a process in every
+// life. 0 is a name, too: the kernel's for one outside the pid namespace.
 struct Whole {
-    int32_t shown, real;  // 0: none, its numbers are those of processes
+    static constexpr int32_t kLeft = -1;
+    int32_t shown, real;  // real kLeft: the program has left it, its numbers are those of processes
 };
 
 // In pages of its own: the search for held mutexes, which know their owners by number, leaves them out.
 struct alignas(4096) Table {
     volatile uint32_t changed;  // 1: some number is shown as another one
     uint32_t count;
-    Whole group, session;
+    Whole parent, group, session;
     uint64_t node;  // hash of the name of the node on which `note` was called last
     Pair pair[kMostPairs];
     uint16_t by_shown[kMostPairs], by_real[kMostPairs];  // indexes of pairs, in order
 };
 
-inline const Pair* with_real(const Table& table, int32_t real) noexcept {
+// The pair with this number; null: there is none. `by`: indexes in the order of that member.
+inline const Pair* find_pair(const Table& table, const uint16_t* by, int32_t Pair::*member,
+                             int32_t number) noexcept {
     uint32_t low = 0, high = table.count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        const Pair& pair = table.pair[table.by_real[middle]];
-        if (pair.real == real) return &pair;
-        (pair.real < real ? low : high) = pair.real < real ? middle + 1 : middle;
+        const Pair& pair = table.pair[by[middle]];
+        if (pair.*member == number) return &pair;
+        (pair.*member < number ? low : high) = pair.*member < number ? middle + 1 : middle;
     }
     return nullptr;
 }
-
+inline const Pair* with_real(const Table& table, int32_t real) noexcept {
+    return find_pair(table, table.by_real, &Pair::real, real);
+}
 inline const Pair* with_shown(const Table& table, int32_t shown) noexcept {
-    uint32_t low = 0, high = table.count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        const Pair& pair = table.pair[table.by_shown[middle]];
-        if (pair.shown == shown) return &pair;
-        (pair.shown < shown ? low : high) = pair.shown < shown ? middle + 1 : middle;
-    }
-    return nullptr;
+    return find_pair(table, table.by_shown, &Pair::shown, shown);
 }
 
 // The number under which the program knows the kernel's number `real`, and back. Positive numbers only. No
@@ -81,13 +80,14 @@ inline int32_t real_of(const Table& table, int32_t shown) noexcept {
     return shown;
 }
 
-// The same for process groups and sessions. The program may have made groups of its own, which are called
-// after processes.
+// The same for parents, process groups and sessions. The program may have made groups of its own, which are
+// called after processes.
 inline int32_t shown_whole(const Table& table, const Whole& whole, int32_t real) noexcept {
-    return whole.real != 0 && real == whole.real ? whole.shown : shown_of(table, real);
+    if (real == whole.real) return whole.shown;
+    return real > 0 ? shown_of(table, real) : real;
 }
 inline int32_t real_whole(const Table& table, const Whole& whole, int32_t shown) noexcept {
-    return whole.real != 0 && shown == whole.shown ? whole.real : real_of(table, shown);
+    return whole.real != Whole::kLeft && shown == whole.shown ? whole.real : real_of(table, shown);
 }
 
 }  // namespace fermata::split::ids

@@ -1,6 +1,7 @@
 #include "split/loader/static_tls.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 

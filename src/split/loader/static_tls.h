@@ -6,6 +6,7 @@
 // larger, by what the program would have natively.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "split/loader/program.h"

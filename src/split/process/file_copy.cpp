@@ -100,6 +100,12 @@ bool same_time(const nlohmann::json& saved, const timespec& now) {
     return saved.at(0).get<int64_t>() == now.tv_sec && saved.at(1).get<int64_t>() == now.tv_nsec;
 }
 
+bool is_untouched(const nlohmann::json& saved, const struct stat& now) {
+    return saved.at("settled").get<bool>() && now.st_ino == saved.at("inode").get<uint64_t>() &&
+           now.st_size == saved.at("size").get<int64_t>() && same_time(saved.at("modified"), now.st_mtim) &&
+           same_time(saved.at("changed"), now.st_ctim);
+}
+
 std::string name_of_copy(const std::string& path, const struct stat& status) {
     std::string text = path;
     for (int64_t part :

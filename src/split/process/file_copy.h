@@ -22,10 +22,11 @@ Fd make_new(const std::string& path, mode_t mode);
 std::string sum_of(int fd, int64_t at, int64_t size);
 std::string sum_of_text(const std::string& text);
 
-// What tells one version of a file from another: size, inode, mode, owner, times, and whether those are old
-// enough to be believed ("settled"). `same_time`: as the description has it.
+// Describes what tells one version of a file from another: size, inode, mode, owner, times, and whether those
+// are old enough to be believed ("settled"). The others ask whether the file is as such a description has it.
 nlohmann::json describe_status(const struct stat& status);
 bool same_time(const nlohmann::json& saved, const timespec& now);
+bool is_untouched(const nlohmann::json& saved, const struct stat& now);
 // Names the copy of this version, 32 hex digits: the same for every rank that sees the file, whatever its
 // node calls the device. Others' files of the same path (on disks of other nodes) differ.
 std::string name_of_copy(const std::string& path, const struct stat& status);

@@ -10,10 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -230,10 +233,7 @@ class Capture {
         try {
             std::optional<Fd> place = folder_.try_create(name);
             std::string sum;
-            if (!place) {  // another rank's
-                g_kept[path] = {name, {}, {}};
-                return;
-            }
+            if (!place) return;  // another rank's
             if (!copy_file(file.fd.get(), 0, noted.at("size"), place->get(), &sum) ||
                 sum != noted.at("sum")) {
                 folder_.remove_file(name);

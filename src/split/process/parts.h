@@ -58,10 +58,10 @@ Json capture_signals(const ids::Table* ids);
 void restore_signals(const Json& state, const ids::Table* ids);
 Json capture_timers(Lines& warnings);
 void restore_all_timers(const Json& state, Lines& warnings);
-Json capture_settings(Lines& warnings);
+Json capture_settings(const std::vector<Child>& children, Lines& warnings);
 void restore_settings(const Json& state, Lines& warnings);  // throws Refused
-// Of these settings, held by O_PATH. Throws Refused when it cannot be entered, or is one that another user
-// has put in its place: the program opens files in there by their names.
+// Opens the working directory of these settings, by O_PATH. Throws Refused when it cannot be entered, or is
+// one that another user has put in its place: the program opens files in there by their names.
 Fd open_working_directory(const Json& settings);
 void note_settings();
 Json capture_attributes(Lines& warnings);

@@ -47,7 +47,7 @@ class Back {
         if (how == "absent") return absent();
         if (how == "link") return symbolic_link(entry.at("target"));
         bool regular = there_ && S_ISREG(now_.st_mode);
-        if (regular && untouched(entry)) return;
+        if (regular && is_untouched(entry, now_)) return;
         if (how == "copy") {
             copied(entry, regular);
         } else if (how == "end") {
@@ -63,12 +63,6 @@ class Back {
     }
 
   private:
-    bool untouched(const Json& entry) const {
-        return entry.at("settled").get<bool>() && now_.st_ino == entry.at("inode").get<uint64_t>() &&
-               now_.st_size == entry.at("size").get<int64_t>() &&
-               same_time(entry.at("modified"), now_.st_mtim) && same_time(entry.at("changed"), now_.st_ctim);
-    }
-
     // `why` names files by the path.
     [[noreturn]] void refuse(std::string why) const {
         const std::string held = at_.substr(0, at_.rfind('/') + 1),

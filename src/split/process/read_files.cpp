@@ -15,10 +15,9 @@ namespace fermata::split::process {
 namespace {
 
 constexpr int64_t kSample = 64 << 10;
+constexpr size_t kMostKnown = 10000;  // some 1 MiB; a program that reads more files has them summed anew
 
-constexpr size_t kMostKnown = 10000;
-
-// Of a large file: its first bytes, those before the program's place, and its last ones; empty when they
+// Sums up a large file: its first bytes, those before the program's place, and its last ones; empty when they
 // cannot be read.
 Json samples_of(int fd, int64_t size, int64_t position) {
     Json samples = Json::array();
@@ -30,10 +29,14 @@ Json samples_of(int fd, int64_t size, int64_t position) {
     return samples;
 }
 
-bool is_untouched(const Json& noted, const struct stat& now) {
-    return noted.at("settled").get<bool>() && noted.at("inode").get<uint64_t>() == now.st_ino &&
-           noted.at("size").get<int64_t>() == now.st_size && same_time(noted.at("modified"), now.st_mtim) &&
-           same_time(noted.at("changed"), now.st_ctim);
+// The name stands for path, inode, size and times: as long as these are old, the content need not be read
+// again.
+std::string sum_of_settled(int fd, int64_t size, const std::string& name) {
+    static std::map<std::string, std::string> known;
+    if (known.size() > kMostKnown) known.clear();
+    std::string& sum = known[name];
+    if (sum.empty()) sum = sum_of(fd, 0, size);
+    return sum;
 }
 
 }  // namespace
@@ -43,21 +46,17 @@ bool is_of_the_kernel(const std::string& path) {
 }
 
 bool is_of_the_system(const std::string& path, const struct stat& status) {
-    return is_of_the_kernel(path) ||
-           (status.st_uid == 0 && (path.starts_with("/var/") || path.starts_with("/run/")));
+    if (is_of_the_kernel(path)) return true;
+    if (status.st_uid != 0) return false;
+    return path.starts_with("/run/") || path.starts_with("/var/lib/") || path.starts_with("/var/cache/");
 }
 
 Json describe_read(int fd, const struct stat& status, int64_t position, const std::string& name) {
     const int64_t size = status.st_size;
     Json noted = describe_status(status);
     if (size <= kLargestRead) {
-        // The name stands for path, inode, size and times: what was old then need not be read again.
-        static std::map<std::string, std::string> known;
-        if (known.size() > kMostKnown) known.clear();
-        std::string& sum = known[name];
-        if (sum.empty() || !noted.at("settled").get<bool>()) sum = sum_of(fd, 0, size);
-        if (sum.empty()) return {};
-        noted["sum"] = sum;
+        noted["sum"] = noted.at("settled").get<bool>() ? sum_of_settled(fd, size, name) : sum_of(fd, 0, size);
+        if (noted.at("sum") == "") return {};
         noted["name"] = name;
     } else {
         noted["position"] = position;

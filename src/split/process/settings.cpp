@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <string>
 
 #include "files/others_link.h"
 #include "files/owners.h"
@@ -73,8 +74,8 @@ long membarrier_registrations() {
 }
 
 // Children would stay behind.
-void warn_of_children(Lines& warnings) {
-    for (const Child& child : children())
+void warn_of_children(const std::vector<Child>& children, Lines& warnings) {
+    for (const Child& child : children)
         if (!child.ended)
             warnings.push_back("child process " + std::to_string(child.pid) + " (" + child.name +
                                ") is not saved: after a restart waiting for it fails with ECHILD");
@@ -84,7 +85,7 @@ void warn_of_children(Lines& warnings) {
 
 void note_settings() { g_inherited = current_settings(); }
 
-Json capture_settings(Lines& warnings) {
+Json capture_settings(const std::vector<Child>& children, Lines& warnings) {
     Json state;
     char path[PATH_MAX] = {};
     ssize_t size = readlink("/proc/self/cwd", path, sizeof path - 1);
@@ -114,7 +115,7 @@ Json capture_settings(Lines& warnings) {
         if (settings.value[i] != g_inherited.value[i]) switches[kSwitches[i].name] = settings.value[i];
     state["switches"] = switches;
     state["membarrier"] = membarrier_registrations();
-    warn_of_children(warnings);
+    warn_of_children(children, warnings);
     return state;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "split/address/window.h"
+#include "split/ids/sender.h"
 #include "split/ids/table.h"
 #include "split/process/parts.h"
 #include "split/process/warden.h"
@@ -20,10 +21,9 @@ bool upper_action(const raw::KernelSigaction& action) {
     return action.handler <= 1 || !threads::is_split() || upper_address(action.handler);
 }
 
-bool names_sender(const siginfo_t& info) {
-    const int code = info.si_code;
-    return info.si_pid > 0 && (code == SI_USER || code == SI_QUEUE || code == SI_TKILL || code == SI_MESGQ ||
-                               (info.si_signo == SIGCHLD && code > 0));
+void change_sender(siginfo_t& info, const ids::Table* ids, int32_t (*change)(const ids::Table&, int32_t)) {
+    if (ids != nullptr && info.si_pid > 0 && ids::names_sender(info.si_signo, info))
+        info.si_pid = change(*ids, info.si_pid);
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ Json capture_signals(const ids::Table* ids) {
         raw::call(SYS_rt_sigqueueinfo, raw::getpid(), info.si_signo, raw::word(&info));
         // It is of this allocation, and has been heard, or will be: the next one has nothing to do with it.
         if (is_warning(info)) continue;
-        if (ids != nullptr && names_sender(info)) info.si_pid = ids::shown_of(*ids, info.si_pid);
+        change_sender(info, ids, ids::shown_of);
         const auto* bytes = reinterpret_cast<const uint8_t*>(&info);
         waiting.push_back(Json::binary(std::vector<uint8_t>(bytes, bytes + sizeof info)));
     }
@@ -72,7 +72,7 @@ void restore_signals(const Json& state, const ids::Table* ids) {
         const auto& bytes = saved.get_binary();
         siginfo_t info = {};
         std::memcpy(&info, bytes.data(), std::min(bytes.size(), sizeof info));
-        if (ids != nullptr && names_sender(info)) info.si_pid = ids::real_of(*ids, info.si_pid);
+        change_sender(info, ids, ids::real_of);
         raw::call(SYS_rt_sigqueueinfo, raw::getpid(), info.si_signo, raw::word(&info));
     }
 }

@@ -55,11 +55,11 @@ void note_inherited() {
     note_attributes();
 }
 
-Captured capture(const Limits& limits, const Keep& keep) {
+Captured capture(const Limits& limits, const Keep& keep, const std::vector<Child>& children_now) {
     Captured captured;
     Json state;
     state["version"] = kVersion;
-    state["settings"] = capture_settings(captured.warnings);
+    state["settings"] = capture_settings(children_now, captured.warnings);
     state["attributes"] = capture_attributes(captured.warnings);
     state["descriptors"] = capture_descriptors(limits, captured.warnings);
     try {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "files/folder.h"
+#include "split/process/children.h"
 
 namespace fermata::split {
 struct NotedFiles;
@@ -63,7 +64,8 @@ struct Captured {
     std::vector<std::string> warnings;  // one line each
 };
 // Throws fermata::Error when the storage fails.
-Captured capture(const Limits& limits, const Keep& keep = {});
+Captured capture(const Limits& limits, const Keep& keep = {},
+                 const std::vector<Child>& children_now = children());
 
 // Files as they were, before anything of the program is back: by the rank that has them in its care.
 struct PutBack {

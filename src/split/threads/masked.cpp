@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "split/threads/bridge_text.h"
 #include "split/threads/raw.h"
+#include "split/threads/raw_clone.h"
 #include "split/threads/records.h"
 
 namespace fermata::split::threads {
@@ -21,7 +23,7 @@ constexpr raw::SignalSet kStop = raw::signal_bit(kStopSignal);
 volatile uint8_t g_masked[kMaxThreads];
 int g_error[kMaxThreads];
 
-// What agent and helper share; the agent stands until the helper has ended.
+// Shared by agent and helper; the agent stands until the helper has ended.
 struct Work {
     const MaskedThread* threads;
     size_t count;
@@ -56,7 +58,7 @@ void help(const Work* work) {
         if (error == 0) error = trace(PTRACE_INTERRUPT, thread.tid);
         g_error[thread.index] = error == 0 ? -ETIMEDOUT : static_cast<int>(error);
     }
-    constexpr int kTries = 500;
+    constexpr int kTries = 500;  // with pauses of 0.5 ms: a quarter of a second
     for (int tries = 0; tries < kTries; ++tries) {
         bool waiting = false;
         for (size_t i = 0; i < work->count; ++i) {
@@ -79,36 +81,18 @@ void help(const Work* work) {
 
 alignas(16) char g_stack[16384];
 
-}  // namespace
-
 // Its first code, on g_stack, with the agent's thread pointer.
-extern "C" __attribute__((used, visibility("hidden"))) void fermata_opening_helper(const Work* work) {
+void opening_helper(const Work* work) {
     help(work);
     for (;;) raw::call(SYS_exit, 0);
 }
-
-namespace {
 
 // Without exit signal, so that no wait() of the program's meets it; without a libc, whose fork() would copy
 // the page tables of all that the program has.
 long run_helper(const Work& work) {
     constexpr unsigned long kFlags = CLONE_VM | CLONE_VFORK | CLONE_FS | CLONE_FILES;
-    long result;
-    register long r10 asm("r10") = 0;
-    register long r8 asm("r8") = 0;
-    register const Work* r12 asm("r12") = &work;
-    asm volatile(
-        "syscall\n\t"
-        "test %%rax, %%rax\n\t"
-        "jnz 1f\n\t"
-        "xor %%ebp, %%ebp\n\t"
-        "mov %%r12, %%rdi\n\t"
-        "call fermata_opening_helper\n\t"
-        "ud2\n"
-        "1:"
-        : "=a"(result)
-        : "0"(SYS_clone), "D"(kFlags), "S"(g_stack + sizeof g_stack), "d"(0), "r"(r10), "r"(r8), "r"(r12)
-        : "rcx", "r11", "memory");
+    const long result = raw::clone_into(kFlags, reinterpret_cast<uint64_t>(g_stack + sizeof g_stack), 0,
+                                        opening_helper, &work);
     if (result > 0) raw::call(SYS_wait4, result, 0, __WCLONE);
     return result;
 }

@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "split/address/maps.h"
 #include "split/threads/interrupted.h"
 #include "split/threads/masked.h"
 #include "split/threads/raw.h"
@@ -27,17 +30,10 @@ std::string read_whole(const std::string& path) {
 
 // "libfoo.so+0x1234", by the file that is mapped there; else the address.
 std::string place_of_code(uint64_t address) {
-    const std::string maps = read_whole("/proc/self/maps");
-    for (size_t at = 0, end; at < maps.size(); at = end + 1) {
-        end = std::min(maps.find('\n', at), maps.size());
-        const std::string line = maps.substr(at, end - at);
-        unsigned long long first = 0, last = 0, offset = 0;
-        int name = 0;
-        if (std::sscanf(line.c_str(), "%llx-%llx %*s %llx %*s %*s %n", &first, &last, &offset, &name) != 3)
-            continue;
-        if (address < first || address >= last || name == 0 || line[static_cast<size_t>(name)] == 0) continue;
-        return fmt::format("{}+{:#x}", line.substr(line.rfind('/') + 1), address - first + offset);
-    }
+    for (const Mapping& one : parse_maps(read_whole("/proc/self/maps")))
+        if (one.range.contains(address) && !one.name.empty())
+            return fmt::format("{}+{:#x}", one.name.substr(one.name.rfind('/') + 1),
+                               address - one.range.begin() + one.offset);
     return fmt::format("{:#x}", address);
 }
 

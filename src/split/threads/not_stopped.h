@@ -1,6 +1,7 @@
-// What a thread that has not been stopped is doing, in one phrase, from /proc.
+// Describes in one phrase, from /proc, a thread that has not been stopped.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "split/threads/stop.h"

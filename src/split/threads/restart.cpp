@@ -16,6 +16,7 @@
 #include "split/threads/interrupted.h"
 #include "split/threads/mutexes.h"
 #include "split/threads/raw.h"
+#include "split/threads/raw_clone.h"
 #include "split/threads/records.h"
 #include "split/threads/rseq.h"
 #include "split/threads/xstate.h"
@@ -84,8 +85,7 @@ FERMATA_NO_TLS void wait_for_resume(ThreadRecord* record) {
 }  // namespace
 
 // First code of a restored thread, on its own stack below the captured frame.
-extern "C" [[noreturn]] FERMATA_NO_TLS __attribute__((used, visibility("hidden"))) void
-fermata_thread_restored(ThreadRecord* record) {
+[[noreturn]] FERMATA_NO_TLS void fermata_thread_restored(ThreadRecord* record) {
     SavedThread* saved = &table()->saved[record->index];
     set_gs(record, saved);
     register_again(record, saved);
@@ -97,29 +97,13 @@ fermata_thread_restored(ThreadRecord* record) {
 
 namespace {
 
-// clone() without a libc: the child never returns from here. Signals are blocked, the child inherits that.
+// Signals are blocked, the new thread inherits that.
 long clone_restored(ThreadRecord* record) {
     constexpr unsigned long kFlags =
         CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
     // The frame's lower neighbours on the stack were the stop handler's: free.
     uint64_t stack = (reinterpret_cast<uint64_t>(record->context) - 256) & ~uint64_t{15};
-    long result;
-    register long r10 asm("r10") = 0;
-    register long r8 asm("r8") = static_cast<long>(record->upper_fs);
-    register ThreadRecord* r12 asm("r12") = record;
-    asm volatile(
-        "syscall\n\t"
-        "test %%rax, %%rax\n\t"
-        "jnz 1f\n\t"
-        "xor %%ebp, %%ebp\n\t"
-        "mov %%r12, %%rdi\n\t"
-        "call fermata_thread_restored\n\t"
-        "ud2\n"
-        "1:"
-        : "=a"(result)
-        : "0"(SYS_clone), "D"(kFlags), "S"(stack), "d"(0), "r"(r10), "r"(r8), "r"(r12)
-        : "rcx", "r11", "memory");
-    return result;
+    return raw::clone_into(kFlags, stack, record->upper_fs, fermata_thread_restored, record);
 }
 
 }  // namespace

@@ -270,7 +270,7 @@ void return_stop_signal() {
     table()->program_action = {};
 }
 
-// What does a thread in this system call make of our signal, if it comes now?
+// How a thread in this system call is reached now: by our signal, by the borrowed one, or not by signals.
 enum class Way { taken, setxid, traced };
 Way way_to(int index, int tid, int call) {
     if (call == SYS_rt_sigtimedwait && awaits_stop_signal(index)) return Way::traced;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <mutex>
 #include <random>
+#include <string>
 #include <utility>
 
 #include "fermata/fermata_core.h"

@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
@@ -85,6 +87,20 @@ TEST(Ids, AGroupIsNotCalledAfterAProcess) {
     EXPECT_EQ(shown_whole(*table, table->group, 60), 60);
 }
 
+// The kernel's name for one outside the pid namespace, in one life or the other.
+TEST(Ids, AGroupOutsideTheNamespaceIsCalledZero) {
+    auto table = table_of({{100, 200, Kind::process, 0}});
+    table->group = {0, 200};
+    EXPECT_EQ(shown_whole(*table, table->group, 200), 0);
+    EXPECT_EQ(shown_of(*table, 200), 100);
+    table->group = {50, 0};
+    EXPECT_EQ(shown_whole(*table, table->group, 0), 50);
+    EXPECT_EQ(real_whole(*table, table->group, 50), 0);
+    table->group = {50, Whole::kLeft};
+    EXPECT_EQ(shown_whole(*table, table->group, 0), 0);
+    EXPECT_EQ(real_whole(*table, table->group, 50), 50);
+}
+
 // Notes this process as if it had another number, and gives it its own back, with ranks around it.
 class Renewed : public ::testing::Test {
   protected:
@@ -93,7 +109,7 @@ class Renewed : public ::testing::Test {
 
     static std::unique_ptr<Table> renewed(std::vector<RankProcess> ranks, int32_t self) {
         auto table = std::make_unique<Table>();
-        note(*table, "a");
+        note(*table, "a", process::children());
         table->pair[0].shown = ranks[static_cast<size_t>(self)].shown;
         order(*table);
         ranks[static_cast<size_t>(self)].real = raw::getpid();
@@ -136,7 +152,7 @@ TEST_F(Renewed, WhereOldNumbersMeetTheOwnNodesCountFirst) {
 
 TEST_F(Renewed, WhatItIsShownAsLastsOverFurtherLives) {
     auto table = renewed({{77, 0, kA, kA}, {78, 9001, kA, kA}}, 0);
-    note(*table, "a");
+    note(*table, "a", process::children());
     EXPECT_EQ(own_process(*table, "a").shown, 77);
     renew(*table, {{77, own(), kA, kA}, {78, 9500, kA, kA}}, 0);
     EXPECT_EQ(real_of(*table, 77), own());
@@ -149,7 +165,7 @@ TEST_F(Renewed, ALeaderOfItsGroupLeadsAgain) {
     const pid_t child = fork();
     if (child == 0) {
         auto table = std::make_unique<Table>();
-        note(*table, "a");
+        note(*table, "a", process::children());
         table->pair[0].shown = table->group.shown = 77;
         table->pair[0].real = kNoProcess - 1;  // of the life before
         order(*table);

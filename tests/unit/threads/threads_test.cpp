@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
 #include <thread>
 #include <vector>
 

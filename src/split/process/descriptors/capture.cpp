@@ -11,6 +11,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "split/fds/descriptors.h"
 #include "split/process/descriptors/inherited.h"
@@ -53,6 +56,17 @@ std::vector<Entry> entries_below(int limit) {
     }
     return entries;
 }
+
+}  // namespace
+
+std::set<std::pair<dev_t, ino_t>> written_of(const std::vector<Entry>& entries) {
+    std::set<std::pair<dev_t, ino_t>> files;
+    for (const Entry& entry : entries)
+        if (is_writable(entry.flags)) files.emplace(entry.status.st_dev, entry.status.st_ino);
+    return files;
+}
+
+namespace {
 
 using Candidates = std::vector<size_t>;  // descriptions of one inode, in kcmp's order
 

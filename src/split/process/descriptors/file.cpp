@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <string>
+#include <utility>
 
 #include "split/process/descriptors/contents.h"
 #include "split/process/descriptors/restore.h"
@@ -31,14 +33,6 @@ bool is_file(const Entry& entry) {
            there.st_ino == entry.status.st_ino;
 }
 
-// The program writes it by another descriptor: then it is put back, or named, as such a file is.
-bool is_written(const Capture& capture, const Entry& entry) {
-    return std::any_of(capture.entries.begin(), capture.entries.end(), [&entry](const Entry& other) {
-        return is_writable(other.flags) && other.status.st_ino == entry.status.st_ino &&
-               other.status.st_dev == entry.status.st_dev;
-    });
-}
-
 Json capture_file(Capture& capture, const Entry& entry) {
     if (OwnProcFile own = own_proc_file(entry.link); !own.path.empty())
         return {{"path", own.path}, {"thread", own.tid}, {"size", 0}, {"uid", entry.status.st_uid}};
@@ -46,17 +40,24 @@ Json capture_file(Capture& capture, const Entry& entry) {
                   {"size", static_cast<int64_t>(entry.status.st_size)},
                   {"mode", entry.status.st_mode & 07777},
                   {"uid", entry.status.st_uid}};
-    if (is_readable(entry.flags) && !is_writable(entry.flags) &&
-        !is_of_the_system(entry.link, entry.status) && !is_written(capture, entry)) {
-        // Never the name of a copy that put_back.cpp puts back.
-        Json noted = describe_read(entry.fd, entry.status, lseek(entry.fd, 0, SEEK_CUR),
-                                   name_of_copy("read\n" + entry.link, entry.status));
-        if (!noted.is_null()) saved["read"] = std::move(noted);
-    }
+    // What the program writes by another descriptor is put back, or named, as such files are.
+    if (!is_readable(entry.flags) || is_of_the_system(entry.link, entry.status) ||
+        capture.written.count({entry.status.st_dev, entry.status.st_ino}) != 0)
+        return saved;
+    // Never the name of a copy that put_back.cpp puts back.
+    Json noted = describe_read(entry.fd, entry.status, lseek(entry.fd, 0, SEEK_CUR),
+                               name_of_copy("read\n" + entry.link, entry.status));
+    if (!noted.is_null())
+        saved["read"] = std::move(noted);
+    else
+        capture.warnings.push_back(
+            entry.who() + ": " + entry.link +
+            " cannot be read for a comparison: whether it has changed is not seen at a "
+            "restart");
     return saved;
 }
 
-// What the file holds now, or what it held then. Throws Refused.
+// Opens what the file holds now, or what it held then. Throws Refused.
 Fd with_content(Restore& restore, const Description& one, const std::string& path, files::Opened opened) {
     const Json& noted = one.saved.at("read");
     const Content content = opened ? compare_read(noted, opened.fd.get()) : Content::changed;

@@ -1,8 +1,12 @@
 // What can be done with a kind of descriptors: each kind has a file and a line in the table (table.cpp).
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -22,11 +26,15 @@ struct Described {
     Json saved;
 };
 
+std::set<std::pair<dev_t, ino_t>> written_of(const std::vector<Entry>& entries);
+
 // One capture of all descriptors.
 struct Capture {
     Lines& warnings;
-    std::vector<Entry> entries;      // every number
-    std::vector<Described> all;      // every description
+    std::vector<Entry> entries;  // every number
+    std::vector<Described> all;  // every description
+    std::set<std::pair<dev_t, ino_t>> written =
+        written_of(entries);         // files that some number is open to write
     Json contents = Json::object();  // of files without a name, by inode
     Json pipes = Json::object();     // by inode
 };

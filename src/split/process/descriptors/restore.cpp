@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
+#include <utility>
 
 #include "files/others_link.h"
 #include "split/fds/descriptors.h"

@@ -1,6 +1,7 @@
 // Making all descriptors of a state again: what the kinds share while it lasts.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "split/process/descriptors/contents.h"

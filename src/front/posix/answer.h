@@ -3,10 +3,9 @@
 
 #include <errno.h>
 
-#include "front/core/ids.h"
-#include "front/posix/next.h"
+#include "front/core/sys.h"
 
-namespace fermata::front::identity {
+namespace fermata::front::posix {
 
 inline long answer(long result) noexcept {
     if (!failed(result)) return result;
@@ -14,4 +13,4 @@ inline long answer(long result) noexcept {
     return -1;
 }
 
-}  // namespace fermata::front::identity
+}  // namespace fermata::front::posix
