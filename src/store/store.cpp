@@ -81,8 +81,10 @@ std::string what_is_missing(const files::Folder& earlier, const std::vector<Imag
     return "";
 }
 
+// Not of another whom the person has named, either: his is to be continued.
 bool is_of_others(const files::Folder& folder) {
-    return folder.owner() != ::geteuid() && folder.owner() != 0;
+    const uid_t owner = folder.owner();
+    return owner != ::geteuid() && owner != 0 && owner != files::allowed_owner();
 }
 
 }  // namespace
@@ -259,8 +261,8 @@ std::vector<GenerationInfo> Store::list() const {
         if (!folder) continue;  // a link, a file, or gone meanwhile
         auto info = read_generation(*folder, number->number(), key_.get());
         if (!info) continue;
-        // Of others', who may put there as many as they like, whose it is and what is wrong is all that is
-        // asked.
+        // Others may put there as many as they like: of theirs that are not read, whose they are is all that
+        // is asked.
         if (!info->manifest && is_of_others(*folder)) info->folder = folder->closed();
         all.push_back(std::move(*info));
     }

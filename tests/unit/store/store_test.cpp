@@ -214,6 +214,7 @@ TEST_F(StoreTest, AManifestThatGrowsIsRefused) {
     for (int i = 0; i < 2 << 20; ++i) lists += ",[]";
     EXPECT_NE(why("x", lists + "]").find("values"), std::string::npos);
     EXPECT_EQ(why("x", "[" + std::string(3 << 20, ' ') + "]"), "");
+    EXPECT_EQ(why("x", "\"\\\\\\\"" + std::string(3 << 20, ',') + "\""), "");  // a word of them is one
     // The name of a node is there for each rank.
     Manifest manifest = *store.choose({}, false).manifest;
     manifest.level = LevelName::memory;
