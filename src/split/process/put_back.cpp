@@ -148,6 +148,7 @@ class Back {
         if (const std::string link = files::others_link(folder, at.get()); !link.empty()) refuse(link);
         for (auto one = missing.rbegin(); one != missing.rend(); ++one) {
             const std::string name = one->substr(one->rfind('/') + 1);
+            if (name.empty()) continue;  // "a//b": as the program wrote it
             if (mkdirat(at.get(), name.c_str(), 0777) != 0 && errno != EEXIST)
                 refuse(*one + ": " + error_text(errno));
             if (!(at = open_folder(at.get(), name, O_NOFOLLOW))) refuse(*one + ": " + error_text(errno));

@@ -24,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
@@ -164,6 +165,29 @@ TEST_F(Process, WhatIsTooLargeForACopyIsCutOrNamed) {
                               true);
         CHECK(back.error.empty() && back.files == 0 && back.warnings.size() == 2);
         CHECK(stat(path("log").c_str(), &status) == 0 && status.st_size == kLarge + 2);
+    });
+}
+
+// By the program's own link, and by a path as programs write them.
+TEST_F(Process, DirectoriesThatAreGoneAreMadeAgain) {
+    child([&] {
+        for (const char* name : {"generation", "run", "run/a", "run/a/b"})
+            CHECK(mkdir(path(name).c_str(), 0700) == 0);
+        CHECK(symlink("run", path("link").c_str()) == 0);
+        fermata::Fd data(open(path("run/a/b/data").c_str(), O_RDWR | O_CREAT, 0600));
+        CHECK(write(data.get(), "before", 6) == 6);
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
+        CHECK(system(("rm -r " + path("run/a")).c_str()) == 0);
+        auto state = nlohmann::json::from_cbor(captured.state);
+        for (auto& file : state.at("files"))
+            if (file.at("path") == path("run/a/b/data")) file.at("path") = path("link//a//b/data");
+        const std::vector<uint8_t> bytes = nlohmann::json::to_cbor(state);
+        const PutBack back =
+            put_files_back({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                           fermata::files::Folder::at(path("generation")), "gen-000001", true);
+        CHECK(back.error.empty() && back.files == 1);
+        fermata::Fd now(open(path("run/a/b/data").c_str(), O_RDONLY));
+        CHECK(read_some(now.get(), 16) == "before");
     });
 }
 
