@@ -1,5 +1,6 @@
 #include "api/veloc.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,8 +33,7 @@ void check_name(const std::string& name, int version) {
 
 // The program opens routed files by their names, which others can guess: where they may put links, a
 // directory of this user's alone.
-std::string own_scratch(const std::string& given) {
-    files::make_path(given);
+std::string own_scratch(const std::string& given, bool says) {
     const files::Folder folder = files::Folder::at(given);
     if (folder.owner() == ::geteuid() && !folder.open_to_others()) return given;
     const std::string name = fmt::format("fermata-scratch-{}", ::geteuid());
@@ -41,6 +41,11 @@ std::string own_scratch(const std::string& given) {
         refuse(FERMATA_STORAGE,
                "{} is not a directory of this user's alone: remove it, or name another scratch",
                folder.path_of(name));
+    if (says && folder.open_to_others() && (folder.mode() & S_ISVTX) == 0)
+        say(
+            fmt::format("veloc: others may write to {}: they can put another directory in the place of {}; "
+                        "chmod +t, or name a scratch of your own",
+                        given, name));
     return folder.path_of(name);
 }
 
@@ -58,9 +63,9 @@ Veloc::Veloc(const fermata_mpi& mpi, std::optional<unsigned> id, const std::stri
       library_(mpi.library ? mpi.library : ""),
       mpi_(mpi),
       folder_(id ? fmt::format("{}/id-{}", words_.persistent, *id) : words_.persistent),
-      scratch_(own_scratch(words_.scratch)),
       who_(id ? fmt::format("id-{}", *id) : std::to_string(mpi.rank)) {
     mpi_.library = library_.c_str();  // the caller's goes away
+    files::make_path(words_.scratch);
     if (mpi_.rank == 0)
         for (const std::string& line : words_.unknown) say("veloc: " + line + " means nothing to Fermata");
 }
@@ -148,6 +153,7 @@ void Veloc::copy(int mode, const std::set<int>& ids) {
 void Veloc::put(int id, std::string bytes) { current(Phase::checkpoint).blob.regions[id] = std::move(bytes); }
 
 void Veloc::collect_files() {
+    if (routed_.empty()) return;
     files::Folder folder = files::Folder::at(scratch_);
     for (auto& [original, name] : routed_) places_.at(name_)->blob.files[original] = content_of(folder, name);
 }
@@ -254,6 +260,7 @@ std::string Veloc::route(const std::string& original) {
     if (phase_ == Phase::none)
         refuse(FERMATA_ARGUMENT, "a file belongs between the begin and the end of a checkpoint or a restart");
     const std::string name = fmt::format("{}-{}-{}-{}", name_, version_, who_, routed_.size());
+    if (scratch_.empty()) scratch_ = own_scratch(words_.scratch, mpi_.rank == 0);
     files::Folder folder = files::Folder::at(scratch_);
     auto before = routed_.find(original);
     if (before != routed_.end()) return folder.path_of(before->second);
@@ -274,6 +281,7 @@ std::string Veloc::route(const std::string& original) {
 }
 
 void Veloc::cleanup() {
+    if (routed_.empty()) return;
     if (auto folder = files::Folder::find_at(scratch_))
         for (auto& [original, name] : routed_) folder->remove_file(name);
     routed_.clear();

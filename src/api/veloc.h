@@ -71,9 +71,9 @@ class Veloc {
     const VelocWords words_;
     const std::string library_;
     fermata_mpi mpi_;
-    const std::string folder_;   // in persistent; where the names' directories are
-    const std::string scratch_;  // nobody else may write to it
-    const std::string who_;      // in names of files in scratch
+    const std::string folder_;  // in persistent; where the names' directories are
+    std::string scratch_;       // of routed files, from the first one on: nobody else may write to it
+    const std::string who_;     // in names of files in scratch
     std::map<std::string, Regions> groups_;
     std::map<std::string, std::unique_ptr<Place>> places_;
     Phase phase_ = Phase::none;
