@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "files/kept.h"
 #include "files/others_link.h"
+#include "files/owners.h"
 #include "split/process/file_copy.h"
 #include "split/process/files.h"
 
@@ -44,6 +45,8 @@ class Back {
         if (!path_.starts_with("/")) refuse("it is no path from the root");
         hold_parent();
         there_ = parent_ && lstat(at_.c_str(), &now_) == 0;
+        if (there_ && S_ISLNK(now_.st_mode) && !files::believed(now_.st_uid))
+            refuse(path_ + " is a link of " + files::name_of_user(now_.st_uid) + "'s");
         if (how == "absent") return absent();
         if (how == "link") return symbolic_link(entry.at("target"));
         bool regular = there_ && S_ISREG(now_.st_mode);

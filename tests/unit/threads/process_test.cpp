@@ -230,6 +230,24 @@ TEST_F(Process, NothingIsPutBackWhereALinkOfAnotherUsersLeads) {
     });
 }
 
+TEST_F(Process, AnotherUsersLinkInThePlaceOfAFileIsRefused) {
+    if (geteuid() != 0) GTEST_SKIP() << "nobody else's link can be made";
+    child([&] {
+        CHECK(mkdir(path("generation").c_str(), 0700) == 0);
+        const std::string data = path("data"), precious = path("precious");
+        fermata::Fd fd(open(data.c_str(), O_RDWR | O_CREAT, 0600));
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
+        CHECK(rename(data.c_str(), precious.c_str()) == 0 && symlink("precious", data.c_str()) == 0);
+        const auto back = [&] {
+            return put_files_back(captured.state, fermata::files::Folder::at(path("generation")),
+                                  "gen-000001", true);
+        };
+        CHECK(lchown(data.c_str(), 61000000, 61000000) == 0);
+        CHECK(back().error.find(data + " is a link of ") != std::string::npos);
+        CHECK(lchown(data.c_str(), 0, 0) == 0 && back().error.empty());
+    });
+}
+
 TEST_F(Process, AMissingFileIsAnErrorThatNamesIt) {
     child([&] {
         int fd = open(path("input").c_str(), O_RDWR | O_CREAT, 0644);
