@@ -650,10 +650,18 @@ def planted_generations(victim, attacker):
     return f"{seconds:.1f} s"
 
 
+class NoFuse(Exception):
+    """Here no file system of a user's can be mounted."""
+
+
 @contextlib.contextmanager
 def file_systems_of(user, *places):
     """File systems of this user's, as fusermount would mount them for him, that nobody serves: nobody else may even look at them."""
-    libc, device, mounted = ctypes.CDLL(None, use_errno=True), os.open("/dev/fuse", os.O_RDWR), []
+    try:
+        device = os.open("/dev/fuse", os.O_RDWR)
+    except OSError as error:
+        raise NoFuse(error) from error
+    libc, mounted = ctypes.CDLL(None, use_errno=True), []
     options = f"fd={device},rootmode=40755,user_id={user.uid},group_id={user.gid}"
     nosuid, nodev, detach = 2, 4, 2
     try:
@@ -661,7 +669,8 @@ def file_systems_of(user, *places):
             user.shell(f"mkdir -m 755 {place}")
             mounted.append(place)
             if libc.mount(b"attack", str(place).encode(), b"fuse", nosuid | nodev, options.encode()) != 0:
-                raise OSError(ctypes.get_errno(), "no file system can be mounted here")
+                mounted.pop().rmdir()
+                raise NoFuse(os.strerror(ctypes.get_errno()))
             os.close(device)
             device = os.open("/dev/fuse", os.O_RDWR)
             options = f"fd={device},rootmode=40755,user_id={user.uid},group_id={user.gid}"
@@ -691,7 +700,7 @@ def foreign_file_systems(victim, attacker):
             for words in (("list",), ("verify",), ("compact", "--keep", "1")):
                 ends_soon(victim, 0, *words, "--ckpt-dir", shared)
             goes_on(victim, lines, shared)
-    except OSError as error:
+    except NoFuse as error:
         return f"skipped: {error}"
     return None
 
