@@ -201,7 +201,8 @@ def exchanged(victim, attacker, ranks="2", how="plain", restarts="10", seed="202
         with victim.start(["python3", "-c", EXCHANGE, one, other, seed]) as loop:
             time.sleep(0.3)  # a signal that comes before it is blocked would end it
             try:
-                for _ in range(restarts):
+                for turn in range(restarts * 8):
+                    if turn >= restarts and seen.keys() & {"1", "2", "3"}: break  # half are refused; on a busy machine more
                     with victim.restart("ckpt", generation, key) as job:
                         loop.send_signal(signal.SIGUSR1)
                         code = job.end()
@@ -765,7 +766,8 @@ def taken_in_memory(victim, attacker):
                     job.wait_until(lambda: str(place) in job.errors(), "the line", timeout=SOON)
                     whole(job)
                     said = [line for line in job.errors().splitlines() if str(place) in line]
-                    check(len(said) == 1 and "alone" in said[0] and "FERMATA_" in said[0], f"{make}: {said}")
+                    # On a busy machine there is a second generation by now, with a line of its own.
+                    check(said and len(said) == len(set(said)) and all("alone" in line and "FERMATA_" in line for line in said), f"{make}: {said}")
                     job.kill_ranks()
                 now = place.lstat()
                 check((now.st_ino, now.st_mode) == (was.st_ino, was.st_mode), f"{make}: {place} was touched")
