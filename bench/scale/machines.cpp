@@ -8,6 +8,7 @@
 // The ranks are not simulated: they answer at once, and what their daemon does with the answers is timed.
 #include <time.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>

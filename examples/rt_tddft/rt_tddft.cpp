@@ -11,6 +11,7 @@
 // words of fermata_open(). `die`: the last rank kills itself there. Exponential midpoint: psi(t + dt) =
 // exp(-i dt H) psi(t), with the potential at t + dt / 2 as 1.5 V[psi(t)] - 0.5 V[psi(t - dt)], so that the
 // state is two samples.
+#include <algorithm>
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>

@@ -1,5 +1,6 @@
 #include "api/veloc_words.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 

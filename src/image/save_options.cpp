@@ -1,5 +1,6 @@
 #include "image/save_options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 

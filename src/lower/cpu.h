@@ -9,6 +9,8 @@ namespace fermata::lower {
 
 // Names as in /proc/cpuinfo, separated by spaces.
 const std::string& cpu_instructions();
+// The same with all that concerns kernels only: another build may know more names.
+const std::string& cpu_flags();
 // Those of `wanted` that `present` lacks.
 std::string missing_instructions(const std::string& wanted, const std::string& present);
 

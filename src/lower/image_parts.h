@@ -16,7 +16,7 @@ struct Anchors {
     uint64_t upper;    // UpperServices*
     uint64_t threads;  // ThreadTable*
     uint32_t bridge_version;
-    uint32_t abi_hash;
+    uint32_t interface;
 };
 
 }  // namespace fermata::lower

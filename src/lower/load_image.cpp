@@ -179,20 +179,24 @@ class ChosenImage {
     std::vector<level::NodeFolder> others_;
 };
 
-// Refuses the image of another build.
+// Refuses the image of a build whose halves knew something else of each other.
 Anchors anchors_of(const image::Reader& reader, const std::string& path) {
     const auto& bytes = as_damage([&]() -> const auto& { return reader.blob(kAnchorsPart); });
     Anchors anchors;
     if (bytes.size() != sizeof anchors)
         throw Error(fmt::format("{} is damaged: its parts", path), ExitCode::damaged);
     std::memcpy(&anchors, bytes.data(), sizeof anchors);
-    if (anchors.bridge_version != split::kBridgeVersion || anchors.abi_hash != the_bridge()->abi_hash)
-        fail("{} was made by another build of Fermata; restart it with the one that made it", path);
+    if (anchors.bridge_version != split::kBridgeVersion || anchors.interface != the_bridge()->interface)
+        fail(
+            "{} was made by a build of Fermata with another interface between program and library ({:08x}, "
+            "here "
+            "{:08x}): restart it with the build that made it",
+            path, anchors.interface, the_bridge()->interface);
     return anchors;
 }
 
 void check_cpu(const image::Reader& reader, const std::string& path) {
-    std::string missing = missing_instructions(text_of(reader.blob(kCpuPart)), cpu_instructions());
+    std::string missing = missing_instructions(text_of(reader.blob(kCpuPart)), cpu_flags());
     if (!missing.empty() && !std::getenv("FERMATA_ANY_CPU"))
         fail(
             "{}: the program was started on a CPU with {}, which this one lacks and it may have chosen its "

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "fermata_interface.h"
 #include "fermata_table.h"
 #include "lower/binding/binding.h"
 #include "lower/mpi_start.h"
@@ -110,7 +111,7 @@ void register_upper(split::UpperServices* services) noexcept {
 
 split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.version = split::kBridgeVersion;
-    bridge.abi_hash = mpi::kAbiHash;
+    bridge.interface = split::interface_version(mpi::kAbiHash);
     bridge.mpi = &table_of_launcher();
     bridge.attach = split::threads::attach;
     bridge.stop_point = split::threads::fermata_stop_point;

@@ -1,5 +1,6 @@
 #include "pmi/command.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.h"

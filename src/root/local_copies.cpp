@@ -1,5 +1,7 @@
 #include "root/local_copies.h"
 
+#include <algorithm>
+
 #include "root/restart_choice.h"
 
 namespace fermata::root {

@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/host_name.h"
 #include "base/log.h"
 #include "base/text.h"

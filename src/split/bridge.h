@@ -93,8 +93,8 @@ inline constexpr uint64_t kWarnings = uint64_t{1} << 14 | uint64_t{1} << 9;  // 
 // Lower half -> upper half. Lower memory; the front keeps the only pointer to it and the lower half replaces
 // that pointer at restart (UpperServices::bridge).
 struct Bridge {
-    uint32_t version;   // kBridgeVersion
-    uint32_t abi_hash;  // hash of the generated table; refuses mixed builds
+    uint32_t version;    // kBridgeVersion
+    uint32_t interface;  // interface_version() (tools/interface.py); refuses mixed builds
     const mpi::Table* mpi;
 
     // Gives the calling thread (thread pointer upper_fs, not yet known) a record with a TLS donor and points
@@ -164,7 +164,7 @@ struct DrainReport {
 // pointer, so none may use the upper libc's malloc, stdio, errno or any TLS, nor wait for an upper thread.
 struct UpperServices {
     uint32_t version;  // kBridgeVersion
-    uint32_t abi_hash;
+    uint32_t interface;
     Bridge* bridge;   // the front's pointer to the lower half; rewritten at restart
     uint64_t nobody;  // GS base of threads that have no record
 

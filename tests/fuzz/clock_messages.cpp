@@ -1,6 +1,7 @@
 // Messages of the collective clock at all their readers: a rank, a node, the root. An input is a sequence of
 //     u8 to, u8 size, bytes
 // with to % 4: 0 rank, 1 node from a child, 2 node from its parent, 3 root; to / 4 % 3: which child.
+#include <algorithm>
 #include <cstdlib>
 
 #include "clock/clock.h"

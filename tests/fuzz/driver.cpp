@@ -1,5 +1,6 @@
 // libFuzzer's entry for the target that FUZZ_TARGET names. Three of four mutations are sealed.
 //   FUZZ_SEEDS=DIR fuzz_NAME …     writes the seeds into DIR first: encrypted ones fit this process only
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

@@ -2,6 +2,7 @@
 //
 // pmi_lines: a sequence of u8 what, u8 size, bytes; what % 4: the rank; what / 4 % 8: 0 it ends, 1 a result
 // from above with these bytes as data, else it says the bytes. pmix_helper: a stream of frames.
+#include <algorithm>
 #include <memory>
 
 #include "fuzz.h"

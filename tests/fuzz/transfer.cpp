@@ -1,5 +1,7 @@
 // What node daemons say to each other of the files in their memory: a stream of frames, whose tags were
 // right.
+#include <algorithm>
+
 #include "base/error.h"
 #include "fuzz.h"
 #include "transfer/frame.h"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "fuzz.h"
 #include "wire/auth.h"

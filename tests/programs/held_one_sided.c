@@ -13,6 +13,7 @@ void held_one_sided(void) {
     MPI_Win dynamic, win;
     MPI_Request requests[4];
     MPI_Info given, hints;
+    char first[8] = ""; /* Open MPI 5 gives no such hint out */
     MPI_Group group;
     MPI_Errhandler handler, kept;
     MPI_Aint mine, theirs[64];
@@ -35,6 +36,7 @@ void held_one_sided(void) {
     MPI_Win_allocate(WORDS * sizeof *memory, sizeof *memory, given, MPI_COMM_WORLD, &memory, &win);
     MPI_Info_free(&given);
     MPI_Win_get_info(win, &hints);
+    MPI_Info_get(hints, "no_locks", 7, first, &flag);
     MPI_Win_get_group(win, &group);
     MPI_Win_create_errhandler(on_win, &handler);
     MPI_Win_set_errhandler(win, handler);
@@ -68,8 +70,9 @@ void held_one_sided(void) {
     MPI_Win_fence(0, dynamic);
     CHECK(attached[0] == 5000 + left + 10 + left);
 
+    value[0] = 0;
     MPI_Info_get(hints, "no_locks", 7, value, &flag);
-    CHECK(flag && strcmp(value, "false") == 0);
+    CHECK(strcmp(value, first) == 0 && (!flag || strcmp(value, "false") == 0));
     MPI_Info_free(&hints);
     MPI_Group_size(group, &n);
     CHECK(n == size);

@@ -6,6 +6,7 @@ nothing is lost.
 """
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -17,6 +18,7 @@ import harness
 from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
 
 MIX = [PROGRAMS / "mix.openmpi", "150", "20000"]
+SOURCES = pathlib.Path(__file__).resolve().parents[2]
 SHORT = [PROGRAMS / "mix.openmpi", "20", "10000"]
 
 
@@ -177,6 +179,35 @@ def flipped_manifest(cwd):
     restart_is_right(cwd, reference, generation=1)
 
 
+def other_build(cwd):
+    """A build whose halves know something else of each other: this one's number of the interface, replaced everywhere."""
+    reference = generation(cwd)
+    subprocess.run([sys.executable, SOURCES / "tools" / "interface.py", SOURCES / "src", cwd / "interface.h"], check=True)
+    sources = int(re.search(r"0x([0-9a-f]{8})", (cwd / "interface.h").read_text())[1], 16)
+    table = int(re.search(r"kAbiHash = 0x([0-9a-f]{8})", (harness.BUILD / "generated" / "fermata_table.h").read_text())[1], 16)
+    number = (sources ^ table).to_bytes(4, "little")
+    other = cwd / "other"
+    (other / "bin").mkdir(parents=True)
+    shutil.copy(FERMATA, other / "bin")
+    for folder in ("libexec/fermata", "lib/fermata/fronts"):
+        shutil.copytree(harness.BUILD / folder, other / folder)
+    changed = 0
+    for path in [*(other / "libexec/fermata").glob("lower-*"), other / "lib/fermata/fronts/libfermata-front.so"]:
+        code = path.read_bytes()
+        changed += number in code
+        path.write_bytes(code.replace(number, (0xBADC0DE).to_bytes(4, "little")))
+    check(changed >= 3, f"only {changed} files have the interface's number")
+
+    def call_other(*words):
+        return subprocess.run([str(other / "bin" / "fermata"), *words], capture_output=True, text=True, timeout=harness.PATIENCE, cwd=cwd)
+
+    native = call_other("run", "-n", "2", "--ckpt-dir", "own", "--", *map(str, SHORT))
+    check(native.returncode == 0, f"the other build does not run: {native.stderr}")
+    print("  ", one_line(call_other("restart", "--ckpt-dir", "ckpt", "--generation", "latest"), "another interface", "0badc0de"))
+    nothing_left(cwd)
+    restart_is_right(cwd, reference)
+
+
 def wrong_rank_count(cwd):
     generation(cwd)
     refused_restart(cwd, "2", extra=["-n", "3"])
@@ -269,7 +300,7 @@ def exit_code_and_streams(cwd):
 
 CASES = {function.__name__: function for function in (
     no_such_program, static_binary, script_without_interpreter, no_such_mpi, no_mpiexec, small_address_space,
-    unwritable_directory, full_directory, missing_image, truncated_image, flipped_image, flipped_manifest,
+    unwritable_directory, full_directory, missing_image, truncated_image, flipped_image, flipped_manifest, other_build,
     wrong_rank_count, two_jobs_one_directory, killed_before, killed_during, daemon_killed, checkpoint_without_job, stop_and_continue,
     exit_code_and_streams)}
 

@@ -2,7 +2,7 @@
 """Programs that are hard to stop or large in numbers (tests/programs/stubborn.c, goroutines.go, descriptors.c): natively,
 checkpointed and resumed, checkpointed again and restarted on both libraries.
 
-    stopping_test.py stubborn|goroutines|descriptors openmpi|mpich
+    stopping_test.py stubborn|goroutines|descriptors|other_go openmpi|mpich
 """
 import os
 import sys
@@ -44,8 +44,24 @@ def run(name, mpi):
             check(said(job) == want, f"resumed: {job.output()}{job.errors()}")
 
 
+def other_go(mpi):
+    """Calls of a Go that is not known are said at the restart."""
+    with Scratch("other-go") as cwd:
+        program = [PROGRAMS / f"other_go.{mpi}", 200, 1]
+        want = harness.native(program, 2, mpi, cwd)
+        env = dict(os.environ, STEADY_PAUSE="5000")
+        with Job.run(program, 2, cwd, mpi=mpi, env=env) as job:
+            job.wait_until(lambda: len(job.lines()) > 30, "30 lines")
+            job.checkpoint("--stop")
+            lines = job.finish(expected=85)
+        with Job.restart(cwd, mpi=mpi, env=env) as job:
+            lines += job.finish()
+            check(lines == want, "the lines of two lives differ")
+            check("of a program in Go" in job.errors(), f"not warned: {job.errors()}")
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "goroutines" and not (PROGRAMS / f"goroutines.{sys.argv[2]}").exists():
         print("skipped: there was no `go` when this was built")
         sys.exit(77)
-    sys.exit(harness.verdict("stopping", lambda: run(*sys.argv[1:])))
+    sys.exit(harness.verdict("stopping", lambda: other_go(sys.argv[2]) if sys.argv[1] == "other_go" else run(*sys.argv[1:])))

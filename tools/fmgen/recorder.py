@@ -9,6 +9,8 @@ sibling natively, its plain function says what is expected.
 """
 
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -313,11 +315,19 @@ def body(f, header):
 HEAD = "/* Generated from mpi/mpi.json by tools/fmgen/recorder.py. */\n"
 
 
-def generate(library, constants, directory):
-    header = Header(library)
+def words_of_header(compiler):
+    """What this version of the library's mpi.h declares."""
+    done = subprocess.run([compiler, "-E", "-x", "c", "-include", "mpi.h", "/dev/null"], capture_output=True, text=True, check=True)
+    return set(re.findall(r"\w+", done.stdout))
+
+
+def generate(library, constants, directory, compiler):
+    header, has = Header(library), words_of_header(compiler)
     functions = [f for f in table.functions() if header.callable(f)]
     h = [HEAD, "#ifndef RECORDER_H\n#define RECORDER_H\n#include <mpi.h>\n\n#include \"lower/binding/undeclared.h\"\n#include \"record.h\"\n\n"]
     for name in header.unknown:
+        if name in has:
+            continue
         if "function" in name:
             h.append(f"typedef void {name}();\n")
         else:
@@ -352,4 +362,4 @@ def generate(library, constants, directory):
 
 
 if __name__ == "__main__":
-    generate(sys.argv[1], set(json.loads(Path(sys.argv[2]).read_text())["constants"]), sys.argv[3])
+    generate(sys.argv[1], set(json.loads(Path(sys.argv[2]).read_text())["constants"]), sys.argv[3], sys.argv[4])

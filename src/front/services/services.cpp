@@ -1,6 +1,7 @@
 // Start of the core library, and the services that the lower half asks of it at a checkpoint and a restart.
 #include <sys/auxv.h>
 
+#include "fermata_interface.h"
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/front.h"
@@ -201,9 +202,9 @@ __attribute__((constructor(101))) void find_lower_half() {
     if (found->version != split::kBridgeVersion)
         fatal_line("fermata: the two halves come from different builds: install one of them again");
     fermata_upper.bridge = found;
-    // Front and lower half describe the same table, or calls would land in the wrong function.
-    fermata_upper.abi_hash = mpi::kAbiHash;
-    if (found->abi_hash != fermata_upper.abi_hash)
+    // Front and lower half know the same of each other, or calls would land in the wrong function.
+    fermata_upper.interface = split::interface_version(mpi::kAbiHash);
+    if (found->interface != fermata_upper.interface)
         fatal_line("fermata: the two halves come from different builds: install one of them again");
     // Threads inherit the GS base: from here on it is never 0 in the upper half.
     if (split::known_thread() == nullptr) become_nobody();
@@ -224,7 +225,7 @@ using namespace fermata::front;
 
 fermata::split::UpperServices fermata_upper = {
     .version = fermata::split::kBridgeVersion,
-    .abi_hash = 0,
+    .interface = 0,
     .bridge = nullptr,
     .nobody = 0,
     .inbox = service_inbox,

@@ -31,6 +31,12 @@ class Extents {
         }
         return 0;
     }
+    // The same for a wanted range. False: some of it is in use.
+    bool take(Range wanted) noexcept {
+        for (int i = 0; i < count_; ++i)
+            if (free_[i].contains(wanted)) return remove(wanted), true;
+        return false;
+    }
     // Marks a range as used, whether or not it was free.
     void remove(Range range) noexcept {
         for (int i = 0; i < count_; ++i) {
@@ -94,10 +100,12 @@ volatile bool redirected;
 // Could so much memory be at this address? The library's own arguments: the kernel would refuse them.
 bool exists(uint64_t at, uint64_t size) noexcept { return size <= kUserTop && at <= kUserTop; }
 
-uint64_t take(uint64_t size) noexcept {
+// `hint`: taken where it is free, as the kernel does; shared stores want one address in every process.
+uint64_t take(uint64_t hint, uint64_t size) noexcept {
     uint64_t align = size >= kSegment ? kSegment : size >= kHugePageSize ? kHugePageSize : kPage;
     lock.lock();
-    uint64_t at = area.take(size, align);
+    const bool wanted = hint != 0 && exists(hint, size) && area.take(Range::sized(hint, size));
+    const uint64_t at = wanted ? hint : area.take(size, align);
     lock.unlock();
     return at;
 }
@@ -175,7 +183,7 @@ long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long of
         return rc;
     }
     if (size == 0) return -EINVAL;
-    const uint64_t place = take(page_up(size));
+    const uint64_t place = take(exists(at, 0) ? page_up(at) : 0, page_up(size));
     if (!place) return -ENOMEM;
     // Over the filler. Where it fails the kernel may have taken that away.
     long rc = raw_mmap(place, size, prot, (flags & ~MAP_32BIT) | MAP_FIXED, fd, uint64_t(offset));
@@ -229,7 +237,7 @@ long lower_mremap(void* address, size_t old_size, size_t new_size, int flags, vo
         return rc;
     }
     if (!(flags & MREMAP_MAYMOVE)) return -ENOMEM;  // what lies behind is a filler or may be anybody's
-    uint64_t place = take(after);
+    uint64_t place = take(0, after);
     if (!place) return -ENOMEM;
     long rc = sys(SYS_mremap, at, old_size, new_size, flags | MREMAP_FIXED, place);
     if (failed(rc)) {

@@ -235,7 +235,7 @@ class Capture {
             std::string sum;
             if (!place) return;  // another rank's
             if (!copy_file(file.fd.get(), 0, noted.at("size"), place->get(), &sum) ||
-                sum != noted.at("sum")) {
+                Json(sum) != noted.at("sum")) {
                 folder_.remove_file(name);
                 return;
             }

@@ -1,6 +1,7 @@
 // Signal actions and signals that wait for the whole process.
 #include <signal.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "split/address/window.h"

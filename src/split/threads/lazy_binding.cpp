@@ -16,13 +16,13 @@ namespace {
 
 // Integer registers lie before what xsave writes.
 constexpr uint64_t kBefore = 64, kLegacyAndHeader = 576, kLargest = 1 << 16;
-// What the linker asks to be saved: SSE, AVX, MPX, AVX-512; APX since glibc 2.42.
-constexpr uint64_t kSaved = 0xee | 1 << 19;
+// All that any linker saves: x87, SSE, AVX, MPX, AVX-512, AMX's tiles, APX (glibc 2.41).
+constexpr uint64_t kEver = 0xe00ef;
 
-uint64_t end_of(const XstateLayout& layout) {
+uint64_t end_of(const XstateLayout& layout, uint64_t saved) {
     uint64_t end = kLegacyAndHeader;
     for (int bit = 2; bit < 32; ++bit) {
-        if ((layout.features & kSaved & uint64_t{1} << bit) == 0) continue;
+        if ((layout.features & saved & uint64_t{1} << bit) == 0) continue;
         const XstateComponent& one = layout.component[bit];
         end = std::max<uint64_t>(end, uint64_t{one.offset} + one.size);
     }
@@ -33,18 +33,31 @@ bool saves_registers(const ZydisDecodedInstruction& instruction) {
     return instruction.mnemonic == ZYDIS_MNEMONIC_XSAVE || instruction.mnemonic == ZYDIS_MNEMONIC_XSAVEC;
 }
 
-// From `at` on, where the registers are saved; 0 if they are not before the code goes elsewhere.
-uint64_t where_saved(const ZydisDecoder& decoder, uint64_t at, uint64_t end) {
+struct Save {
+    uint64_t at = 0;
+    uint64_t parts = 0;
+};
+// From `at` on, where the registers are saved, and which (eax; the linkers leave edx 0); `at` 0 if they are
+// not before the code goes elsewhere.
+Save next_save(const ZydisDecoder& decoder, uint64_t at, uint64_t end) {
+    constexpr unsigned char kMove = 0xb8;  // mov eax, imm32
+    uint64_t parts = 0;
     for (int i = 0; i < 64; ++i) {
         ZydisDecodedInstruction instruction;
         if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, nullptr, reinterpret_cast<const void*>(at),
                                                         end - at, &instruction)))
-            return 0;
-        if (saves_registers(instruction)) return at;
-        if (instruction.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE) return 0;
+            return {};
+        const auto* bytes = reinterpret_cast<const unsigned char*>(at);
+        if (saves_registers(instruction)) return {at, parts};
+        if (instruction.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE) return {};
+        if (bytes[0] == kMove && instruction.length == 5) {
+            uint32_t value;
+            std::memcpy(&value, bytes + 1, sizeof value);
+            parts = value;
+        }
         at += instruction.length;
     }
-    return 0;
+    return {};
 }
 
 }  // namespace
@@ -60,15 +73,17 @@ std::vector<LazyBinding> lazy_bindings(Range code) {
         if (std::memcmp(bytes, kSub, sizeof kSub) != 0) continue;
         int32_t offset;
         std::memcpy(&offset, bytes + sizeof kSub, sizeof offset);
-        uint64_t next = at + kLength, saved = where_saved(decoder, next, code.end());
-        if (saved != 0) found.push_back({{next, saved + 1}, next + static_cast<uint64_t>(int64_t{offset})});
+        const uint64_t next = at + kLength;
+        const Save save = next_save(decoder, next, code.end());
+        if (save.at != 0)
+            found.push_back({{next, save.at + 1}, next + static_cast<uint64_t>(int64_t{offset}), save.parts});
     }
     return found;
 }
 
-uint64_t larger_register_area(const XstateLayout& was, const XstateLayout& now) {
-    if (end_of(now) <= end_of(was) && (now.features & kSaved & ~was.features) == 0) return 0;
-    return (kBefore + end_of(now) + 63) / 64 * 64;
+uint64_t larger_register_area(const XstateLayout& was, const XstateLayout& now, uint64_t saved) {
+    if (end_of(now, saved) <= end_of(was, saved) && (now.features & saved & ~was.features) == 0) return 0;
+    return (kBefore + end_of(now, saved) + 63) / 64 * 64;
 }
 
 std::string enlarge_register_area(const LazyBinding& binding, uint64_t size) {
@@ -94,12 +109,14 @@ std::string enlarge_register_area(const LazyBinding& binding, uint64_t size) {
 
 std::string fit_lazy_binding_to_cpu(const std::vector<Range>& linkers) {
     ThreadTable& all = *table();
-    uint64_t size = larger_register_area(all.xstate, own_xstate_layout());
-    if (size == 0) return {};
+    const XstateLayout here = own_xstate_layout();
+    if (larger_register_area(all.xstate, here, kEver) == 0) return {};
     bool found = false;
     for (Range linker : linkers)
         for (const LazyBinding& binding : lazy_bindings(linker)) {
             found = true;
+            const uint64_t size = larger_register_area(all.xstate, here, binding.saved);
+            if (size == 0) continue;
             if (std::string why = enlarge_register_area(binding, size); !why.empty()) return why;
             for (uint32_t i = 0; i < all.high_water; ++i) {
                 if (all.record[i].run != Run::stopped) continue;

@@ -1,6 +1,7 @@
 // From a seed to a program and a plan; the same everywhere, so that a seed names a case.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "world.h"

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+
 #include "tree/local_socket.h"
 #include "tree/root_address.h"
 

@@ -1,5 +1,6 @@
 #include "fake_library.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "front/core/bridge.h"

@@ -143,6 +143,14 @@ void* be_busy(void*) {
         if (grown == MAP_FAILED || upper_address(reinterpret_cast<uint64_t>(grown))) die("mremap");
         static_cast<char*>(grown)[(1 << 20) - 1] = 1;
         munmap(grown, 1 << 20);
+        // As in every process, a wanted address is given while it is free.
+        void* const wanted = reinterpret_cast<void*>((kLowerArea.begin() + kLowerArea.end()) / 2);
+        void* first = mmap(wanted, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* second = mmap(wanted, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (first != wanted || second == wanted || upper_address(reinterpret_cast<uint64_t>(second)))
+            die("a wanted address");
+        munmap(first, 8192);
+        munmap(second, 8192);
         usleep(2000);
     }
     return nullptr;

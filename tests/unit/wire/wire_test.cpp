@@ -1,6 +1,7 @@
 // The wire: what is written is read back, and no sequence of bytes does harm.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 

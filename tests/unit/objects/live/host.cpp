@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "fermata_interface.h"
 #include "fermata_table.h"
 #include "lower/binding/binding.h"
 #include "split/bridge.h"
@@ -88,7 +89,7 @@ int main(int argc, char** argv) {
     record.half = split::Half::upper;
     record.run = split::Run::running;
     bridge.version = split::kBridgeVersion;
-    bridge.abi_hash = mpi::kAbiHash;
+    bridge.interface = split::interface_version(mpi::kAbiHash);
     table = lower::binding_table();
     table.Win_create = create_window;
     table.Win_free = free_window;
