@@ -1,5 +1,8 @@
 #include "api/veloc.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -26,6 +29,24 @@ void check_name(const std::string& name, int version) {
         refuse(FERMATA_ARGUMENT, "a checkpoint's name is made of letters, digits, _ and -, not '{}'",
                visible(name));
     if (version < 0) refuse(FERMATA_ARGUMENT, "a version is 0 or more, not {}", version);
+}
+
+// The program opens routed files by their names, which others can guess: where they may put links, a
+// directory of this user's alone.
+std::string own_scratch(const std::string& given, bool says) {
+    const files::Folder folder = files::Folder::at(given);
+    if (folder.owner() == ::geteuid() && !folder.open_to_others()) return given;
+    const std::string name = fmt::format("fermata-scratch-{}", ::geteuid());
+    if (!folder.own(name))
+        refuse(FERMATA_STORAGE,
+               "{} is not a directory of this user's alone: remove it, or name another scratch",
+               folder.path_of(name));
+    if (says && folder.open_to_others() && (folder.mode() & S_ISVTX) == 0)
+        say(
+            fmt::format("veloc: others may write to {}: they can put another directory in the place of {}; "
+                        "chmod +t, or name a scratch of your own",
+                        given, name));
+    return folder.path_of(name);
 }
 
 std::string content_of(const files::Folder& folder, const std::string& name) {
@@ -132,7 +153,8 @@ void Veloc::copy(int mode, const std::set<int>& ids) {
 void Veloc::put(int id, std::string bytes) { current(Phase::checkpoint).blob.regions[id] = std::move(bytes); }
 
 void Veloc::collect_files() {
-    files::Folder folder = files::Folder::at(words_.scratch);
+    if (routed_.empty()) return;
+    files::Folder folder = files::Folder::at(scratch_);
     for (auto& [original, name] : routed_) places_.at(name_)->blob.files[original] = content_of(folder, name);
 }
 
@@ -238,7 +260,8 @@ std::string Veloc::route(const std::string& original) {
     if (phase_ == Phase::none)
         refuse(FERMATA_ARGUMENT, "a file belongs between the begin and the end of a checkpoint or a restart");
     const std::string name = fmt::format("{}-{}-{}-{}", name_, version_, who_, routed_.size());
-    files::Folder folder = files::Folder::at(words_.scratch);
+    if (scratch_.empty()) scratch_ = own_scratch(words_.scratch, mpi_.rank == 0);
+    files::Folder folder = files::Folder::at(scratch_);
     auto before = routed_.find(original);
     if (before != routed_.end()) return folder.path_of(before->second);
     if (folder.path_of(name).size() >= VELOC_MAX_NAME)
@@ -258,7 +281,8 @@ std::string Veloc::route(const std::string& original) {
 }
 
 void Veloc::cleanup() {
-    if (auto folder = files::Folder::find_at(words_.scratch))
+    if (routed_.empty()) return;
+    if (auto folder = files::Folder::find_at(scratch_))
         for (auto& [original, name] : routed_) folder->remove_file(name);
     routed_.clear();
 }

@@ -72,6 +72,7 @@ class Veloc {
     const std::string library_;
     fermata_mpi mpi_;
     const std::string folder_;  // in persistent; where the names' directories are
+    std::string scratch_;       // of routed files, from the first one on: nobody else may write to it
     const std::string who_;     // in names of files in scratch
     std::map<std::string, Regions> groups_;
     std::map<std::string, std::unique_ptr<Place>> places_;

@@ -9,20 +9,27 @@
 namespace fermata {
 
 inline constexpr unsigned kDeepestCbor = 32;  // process state, the deepest of ours, has seven levels
+// An item may be a byte, and takes up to 70 of memory. Those that Fermata writes have some four bytes: so
+// many small ones are let pass, and of a longer text one for every two bytes. (A process of 50,000
+// descriptors has two million items.)
+inline constexpr uint64_t kSmallCborItems = uint64_t{1} << 24;
+inline constexpr uint64_t most_cbor_items(size_t size) { return kSmallCborItems + size / 2; }
 
-// Says what is wrong with `data` as one item; null: nothing, and parsing costs no more memory than its size
-// tells.
+// Says what is wrong with `data` as one item; null: nothing, and parsing costs no more memory than some 35
+// times its size, and a GiB besides.
 inline const char* cbor_fault(const void* data, size_t size) {
     const auto* bytes = static_cast<const uint8_t*>(data);
     uint64_t left[kDeepestCbor];  // items that are due, by level
     unsigned level = 0;
     left[0] = 1;
+    uint64_t items = 0;
     for (size_t at = 0;;) {
         while (left[level] == 0) {
             if (level == 0) return at == size ? nullptr : "bytes after its end";
             --level;
         }
         --left[level];
+        if (++items > most_cbor_items(size)) return "too many items";
         if (at == size) return "it ends early";
         const unsigned major = bytes[at] >> 5, info = bytes[at] & 31;
         ++at;

@@ -1,6 +1,6 @@
 // These two functions set and give back the limits of Fermata's own processes. They hold many connections and
-// the job's key, so they may open as many files as the hard limit allows and leave no core; what they start
-// gets back the user's limits.
+// the job's key, so they may open as many files as the hard limit allows and leave no core, not even by a
+// pipe; what they start gets back the user's limits.
 #pragma once
 
 namespace fermata {

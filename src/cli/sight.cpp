@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/process_limits.h"
 #include "base/text.h"
 #include "files/owners.h"
 #include "level/place.h"
@@ -11,6 +12,7 @@
 namespace fermata::cli {
 
 store::Store open_store(const StoreOptions& options) {
+    take_own_limits();  // each generation is held open
     return store::Store::for_reading(options.ckpt_dir, image::Key::from_file_or_none(options.key_file));
 }
 

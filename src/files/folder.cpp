@@ -57,6 +57,15 @@ std::optional<Folder> Folder::find_at(const std::string& path) {
     return folder;
 }
 
+Folder Folder::closed() const {
+    auto told = std::make_shared<Open>();
+    told->path = open_->path;
+    told->status = open_->status;
+    Folder folder;
+    folder.open_ = std::move(told);
+    return folder;
+}
+
 void Folder::check_owner(const std::string& what) const {
     if (!believed(owner()))
         throw Error(
@@ -72,15 +81,18 @@ std::optional<Folder> Folder::find(const std::string& name) const {
     if (folder || errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return folder;
     const int code = errno;
     // Somebody else's, closed to us, is none of ours: nobody shall be stopped by such a name.
-    if (code == EACCES && is_others(name)) return {};
+    if ((code == EACCES || code == ENOTCONN) && is_others(name)) return {};
     errno = code;
     fail_errno("cannot open directory {}", path_of(name));
 }
 
 bool Folder::is_others(const std::string& name) const {
     struct stat status {};
-    return ::fstatat(descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           status.st_uid != ::geteuid() && status.st_uid != 0;
+    if (::fstatat(descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return status.st_uid != ::geteuid() && status.st_uid != 0;
+    // A file system of another user's is mounted there (FUSE): not even a look is allowed. In a directory
+    // that cannot be searched nothing has a look.
+    return (errno == EACCES || errno == ENOTCONN) && ::faccessat(descriptor(), ".", X_OK, AT_EACCESS) == 0;
 }
 
 Folder Folder::below(const std::string& name) const {

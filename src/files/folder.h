@@ -36,6 +36,10 @@ class Folder {
     // As at(), but none when there is no directory of this name.
     static std::optional<Folder> find_at(const std::string& path);
 
+    // The same without its descriptor, of which there are not many: path, owner and mode can be asked, no
+    // more.
+    Folder closed() const;
+
     explicit operator bool() const { return bool(open_); }
     const std::string& path() const { return open_->path; }
     std::string path_of(const std::string& name) const { return path() + "/" + name; }
@@ -84,6 +88,8 @@ class Folder {
     // The status of what has this name, links not followed; none when nothing has it.
     std::optional<struct stat> look(const std::string& name) const;
     bool has(const std::string& name) const { return look(name).has_value(); }
+    // Whether another user than this one and root has it.
+    bool is_others(const std::string& name) const;
     // Length of a regular file; none for anything else.
     std::optional<uint64_t> size_of(const std::string& name) const;
     // All names, sorted. `most`: a directory with more is refused.
@@ -110,7 +116,6 @@ class Folder {
     static std::optional<Folder> open(int at, const std::string& name, const std::string& path, int flags);
     std::optional<Fd> try_open(const std::string& name, int flags, mode_t mode = 0) const;
     void put(const std::string& name, const std::function<void(const Put&)>& fill, bool synced) const;
-    bool is_others(const std::string& name) const;
     Fd checked(const std::string& name, int flags) const;
     Fd made_by_us(const std::string& name, int flags) const;
     std::shared_ptr<const Open> open_;

@@ -110,6 +110,8 @@ SharedFile::Table SharedFile::read(const Place& file) {
     if (header.version != kAllRanks && header.version != kSomeRanks)
         fail("{} has table format {}; this Fermata reads {} and {}", path, header.version, kAllRanks,
              kSomeRanks);
+    // Before there is memory for it.
+    if (header.parts > Rank::kMost) fail("{} is damaged: an impossible number of parts", path);
     const uint64_t table_bytes = table_size(header.parts, header.version);
     if (table_bytes > size) fail("{} is truncated: {} bytes end in its table", path, size);
     std::vector<std::byte> bytes(table_bytes);

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "level/place.h"
@@ -46,7 +48,10 @@ Copies::Copies(const store::GenerationInfo& info, const image::Key* key, Judge j
     : info_(info), key_(key), judge_(std::move(judge)) {
     const store::Manifest& manifest = *info_.manifest;
     if (!manifest.on_nodes()) shelves_.push_back({info_.folder, {}, true});
-    if (manifest.step) return;
+    // What another user's manifest says of a job is no reason to look at, or to write to, what this user's
+    // nodes keep of it.
+    const uid_t owner = info_.folder.owner();
+    if (manifest.step || (owner != ::geteuid() && owner != 0)) return;
     for (Shelf& shelf : shelves_on_nodes(manifest.job, Generation(info_.number)))
         shelves_.push_back(std::move(shelf));
 }
@@ -127,11 +132,11 @@ const Shelf* Copies::intact(Rank rank) const {
 
 std::vector<std::string> Copies::damage() const {
     std::vector<std::string> lines;
+    std::set<std::string_view> said;
     for (const Shelf& shelf : shelves_)
         if (!shelf.marked) lines.push_back(shelf.folder.path_of(store::kMarker) + " is damaged");
     for (auto& [where, found] : found_)
-        if (found.state == State::damaged && std::count(lines.begin(), lines.end(), found.why) == 0)
-            lines.push_back(found.why);
+        if (found.state == State::damaged && said.insert(found.why).second) lines.push_back(found.why);
     return lines;
 }
 

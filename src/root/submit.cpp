@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/process_limits.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "files/folder.h"
@@ -166,6 +167,7 @@ std::vector<launch::Part> parts_of(const SubmitOptions& options) {
 
 int run(const SubmitOptions& options) {
     hold_sigterm();
+    take_own_limits();  // a store of many generations holds them open
     if (!options.allow_owner.empty()) files::allow_owner(files::user_from(options.allow_owner));
     Submission what;
     what.options = options;
@@ -205,6 +207,7 @@ int run(const SubmitOptions& options) {
 
 int restart(const SubmitOptions& options) {
     hold_sigterm();
+    take_own_limits();
     if (!options.allow_owner.empty()) files::allow_owner(files::user_from(options.allow_owner));
     Submission what;
     what.options = options;

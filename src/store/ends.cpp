@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kEnded = ".ended-";
 constexpr uint64_t kMostEnd = 16u << 20;  // a command line is bounded by the kernel to some MiB
+// Other users' are for `list` only; words of a byte take twenty times as much memory.
+constexpr uint64_t kMostOfOthers = 64u << 10;
 
 std::string name_of(uint64_t job) { return fmt::format("{}{:016x}", kEnded, job); }
 
@@ -21,7 +23,8 @@ std::vector<JobEnd> Store::ends() const {
     for (const std::string& name : folder_.names()) {
         if (!name.starts_with(kEnded)) continue;
         try {
-            auto json = nlohmann::json::parse(folder_.text(name, kMostEnd), nullptr, false);
+            const uint64_t most = folder_.is_others(name) ? kMostOfOthers : kMostEnd;
+            auto json = nlohmann::json::parse(folder_.text(name, most), nullptr, false);
             JobEnd end;
             end.job = std::stoull(json.at("job").get<std::string>(), nullptr, 16);
             end.name = json.at("name");

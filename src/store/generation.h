@@ -27,6 +27,8 @@ inline constexpr const char* kUnfinished = ".compact-";
 inline constexpr const char* kMarker = ".fermata";
 // A manifest of 10^6 ranks has some 150 MB.
 inline constexpr uint64_t kMostManifest = 256u << 20;
+// Other users' are for `list`, `inspect` and `verify` only.
+inline constexpr uint64_t kMostOthersManifest = 32u << 20;
 
 // Where generations are kept (level.h); the word stands in the manifest.
 enum class LevelName { files, memory, local };

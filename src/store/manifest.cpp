@@ -1,4 +1,5 @@
 // The manifest of a generation as text, and back (store.h, docs/formats/manifest.md).
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <limits>
@@ -309,6 +310,8 @@ std::vector<Segment> segments_of(const nlohmann::json& json, const std::string& 
     return segments;
 }
 
+constexpr size_t kMostNode = 1024;  // bytes of its name
+
 std::vector<std::string> nodes_of(const nlohmann::json& json, const std::string& path, size_t ranks) {
     std::vector<std::string> nodes;
     for (const auto& one : json.at("nodes")) {
@@ -316,7 +319,9 @@ std::vector<std::string> nodes_of(const nlohmann::json& json, const std::string&
         if (number<uint32_t>(one.at("first_rank"), path, "first_rank") != nodes.size() || count == 0 ||
             count > ranks - nodes.size())
             damaged(path, "its nodes do not cover its ranks");
-        nodes.insert(nodes.end(), count, bytes_of_utf8(one.at("node").get<std::string>()));
+        const std::string name = bytes_of_utf8(one.at("node").get<std::string>());
+        if (name.size() > kMostNode) damaged(path, "a node of a name that none has");
+        nodes.insert(nodes.end(), count, name);  // for each rank
     }
     if (nodes.size() != ranks) damaged(path, "its nodes do not cover its ranks");
     return nodes;
@@ -411,9 +416,45 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+// Of what Fermata writes, each key and each value takes more bytes than that; a text of short ones would take
+// forty times its length of memory.
+constexpr uint64_t kBytesOfValue = 8;
+constexpr uint64_t kAnyValues = 1 << 20;  // words of a command line may be short
+
+bool is_mark(char c) { return c == ',' || c == ':' || c == '[' || c == '{'; }
+
+// Says whether the text can have more keys and values: one is before the first mark, and one behind each.
+// (To be asked by the parser takes it a time that grows with the square of the images.)
+bool may_have_more(std::string_view text, uint64_t most) {
+    // Those in strings are none, but seldom many.
+    if (static_cast<uint64_t>(std::count_if(text.begin(), text.end(), is_mark)) < most) return false;
+    uint64_t values = 1;
+    bool quoted = false;
+    for (size_t at = 0; at < text.size(); ++at) {
+        const char c = text[at];
+        if (c == '"')
+            quoted = !quoted;
+        else if (quoted)
+            at += c == '\\';
+        else
+            values += is_mark(c);
+    }
+    return values > most;
+}
+
+nlohmann::json json_of(const std::string& text, const std::string& path) {
+    const uint64_t most = kAnyValues + text.size() / kBytesOfValue;
+    if (may_have_more(text, most)) damaged(path, fmt::format("more than {} values", most));
+    return nlohmann::json::parse(text, nullptr, false);
+}
+
+}  // namespace
+
 Manifest parse_manifest(const std::string& whole, const std::string& path, const image::Key* key) {
     Parts parts = parts_of(whole, path);
-    auto json = nlohmann::json::parse(parts.body, nullptr, false);
+    auto json = json_of(parts.body, path);
     if (json.is_discarded() || !json.is_object()) damaged(path, "it is not JSON");
     try {
         Manifest m = manifest_of(json, path);

@@ -81,6 +81,12 @@ std::string what_is_missing(const files::Folder& earlier, const std::vector<Imag
     return "";
 }
 
+// Not of another whom the person has named, either: his is to be continued.
+bool is_of_others(const files::Folder& folder) {
+    const uid_t owner = folder.owner();
+    return owner != ::geteuid() && owner != 0 && owner != files::allowed_owner();
+}
+
 }  // namespace
 
 std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint32_t number,
@@ -99,7 +105,7 @@ std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint3
             return info;
         }
         folder.check_owner(folder.path());
-        std::string text = folder.text(kManifest, kMostManifest);
+        std::string text = folder.text(kManifest, is_of_others(folder) ? kMostOthersManifest : kMostManifest);
         Manifest parsed = parse_manifest(text, folder.path_of(kManifest), key);
         if (parsed.generation != number)
             fail("{} is of generation {}", folder.path_of(kManifest), parsed.generation);
@@ -253,8 +259,12 @@ std::vector<GenerationInfo> Store::list() const {
         if (!number) continue;
         auto folder = folder_.find(name);
         if (!folder) continue;  // a link, a file, or gone meanwhile
-        if (auto info = read_generation(*folder, number->number(), key_.get()))
-            all.push_back(std::move(*info));
+        auto info = read_generation(*folder, number->number(), key_.get());
+        if (!info) continue;
+        // Others may put there as many as they like: of theirs that are not read, whose they are is all that
+        // is asked.
+        if (!info->manifest && is_of_others(*folder)) info->folder = folder->closed();
+        all.push_back(std::move(*info));
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
     return all;

@@ -44,12 +44,14 @@ Stream::Stream(Fd socket, const wire::Handshake& shake, Patience patience)
     end_ = shake.rest().size();
 }
 
-void Stream::wait_for(short events) const {
-    for (const int64_t end = monotonic_ms() + patience_.silent_ms;;) {
+int64_t Stream::from_now() const { return monotonic_ms() + patience_.silent_ms; }
+
+void Stream::wait_for(short events, int64_t end) const {
+    for (;;) {
         if (patience_.given_up()) broken("the transfer was given up");
         const int64_t left = end - monotonic_ms();
         if (left <= 0)
-            broken("the other node has been silent for {} s",
+            broken("the other node has been silent, or slow, for {} s",
                    static_cast<double>(patience_.silent_ms) / 1000);
         pollfd one{socket_.get(), events, 0};
         const int n = ::poll(&one, 1, static_cast<int>(std::min<int64_t>(left, kLookMs)));
@@ -64,7 +66,7 @@ void Stream::write(View bytes) {
         if (n >= 0)
             bytes = bytes.subspan(static_cast<size_t>(n));
         else if (errno == EAGAIN)
-            wait_for(POLLOUT);
+            wait_for(POLLOUT, from_now());
         else if (errno != EINTR)
             ended();
     }
@@ -84,13 +86,15 @@ void Stream::send(Kind kind, View payload) {
     write(tag);
 }
 
-// So that `size` bytes stand at begin_.
+// So that `size` bytes stand at begin_. Whoever stands between the nodes could let a byte through now and
+// then for ever: a frame is whole in time, or it is none.
 void Stream::fill(size_t size) {
     if (begin_ + size > buffer_.size()) {
         std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
         end_ -= begin_;
         begin_ = 0;
     }
+    const int64_t end = from_now();
     while (end_ - begin_ < size) {
         const ssize_t n = ::recv(socket_.get(), buffer_.data() + end_, buffer_.size() - end_, MSG_DONTWAIT);
         if (n > 0)
@@ -98,7 +102,7 @@ void Stream::fill(size_t size) {
         else if (n == 0)
             broken("the other node has closed the connection");
         else if (errno == EAGAIN)
-            wait_for(POLLIN);
+            wait_for(POLLIN, end);
         else if (errno != EINTR)
             ended();
     }

@@ -38,7 +38,8 @@ class Stream {
     Frame receive(uint32_t most);
 
   private:
-    void wait_for(short events) const;
+    int64_t from_now() const;  // ms: until then it may be silent
+    void wait_for(short events, int64_t end) const;
     void write(View bytes);
     void fill(size_t size);
 

@@ -205,6 +205,11 @@ def memory_holds(pid, what):
     return False
 
 
+def core_filter(pid):
+    """Which of its memory comes into a core, wherever that goes."""
+    return int(pathlib.Path(f"/proc/{pid}/coredump_filter").read_text(), 16)
+
+
 def key(mpi):
     """The job's key is where it must be, and nowhere else of what is ours; limits are given back."""
     with Scratch("key") as cwd, steady(mpi, cwd, *telling(cwd)[:1], env=telling(cwd)[1]) as job:
@@ -225,10 +230,12 @@ def key(mpi):
         for pid in [root] + daemons:
             check(limit_of(pid, "Max open files") == [hard, hard], f"{pid} keeps the limit of files")
             check(limit_of(pid, "Max core file size")[0] == "0", f"{pid} leaves a core")
+            check(core_filter(pid) == 0, f"{pid} gives its memory to whom cores are piped to")
         started = job.rank_pids()[0] if LAUNCHER in ("own", "srun") else launcher  # srun raises its own
         check(limit_of(started, "Max open files") == [str(SOFT), hard], f"{started} has not the user's limit")
         mine = limit_of("self", "Max core file size")
         check(limit_of(started, "Max core file size") == mine, f"{started} has not the user's limit of cores")
+        check(core_filter(started) == core_filter("self"), f"{started} has not the user's choice of what is in a core")
         job.checkpoint("--stop")
         job.finish(expected=85)
 

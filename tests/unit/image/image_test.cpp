@@ -649,6 +649,26 @@ TEST_P(OneFile, ForAllRanks) {
     EXPECT_THROW(SharedFile::read(path_), Error);
 }
 
+// A sparse file may claim to be as long as it likes: there is no memory for its table before that is looked
+// at.
+TEST_P(OneFile, ATableThatNoJobHas) {
+    SharedFile file(files::Folder::at(directory_));
+    file.finish(11, 3, {kPage}, 2 * kPage);
+    const uint32_t parts = 0xfffffff0;
+    const uint64_t bytes = uint64_t{1} << 37;
+    std::fstream all(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    all.seekp(12);
+    all.write(reinterpret_cast<const char*>(&parts), sizeof parts);
+    all.close();
+    std::filesystem::resize_file(file.path(), bytes);
+    try {
+        SharedFile::read(file.path());
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("number of parts"), std::string::npos) << error.what();
+    }
+}
+
 // Files of some ranks: each image is found by its rank in the file that is named by the lowest of them.
 TEST_P(OneFile, ForSomeRanks) {
     const files::Folder folder = files::Folder::at(directory_);

@@ -11,10 +11,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <random>
 
 #include "base/error.h"
 #include "erasure/names.h"
+#include "files/owners.h"
 #include "level/copier.h"
 #include "level/memory.h"
 #include "level/place.h"
@@ -283,6 +285,28 @@ TEST_F(RepairTest, TheImageOfAnotherGenerationIsNoCopy) {
     const Repair::Report report = repair(1);
     EXPECT_EQ(report.left.size(), 2u);
     EXPECT_FALSE(fs::exists(in_files(1) / name));
+}
+
+// His manifest may name this user's job: what this user's nodes keep is then neither said to be damaged, nor
+// written to.
+TEST_F(RepairTest, AnotherUsersGenerationHasNoSayHere) {
+    if (::geteuid() != 0) GTEST_SKIP() << "nobody else's directory can be made";
+    constexpr uid_t kOther = 61000000;
+    commit(store::LevelName::files);
+    copy(in_files(1), (on("a", Generation(1)), in_memory("a", 1)));
+    std::map<fs::path, std::string> before;
+    for (const fs::path& path : files_in(in_memory("a", 1))) before[path] = content(path);
+    fs::remove_all(in_files(1));
+    contents_.clear();
+    commit(store::LevelName::files);  // as he would make it: of the same number, whole
+    for (const auto& one : fs::directory_iterator(in_files(1)))
+        ASSERT_EQ(::chown(one.path().c_str(), kOther, kOther), 0);
+    ASSERT_EQ(::chown(in_files(1).c_str(), kOther, kOther), 0);
+    files::allow_owner(kOther);
+    EXPECT_TRUE(damage(1).empty()) << damage(1).front();
+    EXPECT_TRUE(repair(1).mended.empty());
+    for (const auto& [path, text] : before) EXPECT_TRUE(content(path) == text) << path;
+    files::allow_owner(static_cast<uid_t>(-1));
 }
 
 TEST_F(RepairTest, Markers) {

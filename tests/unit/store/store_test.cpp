@@ -195,6 +195,57 @@ TEST_F(StoreTest, ANestedManifestIsRefused) {
         }
 }
 
+// A text that takes many times its length of memory, or names that do: `list` reads what others put there.
+TEST_F(StoreTest, AManifestThatGrowsIsRefused) {
+    Store store = Store::for_writing(directory_);
+    commit_one(store);
+    const std::string text = to_text(*store.choose({}, false).manifest);
+    const auto why = [&](const std::string& name, const std::string& value) {
+        std::string body = text.substr(0, text.rfind("xxh3-128 "));
+        body.insert(1, fmt::format("\"{}\": {},", name, value));
+        body += "xxh3-128 " + image::checksum_of(body.data(), body.size()).hex() + "\n";
+        try {
+            parse_manifest(body, "m");
+            return std::string();
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+    };
+    std::string lists = "[[]";
+    for (int i = 0; i < 2 << 20; ++i) lists += ",[]";
+    EXPECT_NE(why("x", lists + "]").find("values"), std::string::npos);
+    EXPECT_EQ(why("x", "[" + std::string(3 << 20, ' ') + "]"), "");
+    EXPECT_EQ(why("x", "\"\\\\\\\"" + std::string(3 << 20, ',') + "\""), "");  // a word of them is one
+    // The name of a node is there for each rank.
+    Manifest manifest = *store.choose({}, false).manifest;
+    manifest.level = LevelName::memory;
+    manifest.nodes = {std::string(1 << 20, 'n'), std::string(1 << 20, 'n')};
+    EXPECT_THROW(parse_manifest(to_text(manifest), "m"), Error);
+    manifest.nodes = {std::string(255, 'n'), std::string(255, 'n')};
+    EXPECT_NO_THROW(parse_manifest(to_text(manifest), "m"));
+}
+
+// As many as another user likes to put there.
+TEST_F(StoreTest, OthersGenerationsTakeNoDescriptors) {
+    if (::geteuid() != 0) GTEST_SKIP() << "nobody else's directory can be made";
+    Store store = Store::for_writing(directory_);
+    commit_one(store);
+    for (int i = 100; i < 400; ++i) {
+        const std::string one = fmt::format("{}/gen-{:06}", directory_, i);
+        fs::create_directory(one);
+        std::ofstream(one + "/manifest.json") << "{}";
+        ASSERT_EQ(::chown(one.c_str(), 61000000, 61000000), 0);
+    }
+    const auto open_ones = [] {
+        return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+    };
+    const auto before = open_ones();
+    const auto all = store.list();
+    EXPECT_EQ(all.size(), 301u);
+    EXPECT_LT(open_ones() - before, 10);
+    EXPECT_EQ(all.back().folder.owner(), 61000000u);
+}
+
 TEST_F(StoreTest, RetentionKeepsTheNewest) {
     Store store = of_job(0x1234, directory_);
     for (int i = 0; i < 4; ++i) commit_one(store);

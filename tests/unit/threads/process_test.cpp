@@ -20,12 +20,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 
 #include "base/cbor.h"
+#include "base/fd.h"
 #include "process_fixture.h"
 
 namespace threads = fermata::split::threads;
@@ -161,6 +165,86 @@ TEST_F(Process, WhatIsTooLargeForACopyIsCutOrNamed) {
                               true);
         CHECK(back.error.empty() && back.files == 0 && back.warnings.size() == 2);
         CHECK(stat(path("log").c_str(), &status) == 0 && status.st_size == kLarge + 2);
+    });
+}
+
+// By the program's own link, and by a path as programs write them.
+TEST_F(Process, DirectoriesThatAreGoneAreMadeAgain) {
+    child([&] {
+        for (const char* name : {"generation", "run", "run/a", "run/a/b"})
+            CHECK(mkdir(path(name).c_str(), 0700) == 0);
+        CHECK(symlink("run", path("link").c_str()) == 0);
+        fermata::Fd data(open(path("run/a/b/data").c_str(), O_RDWR | O_CREAT, 0600));
+        CHECK(write(data.get(), "before", 6) == 6);
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
+        CHECK(system(("rm -r " + path("run/a")).c_str()) == 0);
+        auto state = nlohmann::json::from_cbor(captured.state);
+        for (auto& file : state.at("files"))
+            if (file.at("path") == path("run/a/b/data")) file.at("path") = path("link//a//b/data");
+        const std::vector<uint8_t> bytes = nlohmann::json::to_cbor(state);
+        const PutBack back =
+            put_files_back({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                           fermata::files::Folder::at(path("generation")), "gen-000001", true);
+        CHECK(back.error.empty() && back.files == 1);
+        fermata::Fd now(open(path("run/a/b/data").c_str(), O_RDONLY));
+        CHECK(read_some(now.get(), 16) == "before");
+    });
+}
+
+TEST_F(Process, NothingIsPutBackWhereALinkOfAnotherUsersLeads) {
+    if (geteuid() != 0) GTEST_SKIP() << "nobody else's link can be made";
+    child([&] {
+        for (const char* name : {"generation", "run", "precious"})
+            CHECK(mkdir(path(name).c_str(), 0700) == 0);
+        const auto put = [](int folder, const char* text) {
+            fermata::Fd file(openat(folder, "data", O_WRONLY | O_CREAT | O_TRUNC, 0600));
+            CHECK(write(file.get(), text, strlen(text)) == static_cast<ssize_t>(strlen(text)));
+        };
+        fermata::Fd run(open(path("run").c_str(), O_RDONLY | O_DIRECTORY)),
+            precious(open(path("precious").c_str(), O_RDONLY | O_DIRECTORY));
+        put(precious.get(), "years of work");
+        put(run.get(), "before");
+        fermata::Fd data(open(path("run/data").c_str(), O_RDWR));
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
+        const std::string link = path("link"), there = path("run");
+        CHECK(symlink(path("precious").c_str(), link.c_str()) == 0);
+        CHECK(lchown(link.c_str(), 61000000, 61000000) == 0);
+        std::atomic<bool> over{false};
+        std::thread exchanges([&] {
+            while (!over) renameat2(AT_FDCWD, link.c_str(), AT_FDCWD, there.c_str(), RENAME_EXCHANGE);
+        });
+        int refused = 0, done = 0;
+        for (int i = 0; i < 100; ++i) {
+            put(run.get(), "changed");
+            const PutBack back = put_files_back(
+                captured.state, fermata::files::Folder::at(path("generation")), "gen-000001", true);
+            back.error.empty() ? ++done : ++refused;
+        }
+        over = true;
+        exchanges.join();
+        CHECK(refused > 0 && done > 0);
+        char text[32] = {};
+        fermata::Fd kept(openat(precious.get(), "data", O_RDONLY));
+        CHECK(read(kept.get(), text, sizeof text) == 13 && std::string(text) == "years of work");
+        CHECK(faccessat(precious.get(), "data.after-gen-000001", F_OK, 0) != 0);
+    });
+}
+
+TEST_F(Process, AnotherUsersLinkInThePlaceOfAFileIsRefused) {
+    if (geteuid() != 0) GTEST_SKIP() << "nobody else's link can be made";
+    child([&] {
+        CHECK(mkdir(path("generation").c_str(), 0700) == 0);
+        const std::string data = path("data"), precious = path("precious");
+        fermata::Fd fd(open(data.c_str(), O_RDWR | O_CREAT, 0600));
+        Captured captured = capture({}, {fermata::files::Folder::at(path("generation")), true, nullptr});
+        CHECK(rename(data.c_str(), precious.c_str()) == 0 && symlink("precious", data.c_str()) == 0);
+        const auto back = [&] {
+            return put_files_back(captured.state, fermata::files::Folder::at(path("generation")),
+                                  "gen-000001", true);
+        };
+        CHECK(lchown(data.c_str(), 61000000, 61000000) == 0);
+        CHECK(back().error.find(data + " is a link of ") != std::string::npos);
+        CHECK(lchown(data.c_str(), 0, 0) == 0 && back().error.empty());
     });
 }
 

@@ -178,6 +178,35 @@ TEST_F(TransferTest, NobodyWaitsForASilentNode) {
     EXPECT_LT(monotonic_ms() - begin, 4000);
 }
 
+// Whoever stands between two nodes lets a byte through now and then.
+TEST_F(TransferTest, NobodyWaitsForAFrameThatDrips) {
+    uint16_t port = 0;
+    Fd listener = tree::listen_tcp(port);
+    std::thread drips([&] {
+        pollfd one{listener.get(), POLLIN, 0};
+        ::poll(&one, 1, 5000);
+        Fd socket(::accept(listener.get(), nullptr, nullptr));
+        wire::Handshake shake(wire::Role::root, key_);
+        for (char buffer[4096]; !shake.done();) {
+            const ssize_t n = ::recv(socket.get(), buffer, sizeof buffer, 0);
+            if (n <= 0) return;
+            const std::string answer = shake.feed(buffer, static_cast<size_t>(n));
+            if (::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return;
+        }
+        const wire::Bytes head = write_head({kMostData, Kind::names});
+        for (int i = 0; i < 40; ++i) {
+            const std::byte byte = i < 8 ? head[static_cast<size_t>(i)] : std::byte{};
+            if (::send(socket.get(), &byte, 1, MSG_NOSIGNAL) != 1) return;
+            ::usleep(50'000);
+        }
+    });
+    const std::string addresses = fmt::format("127.0.0.1:{}@{}", port, tree::this_place());
+    const int64_t begin = monotonic_ms();
+    EXPECT_THROW(Client(addresses, NodePlace{"b"}, key_, patience(500)).list(Generation(7)), Error);
+    EXPECT_LT(monotonic_ms() - begin, 1500);
+    drips.join();
+}
+
 // A client that stops reading does not keep the server, nor its end.
 TEST_F(TransferTest, TheServerEndsWithAClientThatStands) {
     Client* standing = nullptr;
