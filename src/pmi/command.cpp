@@ -20,7 +20,9 @@ Command Command::parse(std::string_view line) {
     for (size_t at = 0;;) {
         at = line.find_first_not_of(' ', at);
         if (at == line.npos) break;
-        const size_t end = std::min(line.find(' ', at), line.size());
+        // MPICH 4.2 gives the reason of an MPI_Abort, in words, at the end.
+        const bool in_words = line.substr(at).starts_with("error_msg=");
+        const size_t end = in_words ? line.size() : std::min(line.find(' ', at), line.size());
         const std::string_view word = line.substr(at, end - at);
         const size_t equals = word.find('=');
         if (equals == word.npos || equals == 0) fail("'{}' is no word=value", shortened(word));

@@ -164,7 +164,10 @@ class Launch {
             }
             // Open MPI names its shared memory after the host and the rank's number on it.
             const std::string shared = directory_ + "/node" + std::to_string(world_.placement.node_of(rank));
-            if (options_.nodes > 1) ::setenv("OMPI_MCA_btl_vader_backing_directory", shared.c_str(), 1);
+            if (options_.nodes > 1)
+                for (const char* name :
+                     {"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"})
+                    ::setenv(name, shared.c_str(), 1);
             std::vector<char*> words = options_.command;
             words.push_back(nullptr);
             ::execvp(words[0], words.data());

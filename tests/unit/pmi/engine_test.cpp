@@ -267,6 +267,12 @@ TEST(Engine, AbortIsReportedWithItsCode) {
     EXPECT_EQ(c.aborts[1].code, 1);
     EXPECT_EQ(c.ask(0, "cmd=abort exitcode=-1"), "");
     EXPECT_EQ(c.aborts[2].code, -1);
+    // MPICH 4.2.1:
+    EXPECT_EQ(
+        c.ask(0,
+              "cmd=abort exitcode=7 error_msg=application called MPI_Abort(MPI_COMM_WORLD, 7) - process 1"),
+        "");
+    EXPECT_EQ(c.aborts[3].code, 7);
 }
 
 // Whoever dies, and whenever: nobody waits for it.
