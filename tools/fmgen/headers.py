@@ -184,6 +184,10 @@ extern "C" {
     for f in table.internals():
         args = ", ".join(f"{t} {n}" for t, n, _ in table.fm_params(f))
         out.append(f"FERMATA_API {table.cxx_ret(f)} {f.fm}({args});\n")
+    out.append("\n// Beyond the standard.\n")
+    for f in table.beyond_internals():
+        args = "" if f.why else ", ".join(f"{t} {n}" for t, n, _ in table.fm_params(f))
+        out.append(f"FERMATA_API int {f.fm}({args});\n")
     out.append("\n// The rest of a collective that front/requests/direct_collective.h calls held.\n")
     out += [f"FERMATA_API {direct_entry.held_declaration(f)};\n" for f in table.internals() if direct_entry.is_direct_entry(f)]
     out.append("""

@@ -35,6 +35,7 @@ constexpr uint32_t kDynamicComm = dynamic_word(Kind::comm, 77);
 
 namespace fermata::front {
 int unsupported(const char*) noexcept { return FM_ERR_UNSUPPORTED_OPERATION; }
+int refused(const char*, const char*) noexcept { return FM_ERR_UNSUPPORTED_OPERATION; }
 }  // namespace fermata::front
 
 namespace fermata::mpi {

@@ -20,6 +20,7 @@ using namespace core;
 
 namespace fermata::front {
 int unsupported(const char*) noexcept { return FM_ERR_UNSUPPORTED_OPERATION; }
+int refused(const char*, const char*) noexcept { return FM_ERR_UNSUPPORTED_OPERATION; }
 }  // namespace fermata::front
 
 template <typename H>
