@@ -202,6 +202,10 @@ FERMATA_API Kind fm_keyval_owner(int keyval);
 FERMATA_API void fm_keyval_is_fortran(int keyval, CopyAdapter copy, DeleteAdapter remove);
 FERMATA_API void fm_grequest_is_fortran(Request request, GrequestQueryAdapter query, GrequestFreeAdapter free,
                                         GrequestCancelAdapter cancel);
+// MPICH's C++ bindings make ops and error handlers as C does, and say afterwards how their functions are called.
+FERMATA_API void fm_op_calls(Op op, OpAdapter adapter);
+FERMATA_API Kind fm_errhandler_owner(Errhandler errhandler);
+FERMATA_API void fm_errhandler_calls(Errhandler errhandler, ErrhandlerAdapter adapter);
 // Of the tools interface: an error unless it is initialised; what kind of object a variable is bound to. The obj_handle
 // of fm_T_*_handle_alloc is a pointer to that object's word.
 FERMATA_API int fm_T_ready();

@@ -53,3 +53,4 @@ FRONT_API int MPIX_Query_rocm_support() { return 0; }
 
 // What Open MPI 5's Java bindings call for their own ops: the C++ way, see above.
 FRONT_API void ompi_op_set_java_callback(void*, void*, void*, int) {}
+FRONT_API int ompi_mpi_errcode_init() { return 0; }

@@ -21,6 +21,11 @@ int fm_Op_create(void* fn, OpAdapter adapter, int commute, Op* op) {
     return FM_SUCCESS;
 }
 
+void fm_op_calls(Op op, OpAdapter adapter) {
+    OpObject* object = find(op);
+    if (object != nullptr && !object->predefined) object->adapter = adapter;
+}
+
 int fm_Op_free(Op* op) {
     Call call("MPI_Op_free");
     OpObject* object = find(*op);

@@ -5,7 +5,10 @@ import sys
 from fmgen import table
 
 # Not in the header of the library version we build against, or not constants there.
-ABSENT = {"openmpi": {"MPI_SESSION_NULL", "MPI_ERRORS_ABORT", "MPI_REAL2", "MPI_INTEGER16"}, "mpich": set()}
+ABSENT = {"openmpi": {"MPI_SESSION_NULL", "MPI_ERRORS_ABORT", "MPI_REAL2", "MPI_INTEGER16", "MPI_COMPLEX4",
+                      # Open MPI 5
+                      "MPI_ERR_PROC_ABORTED", "MPI_ERR_SESSION", "MPI_ERR_VALUE_TOO_LARGE", "MPIX_ERR_PROC_FAILED",
+                      "MPIX_ERR_PROC_FAILED_PENDING", "MPIX_ERR_REVOKED"}, "mpich": set()}
 
 
 def main(abi, path):

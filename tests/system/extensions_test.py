@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""What libraries have beyond the standard, in programs that are stopped in the middle and continued on the other library.
+
+    extensions_test.py failures|cxx
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+import harness
+from harness import FERMATA, Job, Scratch, check
+
+SOURCES = pathlib.Path(__file__).resolve().parents[1] / "programs"
+
+
+def verdicts(lines):
+    return [line for line in lines if "right" in line]
+
+
+def over(program, built_for, other, want, cwd, env):
+    """Checkpoint in the middle; undisturbed after it, and the same from the image."""
+    hold = cwd / f"go.{program.name}"
+    with Job.run([program], 4, cwd, mpi=built_for, env=dict(env, HOLD_FILE=str(hold))) as job:
+        job.wait_line("READY")
+        generation = job.checkpoint()["generation"]
+        hold.touch()
+        lines = job.finish()
+        check(verdicts(lines) == want, f"{program.name} on {built_for}: {lines}, wanted {want}")
+    with Job.restart(cwd, mpi=other, generation=int(generation.split("-")[1]), env=env) as job:
+        lines = job.finish()
+        check(verdicts(lines) == want, f"{generation} of {program.name} on {other}: {lines}, wanted {want}")
+
+
+def build(words, source, program):
+    # All symbols are looked for when the program starts, as those of an extension of Python are.
+    subprocess.run([*words, "-O1", "-w", source, "-Wl,-z,now", "-Wl,--unresolved-symbols=ignore-in-object-files", "-o", program],
+                   check=True)
+    return program
+
+
+def failures(cwd):
+    programs = {mpi: build([f"mpicc.{mpi}"], SOURCES / "failures.c", cwd / f"failures.{mpi}") for mpi in ("mpich", "openmpi")}
+    want = verdicts(harness.native([programs["mpich"]], 4, "mpich", cwd))
+    check(len(want) == 1, f"the native run says {want}")
+    said = subprocess.run([FERMATA, "run", "--check", "--", programs["openmpi"]], capture_output=True, text=True, timeout=60)
+    check(said.returncode != 0 and said.stderr.rstrip().endswith("MPIX_Comm_revoke"), said.stdout + said.stderr)
+    for mpi, other in (("openmpi", "mpich"), ("mpich", "openmpi")):
+        over(programs[mpi], mpi, other, want, cwd, dict(os.environ, UNDER_FERMATA="1"))
+    return want[0]
+
+
+def cxx(cwd):
+    program = build(["mpicxx.mpich"], SOURCES / "cxx_bindings.cpp", cwd / "cxx_bindings")
+    want = verdicts(harness.native([program], 4, "mpich", cwd))
+    check(len(want) == 1, f"the native run says {want}")
+    over(program, "mpich", "openmpi", want, cwd, dict(os.environ))
+    return want[0]
+
+
+def run(case):
+    with Scratch(f"extensions-{case}") as cwd:
+        return {"failures": failures, "cxx": cxx}[case](cwd)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.verdict(f"extensions {sys.argv[1]}", lambda: run(sys.argv[1])))
