@@ -206,6 +206,8 @@ FERMATA_API void fm_grequest_is_fortran(Request request, GrequestQueryAdapter qu
 FERMATA_API void fm_op_calls(Op op, OpAdapter adapter);
 FERMATA_API Kind fm_errhandler_owner(Errhandler errhandler);
 FERMATA_API void fm_errhandler_calls(Errhandler errhandler, ErrhandlerAdapter adapter);
+// Does the library below have this predefined type?
+FERMATA_API bool fm_type_is_there(Datatype datatype);
 // Of the tools interface: an error unless it is initialised; what kind of object a variable is bound to. The obj_handle
 // of fm_T_*_handle_alloc is a pointer to that object's word.
 FERMATA_API int fm_T_ready();

@@ -44,6 +44,7 @@ void fm_op_calls(Op, OpAdapter) {}
 Kind fm_keyval_owner(int) { return Kind::none; }
 void fm_keyval_is_fortran(int, CopyAdapter, DeleteAdapter) {}
 void fm_grequest_is_fortran(Request, GrequestQueryAdapter, GrequestFreeAdapter, GrequestCancelAdapter) {}
+bool fm_type_is_there(Datatype) { return true; }
 int fm_T_ready() { return answer.rc; }
 int fm_T_bind(bool, int) { return FM_T_BIND_NO_OBJECT; }
 
