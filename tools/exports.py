@@ -151,7 +151,8 @@ class Library:
                     compared += 1
                     if number & 0xFFFFFFFF != known[name] & 0xFFFFFFFF:
                         different.append(f"{name}: {number} there, {known[name]} here")
-            elif name not in known and re.match(r"MPIX_|MPI_ERR_|MPI_COMBINER_|MPI_COMM_TYPE_", name) and evaluate(value, found) is not None:
+            elif name not in known and name.replace("MPI_", "MPIX_", 1) not in known and re.match(
+                    r"MPIX_|MPI_ERR_|MPI_COMBINER_|MPI_COMM_TYPE_", name) and evaluate(value, found) is not None:
                 unknown.append(name)
         return compared, different, unknown
 
@@ -228,9 +229,11 @@ def fetched(folder):
 
 def mirror():
     """The one that apt uses here."""
-    for file in (Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*.sources")):
-        if file.exists() and (found := re.search(r"\bhttps?://\S*debian\b(?!-)\S*", file.read_text())):
-            return found[0]
+    for file in (Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*.sources"))):
+        lines = file.read_text().splitlines() if file.exists() else ()
+        for line in lines:
+            if found := re.match(r"(?:URIs:|deb\s)(?:\s*\[.*?\])?\s*(https?://\S*/debian)/?(\s|$)", line):
+                return found[1]
     sys.exit("exports.py: no Debian mirror among apt's sources")
 
 
@@ -252,9 +255,7 @@ def row(fronts, library):
     counts, missing = {"translated": 0, "passed": 0, "error": 0, "missing": 0}, []
     for name in library.names:
         fate = fronts.fate(library.flavour, name)
-        if fate == "missing" and library.left_out(name):
-            fate = "missing"
-        elif fate == "missing":
+        if fate == "missing" and not library.left_out(name):
             missing.append(name)
         counts[fate] += 1
     compared, different, _ = library.constants()
