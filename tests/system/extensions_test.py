@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What libraries have beyond the standard, in programs that are stopped in the middle and continued on the other library.
 
-    extensions_test.py failures|cxx
+    extensions_test.py failures|fortran|cxx
 """
 import os
 import pathlib
@@ -38,10 +38,10 @@ def over(program, built_for, other, want, cwd, env):
 NOW = ["-O1", "-w", "-Wl,-z,now"]
 
 
-def build_failures(mpi, cwd):
+def build_failures(mpi, cwd, compiler="mpicc", source="failures.c"):
     """In a library, which may be linked although nobody here has its functions, and a program of it."""
-    library, program = cwd / f"libfailures.{mpi}.so", cwd / f"failures.{mpi}"
-    subprocess.run([f"mpicc.{mpi}", *NOW, "-shared", "-fPIC", "-Dmain=failures", SOURCES / "failures.c", "-o", library], check=True)
+    library, program = cwd / f"lib{source}.{mpi}.so", cwd / f"{source}.{mpi}"
+    subprocess.run([f"{compiler}.{mpi}", *NOW, "-shared", "-fPIC", "-Dmain=failures", SOURCES / source, "-o", library], check=True)
     (cwd / "main.c").write_text("int failures(int, char**);\nint main(int c, char** v) { return failures(c, v); }\n")
     subprocess.run([f"mpicc.{mpi}", *NOW, cwd / "main.c", library, "-Wl,--allow-shlib-undefined", "-o", program], check=True)
     return program
@@ -58,6 +58,15 @@ def failures(cwd):
     return want[0]
 
 
+def fortran(cwd):
+    program = build_failures("openmpi", cwd, "mpif90", "failures.f90")
+    for mpi in ("openmpi", "mpich"):
+        with Job.run([program], 4, cwd, mpi=mpi) as job:
+            lines = job.finish()
+            check(verdicts(lines) == ["failures: right in Fortran"], f"on {mpi}: {lines}")
+    return "right on both"
+
+
 def cxx(cwd):
     program = cwd / "cxx_bindings"
     subprocess.run(["mpicxx.mpich", *NOW, SOURCES / "cxx_bindings.cpp", "-o", program], check=True)
@@ -69,7 +78,7 @@ def cxx(cwd):
 
 def run(case):
     with Scratch(f"extensions-{case}") as cwd:
-        return {"failures": failures, "cxx": cxx}[case](cwd)
+        return {"failures": failures, "fortran": fortran, "cxx": cxx}[case](cwd)
 
 
 if __name__ == "__main__":
