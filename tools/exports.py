@@ -157,6 +157,27 @@ class Library:
         return compared, different, unknown
 
 
+def prototypes(header):
+    """(compared, [functions whose parameters differ]) of the standard's functions, as the standard ABI's header has them."""
+    def kind(text):
+        return re.sub(r"\bconst\b|\s", "", text).replace("[]", "*")
+
+    def parameter(text):
+        arrays = re.findall(r"\[[^\]]*\]", text)
+        base = re.match(r"(.*?)\w+$", re.sub(r"\[[^\]]*\]", "", text).strip(), re.S)[1]
+        return kind(base) + "".join("*" if i == 0 else a for i, a in enumerate(arrays))
+
+    text = re.sub(r"/\*.*?\*/", " ", header.read_text(), flags=re.S)
+    known = {f.name: [kind(p.c) for p in f.params if p.kind != "varargs"] for f in table.functions()}
+    different, compared = [], 0
+    for name, parameters in re.findall(r"^\s*[\w ]+?[ *]+(MPI_[A-Z]\w+)\(([^;]*?)\)\s*;", text, re.M):
+        theirs = [parameter(p) for p in parameters.split(",") if p.strip() not in ("void", "...")]
+        compared += 1
+        if known.get(name) != theirs:
+            different.append(name)
+    return compared, different
+
+
 def evaluate(text, names, depth=0):
     text = re.sub(r"\(\s*(MPIX?_\w+|int|MPI_Offset)\s*\)", "", text).strip()
     text = re.sub(r"\b(MPIX?_[A-Z_0-9]+|MPICH_[A-Z_0-9]+)\b",
@@ -286,6 +307,13 @@ def section(fronts, libraries):
         reasons |= {(library.name, library.left_out(n)) for n in library.names if library.left_out(n)}
     out += ["", *(f"- missing in {name}: {why}" for name, why in sorted(reasons)),
             *(f"- another value: {text}" for text in differences)]
+    for library in libraries:
+        if library.flavour == "standard" and library.header:
+            compared, other = prototypes(library.header)
+            out.append(f"- mpi_abi.h of {library.name}: {compared} functions, all of MPI-5.0 with those of large counts; parameters "
+                       f"other than in mpi/mpi.json: {', '.join(other) or 'none'}")
+    unwritten = sorted(f.name for f in table.internals() if f.fm in fronts.unwritten)
+    out.append(f"- functions of the standard that are answered by an error: {', '.join(unwritten)}")
     if unknown:
         out.append("- constants that nothing translates (a program's value goes on as it is, and is no value of the interface "
                    f"inside): {', '.join(sorted(unknown))}")
