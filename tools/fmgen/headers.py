@@ -202,8 +202,9 @@ FERMATA_API Kind fm_keyval_owner(int keyval);
 FERMATA_API void fm_keyval_is_fortran(int keyval, CopyAdapter copy, DeleteAdapter remove);
 FERMATA_API void fm_grequest_is_fortran(Request request, GrequestQueryAdapter query, GrequestFreeAdapter free,
                                         GrequestCancelAdapter cancel);
-// MPICH's C++ bindings make ops and error handlers as C does, and say afterwards how their functions are called.
-FERMATA_API void fm_op_calls(Op op, OpAdapter adapter);
+// C++ bindings make ops and error handlers as C does, and say afterwards how their functions are called. An op may get
+// another function, too (null: it keeps its own); what it had comes back.
+FERMATA_API void* fm_op_calls(Op op, OpAdapter adapter, void* function);
 FERMATA_API Kind fm_errhandler_owner(Errhandler errhandler);
 FERMATA_API void fm_errhandler_calls(Errhandler errhandler, ErrhandlerAdapter adapter);
 // Does the library below have this predefined type?

@@ -32,7 +32,7 @@ void call_handler(void* fn, uint32_t object, int* code, const char*) {
 
 FRONT_API void MPII_Op_set_cxx(A_Op op, OpCaller caller) {
     op_caller = caller;
-    fm_op_calls(in_Op(op), call_op);
+    fm_op_calls(in_Op(op), call_op, nullptr);
 }
 
 FRONT_API void MPII_Errhandler_set_cxx(A_Errhandler errhandler, ErrorCaller caller) {

@@ -40,7 +40,7 @@ extern "C" {
 int fm_raise(Kind, uint32_t, int code, const char*) { return code; }
 Kind fm_errhandler_owner(Errhandler) { return Kind::none; }
 void fm_errhandler_calls(Errhandler, ErrhandlerAdapter) {}
-void fm_op_calls(Op, OpAdapter) {}
+void* fm_op_calls(Op, OpAdapter, void*) { return nullptr; }
 Kind fm_keyval_owner(int) { return Kind::none; }
 void fm_keyval_is_fortran(int, CopyAdapter, DeleteAdapter) {}
 void fm_grequest_is_fortran(Request, GrequestQueryAdapter, GrequestFreeAdapter, GrequestCancelAdapter) {}
