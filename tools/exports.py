@@ -140,7 +140,7 @@ class Library:
             return 0, [], []
         text = re.sub(r"/\*.*?\*/", " ", self.header.read_text(), flags=re.S)
         found = dict(re.findall(r"^#\s*define\s+(MPIX?_[A-Z_0-9]+)[ \t]+(.+?)\s*$", text, re.M))
-        found.update(re.findall(r"^\s+(MPIX?_[A-Z_0-9]+)\s*=\s*([^,\n]+)", text, re.M))
+        found.update(re.findall(r"^\s+(MPIX?_[A-Z_0-9]+)\s*(?:=\s*([^,\n]+))?,?\s*$", text, re.M))
         known = {c.name: c.openmpi if self.flavour == "openmpi" else c.mpich if self.flavour == "mpich" else c.std
                  for c in table.constants()}
         compared, different, unknown = 0, [], []
@@ -151,6 +151,8 @@ class Library:
                     compared += 1
                     if number & 0xFFFFFFFF != known[name] & 0xFFFFFFFF:
                         different.append(f"{name}: {number} there, {known[name]} here")
+            elif name in known and known[name] is None and evaluate(value, found) != 0x0c000000:  # MPICH's null type
+                unknown.append(name)
             elif name not in known and name.replace("MPI_", "MPIX_", 1) not in known and re.match(
                     r"MPIX_|MPI_ERR_|MPI_COMBINER_|MPI_COMM_TYPE_", name) and evaluate(value, found) is not None:
                 unknown.append(name)
@@ -315,8 +317,8 @@ def section(fronts, libraries):
     unwritten = sorted(f.name for f in table.internals() if f.fm in fronts.unwritten)
     out.append(f"- functions of the standard that are answered by an error: {', '.join(unwritten)}")
     if unknown:
-        out.append("- constants that nothing translates (a program's value goes on as it is, and is no value of the interface "
-                   f"inside): {', '.join(sorted(unknown))}")
+        out.append("- constants that nothing translates for that library, most of them of its newest versions (to the call they are no "
+                   f"value of the interface, and an MPI error where it is looked at): {', '.join(sorted(unknown))}")
     out += ["", "Beyond the standard (mpi/beyond.json):", ""]
     by_answer = {}
     for f in table.beyond():
