@@ -167,7 +167,9 @@ def main():
     if "--check" in sys.argv:
         print(text)
     else:
-        (ROOT / "docs" / "conformance.md").write_text(text)
+        page = ROOT / "docs" / "conformance.md"
+        exports = page.read_text().partition("<!-- exports:")  # tools/exports.py's part stays
+        page.write_text(text + ("\n" + exports[1] + exports[2] if exports[1] else ""))
     return 0
 
 

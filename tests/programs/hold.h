@@ -16,7 +16,7 @@ extern unsigned long long hash_state;
 unsigned long long hash_state = 1469598103934665603ULL;
 #endif
 static inline void hash_bytes(const void* data, size_t size) {
-    const unsigned char* p = data;
+    const unsigned char* p = (const unsigned char*)data;
     for (size_t i = 0; i < size; ++i) hash_state = (hash_state ^ p[i]) * 1099511628211ULL;
 }
 

@@ -54,7 +54,8 @@ AFTER = {
 # String results whose length limit is a constant of the ABI.
 STRING_LIMITS = {"MPI_Info_get_nthkey": "MAX_INFO_KEY"}
 
-NO_SIZE = {"openmpi": {"ompi_mpi_instance_null": 1024, "ompi_mpi_errors_abort": 1024}}
+# Of Open MPI 5, with their sizes there.
+NO_SIZE = {"openmpi": {"ompi_mpi_instance_null": 512, "ompi_mpi_errors_abort": 1024, "ompi_mpi_complex4": 512}}
 PARTS = (
     ("p2p", ("p2p/request", "persistent-p2p", "partitioned")),
     ("collective", ("collective", "collective-nb", "persistent-coll", "neighbourhood")),

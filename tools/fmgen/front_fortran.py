@@ -15,7 +15,7 @@ MPICH internals how to call them).
 import sys
 from pathlib import Path
 
-from fmgen import front_c, table
+from fmgen import front_beyond, front_c, table
 from fmgen.headers import write_if_changed
 
 PARTS = front_c.PARTS
@@ -25,7 +25,8 @@ INT64 = ("MPI_Aint", "MPI_Count", "MPI_Offset")
 COLLECTIVE_CHAPTERS = ("persistent-coll", "collective", "neighbourhood")
 # Other names of a procedure: Open MPI's modules for mpi_f08 call these.
 EXTRA_NAMES = {"alloc_mem": ("cptr",), "win_allocate": ("cptr",), "win_allocate_shared": ("cptr",),
-               "win_shared_query": ("cptr",)}
+               "win_shared_query": ("cptr",), "wtime": ("f90",), "wtick": ("f90",), "aint_add": ("f90",),
+               "aint_diff": ("f90",)}
 # Fortran types that mpi_sizeof_<type>_<rank> knows, with their bytes.
 SIZEOF = {"character": 1, "logical": 4, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "real32": 4, "real64": 8,
           "real128": 16, "complex32": 8, "complex64": 16, "complex128": 32}
@@ -172,8 +173,10 @@ def inner(f):
     """F_X: the C front's body with INTEGER handles. Those written by hand are in fortran.h."""
     if f.by_hand:
         return ""
-    target = table.function(f.internal) if f.wrapper != "abi" else None
-    if target is None:
+    target = None if f.wrapper == "abi" or f.why else f if f.abis else table.function(f.internal)
+    if f.why:
+        body = front_beyond.refusal(f)
+    elif target is None:
         body = "    return out_errclass(FM_ERR_UNSUPPORTED_OPERATION);"
     else:
         b = front_c.Body(f, "openmpi", handles_are_pointers=False)
@@ -186,6 +189,13 @@ def inner(f):
     return f"static inline {front_c.declaration(f, 'F_')} {{\n{body}\n}}\n"
 
 
+def beyond_procedure(f):
+    """What Open MPI 5 has beyond the standard."""
+    primary, base = f"pmpix_{f.short.lower()}_", f.short.lower()
+    return (inner(f) + Outer(f).text("int", primary) +
+            f'FRONT_MPIX_ALIASES("{base}", "{base.upper()}", "{f.short}", "{primary}")\n\n')
+
+
 def aliases(primary, base, c_name, openmpi):
     """Other names of `primary` (pmpi_x_). base: x in lower case; c_name: X as in C."""
     if not openmpi:
@@ -193,10 +203,11 @@ def aliases(primary, base, c_name, openmpi):
     out = f'FRONT_NAMES("{base}", "{base.upper()}")\nFRONT_OPENMPI_NAMES("{base}", "{c_name}")\n'
     for extra in EXTRA_NAMES.get(base, ()):
         names = [f"{head}_{base}_{extra}{tail}" for head in ("mpi", "pmpi") for tail in ("", "_", "__")]
-        names.append(f"ompi_{base}_{extra}_f")
+        names += [f"ompi_{base}_{extra}_f", *(f"{head}_{base}_{extra}".upper() for head in ("mpi", "pmpi"))]
+        names += [f"{head}_{c_name}_{extra}{tail}" for head in ("MPI", "PMPI") for tail in ("_f", "_f08")]
         out += "asm(" + " ".join(f'FRONT_NAME("{n}", "{primary}")' for n in names) + ");\n"
     if c_name.endswith("_init") and table.function("MPI_" + c_name).chapter in COLLECTIVE_CHAPTERS:
-        out += f'FRONT_MPIX_NAMES("{base}")\n'
+        out += f'FRONT_MPIX_NAMES("{base}", "{base.upper()}", "{c_name}")\n'
     return out
 
 
@@ -256,6 +267,8 @@ def main(abi, directory):
         text = source([f for f in functions if f.chapter in chapters], abi)
         if name == "datatype":
             text += sizeof_source()
+        if name == "objects":
+            text += "".join(beyond_procedure(f) for f in table.beyond() if f.params and abi in f.abis)
         write_if_changed(directory / f"openmpi_fortran_{name}.cpp", text)
 
 

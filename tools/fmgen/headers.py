@@ -184,6 +184,10 @@ extern "C" {
     for f in table.internals():
         args = ", ".join(f"{t} {n}" for t, n, _ in table.fm_params(f))
         out.append(f"FERMATA_API {table.cxx_ret(f)} {f.fm}({args});\n")
+    out.append("\n// Beyond the standard.\n")
+    for f in table.beyond_internals():
+        args = "" if f.why else ", ".join(f"{t} {n}" for t, n, _ in table.fm_params(f))
+        out.append(f"FERMATA_API int {f.fm}({args});\n")
     out.append("\n// The rest of a collective that front/requests/direct_collective.h calls held.\n")
     out += [f"FERMATA_API {direct_entry.held_declaration(f)};\n" for f in table.internals() if direct_entry.is_direct_entry(f)]
     out.append("""
@@ -198,6 +202,13 @@ FERMATA_API Kind fm_keyval_owner(int keyval);
 FERMATA_API void fm_keyval_is_fortran(int keyval, CopyAdapter copy, DeleteAdapter remove);
 FERMATA_API void fm_grequest_is_fortran(Request request, GrequestQueryAdapter query, GrequestFreeAdapter free,
                                         GrequestCancelAdapter cancel);
+// C++ bindings make ops and error handlers as C does, and say afterwards how their functions are called. An op may get
+// another function, too (null: it keeps its own); what it had comes back.
+FERMATA_API void* fm_op_calls(Op op, OpAdapter adapter, void* function);
+FERMATA_API Kind fm_errhandler_owner(Errhandler errhandler);
+FERMATA_API void fm_errhandler_calls(Errhandler errhandler, ErrhandlerAdapter adapter);
+// Does the library below have this predefined type?
+FERMATA_API bool fm_type_is_there(Datatype datatype);
 // Of the tools interface: an error unless it is initialised; what kind of object a variable is bound to. The obj_handle
 // of fm_T_*_handle_alloc is a pointer to that object's word.
 FERMATA_API int fm_T_ready();

@@ -173,6 +173,10 @@ extern "C" {
         out.append(f"__attribute__((weak, visibility(\"default\"))) {table.cxx_ret(f)} {f.fm}({args}) {{\n    {body}\n}}\n")
         if direct_entry.is_direct_entry(f):
             out.append(f"__attribute__((weak, visibility(\"default\"))) int {f.fm}_held({args}) {{\n    {body}\n}}\n")
+    for f in table.beyond_internals():
+        args = "" if f.why else ", ".join(t for t, _, _ in table.fm_params(f))
+        answer = f'refused("{f.name}", "{f.why}")' if f.why else f'unsupported("{f.name}")'
+        out.append(f'__attribute__((weak, visibility("default"))) int {f.fm}({args}) {{\n    return fermata::front::{answer};\n}}\n')
     out.append('\n}  // extern "C"\n')
     return "".join(out)
 

@@ -1,7 +1,7 @@
 """The table of MPI functions and constants, as every generator sees it.
 
-Facts live in mpi/mpi.json (one function per line: parameters with C type, kind, direction, length) and
-mpi/constants.json (one constant per line: value in the standard ABI of MPI-5.0, in MPICH's ABI and in Open MPI's).
+Facts live in mpi/mpi.json (one function per line: parameters with C type, kind, direction, length), mpi/beyond.json
+(those beyond the standard) and mpi/constants.json (one constant per line: value in the standard ABI of MPI-5.0, in MPICH's ABI and in Open MPI's).
 This module gives them one clean face and decides, once, how a C function becomes an *internal* one:
 
 * `Function.internal` names the internal entry an ABI function goes to. Large-count variants whose signature
@@ -108,15 +108,23 @@ class Function:
     direct: bool = False  # called in the library itself, without a binding between: see direct.py
     language: bool = False  # attributes are stored by one language and may be read by another (MPI-4.0 19.3.7)
     by_hand: str = ""  # why the fronts' entry is not generated
+    abis: tuple = field(default=())  # beyond the standard: whose fronts have it
+    why: str = ""  # beyond the standard: answered by an error, for this reason
+    answer: str = ""  # beyond the standard: what the call amounts to
 
     @property
     def short(self):
         """Send"""
-        return self.name[4:]
+        return self.name.split("_", 1)[1]
+
+    @property
+    def prefix(self):
+        """MPI_, or MPIX_, QMPI_ of what the standard does not have."""
+        return self.name.split("_", 1)[0] + "_"
 
     @property
     def fm(self):
-        return "fm_" + self.short
+        return "fm_" + (self.short if self.prefix == "MPI_" else self.name)
 
     @property
     def internal(self):
@@ -155,6 +163,20 @@ def functions():
                             r.get("large", ""), tuple(r["in"]), r.get("table", False), r.get("direct", False),
                             r.get("language", False), r.get("by_hand", "")))
     return tuple(out)
+
+
+@lru_cache(maxsize=None)
+def beyond():
+    """What libraries have beyond the standard (mpi/beyond.json)."""
+    rows = json.loads((ROOT / "mpi/beyond.json").read_text())["functions"]
+    return tuple(Function(r["name"], tuple(Param(p["name"], p["c"], p["kind"], p["dir"]) for p in r.get("params", ())),
+                          r.get("ret", "int"), r.get("chapter", ""), alias=r.get("alias", ""), by_hand=r.get("by_hand", ""),
+                          abis=tuple(r["abis"]), why=r.get("why", ""), answer=r.get("answer", "")) for r in rows)
+
+
+def beyond_internals():
+    """Those with a fm_ entry of their own."""
+    return tuple(f for f in beyond() if not f.alias and not f.by_hand)
 
 
 @lru_cache(maxsize=None)

@@ -65,36 +65,16 @@ FRONT_API int MPIR_Dup_fn(int, int, void*, void* in, void* out, int* flag) {
     return 0;
 }
 
-static int unsupported() { return out_errclass(FM_ERR_UNSUPPORTED_OPERATION); }
+// Extensions that return no error code; the others are in mpi/beyond.json.
+#define ANSWER(name, value)                        \
+    FRONT_API int PMPIX_##name() { return value; } \
+    FRONT_API int MPIX_##name() __attribute__((weak, alias("PMPIX_" #name)))
+ANSWER(Query_cuda_support, 0);
+ANSWER(Query_hip_support, 0);
+ANSWER(Query_ze_support, 0);
 
-// Extensions. The front knows no GPU and no failure of processes short of the job's; the rest is an error.
-#define NO_GPU(name)                           \
-    FRONT_API int PMPIX_##name() { return 0; } \
-    FRONT_API int MPIX_##name() __attribute__((weak, alias("PMPIX_" #name)))
-NO_GPU(Query_cuda_support);
-NO_GPU(Query_hip_support);
-NO_GPU(Query_ze_support);
-#define EXTENSION(name)                                    \
-    FRONT_API int PMPIX_##name() { return unsupported(); } \
-    FRONT_API int MPIX_##name() __attribute__((weak, alias("PMPIX_" #name)))
-EXTENSION(GPU_query_support);
-EXTENSION(Comm_agree);
-EXTENSION(Comm_failure_ack);
-EXTENSION(Comm_failure_get_acked);
-EXTENSION(Comm_revoke);
-EXTENSION(Comm_shrink);
-EXTENSION(Grequest_class_allocate);
-EXTENSION(Grequest_class_create);
-EXTENSION(Grequest_start);
-FRONT_API int PMPIX_Delete_error_class(int code) {
-    return out_errclass(fm_Remove_error_class(in_errclass(code)));
+FRONT_API int PMPIX_Request_is_complete(A_Request request) {
+    int complete = 0;
+    return fm_Request_get_status(in_Request(request), &complete, nullptr) == FM_SUCCESS && complete != 0;
 }
-FRONT_API int PMPIX_Delete_error_code(int code) {
-    return out_errclass(fm_Remove_error_code(in_errclass(code)));
-}
-FRONT_API int PMPIX_Delete_error_string(int code) {
-    return out_errclass(fm_Remove_error_string(in_errclass(code)));
-}
-FRONT_API int MPIX_Delete_error_class(int) __attribute__((weak, alias("PMPIX_Delete_error_class")));
-FRONT_API int MPIX_Delete_error_code(int) __attribute__((weak, alias("PMPIX_Delete_error_code")));
-FRONT_API int MPIX_Delete_error_string(int) __attribute__((weak, alias("PMPIX_Delete_error_string")));
+FRONT_API int MPIX_Request_is_complete(A_Request) __attribute__((weak, alias("PMPIX_Request_is_complete")));

@@ -33,15 +33,38 @@ FRONT_API int ompi_attr_create_keyval(int, void*, void*, int*, void*, int, void*
 }
 FRONT_API void* ompi_errhandler_create(int, void*, int) { return nullptr; }
 FRONT_API int ompi_errhandler_invoke(void*, void*, int, int code, const char*) { return code; }
-FRONT_API void ompi_op_set_cxx_callback(void*, void*) {}
 
-// Fortran's STATUS_IGNORE as C sees it: the address of the common block's twin.
+// Those of ops work: the function that made the op calls the program's, which comes after it.
+namespace {
+using CxxIntercept = void (*)(void* in, void* inout, int* len, A_Datatype* type, void* function);
+CxxIntercept cxx_intercept;
+void call_cxx(void* fn, void* in, void* inout, Count* len, Datatype* type) {
+    int n = static_cast<int>(*len);
+    A_Datatype t = out_Datatype(*type);
+    cxx_intercept(in, inout, &n, &t, fn);
+}
+}  // namespace
+FRONT_API void ompi_op_set_cxx_callback(A_Op op, void* function) {
+    if (void* had = fm_op_calls(in_Op(op), call_cxx, function))
+        cxx_intercept = reinterpret_cast<CxxIntercept>(had);
+}
+
+// Fortran's STATUS_IGNORE as C sees it: the address of the common block's twin. Those of mpi_f08: Open MPI 5.
 FRONT_API char mpi_fortran_status_ignore_[8];
 FRONT_API char mpi_fortran_statuses_ignore_[8];
 FRONT_API int* MPI_F_STATUS_IGNORE;
 FRONT_API int* MPI_F_STATUSES_IGNORE;
 int* MPI_F_STATUS_IGNORE = reinterpret_cast<int*>(mpi_fortran_status_ignore_);
 int* MPI_F_STATUSES_IGNORE = reinterpret_cast<int*>(mpi_fortran_statuses_ignore_);
+FRONT_API int* MPI_F08_STATUS_IGNORE;
+FRONT_API int* MPI_F08_STATUSES_IGNORE;
+int* MPI_F08_STATUS_IGNORE = reinterpret_cast<int*>(mpi_fortran_status_ignore_);
+int* MPI_F08_STATUSES_IGNORE = reinterpret_cast<int*>(mpi_fortran_statuses_ignore_);
 
-// Extensions: the front knows no GPU.
+// The front knows no GPU.
 FRONT_API int MPIX_Query_cuda_support() { return 0; }
+FRONT_API int MPIX_Query_rocm_support() { return 0; }
+
+// What Open MPI 5's Java bindings call for their own ops: the C++ way, see above.
+FRONT_API void ompi_op_set_java_callback(void*, void*, void*, int) {}
+FRONT_API int ompi_mpi_errcode_init() { return 0; }

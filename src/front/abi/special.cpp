@@ -1,10 +1,8 @@
 // Functions of the C fronts that no rule of tools/fmgen/front_c.py covers. Compiled once per ABI.
-#include <string_view>
-#include <utility>
-
 #include FERMATA_ABI_HEADER
-#include "front/abi/adapters.h"
 #include "front/abi/special.h"
+
+#include "front/abi/adapters.h"
 
 // Whose programs this front stands for: the lower half's name of that library (Bridge::mpi_library).
 FRONT_API const char fermata_abi_name[] = FERMATA_ABI_NAME;
@@ -47,13 +45,6 @@ void after_get_attr(int keyval, void* value, const int* flag) {
 }  // namespace fermata::abi
 
 using namespace fermata::abi;
-
-// NULL where a result belongs: as null_checks() of the generator.
-#define NEEDS(place, name) \
-    if ((place) == nullptr) return out_errclass(fm_raise(Kind::none, 0, FM_ERR_ARG, name))
-
-#define ALIAS(ret, name, ...) \
-    FRONT_API ret MPI_##name(__VA_ARGS__) __attribute__((weak, alias("PMPI_" #name)))
 
 FRONT_API int PMPI_Pcontrol(const int level, ...) { return fm_Pcontrol(level); }
 ALIAS(int, Pcontrol, const int, ...);
@@ -156,38 +147,3 @@ FRONT_API int PMPI_Info_create_env(int argc, char** argv, A_Info* info) {
     return out_errclass(rc);
 }
 ALIAS(int, Info_create_env, int, char**, A_Info*);
-
-// MPI-5.0's questions about the ABI. A library of its own ABI has no version of the standard's: MPICH 5 says
-// -1 there, and mpi4py's wheels go by it.
-FRONT_API int PMPI_Abi_get_version(int* major, int* minor) {
-    constexpr bool standard = std::string_view(FERMATA_ABI_NAME) == "standard";
-    *major = standard ? 1 : -1;
-    *minor = standard ? 0 : -1;
-    return 0;
-}
-ALIAS(int, Abi_get_version, int*, int*);
-FRONT_API int PMPI_Abi_get_info(A_Info* info) {
-    Info made{};
-    int rc = fm_Info_create(&made);
-    for (auto [key, value] :
-         {std::pair{"mpi_aint_size", "8"}, {"mpi_count_size", "8"}, {"mpi_offset_size", "8"}})
-        if (rc == FM_SUCCESS) rc = fm_Info_set(made, key, value);
-    if (rc == FM_SUCCESS) *info = out_Info(made);
-    return out_errclass(rc);
-}
-ALIAS(int, Abi_get_info, A_Info*);
-FRONT_API int PMPI_Abi_get_fortran_info(A_Info* info) {
-    *info = out_Info(FM_INFO_NULL);
-    return 0;
-}
-ALIAS(int, Abi_get_fortran_info, A_Info*);
-// gfortran's LOGICAL: 0 and 1 in any size.
-FRONT_API int PMPI_Abi_get_fortran_booleans(int size, void* yes, void* no, int* is_set) {
-    static const char one[16] = {1}, zero[16] = {};
-    if (size < 1 || size > 16) return out_errclass(FM_ERR_ARG);
-    memcpy(yes, one, static_cast<size_t>(size));
-    memcpy(no, zero, static_cast<size_t>(size));
-    *is_set = 1;
-    return 0;
-}
-ALIAS(int, Abi_get_fortran_booleans, int, void*, void*, int*);

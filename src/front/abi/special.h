@@ -31,3 +31,10 @@ inline int64_t sum(int n, const int* terms) {
 }
 
 }  // namespace fermata::abi
+
+// NULL where a result belongs: as null_checks() of the generator.
+#define NEEDS(place, name) \
+    if ((place) == nullptr) return out_errclass(fm_raise(Kind::none, 0, FM_ERR_ARG, name))
+
+#define ALIAS(ret, name, ...) \
+    FRONT_API ret MPI_##name(__VA_ARGS__) __attribute__((weak, alias("PMPI_" #name)))

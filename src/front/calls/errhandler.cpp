@@ -51,6 +51,15 @@ int fm_raise(Kind kind, uint32_t object, int code, const char* function) {
     }
 }
 
+Kind fm_errhandler_owner(Errhandler errhandler) {
+    ErrhandlerObject* object = find(errhandler);
+    return object != nullptr && !object->predefined ? object->of : Kind::none;
+}
+void fm_errhandler_calls(Errhandler errhandler, ErrhandlerAdapter adapter) {
+    ErrhandlerObject* object = find(errhandler);
+    if (object != nullptr && !object->predefined) object->adapter = adapter;
+}
+
 int fm_Errhandler_free(Errhandler* errhandler) {
     Call call("MPI_Errhandler_free");
     ErrhandlerObject* object = find(*errhandler);

@@ -21,6 +21,15 @@ int fm_Op_create(void* fn, OpAdapter adapter, int commute, Op* op) {
     return FM_SUCCESS;
 }
 
+void* fm_op_calls(Op op, OpAdapter adapter, void* function) {
+    OpObject* object = find(op);
+    if (object == nullptr || object->predefined) return nullptr;
+    void* had = object->function;
+    object->adapter = adapter;
+    if (function != nullptr) object->function = function;
+    return had;
+}
+
 int fm_Op_free(Op* op) {
     Call call("MPI_Op_free");
     OpObject* object = find(*op);

@@ -32,6 +32,11 @@ void hand_out_children(const TypeObject& type, Datatype* to) {
 
 extern "C" {
 
+bool fm_type_is_there(Datatype datatype) {
+    TypeObject* type = find(datatype);
+    return type != nullptr && type->real != 0;
+}
+
 int fm_Type_size(Datatype datatype, Count* size) {
     Call call("MPI_Type_size");
     TypeObject* type = find(datatype);

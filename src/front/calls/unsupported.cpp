@@ -15,4 +15,11 @@ int unsupported(const char* function) noexcept {
     return raise_default(mpi::FM_ERR_UNSUPPORTED_OPERATION, function);
 }
 
+int refused(const char* function, const char* why) noexcept {
+    char text[200];
+    Line(text, sizeof text) << function << ": not supported by fermata: " << why;
+    if (bridge() != nullptr) bridge()->warn(text);
+    return mpi::FM_ERR_UNSUPPORTED_OPERATION;
+}
+
 }  // namespace fermata::front

@@ -20,9 +20,16 @@
     asm(FRONT_NAME("ompi_" x "_f", "pmpi_" x "_") FRONT_NAME("PMPI_" C "_f", "pmpi_" x "_")      \
             FRONT_NAME("PMPI_" C "_f08", "pmpi_" x "_") FRONT_WEAK("MPI_" C "_f", "pmpi_" x "_") \
                 FRONT_WEAK("MPI_" C "_f08", "pmpi_" x "_"));
-#define FRONT_MPIX_NAMES(x)                                                                  \
-    asm(FRONT_NAME("ompix_" x "_f", "pmpi_" x "_") FRONT_NAME("pmpix_" x "_", "pmpi_" x "_") \
-            FRONT_WEAK("mpix_" x "_", "pmpi_" x "_"));
+// Of what is MPIX_ there: beside the names of pmpi_x_, or with pmpix_x_ as the definition.
+#define FRONT_MPIX_ALIASES(x, X, C, of)                                                                  \
+    asm(FRONT_NAME("ompix_" x "_f", of) FRONT_NAME("pmpix_" x, of) FRONT_NAME("pmpix_" x "__", of)       \
+            FRONT_NAME("PMPIX_" X, of) FRONT_NAME("PMPIX_" C "_f", of) FRONT_NAME("PMPIX_" C "_f08", of) \
+                FRONT_WEAK("mpix_" x, of) FRONT_WEAK("mpix_" x "_", of) FRONT_WEAK("mpix_" x "__", of)   \
+                    FRONT_WEAK("MPIX_" X, of) FRONT_WEAK("MPIX_" C "_f", of)                             \
+                        FRONT_WEAK("MPIX_" C "_f08", of));
+#define FRONT_MPIX_NAMES(x, X, C)                   \
+    asm(FRONT_NAME("pmpix_" x "_", "pmpi_" x "_")); \
+    FRONT_MPIX_ALIASES(x, X, C, "pmpi_" x "_")
 
 namespace fermata::abi {
 

@@ -76,6 +76,13 @@ constexpr const char* kTexts[] = {
 constexpr int kClasses = sizeof kTexts / sizeof *kTexts;
 static_assert(kClasses == FM_ERR_ABI + 1);
 
+// Beyond the standard; numbers of ours.
+constexpr const char* kFailureTexts[] = {
+    "MPIX_ERR_PROC_FAILED: a process failed",
+    "MPIX_ERR_PROC_FAILED_PENDING: a failure leaves the request pending",
+    "MPIX_ERR_REVOKED: the communicator was revoked",
+};
+
 constexpr int kFirstOwn = FM_ERR_LASTCODE + 1;
 
 struct OwnCode {
@@ -92,7 +99,8 @@ OwnCodes& own = own_storage.value;
 
 // MPI_T's codes are classes, too; they have no texts here.
 bool tools_class(int code) { return code >= FM_T_ERR_CANNOT_INIT && code <= FM_T_ERR_PVAR_NO_ATOMIC; }
-bool predefined_class(int code) { return code >= 0 && code < kClasses; }
+bool failure_class(int code) { return code >= FM_ERR_PROC_FAILED && code <= FM_ERR_REVOKED; }
+bool predefined_class(int code) { return (code >= 0 && code < kClasses) || failure_class(code); }
 // Under the lock.
 OwnCode* find_own(int code) {
     if (code < kFirstOwn || static_cast<size_t>(code - kFirstOwn) >= own.list.size()) return nullptr;
@@ -119,6 +127,7 @@ int last_used_code() noexcept {
 }
 
 const char* error_text(int code) noexcept {
+    if (failure_class(code)) return kFailureTexts[code - FM_ERR_PROC_FAILED];
     if (predefined_class(code)) return kTexts[code];
     if (tools_class(code)) return "an error of the tools interface";
     SpinGuard guard(own.lock);

@@ -17,14 +17,16 @@ std::string small(std::string text) {
     return text;
 }
 
-// "send" of MPI_Send, PMPI_Send, MPI_Send_c, mpi_send_, pmpi_send__; "" of everything else, also of MPI's
-// variables, which have no small letter.
+// "send" of MPI_Send, PMPI_Send, MPI_Send_c, mpi_send_, pmpi_send__; "mpix_comm_agree" of MPIX_Comm_agree; ""
+// of everything else, also of MPI's variables, which have no small letter.
 std::string function_of(const std::string& symbol) {
     bool fortran = !symbol.empty() && std::islower(static_cast<unsigned char>(symbol[0]));
     std::string name = small(symbol);
-    if (name.starts_with("pmpi_")) name.erase(0, 1);
-    if (!name.starts_with("mpi_")) return "";
-    name.erase(0, 4);
+    if (name.starts_with("pmpi")) name.erase(0, 1);
+    if (name.starts_with("mpi_"))
+        name.erase(0, 4);
+    else if (!name.starts_with("mpix_") && !name.starts_with("qmpi_"))
+        return "";
     if (fortran) {
         if (!name.ends_with("_")) return "";
         while (name.ends_with("_")) name.pop_back();
@@ -53,16 +55,21 @@ std::set<std::string> unwritten_of(const std::string& front_dir) {
 }  // namespace
 
 MpiImports mpi_imports(const ProgramCheck& check, const std::string& front_dir) {
-    std::set<std::string> wanted, there;
+    std::set<std::string> wanted, there, by_program;
     std::vector<std::string> files = check.libraries;
     files.push_back(check.binary);
-    for (const std::string& file : files)
+    for (const std::string& file : files) {
+        const bool bindings = file.substr(file.rfind('/') + 1).starts_with("libmpi");
         for (const DynamicSymbol& symbol : symbols_of(file)) {
             if (symbol.defined)
                 there.insert(symbol.name);
-            else if (!symbol.weak && !function_of(symbol.name).empty())
+            else if (!symbol.weak && !function_of(symbol.name).empty()) {
                 wanted.insert(symbol.name);
+                // MPI's own Fortran library imports all that MPI has, whatever the program calls of it.
+                if (!bindings) by_program.insert(symbol.name);
+            }
         }
+    }
     for (const std::string& front : check.mpi_names)
         for (const DynamicSymbol& symbol : symbols_of(front_dir + "/" + front))
             if (symbol.defined) there.insert(symbol.name);
@@ -72,7 +79,7 @@ MpiImports mpi_imports(const ProgramCheck& check, const std::string& front_dir) 
         imports.functions.push_back(name);
         if (there.count(name) == 0)
             imports.absent.push_back(name);
-        else if (unwritten.count(function_of(name)) != 0)
+        else if (by_program.count(name) != 0 && unwritten.count(function_of(name)) != 0)
             imports.refused.push_back(name);
     }
     return imports;

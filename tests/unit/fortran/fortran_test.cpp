@@ -35,10 +35,12 @@ constexpr uint32_t kDynamicComm = dynamic_word(Kind::comm, 77);
 
 namespace fermata::front {
 int unsupported(const char*) noexcept { return FM_ERR_UNSUPPORTED_OPERATION; }
+int refused(const char*, const char*) noexcept { return FM_ERR_UNSUPPORTED_OPERATION; }
 }  // namespace fermata::front
 
 namespace fermata::mpi {
 extern "C" {
+int fm_raise(Kind, uint32_t, int code, const char*) { return code; }
 
 int fm_Send(const void* buf, Count count, Datatype type, int dest, int tag, Comm comm) {
     seen.in = buf;

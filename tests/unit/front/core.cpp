@@ -20,6 +20,7 @@ using namespace core;
 
 namespace fermata::front {
 int unsupported(const char*) noexcept { return FM_ERR_UNSUPPORTED_OPERATION; }
+int refused(const char*, const char*) noexcept { return FM_ERR_UNSUPPORTED_OPERATION; }
 }  // namespace fermata::front
 
 template <typename H>
@@ -37,9 +38,13 @@ namespace fermata::mpi {
 extern "C" {
 
 int fm_raise(Kind, uint32_t, int code, const char*) { return code; }
+Kind fm_errhandler_owner(Errhandler) { return Kind::none; }
+void fm_errhandler_calls(Errhandler, ErrhandlerAdapter) {}
+void* fm_op_calls(Op, OpAdapter, void*) { return nullptr; }
 Kind fm_keyval_owner(int) { return Kind::none; }
 void fm_keyval_is_fortran(int, CopyAdapter, DeleteAdapter) {}
 void fm_grequest_is_fortran(Request, GrequestQueryAdapter, GrequestFreeAdapter, GrequestCancelAdapter) {}
+bool fm_type_is_there(Datatype) { return true; }
 int fm_T_ready() { return answer.rc; }
 int fm_T_bind(bool, int) { return FM_T_BIND_NO_OBJECT; }
 

@@ -5,7 +5,12 @@ import sys
 from fmgen import table
 
 # Not in the header of the library version we build against, or not constants there.
-ABSENT = {"openmpi": {"MPI_SESSION_NULL", "MPI_ERRORS_ABORT", "MPI_REAL2", "MPI_INTEGER16"}, "mpich": set()}
+ABSENT = {"openmpi": {"MPI_SESSION_NULL", "MPI_ERRORS_ABORT", "MPI_REAL2", "MPI_INTEGER16", "MPI_COMPLEX4",
+                      # Open MPI 5
+                      "MPI_ERR_PROC_ABORTED", "MPI_ERR_SESSION", "MPI_ERR_VALUE_TOO_LARGE", "MPIX_ERR_PROC_FAILED",
+                      "MPIX_ERR_PROC_FAILED_PENDING", "MPIX_ERR_REVOKED"},
+          # later than 4.0
+          "mpich": {"MPI_ERR_ERRHANDLER", "MPI_ERR_ABI", "MPI_T_ERR_NOT_ACCESSIBLE"}}
 
 
 def main(abi, path):
@@ -19,7 +24,10 @@ def main(abi, path):
         elif c.cls in ("buffer", "weights", "status_ignore", "errcodes_ignore", "argv"):
             lines.append(f"VALUE(reinterpret_cast<long>({c.name}), {value})")
         else:
-            lines.append(f"VALUE(static_cast<long>({c.name}), {value})")
+            line = f"VALUE(static_cast<long>({c.name}), {value})"
+            # Its number went to MPI-4.1's MPI_COMM_TYPE_RESOURCE_GUIDED.
+            moved = abi == "mpich" and c.name == "MPIX_COMM_TYPE_NEIGHBORHOOD"
+            lines += ["#if MPICH_NUMVERSION < 40100000", line, "#endif"] if moved else [line]
     with open(path, "w") as out:
         out.write("\n".join(lines) + "\n")
 

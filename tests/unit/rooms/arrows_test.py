@@ -21,6 +21,7 @@ GENERATORS = {
     "front_fortran.py": "front/fortran",
     "passthrough.py": "front/calls",
     "direct_entry.py": "front/abi",
+    "front_beyond.py": "front/abi",
 }
 
 

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""What libraries have beyond the standard, in programs that are stopped in the middle and continued on the other library.
+
+    extensions_test.py failures|fortran|cxx
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+import harness
+from harness import FERMATA, Job, Scratch, check
+
+SOURCES = pathlib.Path(__file__).resolve().parents[1] / "programs"
+
+
+def verdicts(lines):
+    return [line for line in lines if "right" in line]
+
+
+def over(program, built_for, other, want, cwd, env):
+    """Checkpoint in the middle; undisturbed after it, and the same from the image."""
+    hold = cwd / f"go.{program.name}"
+    with Job.run([program], 4, cwd, mpi=built_for, env=dict(env, HOLD_FILE=str(hold))) as job:
+        job.wait_line("READY")
+        generation = job.checkpoint()["generation"]
+        hold.touch()
+        lines = job.finish()
+        want = want or verdicts(lines)
+        check(len(want) == 1 and verdicts(lines) == want, f"{program.name} on {built_for}: {lines}, wanted {want}")
+    with Job.restart(cwd, mpi=other, generation=int(generation.split("-")[1]), env=env) as job:
+        lines = job.finish()
+        check(verdicts(lines) == want, f"{generation} of {program.name} on {other}: {lines}, wanted {want}")
+    return want
+
+
+MORE = {"openmpi": ["-lmpi_cxx"], "mpich": []}  # Debian's mpicxx.openmpi leaves it out
+# All symbols are looked for when the program starts, as those of an extension of Python are.
+NOW = ["-O1", "-w", "-Wl,-z,now"]
+
+
+def build_failures(mpi, cwd, compiler="mpicc", source="failures.c"):
+    """In a library, which may be linked although nobody here has its functions, and a program of it."""
+    library, program = cwd / f"lib{source}.{mpi}.so", cwd / f"{source}.{mpi}"
+    subprocess.run([f"{compiler}.{mpi}", *NOW, "-shared", "-fPIC", "-Dmain=failures", SOURCES / source, "-o", library], check=True)
+    (cwd / "main.c").write_text("int failures(int, char**);\nint main(int c, char** v) { return failures(c, v); }\n")
+    subprocess.run([f"mpicc.{mpi}", *NOW, cwd / "main.c", library, "-Wl,--allow-shlib-undefined", "-o", program], check=True)
+    return program
+
+
+def failures(cwd):
+    programs = {mpi: build_failures(mpi, cwd) for mpi in ("mpich", "openmpi")}
+    said = subprocess.run([FERMATA, "run", "--check", "--", programs["openmpi"]], capture_output=True, text=True, timeout=60)
+    check(said.returncode != 0 and said.stderr.rstrip().endswith("MPIX_Comm_revoke"), said.stdout + said.stderr)
+    # Neither library does it natively: the two have to say the same.
+    want = None
+    for mpi, other in (("openmpi", "mpich"), ("mpich", "openmpi")):
+        want = over(programs[mpi], mpi, other, want, cwd, dict(os.environ, UNDER_FERMATA="1"))
+    return want[0]
+
+
+def fortran(cwd):
+    program = build_failures("openmpi", cwd, "mpif90", "failures.f90")
+    for mpi in ("openmpi", "mpich"):
+        with Job.run([program], 4, cwd, mpi=mpi) as job:
+            lines = job.finish()
+            check(verdicts(lines) == ["failures: right in Fortran"], f"on {mpi}: {lines}")
+    return "right on both"
+
+
+def cxx(cwd):
+    for mpi, other in (("openmpi", "mpich"), ("mpich", "openmpi")):
+        program = cwd / f"cxx_bindings.{mpi}"
+        subprocess.run([f"mpicxx.{mpi}", *NOW, SOURCES / "cxx_bindings.cpp", "-o", program, *MORE[mpi]], check=True)
+        want = verdicts(harness.native([program], 4, mpi, cwd))
+        check(len(want) == 1, f"the native run says {want}")
+        over(program, mpi, other, want, cwd, dict(os.environ))
+    return want[0]
+
+
+def run(case):
+    with Scratch(f"extensions-{case}") as cwd:
+        return {"failures": failures, "fortran": fortran, "cxx": cxx}[case](cwd)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.verdict(f"extensions {sys.argv[1]}", lambda: run(sys.argv[1])))
