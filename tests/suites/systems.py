@@ -33,6 +33,14 @@ mount --bind /tmp "$root/tmp"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 exec chroot "$root" /bin/bash -lc "$1"
 """
+# Tests of the system that cannot be right there, and why: the library does so natively.
+NATIVELY = {
+    "trixie": {
+        r"system\.mpmd\.(resumed|restarted|mixed|options)\.openmpi": "mpiexec of Open MPI 5.0.7 ends with SIGSEGV for several programs",
+        r"system\.dynamic\.(spawn|several|fortran|jobs)\.openmpi": "spawned processes of 5.0.7 do not come to life; it has no ompi-server",
+        r"system\.input\.(file|pipe)": "5.0.7's mpiexec hands a program that reads by stdio some of its input twice",
+    },
+}
 LIMIT = 300  # seconds that one job may take
 
 
@@ -203,6 +211,9 @@ def main():
     if options.what == "matrix":
         return matrix(options.where, options.names, options.kind)
     check(options.names, "which system?")
+    if options.what == "check" and not options.names[1:] + more and options.names[0] in NATIVELY:
+        more = ["-E", "|".join(NATIVELY[options.names[0]])]
+        print("left out:", *(f"{name}: {why}" for name, why in NATIVELY[options.names[0]].items()), sep="\n  ")
     system, words = System(options.names[0], options.where), shlex.join(options.names[1:] + more)
     if options.what == "make":
         return system.make()

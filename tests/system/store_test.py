@@ -84,15 +84,25 @@ def ways(cwd):
             check(lines and lines == reference[-len(lines):], f"{options}: wrong after restart: {lines[-2:]}")
 
 
+def only_images(writer):
+    """Does it hold nothing of the program's?"""
+    folder = f"/proc/{writer}/fd"
+    try:
+        held = [os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)]
+    except FileNotFoundError:
+        return False  # one was just closed
+    own = f"/proc/{writer}/pagemap"  # while it looks for mutexes
+    return all(name.endswith(".img") or name == own for name in held)
+
+
 def forked_goes_on(cwd):
     """The program goes on while its image is written; a child is not seen by it and holds none of its descriptors."""
     with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW]) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
         client = asked(job)
         for child in writers(job, 2):
-            held = [os.readlink(f"/proc/{child}/fd/{fd}") for fd in os.listdir(f"/proc/{child}/fd")]
-            own = f"/proc/{child}/pagemap"  # while it looks for mutexes
-            check(all(name.endswith(".img") or name == own for name in held), f"a writer holds {held}")
+            # As soon as it runs: a busy machine may not have let it begin.
+            job.wait_until(lambda: only_images(child), f"the descriptors of writer {child} to be closed")
         advances(job, 5)
         check(client.poll() is None and not (cwd / "ckpt" / "gen-000001" / "manifest.json").exists(),
               "committed before it was written")
