@@ -16,20 +16,22 @@ std::string shortened(std::string_view text) {
 Command Command::parse(std::string_view line) {
     for (char c : line)
         if (static_cast<unsigned char>(c) < ' ') fail("control characters in '{}'", shortened(line));
+    // MPICH 4.2 gives the reason of an MPI_Abort in words.
+    const bool has_words = line.starts_with("cmd=abort ");
     Command command;
     for (size_t at = 0;;) {
         at = line.find_first_not_of(' ', at);
         if (at == line.npos) break;
-        // MPICH 4.2 gives the reason of an MPI_Abort, in words, at the end.
-        const bool in_words = line.substr(at).starts_with("error_msg=");
-        const size_t end = in_words ? line.size() : std::min(line.find(' ', at), line.size());
+        const size_t end = std::min(line.find(' ', at), line.size());
         const std::string_view word = line.substr(at, end - at);
         const size_t equals = word.find('=');
+        at = end;
+        if (has_words && (equals == word.npos || equals == 0 || command.find(word.substr(0, equals))))
+            continue;
         if (equals == word.npos || equals == 0) fail("'{}' is no word=value", shortened(word));
         std::string key(word.substr(0, equals));
         if (command.find(key)) fail("'{}' twice", shortened(key));
         command.words_.emplace_back(std::move(key), word.substr(equals + 1));
-        at = end;
     }
     const std::string* name = command.find("cmd");
     if (!name) name = command.find("mcmd");

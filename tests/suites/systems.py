@@ -81,7 +81,7 @@ class System:
 
     def run(self, command, cwd=ROOT, env=None, **more):
         """`command`: a line for bash. Everything below /tmp is the same there."""
-        line = f"cd {shlex.quote(str(cwd))} && {command}"
+        line = f"cd {shlex.quote(str(cwd))} || exit\n{command}"
         words = ["bash", "-c", line]
         if self.root:
             check((self.root / "ready").exists(), f"{self.name} is not made: systems.py make {self.name}")

@@ -269,8 +269,7 @@ TEST(Engine, AbortIsReportedWithItsCode) {
     EXPECT_EQ(c.aborts[2].code, -1);
     // MPICH 4.2.1:
     EXPECT_EQ(
-        c.ask(0,
-              "cmd=abort exitcode=7 error_msg=application called MPI_Abort(MPI_COMM_WORLD, 7) - process 1"),
+        c.ask(0, "cmd=abort exitcode=7 message=application called MPI_Abort(MPI_COMM_WORLD, 7) - process 1"),
         "");
     EXPECT_EQ(c.aborts[3].code, 7);
 }
