@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 
-from suites import BUILD, FERMATA, ROOT, WHERE, Failure
+from suites import BUILD, FERMATA, ROOT, WHERE, Failure, check
 
 PROGRAMS = BUILD / "tests" / "programs"
 # What depends on the kernel: memory, descriptors, settings of the process, and images from end to end.
@@ -45,11 +45,6 @@ cd /root; setsid bash /share/script >/share/said 2>&1 </dev/null
 echo $? >/share/code
 sync; echo o >/proc/sysrq-trigger; sleep 1000
 """
-
-
-def check(condition, message):
-    if not condition:
-        raise Failure(message)
 
 
 def command(*words, **more):

@@ -25,6 +25,11 @@ class Failure(Exception):
     pass
 
 
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
 def execute(words, cwd, timeout, env=None):
     """Runs a command in a session of its own, so that nothing of it outlives the time. Returns (code or None, out, err)."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

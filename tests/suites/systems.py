@@ -11,7 +11,6 @@ with the network.
 The tree is at the same path there. --where DIR, or FERMATA_SUITES: where systems are kept, some 4 GB each.
 """
 import argparse
-import json
 import os
 import pathlib
 import re
@@ -22,7 +21,7 @@ import sys
 import tempfile
 from typing import NamedTuple
 
-from suites import ROOT, WHERE, Failure
+from suites import ROOT, WHERE, Failure, check
 
 MIRROR = "http://deb.debian.org/debian"
 # What is mounted is gone with the command.
@@ -65,11 +64,6 @@ KINDS = {
 # Lines that are no result: times, and what programs say of where they are.
 NO_RESULT = re.compile(r"^(READY|Loop time|Performance|Total wall|.*CPU (use|=)|MPI task|Section|Pair|Neigh|Comm|Output|Modify|Other|LAMMPS|---|  using|"
                        r"Total #|  Time|.*OpenMP|Per MPI rank)")
-
-
-def check(condition, message):
-    if not condition:
-        raise Failure(message)
 
 
 class System:

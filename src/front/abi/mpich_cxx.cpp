@@ -1,5 +1,5 @@
-// What MPICH's C++ bindings (libmpichcxx.so.12) ask of MPICH beside MPI itself: how functions of the
-// application are called that take references to objects of C++.
+// MPICH's C++ bindings (libmpichcxx.so.12) tell MPICH how functions of the application are called that take
+// references to objects of C++.
 //
 // The library has one caller for all ops and one for all error handlers, and hands it over with each of them.
 #include "front/abi/mpich.h"

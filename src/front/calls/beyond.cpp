@@ -54,7 +54,7 @@ int fm_MPIX_Comm_ack_failed(Comm comm, int, int* acked) {
 }
 int fm_MPIX_Comm_is_revoked(Comm comm, int* flag) { return say("MPIX_Comm_is_revoked", comm, 0, flag); }
 
-// Of an intercommunicator: of the remote group's flags, as a reduction gives it.
+// On an intercommunicator the result is that of the remote group's flags, as a reduction gives it.
 int fm_MPIX_Comm_agree(Comm comm, int* flag) {
     const int mine = *flag;
     return fm_Allreduce(&mine, flag, 1, FM_INT, FM_BAND, comm);

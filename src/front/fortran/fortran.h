@@ -20,7 +20,7 @@
     asm(FRONT_NAME("ompi_" x "_f", "pmpi_" x "_") FRONT_NAME("PMPI_" C "_f", "pmpi_" x "_")      \
             FRONT_NAME("PMPI_" C "_f08", "pmpi_" x "_") FRONT_WEAK("MPI_" C "_f", "pmpi_" x "_") \
                 FRONT_WEAK("MPI_" C "_f08", "pmpi_" x "_"));
-// Of what is MPIX_ there: beside the names of pmpi_x_, or with pmpix_x_ as the definition.
+// The names of a function that is MPIX_ there: aliases of pmpi_x_, or of a definition called pmpix_x_.
 #define FRONT_MPIX_ALIASES(x, X, C, of)                                                                  \
     asm(FRONT_NAME("ompix_" x "_f", of) FRONT_NAME("pmpix_" x, of) FRONT_NAME("pmpix_" x "__", of)       \
             FRONT_NAME("PMPIX_" X, of) FRONT_NAME("PMPIX_" C "_f", of) FRONT_NAME("PMPIX_" C "_f08", of) \

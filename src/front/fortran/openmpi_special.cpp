@@ -41,7 +41,7 @@ FRONT_FORTRAN void mpi_conversion_fn_null_(void*, int*, int*, void*, int64_t*, i
     *ierror = 0;
 }
 
-// Their other names.
+// The functions above by the names of other compilers, and of Open MPI's own sources.
 #define OTHER_NAMES(x, X) \
     asm(FRONT_NAME(x, x "_") FRONT_NAME(x "__", x "_") FRONT_NAME("o" x "_f", x "_") FRONT_NAME(X, x "_"))
 OTHER_NAMES("mpi_null_copy_fn", "MPI_NULL_COPY_FN");
@@ -67,7 +67,7 @@ asm(SYNC_REG("mpi_f_sync_reg") SYNC_REG("mpi_f_sync_reg__") SYNC_REG("pmpi_f_syn
             SYNC_REG("MPI_F_SYNC_REG") SYNC_REG("PMPI_F_SYNC_REG") SYNC_REG("MPI_F_sync_reg_f")
                 SYNC_REG("PMPI_F_sync_reg_f") SYNC_REG("MPI_F_sync_reg_f08") SYNC_REG("PMPI_F_sync_reg_f08"));
 
-// Of Open MPI 5, whose mpi_f08 is linked with them. A status of mpi_f08 is one of mpif.h.
+// Open MPI 5's mpi_f08 is linked with these three. A status of mpi_f08 is one of mpif.h.
 FRONT_FORTRAN void pmpi_info_create_env_(int* info, int* ierror) {
     Info made{};
     int rc = fm_Info_create_env(0, nullptr, &made);

@@ -183,7 +183,7 @@ long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long of
         return rc;
     }
     if (size == 0) return -EINVAL;
-    const uint64_t place = take(exists(at, 0) ? page_up(at) : 0, page_up(size));
+    const uint64_t place = take(page_up(at), page_up(size));
     if (!place) return -ENOMEM;
     // Over the filler. Where it fails the kernel may have taken that away.
     long rc = raw_mmap(place, size, prot, (flags & ~MAP_32BIT) | MAP_FIXED, fd, uint64_t(offset));
