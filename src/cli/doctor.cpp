@@ -26,8 +26,8 @@
 #include "split/loader/library_search.h"
 #include "split/loader/mpi_imports.h"
 #include "split/loader/program.h"
-#include "split/memory/soft_dirty.h"
-#include "split/memory/write_protect.h"
+#include "split/pages/soft_dirty.h"
+#include "split/pages/write_protect.h"
 #include "tree/run_dir.h"
 
 namespace fs = std::filesystem;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/sys.h"
 #include "clock/clock.h"
 #include "clock/hash.h"
 #include "clock/messages.h"
@@ -12,14 +13,7 @@
 namespace fermata::clock {
 
 bool process_fence() {
-    auto call = [](long command) {
-        long result;
-        asm volatile("syscall"
-                     : "=a"(result)
-                     : "a"(long(SYS_membarrier)), "D"(command), "S"(0L), "d"(0L)
-                     : "rcx", "r11", "memory");
-        return result;
-    };
+    auto call = [](long command) { return sys(SYS_membarrier, command); };
     if (call(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return true;
     // -EPERM: this process (after a restart: this new process) has not registered yet.
     if (call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && call(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)

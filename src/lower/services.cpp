@@ -2,12 +2,12 @@
 // malloc of this half. What needs more is left in a mailbox for the agent.
 #include "lower/services.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
 
+#include "base/sys.h"
 #include "fermata_interface.h"
 #include "fermata_table.h"
 #include "lower/binding/binding.h"
@@ -39,17 +39,11 @@ Mailbox warning, fatal;
 std::atomic<uint32_t> finalize_arrived{0};
 std::atomic<int64_t> leaving{-1};  // the exit code that nobody has been told yet; -1: none
 
-// System calls that leave errno (TLS) alone.
-long raw(long number, long a = 0, long b = 0, long c = 0) noexcept {
-    long result;
-    asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
-    return result;
-}
 void nap() noexcept {
     struct {
         long seconds, nanoseconds;
     } time{0, 1'000'000};
-    raw(SYS_nanosleep, reinterpret_cast<long>(&time));
+    sys(SYS_nanosleep, &time);
 }
 
 // False when the box stayed full for two seconds.
@@ -81,10 +75,10 @@ void warn(const char* line) noexcept { put(warning, line, 0); }
         if (i == 3000 && fatal.state.load() == 2) heard = false;
     }
     if (!heard) {
-        raw(SYS_write, 2, reinterpret_cast<long>(line), static_cast<long>(std::strlen(line)));
-        raw(SYS_write, 2, reinterpret_cast<long>("\n"), 1);
+        sys(SYS_write, 2, line, std::strlen(line));
+        sys(SYS_write, 2, "\n", 1);
     }
-    for (;;) raw(SYS_exit_group, code);
+    for (;;) sys(SYS_exit_group, code);
 }
 
 void arrive_finalize() noexcept {

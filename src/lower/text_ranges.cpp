@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/ranges.h"
-#include "split/memory/residency.h"
+#include "split/pages/residency.h"
 
 namespace fermata::lower {
 namespace {

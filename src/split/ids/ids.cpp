@@ -91,7 +91,7 @@ void order(Table& table) {
     table.changed = !same || renamed(table.parent) || renamed(table.group) || renamed(table.session);
 }
 
-void note(Table& table, const std::string& node, const std::vector<process::Child>& children) {
+void note(Table& table, const std::string& node, const std::vector<int>& children) {
     // On the heap: it is large, and the agent's stack is not.
     const auto before = std::make_unique<Table>(table);
     table.count = 0;
@@ -102,7 +102,7 @@ void note(Table& table, const std::string& node, const std::vector<process::Chil
     table.session = {shown_whole(*before, before->session, ::getsid(0)), ::getsid(0)};
     put_threads(table, *before);
     for (const Pair& rank : pairs_of(*before, Kind::rank)) put(table, rank);
-    for (const process::Child& child : children) put(table, now(*before, child.pid, Kind::gone, 0));
+    for (int child : children) put(table, now(*before, child, Kind::gone, 0));
     const std::vector<Pair> gone = pairs_of(*before, Kind::gone);
     for (size_t i = 0; i < std::min(gone.size(), kMostGone); ++i) put(table, gone[i]);  // newest first
     table.node = noted_hash(node.c_str());

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "split/ids/table.h"
-#include "split/process/children.h"
 
 namespace fermata::split::ids {
 
@@ -17,9 +16,9 @@ struct RankProcess {
 };
 
 // Empties the table but for pairs that are still of use, and adds what this process is now, its threads and
-// `children` included: what it is called from now on is what it is called today. At a checkpoint, while all
-// threads stand.
-void note(Table& table, const std::string& node, const std::vector<process::Child>& children);
+// `children` (their numbers) included: what it is called from now on is what it is called today. At a
+// checkpoint, while all threads stand.
+void note(Table& table, const std::string& node, const std::vector<int>& children);
 
 RankProcess own_process(const Table& table, const std::string& node);
 

@@ -21,10 +21,10 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "files/place.h"
-#include "split/address/partition.h"
 #include "split/address/raw.h"
 #include "split/loader/elf_file.h"
 #include "split/loader/static_tls.h"
+#include "split/partition/partition.h"
 #include "split/vdso/vdso.h"
 
 // glibc >= 2.35; weak, so that an older one means "none registered".

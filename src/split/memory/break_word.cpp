@@ -4,8 +4,8 @@
 
 #include <cstring>
 
+#include "split/address/mapped_elf.h"
 #include "split/address/window.h"
-#include "split/loader/mapped_elf.h"
 
 namespace fermata::split {
 namespace {

@@ -10,13 +10,14 @@
 
 #include "base/error.h"
 #include "base/ranges.h"
-#include "split/address/partition.h"
 #include "split/address/raw.h"
 #include "split/alloc/lower_advice.h"
+#include "split/devices/kinds.h"
 #include "split/memory/break_word.h"
 #include "split/memory/dirty.h"
 #include "split/memory/memory.h"
-#include "split/memory/residency.h"
+#include "split/pages/residency.h"
+#include "split/partition/partition.h"
 #include "split/shared/roster.h"
 #include "split/vdso/vdso.h"
 
@@ -27,30 +28,6 @@ namespace {
 constexpr const char* kByLower = " below-dc";
 
 bool has_flag(const Mapping& m, const char* flag) { return m.flags.find(flag) != std::string::npos; }
-
-// What sample_memory_flags() saw, used once. Lower memory.
-std::vector<Mapping>& sampled() {
-    static std::vector<Mapping> maps;
-    return maps;
-}
-
-}  // namespace
-
-void add_memory_flags(std::vector<Mapping>& maps) {
-    if (sampled().empty()) sample_memory_flags();
-    const std::vector<Mapping>& flags = sampled();
-    auto at = flags.begin();
-    for (Mapping& m : maps) {  // both in address order
-        while (at != flags.end() && at->range.end() <= m.range.begin()) ++at;
-        if (at != flags.end() && at->range.contains(m.range.begin()) && at->shared == m.shared &&
-            at->inode == m.inode)
-            m.flags = at->flags;
-        else if (m.shared && (m.prot & PROT_WRITE))
-            m.flags = " mw";  // new since then
-    }
-}
-
-namespace {
 
 // Mappings that are kept from children by the lower half, and those by the program, as mappings of their own.
 void part_by_lower_advice(std::vector<Mapping>& maps) {
@@ -97,11 +74,15 @@ bool written_by_others(const shared::Key& key) {
     return object && object->writable;
 }
 
+void refuse_device(const Mapping& m) {
+    std::string why = devices::kind_of(m.name).refuse_mapped(m.name, m.range.begin());
+    if (!why.empty()) fail("the program has {}", why);
+}
+
 MapKind kind_of(const Mapping& m, uint64_t& size, shared::Key& key, std::string& name) {
     if (!m.shared) {
         if (m.name.starts_with("/dev/") && !m.name.starts_with("/dev/shm/") && m.name != "/dev/zero")
-            fail("the program has device {} mapped at {:#x}: memory of devices cannot be saved", m.name,
-                 m.range.begin());
+            refuse_device(m);
         return MapKind::anonymous;
     }
     if (m.name.starts_with("/[aio]"))
@@ -117,9 +98,7 @@ MapKind kind_of(const Mapping& m, uint64_t& size, shared::Key& key, std::string&
     if (std::string path = shared::path_of(m, s); !path.empty()) {
         name = path;
         key = shared::key_of(m, &s);
-        if (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode))
-            fail("the program has device {} mapped at {:#x}: memory of devices cannot be saved", m.name,
-                 m.range.begin());
+        if (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode)) refuse_device(m);
         size = uint64_t(s.st_size);
         // A read-only view cannot be filled at restart, so the file must be there, or somebody else fill it.
         return shared::put_back(path, s) && (has_flag(m, " mw") || written_by_others(key))
@@ -212,8 +191,6 @@ uint64_t MemoryTable::data_size() const {
     return size;
 }
 
-void sample_memory_flags() { sampled() = read_smaps(); }
-
 bool CollectedMemory::not_in_a_copy(const MapEntry& map) const {
     return map.kind != MapKind::anonymous || (map.name.starts_with("/") && !executed.count(map.name));
 }
@@ -234,7 +211,7 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
     std::map<uint64_t, uint64_t> object_size;
     Saved saved;
     add_memory_flags(maps);
-    sampled().clear();
+    forget_memory_flags();
     part_by_lower_advice(maps);
     table.break_word = find_break_word(maps);
     for (const Mapping& m : maps)

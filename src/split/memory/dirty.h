@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "split/memory/memory.h"
-#include "split/memory/page_marks.h"
+#include "split/pages/page_marks.h"
 
 namespace fermata::split {
 

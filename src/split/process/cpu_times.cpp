@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "split/loader/mapped_elf.h"
+#include "split/address/mapped_elf.h"
 #include "split/process/parts.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/proc_text.h"
 #include "files/place.h"
+#include "split/fds/inherited.h"
 #include "split/process/state.h"
 
 namespace fermata::split::process {
@@ -23,23 +25,11 @@ struct Refused {
 // The process state, or another part of an image, as one value; throws std::exception when it is none.
 Json parse_state(std::string_view bytes);
 
-std::string read_proc(const std::string& path);  // "" when it cannot be read
 std::string error_text(int error);
-// "key:\tvalue" of a /proc file, or "".
-std::string field(const std::string& text, const std::string& key);
 
 Json capture_descriptors(const Limits& limits, Lines& warnings);
 void restore_descriptors(const Json& state, const Limits& limits, const Reading& reading,
                          Lines& warnings);  // throws Refused
-// The launcher's 0, 1, 2, kept as duplicates so that kcmp can tell what is still one of them. -1 = was
-// closed.
-void keep_inherited_descriptors();
-int inherited_descriptor(int number);
-// Moves a descriptor to a number >= base (closing `fd`). -1 = none left.
-int raised(int fd, int base);
-// Same open file description? (kcmp; without it, by inode and offset.)
-bool same_description(int a, int b);
-
 // Files of this process in /proc: "/proc/self/…" and the thread, or an empty path when it is none of them.
 struct OwnProcFile {
     std::string path;  // with "/proc/self/task/" and the rest of the path behind the thread's number

@@ -25,29 +25,7 @@ Json parse_state(std::string_view bytes) {
     return Json::from_cbor(bytes);
 }
 
-std::string read_proc(const std::string& path) {
-    std::string text;
-    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return text;
-    char part[4096];
-    for (ssize_t size; (size = read(fd, part, sizeof part)) > 0;)
-        text.append(part, static_cast<size_t>(size));
-    close(fd);
-    return text;
-}
-
 std::string error_text(int error) { return std::strerror(error); }
-
-std::string field(const std::string& text, const std::string& key) {
-    size_t at = text.compare(0, key.size() + 1, key + ":") == 0 ? 0 : text.find("\n" + key + ":");
-    if (at == std::string::npos) return {};
-    if (text[at] == '\n') ++at;
-    at += key.size() + 1;
-    size_t end = text.find('\n', at);
-    size_t begin = text.find_first_not_of(" \t", at);
-    if (begin == std::string::npos || begin >= end) return {};
-    return text.substr(begin, end - begin);
-}
 
 void note_inherited() {
     keep_inherited_descriptors();

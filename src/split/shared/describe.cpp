@@ -13,7 +13,6 @@
 #include "base/fd.h"
 #include "base/ranges.h"
 #include "files/place.h"
-#include "split/process/parts.h"
 #include "split/shared/extents.h"
 #include "split/shared/queues.h"
 #include "split/shared/segments.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "split/memory/memory.h"
+#include "split/pages/table.h"
 #include "split/shared/roster.h"
 
 namespace fermata::split::shared {

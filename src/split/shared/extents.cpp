@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "split/memory/residency.h"
+#include "split/pages/residency.h"
 
 namespace fermata::split::shared {
 

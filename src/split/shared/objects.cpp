@@ -16,11 +16,12 @@
 #include <set>
 
 #include "base/fd.h"
-#include "split/address/partition.h"
+#include "base/proc_text.h"
 #include "split/address/window.h"
 #include "split/fds/descriptors.h"
-#include "split/memory/memory.h"
-#include "split/process/parts.h"
+#include "split/fds/inherited.h"
+#include "split/pages/flags.h"
+#include "split/partition/partition.h"
 #include "split/shared/system_v.h"
 
 namespace fermata::split::shared {
@@ -63,8 +64,7 @@ void add_descriptor(int fd, std::vector<Use>& uses) {
     struct stat file;
     if (::fstat(fd, &file) != 0 || launcher_channel(fd)) return;
     for (int i = 0; i < 3; ++i)
-        if (int given = process::inherited_descriptor(i);
-            given >= 0 && (fd == given || process::same_description(fd, given)))
+        if (int given = inherited_descriptor(i); given >= 0 && (fd == given || same_description(fd, given)))
             return;
     Use use;
     use.flags = kDescriptor;
@@ -80,8 +80,7 @@ void add_descriptor(int fd, std::vector<Use>& uses) {
         use.key = key_of(Kind::queue, file);
         if ((flags & O_ACCMODE) != O_WRONLY) use.flags |= kReads;
     } else if (link == "anon_inode:[eventfd]") {
-        std::string number =
-            process::field(process::read_proc("/proc/self/fdinfo/" + std::to_string(fd)), "eventfd-id");
+        std::string number = field(read_proc("/proc/self/fdinfo/" + std::to_string(fd)), "eventfd-id");
         if (number.empty()) return;  // before Linux 5.2
         use.key = {Kind::event, this_kernel(), 0, std::strtoull(number.c_str(), nullptr, 10)};
     } else if (S_ISREG(file.st_mode) && named && link.starts_with("/dev/shm/") && on_tmpfs(link)) {
@@ -105,7 +104,7 @@ std::string to_text(const Key& key) {
 }
 
 uint64_t this_kernel() {
-    static const uint64_t kernel = hash_of(process::read_proc("/proc/sys/kernel/random/boot_id"));
+    static const uint64_t kernel = hash_of(read_proc("/proc/sys/kernel/random/boot_id"));
     return kernel;
 }
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "split/process/parts.h"
+#include "base/proc_text.h"
 
 namespace fermata::split::shared {
 namespace {
@@ -49,7 +49,7 @@ json take_all(mqd_t queue, size_t longest) {
 }
 
 int somebody_to_notify(int fd) {
-    std::string text = process::read_proc(fmt::format("/proc/self/fd/{}", fd));
+    std::string text = read_proc(fmt::format("/proc/self/fd/{}", fd));
     size_t at = text.find("NOTIFY_PID:");
     return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + 11);
 }

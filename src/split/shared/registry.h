@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/rank.h"
-#include "split/memory/memory.h"
+#include "split/pages/table.h"
 
 namespace fermata::split::shared {
 

@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/proc_text.h"
 #include "split/alloc/shared_segments.h"
-#include "split/process/parts.h"
 #include "split/shared/ipc.h"
 
 namespace fermata::split::shared {
@@ -36,7 +36,7 @@ std::set<std::pair<Kind, int>>& known() {
 // Numbers in the second column of a table in /proc/sysvipc.
 std::vector<int> numbers_in(const char* table) {
     std::vector<int> numbers;
-    std::istringstream lines(process::read_proc(std::string("/proc/sysvipc/") + table));
+    std::istringstream lines(read_proc(std::string("/proc/sysvipc/") + table));
     std::string line;
     std::getline(lines, line);  // names of the columns
     while (std::getline(lines, line)) {

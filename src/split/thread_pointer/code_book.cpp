@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "split/memory/pagemap.h"
+#include "split/pages/pagemap.h"
 
 namespace fermata::split::thread_pointer {
 namespace {

@@ -4,7 +4,6 @@
 #include <sys/auxv.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "split/thread_pointer/clone_sites.h"
 #include "split/thread_pointer/code_book.h"
 #include "split/thread_pointer/functions.h"
+#include "split/threads/fs_below.h"
 #include "split/threads/records.h"
 
 namespace fermata::split::thread_pointer {
@@ -28,9 +28,7 @@ constexpr uint8_t kGs = 0x65;
 
 // The one state of the process, written by the only thread there is or under the dynamic loader's lock.
 struct State {
-    std::atomic<bool> switched = true;  // FS is written at each crossing
     std::string why = "nothing was changed";
-    uint64_t poison = 0;
     std::string directory;  // of the book of code
     // Objects whose code is in order, by base address and place of their name (which lives as long as they
     // do).
@@ -112,7 +110,7 @@ std::string change_new_objects(Look look) {
 // meet its code.
 void switch_from_now_on(const std::string& why) {
     state().why = why;
-    state().switched = true;  // before the table is read: see set_lower_side
+    threads::write_fs_from_now_on();  // before the table is read: see set_lower_side
     spdlog::info("crossings write the FS base from now on: {}", why);
     threads::ThreadTable* table = threads::table();
     if (table == nullptr) return;
@@ -148,7 +146,8 @@ void switch_from_now_on(const std::string& why) {
 // new ones runs (glibc, elf/dl-open.c). The breakpoint jumps here.
 extern "C" __attribute__((visibility("hidden"))) void fermata_objects_changed() {
     using namespace fermata::split::thread_pointer;
-    if (debugger_view()->r_state != r_debug::RT_CONSISTENT || state().switched) return;
+    if (debugger_view()->r_state != r_debug::RT_CONSISTENT || fermata::split::threads::crossings_write_fs())
+        return;
     if (std::string why = change_new_objects(look_around()); !why.empty()) switch_from_now_on(why);
 }
 
@@ -231,13 +230,11 @@ void redirect(const std::string& directory) {
             all.why = change_new_objects(std::move(look));
         }
         if (all.why.empty()) all.why = hear_of_objects();
-        all.switched = !all.why.empty();
-        if (!all.switched && wish != nullptr && std::strcmp(wish, "poison") == 0) all.poison = make_poison();
+        if (all.why.empty())
+            threads::leave_fs(wish != nullptr && std::strcmp(wish, "poison") == 0 ? make_poison() : 0);
     }
 }
 
 const std::string& why_switched() { return state().why; }
-
-uint64_t fs_below(uint64_t lower_fs) noexcept { return state().switched ? lower_fs : state().poison; }
 
 }  // namespace fermata::split::thread_pointer

@@ -11,7 +11,6 @@
 // code with either prefix is right.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace fermata::split::thread_pointer {
@@ -23,9 +22,5 @@ void redirect(const std::string& directory = "");
 
 // What redirect() came to: "" when crossings leave FS alone, else why they do not.
 const std::string& why_switched();
-
-// What the FS base of an upper thread whose donor's thread pointer is `lower_fs` has to be in the lower half;
-// 0: whatever it is. Any context, no TLS.
-uint64_t fs_below(uint64_t lower_fs) noexcept;
 
 }  // namespace fermata::split::thread_pointer

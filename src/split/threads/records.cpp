@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "split/gate.h"
-#include "split/thread_pointer/redirect.h"
+#include "split/threads/fs_below.h"
 #include "split/threads/raw.h"
 
 namespace fermata::split::threads {
@@ -86,13 +86,13 @@ std::string adopt_table(ThreadTable* found) {
 }
 
 void set_lower_side(ThreadRecord* record, uint64_t lower_fs) noexcept {
-    record->fs_below = lower_fs == 0 ? 0 : thread_pointer::fs_below(lower_fs);
+    record->fs_below = lower_fs == 0 ? 0 : threads::fs_below(lower_fs);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     record->lower_fs = lower_fs;
     // Crossings may begin to write FS at this moment (a library that needs it is being loaded): either the
     // thread that says so sees lower_fs in the table, or this one sees that they do.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (thread_pointer::fs_below(lower_fs) == lower_fs) record->fs_below = lower_fs;
+    if (threads::fs_below(lower_fs) == lower_fs) record->fs_below = lower_fs;
 }
 
 ThreadRecord* find_record(int tid) noexcept {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "split/address/mapped_elf.h"
 #include "split/address/raw.h"
-#include "split/loader/mapped_elf.h"
 
 extern "C" const char fermata_vdso_bytes[], fermata_vdso_bytes_end[];
 

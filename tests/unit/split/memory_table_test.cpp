@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "split/memory/memory.h"
-#include "split/memory/residency.h"
+#include "split/pages/residency.h"
 
 using namespace fermata;
 using namespace fermata::split;

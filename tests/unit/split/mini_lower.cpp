@@ -23,12 +23,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "split/address/partition.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/fds/descriptors.h"
 #include "split/gate.h"
 #include "split/loader/loader.h"
 #include "split/memory/memory.h"
+#include "split/partition/partition.h"
 #include "split/thread_pointer/redirect.h"
 
 using fermata::Range;

@@ -14,11 +14,18 @@
 #include <thread>
 #include <vector>
 
+#include "split/process/children.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
 
 namespace fermata::split::ids {
 namespace {
+
+std::vector<int> children() {
+    std::vector<int> numbers;
+    for (const process::Child& child : process::children()) numbers.push_back(child.pid);
+    return numbers;
+}
 
 constexpr int32_t kHighest = 300;
 
@@ -109,7 +116,7 @@ class Renewed : public ::testing::Test {
 
     static std::unique_ptr<Table> renewed(std::vector<RankProcess> ranks, int32_t self) {
         auto table = std::make_unique<Table>();
-        note(*table, "a", process::children());
+        note(*table, "a", children());
         table->pair[0].shown = ranks[static_cast<size_t>(self)].shown;
         order(*table);
         ranks[static_cast<size_t>(self)].real = raw::getpid();
@@ -152,7 +159,7 @@ TEST_F(Renewed, WhereOldNumbersMeetTheOwnNodesCountFirst) {
 
 TEST_F(Renewed, WhatItIsShownAsLastsOverFurtherLives) {
     auto table = renewed({{77, 0, kA, kA}, {78, 9001, kA, kA}}, 0);
-    note(*table, "a", process::children());
+    note(*table, "a", children());
     EXPECT_EQ(own_process(*table, "a").shown, 77);
     renew(*table, {{77, own(), kA, kA}, {78, 9500, kA, kA}}, 0);
     EXPECT_EQ(real_of(*table, 77), own());
@@ -165,7 +172,7 @@ TEST_F(Renewed, ALeaderOfItsGroupLeadsAgain) {
     const pid_t child = fork();
     if (child == 0) {
         auto table = std::make_unique<Table>();
-        note(*table, "a", process::children());
+        note(*table, "a", children());
         table->pair[0].shown = table->group.shown = 77;
         table->pair[0].real = kNoProcess - 1;  // of the life before
         order(*table);

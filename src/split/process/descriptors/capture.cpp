@@ -142,25 +142,6 @@ void relate(Capture& capture) {
 }  // namespace
 }  // namespace descriptors
 
-bool same_description(int a, int b) {
-    int pid = raw::getpid();
-    long answer = raw::call(SYS_kcmp, pid, pid, KCMP_FILE, a, b);
-    if (answer >= 0) return answer == 0;
-    // No kcmp (CONFIG_KCMP off, seccomp): the same inode, and an offset that moves in both.
-    struct stat first, second;
-    if (fstat(a, &first) != 0 || fstat(b, &second) != 0) return false;
-    if (first.st_dev != second.st_dev || first.st_ino != second.st_ino ||
-        fcntl(a, F_GETFL) != fcntl(b, F_GETFL))
-        return false;
-    off_t at = lseek(a, 0, SEEK_CUR);
-    if (at < 0) return true;  // no offset to tell by: the inode has to do
-    off_t before = lseek(b, 0, SEEK_CUR);
-    lseek(a, at + 1, SEEK_SET);
-    bool moved = before == at && lseek(b, 0, SEEK_CUR) == at + 1;
-    lseek(a, at, SEEK_SET);
-    return moved;
-}
-
 Json capture_descriptors(const Limits& limits, Lines& warnings) {
     using namespace descriptors;
     Capture capture{warnings, entries_below(limits.descriptors), {}};

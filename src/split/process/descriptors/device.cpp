@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "split/devices/kinds.h"
 #include "split/process/descriptors/restore.h"
 
 namespace fermata::split::process::descriptors {
@@ -16,11 +17,8 @@ namespace {
 bool is(const Entry& entry) { return entry.is(S_IFCHR) || entry.is(S_IFBLK); }
 
 Json capture(Capture& capture, const Entry& entry) {
-    if (entry.link.starts_with("/dev/infiniband/"))
-        fail(
-            "{} is {}: the program itself talks to the adapter, and what it holds there cannot be saved; "
-            "close it before a checkpoint",
-            entry.who(), entry.link);
+    if (std::string why = devices::kind_of(entry.link).refuse_open(entry.link); !why.empty())
+        fail("{} is {}", entry.who(), why);
     if (!is_everywhere(entry.link))
         capture.warnings.push_back(entry.who() + ": device " + entry.link +
                                    " is opened again at a restart, its state is not saved");

@@ -1,4 +1,4 @@
-#include "split/memory/pagemap.h"
+#include "split/pages/pagemap.h"
 
 #include <fcntl.h>
 

@@ -1,4 +1,4 @@
-#include "split/loader/mapped_elf.h"
+#include "split/address/mapped_elf.h"
 
 #include <cstring>
 

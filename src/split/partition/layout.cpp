@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "split/address/partition.h"
 #include "split/address/raw.h"
+#include "split/partition/partition.h"
 
 namespace fermata::split {
 namespace {

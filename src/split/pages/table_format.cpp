@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "split/memory/memory.h"
+#include "split/pages/table.h"
 
 namespace fermata::split {
 namespace {

@@ -1,4 +1,4 @@
-#include "split/memory/write_protect.h"
+#include "split/pages/write_protect.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

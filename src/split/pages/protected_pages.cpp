@@ -10,9 +10,9 @@
 #include "base/ranges.h"
 #include "base/sys.h"
 #include "split/fds/descriptors.h"
-#include "split/memory/page_marks.h"
-#include "split/memory/pagemap.h"
-#include "split/memory/write_protect.h"
+#include "split/pages/page_marks.h"
+#include "split/pages/pagemap.h"
+#include "split/pages/write_protect.h"
 
 namespace fermata::split {
 namespace {

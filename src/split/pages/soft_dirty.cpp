@@ -1,4 +1,4 @@
-#include "split/memory/soft_dirty.h"
+#include "split/pages/soft_dirty.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -9,8 +9,8 @@
 
 #include "base/page.h"
 #include "base/sys.h"
-#include "split/memory/pagemap.h"
-#include "split/memory/write_protect.h"
+#include "split/pages/pagemap.h"
+#include "split/pages/write_protect.h"
 
 namespace fermata::split {
 namespace {

@@ -1,4 +1,4 @@
-#include "split/memory/residency.h"
+#include "split/pages/residency.h"
 
 #include <fcntl.h>
 
@@ -6,7 +6,7 @@
 #include "base/page.h"
 #include "base/ranges.h"
 #include "split/address/raw.h"
-#include "split/memory/pagemap.h"
+#include "split/pages/pagemap.h"
 
 namespace fermata::split {
 

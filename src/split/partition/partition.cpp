@@ -1,4 +1,4 @@
-#include "split/address/partition.h"
+#include "split/partition/partition.h"
 
 #include <link.h>
 #include <sys/resource.h>

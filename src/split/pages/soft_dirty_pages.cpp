@@ -13,9 +13,9 @@
 #include "base/sys.h"
 #include "split/fds/descriptors.h"
 #include "split/fds/links.h"
-#include "split/memory/page_marks.h"
-#include "split/memory/pagemap.h"
-#include "split/memory/soft_dirty.h"
+#include "split/pages/page_marks.h"
+#include "split/pages/pagemap.h"
+#include "split/pages/soft_dirty.h"
 
 namespace fermata::split {
 namespace {
