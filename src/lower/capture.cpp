@@ -13,6 +13,7 @@
 #include "lower/node_ranks.h"
 #include "lower/services.h"
 #include "lower/text_ranges.h"
+#include "split/devices/kinds.h"
 #include "split/ids/ids.h"
 #include "split/process/state.h"
 #include "split/shared/describe.h"
@@ -59,6 +60,7 @@ class Capture {
     void note_ids();
     void note_process();
     void note_objects();
+    void capture_devices();
     void collect_memory();
     void begin_image();
     void decide_to_fork();
@@ -96,7 +98,11 @@ class Capture {
 void Capture::note_threads() { made_.warnings = split::threads::describe_stopped_threads(); }
 
 // Into upper memory, before its content is collected.
-void Capture::note_ids() { split::ids::note(*the_upper()->ids, order_.node, children_); }
+void Capture::note_ids() {
+    std::vector<int> children;
+    for (const split::process::Child& child : children_) children.push_back(child.pid);
+    split::ids::note(*the_upper()->ids, order_.node, children);
+}
 
 void Capture::note_process() {
     folder_.emplace(store::open_pending(order_.directory, order_.identity.job, order_.identity.generation));
@@ -113,6 +119,8 @@ void Capture::note_objects() {
     objects_.resize(the_upper()->describe(nullptr, 0));
     the_upper()->describe(objects_.data(), objects_.size());
 }
+
+void Capture::capture_devices() { split::devices::capture_all(); }
 
 // What is written from here on is seen by the next image.
 void Capture::collect_memory() {
@@ -224,6 +232,7 @@ CapturedImage capture_image(const CaptureOrder& order, LastImage& last) {
     capture.note_ids();
     capture.note_process();
     capture.note_objects();
+    capture.capture_devices();
     capture.collect_memory();
     capture.begin_image();
     capture.decide_to_fork();

@@ -8,7 +8,8 @@
 //     go        this rank has said so, and waits for the others
 //
 // The main thread does the first four, the agent the last two: only the agent may use MPI once it runs, and
-// only it hears Go.
+// only it hears Go. What a new process needs is NewProcess's (load, process), what an upper half needs of a
+// lower half that is new to it NewLowerHalf's (adopt, threads).
 #pragma once
 
 #include <atomic>

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "lower/services.h"
 #include "lower/shared_ranks.h"
+#include "split/devices/kinds.h"
 #include "split/shared/registry.h"
 
 namespace fermata::lower {
@@ -92,6 +93,7 @@ bool Saving::child_done() {
 
 wire::Saved Saving::conclude(LastImage& last) {
     try {
+        split::devices::restore_all();
         if (image_ && !failed()) {
             image::Summary summary = image_->conclude();
             if (order_.medium == Medium::local) files::Folder::at(order_.directory).sync();
