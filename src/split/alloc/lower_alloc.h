@@ -41,6 +41,10 @@ long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long of
 long lower_munmap(void* address, size_t size) noexcept;
 long lower_mremap(void* address, size_t old_size, size_t new_size, int flags, void* new_address) noexcept;
 
+// Refuses mappings of the lower half at fixed addresses of the upper half from now on, for a lower half that
+// starts beside an upper one.
+void spare_upper_addresses() noexcept;
+
 // partition() calls these: from now on new mappings of the lower half go to kLowerArea, and mappings at fixed
 // addresses only there and into what it had before.
 void redirect_lower_mappings() noexcept;

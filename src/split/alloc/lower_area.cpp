@@ -96,6 +96,7 @@ bool fixed_allowed(Range range) noexcept {
 Extents area;  // all of it zero until redirect_lower_mappings(); no constructor runs
 SpinLock lock;
 volatile bool redirected;
+volatile bool upper_spared;
 
 // Could so much memory be at this address? The library's own arguments: the kernel would refuse them.
 bool exists(uint64_t at, uint64_t size) noexcept { return size <= kUserTop && at <= kUserTop; }
@@ -145,6 +146,8 @@ void allow_fixed_mappings(const Range* ranges, size_t count) noexcept {
     }
 }
 
+void spare_upper_addresses() noexcept { upper_spared = true; }
+
 void redirect_lower_mappings() noexcept {
     lock.lock();
     // (Partition looks again at what was mapped meanwhile: keep_lower_mapping.)
@@ -166,6 +169,11 @@ long lower_mmap(void* address, size_t size, int prot, int flags, int fd, long of
     if (!redirected) {
         // A hint into the upper half's addresses (mimalloc likes 2 TiB) is not followed.
         if (!fixed && at && upper_address(at)) at = 0;
+        if (fixed && upper_spared) {
+            if (!exists(at, size)) return -ENOMEM;
+            const Range range = Range::sized(at, page_up(size));
+            if (at < kWindow.end() && !kLowerArea.contains(range)) return -ENOMEM;
+        }
         return raw_mmap(at, size, prot, flags, fd, uint64_t(offset));
     }
     if (fixed) {

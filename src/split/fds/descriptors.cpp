@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -47,12 +48,7 @@ void note_owned(int fd) noexcept {
     if (at >= 0 && at < kOwned) __atomic_fetch_or(&owned[at / 64], 1ull << at % 64, __ATOMIC_RELAXED);
 }
 
-struct Channel {
-    int fd;
-    dev_t device;
-    ino_t inode;
-};
-std::vector<Channel> launcher_channels;
+std::vector<LauncherChannel> channels;
 
 // Makes numbers below `up_to` possible, by the hard limit as well where that is allowed.
 void raise(rlimit limit, rlim_t up_to) noexcept {
@@ -145,7 +141,7 @@ void begin_descriptors() {
         struct stat status {};
         if (occupied.test(size_t(fd)) || fstat(fd, &status) != 0) continue;
         if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))
-            launcher_channels.push_back({fd, status.st_dev, status.st_ino});
+            channels.push_back({fd, status.st_dev, status.st_ino});
     }
     sys(SYS_close, top);
 }
@@ -165,7 +161,7 @@ void end_descriptors() {
 }
 
 bool launcher_channel(int fd) {
-    for (const Channel& channel : launcher_channels) {
+    for (const LauncherChannel& channel : channels) {
         struct stat status {};
         if (channel.fd == fd)
             return fstat(fd, &status) == 0 && status.st_dev == channel.device &&
@@ -173,6 +169,9 @@ bool launcher_channel(int fd) {
     }
     return false;
 }
+
+std::vector<LauncherChannel> launcher_channels() { return channels; }
+void resume_launcher_channels(std::vector<LauncherChannel> noted) { channels = std::move(noted); }
 
 int lower_descriptor_base() { return base; }
 

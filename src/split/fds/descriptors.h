@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace fermata::split {
 
@@ -41,6 +42,15 @@ OwnedDescriptors lower_descriptors();
 // into the ranks (Hydra: its own pipes and listening socket); the program cannot know what they are, and a
 // restarted process has those of its own launcher. Valid after begin_descriptors().
 bool launcher_channel(int fd);
+
+// A pipe or socket of that kind, for a second lower half of this process: where it starts, what is open is
+// the program's.
+struct LauncherChannel {
+    int fd;
+    uint64_t device, inode;
+};
+std::vector<LauncherChannel> launcher_channels();
+void resume_launcher_channels(std::vector<LauncherChannel> channels);  // after begin_descriptors()
 
 // Moves an open descriptor of the lower half up (closing `fd`), close-on-exec set. Returns the new number, or
 // `fd` itself when the table is full. No TLS, raw system calls; fd < 0 is returned as it is.

@@ -21,6 +21,11 @@ void keep_inherited_descriptors() {
         if (g_kept[i] < 0) g_kept[i] = raised(static_cast<int>(sys(SYS_dup, i)), lower_descriptor_base());
 }
 
+void resume_inherited_descriptor(int number, int duplicate) {
+    always(number >= 0 && number < 3, "a standard stream that is none");
+    g_kept[number] = duplicate;
+}
+
 int inherited_descriptor(int number) {
     always(number >= 0 && number < 3, "a standard stream that is none");
     return g_kept[number];

@@ -6,6 +6,8 @@ namespace fermata::split {
 
 // Makes the duplicates, of those that have none yet.
 void keep_inherited_descriptors();
+// Goes on with the duplicate that this process's first lower half made.
+void resume_inherited_descriptor(int number, int duplicate);
 // Returns the duplicate of 0, 1 or 2; -1 = it was closed.
 int inherited_descriptor(int number);
 

@@ -23,6 +23,8 @@
 #include "files/place.h"
 #include "split/address/raw.h"
 #include "split/loader/elf_file.h"
+#include "split/loader/first_stack.h"
+#include "split/loader/place_elf.h"
 #include "split/loader/static_tls.h"
 #include "split/partition/partition.h"
 #include "split/vdso/vdso.h"
@@ -45,77 +47,6 @@ constexpr uint64_t kStackRoom = 64ull << 30;            // at the bottom of the 
 constexpr uint64_t kGuard = 1ull << 20;                 // like the kernel's stack_guard_gap
 constexpr const char* kWhich = "/libfermata-which.so";  // src/front/which
 constexpr unsigned kRseqSignature = 0x53053053;
-
-struct LoadedElf {
-    Range range;
-    uint64_t entry = 0, headers = 0;
-    uint16_t header_count = 0;
-};
-
-uint64_t reserve(uint64_t size, Range area, uint64_t align, const char* what) {
-    long at;
-    if (area.empty()) {
-        at = raw_mmap(0, size + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
-    } else {
-        at = raw_mmap((area.begin() + align - 1) & ~(align - 1), size + align, PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
-    }
-    if (failed(at)) fail("cannot reserve {} KiB for {}: {}", size >> 10, what, std::strerror(int(-at)));
-    uint64_t begin = (uint64_t(at) + align - 1) & ~(align - 1);
-    if (begin > uint64_t(at)) raw_munmap(uint64_t(at), begin - uint64_t(at));
-    if (uint64_t end = uint64_t(at) + size + align; end > begin + size)
-        raw_munmap(begin + size, end - begin - size);
-    return begin;
-}
-
-int protection(uint32_t flags) {
-    return (flags & PF_R ? PROT_READ : 0) | (flags & PF_W ? PROT_WRITE : 0) | (flags & PF_X ? PROT_EXEC : 0);
-}
-
-// Maps an ET_DYN file as fs/binfmt_elf.c does.
-LoadedElf map_elf(const ElfFile& elf, Range area) {
-    uint64_t low = ~0ull, high = 0, align = kPage;
-    for (const auto& p : elf.segments) {
-        if (p.p_type != PT_LOAD) continue;
-        low = std::min(low, page_down(p.p_vaddr));
-        high = std::max(high, page_up(p.p_vaddr + p.p_memsz));
-        align = std::max<uint64_t>(align, p.p_align);
-    }
-    if (elf.header.e_type != ET_DYN || low >= high) fail("{} is not a dynamic loader", elf.path);
-    auto [fd, error, why] = files::open_regular(elf.path, O_RDONLY);
-    if (!fd) fail("cannot open {}: {}", elf.path, why);
-    uint64_t begin = reserve(high - low, area, align, elf.path.c_str());
-    uint64_t bias = begin - low;
-    LoadedElf loaded;
-    loaded.range = Range::sized(begin, high - low);
-    loaded.entry = bias + elf.header.e_entry;
-    loaded.header_count = elf.header.e_phnum;
-    for (const auto& p : elf.segments) {
-        if (p.p_type != PT_LOAD) continue;
-        uint64_t at = page_down(bias + p.p_vaddr);
-        uint64_t shift = bias + p.p_vaddr - at;
-        uint64_t file_end = bias + p.p_vaddr + p.p_filesz, end = bias + p.p_vaddr + p.p_memsz;
-        if (p.p_filesz) {
-            long rc = raw_mmap(at, file_end - at, protection(p.p_flags), MAP_PRIVATE | MAP_FIXED, fd.get(),
-                               p.p_offset - shift);
-            if (failed(rc)) fail("cannot map {}: {}", elf.path, std::strerror(int(-rc)));
-        }
-        if (end > file_end && (p.p_flags & PF_W)) {
-            // To the end of the page, also behind .bss: ld.so's first allocations come from there and must be
-            // zero.
-            uint64_t zero_end = page_up(file_end);
-            std::memset(reinterpret_cast<void*>(file_end), 0, zero_end - file_end);
-            if (page_up(end) > page_up(file_end)) {
-                long rc = raw_mmap(page_up(file_end), page_up(end) - page_up(file_end), protection(p.p_flags),
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED);
-                if (failed(rc)) fail("cannot map {}: {}", elf.path, std::strerror(int(-rc)));
-            }
-        }
-        if (elf.header.e_phoff >= p.p_offset && elf.header.e_phoff < p.p_offset + p.p_filesz)
-            loaded.headers = bias + p.p_vaddr + elf.header.e_phoff - p.p_offset;
-    }
-    return loaded;
-}
 
 // As the kernel's own: it grows when it is touched below, as far as RLIMIT_STACK allows at that moment. Where
 // nothing else comes to lie: the kernel's search takes the window from its top.
@@ -153,42 +84,6 @@ Range map_stack(Range area) {
         if (size <= kLeastStack)
             fail("cannot map a stack of {} KiB: {}", size >> 10, std::strerror(int(-rc)));
     }
-}
-
-// Builds what a new program finds on its stack, from the top down.
-class StackBuilder {
-  public:
-    explicit StackBuilder(Range stack) : stack_(stack), at_(stack.end() - 16) {}
-    uint64_t bytes(const void* data, size_t size) {
-        at_ -= size;
-        if (at_ < stack_.begin() + kPage || size > stack_.size() / 4)
-            fail("arguments and environment are too long for a stack of {} KiB", stack_.size() >> 10);
-        std::memcpy(reinterpret_cast<void*>(at_), data, size);
-        return at_;
-    }
-    uint64_t string(const std::string& text) { return bytes(text.c_str(), text.size() + 1); }
-    void align() { at_ &= ~15ull; }
-    uint64_t words(const std::vector<uint64_t>& words) {
-        align();
-        if (words.size() & 1) at_ -= 8;  // rsp must be 16-aligned at argc
-        return bytes(words.data(), words.size() * 8);
-    }
-
-  private:
-    Range stack_;
-    uint64_t at_;
-};
-
-std::vector<std::pair<uint64_t, uint64_t>> own_auxv() {
-    std::string bytes = read_file("/proc/self/auxv");
-    std::vector<std::pair<uint64_t, uint64_t>> result;
-    for (size_t at = 0; at + 16 <= bytes.size(); at += 16) {
-        uint64_t pair[2];
-        std::memcpy(pair, bytes.data() + at, 16);
-        if (pair[0] == AT_NULL) break;
-        result.emplace_back(pair[0], pair[1]);
-    }
-    return result;
 }
 
 std::vector<uint64_t> auxv_for(const ProgramSpec& spec, const StartedProgram& program,

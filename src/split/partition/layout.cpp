@@ -68,6 +68,12 @@ void ensure_layout(char* const argv[]) {
     fail("cannot execute {} again with a top-down memory layout: {}", argv[0], std::strerror(errno));
 }
 
+LayoutNotes layout_notes() { return {stack_limit, ignored}; }
+void resume_layout(const LayoutNotes& notes) {
+    stack_limit = notes.stack_limit;
+    ignored = notes.ignored;
+}
+
 uint64_t application_stack_limit() { return stack_limit; }
 bool ignored_at_start(int number) { return ignored >> number & 1; }
 

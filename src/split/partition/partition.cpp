@@ -1,6 +1,7 @@
 #include "split/partition/partition.h"
 
 #include <link.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -137,7 +138,7 @@ RegionTable& region_table() {
 
 bool partitioned() { return done; }
 
-void partition() {
+void partition(bool upper_is_there) {
     RegionTable& table = region_table();
     table.clear();
     redirect_lower_mappings();
@@ -154,6 +155,7 @@ void partition() {
     }
     close_lower_area();
     for (const Mapping& m : read_maps()) {
+        if (upper_is_there && upper_range(m.range)) continue;
         if (kWindow.overlaps(m.range))
             fail("the lower half has memory in the window before the program starts: {}", to_string(m));
         if (kLowerArea.contains(m.range)) continue;
@@ -183,6 +185,30 @@ void partition() {
             uint64_t(probe));
     done = true;
     dump_if_asked();
+}
+
+Range open_gap(uint64_t size) {
+    size = page_up(size);
+    const std::vector<Mapping> maps = read_maps();
+    const Range space = above_window(maps);
+    Range best;
+    for (const Mapping& m : maps)
+        if (filler_like(m) && space.contains(m.range) && m.range.size() > best.size()) best = m.range;
+    // Room on both sides, for what a dynamic loader and code near code want.
+    constexpr uint64_t kRoom = 4ull << 30;
+    if (best.size() < size + 2 * kRoom) fail("no {} MiB are free above {:#x}", size >> 20, kWindow.end());
+    uint32_t random = 0;
+    if (getrandom(&random, sizeof random, 0) != ssize_t(sizeof random)) fail_errno("cannot get random bytes");
+    const uint64_t choices = (best.size() - size - 2 * kRoom) / kPage + 1;
+    const Range gap = Range::sized(best.begin() + kRoom + random % choices * kPage, size);
+    if (long rc = raw_munmap(gap.begin(), gap.size()); failed(rc))
+        fail("cannot open a gap at {:#x}: {}", gap.begin(), std::strerror(int(-rc)));
+    return gap;
+}
+
+void close_gaps() {
+    const std::vector<Mapping> maps = read_maps();
+    for (const Range& gap : gaps(maps, above_window(maps))) fill(gap);
 }
 
 std::string check() { return check(read_maps()); }

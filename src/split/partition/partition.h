@@ -54,6 +54,15 @@ RegionTable& region_table();
 // were ignored at the start. Throws fermata::Error when the layout cannot be had.
 void ensure_layout(char* const argv[]);
 
+// What ensure_layout() has noted, for a second lower half of this process, which has no use for the rest of
+// it.
+struct LayoutNotes {
+    uint64_t stack_limit = 0;
+    uint64_t ignored = 0;  // bit per signal
+};
+LayoutNotes layout_notes();
+void resume_layout(const LayoutNotes& notes);
+
 // RLIMIT_STACK (soft) as the launcher set it; RLIM_INFINITY when unlimited.
 uint64_t application_stack_limit();
 // Was signal `number` ignored when the process started?
@@ -61,9 +70,14 @@ bool ignored_at_start(int number);
 
 // Fills every gap above the window and the gap behind the heap; afterwards unhinted mmaps of anybody land in
 // the window, and the lower half's own go to the lower area. Throws fermata::Error (RLIMIT_AS, something in
-// the window). Call once, no upper half yet.
-void partition();
+// the window). Call once; `upper_is_there`: the program's memory is in the window already.
+void partition(bool upper_is_there = false);
 bool partitioned();
+
+// Opens a gap of this size in the fillers above the window, for a mapping at a chosen address; close_gaps()
+// closes what is left of it. Throws fermata::Error.
+Range open_gap(uint64_t size);
+void close_gaps();
 
 // Compares the table with /proc/self/maps, and closes gaps above the window that the lower half's unmapping
 // left. Returns "" or one line: which mapping is where it must not be. Lower context, upper threads stopped.

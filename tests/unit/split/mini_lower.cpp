@@ -2,6 +2,7 @@
 //
 //     mini-lower run PROGRAM ARGS…      starts a program in the window
 //     mini-lower load FILE              continues a program saved by MiniBridge::save
+//     mini-lower hop                    started by MiniBridge::hop, beside the program
 //
 // MINI_LOWER_BUSY=1 lets a thread of the lower half use memory, threads, libraries and files all the time.
 #include "mini_lower.h"
@@ -10,26 +11,34 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/sys.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/fds/descriptors.h"
 #include "split/gate.h"
+#include "split/hop/second_half.h"
 #include "split/loader/loader.h"
 #include "split/memory/memory.h"
 #include "split/partition/partition.h"
 #include "split/thread_pointer/redirect.h"
+#include "split/vdso/vdso.h"
 
 using fermata::Range;
 using namespace fermata::split;
@@ -75,20 +84,41 @@ int save(MiniPoint* point, const char* path) {
     return 0;
 }
 
-MiniBridge bridge{save};
+// What a second lower half has to know.
+struct HandedOver {
+    MiniPoint* point;
+    uint64_t vdso;
+    LayoutNotes layout;
+};
 
-[[noreturn]] void load(const char* path) {
-    std::ifstream in(path, std::ios::binary);
-    std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    uint64_t at, size;
-    if (bytes.size() < 16) die("no image");
-    std::memcpy(&at, bytes.data(), 8);
-    std::memcpy(&size, bytes.data() + 8, 8);
-    MemoryTable table = decode({bytes.data() + 16, size});
-    const char* data = bytes.data() + 16 + size;
-    load_memory(table, [&](void* to, size_t n, uint64_t offset) { std::memcpy(to, data + offset, n); });
-    if (std::string error = check(); !error.empty()) die(error.c_str());
-    auto* point = reinterpret_cast<MiniPoint*>(at);
+__attribute__((noinline)) void hop_now(MiniPoint* point) {
+    try {
+        const HandedOver now{point, vdso_image(), layout_notes()};
+        hop::Wanted wanted{.program = std::filesystem::read_symlink("/proc/self/exe"),
+                           .arguments = {"mini-lower", "hop"},
+                           .handed_over = {reinterpret_cast<const char*>(&now), sizeof now}};
+        for (char** one = environ; *one != nullptr; ++one) wanted.environment.emplace_back(*one);
+        hop::SecondHalf second(wanted);
+        const long child = fermata::sys(SYS_clone, SIGCHLD);
+        if (child == 0) second.enter();
+        int status = 0;
+        if (child < 0 || waitpid(static_cast<pid_t>(child), &status, 0) != child) die("no second lower half");
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    } catch (const std::exception& e) {
+        die(e.what());
+    }
+}
+
+int hop_away(MiniPoint* point, const char*) {
+    point->fs = read_fs();
+    write_fs(lower_fs);
+    hop_now(point);
+    __builtin_unreachable();
+}
+
+MiniBridge bridge{save, hop_away};
+
+[[noreturn]] void go_on(MiniPoint* point) {
     *point->bridge = &bridge;
     release_rseq();
     write_fs(point->fs);
@@ -101,6 +131,20 @@ MiniBridge bridge{save};
         : "r"(point)
         : "memory");
     __builtin_unreachable();
+}
+
+[[noreturn]] void load(const char* path) {
+    std::ifstream in(path, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    uint64_t at, size;
+    if (bytes.size() < 16) die("no image");
+    std::memcpy(&at, bytes.data(), 8);
+    std::memcpy(&size, bytes.data() + 8, 8);
+    MemoryTable table = decode({bytes.data() + 16, size});
+    const char* data = bytes.data() + 16 + size;
+    load_memory(table, [&](void* to, size_t n, uint64_t offset) { std::memcpy(to, data + offset, n); });
+    if (std::string error = check(); !error.empty()) die(error.c_str());
+    go_on(reinterpret_cast<MiniPoint*>(at));
 }
 
 void* nothing(void*) { return malloc(1000); }
@@ -160,7 +204,15 @@ void* be_busy(void*) {
 
 int main(int argc, char** argv) {
     try {
-        ensure_layout(argv);
+        const std::optional<std::string> handed_over = hop::SecondHalf::handed_over();
+        HandedOver notes{};
+        if (handed_over) {
+            std::memcpy(&notes, handed_over->data(), sizeof notes);
+            resume_layout(notes.layout);
+            spare_upper_addresses();
+        } else {
+            ensure_layout(argv);
+        }
         prepare_lower();
         thread_pointer::redirect();
         if (!lower_patch_report().empty()) die(lower_patch_report().c_str());
@@ -169,13 +221,17 @@ int main(int argc, char** argv) {
         void* early_block = malloc(100 << 20);
         end_descriptors();
         if (!lower_descriptor(early)) die("MPI_Init's descriptors are low");
-        partition();
+        partition(handed_over.has_value());
         free(early_block);
         if (std::string error = check(); !error.empty()) die(error.c_str());
         lower_fs = read_fs();
         if (std::getenv("MINI_LOWER_BUSY")) {
             pthread_t thread;
             if (pthread_create(&thread, nullptr, be_busy, nullptr) != 0) die("pthread_create");
+        }
+        if (handed_over) {
+            refill_vdso(notes.vdso);
+            go_on(notes.point);
         }
         if (argc >= 3 && std::strcmp(argv[1], "load") == 0) load(argv[2]);
         if (argc < 3 || std::strcmp(argv[1], "run") != 0) die("usage: mini-lower run PROGRAM ARGS…");

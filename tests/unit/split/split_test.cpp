@@ -205,3 +205,9 @@ INSTANTIATE_TEST_SUITE_P(Programs, SaveAndLoad,
                          testing::Values(Case{"saver", false}, Case{"saver", true},
                                          Case{"saver-fixed", false}),
                          [](const auto& info) { return "Case" + std::to_string(info.index); });
+
+TEST(Hop, ASecondLowerHalfServesTheSameProgram) {
+    const Outcome hopped = run_in_split(PROGRAMS "/hopper 12");
+    EXPECT_EQ(hopped.code, 7) << hopped.output;
+    EXPECT_NE(hopped.output.find("right\n"), std::string::npos) << hopped.output;
+}
