@@ -22,11 +22,11 @@
 namespace fermata::split::hop {
 
 struct Wanted {
-    std::string program;                   // path of the executable, position independent
-    std::vector<std::string> arguments{};  // with argv[0]
+    std::string program;                     // path of the executable, position independent
+    std::vector<std::string> arguments{};    // with argv[0]
     std::vector<std::string> environment{};  // NAME=value
-    std::string handed_over{};             // bytes for its main()
-    std::vector<int> descriptors{};        // of this lower half's, which the second one goes on with
+    std::string handed_over{};               // bytes for its main()
+    std::vector<int> descriptors{};          // of this lower half's, which the second one goes on with
 };
 
 class SecondHalf {
