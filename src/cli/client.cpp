@@ -302,13 +302,11 @@ void print_status(const json& s, bool waits) {
 
 }  // namespace
 
-int checkpoint(const CheckpointOptions& options) {
-    std::string job = find_job(options.which);
-    root::ControlRequest request;
-    request.verb = "checkpoint";
-    request.stop = options.stop;
-    request.own_state = options.own_state;
-    request.timeout = options.timeout;
+namespace {
+
+// Asks for something that goes through phases, and says how it ended.
+template <class Options>
+int go_through_phases(const Options& options, const root::ControlRequest& request, const std::string& job) {
     bool terminal = !options.json && ::isatty(2);
     // The root ends a phase that lasts too long; this is only for a root that hangs.
     json answer = ask(connect_or_fail(job), job, request,
@@ -331,6 +329,30 @@ int checkpoint(const CheckpointOptions& options) {
         std::fprintf(stderr, "fermata: error: %s\n", line.c_str());
     }
     return code;
+}
+
+}  // namespace
+
+int checkpoint(const CheckpointOptions& options) {
+    std::string job = find_job(options.which);
+    root::ControlRequest request;
+    request.verb = "checkpoint";
+    request.stop = options.stop;
+    request.own_state = options.own_state;
+    request.timeout = options.timeout;
+    return go_through_phases(options, request, job);
+}
+
+int renew(const RenewOptions& options) {
+    for (const std::string& word : options.environment)
+        if (word.find('=') == word.npos || word.starts_with('='))
+            throw Error(fmt::format("--env wants NAME=VALUE, not {}", visible(word)), ExitCode::usage);
+    std::string job = find_job(options.which);
+    root::ControlRequest request;
+    request.verb = "renew";
+    request.timeout = options.timeout;
+    request.environment = options.environment;
+    return go_through_phases(options, request, job);
 }
 
 int status(const StatusOptions& options) {

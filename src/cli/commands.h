@@ -37,6 +37,14 @@ struct CancelOptions {
 };
 int cancel(const CancelOptions& options);
 
+struct RenewOptions {
+    JobChoice which;
+    std::vector<std::string> environment;  // NAME=VALUE
+    double timeout = 0;
+    bool json = false, verbose = false;
+};
+int renew(const RenewOptions& options);
+
 struct StoreOptions {
     std::string ckpt_dir = "fermata-ckpt";
     std::optional<uint32_t> generation;

@@ -53,6 +53,13 @@ const std::map<std::string, Text>& texts() {
   fermata checkpoint --stop --job solver-4711
 )"}},
         {"status", {"[OPTIONS]", "Example:\n  fermata status --waits\n"}},
+        {"renew", {"[OPTIONS]", R"(Examples:
+  fermata renew --job solver-4711
+  fermata renew --job solver-4711 --env UCX_TLS=tcp,self
+
+At a safe moment every rank gets a fresh MPI library in place: no image is written, the program stays where it is.
+For jobs under `fermata run --launcher own`.
+)"}},
         {"cancel", {"[OPTIONS]", "Example:\n  fermata cancel --job solver-4711\n"}},
         {"list", {"[OPTIONS]", "Example:\n  fermata list --ckpt-dir ckpt\n"}},
         {"verify", {"[OPTIONS]", "Example:\n  fermata verify --ckpt-dir ckpt --generation 7\n"}},

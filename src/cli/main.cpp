@@ -232,6 +232,8 @@ struct Words {
     cli::CheckpointOptions checkpoint;
     cli::StatusOptions status;
     cli::CancelOptions cancel;
+    cli::RenewOptions renew;
+    std::string renew_timeout;
     cli::StoreOptions store;
     bool repair = false;  // verify
     std::vector<std::string> scheduler_options;
@@ -296,6 +298,18 @@ void add_cancel(CLI::App* app, Words& w) {
     app->add_flag("--checkpoint", w.cancel.checkpoint_only,
                   "only its checkpoint in progress; the job goes on");
     app->add_flag("--json", w.cancel.json, "answer as JSON");
+}
+
+void add_renew(CLI::App* app, Words& w) {
+    add_job_choice(app, w.renew.which);
+    app->add_option("--env", w.renew.environment,
+                    "NAME=VALUE in the environment of the new libraries (again for more); the program's own "
+                    "stays as it is")
+        ->type_name("NAME=VALUE")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    app->add_option("--timeout", w.renew_timeout, "give up after T, and go on as before")->type_name("T");
+    app->add_flag("--json", w.renew.json, "answer as JSON");
+    app->add_flag("-v,--verbose", w.renew.verbose, "how long each phase took");
 }
 
 void add_store(CLI::App* app, Words& w) {
@@ -373,6 +387,11 @@ constexpr struct {
     {"run", "run a program under mpiexec so that it can be checkpointed", add_run, run},
     {"restart", "continue a job from a checkpoint", add_restart, restart},
     {"checkpoint", "take a checkpoint of a running job", add_checkpoint, checkpoint},
+    {"renew", "give the ranks of a running job new MPI libraries", add_renew,
+     [](Words& w) {
+         if (!w.renew_timeout.empty()) w.renew.timeout = parse_duration(w.renew_timeout, "--timeout");
+         return cli::renew(w.renew);
+     }},
     {"status", "what running jobs do", add_status, [](Words& w) { return cli::status(w.status); }},
     {"cancel", "end a running job", add_cancel, [](Words& w) { return cli::cancel(w.cancel); }},
     {"list", "generations in a checkpoint directory", add_store,

@@ -18,9 +18,16 @@ constexpr struct {
     Kind kind;
     const char* name;
 } kKinds[] = {
-    {Kind::start, "start"}, {Kind::running, "running"},       {Kind::request, "request"},
-    {Kind::phase, "phase"}, {Kind::checkpoint, "checkpoint"}, {Kind::loss, "loss"},
-    {Kind::end, "end"},     {Kind::restart, "restart"},       {Kind::given_up, "given-up"},
+    {Kind::start, "start"},
+    {Kind::running, "running"},
+    {Kind::request, "request"},
+    {Kind::phase, "phase"},
+    {Kind::checkpoint, "checkpoint"},
+    {Kind::renewal, "renewal"},
+    {Kind::loss, "loss"},
+    {Kind::end, "end"},
+    {Kind::restart, "restart"},
+    {Kind::given_up, "given-up"},
 };
 
 constexpr size_t kMostText = 2000;  // of a field that is a line for people
@@ -171,6 +178,8 @@ std::string sentence(const Event& event) {
             return fmt::format("{}: {:.3f} s{}{}", text("phase"), number("seconds"),
                                with(", the last on ", text("last")),
                                with(", where it waited: ", text("waits")));
+        case Kind::renewal:
+            return fmt::format("renewal: {}", text("line"));
         case Kind::checkpoint:
             if (event.fields.value("ok", json()) != true)
                 return fmt::format("no checkpoint: {}", text("line"));

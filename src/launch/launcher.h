@@ -40,6 +40,10 @@ class Launcher {
 
     // A launcher that starts the node daemons reaches them through these; said before start().
     virtual void reach(Daemons&) {}
+    // Whether ranks of its may come together in another world while the job runs.
+    virtual bool renews() const { return false; }
+    // They are about to, in the world of this number.
+    virtual void renew(uint32_t /*world*/) {}
     // What a node daemon says. False: it is nothing for its launcher.
     virtual bool heard(int /*via*/, const wire::Message&) { return false; }
     // That node daemon is gone.

@@ -61,6 +61,7 @@ std::optional<Event> event_of(const wire::Message& message) {
     if (std::holds_alternative<wire::Take>(message)) return Event::take;
     if (std::holds_alternative<wire::Drain>(message)) return Event::drain;
     if (std::holds_alternative<wire::Save>(message)) return Event::save;
+    if (std::holds_alternative<wire::Renew>(message)) return Event::save;
     if (std::holds_alternative<wire::Placed>(message)) return Event::placed;
     if (std::holds_alternative<wire::Resume>(message)) return Event::resume;
     if (std::holds_alternative<wire::Cancel>(message)) return Event::cancel;
@@ -75,6 +76,7 @@ std::optional<uint32_t> epoch_of(const wire::Message& message) {
     if (auto* m = std::get_if<wire::Take>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Drain>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Save>(&message)) return m->epoch;
+    if (auto* m = std::get_if<wire::Renew>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Placed>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Leave>(&message); m && m->epoch > 0) return m->epoch;
     return {};
@@ -87,7 +89,7 @@ sem_t ready;
 Agent::Agent(AgentTask task, std::unique_ptr<tree::AgentLink> link)
     : task_(std::move(task)),
       link_(std::move(link)),
-      stage_(task_.config.generation ? Stage::restoring : Stage::running) {}
+      stage_(task_.config.generation || task_.second ? Stage::restoring : Stage::running) {}
 
 Agent& Agent::start(AgentTask task, std::unique_ptr<tree::AgentLink> link) {
     auto* agent = new Agent(std::move(task), std::move(link));  // for the life of the process
@@ -143,9 +145,9 @@ void Agent::run() {
 // Until something comes, or it is time to look.
 void Agent::wait(Naps& naps) {
     const StageFacts& facts = facts_of(stage_);
-    bool child_writes = checkpoint_ && checkpoint_->saving;
+    bool child_works = checkpoint_ && checkpoint_->work;
     pollfd fds[3] = {{threads::bell_fd(), POLLIN, 0},
-                     {child_writes ? checkpoint_->saving->descriptor() : -1, POLLIN, 0},
+                     {child_works ? checkpoint_->work->descriptor() : -1, POLLIN, 0},
                      {alone() ? -1 : link_->fd(), POLLIN, 0}};
     timespec time = time_of(facts.pace, naps);
     if (ppoll(fds, 3, &time, nullptr) > 0 || facts.moves_library) naps.restart();
@@ -218,11 +220,11 @@ void Agent::look() {
         case Stage::given_up:
         case Stage::given_up_asked:
         case Stage::meeting_alone:
-            if (checkpoint_->saving->over()) on(checkpoint_->saving->everybody() ? Event::met : Event::away);
+            if (checkpoint_->work->over()) on(checkpoint_->work->everybody() ? Event::met : Event::away);
             break;
         case Stage::writing:
         case Stage::behind:
-            if (checkpoint_->saving->child_done()) on(Event::ended);
+            if (checkpoint_->work->child_done()) on(Event::ended);
             break;
         default:
             break;
@@ -343,18 +345,18 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
     switch (action) {
         case Action::meet:
             OwnWords::captured(the_upper() ? the_upper()->own_state : nullptr, checkpoint_->epoch);
-            checkpoint_->saving.emplace(task_.who, std::get<wire::Save>(*message));
-            if (checkpoint_->saving->failed()) return Event::ended;
+            meet(*message);
+            if (checkpoint_->work->failed()) return Event::ended;
             break;
         case Action::capture:
-            return capture();
+            return checkpoint_->hop ? hop() : capture();
         case Action::say_size:
             link_->send(wire::Sized{checkpoint_->epoch, wire_rank(), checkpoint_->saving->room()});
             break;
         case Action::write:
             return write(std::get<wire::Placed>(*message).begin);
         case Action::conclude:
-            link_->send(checkpoint_->saving->conclude(last_image_));
+            link_->send(checkpoint_->work->conclude());
             if (stage_ == Stage::running) checkpoint_.reset();
             break;
         case Action::leave:
@@ -363,10 +365,24 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
         case Action::end_left:
             ::_exit(128 + SIGTERM);
         default:
+            if (checkpoint_ && checkpoint_->hop && message && std::holds_alternative<wire::Resume>(*message))
+                checkpoint_->hop->let_go(*link_);
             go_on(action);
             break;
     }
     return {};
+}
+
+void Agent::meet(const wire::Message& order) {
+    if (auto* renew = std::get_if<wire::Renew>(&order)) {
+        auto hop = std::make_unique<Hop>(task_.who, task_.facts, task_.config, *renew);
+        checkpoint_->hop = hop.get();
+        checkpoint_->work = std::move(hop);
+    } else {
+        auto saving = std::make_unique<Saving>(task_.who, std::get<wire::Save>(order), last_image_);
+        checkpoint_->saving = saving.get();
+        checkpoint_->work = std::move(saving);
+    }
 }
 
 // Out of a checkpoint.
@@ -377,7 +393,7 @@ void Agent::go_on(Action action) {
             checkpoint_->saving->let_child_go();
             return answer();
         case Action::help_and_go_on:
-            checkpoint_->saving->help();
+            checkpoint_->work->help();
             [[fallthrough]];
         case Action::go_on:
             checkpoint_.reset();
@@ -390,7 +406,7 @@ void Agent::go_on(Action action) {
             stay_away();
             break;
         case Action::help_and_go_on_alone:
-            checkpoint_->saving->help();
+            checkpoint_->work->help();
             break;
         case Action::answer:
             return answer();
@@ -414,9 +430,14 @@ void Agent::rebuild() {
 }
 
 void Agent::go() {
+    if (task_.second) {
+        link_->go_on_with(Fd(task_.second->descriptor));
+        ended_epoch_ = task_.second->epoch;
+    }
     for (const std::string& line : let_program_run(*parts_)) warn(line);
     parts_.reset();
     if (task_.pager) task_.pager->prefetch(1);
+    if (std::exchange(task_.second, {})) answer();
 }
 
 // May the checkpoint that was asked for begin? Nothing: not yet.
@@ -470,10 +491,15 @@ void Agent::drain(const wire::Drain& m) {
 
 std::optional<Event> Agent::capture() {
     Saving& saving = *checkpoint_->saving;
-    saving.capture(last_image_);
+    saving.capture();
     if (saving.failed()) return Event::ended;
     if (saving.shared()) return Event::sized;
     return write({});
+}
+
+std::optional<Event> Agent::hop() {
+    for (const std::string& line : checkpoint_->hop->start(*link_)) warn(line, checkpoint_->epoch);
+    return checkpoint_->hop->failed() ? Event::ended : Event::child_writes;
 }
 
 std::optional<Event> Agent::write(std::optional<uint64_t> place) {

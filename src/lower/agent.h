@@ -18,6 +18,7 @@
 #include "lower/agent_stages.h"
 #include "lower/hand_over.h"
 #include "lower/helpers_end.h"
+#include "lower/hop.h"
 #include "lower/increments.h"
 #include "lower/mpi_start.h"
 #include "lower/own_words.h"
@@ -28,11 +29,18 @@
 
 namespace fermata::lower {
 
+// The connection to the node daemon that a child goes on with (hop.h), once it is told to.
+struct SecondLink {
+    uint32_t epoch = 0;  // of the renewal
+    int descriptor = -1;
+};
+
 struct AgentTask {
     tree::AgentConfig config;
     MpiFacts facts;
     SavedRank who;
     std::unique_ptr<image::Pager> pager;  // restart: memory that comes later
+    std::optional<SecondLink> second{};   // a child's
 };
 
 class Agent {
@@ -73,6 +81,8 @@ class Agent {
     void drain(const wire::Drain& m);
     std::optional<Event> capture();
     std::optional<Event> write(std::optional<uint64_t> place);
+    void meet(const wire::Message& order);
+    std::optional<Event> hop();
     void leave();
     [[noreturn]] static void depart();
     void stay_away();
@@ -94,7 +104,9 @@ class Agent {
         bool gave_up = false;  // has asked for a better one, once
         uint64_t sent = 0;     // messages of this rank when all threads stood
         std::vector<split::threads::NotStopped> not_stopped;
-        std::optional<Saving> saving;
+        std::unique_ptr<Together> work;  // from Save or Renew on: one of the two
+        Saving* saving = nullptr;
+        Hop* hop = nullptr;
     };
 
     Rank rank() const { return task_.facts.rank(); }

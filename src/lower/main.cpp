@@ -25,12 +25,14 @@
 #include "lower/end_quietly.h"
 #include "lower/load_image.h"
 #include "lower/restart.h"
+#include "lower/second_life.h"
 #include "lower/services.h"
 #include "lower/starter.h"
 #include "lower/thread_need.h"
 #include "split/alloc/lower_alloc.h"
 #include "split/alloc/shared_names.h"
 #include "split/fds/descriptors.h"
+#include "split/hop/second_half.h"
 #include "split/loader/command_line.h"
 #include "split/loader/loader.h"
 #include "split/partition/partition.h"
@@ -212,6 +214,8 @@ void leave_preload_to_the_program(char** argv) {
 }
 
 int run(int argc, char** argv) {
+    if (auto handed_over = split::hop::SecondHalf::handed_over())
+        continue_in_child(SecondLife::from_text(*handed_over));
     stop_timers_with_handlers();
     leave_preload_to_the_program(argv);
     run_natively_if_starter(argc, argv);

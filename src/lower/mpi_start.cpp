@@ -73,6 +73,7 @@ MpiFacts start_mpi(ThreadNeed need) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     facts.size = static_cast<uint32_t>(size);
     facts.thread_level = provided == MPI_THREAD_MULTIPLE ? kStdMultiple : kStdSerialized;
+    facts.many_threads = need == ThreadNeed::many;
     const int here = ranks_here();
     facts.crowded = is_crowded(here);
     if (process == 0 && here < size && !netmod.line().empty()) say(netmod.line());

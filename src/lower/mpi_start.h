@@ -17,6 +17,7 @@ struct MpiFacts {
     uint32_t size = 1;
     Rank rank() const { return played_by(process); }
     int thread_level = 0;        // standard-ABI value of what the application may count on
+    bool many_threads = false;   // MPI was asked to serve several at once
     bool crowded = false;        // this node has more ranks than cores
     uint64_t private_world = 0;  // RealComm, see split::Bridge
     std::string library;         // "openmpi" or "mpich"

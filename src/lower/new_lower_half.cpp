@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "lower/agent.h"
 #include "lower/rank_processes.h"
 #include "lower/say_each.h"
 #include "lower/services.h"
@@ -43,12 +42,14 @@ void NewLowerHalf::meet_ranks() {
                                     split::ids::own_process(*the_upper()->ids, config_.node));
 }
 
-void NewLowerHalf::start_agent(std::unique_ptr<tree::AgentLink>& link, std::unique_ptr<image::Pager> pager) {
+void NewLowerHalf::start_agent(std::unique_ptr<tree::AgentLink>& link, std::unique_ptr<image::Pager> pager,
+                               std::optional<SecondLink> second) {
     agent_ = &Agent::start(
         {config_,
          facts_,
          {facts_.rank(), facts_.size, upper_.job, upper_.program, upper_.key, config_.files, config_.node},
-         std::move(pager)},
+         std::move(pager),
+         second},
         std::move(link));
     threads::note_present_threads();
 }

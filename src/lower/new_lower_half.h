@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/range.h"
 #include "image/pager.h"
+#include "lower/agent.h"
 #include "lower/image_parts.h"
 #include "lower/mpi_start.h"
 #include "lower/restart.h"
@@ -16,8 +18,6 @@
 #include "tree/agent_link.h"
 
 namespace fermata::lower {
-
-class Agent;
 
 // An upper half without a lower one.
 struct UpperHalf {
@@ -42,8 +42,9 @@ class NewLowerHalf {
     // Tells all ranks which process each of them is, while this thread may still use MPI.
     void meet_ranks();
     // Starts the agent, which serves the threads that are made next and takes `link`. `pager`: null, or what
-    // reads memory that comes later.
-    void start_agent(std::unique_ptr<tree::AgentLink>& link, std::unique_ptr<image::Pager> pager);
+    // reads memory that comes later. `second`: in a child that goes on (hop.h).
+    void start_agent(std::unique_ptr<tree::AgentLink>& link, std::unique_ptr<image::Pager> pager,
+                     std::optional<SecondLink> second = {});
     // Makes a kernel thread for each of the table; "" or why one could not be made.
     std::string make_threads();
     // Gives all ids of the program their new numbers, before any of its code runs.

@@ -11,20 +11,13 @@
 
 namespace fermata::lower {
 
-Saving::Saving(const SavedRank& who, const wire::Save& order)
-    : who_(who), order_(order), began_(monotonic_ns()) {
-    saved_.epoch = order.epoch;
-    saved_.rank = static_cast<int32_t>(who.rank.number());
+Saving::Saving(const SavedRank& who, const wire::Save& order, LastImage& last)
+    : Together(order.epoch, who.rank), who_(who), order_(order), last_(last), began_(monotonic_ns()) {
     try {
         options_ = image::SaveOptions::from_text(order.options);
-        meeting_.emplace(the_bridge()->private_world, true);
     } catch (const std::exception& error) {
-        note(error);
+        note(error.what());
     }
-}
-
-void Saving::note(const std::exception& error) {
-    saved_.error = fmt::format("rank {}: {}", who_.rank.number(), error.what());
 }
 
 void Saving::prepare_together() {
@@ -49,7 +42,7 @@ void Saving::help() {
     forget_roster();
 }
 
-void Saving::capture(LastImage& last) {
+void Saving::capture() {
     try {
         prepare_together();
         image::Identity identity{who_.job, order_.generation.number(), who_.rank, who_.size};
@@ -57,9 +50,9 @@ void Saving::capture(LastImage& last) {
         if (!lowest || *lowest > who_.rank) fail("the node daemon has not said which ranks are on this node");
         captured_ = capture_image(
             {order_.directory, identity, *lowest, who_.program, options_, who_.key, who_.files, who_.node},
-            last);
+            last_);
     } catch (const std::exception& error) {
-        note(error);
+        note(error.what());
     }
     forget_roster();
 }
@@ -75,7 +68,7 @@ std::vector<std::string> Saving::write(std::optional<uint64_t> begin) {
         covered_ = std::move(captured.covered);
         return std::move(captured.warnings);
     } catch (const std::exception& error) {
-        note(error);
+        note(error.what());
         return {};
     }
 }
@@ -86,12 +79,12 @@ bool Saving::child_done() {
         image_->watch_memory();
         return false;
     } catch (const std::exception& error) {
-        note(error);
+        note(error.what());
         return true;
     }
 }
 
-wire::Saved Saving::conclude(LastImage& last) {
+wire::Saved Saving::conclude() {
     try {
         split::devices::restore_all();
         if (image_ && !failed()) {
@@ -103,10 +96,10 @@ wire::Saved Saving::conclude(LastImage& last) {
             uint32_t own = content.references.back().generation;
             for (const image::Reference& reference : content.references)
                 if (reference.generation != own) saved_.needs.push_back(Generation(reference.generation));
-            if (!covered_.empty()) last.remember(std::move(content), std::move(covered_));
+            if (!covered_.empty()) last_.remember(std::move(content), std::move(covered_));
         }
     } catch (const std::exception& error) {
-        note(error);
+        note(error.what());
     }
     image_.reset();
     return std::move(saved_);

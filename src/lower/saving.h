@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lower/capture.h"
-#include "lower/meeting.h"
+#include "lower/together.h"
 #include "split/shared/roster.h"
 #include "wire/message.h"
 
@@ -26,23 +26,13 @@ struct SavedRank {
     std::string node;       // where it runs
 };
 
-// No member throws: what goes wrong is in the Saved that conclude() returns.
-class Saving {
+class Saving : public Together {
   public:
-    // Begins the meeting; over() looks for its end. failed() when it could not begin.
-    Saving(const SavedRank& who, const wire::Save& order);
-    Saving(const Saving&) = delete;
-    Saving& operator=(const Saving&) = delete;
+    Saving(const SavedRank& who, const wire::Save& order, LastImage& last);
 
-    bool failed() const { return !saved_.error.empty(); }
-    bool over() { return meeting_->over(); }
-    bool everybody() const { return meeting_->everybody(); }
-
-    // The meeting said that every rank saves, but this one has heard that the checkpoint is given up: it does
-    // only what the others need it for.
-    void help();
+    void help() override;
     // What ranks do together before each saves, then what the image holds.
-    void capture(LastImage& last);
+    void capture();
     // The image goes into a file of several: it needs `room` bytes there.
     bool shared() const { return captured_->image->shared(); }
     uint64_t room() const { return captured_->image->writer().room(); }
@@ -52,30 +42,27 @@ class Saving {
 
     // The program may go on while a child writes, as Save has asked: said also when there is no child.
     bool let_program_go() const { return options_.forked && !failed(); }
-    // A child writes: poll() finds this readable when it has ended; -1: none does.
-    int descriptor() const { return image_ ? image_->descriptor() : -1; }
+    int descriptor() const override { return image_ ? image_->descriptor() : -1; }
     // The program goes on, and the child may use processors.
     void let_child_go() { image_->child().let_go(); }
     // Has the child ended, or does it have to (memory runs short)?
-    bool child_done();
+    bool child_done() override;
     // The image is complete and remembered, or removed; the answer for the root.
-    wire::Saved conclude(LastImage& last);
+    wire::Saved conclude() override;
 
   private:
     void prepare_together();
     void forget_roster();
-    void note(const std::exception& error);
 
     const SavedRank& who_;
     const wire::Save order_;
+    LastImage& last_;
     const uint64_t began_;  // ns
     image::SaveOptions options_;
-    std::optional<Meeting> meeting_;
     std::unique_ptr<split::shared::Roster> roster_;  // while ranks capture
     std::optional<CapturedImage> captured_;          // from capture() to write()
     std::unique_ptr<PendingImage> image_;            // from write() to conclude()
     std::vector<Range> covered_;                     // by it
-    wire::Saved saved_;
 };
 
 }  // namespace fermata::lower

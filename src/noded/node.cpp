@@ -67,6 +67,11 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
 void Node::start_ranks_as(uint32_t number) {
     ranks_ = std::make_unique<Ranks>(Ranks::Place{number, config_.node, config_.node_dir()},
                                      [this](const wire::Message& message) { branch_.say(message); });
+    ranks_->world = [this](Rank rank, std::vector<std::string> environment) {
+        for (auto& agent : agents_)
+            if (agent->rank == static_cast<int>(rank.number()))
+                agent->channel.send(wire::Renew{branch_.tally().epoch(), 0, std::move(environment)});
+    };
 }
 
 void Node::run() {
@@ -221,6 +226,8 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         diagnosis(agent, *m);
     } else if (auto* m = std::get_if<wire::Leaving>(&message)) {
         agent.code = m->code;
+    } else if (auto* m = std::get_if<wire::Moved>(&message)) {
+        moved(agent, *m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         branch_.say(wire::Fatal{clipped(m->line), m->code});
     } else if (auto* m = std::get_if<wire::OwnState>(&message)) {
@@ -234,6 +241,17 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         agent.rebuilding = false;
         if (m->ok) branch_.tally().take(agent.id, wire::Phase{wire::RestartPhase::go, agent.rank});
     }
+}
+
+// The process that speaks for the rank from now on has the connection already.
+void Node::moved(Agent& agent, const wire::Moved& moved) {
+    if (!ranks_ || !ranks_->moved(Rank(static_cast<uint32_t>(agent.rank)), moved.pid)) {
+        spdlog::warn("rank {} says it is process {}, which is not this daemon's", agent.rank, moved.pid);
+        return;
+    }
+    shared_names_.gone(agent.pid);
+    agent.pid = moved.pid;
+    agent.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, agent.pid, 0)));
 }
 
 // A rank speaks for itself alone, and in lines of some length.
@@ -261,6 +279,9 @@ wire::Message Node::checked(const Agent& agent, wire::Message message) const {
 
 void Node::from_root(const wire::Message& message) {
     spdlog::debug("root: {}", wire::name_of(message));
+    if (auto* m = std::get_if<wire::Renew>(&message)) return renew(*m);
+    if (ranks_ && is_one_of<wire::Resume, wire::Cancel>(message))
+        ranks_->renewed(std::holds_alternative<wire::Resume>(message));
     if (ranks_ && ranks_->from_root(message)) return;
     if (memory_.from_root(message, ranks_here())) return;
     branch_.tally().ask(message);
@@ -299,6 +320,18 @@ void Node::from_root(const wire::Message& message) {
         }
         if (std::get_if<wire::Go>(&message)) branch_.tally().forget_phases();
         broadcast(filled(message));
+    }
+}
+
+// Ranks get their environment from who starts them.
+void Node::renew(const wire::Renew& order) {
+    branch_.tally().ask(order);
+    try {
+        if (!ranks_) fail("only ranks that `fermata run --launcher own` has started get new libraries");
+        ranks_->renew(order);
+    } catch (const std::exception& error) {
+        branch_.tally().take(-1,
+                             wire::Refuse{order.epoch, fmt::format("on {}: {}", config_.node, error.what())});
     }
 }
 

@@ -59,6 +59,8 @@ class Node {
     wire::Message checked(const Agent& agent, wire::Message message) const;
     void diagnosis(Agent& agent, const wire::Diagnosis& said);
     void from_root(const wire::Message& message);
+    void renew(const wire::Renew& order);
+    void moved(Agent& agent, const wire::Moved& moved);
     void from_below(int child, const wire::Message& message);
     void begin_clock();
     void drop(size_t index);

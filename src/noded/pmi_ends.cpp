@@ -1,17 +1,22 @@
 #include "noded/pmi_ends.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "pmi/engine.h"
 #include "pmi/fence_on_wire.h"
 #include "pmi/pmix_link.h"
+#include "tree/channel.h"
+#include "tree/local_socket.h"
 
 namespace fermata::noded {
 namespace {
@@ -22,6 +27,17 @@ constexpr int kHelpersEnd = 3;
 constexpr size_t kMostForRank = 1 << 20;
 // In one turn, of one who speaks without end.
 constexpr size_t kMostInTurn = 1 << 20;
+
+// Ranks that connect at once, each with a line of this length at most, in this time.
+constexpr size_t kMostGuests = 1024, kLongestLine = 100;
+constexpr int64_t kGuestMs = 30'000;
+
+std::string random_word() {
+    uint64_t number[2] = {};
+    if (::getrandom(number, sizeof number, 0) != ssize_t(sizeof number))
+        fail_errno("cannot get random bytes");
+    return fmt::format("{:016x}{:016x}", number[0], number[1]);
+}
 
 std::string helper_program() {
     char path[4096];
@@ -40,7 +56,8 @@ std::pair<Fd, Fd> socket_pair() {
 
 }  // namespace
 
-PmiEnds::PmiEnds(const pmi::World& world, const std::string& mpi, const std::string& directory) {
+PmiEnds::PmiEnds(const pmi::World& world, const std::string& mpi, const std::string& directory)
+    : directory_(directory), socket_name_(fmt::format("pmi.{}", world.epoch)) {
     if (mpi == "openmpi") {
         auto link = std::make_unique<pmi::PmixLink>(world, directory);
         link_ = link.get();
@@ -55,6 +72,7 @@ PmiEnds::PmiEnds(const pmi::World& world, const std::string& mpi, const std::str
 }
 
 PmiEnds::~PmiEnds() {
+    if (listener_) ::unlink((directory_ + "/" + socket_name_).c_str());
     ends_.clear();  // the helper leaves
     if (helper_ > 0) ::waitpid(helper_, nullptr, 0);
 }
@@ -89,6 +107,54 @@ std::pair<Fd, PmiEnds::Environment> PmiEnds::prepare(Rank rank) {
     prepared.second.emplace_back("PMI_FD", std::to_string(theirs.get()));
     prepared.first = std::move(theirs);
     return prepared;
+}
+
+PmiEnds::Environment PmiEnds::invite(Rank rank) {
+    Environment variables = service_->environment(rank);
+    if (engine_ == nullptr) return variables;
+    if (!listener_) listener_ = tree::listen_local(directory_, socket_name_);
+    std::string& line = lines_[rank];
+    line = fmt::format("rank {} {}", rank.number(), random_word());
+    variables.emplace_back("FERMATA_PMI", socket_name_);
+    variables.emplace_back("FERMATA_PMI_LINE", line);
+    return variables;
+}
+
+// The directory is this user's alone, and so are they.
+void PmiEnds::let_in() {
+    for (;;) {
+        Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!fd) break;
+        if (tree::peer_of(fd.get()).uid == ::geteuid() && guests_.size() < kMostGuests)
+            guests_.push_back({std::move(fd), "", tree::now_ms()});
+    }
+    std::erase_if(guests_, [this](Guest& guest) {
+        return introduced(guest) || !guest.socket || tree::now_ms() - guest.since > kGuestMs;
+    });
+}
+
+// Byte by byte: what follows the line is for the service.
+bool PmiEnds::introduced(Guest& guest) {
+    char byte = 0;
+    ssize_t n = 0;
+    while ((n = ::recv(guest.socket.get(), &byte, 1, MSG_DONTWAIT)) == 1) {
+        if (byte != '\n') {
+            guest.said += byte;
+            if (guest.said.size() > kLongestLine) guest.socket.reset();
+            if (!guest.socket) return false;
+            continue;
+        }
+        for (auto line = lines_.begin(); line != lines_.end(); ++line)
+            if (line->second == guest.said) {
+                ends_[line->first].socket = std::move(guest.socket);
+                lines_.erase(line);
+                return true;
+            }
+        guest.socket.reset();
+        return false;
+    }
+    if (n == 0) guest.socket.reset();
+    return false;
 }
 
 bool PmiEnds::from_root(const wire::Message& message) {
@@ -134,22 +200,28 @@ wire::RankEnd PmiEnds::stage(Rank rank) {
 
 void PmiEnds::add_to(std::vector<pollfd>& fds) {
     polled_.clear();
+    first_ = fds.size();
     for (auto& [speaker, end] : ends_) {
         polled_.push_back(speaker);
         fds.push_back(
             {end.socket.get(), static_cast<short>(POLLIN | (end.waiting.empty() ? 0 : POLLOUT)), 0});
     }
+    fds.push_back({listener_.get(), POLLIN, 0});
+    for (const Guest& guest : guests_) fds.push_back({guest.socket.get(), POLLIN, 0});
+    added_ = polled_.size() + 1 + guests_.size();
 }
 
-void PmiEnds::serve(const std::vector<pollfd>& fds, size_t first) {
-    for (size_t i = 0; i < polled_.size(); ++i) {
-        short revents = fds[first + i].revents;
+void PmiEnds::serve(const std::vector<pollfd>& fds) {
+    for (size_t i = 0; i < std::min(added_, polled_.size()); ++i) {
+        short revents = fds[first_ + i].revents;
         auto end = ends_.find(polled_[i]);
         if (end == ends_.end() || !revents) continue;
         if (revents & POLLOUT) write(end->second);
         if (revents & (POLLIN | POLLHUP | POLLERR)) read(end->first, end->second);
     }
+    if (listener_) let_in();
     pump();
+    added_ = 0;
 }
 
 void PmiEnds::read(Speaker speaker, End& end) {

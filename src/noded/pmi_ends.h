@@ -47,6 +47,10 @@ class PmiEnds {
     // The rank's end of its socket, which the variables name; none with PMIx.
     std::pair<Fd, Environment> prepare(Rank rank);
 
+    // The same for a rank that is there already: it connects to the socket that the variable FERMATA_PMI
+    // names in the daemon's directory, and says the line of the other one, FERMATA_PMI_LINE, first.
+    Environment invite(Rank rank);
+
     // False: this message is not for MPI libraries.
     bool from_root(const wire::Message& message);
     // The rank will not speak any more: its process has ended, and whoever it has left behind has not its
@@ -56,14 +60,22 @@ class PmiEnds {
     wire::RankEnd stage(Rank rank);
 
     void add_to(std::vector<pollfd>& fds);
-    void serve(const std::vector<pollfd>& fds, size_t first);
+    void serve(const std::vector<pollfd>& fds);  // what add_to() has filled
 
   private:
     struct End {
         Fd socket;
         std::string waiting;  // to be written
     };
+    // Connected, and has not said its line yet.
+    struct Guest {
+        Fd socket;
+        std::string said;
+        int64_t since = 0;  // ms
+    };
     void start_helper();
+    void let_in();
+    bool introduced(Guest& guest);
     void pump();
     void handle(const pmi::Event& event);
     void write(End& end);
@@ -74,8 +86,14 @@ class PmiEnds {
     std::unique_ptr<pmi::Service> service_;
     pmi::Engine* engine_ = nullptr;  // service_, when it is one
     pmi::PmixLink* link_ = nullptr;  // likewise
+    const std::string directory_;
+    const std::string socket_name_;  // of this world
+    Fd listener_;                    // once a rank has been invited
+    std::map<Rank, std::string> lines_;
+    std::vector<Guest> guests_;
     std::map<Speaker, End> ends_;
     std::vector<Speaker> polled_;
+    size_t first_ = 0, added_ = 0;  // in what is polled
     pid_t helper_ = -1;
     bool others_fault_ = false;  // what is being handled is what other ranks did
 };

@@ -89,7 +89,7 @@ bool Ranks::from_root(const wire::Message& message) {
         if (taken->node == place_.node) window_ += taken->bytes;
         hand_up_output();
     } else {
-        return pmi_ && pmi_->from_root(message);
+        return (next_ && next_->from_root(message)) || (pmi_ && pmi_->from_root(message));
     }
     return true;
 }
@@ -102,27 +102,31 @@ void Ranks::launch(const wire::Launch& launch) {
     window_ = launch.window;
     pmi::World world = world_of(launch, place_.node);
     pmi_ = std::make_unique<PmiEnds>(world, launch.mpi, place_.directory);
-    pmi_->up = up_;
-    pmi_->is_ending = [this](Rank whose) {
-        for (auto& rank : ranks_)
-            if (rank->rank == whose) return rank->status || is_ending(rank->child.pid);
-        return false;
-    };
-    pmi_->on_abort = [this](const pmi::Abort& abort) {
-        up_(wire::Aborted{static_cast<int32_t>(abort.rank.number()), place_.name, abort.code, abort.text});
-    };
-    pmi_->on_fault = [this](std::optional<Rank> whose, const std::string& why) {
-        up_(wire::Warning{fmt::format("on {}: {}", place_.name, why)});
-        for (auto& rank : ranks_)
-            if (rank->child.process && !rank->status && (!whose || rank->rank == *whose))
-                ::syscall(SYS_pidfd_send_signal, rank->child.process.get(), SIGKILL, nullptr, 0);
-    };
+    connect(*pmi_);
     for (const RankRange& range : world.placement.ranks_on(place_.node))
         range.each([this](Rank rank) {
             ranks_.push_back(std::make_unique<Started>(rank));
             if (rank == Rank(0)) input_.emplace();
         });
     start_ranks();
+}
+
+void Ranks::connect(PmiEnds& pmi) {
+    pmi.up = up_;
+    pmi.is_ending = [this](Rank whose) {
+        for (auto& rank : ranks_)
+            if (rank->rank == whose) return rank->status || is_ending(rank->child.pid);
+        return false;
+    };
+    pmi.on_abort = [this](const pmi::Abort& abort) {
+        up_(wire::Aborted{static_cast<int32_t>(abort.rank.number()), place_.name, abort.code, abort.text});
+    };
+    pmi.on_fault = [this](std::optional<Rank> whose, const std::string& why) {
+        up_(wire::Warning{fmt::format("on {}: {}", place_.name, why)});
+        for (auto& rank : ranks_)
+            if (rank->child.process && !rank->status && (!whose || rank->rank == *whose))
+                ::syscall(SYS_pidfd_send_signal, rank->child.process.get(), SIGKILL, nullptr, 0);
+    };
 }
 
 void Ranks::start_ranks() {
@@ -172,6 +176,7 @@ void Ranks::start(Started& rank, size_t nth, size_t all, const std::vector<int>&
     spec.kept = socket.get();
     spec.processors = processors;
     rank.child = spawn(spec);
+    rank.group = rank.child.pid;
     if (rank.rank == Rank(0) && input_) input_->started();
 }
 
@@ -215,6 +220,53 @@ std::vector<std::string> Ranks::environment_of(Rank rank, size_t nth, size_t all
     return words;
 }
 
+// ---- another world
+
+void Ranks::renew(const wire::Renew& order) {
+    if (!launch_ || !started_) fail("no ranks were started here");
+    pmi::World world = world_of(*launch_, place_.node);
+    world.epoch = order.world;
+    world.name += fmt::format("-{}", order.world);
+    next_ = std::make_unique<PmiEnds>(world, launch_->mpi, place_.directory);
+    connect(*next_);
+    order_ = order;
+    invite_ranks();
+}
+
+void Ranks::invite_ranks() {
+    if (!order_ || !next_ || !next_->ready()) return;
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+        const Rank rank = ranks_[i]->rank;
+        std::vector<std::string> words =
+            environment_of(rank, i, ranks_.size(), part_of(rank), next_->invite(rank));
+        words.insert(words.end(), order_->environment.begin(), order_->environment.end());
+        world(rank, std::move(words));
+    }
+    order_.reset();
+}
+
+void Ranks::renewed(bool goes_on) {
+    order_.reset();
+    if (goes_on && next_) pmi_ = std::move(next_);
+    next_.reset();
+}
+
+bool Ranks::moved(Rank who, pid_t pid) {
+    for (auto& rank : ranks_) {
+        if (rank->rank != who || rank->status) continue;
+        Child now;
+        now.pid = pid;
+        now.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+        siginfo_t none{};
+        // Fails for who is nobody's child of ours.
+        if (!now.process || ::waitid(P_PID, static_cast<id_t>(pid), &none, WEXITED | WNOHANG | WNOWAIT) != 0)
+            return false;
+        left_.push_back(std::exchange(rank->child, std::move(now)));
+        return true;
+    }
+    return false;
+}
+
 // ---- one turn
 
 void Ranks::add_to(std::vector<pollfd>& fds) {
@@ -226,6 +278,7 @@ void Ranks::add_to(std::vector<pollfd>& fds) {
     polled_ = ranks_.size();  // a message may bring some before they are served
     if (polled_ > 0 && input_) input_->add_to(fds);
     if (pmi_) pmi_->add_to(fds);
+    if (next_) next_->add_to(fds);
 }
 
 void Ranks::serve(const std::vector<pollfd>& fds, size_t first) {
@@ -239,7 +292,10 @@ void Ranks::serve(const std::vector<pollfd>& fds, size_t first) {
     }
     if (polled_ > 0 && input_)
         if (auto taken = input_->serve(fds[at++].revents)) up_(*taken);
-    if (pmi_) pmi_->serve(fds, at);
+    if (pmi_) pmi_->serve(fds);
+    if (next_) next_->serve(fds);
+    std::erase_if(left_, [](const Child& old) { return ::waitpid(old.pid, nullptr, WNOHANG) != 0; });
+    invite_ranks();
     for (size_t i = 0; i < ranks_.size(); ++i) watch(*ranks_[i], ended[i]);
     start_ranks();
     hand_up_output();
@@ -315,7 +371,7 @@ void Ranks::hand_up_ends() {
 void Ranks::signal(int number, bool groups) {
     for (auto& rank : ranks_) {
         if (rank->status || rank->child.pid <= 0) continue;
-        if (!groups || ::kill(-rank->child.pid, number) != 0)
+        if (!groups || ::kill(-rank->group, number) != 0)
             ::syscall(SYS_pidfd_send_signal, rank->child.process.get(), number, nullptr, 0);
     }
 }

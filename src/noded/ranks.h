@@ -35,6 +35,14 @@ class Ranks {
     // ms that poll may take, at most `otherwise`.
     int rest(int otherwise) const;
 
+    // A new world for the ranks that are here: what follows is their environment in it, one call of `world`
+    // for each rank, once its server is ready. It takes the place of the old one with renewed(true).
+    void renew(const wire::Renew& order);
+    void renewed(bool goes_on);
+    std::function<void(Rank, std::vector<std::string> environment)> world;
+    // The rank is another process now. False: not a child of this daemon.
+    bool moved(Rank rank, pid_t pid);
+
     void signal(int number, bool groups);
     // Nobody hears of them any more.
     void root_is_gone();
@@ -46,6 +54,7 @@ class Ranks {
         explicit Started(Rank who) : rank(who) {}
         Rank rank;
         Child child;
+        pid_t group = 0;  // its processes, over all lives
         RankStream output, error;
         std::optional<int> status;
         int64_t ended = 0;  // ms
@@ -62,6 +71,8 @@ class Ranks {
     std::vector<std::string> environment_of(Rank rank, size_t nth, size_t all, const wire::LaunchPart& part,
                                             const PmiEnds::Environment& pmi) const;
     const wire::LaunchPart& part_of(Rank rank) const;
+    void connect(PmiEnds& pmi);
+    void invite_ranks();
     void watch(Started& rank, short revents);
     void hand_up_output();
     bool hand_up_piece(Started& rank, RankStream& stream, bool error);
@@ -71,6 +82,9 @@ class Ranks {
     const std::function<void(const wire::Message&)> up_;
     std::optional<wire::Launch> launch_;
     std::unique_ptr<PmiEnds> pmi_;
+    std::unique_ptr<PmiEnds> next_;     // of the world that ranks are about to come to
+    std::optional<wire::Renew> order_;  // they have not been invited yet
+    std::vector<Child> left_;           // processes that ranks have left
     std::optional<InputPipe> input_;
     std::vector<std::unique_ptr<Started>> ranks_;
     uint64_t window_ = 0;  // bytes of output that may be sent

@@ -27,7 +27,8 @@ void Root::take_checkpoint(const Request& request) {
     const double end = attempt_.start + (request.timeout > 0 ? request.timeout : settings_.limits.checkpoint);
     enter("request");
     wait_for_start(request, end);
-    begin(end);
+    if (!request.renewal) begin(end);
+    tell_ranks();
 
     enter("targets");
     until([&] { return clock_->phase() != clock::Root::Phase::request; }, end,
@@ -42,6 +43,7 @@ void Root::take_checkpoint(const Request& request) {
 
     enter("drain");
     drain(end);
+    if (request.renewal) return renew(request, end);
 
     enter("suspend");  // and save
     save(request, request.timeout > 0 ? end : monotonic_s() + settings_.limits.save);
@@ -85,6 +87,9 @@ Outcome Root::checkpoint(const Request& request, store::LevelName level) {
 }
 
 void Root::wait_for_start(const Request& request, double end) {
+    if (request.renewal && !launcher_->renews())
+        throw Abandoned{"only ranks that `fermata run --launcher own` has started get new libraries",
+                        ExitCode::refused};
     if (finalize_released_)
         throw Abandoned{
             "every rank has called MPI_Finalize: what the program does after it is in no checkpoint",
@@ -100,9 +105,8 @@ void Root::wait_for_start(const Request& request, double end) {
                         ExitCode::refused};
 }
 
-// The generation's directory, and the word to every rank.
+// The generation's directory.
 void Root::begin(double end) {
-    attempt_.disturbed.clear();
     attempt_.generation = level_.begin();
     try {
         make_room(end);
@@ -111,6 +115,11 @@ void Root::begin(double end) {
         throw;
     }
     attempt_.outcome.generation = Generation(attempt_.generation.number);
+}
+
+void Root::tell_ranks() {
+    attempt_.disturbed.clear();
+    attempt_.begun = true;
     clock_child_.clear();
     for (auto& [id, node] : tree_.nodes())
         if (node.ranks > 0) clock_child_.emplace(tree_.child_above(id), clock_child_.size());
@@ -365,8 +374,7 @@ void Root::until(const std::function<bool()>& done, double end, const char* what
         if (fatal_) throw Abandoned{fatal_->line.substr(fatal_->line.starts_with("error: ") ? 7 : 0)};
         if (launcher_end_ || stopped_) throw Abandoned{"the job has ended"};
         if (losses_.any()) throw Abandoned{losses_.why()};
-        if (!attempt_.generation.directory.empty() && !attempt_.disturbed.empty())
-            throw Abandoned{attempt_.disturbed};
+        if (attempt_.begun && !attempt_.disturbed.empty()) throw Abandoned{attempt_.disturbed};
         if (attempt_.cancelled) throw Abandoned{"cancelled", ExitCode::refused};
         if (done()) return;
         watch_start();
@@ -410,7 +418,7 @@ void Root::take_back(const std::string& why) {
     now.ok = false;
     now.line = why;
     if (now.bytes > 0) now.line += fmt::format("; generation {} is complete", now.generation.name());
-    if (!attempt_.generation.directory.empty()) {
+    if (attempt_.begun) {
         attempt_.phase = "resume";
         question(wire::Cancel{attempt_.epoch, why});
         // The dead do not resume: it is enough that all who are left do.
@@ -426,7 +434,7 @@ void Root::take_back(const std::string& why) {
         if (some_stand())
             now.line += fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)", left(),
                                     start_.roster().here());
-        level_.abandon(attempt_.generation);
+        if (!attempt_.generation.directory.empty()) level_.abandon(attempt_.generation);
         levels_.clean_up();
         attempt_.phase.clear();
     }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "store/generation.h"
 #include "tree/channel.h"
 #include "tree/local_socket.h"
 
@@ -30,6 +31,7 @@ std::string to_json(const ControlRequest& request) {
                 {"timeout", request.timeout},
                 {"checkpoint_only", request.checkpoint_only},
                 {"diagnosis", request.diagnosis},
+                {"environment", store::words_as_utf8(request.environment)},
                 {"generation", request.generation.number()}}
         .dump();
 }
@@ -46,6 +48,8 @@ std::optional<ControlRequest> parse_request(const std::string& line) {
         if (!(request.timeout >= 0 && request.timeout <= kLongestDuration)) return std::nullopt;
         request.checkpoint_only = j.value("checkpoint_only", false);
         request.diagnosis = j.value("diagnosis", false);
+        for (const json& word : j.value("environment", json::array()))
+            request.environment.push_back(bytes_of_utf8(word.get<std::string>()));
         const uint32_t generation = j.value("generation", 0u);
         if (generation > Generation::kLast) return std::nullopt;
         if (generation > 0) request.generation = Generation(generation);

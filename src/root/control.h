@@ -17,13 +17,14 @@
 namespace fermata::root {
 
 struct ControlRequest {
-    std::string verb;  // "checkpoint", "status", "cancel", "repair"
+    std::string verb;  // "checkpoint", "status", "cancel", "repair", "renew"
     bool stop = false;
     bool own_state = false;  // checkpoint: of the program's own state
     double timeout = 0;
-    bool checkpoint_only = false;  // cancel: not the job, only its checkpoint in progress
-    bool diagnosis = false;        // status: ask every rank what it waits for
-    Generation generation;         // repair: only this one; none: all
+    bool checkpoint_only = false;            // cancel: not the job, only its checkpoint in progress
+    bool diagnosis = false;                  // status: ask every rank what it waits for
+    Generation generation;                   // repair: only this one; none: all
+    std::vector<std::string> environment{};  // renew: NAME=VALUE
 };
 
 std::string to_json(const ControlRequest& request);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@ struct Request {
     int client = -1;     // who gets the answer
     // The program is asked to save its own state (own_state.h), and not its processes.
     bool own_state = false;
+    // Nothing is saved: the ranks get new lower halves, with these variables (NAME=VALUE) over theirs.
+    std::optional<std::vector<std::string>> renewal{};
 };
 
 struct Outcome {

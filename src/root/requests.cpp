@@ -23,6 +23,8 @@ void Root::asked(int client, const ControlRequest& request) {
         control_.finish(client);
     } else if (request.verb == "checkpoint") {
         requests_.push_back({"command", request.stop, request.timeout, client, request.own_state});
+    } else if (request.verb == "renew") {
+        requests_.push_back({"command", false, request.timeout, client, false, request.environment});
     } else if (request.verb == "cancel") {
         cancel(client, request.checkpoint_only);
     } else if (request.verb == "status") {
@@ -77,6 +79,7 @@ void Root::take_requests() {
     Request request = requests_.front();
     requests_.pop_front();
     note(journal::Kind::request, {{"origin", request.origin}, {"stop", request.stop}});
+    if (request.renewal) return answer_renewal(request, checkpoint(request, store::LevelName::files));
     if (request.own_state || settings_.own_state) return ask_program(request);
     Outcome outcome;
     if (signals_seen_.suspended) {

@@ -142,6 +142,7 @@ class Root {
     struct Attempt {
         uint32_t epoch = 0;
         bool in_progress = false;
+        bool begun = false;  // ranks have heard of it
         bool cancelled = false;
         std::string disturbed;  // the tree has changed since it began; "" = it has not
         bool stops = false;     // the job ends with it
@@ -162,6 +163,9 @@ class Root {
     void take_checkpoint(const Request& request);
     void wait_for_start(const Request& request, double end);
     void begin(double end);
+    void tell_ranks();
+    void renew(const Request& request, double end);
+    void answer_renewal(const Request& request, const Outcome& outcome);
     void freeze(double end);
     void drain(double end);
     void save(const Request& request, double end);
@@ -223,6 +227,7 @@ class Root {
     std::unique_ptr<clock::Root> clock_;  // of the one in progress
     std::map<int, size_t> clock_child_;   // daemon right below the root -> child of clock_
     uint32_t checkpoints_ = 0;
+    uint32_t worlds_ = 0;     // of ranks with new lower halves
     uint32_t committed_ = 0;  // newest generation that this job has committed
     struct {
         Outcome newest;      // good or not

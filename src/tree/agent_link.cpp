@@ -203,6 +203,22 @@ AgentLink::AgentLink(const AgentConfig& config, int timeout_ms) : config_(config
     fd_ = sock.release();
 }
 
+AgentLink::AgentLink(const AgentConfig& config, Fd socket)
+    : config_(config), fd_(socket.release()), in_(kMaxAgentPayload) {
+    set_nonblocking(fd_);
+}
+
+void AgentLink::go_on_with(Fd socket) {
+    while (!closed_) {
+        pollfd wait{fd_, POLLIN, 0};
+        ::poll(&wait, 1, 1000);
+        fill();
+    }
+    ::close(fd_);
+    fd_ = socket.release();
+    closed_ = false;
+}
+
 AgentLink::~AgentLink() {
     if (fd_ >= 0) ::close(fd_);
 }

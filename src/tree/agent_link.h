@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 
@@ -70,6 +71,8 @@ class AgentLink {
 
     // Connects (ensure_daemon must have returned). Throws fermata::Error.
     explicit AgentLink(const AgentConfig& config, int timeout_ms = 120000);
+    // Speaks through this socket.
+    AgentLink(const AgentConfig& config, Fd socket);
     ~AgentLink();
     AgentLink(const AgentLink&) = delete;
     AgentLink& operator=(const AgentLink&) = delete;
@@ -78,6 +81,11 @@ class AgentLink {
     // adopt().
     int fd() const { return fd_; }
     void adopt(int fd) { fd_ = fd; }
+    // Reads this connection to its end, then goes on with another one, of which the last bytes were the
+    // first.
+    void go_on_with(Fd socket);
+    // What has arrived and is no message yet.
+    std::string rest() { return in_.rest(); }
 
     // The next complete message, or nothing for now. After the daemon closed, or sent garbage: closed() is
     // true.

@@ -69,6 +69,8 @@ void Tally::ask(const wire::Message& question) {
         anew(m->epoch, m->round);
     } else if (auto* m = std::get_if<wire::Save>(&question)) {
         anew(m->epoch);
+    } else if (auto* m = std::get_if<wire::Renew>(&question)) {
+        anew(m->epoch);
     } else if (auto* m = std::get_if<wire::Cancel>(&question)) {
         anew(m->epoch);
     } else if (std::get_if<wire::Resume>(&question)) {

@@ -196,6 +196,8 @@ NAME(Begin);
 NAME(Freeze);
 NAME(Drain);
 NAME(Save);
+NAME(Renew);
+NAME(Moved);
 NAME(Resume);
 NAME(Cancel);
 NAME(Query);

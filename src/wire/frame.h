@@ -52,6 +52,10 @@ class Decoder {
     const std::string& error() const { return error_; }
     // Nothing is left that is not a whole frame yet.
     bool empty() const { return start_ == buffer_.size(); }
+    // The bytes that are left.
+    std::string rest() const {
+        return {reinterpret_cast<const char*>(buffer_.data()) + start_, buffer_.size() - start_};
+    }
 
   private:
     std::optional<Message> give_up(std::string why);

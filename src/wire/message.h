@@ -123,6 +123,30 @@ struct Save {
     }
 };
 
+// In place of Save: a new lower half serves the program, in a child of the rank's process. The root's has no
+// environment; each node daemon gives its ranks all of theirs. Answered by Saved, without an image, when the
+// child is ready; the child goes on when Resume comes, the process itself when Cancel comes.
+struct Renew {
+    static constexpr uint16_t kType = 40;
+    uint32_t epoch = 0;
+    uint32_t world = 0;                    // number of the world that the new lower halves make
+    std::vector<std::string> environment;  // NAME=VALUE; from the root: over what it was
+    template <class F>
+    void each(F&& f) {
+        f(epoch, world, environment);
+    }
+};
+
+// Up to the node daemon: this rank is another process from now on, a child of the daemon.
+struct Moved {
+    static constexpr uint16_t kType = 105;
+    int32_t pid = 0;
+    template <class F>
+    void each(F&& f) {
+        f(pid);
+    }
+};
+
 // Where a rank's part of the file of several begins.
 struct Placed {
     static constexpr uint16_t kType = 27;
@@ -569,8 +593,8 @@ using Message =
                  Take, Closed, Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal,
                  Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
                  Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
-                 Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Inspect, Inspected, Order, To, Parent,
-                 Beat, Roll, Attach, Here, Missing, AskProgram, OwnState>;
+                 Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Inspect, Inspected, Renew, Moved, Order,
+                 To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

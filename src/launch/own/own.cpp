@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -198,7 +199,7 @@ void Own::launch() {
     if (!placement_) place_ranks();
     launched_ = true;
     if (ending_) return;
-    fences_.emplace(pmi::FenceMerge::Level::root, 0, placement_->ranks());
+    renew(0);
     wire::Launch launch;
     launch.mpi = plan_.library.mpi;
     launch.world = "fermata-" + plan_.environment.at("FERMATA_JOB_ID");
@@ -233,9 +234,16 @@ wire::LaunchPart Own::part_on_wire(const Part& part, const Words& words, uint32_
 
 // ---- what ranks exchange while they start
 
+void Own::renew(uint32_t world) {
+    fences_.try_emplace(world, pmi::FenceMerge::Level::root, world, placement_->ranks());
+}
+
 void Own::fence(const wire::Fence& part) {
-    if (!fences_) return;
-    auto whole = fences_->add(pmi::from_wire(part));
+    if (fences_.empty()) return;
+    // A part of no world is of none that the newest knows: it says so.
+    auto known = fences_.find(part.epoch);
+    auto whole =
+        (known != fences_.end() ? known : std::prev(fences_.end()))->second.add(pmi::from_wire(part));
     if (!whole) return;
     daemons_->broadcast(pmi::on_wire(*whole));
 }
@@ -261,8 +269,8 @@ void Own::rank_ended(int via, const wire::RankEnded& said) {
 
 // Who waits for it in a fence need not any more. (Where a rank has died, all are ended.)
 void Own::out_of_fences(Rank rank, const std::string& line) {
-    if (!fences_) return;
-    for (const pmi::Fence& fence : fences_->lost(rank, line)) daemons_->broadcast(pmi::on_wire(fence));
+    for (auto& [world, fences] : fences_)
+        for (const pmi::Fence& fence : fences.lost(rank, line)) daemons_->broadcast(pmi::on_wire(fence));
 }
 
 void Own::failed(int code, const std::string& line) {

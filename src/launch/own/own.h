@@ -35,6 +35,8 @@ class Own : public Launcher {
     std::string missing() const override;
     std::vector<std::string> unreached() const override;
     void reach(Daemons& daemons) override { daemons_ = &daemons; }
+    bool renews() const override { return true; }
+    void renew(uint32_t world) override;
     bool heard(int via, const wire::Message& message) override;
     void lost(int via) override;
     void add_to(std::vector<pollfd>& fds) override;
@@ -77,7 +79,7 @@ class Own : public Launcher {
 
     std::vector<Node> nodes_;
     std::optional<pmi::Placement> placement_;
-    std::optional<pmi::FenceMerge> fences_;
+    std::map<uint32_t, pmi::FenceMerge> fences_;  // by world
     bool launched_ = false;
     int64_t kill_at_ = 0;        // ms: what runs then is killed; 0 = nothing is to end
     bool ending_ = false;        // ranks that end now do so because they were told to

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <map>
 
+#include "base/invariant.h"
 #include "split/address/maps.h"
 #include "split/address/window.h"
 #include "split/process/parts.h"
@@ -229,6 +230,36 @@ void note_attributes() {
     constexpr long kGetId = 0, kSession = -3;
     g_start.session_keyring = static_cast<int>(raw::call(SYS_keyctl, kGetId, kSession, 0));
     for (int i = 0; i < 3; ++i) g_start.is_terminal[i] = tcgetattr(i, &g_start.terminal[i]) == 0;
+}
+
+Json noted_attributes() {
+    Json terminals = Json::array();
+    for (int i = 0; i < 3; ++i) {
+        auto* bytes = reinterpret_cast<const uint8_t*>(&g_start.terminal[i]);
+        terminals.push_back(g_start.is_terminal[i]
+                                ? Json(std::vector<uint8_t>(bytes, bytes + sizeof g_start.terminal[i]))
+                                : Json());
+    }
+    return {{"files", g_start.files},        {"identity", g_start.identity},       {"links", g_start.links},
+            {"cpus", list_of(g_start.cpus)}, {"keyring", g_start.session_keyring}, {"terminals", terminals}};
+}
+
+void resume_attributes(const Json& noted) {
+    threads::note_launchers_death_signal();
+    g_start.files = noted.at("files");
+    g_start.identity = noted.at("identity");
+    g_start.links = noted.at("links");
+    CPU_ZERO(&g_start.cpus);
+    for (int cpu : noted.at("cpus").get<std::vector<int>>()) CPU_SET(cpu, &g_start.cpus);
+    g_start.session_keyring = noted.at("keyring");
+    for (size_t i = 0; i < 3; ++i) {
+        const Json& terminal = noted.at("terminals").at(i);
+        g_start.is_terminal[i] = !terminal.is_null();
+        if (terminal.is_null()) continue;
+        auto bytes = terminal.get<std::vector<uint8_t>>();
+        always(bytes.size() == sizeof g_start.terminal[i], "notes of a terminal that are none");
+        std::memcpy(&g_start.terminal[i], bytes.data(), bytes.size());
+    }
 }
 
 Json capture_attributes(Lines& warnings) {

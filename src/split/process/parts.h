@@ -54,6 +54,12 @@ void restore_settings(const Json& state, Lines& warnings);  // throws Refused
 // one that another user has put in its place: the program opens files in there by their names.
 Fd open_working_directory(const Json& settings);
 void note_settings();
+// What note_…() have found, for a second lower half of this process, which could only see what the program
+// has made of it.
+Json noted_settings();
+void resume_settings(const Json& noted);
+Json noted_attributes();
+void resume_attributes(const Json& noted);
 Json capture_attributes(Lines& warnings);
 void restore_attributes(const Json& state, Lines& warnings);
 void note_attributes();

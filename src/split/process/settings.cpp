@@ -86,6 +86,21 @@ void warn_of_children(const std::vector<Child>& children, Lines& warnings) {
 
 void note_settings() { g_inherited = current_settings(); }
 
+Json noted_settings() {
+    Json limits = Json::array();
+    for (const rlimit& limit : g_inherited.limit)
+        limits.push_back({static_cast<uint64_t>(limit.rlim_cur), static_cast<uint64_t>(limit.rlim_max)});
+    return {{"limits", limits}, {"personality", g_inherited.personality}, {"switches", g_inherited.value}};
+}
+
+void resume_settings(const Json& noted) {
+    for (int i = 0; i < RLIM_NLIMITS; ++i)
+        g_inherited.limit[i] = {noted.at("limits").at(static_cast<size_t>(i)).at(0).get<rlim_t>(),
+                                noted.at("limits").at(static_cast<size_t>(i)).at(1).get<rlim_t>()};
+    g_inherited.personality = noted.at("personality");
+    for (size_t i = 0; i < std::size(kSwitches); ++i) g_inherited.value[i] = noted.at("switches").at(i);
+}
+
 Json capture_settings(const std::vector<Child>& children, Lines& warnings) {
     Json state;
     char path[PATH_MAX] = {};

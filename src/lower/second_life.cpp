@@ -1,0 +1,144 @@
+#include "lower/second_life.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "lower/agent.h"
+#include "lower/binding/binding.h"
+#include "lower/mpi_start.h"
+#include "lower/new_lower_half.h"
+#include "lower/say_each.h"
+#include "lower/services.h"
+#include "split/alloc/lower_alloc.h"
+#include "split/alloc/shared_names.h"
+#include "split/fds/descriptors.h"
+#include "split/process/child.h"
+#include "split/thread_pointer/redirect.h"
+#include "split/threads/donors.h"
+#include "split/threads/records.h"
+#include "split/threads/restart.h"
+#include "split/threads/signals.h"
+#include "split/threads/stop.h"
+#include "split/vdso/vdso.h"
+#include "tree/shared_names.h"
+
+namespace fermata::lower {
+namespace {
+
+using Json = nlohmann::json;
+namespace threads = split::threads;
+
+Json bytes_of(const std::string& text) { return Json::binary({text.begin(), text.end()}); }
+std::string text_of(const Json& bytes) {
+    const auto& all = bytes.get_binary();
+    return {all.begin(), all.end()};
+}
+
+// As after exec: the library that starts now shall not see the program's handlers. They come back with the
+// rest of the process.
+void forget_handlers() {
+    for (int number = 1; number < 32; ++number)
+        if (number != SIGKILL && number != SIGSTOP)
+            ::signal(number, split::ignored_at_start(number) ? SIG_IGN : SIG_DFL);
+}
+
+MpiFacts start_beside_the_program(const SecondLife& life, const tree::AgentConfig& config) {
+    split::begin_descriptors();
+    split::process::resume_notes(life.process_notes);
+    split::note_shared_names_in((config.node_dir() + "/" + tree::name_of_shared_names(::getpid())).c_str());
+    threads::settle_credentials();
+    threads::block_signals_for_init();
+    MpiFacts facts = start_mpi(life.many_threads ? ThreadNeed::many : ThreadNeed::one);
+    split::end_descriptors();
+    if (facts.crowded) g_yield = 64;
+    split::partition(true);
+    threads::make_bell(split::lower_descriptor_base());
+    split::refill_vdso(life.vdso);
+    return facts;
+}
+
+}  // namespace
+
+std::string SecondLife::to_text() const {
+    const Json all = {{"epoch", epoch},
+                      {"upper", anchors.upper},
+                      {"threads", anchors.threads},
+                      {"bridge_version", anchors.bridge_version},
+                      {"interface", anchors.interface},
+                      {"program", bytes_of(program)},
+                      {"many_threads", many_threads},
+                      {"vdso", vdso},
+                      {"stack_limit", layout.stack_limit},
+                      {"ignored", layout.ignored},
+                      {"process_state", bytes_of(process_state)},
+                      {"process_notes", bytes_of(process_notes)},
+                      {"speaks_through", speaks_through},
+                      {"link", link}};
+    std::string text;
+    Json::to_cbor(all, text);
+    return text;
+}
+
+SecondLife SecondLife::from_text(const std::string& text) {
+    try {
+        const Json all = Json::from_cbor(text);
+        SecondLife life;
+        life.epoch = all.at("epoch");
+        life.anchors = {all.at("upper"), all.at("threads"), all.at("bridge_version"), all.at("interface")};
+        life.program = text_of(all.at("program"));
+        life.many_threads = all.at("many_threads");
+        life.vdso = all.at("vdso");
+        life.layout = {all.at("stack_limit"), all.at("ignored")};
+        life.process_state = text_of(all.at("process_state"));
+        life.process_notes = text_of(all.at("process_notes"));
+        life.speaks_through = all.at("speaks_through");
+        life.link = all.at("link");
+        return life;
+    } catch (const Json::exception& error) {
+        fail("what this process hands over is damaged: {}", error.what());
+    }
+}
+
+void continue_in_child(const SecondLife& life) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // as the node daemon starts ranks
+    forget_handlers();
+    split::resume_layout(life.layout);
+    split::spare_upper_addresses();
+    split::prepare_lower();
+    const char* base = std::getenv("FERMATA_RUN_BASE");
+    split::thread_pointer::redirect(base ? base : "");
+    tree::AgentConfig config = tree::AgentConfig::from_environment();
+    start_log(fmt::format("pid {}", ::getpid()));
+    auto link = std::make_unique<tree::AgentLink>(config, Fd(life.speaks_through));
+    const image::KeyPointer key = image::Key::from_file_or_none(config.image_key);
+    const MpiFacts facts = start_beside_the_program(life, config);
+    make_bridge(facts, {config.protocol, config.moved, config.restarts});
+    if (life.anchors.bridge_version != split::kBridgeVersion ||
+        life.anchors.interface != the_bridge()->interface)
+        fail(
+            "this build of Fermata has another interface between program and library than the one that runs");
+    NewLowerHalf half(config, facts, {life.anchors, life.program, "", config.job_number(), {}, {}, key});
+    half.adopt();
+    half.meet_ranks();
+    half.start_agent(link, nullptr, SecondLink{life.epoch, life.link});
+    RestoredParts parts{life.process_state, half.make_threads()};
+    half.renew_ids();
+    if (parts.error.empty()) {
+        split::process::Restored restored =
+            split::process::restore_in_child(life.process_state, process_limits());
+        parts.error = restored.error;
+        say_each(facts.rank(), restored.warnings);
+    }
+    tree::AgentConfig::forget_environment();
+    half.hand_over(std::move(parts));
+    threads::continue_main();
+}
+
+}  // namespace fermata::lower

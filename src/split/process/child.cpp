@@ -1,0 +1,80 @@
+#include "split/process/child.h"
+
+#include "base/error.h"
+#include "split/fds/descriptors.h"
+#include "split/process/parts.h"
+#include "split/threads/raw.h"
+
+namespace fermata::split::process {
+namespace {
+
+// A child gets none of its parent's record locks and leases, and would have to wait for its end.
+void refuse_locks(const Json& descriptors) {
+    for (const Json& one : descriptors.at("descriptions"))
+        for (const Json& lock : one.value("locks", Json::array())) {
+            const auto kind = lock.dump();
+            if (kind.find("POSIX") == std::string::npos && kind.find("LEASE") == std::string::npos) continue;
+            fail("the program has a lock on {}: no other process can take it over while the job runs",
+                 one.value("path", "a file"));
+        }
+}
+
+}  // namespace
+
+ForChild prepare_child(const Limits& limits) {
+    ForChild made;
+    for (const Child& child : children())
+        if (!child.ended)
+            fail("child process {} ({}) of the program would lose its parent: wait for its end", child.pid,
+                 child.name);
+    refuse_locks(capture_descriptors(limits, made.warnings));
+    made.warnings.clear();  // of images
+    Json state;
+    state["attributes"] = capture_attributes(made.warnings);
+    state["signals"] = capture_signals(limits.ids);
+    state["timers"] = capture_timers(made.warnings);
+    state["cpu_times"] = capture_cpu_times();
+    Json::to_cbor(state, made.state);
+
+    Json notes, channels = Json::array(), inherited = Json::array();
+    for (const LauncherChannel& one : launcher_channels())
+        channels.push_back({one.fd, one.device, one.inode});
+    for (int i = 0; i < 3; ++i) {
+        inherited.push_back(inherited_descriptor(i));
+        if (inherited_descriptor(i) >= 0) made.descriptors.push_back(inherited_descriptor(i));
+    }
+    notes["channels"] = channels;
+    notes["inherited"] = inherited;
+    notes["settings"] = noted_settings();
+    notes["attributes"] = noted_attributes();
+    Json::to_cbor(notes, made.notes);
+    return made;
+}
+
+void resume_notes(const std::string& bytes) {
+    const Json notes = parse_state(bytes);
+    std::vector<LauncherChannel> channels;
+    for (const Json& one : notes.at("channels")) channels.push_back({one.at(0), one.at(1), one.at(2)});
+    resume_launcher_channels(std::move(channels));
+    for (int i = 0; i < 3; ++i)
+        resume_inherited_descriptor(i, notes.at("inherited").at(static_cast<size_t>(i)));
+    resume_settings(notes.at("settings"));
+    resume_attributes(notes.at("attributes"));
+}
+
+Restored restore_in_child(const std::string& bytes, const Limits& limits) {
+    Restored restored;
+    raw::set_signal_mask(raw::kAllSignals);
+    try {
+        Json state = parse_state(bytes);
+        restore_attributes(state.at("attributes"), restored.warnings);
+        restore_signals(state.at("signals"), limits.ids);
+    } catch (const Refused& refused) {
+        restored.error = refused.line;
+    } catch (const std::exception& error) {
+        restored.error = std::string("what a process hands over is damaged: ") + error.what();
+    }
+    return restored;
+}
+
+}  // namespace fermata::split::process
