@@ -161,7 +161,7 @@ wire::Saved Hop::conclude() {
 }
 
 void Hop::let_go(tree::AgentLink& link) {
-    link.send(wire::Moved{pid_});
+    link.send(wire::Moved{static_cast<int32_t>(rank_.number()), pid_});
     child_->send(wire::Go{});
     const std::string rest = link.rest();
     size_t at = 0;

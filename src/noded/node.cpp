@@ -67,6 +67,7 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
 void Node::start_ranks_as(uint32_t number) {
     ranks_ = std::make_unique<Ranks>(Ranks::Place{number, config_.node, config_.node_dir()},
                                      [this](const wire::Message& message) { branch_.say(message); });
+    ranks_->left = [this](pid_t old) { shared_names_.gone(old); };
     ranks_->world = [this](Rank rank, std::vector<std::string> environment) {
         for (auto& agent : agents_)
             if (agent->rank == static_cast<int>(rank.number()))
@@ -249,9 +250,9 @@ void Node::moved(Agent& agent, const wire::Moved& moved) {
         spdlog::warn("rank {} says it is process {}, which is not this daemon's", agent.rank, moved.pid);
         return;
     }
-    shared_names_.gone(agent.pid);
     agent.pid = moved.pid;
     agent.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, agent.pid, 0)));
+    branch_.say(wire::Moved{agent.rank, moved.pid});
 }
 
 // A rank speaks for itself alone, and in lines of some length.

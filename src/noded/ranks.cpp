@@ -294,7 +294,11 @@ void Ranks::serve(const std::vector<pollfd>& fds, size_t first) {
         if (auto taken = input_->serve(fds[at++].revents)) up_(*taken);
     if (pmi_) pmi_->serve(fds);
     if (next_) next_->serve(fds);
-    std::erase_if(left_, [](const Child& old) { return ::waitpid(old.pid, nullptr, WNOHANG) != 0; });
+    std::erase_if(left_, [this](const Child& old) {
+        const bool over = ::waitpid(old.pid, nullptr, WNOHANG) != 0;
+        if (over) left(old.pid);
+        return over;
+    });
     invite_ranks();
     for (size_t i = 0; i < ranks_.size(); ++i) watch(*ranks_[i], ended[i]);
     start_ranks();

@@ -42,6 +42,8 @@ class Ranks {
     std::function<void(Rank, std::vector<std::string> environment)> world;
     // The rank is another process now. False: not a child of this daemon.
     bool moved(Rank rank, pid_t pid);
+    // A process that its rank has left has ended.
+    std::function<void(pid_t)> left;
 
     void signal(int number, bool groups);
     // Nobody hears of them any more.

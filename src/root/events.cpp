@@ -50,6 +50,8 @@ void Root::from_node(int child, const wire::Message& message) {
             fail_job(m->error);
     } else if (auto* m = std::get_if<wire::Gone>(&message)) {
         gone(*m);
+    } else if (auto* m = std::get_if<wire::Moved>(&message)) {
+        start_.roster().moved(m->rank, m->pid);
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {

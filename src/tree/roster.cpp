@@ -89,4 +89,9 @@ std::string Roster::missing(size_t most) const {
     return all.text(most);
 }
 
+void Roster::moved(int32_t rank, int32_t pid) {
+    for (auto& [node, place] : places_)
+        if (place.ranks.contains(rank)) place.pids.at(place.ranks.place_of(rank)) = pid;
+}
+
 }  // namespace fermata::tree

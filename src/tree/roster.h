@@ -22,6 +22,8 @@ class Roster {
     std::string join(int node, const wire::Group& group);
     // Those of them that were at this node; they are gone.
     Ranks leave(int node, const Ranks& ranks);
+    // This rank is another process now.
+    void moved(int32_t rank, int32_t pid);
     // How many went with it.
     size_t lose(int node);
 

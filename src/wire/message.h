@@ -137,13 +137,14 @@ struct Renew {
     }
 };
 
-// Up to the node daemon: this rank is another process from now on, a child of the daemon.
+// This rank is another process from now on, a child of its node daemon, which hands it on.
 struct Moved {
     static constexpr uint16_t kType = 105;
+    int32_t rank = -1;
     int32_t pid = 0;
     template <class F>
     void each(F&& f) {
-        f(pid);
+        f(rank, pid);
     }
 };
 

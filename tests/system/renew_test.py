@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Ranks that get new lower halves while they run (`fermata renew`): the native lines after renewals at random moments.
+
+    renew_test.py storm openmpi|mpich PROGRAM [SECONDS BETWEEN] [SEED]    programs: below
+    renew_test.py held openmpi|mpich CASE...                              programs that stand where tests/programs/trap.c says
+    renew_test.py constant|refused|killed|saved openmpi|mpich [N]
+"""
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+from harness import PROGRAMS, Job, Scratch, check
+
+OWN = ["--launcher", "own"]
+SOURCES = pathlib.Path(__file__).resolve().parents[1] / "programs"
+# Each runs some seconds.
+STORMS = {
+    "steady": (["steady.MPI", "1200", "2"], {"STEADY_PAUSE": "2000"}),
+    "threads": (["threads.MPI", "12", "40", "500000"], {}),
+    "heat": (["heat.MPI", "30", "8000"], {}),
+    "random": (["random.MPI", "7", "4000", "1000"], {}),
+    "python": (["/usr/bin/python3", str(SOURCES / "pickle_mix.py"), "30", "3000"], {}),
+}
+
+
+def renewed(job, *words):
+    return job.ask("renew", *words, timeout=60)
+
+
+def at_random(job, between, draw):
+    """Renews until the job has ended; how often."""
+    times = 0
+    while True:
+        end = time.monotonic() + draw.uniform(0.2, 1.8) * between
+        while time.monotonic() < end:
+            if job.process.poll() is not None:
+                return times
+            time.sleep(0.01)
+        done = renewed(job)
+        if done.returncode != 0:
+            # It may be about to end.
+            time.sleep(1)
+            check(job.process.poll() is not None or "MPI_Finalize" in done.stderr or "has ended" in done.stderr,
+                  f"renew: {done.returncode} {done.stderr}\n{job.errors()[-3000:]}")
+            continue
+        times += 1
+
+
+def storm(mpi, name, between="0.6", seed="1"):
+    words, variables = STORMS[name]
+    program = [PROGRAMS / word.replace("MPI", mpi) if word.endswith(".MPI") else word for word in words]
+    env = dict(os.environ, **variables)
+    with Scratch(f"renew-{name}") as cwd:
+        wanted = harness.native(program, 2, mpi, cwd)
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+            job.wait_until(lambda: job.lines(), "the first line")
+            times = at_random(job, float(between), random.Random(int(seed)))
+            lines = job.finish()
+        check(lines == wanted, f"after {times} renewals {lines[-3:]}, natively {wanted[-3:]}")
+        check(times >= 2, f"only {times} renewals: the program is too short")
+    return f"{times} renewals"
+
+
+def held(mpi, *cases):
+    """Programs that stand where it is hard: renewed twice there, then let go."""
+    for case in cases:
+        with Scratch(f"renew-{case}") as cwd:
+            program = [PROGRAMS / f"trap.{mpi}", case]
+            go = cwd / "go"
+            env = dict(os.environ, HOLD_FILE=str(go))
+            wanted = [line for line in harness.native(program, 2, mpi, cwd, env=dict(os.environ)) if line != "READY"]
+            with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+                job.wait_line("READY")
+                for _ in range(2):
+                    done = renewed(job, "--timeout", "20s")
+                    check(done.returncode == 0, f"{case}: {done.stderr}")
+                go.touch()
+                lines = [line for line in job.finish() if line != "READY"]
+            check(lines == wanted, f"{case}: {lines[-3:]}, natively {wanted[-3:]}")
+    return f"{len(cases)} programs"
+
+
+def of_process(pid):
+    """(mappings outside of the upper half's addresses, descriptors, resident KiB)"""
+    lower = 0
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+        at = int(line.split("-")[0], 16)
+        lower += at >= 1 << 45 or 1 << 37 <= at < 1 << 39
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return lower, len(os.listdir(f"/proc/{pid}/fd")), int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+
+
+def constant(mpi, times="12"):
+    """Nothing grows from renewal to renewal, neither in ranks nor in the daemon nor in /dev/shm."""
+    with Scratch("renew-constant") as cwd:
+        env = dict(os.environ, STEADY_PAUSE="5000")
+        with Job.run([PROGRAMS / f"steady.{mpi}", 100000, 2], 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+            job.wait_until(lambda: job.lines(), "the first line")
+            seen = []
+            for _ in range(int(times)):
+                done = renewed(job)
+                check(done.returncode == 0, f"renew: {done.stderr}")
+                before = len(job.lines())
+                job.wait_until(lambda: len(job.lines()) > before + 3, "some steps")
+                pids = job.rank_pids() + job.daemon_pids()
+                seen.append([of_process(pid) for pid in pids] + [len(os.listdir("/dev/shm"))])
+            first, last = seen[1], seen[-1]
+            for one, then in zip(first[:-1], last[:-1]):
+                check(abs(then[0] - one[0]) <= 6 and then[1] == one[1] and then[2] < one[2] * 1.05 + 1000, f"{first} then {last}")
+            check(last[-1] <= first[-1], f"/dev/shm: {first[-1]} then {last[-1]} files")
+            check(job.ask("cancel").returncode == 0, "cancel")
+    return f"{last[0]} after {times} renewals"
+
+
+def refused(mpi):
+    """A job of another launcher, and a program that no child could go on with: one line, and the job goes on."""
+    with Scratch("renew-refused") as cwd:
+        env = dict(os.environ, STEADY_PAUSE="3000")
+        program = [PROGRAMS / f"steady.{mpi}", 300, 1]
+        wanted = harness.native(program, 2, mpi, cwd)
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=["--launcher", "mpiexec"]) as job:
+            job.wait_until(lambda: job.lines(), "the first line")
+            done = renewed(job)
+            check(done.returncode == 3 and "--launcher own" in done.stderr and done.stderr.count("\n") == 1, f"{done.returncode} {done.stderr}")
+            check(job.finish() == wanted, "another result")
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+            job.wait_until(lambda: job.lines(), "the first line")
+            done = renewed(job, "--env", "no_value")
+            check(done.returncode == 2 and "NAME=VALUE" in done.stderr, f"{done.returncode} {done.stderr}")
+            check(job.finish() == wanted, "another result")
+
+
+def new_children(daemon, old):
+    """Ranks' processes that have not been ranks before; waits a moment for one."""
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        children = set(map(int, pathlib.Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()))
+        young = []
+        for pid in children - old:
+            try:
+                if "pmix" not in pathlib.Path(f"/proc/{pid}/comm").read_text():
+                    young.append(pid)
+            except OSError:
+                pass  # gone
+        if young:
+            return young
+    return []
+
+
+def killed(mpi, times="6", seed="3"):
+    """A child is killed while it starts, at random moments: the job goes on as it was, or with all children."""
+    draw = random.Random(int(seed))
+    with Scratch("renew-killed") as cwd:
+        env = dict(os.environ, STEADY_PAUSE="4000")
+        program = [PROGRAMS / f"steady.{mpi}", 1500, 2]
+        wanted = harness.native(program, 2, mpi, cwd)
+        gave_up = 0
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+            job.wait_until(lambda: job.lines(), "the first line")
+            for _ in range(int(times)):
+                if job.process.poll() is not None:
+                    break
+                daemon = job.daemon_pids()[0]
+                old = set(job.rank_pids())
+                asked = subprocess.Popen([str(harness.FERMATA), "renew", "--job", job.name], stdout=subprocess.PIPE,
+                                         stderr=subprocess.PIPE, text=True)
+                young = new_children(daemon, old)
+                time.sleep(draw.uniform(0, 0.2))
+                for pid in young[:1]:
+                    # Before it is the rank itself.
+                    if old == set(job.rank_pids()) and pid in new_children(daemon, old):
+                        os.kill(pid, signal.SIGKILL)
+                asked.wait(60)
+                gave_up += asked.returncode != 0
+            lines = job.finish()
+        check(lines == wanted, f"{lines[-2:]}, natively {wanted[-2:]}; {gave_up} given up")
+        check(gave_up > 0, "no child was killed in time")
+    return f"{gave_up} of {times} given up"
+
+
+def saved(mpi):
+    """Checkpoints before and after renewals, continued by the site's launcher on the other library."""
+    other = "mpich" if mpi == "openmpi" else "openmpi"
+    with Scratch("renew-saved") as cwd:
+        env = dict(os.environ, STEADY_PAUSE="3000")
+        program = [PROGRAMS / f"steady.{mpi}", 700, 2]
+        wanted = harness.native(program, 2, mpi, cwd)
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=[*OWN, "--save-options", "incremental"]) as job:
+            job.wait_until(lambda: job.lines(), "the first line")
+            for _ in range(2):
+                job.checkpoint()
+                check(renewed(job).returncode == 0, "renew")
+            job.checkpoint("--stop")
+            lines = job.finish(expected=85)
+        with Job.restart(cwd, mpi=other, extra=OWN) as job:
+            job.wait_until(lambda: job.lines(), "a line")
+            check(renewed(job).returncode == 0, "renew")
+            lines += job.finish()
+        check(lines == wanted, f"{lines[-2:]}, natively {wanted[-2:]}")
+
+
+CASES = {f.__name__: f for f in (storm, held, constant, refused, killed, saved)}
+sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))
