@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "root/forecast.h"
+#include "journal/forecast.h"
 
 namespace fermata::root {
 namespace {
@@ -28,7 +28,7 @@ void AutoLevels::Copying::measured(uint64_t bytes, double seconds) {
 }
 
 double AutoLevels::Copying::cost(uint64_t bytes) const {
-    return Measured::kSlowDown * static_cast<double>(bytes) / bandwidth;
+    return journal::Measured::kSlowDown * static_cast<double>(bytes) / bandwidth;
 }
 
 void AutoLevels::no_buddies(const std::string& why) {
@@ -48,7 +48,7 @@ void AutoLevels::memory(double cost, uint64_t bytes) {
 // As --interval auto does, until one has been in memory.
 void AutoLevels::no_memory(double cost) {
     if (on() && memory_cost_ == 0)
-        settings_.interval = std::max(best_interval(cost, settings_.mtbf), kLeastWork * cost);
+        settings_.interval = std::max(journal::best_interval(cost, settings_.mtbf), kLeastWork * cost);
 }
 
 void AutoLevels::buddies(uint64_t bytes, double seconds) {

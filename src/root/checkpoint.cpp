@@ -269,14 +269,14 @@ void Root::resume(bool stop) {
           "every rank to resume");
 }
 
-Measured Root::what_was_measured(double ended) const {
+journal::Measured Root::what_was_measured(double ended) const {
     double until_saving = 0;
     for (auto& [name, seconds] : attempt_.outcome.phases) {
         if (name == "save") break;
         until_saving += seconds;
     }
     const double all = ended - attempt_.start;
-    Measured one;
+    journal::Measured one;
     one.until_saving = std::min(until_saving, all);
     one.writing = all - one.until_saving;
     one.standing = (attempt_.going_on > 0 ? attempt_.going_on : ended) - attempt_.standing;

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/generation.h"
-#include "root/forecast.h"
+#include "journal/forecast.h"
 
 namespace fermata::root {
 
@@ -31,7 +31,7 @@ struct Outcome {
     uint64_t bytes = 0;
     double seconds = 0;                                  // request .. resume
     std::vector<std::pair<std::string, double>> phases;  // seconds, in order
-    Measured measured;                                   // of a good one
+    journal::Measured measured;                          // of a good one
     std::string diagnosis;
     std::vector<std::string> warnings;  // of the ranks: what the generation does not hold
 };

@@ -129,7 +129,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
                    {"level", outcome.directory.empty() ? store::name_of(attempt_.level) : "program"},
                    {"origin", request.origin}};
     if (outcome.ok) {
-        const Measured& m = outcome.measured;
+        const journal::Measured& m = outcome.measured;
         fields["bytes"] = outcome.bytes;
         fields["seconds"] = outcome.seconds;
         fields["standing"] = m.standing;

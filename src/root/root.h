@@ -170,7 +170,7 @@ class Root {
     void commit();
     void resume(bool stop);
     void conclude();
-    Measured what_was_measured(double ended) const;
+    journal::Measured what_was_measured(double ended) const;
     void take_back(const std::string& why);
     store::Manifest manifest() const;
     void question(const wire::Message& message);

@@ -28,7 +28,7 @@ double Schedule::interval() const {
     if (interval_ >= 0) return interval_;
     auto cost = forecast_.cost();
     if (!cost) return std::min(60.0, mtbf_ / 100);  // the first one measures
-    return std::max(best_interval(*cost, mtbf_), *cost * 2);
+    return std::max(journal::best_interval(*cost, mtbf_), *cost * 2);
 }
 
 void Schedule::plan(int64_t now) {
@@ -64,7 +64,7 @@ void Schedule::stop_failed(int64_t now) {
     not_before_ = now + std::clamp<int64_t>((end_ - now) / 4, 1000, 60'000);
 }
 
-void Schedule::measured(const Measured& one) {
+void Schedule::measured(const journal::Measured& one) {
     forecast_.learn(one);
     measure_due_ = 0;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "root/forecast.h"
+#include "journal/forecast.h"
 #include "root/settings.h"
 
 namespace fermata::root {
@@ -39,8 +39,8 @@ class Schedule {
 
     // From the next plan() on.
     void interval_is(double seconds) { interval_ = seconds; }
-    void measured(const Measured& one);
-    const Forecast& forecast() const { return forecast_; }
+    void measured(const journal::Measured& one);
+    const journal::Forecast& forecast() const { return forecast_; }
     // Seconds from the end of one checkpoint to the next; 0 = none.
     double interval() const;
 
@@ -50,7 +50,7 @@ class Schedule {
     const int64_t started_;  // ms
     int64_t end_;            // ms; of the wall time, 0 = no limit
     int64_t next_due_ = 0;   // ms; 0 = no interval
-    Forecast forecast_;
+    journal::Forecast forecast_;
     int64_t measure_due_ = 0;  // ms; 0 = not any more
     int64_t not_before_ = 0;   // ms; the last one, again
     bool stop_planned_ = false;

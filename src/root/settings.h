@@ -9,9 +9,9 @@
 
 #include "base/generation.h"
 #include "image/save_options.h"
+#include "journal/forecast.h"
 #include "journal/writer.h"
 #include "level/levels.h"
-#include "root/forecast.h"
 #include "store/store.h"
 
 namespace fermata::root {
@@ -51,7 +51,7 @@ struct Settings {
     bool slot = false;    // the walltime is what a scheduler has given, and may change
     int64_t began = 0;    // ms; the first of its lives here, 0 = this one
     // Of the generation that it is restarted from.
-    std::optional<Measured> measured_before;
+    std::optional<journal::Measured> measured_before;
     uint32_t restarts = 0;     // that lie behind it, here
     bool may_restart = false;  // a supervisor goes on from the newest generation when it fails
     GoesOn goes_on;

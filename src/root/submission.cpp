@@ -109,11 +109,11 @@ std::vector<launch::Part> parts_to_start(const SubmitOptions& options, const std
 }
 
 // What the last checkpoint of the job took tells what the next one will: a whole one's size and time.
-std::optional<Measured> measured_of(const store::GenerationInfo& from) {
+std::optional<journal::Measured> measured_of(const store::GenerationInfo& from) {
     const store::Manifest& manifest = *from.manifest;
     auto save = manifest.phases.find("save");
     if (save == manifest.phases.end() || !manifest.needs.empty()) return {};
-    Measured one;
+    journal::Measured one;
     one.writing = save->second;
     one.until_saving = manifest.seconds() - save->second;
     one.standing = manifest.seconds();

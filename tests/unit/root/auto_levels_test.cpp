@@ -87,7 +87,7 @@ TEST(AutoLevels, WithoutMemoryItIsAsIntervalAuto) {
     Settings settings = automatic();
     AutoLevels planned(settings);
     planned.no_memory(10);
-    EXPECT_NEAR(settings.interval, best_interval(10, kMtbf), 1e-9);
+    EXPECT_NEAR(settings.interval, journal::best_interval(10, kMtbf), 1e-9);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <deque>
 #include <optional>
 
-namespace fermata::root {
+namespace fermata::journal {
 
 // A good checkpoint, as it was measured. Seconds.
 struct Measured {
@@ -47,4 +47,4 @@ class Forecast {
     std::deque<Measured> last_;
 };
 
-}  // namespace fermata::root
+}  // namespace fermata::journal

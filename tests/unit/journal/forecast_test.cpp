@@ -1,12 +1,12 @@
 // What a checkpoint will cost: Daly's formula against its table, the last one before the end of the wall
 // time.
-#include "root/forecast.h"
+#include "journal/forecast.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace fermata::root {
+namespace fermata::journal {
 namespace {
 
 // Cost, mean time between failures, Daly's interval, the exact optimum.
@@ -84,4 +84,4 @@ TEST(Forecast, ForgetsWhatIsLongAgo) {
 }
 
 }  // namespace
-}  // namespace fermata::root
+}  // namespace fermata::journal

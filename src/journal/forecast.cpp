@@ -1,9 +1,9 @@
-#include "root/forecast.h"
+#include "journal/forecast.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace fermata::root {
+namespace fermata::journal {
 namespace {
 
 // The launcher's end comes after the commit: Open MPI waits a second for its ranks
@@ -63,4 +63,4 @@ std::optional<Forecast::Prediction> Forecast::next() const {
     return next;
 }
 
-}  // namespace fermata::root
+}  // namespace fermata::journal
