@@ -1,5 +1,5 @@
 // What a checkpoint, a restart and the end of a job do about generations that nodes keep
-// (memory_levels.h keeps the account).
+// (src/keeping/keeper.h keeps the account).
 #include <utility>
 
 #include "base/clock.h"
@@ -42,7 +42,7 @@ std::vector<std::string> Root::nodes_of_ranks() const {
 
 // Before anything of a program is back: which generation can be had on the nodes that the ranks are on?
 void Root::choose_generation() {
-    RestartChoice& choice = levels_.restart();
+    keeping::RestartChoice& choice = levels_.restart();
     if (!choice.under_way() || over() || !start_.furthest_behind()) return;
     if (!choice.go_on()) return;
     const store::GenerationInfo* chosen = choice.chosen();
@@ -63,7 +63,7 @@ void Root::choose_generation() {
 
 // A first start is refused where nothing could be kept twice; later that is said, and the job goes on.
 bool Root::pair_up() {
-    MemoryLevels::Pairing pairing = levels_.pair_up();
+    keeping::Keeper::Pairing pairing = levels_.pair_up();
     if (planned_.on()) planned_.no_buddies(std::exchange(pairing.no_buddies, ""));
     const std::string& why = pairing.no_buddies.empty() ? pairing.no_parity : pairing.no_buddies;
     if (!why.empty() && !settings_.restored) {
@@ -93,7 +93,7 @@ void Root::say_what_was_mended() {
     const int client = levels_.mending().take_client();
     if (client < 0) return;
     for (const auto* lines : {&levels_.mending().mended(), &levels_.mending().left()})
-        for (const Mending::Line& line : *lines) {
+        for (const keeping::Mending::Line& line : *lines) {
             const bool mended = lines == &levels_.mending().mended();
             spdlog::info("{}: {}{}", line.generation.name(), mended ? "repaired: " : "", line.text);
             control_.say(
@@ -111,7 +111,7 @@ void Root::make_whole(double end) {
 }
 
 void Root::make_whole(Generation generation, double end) {
-    LastCopy& last = levels_.last_copy();
+    keeping::LastCopy& last = levels_.last_copy();
     last.start(generation);
     while (!last.go_on()) {
         if (monotonic_s() > end) return last.give_up("it was not done in the time of a save");
@@ -132,7 +132,7 @@ void Root::save_what_nodes_keep() {
                          settings_.goes_on(exit_code(), who_ended_it(), newest());
     if (goes_on && !asked_to_end()) return;
     const double end = monotonic_s() + settings_.limits.save;
-    const LastCopy& last = levels_.last_copy();
+    const keeping::LastCopy& last = levels_.last_copy();
     for (make_whole(end); levels_.only_on_nodes() && monotonic_s() < end; make_whole(end)) {
         const size_t nodes = tree_.nodes().size();
         spdlog::info("{} is to come from {} nodes to files", levels_.only_on_nodes().name(), nodes);

@@ -19,6 +19,9 @@ struct Request {
     int client = -1;     // who gets the answer
     // The program is asked to save its own state (own_state.h), and not its processes.
     bool own_state = false;
+
+    // What people and schedulers ask for is to last, and what ends the job has to.
+    bool is_to_last() const { return origin != "interval" || stop; }
 };
 
 struct Outcome {

@@ -83,7 +83,8 @@ void Root::take_requests() {
         outcome.code = ExitCode::refused;
         outcome.line = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
     } else {
-        outcome = checkpoint(request, levels_.level_for(request));
+        const store::LevelName level = request.is_to_last() ? store::LevelName::files : levels_.first_level();
+        outcome = checkpoint(request, level);
         // Room was there when it was asked for, and then was not.
         if (!outcome.ok && attempt_.level != store::LevelName::files && !over() &&
             !tally_.answers().save_error.empty()) {
@@ -96,7 +97,7 @@ void Root::take_requests() {
         // failure.
         for (int more = 2; !outcome.ok && tally_.answers().again && more > 0; --more) {
             spdlog::info("another one at once");
-            outcome = checkpoint(request, levels_.level_for(request));
+            outcome = checkpoint(request, level);
         }
     }
     answer(request, outcome);

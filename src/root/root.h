@@ -16,12 +16,12 @@
 
 #include "base/error.h"
 #include "clock/tree.h"
+#include "keeping/keeper.h"
 #include "launch/launcher.h"
 #include "root/control.h"
 #include "root/daemons.h"
 #include "root/inquiry.h"
 #include "root/losses.h"
-#include "root/memory_levels.h"
 #include "root/own_state.h"
 #include "root/request.h"
 #include "root/schedule.h"
@@ -182,13 +182,13 @@ class Root {
     std::string diagnose();
 
     Settings settings_;
-    AutoLevels planned_{settings_};
+    keeping::AutoLevels planned_{settings_};
     store::Store store_;
     store::Level& level_ = store_;  // where generations go
     tree::Tree tree_;
     tree::Tally tally_{tree::Tally::Level::top};
-    MemoryLevels levels_{settings_, planned_, store_, tree_,
-                         [this](const wire::Message& message) { tree_.broadcast(message); }};
+    keeping::Keeper levels_{settings_, planned_, store_, tree_,
+                            [this](const wire::Message& message) { tree_.broadcast(message); }};
     Control control_;
     Fd signals_;
     launch::Launcher* launcher_ = nullptr;

@@ -11,7 +11,7 @@
 #include "image/save_options.h"
 #include "journal/forecast.h"
 #include "journal/writer.h"
-#include "level/levels.h"
+#include "keeping/account/settings.h"
 #include "store/store.h"
 
 namespace fermata::root {
@@ -30,26 +30,19 @@ struct Limits {
 // rank (-1: of none) and has committed this generation (none: it has not).
 using GoesOn = std::function<bool(int code, int rank, Generation newest)>;
 
-struct Settings {
+// keeping::Settings: what keeping takes of it.
+struct Settings : keeping::Settings {
     std::string job;
     std::string job_id;
-    uint64_t job_number = 0;  // image::Identity::job: the same over restarts
-    std::string ckpt_dir;     // absolute
     std::string protocol = "cc-d";
     image::SaveOptions save_options;
     image::KeyPointer key;  // of the images; null = none
     std::vector<std::string> command;
     std::vector<store::Segment> segments;  // of a job of several programs
     int expected_ranks = 0;                // 0 = whatever the launcher starts
-    Generation restored;                   // this job was restarted from it; none = first start
-    double interval = 0;                   // seconds; 0 = none, < 0 = auto (Daly)
-    level::Levels levels;                  // none: all generations go to files
-    // What it may be restarted from, newest first, when nodes have to be asked what they have of it.
-    std::vector<store::GenerationInfo> candidates;
-    double mtbf = 86400;  // seconds between failures, for auto
-    double walltime = 0;  // seconds this job may last, over all its lives; 0 = no limit
-    bool slot = false;    // the walltime is what a scheduler has given, and may change
-    int64_t began = 0;    // ms; the first of its lives here, 0 = this one
+    double walltime = 0;                   // seconds this job may last, over all its lives; 0 = no limit
+    bool slot = false;                     // the walltime is what a scheduler has given, and may change
+    int64_t began = 0;                     // ms; the first of its lives here, 0 = this one
     // Of the generation that it is restarted from.
     std::optional<journal::Measured> measured_before;
     uint32_t restarts = 0;     // that lie behind it, here
@@ -57,10 +50,8 @@ struct Settings {
     GoesOn goes_on;
     bool program_interrupt = false;  // SIGINT is the program's, and Fermata hands it on
     journal::WriterPointer journal;  // null = none
-    unsigned keep = 0;               // generations; 0 = all
-    bool verbose = false;
-    bool own_state = false;  // every checkpoint is the program's own work (libfermata)
-    bool note_end = false;   // exit code 0 is noted in the directory also when no generation was made
+    bool own_state = false;          // every checkpoint is the program's own work (libfermata)
+    bool note_end = false;           // exit code 0 is noted in the directory also when no generation was made
     Limits limits;
 };
 
