@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "keeping/restart/restart_choice.h"
+#include "keeping/orders/errand.h"
 
 namespace fermata::keeping {
 BuddyCopies::BuddyCopies(const Settings& settings, Send send, uint32_t& rounds)

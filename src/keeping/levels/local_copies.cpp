@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "keeping/restart/restart_choice.h"
+#include "keeping/orders/errand.h"
 
 namespace fermata::keeping {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "keeping/restart/restart_choice.h"
+#include "keeping/orders/errand.h"
 
 namespace fermata::keeping {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "image/hash.h"
+#include "keeping/orders/errand.h"
 #include "tree/ranks.h"
 
 namespace fermata::keeping {
@@ -13,8 +14,6 @@ std::string hex_of(const std::array<uint8_t, 16>& checksum) {
     return image::hex_of(checksum.data(), checksum.size());
 }
 
-level::ImageIs image_in(const store::ImageEntry& entry) { return {entry.bytes, entry.checksum.hex()}; }
-
 level::Candidate candidate_of(const store::GenerationInfo& info) {
     level::Candidate one{Generation(info.number), info.manifest->level, {}, info.manifest->nodes};
     for (const store::ImageEntry& entry : info.manifest->images) one.images.push_back(image_in(entry));
@@ -23,19 +22,6 @@ level::Candidate candidate_of(const store::GenerationInfo& info) {
 }
 
 }  // namespace
-
-wire::Errand errand_of(const level::Move& move, const store::Manifest& manifest,
-                       const std::vector<Generation>& generations, const std::string& addresses) {
-    std::map<uint32_t, level::ImageIs> images;
-    tree::Ranks ranks;
-    for (uint32_t rank : move.ranks) {
-        images[rank] = image_in(manifest.images.at(rank));
-        ranks.add(tree::Ranks(static_cast<int32_t>(rank)));
-    }
-    return {move.to,         move.from.node, addresses,
-            generations,     ranks.runs(),   level::sum_of(images).bytes,
-            move.from.medium};
-}
 
 RestartChoice::RestartChoice(const Settings& settings, const store::Store& store, const tree::Tree& tree,
                              Send send, uint32_t& rounds)

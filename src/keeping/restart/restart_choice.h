@@ -78,8 +78,4 @@ class RestartChoice {
     bool twice_ = false;
 };
 
-// An order for one node to take images from another one.
-wire::Errand errand_of(const level::Move& move, const store::Manifest& manifest,
-                       const std::vector<Generation>& generations, const std::string& addresses);
-
 }  // namespace fermata::keeping
