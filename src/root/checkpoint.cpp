@@ -161,7 +161,7 @@ void Root::save(const Request& request, double end) {
     };
     // What an image may refer to: a rank cannot know whether its last one was committed.
     const bool on_nodes = attempt_.level != store::LevelName::files;
-    options.base = levels_.on() ? levels_.base_at(attempt_.level).number() : committed_;
+    options.base = keeper_.on() ? keeper_.base_at(attempt_.level).number() : committed_;
     attempt_.parts = store::Parts(options.write.layout, daemon_of_ranks());
     attempt_.parts.create(attempt_.generation.folder);
     wire::Save order{attempt_.epoch, on_nodes ? "" : attempt_.generation.directory,
@@ -295,19 +295,19 @@ void Root::conclude() {
                on_nodes = attempt_.level != store::LevelName::files;
     if (!on_nodes) schedule_.measured(now.measured);  // the last one of a job goes to files
     if (memory)
-        planned_.memory(now.measured.cost(), now.bytes);
-    else if (!levels_.why_no_room().empty())
-        planned_.no_memory(now.measured.cost());
+        keeper_.planned().memory(now.measured.cost(), now.bytes);
+    else if (!keeper_.why_no_room().empty())
+        keeper_.planned().no_memory(now.measured.cost());
     if (settings_.keep > 0) level_.retain(settings_.keep);
     store_.remove_left_behind();
-    levels_.committed(std::exchange(attempt_.saved, {}), tree::now_ms());
+    keeper_.committed(std::exchange(attempt_.saved, {}), tree::now_ms());
     now.ok = true;
     ++checkpoints_;
     for (auto& [name, seconds] : now.phases)
         now.detail += fmt::format("{}{} {:.3f} s", now.detail.empty() ? "" : ", ", name, seconds);
     now.line =
         fmt::format("{} in {}: {} in {:.2f} s", now.generation.name(),
-                    on_nodes ? levels_.where() : settings_.ckpt_dir, human_size(now.bytes), now.seconds);
+                    on_nodes ? keeper_.where() : settings_.ckpt_dir, human_size(now.bytes), now.seconds);
 }
 
 // ---- the means
@@ -427,7 +427,7 @@ void Root::take_back(const std::string& why) {
             now.line += fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)", left(),
                                     start_.roster().here());
         level_.abandon(attempt_.generation);
-        levels_.clean_up();
+        keeper_.clean_up();
         attempt_.phase.clear();
     }
     spdlog::warn("checkpoint {} is given up: {}", attempt_.epoch, why);

@@ -58,7 +58,7 @@ void Root::from_node(int child, const wire::Message& message) {
         ranks_warned(m->signal);
     } else if (auto* m = std::get_if<wire::OwnState>(&message)) {
         own_state_.heard(*m, tree::now_ms());
-    } else if (levels_.heard(message)) {
+    } else if (keeper_.heard(message)) {
         // What follows is seen to by whoever waits for it.
     } else if (tally_.take(child, message)) {
         if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
@@ -106,7 +106,7 @@ void Root::look_whether_it_runs() {
     if (auto& refused = tally_.answers().not_restored)
         return fail_job(fmt::format("cannot restart from {}: {}", settings_.restored.name(), refused->error),
                         refused->code);
-    if (!start_.complete() || !pair_up()) return;
+    if (!start_.complete() || !place_levels()) return;
     if (settings_.restored) {
         tree_.broadcast(wire::Go{});
         tally_.forget_phases();
@@ -123,7 +123,7 @@ void Root::look_whether_it_runs() {
 // The checkpoint in progress cannot be saved: the clock's messages are not repeated.
 void Root::roll_is_called(const std::string& why) {
     tally_.nobody_is_here();
-    levels_.roll_is_called();
+    keeper_.roll_is_called();
     if (over()) return;
     spdlog::warn("the roll is called: {}", why);
     attempt_.disturbed = why;

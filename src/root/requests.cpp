@@ -83,7 +83,7 @@ void Root::take_requests() {
         outcome.code = ExitCode::refused;
         outcome.line = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
     } else {
-        const store::LevelName level = request.is_to_last() ? store::LevelName::files : levels_.first_level();
+        const store::LevelName level = request.is_to_last() ? store::LevelName::files : keeper_.first_level();
         outcome = checkpoint(request, level);
         // Room was there when it was asked for, and then was not.
         if (!outcome.ok && attempt_.level != store::LevelName::files && !over() &&
@@ -102,7 +102,7 @@ void Root::take_requests() {
     }
     answer(request, outcome);
     done_with(request, outcome);
-    if (planned_.on()) schedule_.interval_is(settings_.interval);
+    if (keeper_.planned().on()) schedule_.interval_is(settings_.interval);
     if (!finalize_released_) schedule_.plan(tree::now_ms());
 }
 

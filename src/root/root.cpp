@@ -82,7 +82,7 @@ int Root::run(launch::Launcher& launcher) {
         release_finalize();
         watch_start();
         watch_losses();
-        levels_.turn(tree::now_ms());
+        keeper_.turn(tree::now_ms());
         say_what_was_mended();
     }
     save_what_nodes_keep();

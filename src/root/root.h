@@ -22,6 +22,7 @@
 #include "root/daemons.h"
 #include "root/inquiry.h"
 #include "root/losses.h"
+#include "root/nodes.h"
 #include "root/own_state.h"
 #include "root/request.h"
 #include "root/schedule.h"
@@ -113,7 +114,7 @@ class Root {
     void make_room(double end);
     std::vector<std::string> nodes_of_ranks() const;
     void choose_generation();
-    bool pair_up();
+    bool place_levels();
     void mend(int client, Generation only);
     void say_what_was_mended();
     void make_whole(double end);
@@ -182,13 +183,12 @@ class Root {
     std::string diagnose();
 
     Settings settings_;
-    keeping::AutoLevels planned_{settings_};
     store::Store store_;
     store::Level& level_ = store_;  // where generations go
     tree::Tree tree_;
     tree::Tally tally_{tree::Tally::Level::top};
-    keeping::Keeper levels_{settings_, planned_, store_, tree_,
-                            [this](const wire::Message& message) { tree_.broadcast(message); }};
+    Nodes nodes_{tree_};
+    keeping::Keeper keeper_{settings_, store_, nodes_};
     Control control_;
     Fd signals_;
     launch::Launcher* launcher_ = nullptr;

@@ -109,7 +109,7 @@ std::string Root::status_json() {
                  {"restored", settings_.restored.name()},
                  {"trouble", losses_.why()},
                  {"schedule", schedule_json()},
-                 {"memory", levels_.status()},
+                 {"memory", keeper_.status()},
                  {"own_state", own_state_.used() ? json(own_state_.what()) : json()},
                  {"restarts", settings_.restarts},
                  {"last", last},

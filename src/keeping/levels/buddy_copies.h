@@ -1,52 +1,28 @@
-// BuddyCopies is the root's part of second copies in the memory of other nodes: which node is whose buddy,
-// when a copy is due, and how far the one under way is. It sends by a function and waits for nothing.
+// BuddyCopies are second copies in the memory of other nodes: each node's images go to its buddy.
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
-
-#include "keeping/account/settings.h"
-#include "keeping/levels/copy_rounds.h"
-#include "level/buddies.h"
+#include "keeping/levels/copies.h"
 
 namespace fermata::keeping {
 
-class BuddyCopies {
+class BuddyCopies : public Copies {
   public:
-    using Send = CopyRounds::Send;
-    // `rounds`: how often nodes were told to fetch something, in this life of the job.
-    BuddyCopies(const Settings& settings, Send send, uint32_t& rounds);
+    using Copies::Copies;
 
-    // The job runs on these nodes. "", or why there can be no second copies: one line.
-    std::string pair_up(const std::vector<std::string>& nodes);
-    // What cannot be counted on, in one line; "" = nothing.
-    const std::string& warning() const { return buddies_.warning(); }
-    bool on() const { return !buddies_.all().empty(); }
-    // Where a node's images are as well; "" = nowhere.
-    std::string buddy_of(const std::string& node) const;
-    const std::map<std::string, std::string>& all() const { return buddies_.all(); }
+    std::string place_on(const std::vector<std::string>& nodes) override;
+    const char* name() const override { return "second copies"; }
+    std::string warning() const override { return means_.account.buddies.warning(); }
+    bool writes_memory() const override { return true; }
+    void add_status(nlohmann::json& all) const override;
 
-    // What is in whose memory: the newest generation, and where it is.
-    struct What {
-        std::vector<Generation> generations;  // oldest first; the last is the newest, and not all have copies
-        const store::Manifest* manifest;      // of the newest
-        const std::vector<std::string>* places;               // by rank
-        const std::map<std::string, std::string>* addresses;  // by node
-        std::map<std::string, std::vector<uint32_t>> by_node() const;
-        std::string address_of(const std::string& node) const;  // "" = not known
-    };
-    // The time for a copy of this one has come.
-    bool due(Generation newest, int64_t now) const;
-    void start(const What& what, int64_t now);
-    CopyRounds& rounds() { return copies_; }
-    const CopyRounds& rounds() const { return copies_; }
-
-  private:
-    const Settings& settings_;
-    uint32_t& rounds_;
-    level::Buddies buddies_;
-    CopyRounds copies_;
+  protected:
+    std::optional<double> period() const override;
+    std::vector<Generation> missing(Generation newest) const override;
+    Order order(const std::vector<Generation>& generations, uint32_t number) override;
+    std::optional<Answer> answer_in(const wire::Message& message) const override;
+    void count(RoundOver& over) override;
+    void failed(const RoundOver& over) override { means_.planned.buddies_failed(over.why_not); }
+    void tell(const RoundOver& over) override;
 };
 
 }  // namespace fermata::keeping

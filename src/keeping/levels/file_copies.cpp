@@ -1,7 +1,9 @@
 #include "keeping/levels/file_copies.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -9,104 +11,102 @@ namespace fermata::keeping {
 
 using store::LevelName;
 
-FileCopies::FileCopies(const Settings& settings, AutoLevels& planned, store::Store& store, level::Book& book,
-                       Send send)
-    : settings_(settings), planned_(planned), store_(store), book_(book), send_(std::move(send)) {}
+std::optional<double> FileCopies::period() const {
+    return means_.settings.levels ? means_.settings.levels.files : std::nullopt;
+}
 
-bool FileCopies::take_due(Generation newest, int64_t now) {
+// At its time, or as soon as what kept the last one from coming to files is mended.
+bool FileCopies::is_due(Generation newest, int64_t now) {
     if (since_ == 0) since_ = now;
-    if (!settings_.levels || !settings_.levels.files) return false;
-    if (!again_ && static_cast<double>(now - since_) < *settings_.levels.files * 1000) return false;
-    if (!newest || book_.has(newest, LevelName::files)) return false;
+    const std::optional<double> every = period();
+    if (!every) return false;
+    bool& is_mended = means_.account.damage.is_mended;
+    if (!is_mended && static_cast<double>(now - since_) < *every * 1000) return false;
+    if (!newest || means_.account.book.has(newest, LevelName::files)) return false;
     since_ = now;  // the next one is due then, whatever becomes of this
-    again_ = false;
+    is_mended = false;
     return true;
 }
 
-void FileCopies::start(Generation generation, std::vector<wire::Share> shares, double of_node) {
-    begin(generation, std::move(shares), settings_.levels.rate(of_node, *settings_.levels.files));
-}
-
-void FileCopies::start_now(Generation generation, std::vector<wire::Share> shares) {
-    begin(generation, std::move(shares), 0);
-}
-
-void FileCopies::begin(Generation generation, std::vector<wire::Share> shares, uint64_t limit) {
-    std::vector<Generation> list = book_.to_copy(generation);
-    if (list.empty()) return;
-    for (Generation one : list) store_.forget_copied(one.number());
-    copying_ =
-        Copying{{++copies_, list, settings_.ckpt_dir, limit, std::move(shares), book_.medium_of(generation)},
-                {},
-                0,
-                "",
-                monotonic_s(),
-                false};
-    for (const wire::Share& share : copying_->order.shares) copying_->waiting.insert(share.host);
-    send_(copying_->order);
+void FileCopies::copy_now(Generation generation, int64_t now) {
+    const std::vector<Generation> all = missing(generation);
+    if (all.empty()) return;
+    at_full_speed_ = true;
+    begin(all, now);
+    at_full_speed_ = false;
 }
 
 void FileCopies::hurry() {
-    if (!copying_ || copying_->order.bytes_per_second == 0) return;
-    copying_->order.bytes_per_second = 0;
-    send_(copying_->order);
+    if (!is_under_way()) return;
+    auto& flush = std::get<wire::Flush>(order_under_way()->message);
+    if (flush.bytes_per_second == 0) return;
+    flush.bytes_per_second = 0;
+    say_again();
 }
 
-bool FileCopies::heard(const wire::Message& message) {
+uint64_t FileCopies::limit() const {
+    if (at_full_speed_) return 0;
+    const Account& account = means_.account;
+    return means_.settings.levels.rate(
+        static_cast<double>(account.bytes) / static_cast<double>(std::max<size_t>(account.hosts.size(), 1)),
+        *means_.settings.levels.files);
+}
+
+Copies::Order FileCopies::order(const std::vector<Generation>& generations, uint32_t number) {
+    const Generation newest = generations.back();
+    for (Generation one : generations) means_.store.forget_copied(one.number());
+    wire::Flush flush{number,
+                      generations,
+                      means_.settings.ckpt_dir,
+                      limit(),
+                      means_.account.shares(newest, means_.nodes.hosts()),
+                      means_.account.book.medium_of(newest)};
+    Order order;
+    for (const wire::Share& share : flush.shares) order.nodes.insert(share.host);
+    order.message = std::move(flush);
+    return order;
+}
+
+std::optional<Copies::Answer> FileCopies::answer_in(const wire::Message& message) const {
     auto* done = std::get_if<wire::Flushed>(&message);
-    if (!done) return false;
-    if (!copying_ || done->number != copying_->order.number) return true;
-    if (copying_->waiting.erase(done->host) == 0) return true;  // said again
-    copying_->bytes += done->bytes;
-    copying_->doubtful = copying_->doubtful || !done->error.empty();
-    if (copying_->error.empty() && !done->error.empty())
-        copying_->error = fmt::format("{}: {}", done->host, done->error);
-    return true;
+    if (!done) return {};
+    return Answer{done->number, done->host, done->bytes, done->error};
 }
 
-void FileCopies::say_again() {
-    if (copying_) send_(copying_->order);
-}
-
-bool FileCopies::ended(const std::set<std::string>& here) {
-    if (!copying_) return false;
-    // Who is gone answers no more. The others are waited for although it has failed: the next copy may come
-    // at once, and what they still write would be in its way.
-    std::erase_if(copying_->waiting, [&](const std::string& host) {
-        if (here.count(host)) return false;
-        if (copying_->error.empty()) copying_->error = fmt::format("the node daemon of {} is gone", host);
-        return true;
-    });
-    if (!copying_->waiting.empty()) return false;
-    const Copying done = std::move(*copying_);
-    copying_.reset();
+void FileCopies::count(RoundOver& over) {
+    means_.account.damage.doubtful = {};
     failed_ = false;
-    doubtful_ = done.doubtful ? done.newest() : Generation();
-    try {
-        if (!done.error.empty()) fail("{}", done.error);
-        commit(done);
-    } catch (const std::exception& error) {
-        failed_ = true;
-        for (Generation one : done.order.generations)
-            if (!book_.has(one, LevelName::files)) store_.forget_copied(one.number());
-        say(fmt::format("{} could not be copied from its nodes to {}: {}", done.newest().name(),
-                        settings_.ckpt_dir, error.what()));
+    for (Generation one : over.generations) {
+        means_.store.commit_copied(one.number());
+        means_.account.book.flushed(one);
     }
-    return true;
+    over.seconds = monotonic_s() - over.began;
+    means_.planned.files(over.bytes, over.seconds);
+    if (means_.settings.keep > 0) means_.store.retain(means_.settings.keep);
 }
 
-void FileCopies::commit(const Copying& done) {
-    for (Generation one : done.order.generations) {
-        store_.commit_copied(one.number());
-        book_.flushed(one);
-    }
-    const double seconds = monotonic_s() - done.began;
-    planned_.files(done.bytes, seconds);
-    spdlog::info("{} is in files: {} in {:.2f} s", done.newest().name(), human_size(done.bytes), seconds);
-    if (settings_.verbose)
-        say(fmt::format("{} is in {} now: {} in {:.2f} s", done.newest().name(), settings_.ckpt_dir,
-                        human_size(done.bytes), seconds));
-    if (settings_.keep > 0) store_.retain(settings_.keep);
+// A node that could not do its part may have damaged images.
+void FileCopies::failed(const RoundOver& over) {
+    means_.account.damage.doubtful = over.unable ? over.newest() : Generation();
+    failed_ = true;
+    for (Generation one : over.generations)
+        if (!means_.account.book.has(one, LevelName::files)) means_.store.forget_copied(one.number());
+}
+
+void FileCopies::tell(const RoundOver& over) {
+    const std::string name = over.newest().name(), &directory = means_.settings.ckpt_dir;
+    if (!over.why_not.empty())
+        return say(
+            fmt::format("{} could not be copied from its nodes to {}: {}", name, directory, over.why_not));
+    spdlog::info("{} is in files: {} in {:.2f} s", name, human_size(over.bytes), over.seconds);
+    if (means_.settings.verbose)
+        say(fmt::format("{} is in {} now: {} in {:.2f} s", name, directory, human_size(over.bytes),
+                        over.seconds));
+}
+
+void FileCopies::add_status(nlohmann::json& all) const {
+    if (Generation newest = means_.account.book.newest_in(LevelName::files)) all["files"] = newest.name();
+    if (is_under_way()) all["copying"] = copying().name();
 }
 
 }  // namespace fermata::keeping

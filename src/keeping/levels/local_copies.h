@@ -1,27 +1,28 @@
-// LocalCopies is the root's part of copies of what is in the memory of nodes to their local directories: each
-// node takes what is its own. It sends by a function and waits for nothing.
+// LocalCopies are copies of what is in the memory of nodes to their local directories: each node takes what
+// is its own.
 #pragma once
 
-#include "keeping/levels/buddy_copies.h"
+#include "keeping/levels/copies.h"
 
 namespace fermata::keeping {
 
-class LocalCopies {
+class LocalCopies : public Copies {
   public:
-    // `rounds`: how often nodes were told to fetch something, in this life of the job.
-    LocalCopies(const Settings& settings, CopyRounds::Send send, uint32_t& rounds);
+    using Copies::Copies;
 
+    const char* name() const override { return "copies in local directories"; }
+    std::vector<Generation> coming_to(Medium medium) const override;
+    void add_status(nlohmann::json& all) const override;
     // Memory comes first, and something is copied from there.
-    bool on() const;
-    bool due(Generation newest, int64_t now) const;
-    void start(const BuddyCopies::What& what, int64_t now);
-    CopyRounds& rounds() { return copies_; }
-    const CopyRounds& rounds() const { return copies_; }
+    static bool is_wanted(const level::Levels& levels) { return levels.memory && levels.local; }
 
-  private:
-    const Settings& settings_;
-    uint32_t& rounds_;
-    CopyRounds copies_;
+  protected:
+    std::optional<double> period() const override;
+    std::vector<Generation> missing(Generation newest) const override;
+    Order order(const std::vector<Generation>& generations, uint32_t number) override;
+    std::optional<Answer> answer_in(const wire::Message& message) const override;
+    void count(RoundOver& over) override;
+    void tell(const RoundOver& over) override;
 };
 
 }  // namespace fermata::keeping

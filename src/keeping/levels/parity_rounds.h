@@ -1,62 +1,35 @@
-// ParityRounds is the root's part of erasure code between nodes while the job runs: which nodes are a group,
-// when parity is due, and how far the round under way is. It sends by a function and waits for nothing.
+// ParityRounds make parity of generations in the memory of nodes (src/erasure): nodes of one group together
+// bear losses.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
-
-#include "keeping/account/settings.h"
-#include "keeping/levels/round_over.h"
-#include "wire/message.h"
+#include "keeping/levels/copies.h"
 
 namespace fermata::keeping {
 
-class ParityRounds {
+class ParityRounds : public Copies {
   public:
-    using Send = std::function<void(const wire::Message&)>;
-    ParityRounds(const Settings& settings, Send send) : settings_(settings), send_(std::move(send)) {}
+    using Copies::Copies;
 
-    // The job runs on these nodes. "", or why they cannot bear the losses: one line.
-    std::string group_up(const std::vector<std::string>& nodes);
-    bool on() const { return !groups_.empty(); }
+    std::string place_on(const std::vector<std::string>& nodes) override;
+    const char* name() const override { return "parity"; }
+    bool writes_memory() const override { return true; }
+    bool turn(const Moment& moment) override;
+    void add_status(nlohmann::json& all) const override;
 
-    // What is in whose memory.
-    struct What {
-        std::vector<Generation> generations;  // oldest first; the last is the newest, and not all have parity
-        uint64_t bytes = 0;                   // of the newest
-        const std::vector<std::string>* places;               // by rank
-        const std::map<std::string, std::string>* addresses;  // by node
-    };
-    // The time for parity of this one has come.
-    bool due(Generation newest, int64_t now) const;
-    void start(const What& what, int64_t now);
-    bool heard(const wire::Message& message);
-    void say_again();
-    // Nobody waits for what is under way any more.
-    void drop() { round_.reset(); }
-    // Being encoded; of none: empty.
-    std::vector<Generation> under_way() const;
-    // The one that was under way, if it is over. `here`: nodes that may still answer.
-    std::optional<RoundOver> over(const std::set<std::string>& here);
+  protected:
+    std::optional<double> period() const override;
+    std::vector<Generation> missing(Generation newest) const override {
+        return means_.account.book.to_encode(newest);
+    }
+    Order order(const std::vector<Generation>& generations, uint32_t number) override;
+    std::optional<Answer> answer_in(const wire::Message& message) const override;
+    // The others wait for what does not come, until the next order.
+    bool ends_with_first_error() const override { return true; }
+    void count(RoundOver& over) override;
+    void tell(const RoundOver& over) override;
 
   private:
-    struct Round {
-        wire::Encode order;
-        std::set<std::string> waiting;  // nodes
-        RoundOver result;
-        double began = 0;  // s
-    };
-    const Settings& settings_;
-    const Send send_;
     std::vector<std::vector<std::string>> groups_;  // of nodes
-    std::optional<Round> round_;
-    uint32_t rounds_ = 0;
-    int64_t begun_ = 0;  // ms: when the newest one was begun
-    Generation newest_;  // that was begun, whatever became of it
 };
 
 }  // namespace fermata::keeping

@@ -7,15 +7,15 @@
 namespace fermata::keeping {
 
 void LastCopy::start(Generation generation) {
-    hosts_ = tree_.hosts();
+    hosts_ = means_.nodes.hosts();
     generation_ = generation;
     numbers_ = {generation.number()};
-    for (const store::GenerationInfo& one : store_.list())
+    for (const store::GenerationInfo& one : means_.store.list())
         if (one.number == generation.number() && one.manifest)
             numbers_.insert(numbers_.end(), one.manifest->needs.begin(), one.manifest->needs.end());
     rebuilding_.reset();
     unable_.clear();
-    places_.clear();
+    means_.account.whole = {};
     trouble_.clear();
     why_not_.clear();
     rebuilt_.clear();
@@ -24,8 +24,9 @@ void LastCopy::start(Generation generation) {
 }
 
 void LastCopy::ask() {
-    asking_.emplace(wire::AskCopies{++rounds_, {numbers_.begin(), numbers_.end()}, {}}, tree_.hosts());
-    send_(asking_->question());
+    asking_.emplace(wire::AskCopies{means_.numbers.next(), {numbers_.begin(), numbers_.end()}, {}},
+                    means_.nodes.hosts());
+    means_.nodes.tell(asking_->question());
 }
 
 bool LastCopy::heard(const wire::Message& message) {
@@ -37,15 +38,15 @@ bool LastCopy::heard(const wire::Message& message) {
 void LastCopy::say_again() {
     if (!under_way_) return;
     if (rebuilding_)
-        send_(rebuilding_->order());
+        means_.nodes.tell(rebuilding_->order());
     else
-        send_(asking_->question());
+        means_.nodes.tell(asking_->question());
 }
 
 bool LastCopy::go_on() {
     if (!under_way_) return true;
     if (rebuilding_) {
-        rebuilding_->only(tree_.hosts());
+        rebuilding_->only(means_.nodes.hosts());
         if (!rebuilding_->done()) return false;
         unable_.insert(rebuilding_->unable().begin(), rebuilding_->unable().end());
         if (!rebuilding_->error().empty()) trouble_ = rebuilding_->error();
@@ -53,29 +54,30 @@ bool LastCopy::go_on() {
         rebuilding_.reset();
         ask();  // what was rebuilt is compared as all other images are
     }
-    asking_->only(tree_.hosts());
+    asking_->only(means_.nodes.hosts());
     if (asking_->done()) look();
     return !under_way_;
 }
 
 // Again after each round: it ends, since a node that could not do its part gets none any more.
 void LastCopy::look() {
-    const std::vector<store::GenerationInfo> all = store_.list();
+    const std::vector<store::GenerationInfo> all = means_.store.list();
     auto wanted = std::find_if(all.begin(), all.end(), [&](const store::GenerationInfo& one) {
         return one.number == generation_.number() && one.manifest;
     });
     if (wanted == all.end()) return end("its manifest is not there any more");
-    places_ = find_places(*wanted, all);
-    if (!places_.empty()) return end("");
-    const auto order =
-        Rebuilding::order_for(*wanted, all, asking_->answers(), where_to_rebuild(*wanted), rounds_ + 1);
+    if (std::vector<std::string> places = find_places(*wanted, all); !places.empty()) {
+        means_.account.whole = {generation_, std::move(places)};
+        return end("");
+    }
+    const auto order = Rebuilding::order_for(*wanted, all, asking_->answers(), where_to_rebuild(*wanted),
+                                             means_.numbers.next());
     const bool again = order && std::all_of(order->repairs.begin(), order->repairs.end(),
                                             [&](const auto& one) { return !unable_.count(one.host); });
     if (!again)
         return end(!trouble_.empty() ? trouble_ : "what the nodes that are left have is not enough for it");
-    ++rounds_;
     rebuilding_.emplace(*order);
-    send_(*order);
+    means_.nodes.tell(*order);
 }
 
 void LastCopy::end(const std::string& why_not) {
@@ -84,11 +86,9 @@ void LastCopy::end(const std::string& why_not) {
     if (!why_not.empty()) spdlog::warn("{}: {}", generation_.name(), why_not);
 }
 
-std::vector<std::string> LastCopy::places() const {
-    const std::set<std::string> here = tree_.hosts();
-    const bool all = std::all_of(places_.begin(), places_.end(),
-                                 [&](const std::string& host) { return here.count(host) > 0; });
-    return all ? places_ : std::vector<std::string>();
+bool LastCopy::made_whole() const {
+    const std::vector<std::string> places = means_.account.places_if_whole(means_.nodes.hosts());
+    return !places.empty() && (places != means_.account.places || !rebuilt_.empty());
 }
 
 // A node copies the images of a rank of all generations.
@@ -98,7 +98,7 @@ std::vector<std::string> LastCopy::find_places(const store::GenerationInfo& want
     for (const store::GenerationInfo& one : all) {
         if (!one.manifest || std::count(numbers_.begin(), numbers_.end(), one.number) == 0) continue;
         auto of = Rebuilding::intact_of(one, asking_->answers());
-        for (const std::string& host : tree_.hosts()) intact[host].push_back(of[host]);
+        for (const std::string& host : means_.nodes.hosts()) intact[host].push_back(of[host]);
     }
     std::vector<std::string> places;
     for (const store::ImageEntry& entry : wanted.manifest->images) {
@@ -122,7 +122,7 @@ std::vector<std::string> LastCopy::find_places(const store::GenerationInfo& want
 Rebuilding::Places LastCopy::where_to_rebuild(const store::GenerationInfo& wanted) const {
     std::vector<std::string> able;
     for (auto& [host, answer] : asking_->answers())
-        if (!unable_.count(host) && tree_.hosts().count(host)) able.push_back(host);
+        if (!unable_.count(host) && means_.nodes.hosts().count(host)) able.push_back(host);
     Rebuilding::Places places;
     if (able.empty()) return places;
     std::map<std::string, std::string> instead;  // of nodes that are gone, or could not

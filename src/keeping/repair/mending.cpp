@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "keeping/orders/errand.h"
 
@@ -27,11 +28,16 @@ std::string Mending::Flaw::what() const {
     return fmt::format("{} in the memory of {}", rank < 0 ? "parity" : image_of(rank), host);
 }
 
-void Mending::start(What what) {
-    what_ = std::move(what);
+void Mending::start(Generation only, int client) {
+    const level::Book& book = means_.account.book;
+    what_ = {client, only, book.all_in(store::LevelName::memory), {}, {}};
+    for (Generation one : what_.in_memory) {
+        if (book.has_buddies(one)) what_.twice.insert(one);
+        if (book.has_parity(one)) what_.with_parity.insert(one);
+    }
     all_.clear();
-    for (store::GenerationInfo& one : store_.list())
-        if (one.job == settings_.job_number && one.manifest && !one.manifest->step)
+    for (store::GenerationInfo& one : means_.store.list())
+        if (one.job == means_.settings.job_number && one.manifest && !one.manifest->step)
             all_.push_back(std::move(one));
     if (what_.only) {
         const store::GenerationInfo* info = info_of(what_.only);
@@ -44,7 +50,7 @@ void Mending::start(What what) {
     rebuilt_.clear();
     encoded_.clear();
     encodings_ = 0;
-    to_encode_.clear();
+    means_.account.damage.to_encode.clear();
     troubles_.clear();
     mended_.clear();
     left_.clear();
@@ -53,8 +59,8 @@ void Mending::start(What what) {
 
 void Mending::ask(Step step) {
     step_ = step;
-    asking_.emplace(wire::AskCopies{++rounds_, what_.in_memory, {}, true}, tree_.hosts());
-    send_(asking_->question());
+    asking_.emplace(wire::AskCopies{means_.numbers.next(), what_.in_memory, {}, true}, means_.nodes.hosts());
+    means_.nodes.tell(asking_->question());
 }
 
 bool Mending::heard(const wire::Message& message) {
@@ -66,12 +72,34 @@ bool Mending::heard(const wire::Message& message) {
 }
 
 void Mending::say_again() {
-    if (step_ == Step::looking || step_ == Step::looking_again) send_(asking_->question());
-    if (step_ == Step::fetching) send_(fetching_->order());
-    if (step_ == Step::rebuilding) send_(rebuilding_->order());
-    if (step_ == Step::inspecting) send_(inspecting_->order());
+    if (step_ == Step::looking || step_ == Step::looking_again) means_.nodes.tell(asking_->question());
+    if (step_ == Step::fetching) means_.nodes.tell(fetching_->order());
+    if (step_ == Step::rebuilding) means_.nodes.tell(rebuilding_->order());
+    if (step_ == Step::inspecting) means_.nodes.tell(inspecting_->order());
 }
 
+bool Mending::turn(const Moment& moment) {
+    const Generation doubtful = std::exchange(means_.account.damage.doubtful, Generation());
+    if (doubtful > looked_at_ && !under_way()) {
+        looked_at_ = doubtful;
+        start(doubtful, -1);
+    }
+    // Nodes do one such thing at a time.
+    if (moment.writing || !go_on()) return false;
+    if (what_.client < 0) say_what_was_mended();
+    return true;
+}
+
+// Nobody has asked: the copy to files that left the doubt is tried again when nothing is left of it.
+void Mending::say_what_was_mended() const {
+    for (const Line& line : mended_) say(fmt::format("{}: repaired: {}", line.generation.name(), line.text));
+    for (const Line& line : left_) say(fmt::format("{}: {}", line.generation.name(), line.text));
+    auto& damage = means_.account.damage;
+    damage.is_left = !left_.empty() || mended_.empty();
+    if (!damage.is_left) damage.is_mended = true;
+}
+
+// Does what can be done now. True: it is over, since this call.
 bool Mending::go_on() {
     if (!under_way()) return false;
     while (under_way() && is_done()) end_of_step();
@@ -80,7 +108,7 @@ bool Mending::go_on() {
 
 // Nodes that are gone are not waited for.
 bool Mending::is_done() {
-    auto done = [here = tree_.hosts()](auto& round) {
+    auto done = [here = means_.nodes.hosts()](auto& round) {
         round->only(here);
         return round->done();
     };
@@ -92,7 +120,7 @@ bool Mending::is_done() {
         case Step::inspecting:
             return done(inspecting_);
         case Step::encoding:
-            return to_encode_.empty();
+            return means_.account.damage.to_encode.empty();
         default:
             return done(asking_);
     }
@@ -119,7 +147,7 @@ void Mending::end_of_step() {
     const std::set<Generation> damaged = with_damaged_parity();
     if (damaged.empty() || ++encodings_ > 2) return conclude();
     encoded_.insert(damaged.begin(), damaged.end());
-    to_encode_.assign(damaged.begin(), damaged.end());
+    means_.account.damage.to_encode.assign(damaged.begin(), damaged.end());
     step_ = Step::encoding;
 }
 
@@ -136,18 +164,18 @@ void Mending::enter(Step step) {
     step_ = step;
     if (step == Step::fetching) {
         fetching_.emplace(errands());
-        if (!fetching_->order().errands.empty()) return ++rounds_, send_(fetching_->order());
+        if (!fetching_->order().errands.empty()) return means_.nodes.tell(fetching_->order());
         step_ = Step::rebuilding;
     }
     if (step_ == Step::rebuilding) {
         if (auto order = next_rebuild()) {
             rebuilding_.emplace(*order);
-            return ++rounds_, send_(*order);
+            return means_.nodes.tell(*order);
         }
         step_ = Step::inspecting;
     }
     inspecting_.emplace(shares());
-    if (!inspecting_->order().shares.empty()) return ++rounds_, send_(inspecting_->order());
+    if (!inspecting_->order().shares.empty()) return means_.nodes.tell(inspecting_->order());
     ask(Step::looking_again);
 }
 
@@ -197,13 +225,13 @@ void Mending::add_missing(const store::GenerationInfo& info, std::set<Flaw>& fla
         };
         missing_at(own);
         if (!what_.twice.count(generation) || times(intact, rank) >= 2) continue;
-        if (auto buddy = what_.buddies.find(own); buddy != what_.buddies.end()) missing_at(buddy->second);
+        if (auto buddy = means_.account.buddy_of(own); !buddy.empty()) missing_at(buddy);
     }
 }
 
 // From another node that has it intact.
 wire::Fetch Mending::errands() const {
-    wire::Fetch order{rounds_ + 1, true, settings_.levels.copy_limit, {}, Medium::memory};
+    wire::Fetch order{means_.numbers.next(), true, means_.settings.levels.copy_limit, {}, Medium::memory};
     std::map<std::tuple<Generation, std::string, std::string>, std::vector<uint32_t>> all;
     for (const Flaw& flaw : found_) {
         const store::GenerationInfo* info = info_of(flaw.generation);
@@ -241,7 +269,8 @@ std::optional<wire::Rebuild> Mending::next_rebuild() {
         Rebuilding::Places places;
         for (const Flaw& one : found_)
             if (one.generation == flaw.generation) places[one.rank] = one.host;
-        if (auto order = Rebuilding::order_for(*info, all_, asking_->answers(), places, rounds_ + 1))
+        if (auto order =
+                Rebuilding::order_for(*info, all_, asking_->answers(), places, means_.numbers.next()))
             return order;
     }
     return {};
@@ -249,10 +278,10 @@ std::optional<wire::Rebuild> Mending::next_rebuild() {
 
 // A node that has the image in memory looks at it in files: it can mend it.
 wire::Inspect Mending::shares() const {
-    wire::Inspect order{rounds_ + 1, {}};
+    wire::Inspect order{means_.numbers.next(), {}};
     std::vector<std::string> hosts;
     for (auto& [host, answer] : asking_->answers())
-        if (tree_.hosts().count(host)) hosts.push_back(host);
+        if (means_.nodes.hosts().count(host)) hosts.push_back(host);
     if (hosts.empty()) return order;
     for (const store::GenerationInfo& info : all_) {
         if (info.manifest->on_nodes() || (what_.only && what_.only != Generation(info.number))) continue;
@@ -275,7 +304,7 @@ wire::Inspect Mending::shares() const {
 void Mending::conclude() {
     step_ = Step::none;
     std::set<Generation> there;
-    for (const store::GenerationInfo& one : store_.list())
+    for (const store::GenerationInfo& one : means_.store.list())
         if (one.manifest) there.insert(Generation(one.number));
     const std::set<Flaw> still = flaws();
     auto from = [&](const Flaw& flaw) -> std::string {

@@ -1,11 +1,8 @@
 // Mending has every copy of a running job's generations looked at by the node daemons, and what is damaged or
-// missing taken from another copy or rebuilt from parity. It sends by a function, waits for nothing, and is
-// asked again when something has been heard.
+// missing taken from another copy or rebuilt from parity.
 #pragma once
 
 #include <array>
-#include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,50 +10,34 @@
 #include <utility>
 #include <vector>
 
-#include "keeping/account/settings.h"
+#include "keeping/account/means.h"
+#include "keeping/account/round.h"
 #include "keeping/orders/asking.h"
 #include "keeping/orders/fetching.h"
 #include "keeping/orders/inspecting.h"
 #include "keeping/orders/rebuilding.h"
-#include "store/store.h"
-#include "tree/tree.h"
 
 namespace fermata::keeping {
 
-class Mending {
+class Mending : public Round {
   public:
-    using Send = std::function<void(const wire::Message&)>;
-    // `rounds`: how often nodes were told something with a number, in this life of the job.
-    Mending(const Settings& settings, const store::Store& store, const tree::Tree& tree, Send send,
-            uint32_t& rounds)
-        : settings_(settings), store_(store), tree_(tree), send_(std::move(send)), rounds_(rounds) {}
+    explicit Mending(Means& means) : means_(means) {}
 
-    // What the root knows of generations in memory.
-    struct What {
-        int client = -1;  // who has asked for it; -1: nobody
-        Generation only;  // and for what that needs; none: for all
-        std::vector<Generation> in_memory;
-        std::set<Generation> twice;                  // whose images are to be in the memory of two nodes
-        std::set<Generation> with_parity;            // all nodes of a group are to have theirs
-        std::map<std::string, std::string> buddies;  // by node
-    };
-    void start(What what);
+    // Looks at all copies, or at those of one generation and of what it needs, and mends them; `client` has
+    // asked for it; -1: nobody has.
+    void start(Generation only, int client);
     bool under_way() const { return step_ != Step::none; }
-    bool is_asked_for() const { return what_.client >= 0; }
     // Once: to whom the report goes; -1: to nobody, or it is not over.
     int take_client() { return under_way() ? -1 : std::exchange(what_.client, -1); }
-    // Generations that must not go meanwhile.
-    std::vector<Generation> in_use() const {
+
+    std::vector<Generation> in_use() const override {
         return under_way() ? what_.in_memory : std::vector<Generation>();
     }
-    // False: it is none of these messages.
-    bool heard(const wire::Message& message);
-    // Does what can be done now; nothing else is under way that nodes are told to fetch, encode or rebuild.
-    // True: it is over, since this call.
-    bool go_on();
-    void say_again();
-    // Once: whose parity is to be made anew before the next go_on(); their images are intact.
-    std::vector<Generation> take_to_encode() { return std::exchange(to_encode_, {}); }
+    bool heard(const wire::Message& message) override;
+    void say_again() override;
+    // Begins when a copy to files leaves a doubt, and goes on while nothing else writes to the memory of
+    // nodes.
+    bool turn(const Moment& moment) override;
 
     // A line on something, of a generation.
     struct Line {
@@ -68,6 +49,14 @@ class Mending {
     const std::vector<Line>& left() const { return left_; }
 
   private:
+    // What the root knows of generations in memory.
+    struct What {
+        int client = -1;
+        Generation only;  // none: all
+        std::vector<Generation> in_memory;
+        std::set<Generation> twice;        // whose images are to be in the memory of two nodes
+        std::set<Generation> with_parity;  // all nodes of a group are to have theirs
+    };
     enum class Step { none, looking, fetching, rebuilding, inspecting, encoding, looking_again };
     // Something that is not there, in the memory of a node, or not as it was written.
     struct Flaw {
@@ -79,6 +68,8 @@ class Mending {
         }
         std::string what() const;
     };
+    bool go_on();
+    void say_what_was_mended() const;
     void ask(Step step);
     void enter(Step step);
     bool is_done();
@@ -93,11 +84,8 @@ class Mending {
     const store::GenerationInfo* info_of(Generation generation) const;
     void conclude();
 
-    const Settings& settings_;
-    const store::Store& store_;
-    const tree::Tree& tree_;
-    const Send send_;
-    uint32_t& rounds_;
+    Means& means_;
+    Generation looked_at_;  // the newest that was in doubt
     Step step_ = Step::none;
     What what_;
     std::vector<store::GenerationInfo> all_;  // of this job, when it began
@@ -109,7 +97,6 @@ class Mending {
     std::set<Generation> rebuilt_;  // that was tried
     std::set<Generation> encoded_;  // likewise
     int encodings_ = 0;
-    std::vector<Generation> to_encode_;
     std::vector<std::string> troubles_;
     std::vector<Line> mended_, left_;
 };

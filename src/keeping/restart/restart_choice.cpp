@@ -23,10 +23,8 @@ level::Candidate candidate_of(const store::GenerationInfo& info) {
 
 }  // namespace
 
-RestartChoice::RestartChoice(const Settings& settings, const store::Store& store, const tree::Tree& tree,
-                             Send send, uint32_t& rounds)
-    : settings_(settings), store_(store), tree_(tree), send_(std::move(send)), rounds_(rounds) {
-    for (const store::GenerationInfo& one : settings_.candidates)
+RestartChoice::RestartChoice(Means& means) : means_(means) {
+    for (const store::GenerationInfo& one : means_.settings.candidates)
         if (one.is_up_to_nodes()) over_ = false;
 }
 
@@ -41,9 +39,9 @@ bool RestartChoice::heard(const wire::Message& message) {
 bool RestartChoice::go_on() {
     if (over_) return true;
     if (!asking_) ask();
-    if (rebuilding_) rebuilding_->only(tree_.hosts());
+    if (rebuilding_) rebuilding_->only(means_.nodes.hosts());
     if (rebuilding_ && rebuilding_->done()) rebuilt();
-    asking_->only(tree_.hosts());
+    asking_->only(means_.nodes.hosts());
     if (rebuilding_ || !asking_->done()) return false;
     if (!choice_) {
         answers_ = asking_->answers();
@@ -72,17 +70,17 @@ bool RestartChoice::go_on() {
 void RestartChoice::say_again() {
     if (over_ || !asking_) return;
     if (fetching_)
-        send_(fetching_->order());
+        means_.nodes.tell(fetching_->order());
     else if (rebuilding_)
-        send_(rebuilding_->order());
+        means_.nodes.tell(rebuilding_->order());
     else
-        send_(asking_->question());
+        means_.nodes.tell(asking_->question());
 }
 
 void RestartChoice::ask() {
     // Those that they refer to as well: these may be in files by now, but it is the node that images look on.
     std::set<Generation> numbers, in_place;
-    for (const store::GenerationInfo& one : settings_.candidates) {
+    for (const store::GenerationInfo& one : means_.settings.candidates) {
         if (!one.is_up_to_nodes()) continue;
         std::set<Generation> its = {Generation(one.number)};
         for (uint32_t needed : one.manifest->needs) its.insert(Generation(needed));
@@ -90,14 +88,16 @@ void RestartChoice::ask() {
         if (one.manifest->level == store::LevelName::local) in_place.insert(its.begin(), its.end());
     }
     asking_.emplace(
-        wire::AskCopies{++rounds_, {numbers.begin(), numbers.end()}, {in_place.begin(), in_place.end()}},
-        tree_.hosts());
-    send_(asking_->question());
+        wire::AskCopies{
+            means_.numbers.next(), {numbers.begin(), numbers.end()}, {in_place.begin(), in_place.end()}},
+        means_.nodes.hosts());
+    means_.nodes.tell(asking_->question());
 }
 
 void RestartChoice::compare() {
     std::vector<level::Candidate> candidates;
-    for (const store::GenerationInfo& one : settings_.candidates) candidates.push_back(candidate_of(one));
+    for (const store::GenerationInfo& one : means_.settings.candidates)
+        candidates.push_back(candidate_of(one));
     choice_.emplace(std::move(candidates));
     for (auto& [host, answer] : answers_) {
         for (Medium medium : kMediums)
@@ -120,20 +120,19 @@ void RestartChoice::decide() {
 
 // What is newer than the verdict's, and lost: can parity give it back? Each generation is tried once.
 bool RestartChoice::rebuild() {
-    const size_t end = verdict_.candidate.value_or(settings_.candidates.size());
+    const size_t end = verdict_.candidate.value_or(means_.settings.candidates.size());
     if (end == 0) return false;
     // What an increment needs may be older than the last candidate: the newest in files.
-    const std::vector<store::GenerationInfo> all = store_.list();
+    const std::vector<store::GenerationInfo> all = means_.store.list();
     for (size_t i = 0; i < end; ++i) {
-        const store::GenerationInfo& wanted = settings_.candidates[i];
+        const store::GenerationInfo& wanted = means_.settings.candidates[i];
         if (rebuilt_.count(wanted.number)) continue;
-        auto order =
-            Rebuilding::order_for(wanted, all, answers_, Rebuilding::places_of(answers_), rounds_ + 1);
+        auto order = Rebuilding::order_for(wanted, all, answers_, Rebuilding::places_of(answers_),
+                                           means_.numbers.next());
         if (!order) continue;
-        ++rounds_;
         rebuilt_.insert(wanted.number);
         rebuilding_.emplace(*order);
-        send_(*order);
+        means_.nodes.tell(*order);
         return true;
     }
     return false;
@@ -150,12 +149,12 @@ void RestartChoice::rebuilt() {
 }
 
 void RestartChoice::fetch(const level::Choice::Verdict& verdict) {
-    const store::GenerationInfo& wanted = settings_.candidates[*verdict.candidate];
+    const store::GenerationInfo& wanted = means_.settings.candidates[*verdict.candidate];
     std::vector<Generation> generations;
     for (uint32_t needed : wanted.manifest->needs) generations.push_back(Generation(needed));
     std::sort(generations.begin(), generations.end());
     generations.push_back(Generation(wanted.number));
-    wire::Fetch order{++rounds_, true, 0, {}, store::medium_of(wanted.manifest->level)};
+    wire::Fetch order{means_.numbers.next(), true, 0, {}, store::medium_of(wanted.manifest->level)};
     for (const level::Move& move : verdict.moves) {
         const wire::Copies& source = answers_.at(move.from.node);
         order.errands.push_back(
@@ -163,30 +162,32 @@ void RestartChoice::fetch(const level::Choice::Verdict& verdict) {
                       move.from.medium == Medium::memory ? source.addresses : source.local_addresses));
     }
     fetching_.emplace(order);
-    send_(order);
+    means_.nodes.tell(order);
 }
 
 // The ranks load, or the restart is refused.
 void RestartChoice::end() {
     over_ = true;
     if (!verdict_.candidate) return;
-    chosen_ = &settings_.candidates[*verdict_.candidate];
+    chosen_ = &means_.settings.candidates[*verdict_.candidate];
     taken_ = choice_->taken(verdict_);
     if (!taken_.empty() && lost_.empty()) taken_ += damage_;
     if (!from_parity_.empty()) taken_ = from_parity_ + (taken_.empty() ? "" : "; " + taken_);
-    const level::Levels& levels = settings_.levels;
+    const level::Levels& levels = means_.settings.levels;
     twice_ = choice_->twice(verdict_, [&](const std::string& node) {
         return levels.buddy_anywhere ? node : levels.domains.of(node);
     });
-    send_(wire::Chosen{Generation(chosen_->number), chosen_->directory, chosen_->seal.hex(),
-                       chosen_->manifest->on_nodes(), "", store::medium_of(chosen_->manifest->level)});
+    means_.nodes.tell(wire::Chosen{Generation(chosen_->number), chosen_->directory, chosen_->seal.hex(),
+                                   chosen_->manifest->on_nodes(), "",
+                                   store::medium_of(chosen_->manifest->level)});
 }
 
 std::vector<const store::GenerationInfo*> RestartChoice::in_local() const {
     std::vector<const store::GenerationInfo*> found;
-    for (size_t i = 0; choice_ && i < settings_.candidates.size(); ++i)
-        if (settings_.candidates[i].manifest->on_nodes() && choice_->is_in_local(choice_->candidates()[i]))
-            found.push_back(&settings_.candidates[i]);
+    for (size_t i = 0; choice_ && i < means_.settings.candidates.size(); ++i)
+        if (means_.settings.candidates[i].manifest->on_nodes() &&
+            choice_->is_in_local(choice_->candidates()[i]))
+            found.push_back(&means_.settings.candidates[i]);
     return found;
 }
 

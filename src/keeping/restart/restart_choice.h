@@ -1,41 +1,36 @@
 // RestartChoice is the part of a restart before anything of a program is back: the root asks the nodes what
-// they have, chooses a generation, and has images brought to where their ranks are. It sends by a function,
-// waits for nothing, and is asked again when something has been heard.
+// they have, chooses a generation, and has images brought to where their ranks are. The root leads it:
+// go_on() until that says true.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "keeping/account/settings.h"
+#include "keeping/account/means.h"
+#include "keeping/account/round.h"
 #include "keeping/orders/asking.h"
 #include "keeping/orders/fetching.h"
 #include "keeping/orders/rebuilding.h"
 #include "level/choice.h"
-#include "store/store.h"
-#include "tree/tree.h"
 
 namespace fermata::keeping {
 
-class RestartChoice {
+class RestartChoice : public Round {
   public:
-    using Send = std::function<void(const wire::Message&)>;
-    // `rounds`: how often nodes were told to fetch something, in this life of the job.
-    RestartChoice(const Settings& settings, const store::Store& store, const tree::Tree& tree, Send send,
-                  uint32_t& rounds);
+    explicit RestartChoice(Means& means);
 
     // There is something to be chosen, and it is not: until then no rank loads, and all that nodes have
     // stays.
     bool under_way() const { return !over_ || (asking_ && !chosen_); }
-    // False: it is none of these messages.
-    bool heard(const wire::Message& message);
+    bool heard(const wire::Message& message) override;
+    // All of it stays until the choice is made.
+    std::vector<Generation> in_use() const override { return {}; }
     // Does what can be done now. False: it waits for nodes.
     bool go_on();
-    // What was said may not have reached everybody.
-    void say_again();
+    void say_again() override;
 
     // Once go_on() has said true. None: nothing can be had, and lost() says why.
     const store::GenerationInfo* chosen() const { return chosen_; }
@@ -58,11 +53,7 @@ class RestartChoice {
     void rebuilt();
     void end();
 
-    const Settings& settings_;
-    const store::Store& store_;
-    const tree::Tree& tree_;
-    const Send send_;
-    uint32_t& rounds_;
+    Means& means_;
     bool over_ = true;
     std::optional<Asking> asking_;         // the latest
     Asking::Answers answers_;              // to that, once all have answered
