@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "root/json.h"
 #include "root/root.h"
-#include "root/slot.h"
 
 namespace fermata::root {
 
@@ -61,8 +60,8 @@ void Root::take_due() {
             break;
     }
     // The limit of a batch job may have been changed meanwhile.
-    if (settings_.slot)
-        if (auto left = seconds_left_in_slot(true)) {
+    if (settings_.left_in_slot)
+        if (auto left = settings_.left_in_slot()) {
             schedule_.ends_at(tree::now_ms() + static_cast<int64_t>(*left * 1000));
             if (tree::now_ms() < schedule_.stop_due()) return;
             (void)schedule_.take_walltime(tree::now_ms());

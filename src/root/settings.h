@@ -41,8 +41,9 @@ struct Settings : keeping::Settings {
     std::vector<store::Segment> segments;  // of a job of several programs
     int expected_ranks = 0;                // 0 = whatever the launcher starts
     double walltime = 0;                   // seconds this job may last, over all its lives; 0 = no limit
-    bool slot = false;                     // the walltime is what a scheduler has given, and may change
-    int64_t began = 0;                     // ms; the first of its lives here, 0 = this one
+    // Seconds left, as the scheduler says that has given the walltime and may change it; null: none has.
+    std::function<std::optional<double>()> left_in_slot;
+    int64_t began = 0;  // ms; the first of its lives here, 0 = this one
     // Of the generation that it is restarted from.
     std::optional<journal::Measured> measured_before;
     uint32_t restarts = 0;     // that lie behind it, here

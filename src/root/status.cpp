@@ -132,7 +132,7 @@ json Root::schedule_json() const {
     if (int64_t end = schedule_.end_of_walltime(); end > 0) {
         json walltime = {{"ends_in", static_cast<double>(end - now) / 1000},
                          {"last_in", static_cast<double>(schedule_.stop_due() - now) / 1000},
-                         {"by", settings_.slot ? "slurm" : "option"}};
+                         {"by", settings_.left_in_slot ? "slurm" : "option"}};
         if (auto next = schedule_.forecast().next()) {
             walltime["predicted"] = next->seconds;
             walltime["margin"] = next->margin;

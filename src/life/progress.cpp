@@ -1,11 +1,11 @@
-#include "root/progress.h"
+#include "life/progress.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/text.h"
 
-namespace fermata::root {
+namespace fermata::life {
 
 bool progress_wanted(bool verbose) { return verbose && ::isatty(2); }
 
@@ -28,4 +28,4 @@ void Progress::show(const journal::Event& event) {
     [[maybe_unused]] ssize_t n = ::write(2, text.data(), text.size());
 }
 
-}  // namespace fermata::root
+}  // namespace fermata::life

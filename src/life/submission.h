@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "image/image.h"
+#include "life/options.h"
 #include "root/settings.h"
-#include "root/submit.h"
 #include "store/store.h"
 
-namespace fermata::root {
+namespace fermata::life {
 
 struct Submission {
     SubmitOptions options;
@@ -32,7 +32,7 @@ struct Submission {
     uint64_t job_number = 0;
     uint32_t restarts = 0;
     bool may_restart = false;           // a supervisor goes on when it fails
-    GoesOn goes_on;                     // whether it does so after such a failure
+    root::GoesOn goes_on;               // whether it does so after such a failure
     int64_t began = 0;                  // ms; the first life here
     journal::WriterPointer journal;     // of all lives
     bool again = false;                 // an earlier life of this process's job has failed
@@ -55,4 +55,4 @@ struct Ended {
 // Starts the job and serves it to its end. Throws Error before anything was started.
 Ended live(const Submission& what);
 
-}  // namespace fermata::root
+}  // namespace fermata::life

@@ -1,10 +1,10 @@
-#include "root/recovery.h"
+#include "life/recovery.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace fermata::root {
+namespace fermata::life {
 namespace {
 
 constexpr double kFirstPause = 1, kLongestPause = 300;  // seconds
@@ -63,4 +63,4 @@ std::vector<std::string> Recovery::report() const {
     return lines;
 }
 
-}  // namespace fermata::root
+}  // namespace fermata::life

@@ -1,4 +1,4 @@
-// `fermata run` and `fermata restart`: everything between the command line and the root.
+// SubmitOptions is what the words of `fermata run` and `fermata restart` ask for.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 #include "launch/make.h"
 #include "root/settings.h"
 
-namespace fermata::root {
+namespace fermata::life {
 
 struct RestartFrom {
     std::optional<uint32_t> generation;  // none = newest
@@ -38,7 +38,7 @@ struct SubmitOptions {
     std::string interrupt = "checkpoint";  // what Ctrl-C does first; "program": it is handed on
     bool verbose = false;
     bool own_state = false;  // every checkpoint is the program's own work (libfermata)
-    Limits limits;
+    root::Limits limits;
     std::vector<std::string> command;  // run
     std::vector<launch::Part> more;    // run: programs behind a ":"
     RestartFrom from;                  // restart
@@ -53,8 +53,4 @@ std::string launcher_words(const std::vector<std::string>& options, const std::s
 // The programs of a job, as they were asked for.
 std::vector<launch::Part> parts_of(const SubmitOptions& options);
 
-// Both stay in the foreground and return the exit code. Throw Error before anything was started.
-int run(const SubmitOptions& options);
-int restart(const SubmitOptions& options);
-
-}  // namespace fermata::root
+}  // namespace fermata::life

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "root/submit.h"
+#include "life/options.h"
 #include "store/store.h"
 
-namespace fermata::root {
+namespace fermata::life {
 
 // Which of a directory's generations may be continued when none is named.
 struct Candidates {
@@ -28,4 +28,4 @@ std::vector<store::GenerationInfo> choose_generation(const store::Store& store, 
 // One line for people.
 std::string command_line(const std::vector<std::string>& words);
 
-}  // namespace fermata::root
+}  // namespace fermata::life

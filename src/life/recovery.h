@@ -8,7 +8,7 @@
 
 #include "base/generation.h"
 
-namespace fermata::root {
+namespace fermata::life {
 
 struct Life {
     std::string began;          // "2026-11-26 09:00:00"
@@ -56,4 +56,4 @@ class Recovery {
     std::vector<Life> lives_;
 };
 
-}  // namespace fermata::root
+}  // namespace fermata::life

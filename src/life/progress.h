@@ -6,7 +6,7 @@
 
 #include "journal/event.h"
 
-namespace fermata::root {
+namespace fermata::life {
 
 // With --verbose, and where somebody sees it.
 bool progress_wanted(bool verbose);
@@ -21,4 +21,4 @@ class Progress {
     bool there_ = false;
 };
 
-}  // namespace fermata::root
+}  // namespace fermata::life

@@ -1,4 +1,4 @@
-#include "root/submission.h"
+#include "life/submission.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,14 +11,14 @@
 #include "files/owners.h"
 #include "launch/launcher_options.h"
 #include "launch/make.h"
+#include "life/slot.h"
 #include "root/root.h"
-#include "root/slot.h"
 #include "tree/input.h"
 #include "tree/local_socket.h"
 #include "tree/run_dir.h"
 #include "wire/auth.h"
 
-namespace fermata::root {
+namespace fermata::life {
 namespace {
 
 constexpr int kNamePatienceMs = 2000;  // a job of the same name that is just ending
@@ -122,7 +122,7 @@ std::optional<journal::Measured> measured_of(const store::GenerationInfo& from) 
 }
 
 // --walltime counts from the first life, a scheduler's limit is what is left of it. What comes first counts.
-void take_walltime(Settings& settings, const Submission& what) {
+void take_walltime(root::Settings& settings, const Submission& what) {
     settings.walltime = what.options.walltime.value_or(0);
     settings.began = what.began;
     if (what.from) settings.measured_before = measured_of(*what.from);
@@ -130,15 +130,15 @@ void take_walltime(Settings& settings, const Submission& what) {
     if (auto left = seconds_left_in_slot(what.restarts > 0)) {
         const double own = settings.walltime - static_cast<double>(tree::now_ms() - what.began) / 1000;
         if (settings.walltime > 0 && own <= *left) return;  // that comes first
-        settings.slot = true;
+        settings.left_in_slot = [] { return seconds_left_in_slot(true); };
         settings.walltime = *left;
         settings.began = tree::now_ms();
     }
 }
 
-Settings settings_of(const Submission& what, int ranks) {
+root::Settings settings_of(const Submission& what, int ranks) {
     const SubmitOptions& options = what.options;
-    Settings settings;
+    root::Settings settings;
     settings.job = job_name(options, what.command);
     settings.job_id = fmt::format("{:016x}", what.job_number) + wire::random_id(8);
     settings.job_number = what.job_number;
@@ -174,7 +174,7 @@ Settings settings_of(const Submission& what, int ranks) {
 }
 
 // What every rank is told (tree::AgentConfig).
-std::map<std::string, std::string> environment_of(const Submission& what, const Settings& settings,
+std::map<std::string, std::string> environment_of(const Submission& what, const root::Settings& settings,
                                                   const launch::Places& places) {
     const SubmitOptions& options = what.options;
     auto allowed = files::allowed_owner();
@@ -239,14 +239,14 @@ Ended live(const Submission& what) {
     std::string base = tree::run_base();
     tree::sweep(base);
     wire::Key key = wire::random_key();
-    const Settings settings = settings_of(what, ranks);
+    const root::Settings settings = settings_of(what, ranks);
     Fd control;
     tree::RunDir dir = tree::RunDir::create(
         base, settings.job, [&](const std::string& path) { control = tree::listen_local(path, "control"); },
         kNamePatienceMs);
     if (!dir) fail("a job called {} is running: give this one another name with --job", settings.job);
 
-    Root root(settings, key, std::move(control));
+    root::Root root(settings, key, std::move(control));
     plan.environment = environment_of(what, settings, places);
     plan.environment["FERMATA_RUN_BASE"] = base;
     plan.environment["FERMATA_ROOT"] = root.address();
@@ -266,9 +266,9 @@ Ended live(const Submission& what) {
     tree::sweep(base);  // what a node daemon left that was killed
     std::vector<std::string> lost = root.lost_nodes();
     for (std::string& host : launcher->unreached()) lost.push_back(std::move(host));
-    const OwnState& own = root.own_state();
+    const root::OwnState& own = root.own_state();
     return {code,         root.asked_to_end(), root.why_it_ended(), root.who_ended_it(), root.newest(),
             own.exists(), own.newest(),        own.saved(),         std::move(lost)};
 }
 
-}  // namespace fermata::root
+}  // namespace fermata::life

@@ -1,4 +1,4 @@
-#include "root/choose.h"
+#include "life/choose.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "image/image.h"
 #include "level/place.h"
 
-namespace fermata::root {
+namespace fermata::life {
 namespace {
 
 constexpr uint64_t kVerifyAtMost = 256u << 20;  // bytes a restart reads twice for an early, single error
@@ -171,4 +171,4 @@ std::string command_line(const std::vector<std::string>& words) {
     return fmt::format("{}", fmt::join(words, " "));
 }
 
-}  // namespace fermata::root
+}  // namespace fermata::life

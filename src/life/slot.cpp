@@ -1,4 +1,4 @@
-#include "root/slot.h"
+#include "life/slot.h"
 
 #include <time.h>
 
@@ -7,7 +7,7 @@
 
 #include "launch/programs.h"
 
-namespace fermata::root {
+namespace fermata::life {
 namespace {
 
 constexpr int64_t kPatienceMs = 3000;
@@ -45,4 +45,4 @@ std::optional<double> seconds_left_in_slot(bool ask) {
     return static_cast<double>(*end - now);
 }
 
-}  // namespace fermata::root
+}  // namespace fermata::life

@@ -2,9 +2,9 @@
 // further (recovery.h).
 #pragma once
 
-#include "root/submission.h"
+#include "life/submission.h"
 
-namespace fermata::root {
+namespace fermata::life {
 
 // The exit code of the last life. Throws Error when the first one could not start.
 int supervise(Submission what);
@@ -12,4 +12,4 @@ int supervise(Submission what);
 // Says from what a life goes on.
 void announce(const store::GenerationInfo& from);
 
-}  // namespace fermata::root
+}  // namespace fermata::life

@@ -1,4 +1,4 @@
-#include "root/submit.h"
+#include "life/submit.h"
 
 #include <signal.h>
 
@@ -13,12 +13,12 @@
 #include "launch/launcher_options.h"
 #include "launch/library.h"
 #include "launch/program_place.h"
-#include "root/choose.h"
-#include "root/supervisor.h"
+#include "life/choose.h"
+#include "life/supervisor.h"
 #include "split/loader/behind.h"
 #include "wire/auth.h"
 
-namespace fermata::root {
+namespace fermata::life {
 namespace {
 
 uint64_t random_number() { return std::stoull(wire::random_id(8), nullptr, 16); }
@@ -149,22 +149,6 @@ int continue_from(Submission what, std::vector<store::GenerationInfo> from) {
 
 }  // namespace
 
-std::string launcher_words(const std::vector<std::string>& options, const std::string& args) {
-    std::string words;
-    for (const std::string& word : options) words += shell_quoted(word) + " ";
-    return words + args;
-}
-
-std::vector<launch::Part> parts_of(const SubmitOptions& options) {
-    std::vector<launch::Part> parts = {
-        {options.ranks, launcher_words(options.launcher_options, options.mpiexec_args), options.command, ""}};
-    parts.insert(parts.end(), options.more.begin(), options.more.end());
-    // As MPICH's mpiexec has it; Open MPI's is refused.
-    if (parts.size() > 1)
-        for (launch::Part& part : parts) part.ranks = std::max(part.ranks, 1);
-    return parts;
-}
-
 int run(const SubmitOptions& options) {
     hold_sigterm();
     take_own_limits();  // a store of many generations holds them open
@@ -219,4 +203,4 @@ int restart(const SubmitOptions& options) {
                          choose_generation(store, options, {{}, options.from.fallback, options.from.latest}));
 }
 
-}  // namespace fermata::root
+}  // namespace fermata::life

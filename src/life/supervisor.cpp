@@ -1,4 +1,4 @@
-#include "root/supervisor.h"
+#include "life/supervisor.h"
 
 #include <signal.h>
 #include <time.h>
@@ -9,12 +9,12 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "files/folder.h"
-#include "root/choose.h"
-#include "root/progress.h"
-#include "root/recovery.h"
+#include "life/choose.h"
+#include "life/progress.h"
+#include "life/recovery.h"
 #include "tree/channel.h"
 
-namespace fermata::root {
+namespace fermata::life {
 namespace {
 
 // A signal to end that comes within so many whole seconds; 0 = none. All are blocked, by the root before.
@@ -197,4 +197,4 @@ void announce(const store::GenerationInfo& from) {
 
 int supervise(Submission what) { return Supervisor(std::move(what)).run(); }
 
-}  // namespace fermata::root
+}  // namespace fermata::life

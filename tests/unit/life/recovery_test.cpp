@@ -1,9 +1,9 @@
 // What comes after a life that has failed: at once, later, from an earlier generation, or nothing any more.
-#include "root/recovery.h"
+#include "life/recovery.h"
 
 #include <gtest/gtest.h>
 
-namespace fermata::root {
+namespace fermata::life {
 namespace {
 
 using What = Recovery::Next::What;
@@ -141,4 +141,4 @@ TEST(Recovery, SaysBeforehandWhetherItGoesOn) {
 }
 
 }  // namespace
-}  // namespace fermata::root
+}  // namespace fermata::life

@@ -1,5 +1,5 @@
 // The end of a Slurm job's time: from the environment, or from squeue (a script stands in for it).
-#include "root/slot.h"
+#include "life/slot.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace fermata::root {
+namespace fermata::life {
 namespace {
 namespace fs = std::filesystem;
 
@@ -85,4 +85,4 @@ TEST_F(SlotTest, DoesNotWaitForASchedulerThatHangs) {
 }
 
 }  // namespace
-}  // namespace fermata::root
+}  // namespace fermata::life
