@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launch/make.h"
-#include "root/settings.h"
+#include "root/plan/settings.h"
 
 namespace fermata::life {
 

@@ -9,7 +9,7 @@
 
 #include "image/image.h"
 #include "life/options.h"
-#include "root/settings.h"
+#include "root/plan/settings.h"
 #include "store/store.h"
 
 namespace fermata::life {

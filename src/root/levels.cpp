@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "root/json.h"
+#include "root/control/json.h"
 #include "root/root.h"
 
 namespace fermata::root {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "root/json.h"
+#include "root/control/json.h"
 #include "root/root.h"
 
 namespace fermata::root {

@@ -1,5 +1,5 @@
 // Checkpoints that nobody asks for by hand: at intervals, and once before the wall time is over.
-#include "root/schedule.h"
+#include "root/plan/schedule.h"
 
 #include <gtest/gtest.h>
 

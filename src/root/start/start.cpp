@@ -1,4 +1,4 @@
-#include "root/start.h"
+#include "root/start/start.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "root/schedule.h"
+#include "root/plan/schedule.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "root/losses.h"
+#include "root/start/losses.h"
 
 #include <fmt/format.h>
 

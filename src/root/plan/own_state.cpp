@@ -1,4 +1,4 @@
-#include "root/own_state.h"
+#include "root/plan/own_state.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "root/control.h"
+#include "root/control/control.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "root/request.h"
+#include "root/plan/request.h"
 #include "wire/message.h"
 
 namespace fermata::root {

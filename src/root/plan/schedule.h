@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "journal/forecast.h"
-#include "root/settings.h"
+#include "root/plan/settings.h"
 
 namespace fermata::root {
 
