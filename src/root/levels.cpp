@@ -12,34 +12,6 @@ namespace fermata::root {
 
 using store::LevelName;
 
-// Room is asked for first: the generation goes to the next level when a node has none to give.
-void Root::make_room(double end) {
-    if (attempt_.level != LevelName::files) {
-        keeper_.ask_for_room(attempt_.epoch, Generation(attempt_.generation.number),
-                             store::medium_of(attempt_.level));
-        until([&] { return keeper_.room_everywhere() || !keeper_.why_no_room().empty(); }, end,
-              "every node to look for room");
-        if (const std::string why = keeper_.why_no_room(); !why.empty()) {
-            const char* there = attempt_.level == LevelName::memory ? "memory" : "local directories";
-            attempt_.level = LevelName::files;
-            keeper_.clean_up();
-            say(fmt::format("{} goes to files, not to {}: {}", Generation(attempt_.generation.number).name(),
-                            there, why));
-        }
-    }
-    if (attempt_.level == LevelName::files) level_.check_space(ended_.bytes + ended_.bytes / 10);
-}
-
-// By rank, the node that has its image.
-std::vector<std::string> Root::nodes_of_ranks() const {
-    std::vector<std::string> nodes(start_.ranks());
-    for (auto& [node, place] : start_.roster().places())
-        place.ranks.each([&, id = node](int32_t rank) {
-            nodes.at(static_cast<size_t>(rank)) = tree_.nodes().at(id).host;
-        });
-    return nodes;
-}
-
 // Before anything of a program is back: which generation can be had on the nodes that the ranks are on?
 void Root::choose_generation() {
     keeping::RestartChoice& choice = keeper_.restart();

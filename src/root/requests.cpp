@@ -13,7 +13,7 @@ namespace fermata::root {
 using nlohmann::json;
 
 void Root::asked(int client, const ControlRequest& request) {
-    if (request.verb == "checkpoint" && attempt_.in_progress && settings_.save_options.refuse_busy) {
+    if (request.verb == "checkpoint" && checkpoint_.in_progress() && settings_.save_options.refuse_busy) {
         control_.say(client,
                      dump({{"done", true},
                            {"ok", false},
@@ -36,8 +36,8 @@ void Root::asked(int client, const ControlRequest& request) {
 
 // Of the checkpoint in progress, or of the whole job.
 void Root::cancel(int client, bool checkpoint_only) {
-    bool possible = attempt_.in_progress || !checkpoint_only;
-    if (attempt_.in_progress) attempt_.cancelled = true;
+    bool possible = checkpoint_.in_progress() || !checkpoint_only;
+    checkpoint_.cancel();
     if (!checkpoint_only) cancelled_ = true;
     control_.say(client, dump({{"done", true},
                                {"code", possible ? 0 : 1},
@@ -82,21 +82,27 @@ void Root::take_requests() {
         outcome.code = ExitCode::refused;
         outcome.line = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
     } else {
+        auto take = [&](store::LevelName level) {
+            Outcome done = checkpoint_.take(request, level, ended_.bytes);
+            // The last one of a job goes to files.
+            if (done.ok && checkpoint_.level() == store::LevelName::files) schedule_.measured(done.measured);
+            return done;
+        };
         const store::LevelName level = request.is_to_last() ? store::LevelName::files : keeper_.first_level();
-        outcome = checkpoint(request, level);
+        outcome = take(level);
         // Room was there when it was asked for, and then was not.
-        if (!outcome.ok && attempt_.level != store::LevelName::files && !over() &&
+        if (!outcome.ok && checkpoint_.level() != store::LevelName::files && !over() &&
             !tally_.answers().save_error.empty()) {
             say(fmt::format("not saved in {}: {}; files are next",
-                            attempt_.level == store::LevelName::memory ? "memory" : "local directories",
+                            checkpoint_.level() == store::LevelName::memory ? "memory" : "local directories",
                             outcome.line));
-            outcome = checkpoint(request, store::LevelName::files);
+            outcome = take(store::LevelName::files);
         }
         // Once does: what made a rank ask for it is known from then on. Twice, and then it is said as a
         // failure.
         for (int more = 2; !outcome.ok && tally_.answers().again && more > 0; --more) {
             spdlog::info("another one at once");
-            outcome = checkpoint(request, level);
+            outcome = take(level);
         }
     }
     answer(request, outcome);
@@ -126,7 +132,7 @@ void Root::answer(const Request& request, const Outcome& outcome) {
     json fields = {{"ok", outcome.ok},
                    {"line", outcome.line},
                    {"generation", outcome.generation.name()},
-                   {"level", outcome.directory.empty() ? store::name_of(attempt_.level) : "program"},
+                   {"level", outcome.directory.empty() ? store::name_of(checkpoint_.level()) : "program"},
                    {"origin", request.origin}};
     if (outcome.ok) {
         const journal::Measured& m = outcome.measured;

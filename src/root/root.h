@@ -15,20 +15,18 @@
 #include <vector>
 
 #include "base/error.h"
-#include "clock/tree.h"
 #include "keeping/keeper.h"
 #include "launch/launcher.h"
+#include "root/checkpoint/checkpoint.h"
 #include "root/control/control.h"
 #include "root/control/inquiry.h"
 #include "root/daemons.h"
 #include "root/nodes.h"
 #include "root/plan/own_state.h"
-#include "root/plan/request.h"
 #include "root/plan/schedule.h"
 #include "root/plan/settings.h"
 #include "root/start/losses.h"
 #include "root/start/start.h"
-#include "store/parts.h"
 #include "store/store.h"
 #include "tree/tally.h"
 #include "tree/tree.h"
@@ -54,7 +52,7 @@ class Root {
     // What has ended it, for people and for whoever may restart it; "" = nothing is known.
     std::string why_it_ended() const;
     int who_ended_it() const { return losses_.rank(); }
-    Generation newest() const { return Generation(committed_); }  // that this life has committed
+    Generation newest() const { return checkpoint_.newest(); }  // that this life has committed
     const OwnState& own_state() const { return own_state_; }
 
   private:
@@ -75,7 +73,6 @@ class Root {
 
     // events.cpp: what nodes say
     void from_node(int child, const wire::Message& message);
-    void clock_from(int child, const wire::Clock& message);
     void joined(const wire::Group& group);
     void gone(const wire::Gone& message);
     void look_whether_it_runs();
@@ -86,7 +83,6 @@ class Root {
     void lost(Noted noted);
     void rank_died(const std::string& line);
     void fail_job(const std::string& why, int32_t code = static_cast<int32_t>(ExitCode::failed));
-    void pump_clock();
 
     // requests.cpp: what people and schedules ask for
     void asked(int client, const ControlRequest& request);
@@ -104,6 +100,7 @@ class Root {
 
     // status.cpp
     void start_query();
+    std::string diagnose();
     bool query_done() const { return inquiry_.done(tree_.nodes().size()); }
     const char* state() const;
     std::string status_json();
@@ -111,8 +108,6 @@ class Root {
     void give_status();
 
     // levels.cpp
-    void make_room(double end);
-    std::vector<std::string> nodes_of_ranks() const;
     void choose_generation();
     bool place_levels();
     void mend(int client, Generation only);
@@ -134,57 +129,14 @@ class Root {
     void suspend();
     void go_on();
 
-    // checkpoint.cpp
-    struct Abandoned {
-        std::string why;
-        ExitCode code = ExitCode::failed;
-    };
-    // The checkpoint in progress, or the newest.
-    struct Attempt {
-        uint32_t epoch = 0;
-        bool in_progress = false;
-        bool cancelled = false;
-        std::string disturbed;  // the tree has changed since it began; "" = it has not
-        bool stops = false;     // the job ends with it
-        int client = -1;        // who asked and hears of each phase
-        std::string phase;      // empty = none
-        int64_t phase_start_us = 0;
-        double start = 0, standing = 0, going_on = 0;  // s; going_on: 0 = the ranks stand until the commit
-        std::string last_heard;                        // host of the node daemon whose answer came last
-        enum class Slow { not_yet, asked, known } slow = Slow::not_yet;  // who waits where in this phase
-        std::string waits;
-        Outcome outcome;
-        store::LevelName level = store::LevelName::files;
-        store::GenerationInfo generation;
-        store::Manifest saved;  // once it is committed
-        store::Parts parts;     // files of several images
-    };
-    Outcome checkpoint(const Request& request, store::LevelName level);
-    void take_checkpoint(const Request& request);
-    void wait_for_start(const Request& request, double end);
-    void begin(double end);
-    void freeze(double end);
-    void drain(double end);
-    void save(const Request& request, double end);
-    std::vector<uint32_t> daemon_of_ranks() const;
-    void lay_out_parts();
-    void commit();
-    void resume(bool stop);
-    void conclude();
-    journal::Measured what_was_measured(double ended) const;
-    void take_back(const std::string& why);
-    store::Manifest manifest() const;
-    void question(const wire::Message& message);
-    void enter(const char* phase);
-    void leave_phase();
-    void ask_who_holds_it_up();
+    // door.cpp
+    class Door;
+    std::unique_ptr<Job> door();
+
     void note(journal::Kind kind, nlohmann::json fields = nlohmann::json::object()) const;
-    void until(const std::function<bool()>& done, double end, const char* what);
-    std::string diagnose();
 
     Settings settings_;
     store::Store store_;
-    store::Level& level_ = store_;  // where generations go
     tree::Tree tree_;
     tree::Tally tally_{tree::Tally::Level::top};
     Nodes nodes_{tree_};
@@ -219,11 +171,8 @@ class Root {
     // Checkpoints.
     Schedule schedule_;
     std::deque<Request> requests_;
-    Attempt attempt_;
-    std::unique_ptr<clock::Root> clock_;  // of the one in progress
-    std::map<int, size_t> clock_child_;   // daemon right below the root -> child of clock_
-    uint32_t checkpoints_ = 0;
-    uint32_t committed_ = 0;  // newest generation that this job has committed
+    const std::unique_ptr<Job> job_ = door();
+    Checkpoint checkpoint_{*job_, settings_, tally_, store_, keeper_};
     struct {
         Outcome newest;      // good or not
         uint64_t bytes = 0;  // of the newest good one
