@@ -16,7 +16,7 @@
 #include "cli/commands.h"
 #include "cli/job_repair.h"
 #include "cli/watch.h"
-#include "root/control.h"
+#include "root/control/control.h"
 #include "tree/channel.h"
 #include "tree/local_socket.h"
 #include "tree/run_dir.h"

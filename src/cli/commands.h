@@ -1,7 +1,7 @@
 // This header has one function per subcommand of `fermata`, called once the command line is understood. Each
 // returns the exit code. client.cpp has those that speak with a running job, generations.cpp those that read
 // a checkpoint directory, verify.cpp the one that mends it, doctor.cpp the rest; `run` and `restart` are in
-// root/submit.h.
+// life/submit.h.
 #pragma once
 
 #include <cstdint>

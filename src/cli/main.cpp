@@ -11,7 +11,7 @@
 #include "cli/help.h"
 #include "cli/scan.h"
 #include "files/folder.h"
-#include "root/submit.h"
+#include "life/submit.h"
 
 namespace {
 
@@ -106,7 +106,7 @@ void add_local_dir(CLI::App* app) {
         ->type_name("DIR");
 }
 
-void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
+void add_submit_options(CLI::App* app, life::SubmitOptions& o, Texts& t) {
     auto add = [&](const char* names, std::string& text, const char* type, const char* help) {
         return app->add_option(names, text, help)->type_name(type);
     };
@@ -163,7 +163,7 @@ void add_submit_options(CLI::App* app, root::SubmitOptions& o, Texts& t) {
     app->add_flag("-v,--verbose", o.verbose, "say every checkpoint on stderr, with its phases");
 }
 
-void finish_submit_options(root::SubmitOptions& o, const Texts& t) {
+void finish_submit_options(life::SubmitOptions& o, const Texts& t) {
     if (!t.ranks.empty()) o.ranks = parse_number(t.ranks, "-n", "a number of ranks", 1, kMostRanks);
     if (!t.launcher.empty()) o.launcher = launch::launcher_named(t.launcher);
     if (!t.restarts.empty())
@@ -227,7 +227,7 @@ int show(const std::string& help) {
 // What the words of a command line set; each command uses its part.
 struct Words {
     Texts texts;
-    root::SubmitOptions submit;
+    life::SubmitOptions submit;
     bool check = false, json = false;
     cli::CheckpointOptions checkpoint;
     cli::StatusOptions status;
@@ -249,9 +249,9 @@ void add_run(CLI::App* app, Words& w) {
 }
 int run(Words& w) {
     if (w.json && !w.check) throw Error("--json goes with --check (fermata run --help)", ExitCode::usage);
-    if (w.check) return cli::check_programs(root::parts_of(w.submit), w.json);
+    if (w.check) return cli::check_programs(life::parts_of(w.submit), w.json);
     finish_submit_options(w.submit, w.texts);
-    return root::run(w.submit);
+    return life::run(w.submit);
 }
 
 void add_restart(CLI::App* app, Words& w) {
@@ -268,7 +268,7 @@ void add_restart(CLI::App* app, Words& w) {
 }
 int restart(Words& w) {
     finish_submit_options(w.submit, w.texts);
-    return root::restart(w.submit);
+    return life::restart(w.submit);
 }
 
 void add_checkpoint(CLI::App* app, Words& w) {
@@ -428,12 +428,12 @@ void parse(CLI::App& app, const std::string& name, const cli::Scanned& scanned, 
     words.submit.launcher_options = scanned.launcher;
     for (const cli::ScannedPart& part : scanned.more) {
         words.texts.more_ranks.push_back(part.ranks);
-        words.submit.more.push_back({0, root::launcher_words(part.launcher, ""), part.command, ""});
+        words.submit.more.push_back({0, life::launcher_words(part.launcher, ""), part.command, ""});
     }
 }
 
 // What `fermata run` would make of these words.
-root::SubmitOptions as_run(const std::vector<std::string>& line) {
+life::SubmitOptions as_run(const std::vector<std::string>& line) {
     CLI::App app{"Fermata: checkpoints of unmodified MPI programs", "fermata"};
     Words words;
     add_commands(app, words);
@@ -449,13 +449,13 @@ root::SubmitOptions as_run(const std::vector<std::string>& line) {
 
 int batch(Words& w) {
     const Texts& t = w.texts;
-    const root::SubmitOptions run = as_run(w.run_words);
+    const life::SubmitOptions run = as_run(w.run_words);
     cli::BatchOptions o;
     if (!t.warning.empty()) o.warning = parse_duration(t.warning, "--warning");
     if (!t.scheduler.empty()) o.scheduler = cli::scheduler_named(t.scheduler);
     cli::parse_slot(t.slot, o);
     if (!t.total.empty()) o.total = parse_duration(t.total, "--total");
-    for (const launch::Part& part : root::parts_of(run)) o.ranks += part.ranks;
+    for (const launch::Part& part : life::parts_of(run)) o.ranks += part.ranks;
     if (o.ranks == 0)
         throw Error("the scheduler has to be told how many ranks: fermata batch … -- -n 4 …",
                     ExitCode::usage);

@@ -14,7 +14,7 @@ namespace fermata::level {
 // "memory 30s, local 5m, buddy 2m, rs:4+2 10m, files 1h" or "auto": every checkpoint goes to the first level,
 // memory or else local, and one so often to the others.
 struct Levels {
-    bool automatic = false;        // the periods are measured and planned (root/auto_levels.h)
+    bool automatic = false;        // the periods are measured and planned (keeping/account/auto_levels.h)
     std::optional<double> memory;  // seconds between checkpoints; none: nothing is kept in memory
     std::optional<double> local;   // between those in local directories
     std::optional<double> buddy;   // between second copies in another node's memory; 0 = of each generation

@@ -40,7 +40,8 @@ void Root::from_node(int child, const wire::Message& message) {
     spdlog::debug("node {}: {}", child, wire::name_of(message));
     if (launcher_ && launcher_->heard(child, message)) return;
     if (auto* m = std::get_if<wire::Clock>(&message)) {
-        clock_from(child, *m);
+        auto node = tree_.nodes().find(child);
+        checkpoint_.clock_from(child, *m, node == tree_.nodes().end() ? "" : node->second.host);
     } else if (auto* m = std::get_if<wire::Joined>(&message)) {
         for (const wire::Group& group : m->groups) joined(group);
     } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
@@ -60,24 +61,14 @@ void Root::from_node(int child, const wire::Message& message) {
         ranks_warned(m->signal);
     } else if (auto* m = std::get_if<wire::OwnState>(&message)) {
         own_state_.heard(*m, tree::now_ms());
-    } else if (levels_.heard(message)) {
+    } else if (keeper_.heard(message)) {
         // What follows is seen to by whoever waits for it.
     } else if (tally_.take(child, message)) {
         if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
         auto node = tree_.nodes().find(child);
-        if (node != tree_.nodes().end()) attempt_.last_heard = node->second.host;
+        if (node != tree_.nodes().end()) checkpoint_.heard_from(node->second.host);
     }
     look_whether_it_runs();
-}
-
-void Root::clock_from(int child, const wire::Clock& message) {
-    auto known = clock_child_.find(child);
-    if (!clock_ || known == clock_child_.end()) return;
-    if (!clock_->from_child(known->second, wire::plain(message.bytes),
-                            static_cast<uint64_t>(tree::now_ms()) * 1000000))
-        tally_.take(child, wire::Refuse{attempt_.epoch,
-                                        fmt::format("the protocol broke: from the node daemon on {}: {}",
-                                                    tree_.nodes().at(child).host, clock_->error())});
 }
 
 void Root::joined(const wire::Group& group) {
@@ -108,7 +99,7 @@ void Root::look_whether_it_runs() {
     if (auto& refused = tally_.answers().not_restored)
         return fail_job(fmt::format("cannot restart from {}: {}", settings_.restored.name(), refused->error),
                         refused->code);
-    if (!start_.complete() || !pair_up()) return;
+    if (!start_.complete() || !place_levels()) return;
     if (settings_.restored) {
         tree_.broadcast(wire::Go{});
         tally_.forget_phases();
@@ -125,10 +116,10 @@ void Root::look_whether_it_runs() {
 // The checkpoint in progress cannot be saved: the clock's messages are not repeated.
 void Root::roll_is_called(const std::string& why) {
     tally_.nobody_is_here();
-    levels_.roll_is_called();
+    keeper_.roll_is_called();
     if (over()) return;
     spdlog::warn("the roll is called: {}", why);
-    attempt_.disturbed = why;
+    checkpoint_.disturbed(why);
 }
 
 // All its ranks follow.
@@ -155,13 +146,6 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
     lost([&] { losses_.daemon_gone(info.host, info.pid, tree::now_ms()); });
     // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.
     tree_.broadcast(wire::FinalizeReleased{});
-}
-
-void Root::pump_clock() {
-    if (!clock_) return;
-    clock_->poll(static_cast<uint64_t>(tree::now_ms()) * 1000000);
-    clock::Bytes bytes;
-    while (clock_->next_down(&bytes)) tree_.to_children(wire::Clock{wire::packed(bytes)});
 }
 
 }  // namespace fermata::root

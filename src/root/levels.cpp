@@ -1,58 +1,30 @@
 // What a checkpoint, a restart and the end of a job do about generations that nodes keep
-// (memory_levels.h keeps the account).
+// (src/keeping/keeper.h keeps the account).
 #include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "root/json.h"
+#include "root/control/json.h"
 #include "root/root.h"
 
 namespace fermata::root {
 
 using store::LevelName;
 
-// Room is asked for first: the generation goes to the next level when a node has none to give.
-void Root::make_room(double end) {
-    if (attempt_.level != LevelName::files) {
-        levels_.ask_for_room(attempt_.epoch, Generation(attempt_.generation.number),
-                             store::medium_of(attempt_.level));
-        until([&] { return levels_.room_everywhere() || !levels_.why_no_room().empty(); }, end,
-              "every node to look for room");
-        if (const std::string why = levels_.why_no_room(); !why.empty()) {
-            const char* there = attempt_.level == LevelName::memory ? "memory" : "local directories";
-            attempt_.level = LevelName::files;
-            levels_.clean_up();
-            say(fmt::format("{} goes to files, not to {}: {}", Generation(attempt_.generation.number).name(),
-                            there, why));
-        }
-    }
-    if (attempt_.level == LevelName::files) level_.check_space(ended_.bytes + ended_.bytes / 10);
-}
-
-// By rank, the node that has its image.
-std::vector<std::string> Root::nodes_of_ranks() const {
-    std::vector<std::string> nodes(start_.ranks());
-    for (auto& [node, place] : start_.roster().places())
-        place.ranks.each([&, id = node](int32_t rank) {
-            nodes.at(static_cast<size_t>(rank)) = tree_.nodes().at(id).host;
-        });
-    return nodes;
-}
-
 // Before anything of a program is back: which generation can be had on the nodes that the ranks are on?
 void Root::choose_generation() {
-    RestartChoice& choice = levels_.restart();
+    keeping::RestartChoice& choice = keeper_.restart();
     if (!choice.under_way() || over() || !start_.furthest_behind()) return;
     if (!choice.go_on()) return;
     const store::GenerationInfo* chosen = choice.chosen();
     if (!chosen)
         return fail_job(fmt::format("nothing to restart from: {}", choice.lost()),
                         static_cast<int32_t>(ExitCode::damaged));
-    levels_.restarted();
+    keeper_.restarted();
     settings_.restored = Generation(chosen->number);
     start_.restored_from(settings_.restored);
-    const std::string where = chosen->manifest->on_nodes() ? levels_.where() : std::string("files");
+    const std::string where = chosen->manifest->on_nodes() ? keeper_.where() : std::string("files");
     if (!choice.lost().empty())
         say(fmt::format("lost: {}; going on from {}, in {}", choice.lost(), settings_.restored.name(),
                         where));
@@ -62,39 +34,33 @@ void Root::choose_generation() {
 }
 
 // A first start is refused where nothing could be kept twice; later that is said, and the job goes on.
-bool Root::pair_up() {
-    MemoryLevels::Pairing pairing = levels_.pair_up();
-    if (planned_.on()) planned_.no_buddies(std::exchange(pairing.no_buddies, ""));
-    const std::string& why = pairing.no_buddies.empty() ? pairing.no_parity : pairing.no_buddies;
-    if (!why.empty() && !settings_.restored) {
-        fail_job(fmt::format("--levels: {}", why), static_cast<int32_t>(ExitCode::usage));
+bool Root::place_levels() {
+    const keeping::Keeper::Placed placed = keeper_.place();
+    if (!placed.refusal.empty() && !settings_.restored) {
+        fail_job(fmt::format("--levels: {}", placed.refusal), static_cast<int32_t>(ExitCode::usage));
         return false;
     }
-    if (!pairing.no_buddies.empty())
-        say(fmt::format("no second copies: {}", pairing.no_buddies));
-    else if (!levels_.warning().empty())
-        say(levels_.warning());
-    if (!pairing.no_parity.empty()) say(fmt::format("no parity: {}", pairing.no_parity));
+    for (const std::string& line : placed.lines) say(line);
     return true;
 }
 
 void Root::mend(int client, Generation only) {
-    const bool possible = running_ && levels_.in_use() && !levels_.mending().under_way();
-    if (possible) return levels_.mend(only, client);
+    const bool possible = running_ && keeper_.in_use() && !keeper_.mending().under_way();
+    if (possible) return keeper_.mending().start(only, client);
     control_.say(client, dump({{"done", true},
-                               {"ok", !levels_.in_use()},
-                               {"line", !levels_.in_use() ? "nothing is in the memory of nodes"
+                               {"ok", !keeper_.in_use()},
+                               {"line", !keeper_.in_use() ? "nothing is in the memory of nodes"
                                         : !running_       ? "the job does not run yet"
                                                           : "a repair is under way"}}));
     control_.finish(client);
 }
 
 void Root::say_what_was_mended() {
-    const int client = levels_.mending().take_client();
+    const int client = keeper_.mending().take_client();
     if (client < 0) return;
-    for (const auto* lines : {&levels_.mending().mended(), &levels_.mending().left()})
-        for (const Mending::Line& line : *lines) {
-            const bool mended = lines == &levels_.mending().mended();
+    for (const auto* lines : {&keeper_.mending().mended(), &keeper_.mending().left()})
+        for (const keeping::Mending::Line& line : *lines) {
+            const bool mended = lines == &keeper_.mending().mended();
             spdlog::info("{}: {}{}", line.generation.name(), mended ? "repaired: " : "", line.text);
             control_.say(
                 client,
@@ -106,16 +72,16 @@ void Root::say_what_was_mended() {
 
 // The newest is rebuilt where parity alone has it.
 void Root::make_whole(double end) {
-    while (levels_.only_with_parity() && levels_.last_copy().worth_a_try() && monotonic_s() < end)
-        make_whole(levels_.only_with_parity(), end);
+    while (keeper_.only_with_parity() && keeper_.last_copy().worth_a_try() && monotonic_s() < end)
+        make_whole(keeper_.only_with_parity(), end);
 }
 
 void Root::make_whole(Generation generation, double end) {
-    LastCopy& last = levels_.last_copy();
+    keeping::LastCopy& last = keeper_.last_copy();
     last.start(generation);
     while (!last.go_on()) {
         if (monotonic_s() > end) return last.give_up("it was not done in the time of a save");
-        levels_.turn_of_files(tree::now_ms());
+        keeper_.turn_of_files(tree::now_ms());
         serve(20);
     }
 }
@@ -123,52 +89,52 @@ void Root::make_whole(Generation generation, double end) {
 // What only nodes have would go with them. A supervisor goes on from there.
 void Root::save_what_nodes_keep() {
     // Before a restart has chosen it is not known what is there: all of it stays.
-    if (levels_.restart().under_way()) return;
+    if (keeper_.restart().under_way()) return;
     const bool done = stopped_ || (exit_code() == 0 && came_to_its_end());
     // A life before may have had such levels, which this one, gone on from files, has not.
-    if (done) return levels_.forget();
-    if (!levels_.in_use()) return;
+    if (done) return keeper_.forget();
+    if (!keeper_.in_use()) return;
     const bool goes_on = settings_.may_restart && settings_.goes_on &&
                          settings_.goes_on(exit_code(), who_ended_it(), newest());
     if (goes_on && !asked_to_end()) return;
     const double end = monotonic_s() + settings_.limits.save;
-    const LastCopy& last = levels_.last_copy();
-    for (make_whole(end); levels_.only_on_nodes() && monotonic_s() < end; make_whole(end)) {
+    const keeping::LastCopy& last = keeper_.last_copy();
+    for (make_whole(end); keeper_.only_on_nodes() && monotonic_s() < end; make_whole(end)) {
         const size_t nodes = tree_.nodes().size();
-        spdlog::info("{} is to come from {} nodes to files", levels_.only_on_nodes().name(), nodes);
-        levels_.copy_newest_now();
-        if (!levels_.busy()) break;
-        const bool is_newest = levels_.copying() == levels_.only_on_nodes();
-        while (levels_.busy() && monotonic_s() < end) {
-            levels_.turn_of_files(tree::now_ms());
-            if (levels_.busy()) serve(20);
+        spdlog::info("{} is to come from {} nodes to files", keeper_.only_on_nodes().name(), nodes);
+        keeper_.copy_newest_now(tree::now_ms());
+        if (!keeper_.copies_to_files().is_under_way()) break;
+        const bool is_newest = keeper_.copies_to_files().copying() == keeper_.only_on_nodes();
+        while (keeper_.copies_to_files().is_under_way() && monotonic_s() < end) {
+            keeper_.turn_of_files(tree::now_ms());
+            if (keeper_.copies_to_files().is_under_way()) serve(20);
         }
-        if (!levels_.copy_failed() || !is_newest || tree_.nodes().size() < nodes) continue;
+        if (!keeper_.copies_to_files().has_failed() || !is_newest || tree_.nodes().size() < nodes) continue;
         // When it failed since a node is gone, its buddy may have what is missing; what is damaged may be
         // intact on another node, or rebuilt.
-        const Generation left = levels_.only_on_nodes();
+        const Generation left = keeper_.only_on_nodes();
         if (!left || !last.worth_a_try()) break;
         make_whole(left, end);
-        if (!levels_.made_whole()) break;
+        if (!last.made_whole()) break;
     }
-    if (last.generation() && levels_.in_files(last.generation()))
+    if (last.generation() && keeper_.in_files(last.generation()))
         say(fmt::format("{}; it is in {} now",
                         last.rebuilt().empty()
                             ? last.generation().name() + ": each image was intact on some node"
                             : last.rebuilt(),
                         settings_.ckpt_dir));
     // It may be the daemon alone that died: then all is there yet.
-    const std::string lost = levels_.lost_with_nodes();
+    const std::string lost = keeper_.lost_with_nodes();
     if (!lost.empty()) say(lost);
-    if (Generation left = levels_.only_on_nodes())
+    if (Generation left = keeper_.only_on_nodes())
         say(fmt::format("{} stays in {} only: `fermata restart` goes on from there as long as it is there",
-                        left.name(), levels_.where()));
-    else if (Generation parity = levels_.only_with_parity())
+                        left.name(), keeper_.where()));
+    else if (Generation parity = keeper_.only_with_parity())
         say(fmt::format("{} stays in {}: `fermata restart` may make it whole again from parity{}",
-                        parity.name(), levels_.where(),
+                        parity.name(), keeper_.where(),
                         last.why_not().empty() ? "" : fmt::format(" ({})", last.why_not())));
     else if (lost.empty())
-        levels_.forget();
+        keeper_.forget();
 }
 
 }  // namespace fermata::root

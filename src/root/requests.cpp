@@ -5,16 +5,15 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "root/json.h"
+#include "root/control/json.h"
 #include "root/root.h"
-#include "root/slot.h"
 
 namespace fermata::root {
 
 using nlohmann::json;
 
 void Root::asked(int client, const ControlRequest& request) {
-    if (request.verb == "checkpoint" && attempt_.in_progress && settings_.save_options.refuse_busy) {
+    if (request.verb == "checkpoint" && checkpoint_.in_progress() && settings_.save_options.refuse_busy) {
         control_.say(client,
                      dump({{"done", true},
                            {"ok", false},
@@ -39,8 +38,8 @@ void Root::asked(int client, const ControlRequest& request) {
 
 // Of the checkpoint in progress, or of the whole job.
 void Root::cancel(int client, bool checkpoint_only) {
-    bool possible = attempt_.in_progress || !checkpoint_only;
-    if (attempt_.in_progress) attempt_.cancelled = true;
+    bool possible = checkpoint_.in_progress() || !checkpoint_only;
+    checkpoint_.cancel();
     if (!checkpoint_only) cancelled_ = true;
     control_.say(client, dump({{"done", true},
                                {"code", possible ? 0 : 1},
@@ -63,8 +62,8 @@ void Root::take_due() {
             break;
     }
     // The limit of a batch job may have been changed meanwhile.
-    if (settings_.slot)
-        if (auto left = seconds_left_in_slot(true)) {
+    if (settings_.left_in_slot)
+        if (auto left = settings_.left_in_slot()) {
             schedule_.ends_at(tree::now_ms() + static_cast<int64_t>(*left * 1000));
             if (tree::now_ms() < schedule_.stop_due()) return;
             (void)schedule_.take_walltime(tree::now_ms());
@@ -79,33 +78,59 @@ void Root::take_requests() {
     Request request = requests_.front();
     requests_.pop_front();
     note(journal::Kind::request, {{"origin", request.origin}, {"stop", request.stop}});
-    if (request.renewal) return answer_renewal(request, checkpoint(request, store::LevelName::files));
-    if (request.own_state || settings_.own_state) return ask_program(request);
+    if (!request.renewal && (request.own_state || settings_.own_state)) return ask_program(request);
     Outcome outcome;
     if (signals_seen_.suspended) {
         outcome.code = ExitCode::refused;
         outcome.line = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
+    } else if (request.renewal) {
+        outcome = checkpoint_.take(request, store::LevelName::files, 0);
     } else {
-        outcome = checkpoint(request, levels_.level_for(request));
+        auto take = [&](store::LevelName level) {
+            Outcome done = checkpoint_.take(request, level, ended_.bytes);
+            // The last one of a job goes to files.
+            if (done.ok && checkpoint_.level() == store::LevelName::files) schedule_.measured(done.measured);
+            return done;
+        };
+        const store::LevelName level = request.is_to_last() ? store::LevelName::files : keeper_.first_level();
+        outcome = take(level);
         // Room was there when it was asked for, and then was not.
-        if (!outcome.ok && attempt_.level != store::LevelName::files && !over() &&
+        if (!outcome.ok && checkpoint_.level() != store::LevelName::files && !over() &&
             !tally_.answers().save_error.empty()) {
             say(fmt::format("not saved in {}: {}; files are next",
-                            attempt_.level == store::LevelName::memory ? "memory" : "local directories",
+                            checkpoint_.level() == store::LevelName::memory ? "memory" : "local directories",
                             outcome.line));
-            outcome = checkpoint(request, store::LevelName::files);
+            outcome = take(store::LevelName::files);
         }
         // Once does: what made a rank ask for it is known from then on. Twice, and then it is said as a
         // failure.
         for (int more = 2; !outcome.ok && tally_.answers().again && more > 0; --more) {
             spdlog::info("another one at once");
-            outcome = checkpoint(request, levels_.level_for(request));
+            outcome = take(level);
         }
     }
+    if (request.renewal) return answer_renewal(request, outcome);
     answer(request, outcome);
     done_with(request, outcome);
-    if (planned_.on()) schedule_.interval_is(settings_.interval);
+    if (keeper_.planned().on()) schedule_.interval_is(settings_.interval);
     if (!finalize_released_) schedule_.plan(tree::now_ms());
+}
+
+void Root::answer_renewal(const Request& request, const Outcome& outcome) {
+    note(journal::Kind::renewal, {{"ok", outcome.ok}, {"line", outcome.line}, {"seconds", outcome.seconds}});
+    json phases = json::object();
+    for (auto& [name, seconds] : outcome.phases) phases[name] = seconds;
+    control_.say(request.client, dump({{"done", true},
+                                       {"ok", outcome.ok},
+                                       {"code", static_cast<int>(outcome.ok ? ExitCode::ok : outcome.code)},
+                                       {"line", outcome.line},
+                                       {"detail", outcome.detail},
+                                       {"job", settings_.job},
+                                       {"seconds", outcome.seconds},
+                                       {"phases", phases},
+                                       {"warnings", outcome.warnings},
+                                       {"diagnosis", outcome.diagnosis}}));
+    control_.finish(request.client);
 }
 
 // What follows from it for the job.
@@ -129,10 +154,10 @@ void Root::answer(const Request& request, const Outcome& outcome) {
     json fields = {{"ok", outcome.ok},
                    {"line", outcome.line},
                    {"generation", outcome.generation.name()},
-                   {"level", outcome.directory.empty() ? store::name_of(attempt_.level) : "program"},
+                   {"level", outcome.directory.empty() ? store::name_of(checkpoint_.level()) : "program"},
                    {"origin", request.origin}};
     if (outcome.ok) {
-        const Measured& m = outcome.measured;
+        const journal::Measured& m = outcome.measured;
         fields["bytes"] = outcome.bytes;
         fields["seconds"] = outcome.seconds;
         fields["standing"] = m.standing;

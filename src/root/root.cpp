@@ -82,7 +82,7 @@ int Root::run(launch::Launcher& launcher) {
         release_finalize();
         watch_start();
         watch_losses();
-        levels_.turn(tree::now_ms());
+        keeper_.turn(tree::now_ms());
         say_what_was_mended();
     }
     save_what_nodes_keep();
@@ -119,7 +119,7 @@ int Root::run(launch::Launcher& launcher) {
 
 // So that nobody repeats what came after the last checkpoint.
 void Root::note_end() {
-    if (exit_code() != 0 || (!settings_.note_end && committed_ == 0 && !settings_.restored)) return;
+    if (exit_code() != 0 || (!settings_.note_end && !newest() && !settings_.restored)) return;
     if (!came_to_its_end())
         return say(
             "mpiexec says that the job has ended well, but its ranks were ended before MPI_Finalize: it can "
@@ -229,7 +229,7 @@ void Root::watch_start() {
 
 Losses::Facts Root::facts_of_losses() const {
     return {launcher_->ends_when_a_rank_dies(),
-            settings_.may_restart && (committed_ > 0 || settings_.restored || own_state_.exists())};
+            settings_.may_restart && (newest() || settings_.restored || own_state_.exists())};
 }
 
 // A rank or a daemon that is gone does not leave the job half alive for ever: the launcher ends it, or we do.
@@ -246,7 +246,7 @@ void Root::watch_losses() {
 // ---- one turn
 
 void Root::serve(int timeout_ms) {
-    if (!attempt_.in_progress) timeout_ms = schedule_.rest(tree::now_ms(), timeout_ms);
+    if (!checkpoint_.in_progress()) timeout_ms = schedule_.rest(tree::now_ms(), timeout_ms);
     serve_once(timeout_ms);
     if (!launcher_ || launcher_end_) return;
     if (auto code = launcher_->ended()) {
@@ -269,7 +269,7 @@ void Root::serve_once(int timeout_ms) {
     control_.serve(fds, control);
     tree_.serve(fds, nodes);
     if (launcher_) launcher_->serve(fds, input);
-    pump_clock();
+    checkpoint_.pump_clock();
     if (!status_clients_.empty() && (!inquiry_.going_on() || query_done())) give_status();
 }
 

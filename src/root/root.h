@@ -15,19 +15,18 @@
 #include <vector>
 
 #include "base/error.h"
-#include "clock/tree.h"
+#include "keeping/keeper.h"
 #include "launch/launcher.h"
-#include "root/control.h"
+#include "root/checkpoint/checkpoint.h"
+#include "root/control/control.h"
+#include "root/control/inquiry.h"
 #include "root/daemons.h"
-#include "root/inquiry.h"
-#include "root/losses.h"
-#include "root/memory_levels.h"
-#include "root/own_state.h"
-#include "root/request.h"
-#include "root/schedule.h"
-#include "root/settings.h"
-#include "root/start.h"
-#include "store/parts.h"
+#include "root/nodes.h"
+#include "root/plan/own_state.h"
+#include "root/plan/schedule.h"
+#include "root/plan/settings.h"
+#include "root/start/losses.h"
+#include "root/start/start.h"
 #include "store/store.h"
 #include "tree/tally.h"
 #include "tree/tree.h"
@@ -53,7 +52,7 @@ class Root {
     // What has ended it, for people and for whoever may restart it; "" = nothing is known.
     std::string why_it_ended() const;
     int who_ended_it() const { return losses_.rank(); }
-    Generation newest() const { return Generation(committed_); }  // that this life has committed
+    Generation newest() const { return checkpoint_.newest(); }  // that this life has committed
     const OwnState& own_state() const { return own_state_; }
 
   private:
@@ -74,7 +73,6 @@ class Root {
 
     // events.cpp: what nodes say
     void from_node(int child, const wire::Message& message);
-    void clock_from(int child, const wire::Clock& message);
     void joined(const wire::Group& group);
     void gone(const wire::Gone& message);
     void look_whether_it_runs();
@@ -85,13 +83,13 @@ class Root {
     void lost(Noted noted);
     void rank_died(const std::string& line);
     void fail_job(const std::string& why, int32_t code = static_cast<int32_t>(ExitCode::failed));
-    void pump_clock();
 
     // requests.cpp: what people and schedules ask for
     void asked(int client, const ControlRequest& request);
     void cancel(int client, bool checkpoint_only);
     void take_requests();
     void take_due();
+    void answer_renewal(const Request& request, const Outcome& outcome);
     void done_with(const Request& request, const Outcome& outcome);
     void answer(const Request& request, const Outcome& outcome);
 
@@ -103,6 +101,7 @@ class Root {
 
     // status.cpp
     void start_query();
+    std::string diagnose();
     bool query_done() const { return inquiry_.done(tree_.nodes().size()); }
     const char* state() const;
     std::string status_json();
@@ -110,10 +109,8 @@ class Root {
     void give_status();
 
     // levels.cpp
-    void make_room(double end);
-    std::vector<std::string> nodes_of_ranks() const;
     void choose_generation();
-    bool pair_up();
+    bool place_levels();
     void mend(int client, Generation only);
     void say_what_was_mended();
     void make_whole(double end);
@@ -133,66 +130,18 @@ class Root {
     void suspend();
     void go_on();
 
-    // checkpoint.cpp
-    struct Abandoned {
-        std::string why;
-        ExitCode code = ExitCode::failed;
-    };
-    // The checkpoint in progress, or the newest.
-    struct Attempt {
-        uint32_t epoch = 0;
-        bool in_progress = false;
-        bool begun = false;  // ranks have heard of it
-        bool cancelled = false;
-        std::string disturbed;  // the tree has changed since it began; "" = it has not
-        bool stops = false;     // the job ends with it
-        int client = -1;        // who asked and hears of each phase
-        std::string phase;      // empty = none
-        int64_t phase_start_us = 0;
-        double start = 0, standing = 0, going_on = 0;  // s; going_on: 0 = the ranks stand until the commit
-        std::string last_heard;                        // host of the node daemon whose answer came last
-        enum class Slow { not_yet, asked, known } slow = Slow::not_yet;  // who waits where in this phase
-        std::string waits;
-        Outcome outcome;
-        store::LevelName level = store::LevelName::files;
-        store::GenerationInfo generation;
-        store::Manifest saved;  // once it is committed
-        store::Parts parts;     // files of several images
-    };
-    Outcome checkpoint(const Request& request, store::LevelName level);
-    void take_checkpoint(const Request& request);
-    void wait_for_start(const Request& request, double end);
-    void begin(double end);
-    void tell_ranks();
-    void renew(const Request& request, double end);
-    void answer_renewal(const Request& request, const Outcome& outcome);
-    void freeze(double end);
-    void drain(double end);
-    void save(const Request& request, double end);
-    std::vector<uint32_t> daemon_of_ranks() const;
-    void lay_out_parts();
-    void commit();
-    void resume(bool stop);
-    void conclude();
-    Measured what_was_measured(double ended) const;
-    void take_back(const std::string& why);
-    store::Manifest manifest() const;
-    void question(const wire::Message& message);
-    void enter(const char* phase);
-    void leave_phase();
-    void ask_who_holds_it_up();
+    // door.cpp
+    class Door;
+    std::unique_ptr<Job> door();
+
     void note(journal::Kind kind, nlohmann::json fields = nlohmann::json::object()) const;
-    void until(const std::function<bool()>& done, double end, const char* what);
-    std::string diagnose();
 
     Settings settings_;
-    AutoLevels planned_{settings_};
     store::Store store_;
-    store::Level& level_ = store_;  // where generations go
     tree::Tree tree_;
     tree::Tally tally_{tree::Tally::Level::top};
-    MemoryLevels levels_{settings_, planned_, store_, tree_,
-                         [this](const wire::Message& message) { tree_.broadcast(message); }};
+    Nodes nodes_{tree_};
+    keeping::Keeper keeper_{settings_, store_, nodes_};
     Control control_;
     Fd signals_;
     launch::Launcher* launcher_ = nullptr;
@@ -223,12 +172,9 @@ class Root {
     // Checkpoints.
     Schedule schedule_;
     std::deque<Request> requests_;
-    Attempt attempt_;
-    std::unique_ptr<clock::Root> clock_;  // of the one in progress
-    std::map<int, size_t> clock_child_;   // daemon right below the root -> child of clock_
-    uint32_t checkpoints_ = 0;
-    uint32_t worlds_ = 0;     // of ranks with new lower halves
-    uint32_t committed_ = 0;  // newest generation that this job has committed
+    uint32_t worlds_ = 0;  // of ranks with new lower halves
+    const std::unique_ptr<Job> job_ = door();
+    Checkpoint checkpoint_{*job_, settings_, tally_, store_, keeper_};
     struct {
         Outcome newest;      // good or not
         uint64_t bytes = 0;  // of the newest good one

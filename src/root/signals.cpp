@@ -167,7 +167,7 @@ void Root::ranks_warned(int signal) {
 
 // A checkpoint behind which the job ends is under way, or will be.
 bool Root::stopping() const {
-    return (attempt_.in_progress && attempt_.stops) || own_state_.stopping() ||
+    return checkpoint_.stops() || own_state_.stopping() ||
            std::any_of(requests_.begin(), requests_.end(),
                        [](const Request& request) { return request.stop; });
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "root/json.h"
+#include "root/control/json.h"
 #include "root/root.h"
 
 namespace fermata::root {
@@ -58,9 +58,23 @@ void Root::start_query() {
     tree_.broadcast(wire::Query{});
 }
 
+// Who waits where, as far as the ranks answer.
+std::string Root::diagnose() {
+    std::string protocol;
+    for (int child : checkpoint_.children_not_safe())
+        if (auto node = tree_.nodes().find(child); node != tree_.nodes().end())
+            protocol += fmt::format("ranks on {} have not reached the safe state\n", node->second.host);
+    start_query();
+    while (!query_done() && !launcher_end_) serve(50);
+    inquiry_.end();
+    std::string text = inquiry_.text() + protocol;
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+}
+
 const char* Root::state() const {
     if (signals_seen_.suspended) return "suspended";
-    if (attempt_.in_progress && running_) return "checkpointing";
+    if (checkpoint_.in_progress() && running_) return "checkpointing";
     if (finalize_released_) return "finishing";
     if (losses_.any()) return "broken";
     return running_ ? "running" : "starting";
@@ -81,9 +95,9 @@ std::string Root::status_json() {
     json last;
     if (const Outcome& newest = ended_.newest; !newest.line.empty())
         last = {{"ok", newest.ok}, {"generation", newest.generation.name()}, {"line", newest.line}};
-    std::string phase = !attempt_.phase.empty() ? attempt_.phase
-                        : state == "starting"   ? start_.phase()
-                                                : state;
+    std::string phase = !checkpoint_.phase().empty() ? checkpoint_.phase()
+                        : state == "starting"        ? start_.phase()
+                                                     : state;
     return dump({{"done", true},
                  {"code", 0},
                  {"job", settings_.job},
@@ -105,11 +119,11 @@ std::string Root::status_json() {
                  {"ckpt_dir_file", file_id(settings_.ckpt_dir)},
                  {"command", store::whole_command(settings_.command, settings_.segments)},
                  {"seconds", static_cast<double>(tree::now_ms() - started_) / 1000},
-                 {"checkpoints", checkpoints_},
+                 {"checkpoints", checkpoint_.count()},
                  {"restored", settings_.restored.name()},
                  {"trouble", losses_.why()},
                  {"schedule", schedule_json()},
-                 {"memory", levels_.status()},
+                 {"memory", keeper_.status()},
                  {"own_state", own_state_.used() ? json(own_state_.what()) : json()},
                  {"restarts", settings_.restarts},
                  {"last", last},
@@ -132,7 +146,7 @@ json Root::schedule_json() const {
     if (int64_t end = schedule_.end_of_walltime(); end > 0) {
         json walltime = {{"ends_in", static_cast<double>(end - now) / 1000},
                          {"last_in", static_cast<double>(schedule_.stop_due() - now) / 1000},
-                         {"by", settings_.slot ? "slurm" : "option"}};
+                         {"by", settings_.left_in_slot ? "slurm" : "option"}};
         if (auto next = schedule_.forecast().next()) {
             walltime["predicted"] = next->seconds;
             walltime["margin"] = next->margin;

@@ -9,7 +9,7 @@
 #include "image/save_options.h"
 #include "launch/launcher_options.h"
 #include "launch/own/hosts.h"
-#include "root/control.h"
+#include "root/control/control.h"
 #include "tree/root_address.h"
 
 namespace fermata::fuzz {

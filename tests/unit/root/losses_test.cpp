@@ -1,5 +1,5 @@
 // Ranks and daemons that are gone: who ends the job, and when.
-#include "root/losses.h"
+#include "root/start/losses.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Wishes for a save of the program's own state: which word answers which, and what is newest.
-#include "root/own_state.h"
+#include "root/plan/own_state.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Checkpoints that nobody asks for by hand: at intervals, and once before the wall time is over.
-#include "root/schedule.h"
+#include "root/plan/schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(Schedule, AutoMeasuresFirst) {
     schedule.plan(0);
     EXPECT_FALSE(schedule.take_interval(59'999));
     EXPECT_TRUE(schedule.take_interval(60'000));
-    Measured one;
+    journal::Measured one;
     one.standing = 1;
     schedule.measured(one);  // Daly: 199.3 s
     schedule.plan(0);
@@ -51,8 +51,8 @@ Settings with_walltime(double seconds) {
     return settings;
 }
 
-Measured taking(double seconds) {
-    Measured one;
+journal::Measured taking(double seconds) {
+    journal::Measured one;
     one.until_saving = one.writing = seconds / 2;
     one.standing = one.writing;
     one.bytes = 1000;

@@ -1,0 +1,91 @@
+#include "keeping/levels/parity_rounds.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "erasure/groups.h"
+#include "tree/ranks.h"
+
+namespace fermata::keeping {
+
+std::string ParityRounds::place_on(const std::vector<std::string>& nodes) {
+    groups_.clear();
+    const level::Levels& levels = means_.settings.levels;
+    if (!levels.parity) return {};
+    if (const std::string why = levels.domains.why_not(nodes); !why.empty() && !means_.settings.restored)
+        return why;
+    std::vector<std::string> of;
+    for (const std::string& node : nodes) of.push_back(levels.domains.of(node));
+    try {
+        for (const std::vector<size_t>& group : erasure::groups_of(of, levels.parity->scheme)) {
+            groups_.emplace_back();
+            for (size_t node : group) groups_.back().push_back(nodes[node]);
+        }
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return {};
+}
+
+std::optional<double> ParityRounds::period() const {
+    if (groups_.empty()) return {};
+    return means_.settings.levels.parity->period;
+}
+
+// Parity that was damaged is made anew while mending waits for it, and so before anything else.
+bool ParityRounds::turn(const Moment& moment) {
+    if (!moment.writing)
+        if (const auto damaged = std::exchange(means_.account.damage.to_encode, {});
+            !damaged.empty() && !groups_.empty()) {
+            begin(damaged, moment.now);
+            return false;
+        }
+    return Copies::turn(moment);
+}
+
+Copies::Order ParityRounds::order(const std::vector<Generation>& generations, uint32_t number) {
+    const Account& account = means_.account;
+    const level::Levels& levels = means_.settings.levels;
+    std::map<std::string, tree::Ranks> ranks;
+    for (size_t rank = 0; rank < account.places.size(); ++rank)
+        ranks[account.places[rank]].add(tree::Ranks(static_cast<int32_t>(rank)));
+    // Each node reads as much for each row of parity as it has data.
+    const double of_node = static_cast<double>(account.bytes) / static_cast<double>(ranks.size()) *
+                           levels.parity->scheme.losses();
+    wire::Encode encode{number, levels.rate(of_node, levels.parity->period), {}};
+    Order order;
+    for (Generation generation : generations)
+        for (const std::vector<std::string>& nodes : groups_) {
+            wire::PeerGroup group{generation, levels.parity->scheme.losses(), {}, {}};
+            for (const std::string& node : nodes) {
+                group.peers.push_back({node, account.address_of(node), ranks[node].runs()});
+                order.nodes.insert(node);
+            }
+            encode.groups.push_back(std::move(group));
+        }
+    order.message = std::move(encode);
+    return order;
+}
+
+std::optional<Copies::Answer> ParityRounds::answer_in(const wire::Message& message) const {
+    auto* done = std::get_if<wire::Encoded>(&message);
+    if (!done) return {};
+    return Answer{done->number, done->host, done->bytes, done->error};
+}
+
+void ParityRounds::count(RoundOver& over) {
+    for (Generation one : over.generations) means_.account.book.encoded(one);
+}
+
+void ParityRounds::tell(const RoundOver& over) {
+    Copies::tell(over, "has parity: {} of it in {:.2f} s", "could not get parity");
+}
+
+void ParityRounds::add_status(nlohmann::json& all) const {
+    if (!means_.settings.levels.parity) return;
+    if (Generation newest = means_.account.book.newest_with_parity()) all["parity"] = newest.name();
+    if (is_under_way()) all["to_parity"] = copying().name();
+    if (!trouble().empty()) all["parity_trouble"] = trouble();
+}
+
+}  // namespace fermata::keeping

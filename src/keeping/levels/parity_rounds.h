@@ -1,0 +1,35 @@
+// ParityRounds make parity of generations in the memory of nodes (src/erasure): nodes of one group together
+// bear losses.
+#pragma once
+
+#include "keeping/levels/copies.h"
+
+namespace fermata::keeping {
+
+class ParityRounds : public Copies {
+  public:
+    using Copies::Copies;
+
+    std::string place_on(const std::vector<std::string>& nodes) override;
+    const char* name() const override { return "parity"; }
+    bool writes_memory() const override { return true; }
+    bool turn(const Moment& moment) override;
+    void add_status(nlohmann::json& all) const override;
+
+  protected:
+    std::optional<double> period() const override;
+    std::vector<Generation> missing(Generation newest) const override {
+        return means_.account.book.to_encode(newest);
+    }
+    Order order(const std::vector<Generation>& generations, uint32_t number) override;
+    std::optional<Answer> answer_in(const wire::Message& message) const override;
+    // The others wait for what does not come, until the next order.
+    bool ends_with_first_error() const override { return true; }
+    void count(RoundOver& over) override;
+    void tell(const RoundOver& over) override;
+
+  private:
+    std::vector<std::vector<std::string>> groups_;  // of nodes
+};
+
+}  // namespace fermata::keeping

@@ -1,0 +1,22 @@
+#include "keeping/orders/errand.h"
+
+#include "tree/ranks.h"
+
+namespace fermata::keeping {
+
+level::ImageIs image_in(const store::ImageEntry& entry) { return {entry.bytes, entry.checksum.hex()}; }
+
+wire::Errand errand_of(const level::Move& move, const store::Manifest& manifest,
+                       const std::vector<Generation>& generations, const std::string& addresses) {
+    std::map<uint32_t, level::ImageIs> images;
+    tree::Ranks ranks;
+    for (uint32_t rank : move.ranks) {
+        images[rank] = image_in(manifest.images.at(rank));
+        ranks.add(tree::Ranks(static_cast<int32_t>(rank)));
+    }
+    return {move.to,         move.from.node, addresses,
+            generations,     ranks.runs(),   level::sum_of(images).bytes,
+            move.from.medium};
+}
+
+}  // namespace fermata::keeping

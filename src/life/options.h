@@ -1,0 +1,56 @@
+// SubmitOptions is what the words of `fermata run` and `fermata restart` ask for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/make.h"
+#include "root/plan/settings.h"
+
+namespace fermata::life {
+
+struct RestartFrom {
+    std::optional<uint32_t> generation;  // none = newest
+    bool latest = false;                 // the newest by name, also of a job that has ended
+    bool fallback = false;               // pass over damaged ones
+};
+
+struct SubmitOptions {
+    int ranks = 0;
+    std::string mpi = "auto";
+    std::string ckpt_dir = "fermata-ckpt";
+    std::string job;  // empty = <program>-<pid>
+    launch::LauncherName launcher = launch::LauncherName::automatic;
+    std::string mpiexec_args;
+    std::vector<std::string> launcher_options;  // mpiexec's, given among Fermata's own
+    std::string protocol = "cc-d";
+    image::SaveOptions save_options;
+    std::string files = "auto";  // the program's: kept and put back (auto), or not (off)
+    std::string key_file;        // images are encrypted with it; empty = they are not
+    double interval = 0;         // seconds; < 0 = auto
+    double mtbf = 86400;
+    level::Levels levels;            // instead of an interval
+    std::optional<double> walltime;  // 0 = none, not even what a scheduler gives
+    std::optional<unsigned> keep;
+    int max_restarts = 0;
+    unsigned spares = 0;                   // nodes kept free for what is lost
+    std::string interrupt = "checkpoint";  // what Ctrl-C does first; "program": it is handed on
+    bool verbose = false;
+    bool own_state = false;  // every checkpoint is the program's own work (libfermata)
+    root::Limits limits;
+    std::vector<std::string> command;  // run
+    std::vector<launch::Part> more;    // run: programs behind a ":"
+    RestartFrom from;                  // restart
+    bool mapped = false;               // restarts
+    std::vector<std::string> moved;    // restart: "/old=/new", folders that are elsewhere now
+    bool continue_it = false;          // run: continue this command's job if the directory holds one
+    std::string allow_owner;           // name or number of one more user whose generations may run here
+};
+
+// mpiexec's options as people wrote them, then those of --mpiexec-args, as a shell splits them.
+std::string launcher_words(const std::vector<std::string>& options, const std::string& args);
+// The programs of a job, as they were asked for.
+std::vector<launch::Part> parts_of(const SubmitOptions& options);
+
+}  // namespace fermata::life

@@ -1,0 +1,58 @@
+// Submission is one life of a job: a first start, or a restart from a generation. Everything that the life
+// needs is decided before it begins.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "image/image.h"
+#include "life/options.h"
+#include "root/plan/settings.h"
+#include "store/store.h"
+
+namespace fermata::life {
+
+struct Submission {
+    SubmitOptions options;
+    std::vector<std::string> command;
+    std::vector<launch::Part> parts;  // first start: the programs, found (program_place.h)
+    std::vector<store::Segment> segments;
+    std::string preferred_mpi;
+    std::string ckpt_dir;  // absolute
+    std::optional<store::GenerationInfo> from;
+    // When nodes have to be asked for it: `from`, and what it may be instead when that cannot be had.
+    std::vector<store::GenerationInfo> candidates;
+    void go_on_from(std::vector<store::GenerationInfo> newest_first) {
+        from = newest_first.at(0);
+        candidates = std::move(newest_first);
+    }
+    image::KeyPointer key;
+    uint64_t job_number = 0;
+    uint32_t restarts = 0;
+    bool may_restart = false;           // a supervisor goes on when it fails
+    root::GoesOn goes_on;               // whether it does so after such a failure
+    int64_t began = 0;                  // ms; the first life here
+    journal::WriterPointer journal;     // of all lives
+    bool again = false;                 // an earlier life of this process's job has failed
+    std::vector<std::string> suspects;  // nodes that were lost then, by host name
+};
+
+// How a life ended.
+struct Ended {
+    int code = 0;
+    bool asked_to = false;
+    std::string why;    // for people; "" = nothing is known
+    int rank = -1;      // that was lost first; -1: none
+    Generation newest;  // that it has committed
+    // Of what the program saves itself (OwnState); there is something, it is newer than `newest`, this life
+    // has saved it.
+    bool own_exists = false, own_newest = false, own_saved = false;
+    std::vector<std::string> lost_nodes;  // by host name
+};
+
+// Starts the job and serves it to its end. Throws Error before anything was started.
+Ended live(const Submission& what);
+
+}  // namespace fermata::life
