@@ -291,6 +291,7 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
             tell_starter_of_end();
             end_with_launcher();
         case Action::end_before_go:
+            if (task_.second) ::_exit(0);  // the process that it was to take over from goes on, or has ended
             say(fmt::format("error: rank {}: lost the node daemon before every rank was back: restart again",
                             rank().number()));
             ::_exit(static_cast<int>(ExitCode::failed));

@@ -26,7 +26,6 @@
 #include "split/process/child.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
-#include "split/vdso/vdso.h"
 #include "tree/local_socket.h"
 
 namespace fermata::lower {
@@ -96,7 +95,16 @@ Words Hop::start(const tree::AgentLink& link) {
     return std::move(warnings_);
 }
 
+// A child of this process's parent takes its place: nobody else may wait for this one's end.
+void Hop::check_parent(const tree::AgentLink& link) {
+    const pid_t parent = ::getppid(), daemon = tree::peer_of(link.fd()).pid;
+    if (parent != daemon)
+        fail("process {} has started the program, and would take the end of this process for the program's",
+             parent);
+}
+
 void Hop::make_child(const tree::AgentLink& link) {
+    check_parent(link);
     warnings_ = split::threads::describe_stopped_threads();
     split::ids::note(*the_upper()->ids, who_.node, {});
     const split::process::ForChild rest = split::process::prepare_child(process_limits());
@@ -115,7 +123,7 @@ void Hop::make_child(const tree::AgentLink& link) {
                     the_bridge()->interface};
     life.program = who_.program;
     life.many_threads = facts_.many_threads;
-    life.vdso = memory.vdso;
+    life.memory = split::encode(memory);
     life.layout = split::layout_notes();
     life.process_state = rest.state;
     life.process_notes = rest.notes;

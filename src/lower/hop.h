@@ -35,6 +35,7 @@ class Hop : public Together {
     [[noreturn]] void let_go(tree::AgentLink& link);
 
   private:
+    static void check_parent(const tree::AgentLink& link);
     void make_child(const tree::AgentLink& link);
 
     const SavedRank& who_;

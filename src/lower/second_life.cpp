@@ -19,6 +19,7 @@
 #include "split/alloc/lower_alloc.h"
 #include "split/alloc/shared_names.h"
 #include "split/fds/descriptors.h"
+#include "split/memory/memory.h"
 #include "split/process/child.h"
 #include "split/thread_pointer/redirect.h"
 #include "split/threads/donors.h"
@@ -60,7 +61,10 @@ MpiFacts start_beside_the_program(const SecondLife& life, const tree::AgentConfi
     if (facts.crowded) g_yield = 64;
     split::partition(true);
     threads::make_bell(split::lower_descriptor_base());
-    split::refill_vdso(life.vdso);
+    const split::MemoryTable memory = split::decode({life.memory.data(), life.memory.size()});
+    if (memory.vdso != 0) split::refill_vdso(memory.vdso);
+    split::let_fork_copy(memory, false);
+    split::lock_again(memory);
     return facts;
 }
 
@@ -74,7 +78,7 @@ std::string SecondLife::to_text() const {
                       {"interface", anchors.interface},
                       {"program", bytes_of(program)},
                       {"many_threads", many_threads},
-                      {"vdso", vdso},
+                      {"memory", bytes_of(memory)},
                       {"stack_limit", layout.stack_limit},
                       {"ignored", layout.ignored},
                       {"process_state", bytes_of(process_state)},
@@ -94,7 +98,7 @@ SecondLife SecondLife::from_text(const std::string& text) {
         life.anchors = {all.at("upper"), all.at("threads"), all.at("bridge_version"), all.at("interface")};
         life.program = text_of(all.at("program"));
         life.many_threads = all.at("many_threads");
-        life.vdso = all.at("vdso");
+        life.memory = text_of(all.at("memory"));
         life.layout = {all.at("stack_limit"), all.at("ignored")};
         life.process_state = text_of(all.at("process_state"));
         life.process_notes = text_of(all.at("process_notes"));

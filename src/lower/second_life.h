@@ -15,7 +15,7 @@ struct SecondLife {
     Anchors anchors{};
     std::string program;        // path
     bool many_threads = false;  // ThreadNeed
-    uint64_t vdso = 0;          // address of the program's
+    std::string memory;         // the program's table (split/pages/table.h)
     split::LayoutNotes layout;
     std::string process_state, process_notes;  // split/process/child.h
     int speaks_through = -1;                   // socket to the process that waits

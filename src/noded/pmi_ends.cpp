@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "files/folder.h"
 #include "pmi/engine.h"
 #include "pmi/fence_on_wire.h"
 #include "pmi/pmix_link.h"
@@ -72,7 +73,7 @@ PmiEnds::PmiEnds(const pmi::World& world, const std::string& mpi, const std::str
 }
 
 PmiEnds::~PmiEnds() {
-    if (listener_) ::unlink((directory_ + "/" + socket_name_).c_str());
+    if (listener_) (void)files::Folder::at(directory_).remove_file(socket_name_);
     ends_.clear();  // the helper leaves
     if (helper_ > 0) ::waitpid(helper_, nullptr, 0);
 }

@@ -19,6 +19,7 @@
 #include "wire/launch.h"
 #include "wire/level.h"
 #include "wire/program.h"
+#include "wire/renewal.h"
 
 namespace fermata::wire {
 
@@ -120,31 +121,6 @@ struct Save {
     template <class F>
     void each(F&& f) {
         f(epoch, directory, generation, options, lowest, medium);
-    }
-};
-
-// In place of Save: a new lower half serves the program, in a child of the rank's process. The root's has no
-// environment; each node daemon gives its ranks all of theirs. Answered by Saved, without an image, when the
-// child is ready; the child goes on when Resume comes, the process itself when Cancel comes.
-struct Renew {
-    static constexpr uint16_t kType = 40;
-    uint32_t epoch = 0;
-    uint32_t world = 0;                    // number of the world that the new lower halves make
-    std::vector<std::string> environment;  // NAME=VALUE; from the root: over what it was
-    template <class F>
-    void each(F&& f) {
-        f(epoch, world, environment);
-    }
-};
-
-// This rank is another process from now on, a child of its node daemon, which hands it on.
-struct Moved {
-    static constexpr uint16_t kType = 105;
-    int32_t rank = -1;
-    int32_t pid = 0;
-    template <class F>
-    void each(F&& f) {
-        f(rank, pid);
     }
 };
 

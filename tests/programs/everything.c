@@ -76,6 +76,9 @@ static void* keep(const char* name, size_t size, int prot, int flags, int fd) {
     return at;
 }
 
+/* Only what another process can take over while this one lives (`fermata renew`). */
+static int movable(void) { return getenv("EVERYTHING_MOVABLE") != NULL; }
+
 static void own_memory(void) {
     unsigned long node = 1;
     char* at = keep("plain", 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -277,27 +280,27 @@ static void own_descriptors(void) {
     name_of(name, "appended");
     int fd = open(name, O_CREAT | O_RDWR | O_APPEND | O_SYNC, 0640);
     write(fd, "appended", 8), lseek(fd, 3, SEEK_SET), flock(fd, LOCK_SH);
-    fcntl(fd, F_SETOWN, getpid()), fcntl(fd, F_SETSIG, SIGRTMIN + 5);
+    if (!movable()) fcntl(fd, F_SETOWN, getpid()), fcntl(fd, F_SETSIG, SIGRTMIN + 5);
     name_of(name, "read-only");
     fd = open(name, O_CREAT | O_RDWR | O_EXCL, 0444);
     write(fd, "0444", 4);
     struct flock range = {F_WRLCK, SEEK_SET, 1, 2, 0};
-    fcntl(fd, F_SETLK, &range);
+    if (!movable()) fcntl(fd, F_SETLK, &range);
     name_of(name, "removed");
     fd = open(name, O_CREAT | O_RDWR, 0600);
     write(fd, "removed", 7), unlink(name), dup(fd);
     name_of(name, "leased");
     fd = open(name, O_CREAT | O_RDONLY, 0600);
-    if (fcntl(fd, F_SETLEASE, F_RDLCK)) without("leases");
+    if (movable() || fcntl(fd, F_SETLEASE, F_RDLCK)) without("leases");
     fd = memfd_create("everything", MFD_ALLOW_SEALING | MFD_CLOEXEC);
     write(fd, "memory", 6), fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
     pipe2(pipes, O_NONBLOCK), fcntl(pipes[0], F_SETPIPE_SZ, 1 << 17), write(pipes[1], "piped", 5);
     open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), open(".", O_PATH);
-    open("/dev/zero", O_RDWR), open("/proc/self/stat", O_RDONLY),
-        open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
+    open("/dev/zero", O_RDWR);
+    if (!movable()) open("/proc/self/stat", O_RDONLY), open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
     char task[64];
     sprintf(task, "/proc/self/task/%d/comm", second_tid);
-    open(task, O_RDWR);
+    if (!movable()) open(task, O_RDWR);
     fd = eventfd(41, EFD_SEMAPHORE | EFD_NONBLOCK);
     sigset_t some;
     sigemptyset(&some), sigaddset(&some, SIGRTMIN + 3);
@@ -318,7 +321,7 @@ static void own_descriptors(void) {
     close(gone);
     int watch = inotify_init1(IN_NONBLOCK);
     inotify_add_watch(watch, ".", IN_CREATE);
-    if (syscall(SYS_pidfd_open, getpid(), 0) < 0) without("pidfd");
+    if (movable() || syscall(SYS_pidfd_open, getpid(), 0) < 0) without("pidfd");
     if (syscall(SYS_fanotify_init, 0x200 /* FAN_REPORT_FID */, O_RDONLY) < 0) without("fanotify");
     open("/dev/ptmx", O_RDWR | O_NOCTTY);
 }

@@ -3,7 +3,8 @@
 
     renew_test.py storm openmpi|mpich PROGRAM [SECONDS BETWEEN] [SEED]    programs: below
     renew_test.py held openmpi|mpich CASE...                              programs that stand where tests/programs/trap.c says
-    renew_test.py constant|refused|killed|saved openmpi|mpich [N]
+    renew_test.py kept openmpi asyncio
+    renew_test.py state|constant|refused|killed|saved openmpi|mpich [N]
 """
 import os
 import pathlib
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 
+import everything_test
 import harness
 from harness import PROGRAMS, Job, Scratch, check
 
@@ -84,6 +86,52 @@ def held(mpi, *cases):
                 lines = [line for line in job.finish() if line != "READY"]
             check(lines == wanted, f"{case}: {lines[-3:]}, natively {wanted[-3:]}")
     return f"{len(cases)} programs"
+
+
+def kept(mpi, name):
+    """An event loop that remembers its process, with a pool of threads and a helper command, goes on in another one."""
+    with Scratch(f"renew-{name}") as cwd:
+        go = cwd / "go"
+        env = dict(os.environ, HOLD_FILE=str(go))
+        words = {"asyncio": ["/usr/bin/python3", SOURCES / "asyncio_ring.py", go]}[name]
+        go.touch()
+        wanted = [line for line in harness.native(words, 2, mpi, cwd, env=env) if line != "READY"]
+        go.unlink()
+        with Job.run(words, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+            job.wait_line("READY")
+            for _ in range(3):
+                done = renewed(job)
+                check(done.returncode == 0, done.stderr)
+            go.touch()
+            lines = [line for line in job.finish() if line != "READY"]
+        check(lines == wanted, f"{lines}, natively {wanted}; {job.errors()}")
+
+
+def state(mpi):
+    """One of everything that a process has, but for what no other process can take over, is as before."""
+    with Scratch("renew-state") as cwd:
+        env = dict(os.environ, EVERYTHING_MOVABLE="1")
+        with Job.run([PROGRAMS / f"everything.{mpi}", "an argument"], 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+            job.wait_line("READY")
+            done = renewed(job)
+            check(done.returncode == 0, done.stderr)
+            (cwd / "go-resumed").touch()
+            job.wait_line("AGAIN")
+            warnings = job.errors()
+        bad = []
+        for rank in range(2):
+            before = everything_test.description(cwd, "before", rank)
+            check(len(before) > 400, f"only {len(before)} lines of description")
+            after = everything_test.description(cwd, "resumed", rank)
+            bad += [f"rank {rank}: {line}" for line in everything_test.differences(before, after, warnings)]
+        check(not bad, "\n".join(bad) + "\nwarnings:\n" + warnings)
+        # With locks, leases, /proc/self and the like it is refused by name, and the program goes on.
+        with Job.run([PROGRAMS / f"everything.{mpi}", "an argument"], 2, cwd, mpi=mpi, extra=OWN) as job:
+            job.wait_line("READY")
+            done = renewed(job)
+            check(done.returncode == 1 and "F_SETOWN" in done.stderr and done.stderr.count("\n") == 1, f"{done.returncode} {done.stderr}")
+            (cwd / "go-resumed").touch()
+            job.wait_line("AGAIN")
 
 
 def of_process(pid):
@@ -205,5 +253,5 @@ def saved(mpi):
         check(lines == wanted, f"{lines[-2:]}, natively {wanted[-2:]}")
 
 
-CASES = {f.__name__: f for f in (storm, held, constant, refused, killed, saved)}
+CASES = {f.__name__: f for f in (storm, held, kept, state, constant, refused, killed, saved)}
 sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))

@@ -179,4 +179,9 @@ void load_memory(const MemoryTable& table, const ReadData& read) {
     finish_memory(table);
 }
 
+void lock_again(const MemoryTable& table) noexcept {
+    for (const MapEntry& map : table.maps)
+        if (map.flags & MAP_LOCKED) sys(SYS_mlock, map.range.begin(), map.range.size());
+}
+
 }  // namespace fermata::split

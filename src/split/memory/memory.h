@@ -64,6 +64,9 @@ void restore_protection(const MemoryTable& table) noexcept;
 // (MADV_DONTFORK) or that they get empty (MADV_WIPEONFORK) is let through for the moment.
 void let_fork_copy(const MemoryTable& table, bool copy) noexcept;
 
+// In a child: locks memory that was locked (mlock) again.
+void lock_again(const MemoryTable& table) noexcept;
+
 // Throws fermata::Error, naming the mapping, when something is in the way or a file is missing.
 void map_memory(const MemoryTable& table);
 void finish_memory(const MemoryTable& table);

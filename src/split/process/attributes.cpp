@@ -251,6 +251,8 @@ void resume_attributes(const Json& noted) {
     g_start.links = noted.at("links");
     CPU_ZERO(&g_start.cpus);
     for (int cpu : noted.at("cpus").get<std::vector<int>>()) CPU_SET(cpu, &g_start.cpus);
+    // The agent's thread, which made this process, may use more.
+    sched_setaffinity(0, sizeof g_start.cpus, &g_start.cpus);
     g_start.session_keyring = noted.at("keyring");
     for (size_t i = 0; i < 3; ++i) {
         const Json& terminal = noted.at("terminals").at(i);

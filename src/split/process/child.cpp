@@ -8,15 +8,26 @@
 namespace fermata::split::process {
 namespace {
 
-// A child gets none of its parent's record locks and leases, and would have to wait for its end.
-void refuse_locks(const Json& descriptors) {
-    for (const Json& one : descriptors.at("descriptions"))
+std::string name_of(const Json& one) {
+    return one.contains("path") ? one.at("path").get<std::string>() : "a descriptor";
+}
+
+// What the kernel knows of a process by its own number, or gives to no child.
+void refuse_own(const Json& descriptors) {
+    for (const Json& one : descriptors.at("descriptions")) {
         for (const Json& lock : one.value("locks", Json::array())) {
-            const auto kind = lock.dump();
+            const std::string kind = lock.dump();
             if (kind.find("POSIX") == std::string::npos && kind.find("LEASE") == std::string::npos) continue;
             fail("the program has a lock on {}: no other process can take it over while the job runs",
-                 one.value("path", "a file"));
+                 name_of(one));
         }
+        if (one.at("kind") == "pidfd" || name_of(one).starts_with("/proc/self"))
+            fail("the program has {} open, which is of this one process",
+                 one.at("kind") == "pidfd" ? "a pidfd of its own" : name_of(one));
+        if (one.contains("owner_signal"))
+            fail("the program wants signals from {} (F_SETOWN), which would go to the process that ends",
+                 name_of(one));
+    }
 }
 
 }  // namespace
@@ -27,9 +38,10 @@ ForChild prepare_child(const Limits& limits) {
         if (!child.ended)
             fail("child process {} ({}) of the program would lose its parent: wait for its end", child.pid,
                  child.name);
-    refuse_locks(capture_descriptors(limits, made.warnings));
+    refuse_own(capture_descriptors(limits, made.warnings));
     made.warnings.clear();  // of images
     Json state;
+    state["settings"] = capture_settings({}, made.warnings);
     state["attributes"] = capture_attributes(made.warnings);
     state["signals"] = capture_signals(limits.ids);
     state["timers"] = capture_timers(made.warnings);
@@ -67,6 +79,7 @@ Restored restore_in_child(const std::string& bytes, const Limits& limits) {
     raw::set_signal_mask(raw::kAllSignals);
     try {
         Json state = parse_state(bytes);
+        restore_limits(state.at("settings"), restored.warnings);
         restore_attributes(state.at("attributes"), restored.warnings);
         restore_signals(state.at("signals"), limits.ids);
     } catch (const Refused& refused) {

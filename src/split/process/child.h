@@ -16,7 +16,7 @@ struct ForChild {
     std::vector<std::string> warnings;  // one line each
 };
 // Called by the agent while every thread of the program stands. Throws fermata::Error for what no child can
-// have: locks and children of this process, and all that no image can hold.
+// have: locks, children and descriptors of this process, and all that no image can hold.
 ForChild prepare_child(const Limits& limits);
 
 // In the child: before anything else of this room, and with all threads made.

@@ -50,6 +50,8 @@ Json capture_timers(Lines& warnings);
 void restore_all_timers(const Json& state, Lines& warnings);
 Json capture_settings(const std::vector<Child>& children, Lines& warnings);
 void restore_settings(const Json& state, Lines& warnings);  // throws Refused
+// Restores of them the limits, the personality and the switches: what a child may lack.
+void restore_limits(const Json& state, Lines& warnings);
 // Opens the working directory of these settings, by O_PATH. Throws Refused when it cannot be entered, or is
 // one that another user has put in its place: the program opens files in there by their names.
 Fd open_working_directory(const Json& settings);

@@ -168,6 +168,10 @@ void restore_settings(const Json& state, Lines& warnings) {
         throw Refused{"the working directory " + directory + " cannot be entered: " + error_text(errno)};
     }
     umask(state.at("umask").get<mode_t>());
+    restore_limits(state, warnings);
+}
+
+void restore_limits(const Json& state, Lines& warnings) {
     for (const Json& saved : state.at("limits")) {
         auto which = static_cast<__rlimit_resource>(saved.at(0).get<int>());
         rlimit limit;
