@@ -1,5 +1,7 @@
 #include "split/process/child.h"
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "split/fds/descriptors.h"
 #include "split/process/parts.h"
@@ -27,6 +29,14 @@ void refuse_own(const Json& descriptors) {
         if (one.contains("owner_signal"))
             fail("the program wants signals from {} (F_SETOWN), which would go to the process that ends",
                  name_of(one));
+    }
+    for (const Json& number : descriptors.at("descriptors")) {
+        const Json& one = descriptors.at("descriptions").at(number.at(1).get<size_t>());
+        if (one.at("kind") != "queue") continue;
+        const std::string text = read_proc("/proc/self/fd/" + std::to_string(number.at(0).get<int>()));
+        const size_t at = text.find("NOTIFY_PID:");
+        if (at != text.npos && std::atoi(text.c_str() + at + 11) == raw::getpid())
+            fail("the program wants to be notified of a message queue (mq_notify), and no other process can be");
     }
 }
 
