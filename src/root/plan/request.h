@@ -20,7 +20,7 @@ struct Request {
     // The program is asked to save its own state (own_state.h), and not its processes.
     bool own_state = false;
 
-    // What people and schedulers ask for is to last, and what ends the job has to.
+    // True for wishes of people and schedulers, and for one that ends the job: files are the place for it.
     bool is_to_last() const { return origin != "interval" || stop; }
 };
 
