@@ -107,7 +107,7 @@ void Keeper::clean_up() {
     keep(memory, local);
 }
 
-// All else on nodes goes.
+// Has nodes remove all other generations.
 void Keeper::keep(const std::vector<Generation>& memory, const std::vector<Generation>& local) {
     means_.account.book.keep(Medium::memory, memory);
     means_.account.book.keep(Medium::local, local);
@@ -147,15 +147,16 @@ void Keeper::turn_of_files(int64_t now) {
     if (turn_of(files_, now)) clean_up();
 }
 
-// Rounds that write to the memory of nodes and mending exclude each other: each is asked with what is under
-// way at its turn.
+// Some rounds exclude each other: each is asked with what is under way at its turn.
 bool Keeper::turn_of(Round& round, int64_t now) { return round.turn(moment(now)); }
 
 Moment Keeper::moment(int64_t now) const {
-    const bool writing = std::any_of(levels_.begin(), levels_.end(), [](const auto& level) {
-        return level->writes_memory() && level->is_under_way();
-    });
-    return {now, means_.nodes.hosts(), mending_.under_way(), writing};
+    Moment moment{now, means_.nodes.hosts(), mending_.under_way(), false, files_.is_under_way()};
+    for (auto& level : levels_) {
+        moment.writing = moment.writing || (level->is_under_way() && level->writes_memory());
+        moment.to_files = moment.to_files || (level->is_under_way() && level->goes_to_files());
+    }
+    return moment;
 }
 
 void Keeper::copy_newest_now(int64_t now) {

@@ -1,4 +1,4 @@
-// What a checkpoint, a restart and the end of a job do about generations that nodes keep
+// Root leads a restart and the end of a job in what they do about generations that nodes keep
 // (src/keeping/keeper.h keeps the account).
 #include <utility>
 
@@ -9,8 +9,6 @@
 #include "root/root.h"
 
 namespace fermata::root {
-
-using store::LevelName;
 
 // Before anything of a program is back: which generation can be had on the nodes that the ranks are on?
 void Root::choose_generation() {

@@ -58,7 +58,7 @@ void Root::start_query() {
     tree_.broadcast(wire::Query{});
 }
 
-// Who waits where, as far as the ranks answer.
+// Asks who waits where, and serves until the ranks have answered, or their time is over.
 std::string Root::diagnose() {
     std::string protocol;
     for (int child : checkpoint_.children_not_safe())

@@ -48,7 +48,7 @@ std::vector<std::string> Account::places_if_whole(const std::set<std::string>& h
     return all ? whole.places : std::vector<std::string>();
 }
 
-// What was made whole again is there, too.
+// A generation that was made whole again is there, too.
 Generation Account::newest_there(const std::set<std::string>& here) const {
     return std::max(places_if_whole(here).empty() ? Generation() : whole.generation, newest_of_nodes(here));
 }

@@ -15,12 +15,13 @@
 
 namespace fermata::keeping {
 
-// What is true for every round at one moment.
+// Says what is true for every round at one moment.
 struct Moment {
     int64_t now = 0;             // ms
     std::set<std::string> here;  // nodes that may still answer
     bool mending = false;        // damage is looked for, or mended
     bool writing = false;        // nodes write copies or parity into their memory
+    bool to_files = false;       // nodes copy to a directory outside
 };
 
 class Round {

@@ -17,7 +17,8 @@ struct Settings {
     Generation restored;      // this job was restarted from it; none = first start
     double interval = 0;      // seconds; 0 = none, < 0 = auto (Daly)
     level::Levels levels;     // none: all generations go to files
-    // What it may be restarted from, newest first, when nodes have to be asked what they have of it.
+    // Generations that it may be restarted from, newest first, when nodes have to be asked what they have of
+    // it.
     std::vector<store::GenerationInfo> candidates;
     double mtbf = 86400;  // seconds between failures, for auto
     unsigned keep = 0;    // generations; 0 = all

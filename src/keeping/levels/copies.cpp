@@ -24,11 +24,15 @@ bool Copies::turn(const Moment& moment) {
         settle(std::move(*ended));
         return true;
     }
-    if (under_way_ || (moment.mending && writes_memory())) return false;
+    if (under_way_ || must_wait(moment)) return false;
     const Generation next = newest();
     if (!is_due(next, moment.now)) return false;
     if (const std::vector<Generation> all = missing(next); !all.empty()) begin(all, moment.now);
     return false;
+}
+
+bool Copies::must_wait(const Moment& moment) const {
+    return (moment.mending && writes_memory()) || (moment.to_files && goes_to_files());
 }
 
 Generation Copies::newest() const { return means_.account.book.newest_in(store::LevelName::memory); }

@@ -35,6 +35,8 @@ class Copies : public Round {
     virtual std::string warning() const { return {}; }
     // Nodes write into their memory: not while something is mended there, and nothing is mended meanwhile.
     virtual bool writes_memory() const { return false; }
+    // Nodes copy to a directory outside, which each does for one order at a time.
+    virtual bool goes_to_files() const { return false; }
 
     bool is_under_way() const { return under_way_.has_value(); }
     // The newest of those being copied; none: nothing is.
@@ -65,7 +67,7 @@ class Copies : public Round {
     virtual bool is_due(Generation newest, int64_t now);
     // Seconds between two rounds; none: nobody wants this level, or place_on() has said no.
     virtual std::optional<double> period() const = 0;
-    // What is to be copied so that this one is there, oldest first, itself the last. Empty: it is there
+    // Generations to be copied so that this one is there, oldest first, itself the last. Empty: it is there
     // already, or cannot be had.
     virtual std::vector<Generation> missing(Generation newest) const = 0;
     virtual Order order(const std::vector<Generation>& generations, uint32_t number) = 0;
@@ -97,6 +99,7 @@ class Copies : public Round {
         std::set<std::string> waiting;
         RoundOver result;
     };
+    bool must_wait(const Moment& moment) const;
     void settle(RoundOver over);
 
     std::optional<UnderWay> under_way_;

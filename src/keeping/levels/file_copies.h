@@ -10,6 +10,7 @@ class FileCopies : public Copies {
     using Copies::Copies;
 
     const char* name() const override { return "copies in files"; }
+    bool goes_to_files() const override { return true; }
     // The newest generation went to files directly: the next copy is due one period from now.
     void in_files(int64_t now) { since_ = now; }
     // Copies this one at full speed; nothing happens when it cannot be had.

@@ -49,7 +49,7 @@ class Mending : public Round {
     const std::vector<Line>& left() const { return left_; }
 
   private:
-    // What the root knows of generations in memory.
+    // Generations in memory, as the root knows them when it begins.
     struct What {
         int client = -1;
         Generation only;  // none: all

@@ -16,7 +16,7 @@ namespace {
 
 int64_t now_us() { return static_cast<int64_t>(monotonic_ns() / 1000); }
 
-// Of the clock above the ranks.
+// Time as the clock above the ranks takes it.
 uint64_t now_ns() { return static_cast<uint64_t>(tree::now_ms()) * 1000000; }
 
 constexpr double kStarterPatience = 3;  // seconds

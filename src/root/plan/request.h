@@ -23,7 +23,7 @@ struct Request {
     // Nothing is saved: the ranks get new lower halves, with these variables (NAME=VALUE) over theirs.
     std::optional<std::vector<std::string>> renewal{};
 
-    // What people and schedulers ask for is to last, and what ends the job has to.
+    // True for wishes of people and schedulers, and for one that ends the job: files are the place for it.
     bool is_to_last() const { return origin != "interval" || stop; }
 };
 

@@ -220,5 +220,16 @@ TEST_F(FileCopiesTest, ANodeThatIsGoneLeavesNoDoubt) {
     EXPECT_FALSE(means_.account.damage.doubtful);
 }
 
+TEST_F(FileCopiesTest, OneOrderAtATimeGoesToADirectoryOutside) {
+    files_.turn(at(1000));
+    Moment moment = at(11'000);
+    moment.to_files = true;  // of another level
+    files_.turn(moment);
+    EXPECT_FALSE(files_.is_under_way());
+    moment.to_files = false;
+    files_.turn(moment);
+    EXPECT_TRUE(files_.is_under_way());
+}
+
 }  // namespace
 }  // namespace fermata::keeping

@@ -66,7 +66,7 @@ class KeepingTest : public testing::Test {
         account.bytes = manifest.bytes();
         account.addresses = {{"a", "of a"}, {"b", "of b"}, {"c", "of c"}};
     }
-    Moment at(int64_t now) const { return {now, nodes_.there, false, false}; }
+    Moment at(int64_t now) const { return {now, nodes_.there, false, false, false}; }
 
     Directory directory_;
     Settings settings_;

@@ -18,6 +18,7 @@ struct Scene {
     Scene() {
         settings.job_number = 7;
         settings.ckpt_dir = directory.path();
+        settings.limits.resume = 2;
         store.lock("test", 7);
         job.checkpoint = &checkpoint;
     }
