@@ -1,5 +1,7 @@
 #include "root/memory_levels.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/clock.h"

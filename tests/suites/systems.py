@@ -87,6 +87,8 @@ class System:
         if not (self.root / "ready").exists():
             shutil.rmtree(self.root, ignore_errors=True)
             subprocess.run(["debootstrap", "--variant=minbase", self.name, self.root, MIRROR], check=True, stdout=subprocess.DEVNULL)
+            # A mirror that is a snapshot says so by its date.
+            (self.root / "etc/apt/apt.conf.d/snapshot").write_text('Acquire::Check-Valid-Until "false";\n')
             (self.root / "ready").touch()
         check(self.run("apt-get update -qq && apt-get install -y -qq git >/dev/null", cwd="/").returncode == 0, "no git")
         tree = self.root / str(ROOT)[1:]
