@@ -150,8 +150,9 @@ def pmix(_):
         # decides, and a rank that it lost before others entered takes no part.)
         for dead in (0, 3) if nodes == 2 else ():
             code, lines, errors = run([*few, "--late", CLIENT, "fence", dead])
-            failed = [line for line in lines if re.search("fence: (PROC-ABORTED|PARTIAL)", line)]
-            check(code in (9, 137) and len(failed) == 5, f"rank {dead} dies before a fence: {code} {lines} {errors}")
+            # libpmix 5 hands the error to the first rank of each node only (_mdxcbfunc forgets it in its loop).
+            failed = [line for line in lines if re.search("fence: (PMIX_ERR_PROC_|PROC-)ABORTED|fence: PARTIAL", line)]
+            check(code in (9, 137) and len(failed) == (2 if "PMIX_ERR" in "".join(failed) else 5), f"rank {dead} dies before a fence: {code} {lines} {errors}")
 
 
 def wheels():
