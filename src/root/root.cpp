@@ -182,7 +182,8 @@ void Root::clear_up() {
 // MPICH's mpiexec may exit with 0 when a signal has ended it, and does when ranks leave without MPI_Finalize.
 bool Root::came_to_its_end() const {
     bool no_program = start_.ranks() == 0;
-    return signals_seen_.to_end == 0 && (finalize_released_ || no_program || losses_.daemon());
+    const bool unseen = losses_.daemon() && !losses_.ranks_ended();
+    return signals_seen_.to_end == 0 && (finalize_released_ || no_program || unseen);
 }
 
 int Root::exit_code() const {
@@ -191,6 +192,8 @@ int Root::exit_code() const {
     if (cancelled_) return 128 + (signals_seen_.to_end != 0 ? signals_seen_.to_end : SIGTERM);
     if (stopped_by_program()) return static_cast<int>(ExitCode::to_be_continued);
     int code = launcher_end_.value_or(0);
+    // Open MPI 5's mpiexec ends the ranks that are left when a node is lost, and exits with 0.
+    if (code == 0 && losses_.daemon() && losses_.ranks_ended() && !finalize_released_) return losses_.code();
     return code == 0 && signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : code;
 }
 

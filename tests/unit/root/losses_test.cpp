@@ -20,6 +20,18 @@ TEST(Losses, NoneAtFirst) {
     EXPECT_EQ(losses.verdict(kOther, 1'000'000), Verdict::nothing);
 }
 
+// A launcher that exits with 0 then has not brought the job to its end.
+TEST(Losses, RanksThatAreEndedAfterTheirNodeAreNoticed) {
+    Losses losses;
+    losses.daemon_gone("node-b", 7, 5);
+    losses.rank_gone(gone(0), 6);
+    EXPECT_FALSE(losses.ranks_ended());
+    losses.rank_gone(gone(), 7);
+    EXPECT_TRUE(losses.ranks_ended());
+    EXPECT_EQ(losses.why(), "the node daemon of node-b (pid 7) is gone");
+    EXPECT_EQ(losses.code(), 1);
+}
+
 TEST(Losses, ALauncherThatLeavesSurvivorsIsEndedAtOnce) {
     Losses losses;
     losses.rank_gone(gone(), 5);
