@@ -53,7 +53,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "C": Kind("PROGRAMS/steady.ABI 400 4", lines=40),
+    "C": Kind("PROGRAMS/steady.ABI 120 4", lines=20),
     "messages": Kind("PROGRAMS/trap.ABI held_messages"),
     "communicators": Kind("PROGRAMS/trap.ABI held_communicators"),
     "windows": Kind("PROGRAMS/trap.ABI held_windows"),

@@ -18,6 +18,7 @@ import harness
 from harness import BUILD, PATIENCE, PROGRAMS, check
 
 LAUNCH, HELPER, CLIENT = BUILD / "bin/pmi_launch", BUILD / "libexec/fermata/pmix", BUILD / "bin/pmix_client"
+os.environ.update(harness.BY_LOOPBACK)
 WHEELS = pathlib.Path(os.environ.get("FERMATA_SUITES", pathlib.Path.home() / ".cache/fermata-suites"))
 
 
