@@ -38,6 +38,10 @@ void Losses::daemon_gone(const std::string& host, int pid, int64_t now) {
     note(Kind::daemon, fmt::format("the node daemon of {} (pid {}) is gone", host, pid), -1, host, pid, now);
 }
 
+void Losses::launcher_ended(int64_t now) {
+    ranks_ended_ = ranks_ended_ || (daemon() && now - at_ < kLauncherOfNodeMs);
+}
+
 // A node that a scheduler takes away loses its ranks first.
 std::vector<std::string> Losses::suspects() const {
     std::vector<std::string> hosts = lost_hosts_;

@@ -39,8 +39,9 @@ class Losses {
     const std::string& host() const { return host_; }
     int pid() const { return pid_; }
     bool daemon() const { return !lost_hosts_.empty(); }  // any
-    // Processes of ranks were ended, after a daemon was lost, too.
-    bool ranks_ended() const { return ranks_ended_; }
+    // A daemon's loss was one of its node: ranks were killed, or the launcher has ended right after it.
+    void launcher_ended(int64_t now);
+    bool node() const { return daemon() && ranks_ended_; }
     // Hosts that may be gone: of the daemons, and of the rank whose loss came first.
     std::vector<std::string> suspects() const;
     // For the end of the job.

@@ -55,7 +55,8 @@ def starts(mpi):
 def told(errors, why, ranks):
     """All have been; or fewer, and their library has given up its MPI_Init (Open MPI, where no fault of a rank is needed)."""
     count = len(re.findall(rf"fault: rank \d waits for all ranks, in vain: {why}", errors))
-    return count == ranks or (count > 0 and "An error occurred in MPI_Init" in errors)
+    given_up = "An error occurred in MPI_Init" in errors or "MPI_Abort with 14" in errors  # Open MPI 4, 5
+    return count == ranks or (count > 0 and given_up)
 
 
 def ends(mpi):
