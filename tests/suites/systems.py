@@ -21,7 +21,7 @@ import sys
 import tempfile
 from typing import NamedTuple
 
-from suites import ROOT, WHERE, Failure, check
+from suites import FERMATA, ROOT, WHERE, Failure, check
 
 MIRROR = "http://deb.debian.org/debian"
 # What is mounted is gone with the command.
@@ -126,7 +126,7 @@ class Column:
         return kind.words.replace("PROGRAMS", str(programs)).replace("SOURCES", str(sources)).replace("ABI", self.abi)
 
     def fermata(self, words, cwd, env=None):
-        return self.system.run(f"exec timeout {LIMIT} build/bin/fermata {words}", env=env, stdout=open(cwd / "out", "w"),
+        return self.system.run(f"exec timeout {LIMIT} {FERMATA} {words}", cwd, env, stdout=open(cwd / "out", "w"),
                                stderr=open(cwd / "err", "w"), stdin=subprocess.DEVNULL)
 
 
@@ -144,10 +144,10 @@ def stopped(column, kind, cwd):
     """A generation of it in cwd/ckpt, and the lines before."""
     out, name = cwd / "first", f"systems-{os.getpid()}"
     there = f'[ "$(wc -l <{out})" -ge {kind.lines} ]' if kind.lines else f"grep -q READY {out}"
-    script = (f"build/bin/fermata run -n 2 --job {name} --mpi {column.mpi} --ckpt-dir {cwd}/ckpt -- {column.words(kind)} >{out} "
+    script = (f"{FERMATA} run -n 2 --job {name} --mpi {column.mpi} --ckpt-dir {cwd}/ckpt -- {column.words(kind)} >{out} "
               f"2>{cwd}/first.err </dev/null & job=$!; for ((i = 0; i < {LIMIT * 10}; ++i)); do {there} && break; "
-              f"kill -0 $job 2>/dev/null || break; sleep 0.1; done; build/bin/fermata checkpoint --job {name} --stop || kill $job; wait $job")
-    column.system.run(script, env={"STEADY_PAUSE": "15000"} if kind.lines else {"HOLD_FILE": str(cwd / "go")}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+              f"kill -0 $job 2>/dev/null || break; sleep 0.1; done; {FERMATA} checkpoint --job {name} --stop || kill $job; wait $job")
+    column.system.run(script, cwd, {"STEADY_PAUSE": "15000"} if kind.lines else {"HOLD_FILE": str(cwd / "go")}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     check(list((cwd / "ckpt").glob("gen-*/manifest.json")), f"no generation: {(cwd / 'first.err').read_text()[-300:]}")
     return results(out)
 
