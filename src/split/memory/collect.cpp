@@ -149,6 +149,13 @@ class Readable {
     bool changed_ = false;
 };
 
+// None where the memory cannot be made readable for the question.
+std::vector<Range> guards_of(const Mapping& m, GuardScanner& scanner) {
+    std::optional<Readable> readable;
+    if (scanner.reads()) readable.emplace(m);
+    return readable && !readable->ok() ? std::vector<Range>{} : scanner.of(m.range);
+}
+
 // `seen`: what the tracker has just found out.
 std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scanner, SeenPages* seen,
                               const std::vector<Range>& guards, const std::vector<Range>& saved_elsewhere) {
@@ -297,7 +304,7 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
             uint64_t& size = object_size[e.object];
             size = std::max(size, m.offset + m.range.size());
         }
-        const std::vector<Range> guards = guard_scanner.of(m.range);
+        const std::vector<Range> guards = guards_of(m, guard_scanner);
         if (!guards.empty() && (e.kind == MapKind::shared_memory || e.kind == MapKind::shared_kept))
             fail(
                 "the program has guard pages (MADV_GUARD_INSTALL) in shared memory at {:#x} ({}): what is "

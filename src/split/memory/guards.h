@@ -21,6 +21,8 @@ class GuardScanner {
     explicit GuardScanner(Way way = best_way());
     static Way best_way();
 
+    // Has memory to be readable for of()?
+    bool reads() const { return way_ == Way::tried; }
     // The guard pages of one mapping, in address order. Throws fermata::Error.
     std::vector<Range> of(Range mapping);
 
