@@ -72,6 +72,7 @@ ALLOWED = {
     "split/fds/": "stands in for the lower half's own calls, or reads files of the kernel's",
     "split/loader/": "what ld.so reads on this system; files of the kernel's",
     "split/memory/dirty.cpp": KERNEL,
+    "split/memory/guards.cpp": KERNEL,
     "split/memory/load.cpp": ITS_OWN,
     "split/memory/pagemap.cpp": KERNEL,
     "split/memory/soft_dirty.cpp": KERNEL,
