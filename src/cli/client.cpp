@@ -1,4 +1,5 @@
 // Commands that talk to a running job through its control socket.
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // `fermata doctor`: what this machine has of what Fermata needs; `fermata run --check`: what a program needs
 // of it.
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <linux/membarrier.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>

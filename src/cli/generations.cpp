@@ -1,4 +1,5 @@
 // Commands that read a checkpoint directory.
+#include <fmt/ranges.h>
 #include <time.h>
 #include <unistd.h>
 

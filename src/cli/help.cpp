@@ -1,5 +1,7 @@
 #include "cli/help.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>

@@ -1,5 +1,7 @@
 #include "erasure/rebuild.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/error.h"

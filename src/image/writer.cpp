@@ -1,4 +1,6 @@
 // Writer decides how the content of an image becomes blocks and index (image.h); the pump writes them.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>

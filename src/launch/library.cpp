@@ -1,5 +1,6 @@
 #include "launch/library.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -23,9 +23,9 @@ void set_rank_environment(const LaunchPlan& plan) {
     // Open MPI 4.1's window component ucx takes every window and, without RDMA adapters, fails to make
     // it.
     if (::access("/sys/class/infiniband", F_OK) != 0) ::setenv("OMPI_MCA_osc", "^ucx", 0);
-    // PMIx 5's shared store wants an address that the upper half has (docs/internals/bindings.md), and
-    // without it no rank starts. Others of its stores serve. Not the user's to choose.
-    if (plan.library.mpi == "openmpi") ::setenv("PMIX_MCA_gds", "^shmem,shmem2", 1);
+    // The shared store of PMIx 5 to 7 wants an address that the upper half has (docs/internals/bindings.md),
+    // and without it no rank starts. Others of its stores serve. Not the user's to choose.
+    if (plan.library.mpi == "openmpi") ::setenv("PMIX_MCA_gds", "^shmem,shmem2,shmem3", 1);
     // UCX patches memory functions of the whole process, and reads these before main. With hooks its
     // registration cache serves memory that the program has given back: wrong data. Not the user's to
     // choose.

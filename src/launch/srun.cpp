@@ -1,5 +1,7 @@
 #include "launch/srun.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>

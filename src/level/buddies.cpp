@@ -1,6 +1,7 @@
 #include "level/buddies.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -1,5 +1,7 @@
 #include "level/domains.h"
 
+#include <fmt/ranges.h>
+
 #include <sstream>
 
 #include "base/error.h"

@@ -1,5 +1,7 @@
 #include "life/choose.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/log.h"

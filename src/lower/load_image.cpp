@@ -58,12 +58,22 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
     std::vector<Range> areas;
     image::Pager::Hooks hooks;
     bool everywhere = split::huge_pages_everywhere();
+    const split::MapEntry* last = nullptr;
     for (const split::MapEntry& map : table.maps) {
         // A stack may grow past what is watched.
         if (map.kind != split::MapKind::anonymous || (map.flags & (MAP_HUGETLB | MAP_GROWSDOWN))) continue;
-        areas.push_back(map.range);
-        if ((map.advice & split::kHugePage) || (everywhere && !(map.advice & split::kNoHugePage)))
-            hooks.huge.push_back(areas.back());
+        bool huge = (map.advice & split::kHugePage) || (everywhere && !(map.advice & split::kNoHugePage));
+        // Guard pages and what is beside them are one mapping.
+        bool one = last != nullptr && last->range.end() == map.range.begin() &&
+                   (last->advice ^ map.advice) == split::kGuard;
+        last = &map;
+        if (one) {
+            if (huge) hooks.huge.pop_back();
+            areas.back() = areas.back().hull(map.range);
+        } else {
+            areas.push_back(map.range);
+        }
+        if (huge) hooks.huge.push_back(areas.back());
     }
     hooks.failed = [rank](const std::string& line) {
         // Whoever should say it may itself wait for that memory.

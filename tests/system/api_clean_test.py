@@ -75,7 +75,8 @@ def quick_start(cwd, options):
     block = re.search(r"## Quick start\n\n((?:    .*\n|\n)+)", page)[1]
     script = re.sub(r"^    ", "", block, flags=re.M)
     environment = dict(ENVIRONMENT, CPATH=str(ROOT / "include"), LIBRARY_PATH=str(BUILD / "lib"), LD_LIBRARY_PATH=str(BUILD / "lib"),
-                       PATH=f"{BUILD / 'bin'}:{os.environ['PATH']}", OMPI_MCA_rmaps_base_oversubscribe="1")
+                       PATH=f"{BUILD / 'bin'}:{os.environ['PATH']}", OMPI_MCA_rmaps_base_oversubscribe="1",
+                       PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe")
     run = subprocess.run(["bash", "-e"], input=script, cwd=cwd, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     said(run, 0, "own state, step 200")
     values = {int(at): float(value) for at, value in re.findall(r"x\[(\d+)\] is (\S+)", run.stdout)}

@@ -310,7 +310,7 @@ def languages(cwd, draw, rounds):
         said(mpiexec(mpi, 3, *words, 120, cwd=cwd / name), 0, "step 120")
         run = mpiexec(mpi, 2, *words, 200, cwd=cwd / name)
         said(run, 0, "step 200 max")
-        ends[name] = float(run.stdout.split()[3])
+        ends[name] = float(re.search(r"max +(\S+)", run.stdout)[1])
     check(len(set(ends.values())) == 1, f"they differ: {ends}")
 
 

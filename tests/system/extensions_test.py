@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What libraries have beyond the standard, in programs that are stopped in the middle and continued on the other library.
 
-    extensions_test.py failures|fortran|cxx
+    extensions_test.py failures|fortran|cxx|splits
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -70,6 +71,8 @@ def fortran(cwd):
 
 def cxx(cwd):
     for mpi, other in (("openmpi", "mpich"), ("mpich", "openmpi")):
+        if mpi == "openmpi" and version(mpi) >= (5, 0):  # they are gone
+            continue
         program = cwd / f"cxx_bindings.{mpi}"
         subprocess.run([f"mpicxx.{mpi}", *NOW, SOURCES / "cxx_bindings.cpp", "-o", program, *MORE[mpi]], check=True)
         want = verdicts(harness.native([program], 4, mpi, cwd))
@@ -78,9 +81,44 @@ def cxx(cwd):
     return want[0]
 
 
+SHARED, NEARBY = "mpi_hw_resource_type=mpi_shared_memory", "nbhd_common_dirname=/tmp"
+# Types by number, as MPICH 3, 4.0 and 4.2 have them; as Open MPI 4 and 5. What natively comes of those that the library knows:
+SPLITS = {"mpich": ["1", f"2:{SHARED}", "3:", "2", "4", "4:"], "openmpi": ["0", "9"]}
+# What comes of the others on a library of the same family. Where a library has no MPI_COMM_TYPE_RESOURCE_GUIDED (None) nobody is
+# in such a communicator.
+MEANT = {"mpich": {f"2:{NEARBY}": "2", f"4:{NEARBY}": "2", f"5:{NEARBY}": "2", "5": "null", f"4:{SHARED}": None},
+         "openmpi": {"13": "null", f"13:{SHARED}": None}}
+SINCE = {"mpich": (4, 2), "openmpi": (5, 0)}
+
+
+def version(mpi):
+    """Of the library that mpiexec is of."""
+    said = subprocess.run([f"mpiexec.{mpi}", "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(map(int, re.search(r"(?:OpenRTE\)|Open MPI\)|Version:) *(\d+)\.(\d+)", said).groups()))
+
+
+def splits(cwd):
+    for mpi, other in (("openmpi", "mpich"), ("mpich", "openmpi")):
+        program = cwd / f"splits.{mpi}"
+        subprocess.run([f"mpicc.{mpi}", "-O1", SOURCES / "splits.c", "-o", program], check=True)
+        guided = "2" if version(mpi) >= SINCE[mpi] else "null"
+        want = harness.native([program, *SPLITS[mpi]], 2, mpi, cwd)
+        want += [f"{word} -> {result or guided}" + f", by {word.partition('=')[2]}" * (SHARED in word) for word, result in MEANT[mpi].items()]
+        with Job.run([program, *SPLITS[mpi], *MEANT[mpi]], 2, cwd, mpi=mpi) as job:
+            lines = job.finish()
+        check(lines == want, f"{program.name}: {lines}, wanted {want}")
+        # Its own types on the other library: an error, and one line in each rank.
+        word = {"mpich": f"4:{NEARBY}", "openmpi": "9"}[mpi]
+        with Job.run([program, word], 2, cwd, mpi=other) as job:
+            check(job.finish() == [f"{word} -> error"], job.output())
+            said = [line for line in job.errors().splitlines() if "another library's own" in line]
+            check(len(said) == 2, job.errors())
+    return "each number is what it was"
+
+
 def run(case):
     with Scratch(f"extensions-{case}") as cwd:
-        return {"failures": failures, "fortran": fortran, "cxx": cxx}[case](cwd)
+        return {"failures": failures, "fortran": fortran, "cxx": cxx, "splits": splits}[case](cwd)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ a directory that is kept, with its name printed, when the test fails.
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,12 @@ os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
 os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+# For pretended nodes: Open MPI 5 finds no way from an interface of this machine to the same one, natively too.
+BY_LOOPBACK = {"OMPI_MCA_btl_tcp_if_include": "lo"}
+# Open MPI 5.0.7 says of each peer that it would not reach it by TCP where the only interface is the loopback, natively too.
+LIBRARY_SAYS = re.compile(r"^\[.*btl_tcp_proc_create_interface_graph\] Unable to find reachable pairing.*\n", re.M)
 
 
 class Failure(Exception):
@@ -132,7 +139,7 @@ class Job:
         return self.out_path.read_text(errors="replace")
 
     def errors(self):
-        return self.err_path.read_text(errors="replace")
+        return LIBRARY_SAYS.sub("", self.err_path.read_text(errors="replace"))
 
     def lines(self):
         """Complete lines of output so far."""

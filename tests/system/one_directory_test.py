@@ -122,7 +122,9 @@ def interrupted(mpi):
 
         def launcher(job):
             children = pathlib.Path(f"/proc/{job.process.pid}/task/{job.process.pid}/children").read_text().split()
-            return next(int(child) for child in children if ("srun" if harness.LAUNCHER == "srun" else "mpiexec") in pathlib.Path(f"/proc/{child}/cmdline").read_text())
+            names = ["srun"] if harness.LAUNCHER == "srun" else ["mpiexec", "prterun"]  # (Open MPI 5's mpiexec becomes prterun)
+            command = {int(child): pathlib.Path(f"/proc/{child}/cmdline").read_text() for child in children}
+            return next(child for child, words in command.items() if any(name in words for name in names))
 
         def full(job):  # the checkpoint that SIGTERM asks for fails
             ckpt.rename(away)

@@ -36,7 +36,7 @@ def two_hosts(cwd):
     (cwd / "ssh").write_text(SSH)
     (cwd / "ssh").chmod(0o755)
     # Open MPI's shared memory has names by the host's own name, which both "hosts" have.
-    return dict(os.environ, FERMATA_SSH=str(cwd / "ssh"), STEADY_PAUSE="1000", OMPI_MCA_btl="tcp,self")
+    return dict(os.environ, FERMATA_SSH=str(cwd / "ssh"), STEADY_PAUSE="1000", OMPI_MCA_btl="tcp,self", **harness.BY_LOOPBACK)
 
 
 def same(lines, wanted):

@@ -18,6 +18,7 @@ import harness
 from harness import BUILD, PATIENCE, PROGRAMS, check
 
 LAUNCH, HELPER, CLIENT = BUILD / "bin/pmi_launch", BUILD / "libexec/fermata/pmix", BUILD / "bin/pmix_client"
+os.environ.update(harness.BY_LOOPBACK)
 WHEELS = pathlib.Path(os.environ.get("FERMATA_SUITES", pathlib.Path.home() / ".cache/fermata-suites"))
 
 
@@ -54,7 +55,8 @@ def starts(mpi):
 def told(errors, why, ranks):
     """All have been; or fewer, and their library has given up its MPI_Init (Open MPI, where no fault of a rank is needed)."""
     count = len(re.findall(rf"fault: rank \d waits for all ranks, in vain: {why}", errors))
-    return count == ranks or (count > 0 and "An error occurred in MPI_Init" in errors)
+    given_up = "An error occurred in MPI_Init" in errors or "MPI_Abort with 14" in errors  # Open MPI 4, 5
+    return count == ranks or (count > 0 and given_up)
 
 
 def ends(mpi):
@@ -150,8 +152,9 @@ def pmix(_):
         # decides, and a rank that it lost before others entered takes no part.)
         for dead in (0, 3) if nodes == 2 else ():
             code, lines, errors = run([*few, "--late", CLIENT, "fence", dead])
-            failed = [line for line in lines if re.search("fence: (PROC-ABORTED|PARTIAL)", line)]
-            check(code in (9, 137) and len(failed) == 5, f"rank {dead} dies before a fence: {code} {lines} {errors}")
+            # libpmix 5 hands the error to the first rank of each node only (_mdxcbfunc forgets it in its loop).
+            failed = [line for line in lines if re.search("fence: (PMIX_ERR_PROC_|PROC-)ABORTED|fence: PARTIAL", line)]
+            check(code in (9, 137) and len(failed) == (2 if "PMIX_ERR" in "".join(failed) else 5), f"rank {dead} dies before a fence: {code} {lines} {errors}")
 
 
 def wheels():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A program that raises RLIMIT_STACK and recurses, one that closes all descriptors, one with large thread-locals: as natively, also checkpointed and continued on both.
+"""A program that raises RLIMIT_STACK and recurses, one that closes all descriptors, one with large thread-locals, one with guard pages: as natively, also checkpointed and continued on both.
 
-    room_test.py stack|close|thread_locals openmpi|mpich
+    room_test.py stack|close|thread_locals|guards openmpi|mpich
 """
 import os
 import sys
@@ -49,7 +49,23 @@ def thread_locals(cwd, mpi):
         life(cwd, mpi, [PROGRAMS / f"thread_locals.{mpi}"], [])
 
 
-CASES = {"stack": stack, "close": close, "thread_locals": thread_locals}
+def guards(cwd, mpi):
+    """Also where pages are followed, where a copy of the process writes, and where memory is mapped when it is touched."""
+    program = [PROGRAMS / f"guards.{mpi}"]
+    life(cwd, mpi, program, [])
+    hold = cwd / "go"
+    with Job.run(program, 2, cwd, mpi=mpi, ckpt="followed", extra=["--save-options", "incremental,forked"],
+                 env=dict(os.environ, HOLD_FILE=str(hold))) as job:
+        job.wait_line("READY")
+        job.checkpoint()
+        job.checkpoint()
+        hold.touch()
+        want = job.finish()[-1:]
+    with Job.restart(cwd, mpi=mpi, ckpt="followed", extra=["--mapped"], env=dict(os.environ, HOLD_FILE=str(hold))) as job:
+        check(job.finish()[-1:] == want and "right" in want[0], f"{job.output()}{job.errors()}, wanted {want}")
+
+
+CASES = {"stack": stack, "close": close, "thread_locals": thread_locals, "guards": guards}
 
 
 def run(name, mpi):

@@ -48,7 +48,8 @@ def environment(cwd, radix=1):
         script(cwd / "bin" / name, MPIEXEC.format(real=shutil.which(name), mpi=mpi, spread=cwd / "bin" / "spread"))
     script(cwd / "bin" / "rsh", RSH)
     # Open MPI names its shared memory after host and place on it; ranks alone on their nodes think that each has a core.
-    own = {"FERMATA_SSH": f"{cwd}/bin/rsh", "OMPI_MCA_btl": "self,tcp", "OMPI_MCA_mpi_yield_when_idle": "1"}
+    own = {"FERMATA_SSH": f"{cwd}/bin/rsh", "OMPI_MCA_btl": "self,tcp", "OMPI_MCA_mpi_yield_when_idle": "1",
+           **harness.BY_LOOPBACK}
     return dict(os.environ, PATH=f"{cwd}/bin:{os.environ['PATH']}", FERMATA_TREE_RADIX=str(radix), STEADY_PAUSE="2000",
                 **(own if harness.LAUNCHER == "own" else {}))
 

@@ -121,10 +121,7 @@ class Call:
         if kind == "tag":
             return f"lib_tag({n})"
         if kind == "split_type":
-            # A standard type that the library lacks names no resource: nobody is in such a communicator. Another library's
-            # own is an error.
-            return (f"to_lib(split_type_values, {n}, {n} == mpi::FM_UNDEFINED || ({n} > 0 && {n} <= "
-                    "mpi::FM_COMM_TYPE_RESOURCE_GUIDED) ? MPI_UNDEFINED : kUnknownValue)")
+            return f"lib_split_type({n})"
         if kind in table.TOOL_WORDS:
             return f"reinterpret_cast<{q.base}{'*' if q.is_pointer else ''}>({n})"
         if kind in VALUE_IN and q.dir == "in":

@@ -13,6 +13,9 @@ int* const MPI_WEIGHTS_EMPTY = &weights_empty;
 // mpi_f08 hands on what is in these.
 DATA int* MPIR_C_MPI_UNWEIGHTED = &unweighted;
 DATA int* MPIR_C_MPI_WEIGHTS_EMPTY = &weights_empty;
+// Read by libmpichfort, beginning with 5.0.2: gfortran's values.
+DATA int MPIR_fortran_true = 1;
+DATA int MPIR_fortran_false = 0;
 DATA int MPIR_F08_MPI_BOTTOM = 0;
 DATA int MPIR_F08_MPI_IN_PLACE = 0;
 DATA A_Status MPIR_F08_MPI_STATUS_IGNORE_OBJ = {};

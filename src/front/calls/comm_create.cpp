@@ -155,6 +155,29 @@ int create_inter(Call& call, CommObject* local, int local_leader, int tag, const
     return FM_SUCCESS;
 }
 
+// ---- MPI_Comm_split_type ----------------------------------------------------------------------------------
+
+constexpr const char* kResourceType = "mpi_hw_resource_type";
+
+// MPICH's MPIX_COMM_TYPE_NEIGHBORHOOD was 2 up to 3.4 and 4 up to 4.1. Both are now types of the standard,
+// and nothing tells with which mpi.h a program was built; but each of these types says in the info what it
+// wants.
+int split_type_meant(int split_type, const InfoObject* info) noexcept {
+    if (info == nullptr) return split_type;
+    if (split_type != FM_COMM_TYPE_HW_GUIDED && split_type != FM_COMM_TYPE_RESOURCE_GUIDED) return split_type;
+    const auto has = [info](const char* key) { return info_find(info->pairs, key) != nullptr; };
+    if (has(kResourceType) || has("mpi_pset_name")) return split_type;
+    return has("nbhd_common_dirname") || has("network_topo") ? FM_COMM_TYPE_NEIGHBORHOOD : split_type;
+}
+
+// The library has said in the info by which resource it has split.
+void note_resource(RealInfo hints, InfoObject* info) noexcept {
+    char value[256] = "";  // Open MPI's values end there
+    int found = 0;
+    if (LOWER(Info_get)(hints, kResourceType, sizeof value - 1, value, &found) == FM_SUCCESS && found != 0)
+        info_put(&info->pairs, kResourceType, value);
+}
+
 }  // namespace
 
 extern "C" {
@@ -210,10 +233,20 @@ int fm_Comm_split_type(Comm comm, int split_type, int key, Info info, Comm* newc
     Call call("MPI_Comm_split_type");
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
-    return create_comm(call, parent, false, newcomm, [=](RealComm* real) {
+    InfoObject* wanted = find(info);
+    const int meant = split_type_meant(split_type, wanted);
+    const int rc = create_comm(call, parent, false, newcomm, [=](RealComm* real) {
         TempInfo hints(info);
-        return LOWER(Comm_split_type)(RealComm{parent->real}, split_type, key, hints, real);
+        int done = LOWER(Comm_split_type)(RealComm{parent->real}, meant, key, hints, real);
+        if (done == FM_SUCCESS && meant == FM_COMM_TYPE_HW_UNGUIDED && wanted != nullptr)
+            note_resource(hints, wanted);
+        return done;
     });
+    if (rc != FM_SUCCESS && meant > FM_COMM_TYPE_RESOURCE_GUIDED)
+        bridge()->warn(
+            "MPI_Comm_split_type: the MPI library below does not have this split type, which is "
+            "another library's own");
+    return rc;
 }
 
 int fm_Intercomm_create(Comm local_comm, int local_leader, Comm peer_comm, int remote_leader, int tag,

@@ -124,7 +124,8 @@ void find_own_directory() noexcept {
 
 // The front of that name, as a path that stays; null when there is none.
 const char* front_called(const char* soname) noexcept {
-    if (own_directory[0] == 0 || !begins(soname, "libmpi")) return nullptr;
+    const bool named = begins(soname, "libmpi") || begins(soname, "libopen_mpi.so");
+    if (own_directory[0] == 0 || !named) return nullptr;
     for (const char* at = soname; *at != 0; ++at)
         if (*at == '/') return nullptr;
     char path[kPath];

@@ -1,6 +1,7 @@
 #include "launch/own/starters.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

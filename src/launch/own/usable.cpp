@@ -1,5 +1,7 @@
 #include "launch/own/usable.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdlib>
 

@@ -35,6 +35,9 @@ inline int to_lib(const Pairs& pairs, int value, int otherwise = kUnknownValue) 
         if (pairs.begin[i].std == value) return pairs.begin[i].lib;
     return otherwise;
 }
+// The library's number of a split type: it goes by the library's version, not by the mpi.h at hand.
+int lib_split_type(int value);
+
 inline int to_std(const Pairs& pairs, int value, int otherwise) {
     for (size_t i = 0; i < pairs.size; ++i)
         if (pairs.begin[i].lib == value) return pairs.begin[i].std;

@@ -22,6 +22,7 @@ void Losses::note(Kind kind, const std::string& why, int rank, const std::string
 void Losses::rank_gone(const Rank& rank, int64_t now) {
     const std::string who = fmt::format("rank {} (pid {} on {})", rank.rank, rank.pid, rank.host);
     const bool first = kind_ == Kind::none || kind_ == Kind::left;
+    ranks_ended_ = ranks_ended_ || rank.code != 0;
     if (rank.code == 0)
         note(Kind::left, who + " has ended without MPI_Finalize", rank.rank, rank.host, rank.pid, now);
     else if (rank.code > 0)
@@ -35,6 +36,10 @@ void Losses::rank_gone(const Rank& rank, int64_t now) {
 void Losses::daemon_gone(const std::string& host, int pid, int64_t now) {
     lost_hosts_.push_back(host);
     note(Kind::daemon, fmt::format("the node daemon of {} (pid {}) is gone", host, pid), -1, host, pid, now);
+}
+
+void Losses::launcher_ended(int64_t now) {
+    ranks_ended_ = ranks_ended_ || (daemon() && now - at_ < kLauncherOfNodeMs);
 }
 
 // A node that a scheduler takes away loses its ranks first.

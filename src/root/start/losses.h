@@ -39,6 +39,9 @@ class Losses {
     const std::string& host() const { return host_; }
     int pid() const { return pid_; }
     bool daemon() const { return !lost_hosts_.empty(); }  // any
+    // A daemon's loss was one of its node: ranks were killed, or the launcher has ended right after it.
+    void launcher_ended(int64_t now);
+    bool node() const { return daemon() && ranks_ended_; }
     // Hosts that may be gone: of the daemons, and of the rank whose loss came first.
     std::vector<std::string> suspects() const;
     // For the end of the job.
@@ -63,7 +66,7 @@ class Losses {
     };
     void note(Kind kind, const std::string& why, int rank, const std::string& host, int pid, int64_t now);
     Kind kind_ = Kind::none;
-    bool said_ = false, ended_ = false, launcher_ends_ = false;
+    bool said_ = false, ended_ = false, launcher_ends_ = false, ranks_ended_ = false;
     std::string why_, host_;
     std::vector<std::string> lost_hosts_;
     int rank_ = -1, pid_ = 0;

@@ -3,7 +3,9 @@
 #include <elf.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -141,7 +143,9 @@ std::vector<Range> code_of(const Mapping& mapping) {
     std::vector<Range> code;
     const auto* base = reinterpret_cast<const uint8_t*>(mapping.range.begin());
     Elf64_Ehdr header;
-    std::memcpy(&header, base, sizeof header);
+    // A mapping may begin with guard pages (MADV_GUARD_INSTALL): the stack of a thread does.
+    const iovec to{&header, sizeof header}, from{const_cast<uint8_t*>(base), sizeof header};
+    if (::process_vm_readv(::getpid(), &to, 1, &from, 1, 0) != ssize_t{sizeof header}) return code;
     if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_phentsize != sizeof(Elf64_Phdr) ||
         header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr) > mapping.range.size())

@@ -194,7 +194,7 @@ std::vector<std::string> script_command(const std::string& path, char* const* en
 }
 
 MpiAbi abi_of(const std::string& name) {
-    if (!name.starts_with("libmpi")) return MpiAbi::none;
+    if (!name.starts_with("libmpi") && !name.starts_with("libopen_mpi.so")) return MpiAbi::none;
     if (name == "libmpi_abi.so.1") return MpiAbi::standard;
     if (name.ends_with(".so.40") || name.find(".so.40.") != std::string::npos) return MpiAbi::openmpi;
     if (name.ends_with(".so.12") || name.find(".so.12.") != std::string::npos) return MpiAbi::mpich;

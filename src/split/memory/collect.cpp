@@ -15,6 +15,7 @@
 #include "split/devices/kinds.h"
 #include "split/memory/break_word.h"
 #include "split/memory/dirty.h"
+#include "split/memory/guards.h"
 #include "split/memory/memory.h"
 #include "split/pages/residency.h"
 #include "split/partition/partition.h"
@@ -127,9 +128,16 @@ class Readable {
     bool changed_ = false;
 };
 
+// None where the memory cannot be made readable for the question.
+std::vector<Range> guards_of(const Mapping& m, GuardScanner& scanner) {
+    std::optional<Readable> readable;
+    if (scanner.reads()) readable.emplace(m);
+    return readable && !readable->ok() ? std::vector<Range>{} : scanner.of(m.range);
+}
+
 // `seen`: what the tracker has just found out.
 std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scanner, SeenPages* seen,
-                              const std::vector<Range>& saved_elsewhere) {
+                              const std::vector<Range>& guards, const std::vector<Range>& saved_elsewhere) {
     bool file = m.inode != 0;
     if (kind == MapKind::shared_file || (kind == MapKind::shared_kept && !has_flag(m, " mw"))) return {};
     if (kind == MapKind::anonymous && (!file || !(m.prot & PROT_READ))) {
@@ -140,10 +148,14 @@ std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scann
     }
     Readable readable(m);
     if (!readable.ok()) return {};
-    Range part = readable_part(m.range);
-    if (kind == MapKind::anonymous) return part.empty() ? std::vector<Range>{} : std::vector<Range>{part};
-    // Shared objects may hold pages that this process never touched: only their content tells.
     std::vector<Range> runs;
+    if (kind == MapKind::anonymous) {
+        for (const Range& between : difference({m.range}, guards))
+            if (Range part = readable_part(between); !part.empty()) runs.push_back(part);
+        return runs;
+    }
+    // Shared objects may hold pages that this process never touched: only their content tells.
+    Range part = readable_part(m.range);
     if (part.empty()) return runs;
     for (const Range& own : difference({part}, saved_elsewhere)) {
         // A file on a disk is overwritten, not emptied before: it is the user's.
@@ -182,6 +194,32 @@ class Saved {
     std::map<shared::Key, std::vector<Range>> parts_;
 };
 
+// The parts of `whole`, which is `m`, in front of, at and behind guard pages, as mappings of their own. (The
+// kernel puts them together again.)
+void add_parts(CollectedMemory& all, MapEntry whole, const Mapping& m, std::vector<Range> unchanged,
+               const std::vector<Range>& guards) {
+    if (guards.empty()) {
+        all.table.maps.push_back(std::move(whole));
+        all.unchanged.push_back(std::move(unchanged));
+        return;
+    }
+    auto add = [&](Range range, bool guard) {
+        MapEntry& part = all.table.maps.emplace_back(whole);
+        part.range = range;
+        if (m.inode != 0 || m.shared) part.offset += range.begin() - m.range.begin();
+        if (guard) part.advice |= kGuard;
+        part.runs = guard ? std::vector<Range>{} : intersection(whole.runs, {range});
+        all.unchanged.push_back(guard ? std::vector<Range>{} : intersection(unchanged, {range}));
+    };
+    uint64_t at = m.range.begin();
+    for (const Range& guard : guards) {
+        if (at < guard.begin()) add({at, guard.begin()}, false);
+        add(guard, true);
+        at = guard.end();
+    }
+    if (at < m.range.end()) add({at, m.range.end()}, false);
+}
+
 }  // namespace
 
 uint64_t MemoryTable::data_size() const {
@@ -208,6 +246,7 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
     MemoryTable& table = all.table;
     table.vdso = vdso_image();
     PageScanner scanner;
+    GuardScanner guard_scanner;
     std::map<uint64_t, uint64_t> object_size;
     Saved saved;
     add_memory_flags(maps);
@@ -242,16 +281,19 @@ CollectedMemory collect_memory(DirtyTracker* tracker) {
             uint64_t& size = object_size[e.object];
             size = std::max(size, m.offset + m.range.size());
         }
+        const std::vector<Range> guards = guards_of(m, guard_scanner);
+        if (!guards.empty() && (e.kind == MapKind::shared_memory || e.kind == MapKind::shared_kept))
+            fail(
+                "the program has guard pages (MADV_GUARD_INSTALL) in shared memory at {:#x} ({}): what is "
+                "behind them cannot be saved",
+                guards.front().begin(), m.name);
         std::optional<SeenPages> seen;
-        if (tracker) {
-            if (!all.not_in_a_copy(e)) seen = tracker->look(e);
-            all.unchanged.push_back(seen ? std::move(seen->unchanged) : std::vector<Range>{});
-        }
+        if (tracker && !all.not_in_a_copy(e)) seen = tracker->look(e);
         std::vector<Range> elsewhere;
         if (e.kind == MapKind::shared_memory || e.kind == MapKind::shared_kept)
             elsewhere = saved.elsewhere(m, key);
-        e.runs = content_of(m, e.kind, scanner, seen ? &*seen : nullptr, elsewhere);
-        table.maps.push_back(std::move(e));
+        e.runs = content_of(m, e.kind, scanner, seen ? &*seen : nullptr, guards, elsewhere);
+        add_parts(all, std::move(e), m, seen ? std::move(seen->unchanged) : std::vector<Range>{}, guards);
     }
     if (tracker) tracker->end_round();
     for (MapEntry& e : table.maps)

@@ -46,7 +46,7 @@ DirtyTracker::DirtyTracker(std::unique_ptr<PageMarks> marks)
     : marks_(std::move(marks)), huge_everywhere_(huge_pages_everywhere()) {}
 
 bool DirtyTracker::fits(const MapEntry& map) const {
-    if (map.kind != MapKind::anonymous || (map.flags & MAP_HUGETLB)) return false;
+    if (map.kind != MapKind::anonymous || (map.flags & MAP_HUGETLB) || (map.advice & kGuard)) return false;
     if (split_ || marks_->keeps_huge_pages()) return true;
     return !(map.advice & kHugePage) && !(huge_everywhere_ && map.range.size() >= kHugePageSize);
 }

@@ -17,6 +17,7 @@
 #include "split/address/raw.h"
 #include "split/address/window.h"
 #include "split/memory/break_word.h"
+#include "split/memory/guards.h"
 #include "split/memory/memory.h"
 #include "split/shared/registry.h"
 #include "split/vdso/vdso.h"
@@ -146,8 +147,11 @@ void finish_one(const MapEntry& e) {
                  {kMergeable, MADV_MERGEABLE}, {kRandom, MADV_RANDOM},     {kSequential, MADV_SEQUENTIAL}};
     for (const auto& t : table)
         if (e.advice & t.bit) sys(SYS_madvise, e.range.begin(), e.range.size(), t.advice);
+    int prot = e.prot;
+    if ((e.advice & kGuard) && failed(sys(SYS_madvise, e.range.begin(), e.range.size(), kGuardInstall)))
+        prot = PROT_NONE;  // before Linux 6.13
     if (e.flags & MAP_LOCKED) sys(SYS_mlock, e.range.begin(), e.range.size());
-    long rc = sys(SYS_mprotect, e.range.begin(), e.range.size(), e.prot);
+    long rc = sys(SYS_mprotect, e.range.begin(), e.range.size(), prot);
     if (failed(rc))
         fail("cannot protect the program's memory at {:#x} as before: {}", e.range.begin(),
              std::strerror(int(-rc)));

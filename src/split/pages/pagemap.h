@@ -39,7 +39,8 @@ inline constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArgument);
 inline constexpr uint64_t kScanProtect = 1 << 0, kScanCheck = 1 << 1;
 // "Followed": its mapping is registered for asynchronous write protection.
 inline constexpr uint64_t kPageFollowed = 1 << 0, kPageWritten = 1 << 1, kPageOfFile = 1 << 2,
-                          kPagePresent = 1 << 3, kPageSwapped = 1 << 4, kPageZero = 1 << 5;
+                          kPagePresent = 1 << 3, kPageSwapped = 1 << 4, kPageZero = 1 << 5,
+                          kPageGuard = 1 << 8;  // Linux 6.17; to all others it looks swapped, too
 
 // `what` from its start to its end, in as many calls as that takes: each region once, in address order. False
 // when the kernel refuses.

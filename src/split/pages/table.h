@@ -46,6 +46,7 @@ enum Advice : uint32_t {
     kMergeable = 32,
     kRandom = 64,
     kSequential = 128,
+    kGuard = 256,  // all of it is guard pages (memory/guards.h)
 };
 
 struct MemoryTable {

@@ -74,6 +74,7 @@ ALLOWED = {
     "split/fds/": "stands in for the lower half's own calls, or reads files of the kernel's",
     "split/loader/": "what ld.so reads on this system; files of the kernel's",
     "split/memory/dirty.cpp": KERNEL,
+    "split/memory/guards.cpp": KERNEL,
     "split/memory/load.cpp": ITS_OWN,
     "split/pages/pagemap.cpp": KERNEL,
     "split/pages/soft_dirty.cpp": KERNEL,

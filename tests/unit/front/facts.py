@@ -11,6 +11,9 @@ ABSENT = {"openmpi": {"MPI_SESSION_NULL", "MPI_ERRORS_ABORT", "MPI_REAL2", "MPI_
                       "MPIX_ERR_PROC_FAILED_PENDING", "MPIX_ERR_REVOKED"},
           # later than 4.0
           "mpich": {"MPI_ERR_ERRHANDLER", "MPI_ERR_ABI", "MPI_T_ERR_NOT_ACCESSIBLE"}}
+# There, or of this value, from a version on: MPICH 4.2 gave the neighbourhood's number to the standard's new type.
+SINCE = {"openmpi": dict.fromkeys(["MPI_COMM_TYPE_HW_UNGUIDED", "MPI_COMM_TYPE_HW_GUIDED"], "OMPI_MAJOR_VERSION >= 5"),
+         "mpich": dict.fromkeys(["MPI_COMM_TYPE_RESOURCE_GUIDED", "MPIX_COMM_TYPE_NEIGHBORHOOD"], "MPICH_NUMVERSION >= 40200000")}
 
 
 def main(abi, path):
@@ -25,9 +28,8 @@ def main(abi, path):
             lines.append(f"VALUE(reinterpret_cast<long>({c.name}), {value})")
         else:
             line = f"VALUE(static_cast<long>({c.name}), {value})"
-            # Its number went to MPI-4.1's MPI_COMM_TYPE_RESOURCE_GUIDED.
-            moved = abi == "mpich" and c.name == "MPIX_COMM_TYPE_NEIGHBORHOOD"
-            lines += ["#if MPICH_NUMVERSION < 40100000", line, "#endif"] if moved else [line]
+            since = SINCE[abi].get(c.name)
+            lines += [f"#if {since}", line, "#endif"] if since else [line]
     with open(path, "w") as out:
         out.write("\n".join(lines) + "\n")
 

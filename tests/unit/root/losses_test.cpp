@@ -20,6 +20,26 @@ TEST(Losses, NoneAtFirst) {
     EXPECT_EQ(losses.verdict(kOther, 1'000'000), Verdict::nothing);
 }
 
+// A launcher that exits with 0 then has not brought the job to its end.
+TEST(Losses, ANodeIsMoreThanItsDaemon) {
+    Losses soon, late;
+    for (Losses* losses : {&soon, &late}) {
+        losses->daemon_gone("node-b", 7, 5);
+        losses->rank_gone(gone(0), 6);
+        EXPECT_FALSE(losses->node());
+    }
+    soon.launcher_ended(4 + Losses::kLauncherOfNodeMs);
+    late.launcher_ended(5 + Losses::kLauncherOfNodeMs);
+    EXPECT_TRUE(soon.node());
+    EXPECT_FALSE(late.node());
+    Losses losses;
+    losses.daemon_gone("node-b", 7, 5);
+    losses.rank_gone(gone(), 7);
+    EXPECT_TRUE(losses.node());
+    EXPECT_EQ(losses.why(), "the node daemon of node-b (pid 7) is gone");
+    EXPECT_EQ(losses.code(), 1);
+}
+
 TEST(Losses, ALauncherThatLeavesSurvivorsIsEndedAtOnce) {
     Losses losses;
     losses.rank_gone(gone(), 5);
