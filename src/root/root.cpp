@@ -179,10 +179,18 @@ void Root::clear_up() {
     while (!tree_.nodes().empty() && tree::now_ms() < end) serve(20);
 }
 
+// From version 5 on Open MPI's mpiexec says nothing of a lost node and exits with 0.
+bool Root::hides_lost_nodes() const {
+    constexpr std::string_view kName = "Open MPI v";
+    const std::string mpi = start_.mpi();
+    return launcher_->ends_when_a_rank_dies() && mpi.starts_with(kName) &&
+           std::atoi(mpi.c_str() + kName.size()) >= 5;
+}
+
 // MPICH's mpiexec may exit with 0 when a signal has ended it, and does when ranks leave without MPI_Finalize.
 bool Root::came_to_its_end() const {
     bool no_program = start_.ranks() == 0;
-    const bool unseen = losses_.daemon() && !losses_.node();
+    const bool unseen = losses_.daemon() && !node_is_lost();
     return signals_seen_.to_end == 0 && (finalize_released_ || no_program || unseen);
 }
 
@@ -193,7 +201,7 @@ int Root::exit_code() const {
     if (stopped_by_program()) return static_cast<int>(ExitCode::to_be_continued);
     int code = launcher_end_.value_or(0);
     // Open MPI 5's mpiexec ends the ranks that are left when a node is lost, and exits with 0.
-    if (code == 0 && losses_.node() && !finalize_released_) return losses_.code();
+    if (code == 0 && node_is_lost() && !finalize_released_) return losses_.code();
     return code == 0 && signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : code;
 }
 
@@ -254,8 +262,10 @@ void Root::serve(int timeout_ms) {
     if (!launcher_ || launcher_end_) return;
     if (auto code = launcher_->ended()) {
         serve_once(0);  // the ranks' last words, which came before
+        hides_lost_nodes_ = hides_lost_nodes();
         // Without MPI_Finalize: was a node lost? Its news may come behind the launcher's end.
-        const int64_t end = tree::now_ms() + (*code == 0 && running_ && !finalize_released_ ? 1000 : 0);
+        const int64_t end =
+            tree::now_ms() + (*code == 0 && hides_lost_nodes_ && running_ && !finalize_released_ ? 1000 : 0);
         while (!losses_.daemon() && tree::now_ms() < end) serve_once(20);
         losses_.launcher_ended(tree::now_ms());
         launcher_end_ = code;

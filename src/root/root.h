@@ -65,6 +65,8 @@ class Root {
     void end_launcher();
     void clear_up();
     int exit_code() const;
+    bool hides_lost_nodes() const;
+    bool node_is_lost() const { return hides_lost_nodes_ && losses_.node(); }
     bool came_to_its_end() const;
     void note_end();
     void watch_start();
@@ -147,6 +149,7 @@ class Root {
     launch::Launcher* launcher_ = nullptr;
     Daemons daemons_{tree_, [this](const std::string& line) { rank_died(line); }};
     std::optional<int> launcher_end_;  // its exit code
+    bool hides_lost_nodes_ = false;    // known by then
 
     // The job.
     const int64_t started_;  // ms

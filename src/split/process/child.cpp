@@ -36,7 +36,9 @@ void refuse_own(const Json& descriptors) {
         const std::string text = read_proc("/proc/self/fd/" + std::to_string(number.at(0).get<int>()));
         const size_t at = text.find("NOTIFY_PID:");
         if (at != text.npos && std::atoi(text.c_str() + at + 11) == raw::getpid())
-            fail("the program wants to be notified of a message queue (mq_notify), and no other process can be");
+            fail(
+                "the program wants to be notified of a message queue (mq_notify), and no other process can "
+                "be");
     }
 }
 

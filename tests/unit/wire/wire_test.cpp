@@ -86,6 +86,8 @@ std::vector<Message> samples() {
         RankEnded{2, 4711, "b", 9, RankEnd::finalized},
         InputTaken{65536, true},
         Aborted{2, "b", 9, "why"},
+        Renew{9, 2, {"A=b", "C="}},
+        Moved{3, 4711},
         MakeRoom{7, Generation(2), Medium::local},
         KeepCopies{{Generation(1), Generation(2)}, {Generation(1)}},
         Flush{3, {Generation(2)}, "/d", 1ull << 30, {{"a", {{4, 2}}}}, Medium::local},
