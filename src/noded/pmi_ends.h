@@ -42,6 +42,7 @@ class PmiEnds {
     // MPI_Abort.
     std::function<void(const pmi::Abort&)> on_abort;
 
+    bool is_helper(pid_t pid) const { return pid == helper_; }
     // Ranks can be started.
     bool ready() const;
     // The rank's end of its socket, which the variables name; none with PMIx.

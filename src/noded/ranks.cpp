@@ -247,8 +247,22 @@ void Ranks::invite_ranks() {
 
 void Ranks::renewed(bool goes_on) {
     order_.reset();
+    strangers_ = strangers_ || (next_ && !goes_on);
     if (goes_on && next_) pmi_ = std::move(next_);
     next_.reset();
+}
+
+// Children that were to go on for a rank and were ended: nobody has told their numbers.
+void Ranks::bury_strangers() {
+    for (siginfo_t ended{}; ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid > 0;
+         ended = {}) {
+        const auto is = [&](const Child& child) { return child.pid == ended.si_pid; };
+        const bool known =
+            std::any_of(ranks_.begin(), ranks_.end(), [&](auto& rank) { return is(rank->child); }) ||
+            std::any_of(left_.begin(), left_.end(), is) || (pmi_ && pmi_->is_helper(ended.si_pid)) ||
+            (next_ && next_->is_helper(ended.si_pid));
+        if (known || ::waitpid(ended.si_pid, nullptr, WNOHANG) != ended.si_pid) return;
+    }
 }
 
 bool Ranks::moved(Rank who, pid_t pid) {
@@ -300,6 +314,7 @@ void Ranks::serve(const std::vector<pollfd>& fds, size_t first) {
         return over;
     });
     invite_ranks();
+    if (strangers_) bury_strangers();
     for (size_t i = 0; i < ranks_.size(); ++i) watch(*ranks_[i], ended[i]);
     start_ranks();
     hand_up_output();

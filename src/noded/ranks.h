@@ -75,6 +75,7 @@ class Ranks {
     const wire::LaunchPart& part_of(Rank rank) const;
     void connect(PmiEnds& pmi);
     void invite_ranks();
+    void bury_strangers();
     void watch(Started& rank, short revents);
     void hand_up_output();
     bool hand_up_piece(Started& rank, RankStream& stream, bool error);
@@ -87,6 +88,7 @@ class Ranks {
     std::unique_ptr<PmiEnds> next_;     // of the world that ranks are about to come to
     std::optional<wire::Renew> order_;  // they have not been invited yet
     std::vector<Child> left_;           // processes that ranks have left
+    bool strangers_ = false;            // a renewal was given up: its children may be there
     std::optional<InputPipe> input_;
     std::vector<std::unique_ptr<Started>> ranks_;
     uint64_t window_ = 0;  // bytes of output that may be sent

@@ -55,9 +55,11 @@ class Root::Door : public Job {
     }
 
     std::string why_no_renewal() const override {
-        return root_.launcher_->renews()
-                   ? ""
-                   : "only ranks that `fermata run --launcher own` has started get new libraries";
+        if (!root_.launcher_->renews())
+            return "only ranks that `fermata run --launcher own` has started get new libraries";
+        if (root_.own_state_.used())
+            return "the program saves its own state (libfermata), and would lose count of what it has saved";
+        return "";
     }
     uint32_t next_world() override {
         root_.launcher_->renew(++root_.worlds_);

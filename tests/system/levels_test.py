@@ -73,7 +73,10 @@ class Bench:
         """The root, its launcher, ranks and daemons, as when a machine stops; memory stays."""
         pids = job.rank_pids() + job.daemon_pids() + [job.process.pid]
         for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # the launcher was faster
         job.process.wait()
         end = time.monotonic() + 10
         while any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:

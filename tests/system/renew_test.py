@@ -182,6 +182,12 @@ def refused(mpi):
             done = renewed(job, "--env", "no_value")
             check(done.returncode == 2 and "NAME=VALUE" in done.stderr, f"{done.returncode} {done.stderr}")
             check(job.finish() == wanted, "another result")
+        env = dict(os.environ, OWN_STATE_STEPS="20000", STEADY_PAUSE="4000")
+        with Job.run([PROGRAMS / f"own_state.{mpi}", "s", "triggers", "keep=3"], 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+            job.wait_until(lambda: "from 0 0" in job.lines(), "the first line")
+            time.sleep(1)  # the root hears of it
+            done = renewed(job)
+            check(done.returncode == 3 and "saves its own state" in done.stderr, f"{done.returncode} {done.stderr}")
 
 
 def new_children(daemon, old):
