@@ -67,6 +67,7 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
 void Node::start_ranks_as(uint32_t number) {
     ranks_ = std::make_unique<Ranks>(Ranks::Place{number, config_.node, config_.node_dir()},
                                      [this](const wire::Message& message) { branch_.say(message); });
+    ranks_->refuse = [this](const std::string& why) { refuse_renewal(why); };
     ranks_->left = [this](pid_t old) { shared_names_.gone(old); };
     ranks_->world = [this](Rank rank, std::vector<std::string> environment) {
         for (auto& agent : agents_)
@@ -331,9 +332,13 @@ void Node::renew(const wire::Renew& order) {
         if (!ranks_) fail("only ranks that `fermata run --launcher own` has started get new libraries");
         ranks_->renew(order);
     } catch (const std::exception& error) {
-        branch_.tally().take(-1,
-                             wire::Refuse{order.epoch, fmt::format("on {}: {}", config_.node, error.what())});
+        refuse_renewal(error.what());
     }
+}
+
+void Node::refuse_renewal(const std::string& why) {
+    const std::string line = fmt::format("on {}: {}", config_.node, why);
+    branch_.tally().take(-1, wire::Refuse{branch_.tally().epoch(), line});
 }
 
 // What only this daemon knows of its node.

@@ -60,6 +60,7 @@ class Node {
     void diagnosis(Agent& agent, const wire::Diagnosis& said);
     void from_root(const wire::Message& message);
     void renew(const wire::Renew& order);
+    void refuse_renewal(const std::string& why);
     void moved(Agent& agent, const wire::Moved& moved);
     void from_below(int child, const wire::Message& message);
     void begin_clock();

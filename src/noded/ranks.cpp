@@ -229,6 +229,11 @@ void Ranks::renew(const wire::Renew& order) {
     world.name += fmt::format("-{}", order.world);
     next_ = std::make_unique<PmiEnds>(world, launch_->mpi, place_.directory);
     connect(*next_);
+    // It is not theirs yet: what fails there is no loss.
+    next_->on_fault = [this](std::optional<Rank>, const std::string& why) { refuse(why); };
+    next_->on_abort = [this](const pmi::Abort& abort) {
+        refuse(fmt::format("rank {}: {}", abort.rank.number(), abort.text));
+    };
     order_ = order;
     invite_ranks();
 }
@@ -248,7 +253,10 @@ void Ranks::invite_ranks() {
 void Ranks::renewed(bool goes_on) {
     order_.reset();
     strangers_ = strangers_ || (next_ && !goes_on);
-    if (goes_on && next_) pmi_ = std::move(next_);
+    if (goes_on && next_) {
+        pmi_ = std::move(next_);
+        connect(*pmi_);
+    }
     next_.reset();
 }
 

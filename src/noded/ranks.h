@@ -40,6 +40,8 @@ class Ranks {
     void renew(const wire::Renew& order);
     void renewed(bool goes_on);
     std::function<void(Rank, std::vector<std::string> environment)> world;
+    // It cannot be.
+    std::function<void(const std::string& why)> refuse;
     // The rank is another process now. False: not a child of this daemon.
     bool moved(Rank rank, pid_t pid);
     // A process that its rank has left has ended.

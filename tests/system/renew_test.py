@@ -198,7 +198,8 @@ def new_children(daemon, old):
         young = []
         for pid in children - old:
             try:
-                if "pmix" not in pathlib.Path(f"/proc/{pid}/comm").read_text():
+                name = pathlib.Path(f"/proc/{pid}/comm").read_text()
+                if "pmix" not in name and "noded" not in name:
                     young.append(pid)
             except OSError:
                 pass  # gone
@@ -208,7 +209,7 @@ def new_children(daemon, old):
 
 
 def killed(mpi, times="6", seed="3"):
-    """A child is killed while it starts, at random moments: the job goes on as it was, or with all children."""
+    """A child is killed while it starts, at random moments: the job goes on as it was."""
     draw = random.Random(int(seed))
     with Scratch("renew-killed") as cwd:
         env = dict(os.environ, STEADY_PAUSE="4000")
@@ -224,17 +225,15 @@ def killed(mpi, times="6", seed="3"):
                 old = set(job.rank_pids())
                 asked = subprocess.Popen([str(harness.FERMATA), "renew", "--job", job.name], stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, text=True)
-                young = new_children(daemon, old)
-                time.sleep(draw.uniform(0, 0.2))
-                for pid in young[:1]:
-                    # Before it is the rank itself.
-                    if old == set(job.rank_pids()) and pid in new_children(daemon, old):
-                        os.kill(pid, signal.SIGKILL)
+                # Just born: long before it can be the rank itself.
+                for pid in new_children(daemon, old)[:1]:
+                    time.sleep(draw.uniform(0, 0.03))
+                    os.kill(pid, signal.SIGKILL)
                 asked.wait(60)
                 gave_up += asked.returncode != 0
             lines = job.finish()
         check(lines == wanted, f"{lines[-2:]}, natively {wanted[-2:]}; {gave_up} given up")
-        check(gave_up > 0, "no child was killed in time")
+        check(gave_up >= int(times) // 2, f"only {gave_up} given up")
     return f"{gave_up} of {times} given up"
 
 
