@@ -25,7 +25,7 @@ SOURCES = pathlib.Path(__file__).resolve().parents[1] / "programs"
 STORMS = {
     "steady": (["steady.MPI", "1200", "2"], {"STEADY_PAUSE": "2000"}),
     "threads": (["threads.MPI", "12", "40", "500000"], {}),
-    "heat": (["heat.MPI", "30", "8000"], {}),
+    "heat": (["heat.MPI", "90", "8000"], {}),
     "random": (["random.MPI", "7", "4000", "1000"], {}),
     "python": (["/usr/bin/python3", str(SOURCES / "pickle_mix.py"), "30", "3000"], {}),
 }
