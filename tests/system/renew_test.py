@@ -26,7 +26,7 @@ STORMS = {
     "steady": (["steady.MPI", "1200", "2"], {"STEADY_PAUSE": "2000"}),
     "threads": (["threads.MPI", "12", "40", "500000"], {}),
     "heat": (["heat.MPI", "90", "8000"], {}),
-    "random": (["random.MPI", "7", "4000", "1000"], {}),
+    "random": (["random.MPI", "7", "8000", "1000"], {}),
     "python": (["/usr/bin/python3", str(SOURCES / "pickle_mix.py"), "30", "3000"], {}),
 }
 
@@ -54,7 +54,7 @@ def at_random(job, between, draw):
         times += 1
 
 
-def storm(mpi, name, between="0.6", seed="1"):
+def storm(mpi, name, between="0.4", seed="1"):
     words, variables = STORMS[name]
     program = [PROGRAMS / word.replace("MPI", mpi) if word.endswith(".MPI") else word for word in words]
     env = dict(os.environ, **variables)
