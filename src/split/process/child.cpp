@@ -1,10 +1,10 @@
 #include "split/process/child.h"
 
-#include <cstdlib>
-
 #include "base/error.h"
 #include "split/fds/descriptors.h"
+#include "split/process/descriptors/saved.h"
 #include "split/process/parts.h"
+#include "split/shared/queues.h"
 #include "split/threads/raw.h"
 
 namespace fermata::split::process {
@@ -14,12 +14,13 @@ std::string name_of(const Json& one) {
     return one.contains("path") ? one.at("path").get<std::string>() : "a descriptor";
 }
 
-// What the kernel knows of a process by its own number, or gives to no child.
-void refuse_own(const Json& descriptors) {
-    for (const Json& one : descriptors.at("descriptions")) {
+// Refuses what the kernel knows of a process by its own number, or gives to no child.
+void refuse_own(const Json& all) {
+    for (const Json& one : all.at("descriptions")) {
         for (const Json& lock : one.value("locks", Json::array())) {
-            const std::string kind = lock.dump();
-            if (kind.find("POSIX") == std::string::npos && kind.find("LEASE") == std::string::npos) continue;
+            // (flock() and OFDLCK belong to the open file, which the child has.)
+            const std::string kind = lock.get<descriptors::Lock>().kind;
+            if (kind == "FLOCK" || kind == "OFDLCK") continue;
             fail("the program has a lock on {}: no other process can take it over while the job runs",
                  name_of(one));
         }
@@ -30,12 +31,10 @@ void refuse_own(const Json& descriptors) {
             fail("the program wants signals from {} (F_SETOWN), which would go to the process that ends",
                  name_of(one));
     }
-    for (const Json& number : descriptors.at("descriptors")) {
-        const Json& one = descriptors.at("descriptions").at(number.at(1).get<size_t>());
+    for (const Json& number : all.at("descriptors")) {
+        const Json& one = all.at("descriptions").at(number.at(1).get<size_t>());
         if (one.at("kind") != "queue") continue;
-        const std::string text = read_proc("/proc/self/fd/" + std::to_string(number.at(0).get<int>()));
-        const size_t at = text.find("NOTIFY_PID:");
-        if (at != text.npos && std::atoi(text.c_str() + at + 11) == raw::getpid())
+        if (shared::somebody_to_notify(number.at(0).get<int>()) == raw::getpid())
             fail(
                 "the program wants to be notified of a message queue (mq_notify), and no other process can "
                 "be");
@@ -55,6 +54,7 @@ ForChild prepare_child(const Limits& limits) {
     Json state;
     state["settings"] = capture_settings({}, made.warnings);
     state["attributes"] = capture_attributes(made.warnings);
+    made.waiting = waiting_signals();
     state["signals"] = capture_signals(limits.ids);
     state["timers"] = capture_timers(made.warnings);
     state["cpu_times"] = capture_cpu_times();

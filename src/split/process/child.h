@@ -9,15 +9,26 @@
 
 namespace fermata::split::process {
 
+// Signals that wait for a process as a whole, each as the bytes of its siginfo_t.
+using Signals = std::vector<std::string>;
+
 struct ForChild {
     std::string state;                  // for restore_in_child() and restore_timers()
     std::string notes;                  // for resume_notes()
+    Signals waiting;                    // those that `state` holds
     std::vector<int> descriptors;       // of the lower half's, that the child needs
     std::vector<std::string> warnings;  // one line each
 };
 // Called by the agent while every thread of the program stands. Throws fermata::Error for what no child can
 // have: locks, children and descriptors of this process, and all that no image can hold.
 ForChild prepare_child(const Limits& limits);
+
+// Lists what waits for this process, which keeps it.
+Signals waiting_signals();
+// Takes out what has come since `before`, for queue_signals() in the child, but for signals of timers: the
+// child has those timers. `ids`: by which senders are named.
+Signals take_signals_since(Signals before, const ids::Table* ids);
+void queue_signals(const Signals& all, const ids::Table* ids);
 
 // In the child: before anything else of this room, and with all threads made.
 void resume_notes(const std::string& notes);

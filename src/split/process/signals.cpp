@@ -1,12 +1,18 @@
 // Signal actions and signals that wait for the whole process.
+#include <fcntl.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "split/address/window.h"
 #include "split/ids/sender.h"
 #include "split/ids/table.h"
+#include "split/process/child.h"
 #include "split/process/parts.h"
 #include "split/process/warden.h"
 #include "split/threads/raw.h"
@@ -27,20 +33,8 @@ void change_sender(siginfo_t& info, const ids::Table* ids, int32_t (*change)(con
         info.si_pid = change(*ids, info.si_pid);
 }
 
-}  // namespace
-
-Json capture_signals(const ids::Table* ids) {
-    Json actions = Json::array();
-    for (int number = 1; number <= 64; ++number) {
-        raw::KernelSigaction action = {};
-        if (!settable(number)) continue;
-        if (raw::call(SYS_rt_sigaction, number, 0, raw::word(&action), 8) != 0 || !upper_action(action))
-            continue;
-        actions.push_back({number, action.handler, action.flags, action.restorer, action.mask});
-    }
-    // Waiting for the process as a whole: taken out with all they carry and put back. The agent blocks
-    // everything, so it may dequeue what no thread took.
-    Json waiting = Json::array();
+// Taken out with all they carry. The agent blocks everything, so it may dequeue what no thread took.
+std::vector<siginfo_t> take_waiting() {
     raw::SignalSet wanted = raw::kAllSignals & ~raw::signal_bit(threads::kStopSignal);
     std::vector<siginfo_t> taken;
     for (;;) {
@@ -53,13 +47,91 @@ Json capture_signals(const ids::Table* ids) {
             break;
         taken.push_back(info);
     }
-    for (siginfo_t& info : taken) {
-        raw::call(SYS_rt_sigqueueinfo, raw::getpid(), info.si_signo, raw::word(&info));
+    return taken;
+}
+
+// For the process as a whole, as it came. Of a signal by kill() the kernel takes that from the main thread
+// only (kernel/signal.c compares the thread's id with the process's), from another one by its own pidfd;
+// before Linux 6.9 not at all: then it comes as if by sigqueue(), from the same sender.
+void queue(siginfo_t info) {
+    constexpr unsigned kThread = O_EXCL, kToGroup = 1 << 2;  // PIDFD_THREAD, PIDFD_SIGNAL_THREAD_GROUP
+    auto by_number = [&] {
+        return raw::call(SYS_rt_sigqueueinfo, raw::getpid(), info.si_signo, raw::word(&info));
+    };
+    if (by_number() != -EPERM) return;
+    const long self = raw::call(SYS_pidfd_open, raw::gettid(), kThread);
+    const long rc =
+        self < 0 ? self : raw::call(SYS_pidfd_send_signal, self, info.si_signo, raw::word(&info), kToGroup);
+    if (self >= 0) raw::call(SYS_close, self);
+    if (rc == 0) return;
+    info.si_code = SI_QUEUE;
+    by_number();
+}
+
+Signals bytes_of(const std::vector<siginfo_t>& all) {
+    Signals bytes;
+    for (const siginfo_t& info : all) bytes.emplace_back(reinterpret_cast<const char*>(&info), sizeof info);
+    return bytes;
+}
+
+siginfo_t info_of(std::string_view bytes) {
+    siginfo_t info = {};
+    std::memcpy(&info, bytes.data(), std::min(bytes.size(), sizeof info));
+    return info;
+}
+
+// Tells signals of setitimer, alarm and timer_create: a child has the timers themselves.
+bool by_timer(const siginfo_t& info) {
+    const int number = info.si_signo;
+    return info.si_code == SI_TIMER ||
+           (info.si_code == SI_KERNEL && (number == SIGALRM || number == SIGVTALRM || number == SIGPROF));
+}
+
+}  // namespace
+
+Signals waiting_signals() {
+    std::vector<siginfo_t> taken = take_waiting();
+    for (const siginfo_t& info : taken) queue(info);
+    return bytes_of(taken);
+}
+
+Signals take_signals_since(Signals before, const ids::Table* ids) {
+    std::vector<siginfo_t> fresh;
+    for (siginfo_t& info : take_waiting()) {
+        const std::string bytes(reinterpret_cast<const char*>(&info), sizeof info);
+        if (auto known = std::find(before.begin(), before.end(), bytes); known != before.end())
+            before.erase(known);
+        else if (!by_timer(info))
+            change_sender(info, ids, ids::shown_of), fresh.push_back(info);
+    }
+    return bytes_of(fresh);
+}
+
+void queue_signals(const Signals& all, const ids::Table* ids) {
+    for (const std::string& bytes : all) {
+        siginfo_t info = info_of(bytes);
+        change_sender(info, ids, ids::real_of);
+        queue(info);
+    }
+}
+
+Json capture_signals(const ids::Table* ids) {
+    Json actions = Json::array();
+    for (int number = 1; number <= 64; ++number) {
+        raw::KernelSigaction action = {};
+        if (!settable(number)) continue;
+        if (raw::call(SYS_rt_sigaction, number, 0, raw::word(&action), 8) != 0 || !upper_action(action))
+            continue;
+        actions.push_back({number, action.handler, action.flags, action.restorer, action.mask});
+    }
+    Json waiting = Json::array();
+    for (const std::string& bytes : waiting_signals()) {
+        siginfo_t info = info_of(bytes);
         // It is of this allocation, and has been heard, or will be: the next one has nothing to do with it.
         if (is_warning(info)) continue;
         change_sender(info, ids, ids::shown_of);
-        const auto* bytes = reinterpret_cast<const uint8_t*>(&info);
-        waiting.push_back(Json::binary(std::vector<uint8_t>(bytes, bytes + sizeof info)));
+        const auto* from = reinterpret_cast<const uint8_t*>(&info);
+        waiting.push_back(Json::binary(std::vector<uint8_t>(from, from + sizeof info)));
     }
     return {{"actions", actions}, {"waiting", waiting}};
 }
@@ -69,13 +141,12 @@ void restore_signals(const Json& state, const ids::Table* ids) {
         raw::KernelSigaction action = {saved.at(1), saved.at(2), saved.at(3), saved.at(4)};
         raw::call(SYS_rt_sigaction, saved.at(0).get<int>(), raw::word(&action), 0, 8);
     }
+    Signals waiting;
     for (const Json& saved : state.at("waiting")) {
         const auto& bytes = saved.get_binary();
-        siginfo_t info = {};
-        std::memcpy(&info, bytes.data(), std::min(bytes.size(), sizeof info));
-        change_sender(info, ids, ids::real_of);
-        raw::call(SYS_rt_sigqueueinfo, raw::getpid(), info.si_signo, raw::word(&info));
+        waiting.emplace_back(bytes.begin(), bytes.end());
     }
+    queue_signals(waiting, ids);
 }
 
 }  // namespace fermata::split::process

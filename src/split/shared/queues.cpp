@@ -48,13 +48,14 @@ json take_all(mqd_t queue, size_t longest) {
     }
 }
 
-int somebody_to_notify(int fd) {
-    std::string text = read_proc(fmt::format("/proc/self/fd/{}", fd));
-    size_t at = text.find("NOTIFY_PID:");
-    return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + 11);
-}
-
 }  // namespace
+
+int somebody_to_notify(int descriptor) {
+    constexpr std::string_view kKey = "NOTIFY_PID:";
+    const std::string text = read_proc(fmt::format("/proc/self/fd/{}", descriptor));
+    const size_t at = text.find(kKey);
+    return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + kKey.size());
+}
 
 json describe_queue(int descriptor, bool content, std::vector<std::string>& warnings) {
     std::string name = name_of_descriptor(descriptor);
