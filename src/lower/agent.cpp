@@ -21,6 +21,7 @@
 #include "lower/starter.h"
 #include "split/loader/starters.h"
 #include "split/memory/memory.h"
+#include "split/process/child.h"
 #include "split/process/warden.h"
 #include "split/threads/donors.h"
 #include "split/threads/stop.h"
@@ -189,6 +190,8 @@ void Agent::handle(const wire::Message& message) {
         release_finalize();
     else if (auto* wish = std::get_if<wire::AskProgram>(&message))
         OwnWords::ask(the_upper() ? the_upper()->own_state : nullptr, *wish);
+    else if (auto* waiting = std::get_if<wire::Waiting>(&message); waiting && task_.second)
+        task_.second->signals = waiting->signals;
     else if (auto event = event_of(message))
         on(*event, &message);
 }
@@ -434,6 +437,7 @@ void Agent::go() {
     if (task_.second) {
         link_->go_on_with(Fd(task_.second->descriptor));
         ended_epoch_ = task_.second->epoch;
+        split::process::queue_signals(task_.second->signals, the_upper()->ids);
     }
     for (const std::string& line : let_program_run(*parts_)) warn(line);
     parts_.reset();

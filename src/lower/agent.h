@@ -33,6 +33,7 @@ namespace fermata::lower {
 struct SecondLink {
     uint32_t epoch = 0;  // of the renewal
     int descriptor = -1;
+    std::vector<std::string> signals{};  // wire::Waiting
 };
 
 struct AgentTask {

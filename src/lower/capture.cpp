@@ -144,8 +144,7 @@ void Capture::begin_image() {
     part(kMapsPart, memory_.maps);
     part(kProcessPart, process_.state);
     part(kProgramPart, order_.program);
-    Anchors anchors{reinterpret_cast<uint64_t>(the_upper()), reinterpret_cast<uint64_t>(program_threads_),
-                    split::kBridgeVersion, the_bridge()->interface};
+    const Anchors anchors = anchors_here();
     writer().blob(kAnchorsPart, &anchors, sizeof anchors);
     part(kCpuPart, cpu_instructions());
     part(kMpiPart, objects_);

@@ -7,8 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
@@ -24,7 +25,6 @@
 #include "split/memory/memory.h"
 #include "split/partition/partition.h"
 #include "split/process/child.h"
-#include "split/threads/records.h"
 #include "split/threads/stop.h"
 #include "tree/local_socket.h"
 
@@ -33,7 +33,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What only a first start or a restart needs, and what belongs to the program.
+// Variables that only a first start or a restart needs, and those that belong to the program.
 constexpr std::string_view kLeftOut[] = {
     "FERMATA_RESTORE=", "FERMATA_GENERATION=", "FERMATA_CHOICE=",  "FERMATA_SEAL=", "FERMATA_INPUT=",
     "FERMATA_MAPPED=",  "FERMATA_RESTARTS=",   "FERMATA_PRELOAD=", "LD_PRELOAD=",   "FERMATA_PMI_LINE="};
@@ -75,7 +75,9 @@ Words environment_of_child(const Words& given, uint32_t restarts, int server) {
 
 Hop::Hop(const SavedRank& who, const MpiFacts& facts, const tree::AgentConfig& config,
          const wire::Renew& order)
-    : Together(order.epoch, who.rank), who_(who), facts_(facts), config_(config), order_(order) {}
+    : Together(order.epoch, who.rank), who_(who), facts_(facts), config_(config), order_(order) {
+    meet();
+}
 
 Hop::~Hop() {
     if (process_) ::syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
@@ -109,6 +111,7 @@ void Hop::make_child(const tree::AgentLink& link) {
     split::ids::note(*the_upper()->ids, who_.node, {});
     const split::process::ForChild rest = split::process::prepare_child(process_limits());
     warnings_.insert(warnings_.end(), rest.warnings.begin(), rest.warnings.end());
+    waiting_ = rest.waiting;
     const split::MemoryTable memory = split::collect_memory().table;
 
     int ends[2];
@@ -118,9 +121,7 @@ void Hop::make_child(const tree::AgentLink& link) {
 
     SecondLife life;
     life.epoch = order_.epoch;
-    life.anchors = {reinterpret_cast<uint64_t>(the_upper()),
-                    reinterpret_cast<uint64_t>(split::threads::table()), split::kBridgeVersion,
-                    the_bridge()->interface};
+    life.anchors = anchors_here();
     life.program = who_.program;
     life.many_threads = facts_.many_threads;
     life.memory = split::encode(memory);
@@ -170,6 +171,7 @@ wire::Saved Hop::conclude() {
 
 void Hop::let_go(tree::AgentLink& link) {
     link.send(wire::Moved{static_cast<int32_t>(rank_.number()), pid_});
+    child_->send(wire::Waiting{split::process::take_signals_since(waiting_, the_upper()->ids)});
     child_->send(wire::Go{});
     const std::string rest = link.rest();
     size_t at = 0;

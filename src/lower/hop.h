@@ -13,6 +13,7 @@
 #include "lower/mpi_start.h"
 #include "lower/saving.h"
 #include "lower/together.h"
+#include "split/process/child.h"
 #include "tree/agent_link.h"
 #include "wire/message.h"
 
@@ -44,7 +45,8 @@ class Hop : public Together {
     const wire::Renew order_;
     std::unique_ptr<tree::AgentLink> child_;  // what it says and hears before it has the real one
     pid_t pid_ = -1;
-    Fd process_;  // pidfd
+    Fd process_;                       // pidfd
+    split::process::Signals waiting_;  // that the child has
     std::vector<std::string> warnings_;
 };
 

@@ -196,7 +196,7 @@ Anchors anchors_of(const image::Reader& reader, const std::string& path) {
     if (bytes.size() != sizeof anchors)
         throw Error(fmt::format("{} is damaged: its parts", path), ExitCode::damaged);
     std::memcpy(&anchors, bytes.data(), sizeof anchors);
-    if (anchors.bridge_version != split::kBridgeVersion || anchors.interface != the_bridge()->interface)
+    if (!fits_here(anchors))
         fail(
             "{} was made by a build of Fermata with another interface between program and library ({:08x}, "
             "here "

@@ -27,6 +27,7 @@
 #include "lower/restart.h"
 #include "lower/second_life.h"
 #include "lower/services.h"
+#include "lower/start.h"
 #include "lower/starter.h"
 #include "lower/thread_need.h"
 #include "split/alloc/lower_alloc.h"
@@ -56,23 +57,6 @@ namespace threads = split::threads;
 using Link = std::unique_ptr<tree::AgentLink>;
 // From a lower half that runs a starter to the one that the starter begins: Command::number.
 constexpr const char* kProgramNumber = "FERMATA_PROGRAM";
-
-// Of the images, as `fermata run` has it.
-image::KeyPointer image_key(const tree::AgentConfig& config) {
-    image::KeyPointer key = image::Key::from_file_or_none(config.image_key);
-    if (key && key->id().hex() != config.image_key_id)
-        fail("the key file {} on {} is another one than where the job was started", config.image_key,
-             config.node);
-    return key;
-}
-
-// The parts of a start that come before anybody knows whether it is a first one.
-MpiFacts bring_up_mpi(ThreadNeed need) {
-    MpiFacts facts = start_mpi(need);
-    split::end_descriptors();
-    if (facts.crowded) g_yield = 64;
-    return facts;
-}
 
 // Before MPI starts a rank does not know which of several programs it will be.
 ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::process::PathMap& moved) {
@@ -246,7 +230,7 @@ int run(int argc, char** argv) {
     // Before MPI_Init, where a rank may stay for long: the daemon knows who is in there, and waits for them.
     Link link = std::make_unique<tree::AgentLink>(config);
     link->send(link->starting());
-    split::note_shared_names_in((config.node_dir() + "/" + tree::name_of_shared_names(::getpid())).c_str());
+    note_shared_names(config);
     image::KeyPointer key;
     std::string no_key;  // said once there is a rank to say it
     try {

@@ -15,6 +15,7 @@ Saving::Saving(const SavedRank& who, const wire::Save& order, LastImage& last)
     : Together(order.epoch, who.rank), who_(who), order_(order), last_(last), began_(monotonic_ns()) {
     try {
         options_ = image::SaveOptions::from_text(order.options);
+        meet();
     } catch (const std::exception& error) {
         note(error.what());
     }

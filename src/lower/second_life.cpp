@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
@@ -11,14 +12,14 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "lower/agent.h"
-#include "lower/binding/binding.h"
 #include "lower/mpi_start.h"
 #include "lower/new_lower_half.h"
 #include "lower/say_each.h"
 #include "lower/services.h"
+#include "lower/start.h"
 #include "split/alloc/lower_alloc.h"
-#include "split/alloc/shared_names.h"
 #include "split/fds/descriptors.h"
+#include "split/loader/loader.h"
 #include "split/memory/memory.h"
 #include "split/process/child.h"
 #include "split/thread_pointer/redirect.h"
@@ -28,7 +29,6 @@
 #include "split/threads/signals.h"
 #include "split/threads/stop.h"
 #include "split/vdso/vdso.h"
-#include "tree/shared_names.h"
 
 namespace fermata::lower {
 namespace {
@@ -42,23 +42,13 @@ std::string text_of(const Json& bytes) {
     return {all.begin(), all.end()};
 }
 
-// As after exec: the library that starts now shall not see the program's handlers. They come back with the
-// rest of the process.
-void forget_handlers() {
-    for (int number = 1; number < 32; ++number)
-        if (number != SIGKILL && number != SIGSTOP)
-            ::signal(number, split::ignored_at_start(number) ? SIG_IGN : SIG_DFL);
-}
-
 MpiFacts start_beside_the_program(const SecondLife& life, const tree::AgentConfig& config) {
     split::begin_descriptors();
     split::process::resume_notes(life.process_notes);
-    split::note_shared_names_in((config.node_dir() + "/" + tree::name_of_shared_names(::getpid())).c_str());
+    note_shared_names(config);
     threads::settle_credentials();
     threads::block_signals_for_init();
-    MpiFacts facts = start_mpi(life.many_threads ? ThreadNeed::many : ThreadNeed::one);
-    split::end_descriptors();
-    if (facts.crowded) g_yield = 64;
+    MpiFacts facts = bring_up_mpi(life.many_threads ? ThreadNeed::many : ThreadNeed::one);
     split::partition(true);
     threads::make_bell(split::lower_descriptor_base());
     const split::MemoryTable memory = split::decode({life.memory.data(), life.memory.size()});
@@ -110,22 +100,15 @@ SecondLife SecondLife::from_text(const std::string& text) {
     }
 }
 
-void continue_in_child(const SecondLife& life) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // as the node daemon starts ranks
-    forget_handlers();
-    split::resume_layout(life.layout);
-    split::spare_upper_addresses();
-    split::prepare_lower();
-    const char* base = std::getenv("FERMATA_RUN_BASE");
-    split::thread_pointer::redirect(base ? base : "");
-    tree::AgentConfig config = tree::AgentConfig::from_environment();
-    start_log(fmt::format("pid {}", ::getpid()));
-    auto link = std::make_unique<tree::AgentLink>(config, Fd(life.speaks_through));
-    const image::KeyPointer key = image::Key::from_file_or_none(config.image_key);
+namespace {
+
+// Until there is an agent, `link` is there to say why not.
+[[noreturn]] void take_over(const SecondLife& life, const tree::AgentConfig& config,
+                            std::unique_ptr<tree::AgentLink>& link) {
+    const image::KeyPointer key = image_key(config);
     const MpiFacts facts = start_beside_the_program(life, config);
     make_bridge(facts, {config.protocol, config.moved, config.restarts});
-    if (life.anchors.bridge_version != split::kBridgeVersion ||
-        life.anchors.interface != the_bridge()->interface)
+    if (!fits_here(life.anchors))
         fail(
             "this build of Fermata has another interface between program and library than the one that runs");
     NewLowerHalf half(config, facts, {life.anchors, life.program, "", config.job_number(), {}, {}, key});
@@ -143,6 +126,29 @@ void continue_in_child(const SecondLife& life) {
     tree::AgentConfig::forget_environment();
     half.hand_over(std::move(parts));
     threads::continue_main();
+}
+
+}  // namespace
+
+void continue_in_child(const SecondLife& life) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // as the node daemon starts ranks
+    // As after exec: the library that starts now shall not see the program's handlers. They come back with
+    // the rest of the process.
+    split::reset_signals();
+    split::resume_layout(life.layout);
+    split::spare_upper_addresses();
+    split::prepare_lower();
+    const char* base = std::getenv("FERMATA_RUN_BASE");
+    split::thread_pointer::redirect(base ? base : "");
+    const tree::AgentConfig config = tree::AgentConfig::from_environment();
+    start_log(fmt::format("pid {}", ::getpid()));
+    auto link = std::make_unique<tree::AgentLink>(config, Fd(life.speaks_through));
+    try {
+        take_over(life, config, link);
+    } catch (const std::exception& error) {
+        if (link) link->send(wire::Fatal{error.what(), static_cast<int32_t>(ExitCode::failed)});
+        ::_exit(static_cast<int>(ExitCode::failed));
+    }
 }
 
 }  // namespace fermata::lower

@@ -25,7 +25,7 @@ struct SecondLife {
     static SecondLife from_text(const std::string& text);  // throws Error
 };
 
-// Starts MPI, takes the program over and continues it. Throws fermata::Error before there is an agent.
+// Starts MPI, takes the program over and continues it; says to the process that waits why it cannot.
 [[noreturn]] void continue_in_child(const SecondLife& life);
 
 }  // namespace fermata::lower

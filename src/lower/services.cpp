@@ -150,6 +150,15 @@ split::Bridge* the_bridge() { return &bridge; }
 split::UpperServices* the_upper() { return upper.load(std::memory_order_acquire); }
 void set_upper(split::UpperServices* services) { upper.store(services, std::memory_order_release); }
 
+Anchors anchors_here() {
+    return {reinterpret_cast<uint64_t>(the_upper()), reinterpret_cast<uint64_t>(split::threads::table()),
+            split::kBridgeVersion, bridge.interface};
+}
+
+bool fits_here(const Anchors& anchors) {
+    return anchors.bridge_version == split::kBridgeVersion && anchors.interface == bridge.interface;
+}
+
 split::process::Limits process_limits() {
     return {split::lower_descriptor_base(), the_upper() != nullptr ? the_upper()->ids : nullptr};
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "lower/image_parts.h"
 #include "lower/mpi_start.h"
 #include "split/bridge.h"
 #include "split/process/state.h"
@@ -29,6 +30,10 @@ split::Bridge* the_bridge();
 // What the front registered, or took part in the image; null before.
 split::UpperServices* the_upper();
 void set_upper(split::UpperServices* upper);
+// Returns where the upper half of this process is found.
+Anchors anchors_here();
+// Tells whether an upper half with these was made for the same interface between the halves.
+bool fits_here(const Anchors& anchors);
 
 // Where the two halves of this process meet, as far as src/split/process has to know.
 split::process::Limits process_limits();

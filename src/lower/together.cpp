@@ -9,6 +9,9 @@ namespace fermata::lower {
 Together::Together(uint32_t epoch, Rank rank) : rank_(rank) {
     saved_.epoch = epoch;
     saved_.rank = static_cast<int32_t>(rank.number());
+}
+
+void Together::meet() {
     try {
         meeting_.emplace(the_bridge()->private_world, true);
     } catch (const std::exception& error) {

@@ -14,7 +14,6 @@ namespace fermata::lower {
 // No member throws: what goes wrong is in the answer.
 class Together {
   public:
-    // Begins the meeting. failed() when it could not begin.
     Together(uint32_t epoch, Rank rank);
     virtual ~Together() = default;
     Together(const Together&) = delete;
@@ -36,6 +35,9 @@ class Together {
     virtual wire::Saved conclude() = 0;
 
   protected:
+    // Begins the meeting, last of a constructor: one that has begun may only be left when it is over.
+    // failed() when it could not begin.
+    void meet();
     // The first trouble counts.
     void note(const std::string& error);
 

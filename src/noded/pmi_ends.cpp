@@ -1,6 +1,7 @@
 #include "noded/pmi_ends.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -32,6 +33,7 @@ constexpr size_t kMostInTurn = 1 << 20;
 // Ranks that connect at once, each with a line of this length at most, in this time.
 constexpr size_t kMostGuests = 1024, kLongestLine = 100;
 constexpr int64_t kGuestMs = 30'000;
+constexpr int kHelperEndsMs = 2000;
 
 std::string random_word() {
     uint64_t number[2] = {};
@@ -75,7 +77,12 @@ PmiEnds::PmiEnds(const pmi::World& world, const std::string& mpi, const std::str
 PmiEnds::~PmiEnds() {
     if (listener_) (void)files::Folder::at(directory_).remove_file(socket_name_);
     ends_.clear();  // the helper leaves
-    if (helper_ > 0) ::waitpid(helper_, nullptr, 0);
+    if (helper_ <= 0) return;
+    // The job may go on behind this: the daemon does not wait for a helper that does not.
+    for (int left = kHelperEndsMs / 10; ::waitpid(helper_, nullptr, WNOHANG) == 0; --left) {
+        if (left == 0) ::kill(helper_, SIGKILL);
+        ::usleep(10'000);
+    }
 }
 
 void PmiEnds::start_helper() {

@@ -229,7 +229,7 @@ void Ranks::renew(const wire::Renew& order) {
     world.name += fmt::format("-{}", order.world);
     next_ = std::make_unique<PmiEnds>(world, launch_->mpi, place_.directory);
     connect(*next_);
-    // It is not theirs yet: what fails there is no loss.
+    // The world is not theirs yet: a failure there is no loss.
     next_->on_fault = [this](std::optional<Rank>, const std::string& why) { refuse(why); };
     next_->on_abort = [this](const pmi::Abort& abort) {
         refuse(fmt::format("rank {}: {}", abort.rank.number(), abort.text));
@@ -240,14 +240,18 @@ void Ranks::renew(const wire::Renew& order) {
 
 void Ranks::invite_ranks() {
     if (!order_ || !next_ || !next_->ready()) return;
-    for (size_t i = 0; i < ranks_.size(); ++i) {
-        const Rank rank = ranks_[i]->rank;
-        std::vector<std::string> words =
-            environment_of(rank, i, ranks_.size(), part_of(rank), next_->invite(rank));
-        words.insert(words.end(), order_->environment.begin(), order_->environment.end());
-        world(rank, std::move(words));
+    const wire::Renew order = *std::exchange(order_, {});
+    try {
+        for (size_t i = 0; i < ranks_.size(); ++i) {
+            const Rank rank = ranks_[i]->rank;
+            std::vector<std::string> words =
+                environment_of(rank, i, ranks_.size(), part_of(rank), next_->invite(rank));
+            words.insert(words.end(), order.environment.begin(), order.environment.end());
+            world(rank, std::move(words));
+        }
+    } catch (const std::exception& error) {
+        refuse(error.what());
     }
-    order_.reset();
 }
 
 void Ranks::renewed(bool goes_on) {
@@ -256,6 +260,7 @@ void Ranks::renewed(bool goes_on) {
     if (goes_on && next_) {
         pmi_ = std::move(next_);
         connect(*pmi_);
+        for (auto& rank : ranks_) rank->moves = true;
     }
     next_.reset();
 }
@@ -284,6 +289,7 @@ bool Ranks::moved(Rank who, pid_t pid) {
         if (!now.process || ::waitid(P_PID, static_cast<id_t>(pid), &none, WEXITED | WNOHANG | WNOWAIT) != 0)
             return false;
         left_.push_back(std::exchange(rank->child, std::move(now)));
+        rank->moves = false;
         return true;
     }
     return false;
@@ -342,6 +348,8 @@ int Ranks::rest(int otherwise) const {
 void Ranks::watch(Started& rank, short revents) {
     int64_t now = tree::now_ms();
     int status = 0;
+    // The rank has said where it goes before its process ended, and that may be read in the next turn only.
+    if (revents && std::exchange(rank.moves, false)) return;
     if (revents && !rank.status && ::waitpid(rank.child.pid, &status, WNOHANG) == rank.child.pid) {
         rank.status = status;
         rank.ended = now;

@@ -40,7 +40,7 @@ class Ranks {
     void renew(const wire::Renew& order);
     void renewed(bool goes_on);
     std::function<void(Rank, std::vector<std::string> environment)> world;
-    // It cannot be.
+    // Called when there will be no such world, with the reason.
     std::function<void(const std::string& why)> refuse;
     // The rank is another process now. False: not a child of this daemon.
     bool moved(Rank rank, pid_t pid);
@@ -58,7 +58,8 @@ class Ranks {
         explicit Started(Rank who) : rank(who) {}
         Rank rank;
         Child child;
-        pid_t group = 0;  // its processes, over all lives
+        pid_t group = 0;     // its processes, over all lives
+        bool moves = false;  // to another process, of which it has not told yet
         RankStream output, error;
         std::optional<int> status;
         int64_t ended = 0;  // ms

@@ -84,7 +84,7 @@ class AgentLink {
     // Reads this connection to its end, then goes on with another one, of which the last bytes were the
     // first.
     void go_on_with(Fd socket);
-    // What has arrived and is no message yet.
+    // Returns the bytes that have arrived and are no message yet.
     std::string rest() { return in_.rest(); }
 
     // The next complete message, or nothing for now. After the daemon closed, or sent garbage: closed() is

@@ -197,6 +197,7 @@ NAME(Freeze);
 NAME(Drain);
 NAME(Save);
 NAME(Renew);
+NAME(Waiting);
 NAME(Moved);
 NAME(Resume);
 NAME(Cancel);

@@ -570,8 +570,8 @@ using Message =
                  Take, Closed, Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal,
                  Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
                  Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
-                 Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Inspect, Inspected, Renew, Moved, Order,
-                 To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState>;
+                 Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved,
+                 Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

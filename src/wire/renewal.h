@@ -21,6 +21,16 @@ struct Renew {
     }
 };
 
+// From a process to the child that goes on in its place, before Go: signals that have come to it meanwhile.
+struct Waiting {
+    static constexpr uint16_t kType = 41;
+    std::vector<std::string> signals;  // siginfo_t each
+    template <class F>
+    void each(F&& f) {
+        f(signals);
+    }
+};
+
 // This rank is another process from now on, a child of its node daemon, which hands it on.
 struct Moved {
     static constexpr uint16_t kType = 105;

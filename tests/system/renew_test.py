@@ -4,7 +4,7 @@
     renew_test.py storm openmpi|mpich PROGRAM [SECONDS BETWEEN] [SEED]    programs: below
     renew_test.py held openmpi|mpich CASE...                              programs that stand where tests/programs/trap.c says
     renew_test.py kept openmpi asyncio
-    renew_test.py state|constant|refused|killed|saved openmpi|mpich [N]
+    renew_test.py state|constant|refused|killed|signals|saved openmpi|mpich [N]
 """
 import os
 import pathlib
@@ -237,6 +237,27 @@ def killed(mpi, times="6", seed="3"):
     return f"{gave_up} of {times} given up"
 
 
+def signals(mpi, times="3"):
+    """Signals that come while the children start: each is heard once."""
+    each = 20
+    with Scratch("renew-signals") as cwd:
+        go = cwd / "go"
+        with Job.run([PROGRAMS / f"signalled.{mpi}"], 2, cwd, mpi=mpi, env=dict(os.environ, HOLD_FILE=str(go)), extra=OWN) as job:
+            job.wait_line("READY")
+            for _ in range(int(times)):
+                daemon, old = job.daemon_pids()[0], job.rank_pids()
+                asked = subprocess.Popen([str(harness.FERMATA), "renew", "--job", job.name], stdout=subprocess.PIPE,
+                                         stderr=subprocess.PIPE, text=True)
+                check(new_children(daemon, set(old)), "no child")
+                for pid in old * each:
+                    os.kill(pid, signal.SIGRTMIN + 3)
+                check(asked.wait(60) == 0, "renew")
+            go.touch()
+            lines = job.finish()
+        wanted = ["READY"] + [f"rank {rank} heard {each * int(times)}" for rank in range(2)]
+        check(lines == wanted, f"{lines}, wanted {wanted}")
+
+
 def saved(mpi):
     """Checkpoints before and after renewals, continued by the site's launcher on the other library."""
     other = "mpich" if mpi == "openmpi" else "openmpi"
@@ -258,5 +279,5 @@ def saved(mpi):
         check(lines == wanted, f"{lines[-2:]}, natively {wanted[-2:]}")
 
 
-CASES = {f.__name__: f for f in (storm, held, kept, state, constant, refused, killed, saved)}
+CASES = {f.__name__: f for f in (storm, held, kept, state, constant, refused, killed, signals, saved)}
 sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))

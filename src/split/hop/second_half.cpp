@@ -35,8 +35,8 @@ namespace fermata::split::hop {
 // Page 0 holds fermata_leap, then come the list of ranges, the bytes handed over, and the second half's first
 // stack.
 struct SecondHalf::Block {
-    static constexpr uint64_t kList = 64 << 10;
-    static constexpr uint64_t kStack = 8 << 20;
+    static constexpr uint64_t kList = 64 << 10;  // 4096 ranges; some ten are needed
+    static constexpr uint64_t kStack = 8 << 20;  // as ulimit -s has it by default
 
     explicit Block(Range range) : range(range) {}
     void* list() const { return reinterpret_cast<void*>(range.begin() + kPage); }
@@ -107,7 +107,7 @@ uint64_t build_stack(const Wanted& wanted, const std::string& variable, Range ra
     return stack.words(words);
 }
 
-// What the second half finds mapped: the kernel's own, its executable and loader, and the block.
+// Lists what the second half finds mapped: the kernel's own, its executable and loader, and the block.
 std::vector<Range> kept(Range block, Range executable, Range loader) {
     std::vector<Range> all{block, executable, loader};
     for (const Mapping& m : read_maps())

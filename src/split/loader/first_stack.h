@@ -1,4 +1,4 @@
-// What a program finds on its stack when it starts: arguments, environment, auxiliary vector.
+// The first words on the stack of a program that starts: arguments, environment, auxiliary vector.
 #pragma once
 
 #include <cstdint>

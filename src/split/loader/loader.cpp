@@ -201,20 +201,6 @@ std::vector<std::string> command_line(const ProgramSpec& spec, const ProgramChec
     return argv;
 }
 
-// The lower half's handlers would run with the upper half's thread pointer; the application finds what exec
-// gives.
-void reset_signals() {
-    for (int s = 1; s < 32; ++s) {
-        if (s == SIGKILL || s == SIGSTOP) continue;
-        struct sigaction action {};
-        action.sa_handler = ignored_at_start(s) ? SIG_IGN : SIG_DFL;
-        sigaction(s, &action, nullptr);
-    }
-    stack_t none{};
-    none.ss_flags = SS_DISABLE;
-    sigaltstack(&none, nullptr);
-}
-
 }  // namespace
 
 StartedProgram load_program(const ProgramSpec& spec) {
@@ -266,6 +252,18 @@ StartedProgram load_program(const ProgramSpec& spec) {
     words.insert(words.end(), auxv.begin(), auxv.end());
     program.stack_pointer = stack.words(words);
     return program;
+}
+
+void reset_signals() {
+    for (int s = 1; s < 32; ++s) {
+        if (s == SIGKILL || s == SIGSTOP) continue;
+        struct sigaction action {};
+        action.sa_handler = ignored_at_start(s) ? SIG_IGN : SIG_DFL;
+        sigaction(s, &action, nullptr);
+    }
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    sigaltstack(&none, nullptr);
 }
 
 int release_rseq() noexcept {

@@ -42,6 +42,10 @@ StartedProgram load_program(const ProgramSpec& spec);
 // before.
 [[noreturn]] void enter_program(const StartedProgram& program);
 
+// Part of enter_program that a child also needs: gives signals 1..31 the actions that exec leaves (handlers
+// of one half would run with the other's thread pointer), and no alternate stack.
+void reset_signals();
+
 // Part of enter_program that a restart also needs: gives up the lower libc's rseq registration of the calling
 // thread, so that the upper half's may be made (a thread can have one). 0 or -errno; 0 when there was none.
 int release_rseq() noexcept;

@@ -128,7 +128,7 @@ class Readable {
     bool changed_ = false;
 };
 
-// None where the memory cannot be made readable for the question.
+// Returns nothing where the memory cannot be made readable for the question.
 std::vector<Range> guards_of(const Mapping& m, GuardScanner& scanner) {
     std::optional<Readable> readable;
     if (scanner.reads()) readable.emplace(m);

@@ -5,7 +5,7 @@
 namespace fermata::split {
 namespace {
 
-// What sample_memory_flags() saw. Lower memory.
+// Keeps what sample_memory_flags() saw. Lower memory.
 std::vector<Mapping>& sampled() {
     static std::vector<Mapping> maps;
     return maps;

@@ -54,8 +54,7 @@ RegionTable& region_table();
 // were ignored at the start. Throws fermata::Error when the layout cannot be had.
 void ensure_layout(char* const argv[]);
 
-// What ensure_layout() has noted, for a second lower half of this process, which has no use for the rest of
-// it.
+// Notes of ensure_layout(), for a second lower half of this process, which has no use for the rest of it.
 struct LayoutNotes {
     uint64_t stack_limit = 0;
     uint64_t ignored = 0;  // bit per signal

@@ -56,7 +56,7 @@ void restore_limits(const Json& state, Lines& warnings);
 // one that another user has put in its place: the program opens files in there by their names.
 Fd open_working_directory(const Json& settings);
 void note_settings();
-// What note_…() have found, for a second lower half of this process, which could only see what the program
+// Findings of note_…(), for a second lower half of this process, which could only see what the program
 // has made of it.
 Json noted_settings();
 void resume_settings(const Json& noted);

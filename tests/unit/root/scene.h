@@ -1,4 +1,4 @@
-// What the tests of checkpoints begin with.
+// A checkpoint of a fake job, with which the tests of checkpoints begin.
 #pragma once
 
 #include <unistd.h>

@@ -84,7 +84,7 @@ int save(MiniPoint* point, const char* path) {
     return 0;
 }
 
-// What a second lower half has to know.
+// Words from one lower half to the next.
 struct HandedOver {
     MiniPoint* point;
     uint64_t vdso;

@@ -87,6 +87,7 @@ std::vector<Message> samples() {
         InputTaken{65536, true},
         Aborted{2, "b", 9, "why"},
         Renew{9, 2, {"A=b", "C="}},
+        Waiting{{"abc", ""}},
         Moved{3, 4711},
         MakeRoom{7, Generation(2), Medium::local},
         KeepCopies{{Generation(1), Generation(2)}, {Generation(1)}},
