@@ -136,4 +136,9 @@ std::string version_of(const Library& library) {
     return text.substr(0, text.find('\n'));
 }
 
+bool hides_lost_nodes(const std::string& version) {
+    constexpr std::string_view kName = "Open MPI v";
+    return version.starts_with(kName) && std::atoi(version.c_str() + kName.size()) >= 5;
+}
+
 }  // namespace fermata::launch

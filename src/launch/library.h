@@ -33,6 +33,10 @@ void need_mpiexec(const Library& library);
 // First line of `mpiexec --version`.
 std::string version_of(const Library& library);
 
+// Whether the mpiexec of this library (first line of MPI_Get_library_version) says nothing of a lost node and
+// exits with 0: Open MPI's from version 5 on.
+bool hides_lost_nodes(const std::string& version);
+
 // What the launchers of the libraries differ in.
 struct LauncherKind {
     const char* mpi;

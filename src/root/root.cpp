@@ -10,6 +10,7 @@
 #include "base/host_name.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "launch/library.h"
 #include "tree/root_address.h"
 
 namespace fermata::root {
@@ -179,12 +180,8 @@ void Root::clear_up() {
     while (!tree_.nodes().empty() && tree::now_ms() < end) serve(20);
 }
 
-// From version 5 on Open MPI's mpiexec says nothing of a lost node and exits with 0.
 bool Root::hides_lost_nodes() const {
-    constexpr std::string_view kName = "Open MPI v";
-    const std::string mpi = start_.mpi();
-    return launcher_->ends_when_a_rank_dies() && mpi.starts_with(kName) &&
-           std::atoi(mpi.c_str() + kName.size()) >= 5;
+    return launcher_->ends_when_a_rank_dies() && launch::hides_lost_nodes(start_.mpi_version());
 }
 
 // MPICH's mpiexec may exit with 0 when a signal has ended it, and does when ranks leave without MPI_Finalize.
