@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/job_repair.h"
 #include "cli/watch.h"
+#include "launch/library_at.h"
 #include "root/control/control.h"
 #include "tree/channel.h"
 #include "tree/local_socket.h"
@@ -345,14 +346,17 @@ int checkpoint(const CheckpointOptions& options) {
 }
 
 int renew(const RenewOptions& options) {
-    for (const std::string& word : options.environment)
+    for (const std::string& word : options.wanted.environment)
         if (word.find('=') == word.npos || word.starts_with('='))
             throw Error(fmt::format("--env wants NAME=VALUE, not {}", visible(word)), ExitCode::usage);
     std::string job = find_job(options.which);
     root::ControlRequest request;
     request.verb = "renew";
     request.timeout = options.timeout;
-    request.environment = options.environment;
+    request.renewal = options.wanted;
+    // The job's own directory is another one.
+    if (launch::names_a_place(request.renewal.mpi))
+        request.renewal.mpi = std::filesystem::absolute(request.renewal.mpi).string();
     return go_through_phases(options, request, job);
 }
 

@@ -10,6 +10,7 @@
 
 #include "image/save_options.h"
 #include "launch/plan.h"
+#include "launch/renewal.h"
 
 namespace fermata::cli {
 
@@ -39,7 +40,7 @@ int cancel(const CancelOptions& options);
 
 struct RenewOptions {
     JobChoice which;
-    std::vector<std::string> environment;  // NAME=VALUE
+    launch::Renewal wanted;
     double timeout = 0;
     bool json = false, verbose = false;
 };

@@ -58,8 +58,9 @@ const std::map<std::string, Text>& texts() {
         {"renew", {"[OPTIONS]", R"(Examples:
   fermata renew --job solver-4711
   fermata renew --job solver-4711 --env UCX_TLS=tcp,self
+  fermata renew --job solver-4711 --mpi mpich
 
-At a safe moment every rank gets a fresh MPI library in place: no image is written, the program stays where it is.
+At a safe moment every rank gets a fresh MPI library in place, of the same kind or another: no image is written, the program stays where it is.
 For jobs under `fermata run --launcher own`.
 )"}},
         {"cancel", {"[OPTIONS]", "Example:\n  fermata cancel --job solver-4711\n"}},

@@ -302,7 +302,12 @@ void add_cancel(CLI::App* app, Words& w) {
 
 void add_renew(CLI::App* app, Words& w) {
     add_job_choice(app, w.renew.which);
-    app->add_option("--env", w.renew.environment,
+    app->add_option("--mpi", w.renew.wanted.mpi, "another MPI library: openmpi, mpich or PATH, as of run")
+        ->type_name("MPI");
+    app->add_option("--mpiexec-args", w.renew.wanted.mpiexec_args,
+                    "variables in mpiexec's words (-x, -env, -genv); ranks stay where they are")
+        ->type_name("WORDS");
+    app->add_option("--env", w.renew.wanted.environment,
                     "NAME=VALUE in the environment of the new libraries (again for more); the program's own "
                     "stays as it is")
         ->type_name("NAME=VALUE")

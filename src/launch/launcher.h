@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launch/daemons.h"
+#include "launch/renewal.h"
 
 namespace fermata::launch {
 
@@ -42,8 +43,12 @@ class Launcher {
     virtual void reach(Daemons&) {}
     // Whether ranks of its may come together in another world while the job runs.
     virtual bool renews() const { return false; }
-    // They are about to, in the world of this number.
-    virtual void renew(uint32_t /*world*/) {}
+    // What they shall find there. Throws Error when that cannot be.
+    virtual void plan_renewal(const Renewal&) {}
+    // They are about to, in the world of this number: the order for the node daemons.
+    virtual wire::Renew renew(uint32_t /*world*/) { return {}; }
+    // They have come there.
+    virtual void renewed() {}
     // What a node daemon says. False: it is nothing for its launcher.
     virtual bool heard(int /*via*/, const wire::Message&) { return false; }
     // That node daemon is gone.

@@ -54,13 +54,18 @@ Library library_at(const std::string& place, const Places& places) {
     return found;
 }
 
-std::vector<std::string> words_to_reach(const Library& library) {
-    if (library.root.empty()) return {};
+wire::LibraryPlace place_of(const Library& library) {
     const fs::path folder = fs::path(library.root) / "lib";
     const Known* known = library_in(folder);
     if (known == nullptr) fail("the MPI library at {} has gone", library.root);
-    return {fs::path(library.lower).replace_filename("reach").string(), folder.string(), known->file,
-            known->wanted, "--"};
+    return {folder.string(), known->file, known->wanted};
+}
+
+std::vector<std::string> words_to_reach(const Library& library) {
+    if (library.root.empty()) return {};
+    const wire::LibraryPlace place = place_of(library);
+    return {fs::path(library.lower).replace_filename("reach").string(), place.folder, place.file,
+            place.wanted, "--"};
 }
 
 }  // namespace fermata::launch

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launch/library.h"
+#include "wire/renewal.h"
 
 namespace fermata::launch {
 
@@ -14,6 +15,9 @@ namespace fermata::launch {
 bool names_a_place(const std::string& wanted);
 // Throws Error when there is no library, no launcher, or no lower half for it.
 Library library_at(const std::string& place, const Places& places);
+// The folder with its files, the library's file there, and the name by which the lower half asks for it.
+// Throws Error when the library, which is named by its place, has gone.
+wire::LibraryPlace place_of(const Library& library);
 // What a launcher starts in front of the lower half, so that this one finds its library (noded/reach.cpp);
 // nothing for the library that Fermata was built with.
 std::vector<std::string> words_to_reach(const Library& library);

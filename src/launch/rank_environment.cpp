@@ -10,6 +10,13 @@
 
 namespace fermata::launch {
 
+// The shared store of PMIx 5 to 7 wants an address that the upper half has (docs/internals/bindings.md), and
+// without it no rank starts. Others of its stores serve.
+std::vector<std::string> needed_by(const Library& library) {
+    if (library.mpi != "openmpi") return {};
+    return {"PMIX_MCA_gds=^shmem,shmem2,shmem3"};
+}
+
 void set_rank_environment(const LaunchPlan& plan) {
     for (auto& [name, value] : plan.environment) ::setenv(name.c_str(), value.c_str(), 1);
     if (::geteuid() == 0) {
@@ -23,9 +30,10 @@ void set_rank_environment(const LaunchPlan& plan) {
     // Open MPI 4.1's window component ucx takes every window and, without RDMA adapters, fails to make
     // it.
     if (::access("/sys/class/infiniband", F_OK) != 0) ::setenv("OMPI_MCA_osc", "^ucx", 0);
-    // The shared store of PMIx 5 to 7 wants an address that the upper half has (docs/internals/bindings.md),
-    // and without it no rank starts. Others of its stores serve. Not the user's to choose.
-    if (plan.library.mpi == "openmpi") ::setenv("PMIX_MCA_gds", "^shmem,shmem2,shmem3", 1);
+    for (const std::string& word : needed_by(plan.library)) {
+        const size_t equals = word.find('=');
+        ::setenv(word.substr(0, equals).c_str(), word.c_str() + equals + 1, 1);
+    }
     // UCX patches memory functions of the whole process, and reads these before main. With hooks its
     // registration cache serves memory that the program has given back: wrong data. Not the user's to
     // choose.

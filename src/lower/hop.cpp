@@ -9,14 +9,12 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "image/image.h"
-#include "lower/binding/binding.h"
 #include "lower/second_life.h"
 #include "lower/services.h"
 #include "split/fds/descriptors.h"
@@ -131,8 +129,8 @@ void Hop::make_child(const tree::AgentLink& link) {
     life.speaks_through = theirs.get();
     life.link = link.fd();
 
-    split::hop::Wanted wanted{.program = std::filesystem::read_symlink("/proc/self/exe"),
-                              .arguments = {fmt::format("lower-{}", binding_name())},
+    split::hop::Wanted wanted{.program = order_.lower,
+                              .arguments = {fmt::format("lower-{}", order_.mpi)},
                               .environment = environment_of_child(order_.environment, config_.restarts + 1,
                                                                   server ? server.get() : -1),
                               .handed_over = life.to_text(),
@@ -158,6 +156,7 @@ bool Hop::child_done() {
             return true;
         }
         if (auto* m = std::get_if<wire::Fatal>(&*message)) note(m->line);
+        if (auto* m = std::get_if<wire::Hello>(&*message)) library_ = {m->mpi, m->mpi_version};
     }
     if (!child_->closed()) return false;
     note("its second lower half has ended before it could go on");
@@ -170,7 +169,7 @@ wire::Saved Hop::conclude() {
 }
 
 void Hop::let_go(tree::AgentLink& link) {
-    link.send(wire::Moved{static_cast<int32_t>(rank_.number()), pid_});
+    link.send(wire::Moved{static_cast<int32_t>(rank_.number()), pid_, library_.name, library_.version});
     child_->send(wire::Waiting{split::process::take_signals_since(waiting_, the_upper()->ids)});
     child_->send(wire::Go{});
     const std::string rest = link.rest();

@@ -44,6 +44,9 @@ class Hop : public Together {
     const tree::AgentConfig& config_;
     const wire::Renew order_;
     std::unique_ptr<tree::AgentLink> child_;  // what it says and hears before it has the real one
+    struct {
+        std::string name, version;
+    } library_;  // the child's
     pid_t pid_ = -1;
     Fd process_;                       // pidfd
     split::process::Signals waiting_;  // that the child has

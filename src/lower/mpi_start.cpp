@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "lower/binding/binding.h"
@@ -85,6 +87,7 @@ MpiFacts start_mpi(ThreadNeed need) {
     facts.private_world = static_cast<uint64_t>(real_Comm(twin));
     facts.library = binding_name();
     facts.version = text.substr(0, text.find('\n'));
+    std::replace(facts.version.begin(), facts.version.end(), '\t', ' ');  // MPICH's
     return facts;
 }
 

@@ -69,10 +69,10 @@ void Node::start_ranks_as(uint32_t number) {
                                      [this](const wire::Message& message) { branch_.say(message); });
     ranks_->refuse = [this](const std::string& why) { refuse_renewal(why); };
     ranks_->left = [this](pid_t old) { shared_names_.gone(old); };
-    ranks_->world = [this](Rank rank, std::vector<std::string> environment) {
+    ranks_->world = [this](Rank rank, wire::Renew order) {
+        order.epoch = branch_.tally().epoch();
         for (auto& agent : agents_)
-            if (agent->rank == static_cast<int>(rank.number()))
-                agent->channel.send(wire::Renew{branch_.tally().epoch(), 0, std::move(environment)});
+            if (agent->rank == static_cast<int>(rank.number())) agent->channel.send(order);
     };
 }
 
@@ -253,7 +253,7 @@ void Node::moved(Agent& agent, const wire::Moved& moved) {
     }
     agent.pid = moved.pid;
     agent.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, agent.pid, 0)));
-    branch_.say(wire::Moved{agent.rank, moved.pid});
+    branch_.say(wire::Moved{agent.rank, moved.pid, clipped(moved.mpi), clipped(moved.mpi_version)});
 }
 
 // A rank speaks for itself alone, and in lines of some length.

@@ -14,6 +14,7 @@
 #include "base/is_ending.h"
 #include "base/log.h"
 #include "noded/cores.h"
+#include "noded/library_links.h"
 #include "tree/channel.h"
 
 extern char** environ;
@@ -48,6 +49,13 @@ std::map<std::string, std::string> base_environment() {
 std::string how(int status) {
     return WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
                                : fmt::format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+// What follows a name in the environment; the last one counts, nullptr: none.
+const char* last_of(const std::vector<std::string>& environment, std::string_view name) {
+    for (auto word = environment.rbegin(); word != environment.rend(); ++word)
+        if (word->starts_with(name)) return word->c_str() + name.size();
+    return nullptr;
 }
 
 pmi::World world_of(const wire::Launch& launch, uint32_t node) {
@@ -169,7 +177,7 @@ void Ranks::start(Started& rank, size_t nth, size_t all, const std::vector<int>&
     SpawnSpec spec;
     spec.words = part.words;
     spec.directory = part.directory;
-    spec.environment = environment_of(rank.rank, nth, all, part, variables);
+    spec.environment = environment_of(rank.rank, nth, all, launch_->mpi, variables);
     spec.input = rank.rank == Rank(0) && input_ ? input_->ranks_end() : null.get();
     spec.output = output.get();
     spec.error = error.get();
@@ -189,11 +197,10 @@ const wire::LaunchPart& Ranks::part_of(Rank rank) const {
     fail("no program is named for rank {}", rank.number());
 }
 
-std::vector<std::string> Ranks::environment_of(Rank rank, size_t nth, size_t all,
-                                               const wire::LaunchPart& part,
+std::vector<std::string> Ranks::environment_of(Rank rank, size_t nth, size_t all, const std::string& mpi,
                                                const PmiEnds::Environment& pmi) const {
     std::map<std::string, std::string> variables = base_environment();
-    for (const std::string& word : part.environment) {
+    for (const std::string& word : part_of(rank).environment) {
         size_t equals = word.find('=');
         if (equals != word.npos) variables[word.substr(0, equals)] = word.substr(equals + 1);
     }
@@ -202,7 +209,7 @@ std::vector<std::string> Ranks::environment_of(Rank rank, size_t nth, size_t all
     for (const wire::LaunchPart& one : launch_->parts) size += one.ranks;
     auto set = [&](const char* name, size_t value) { variables[name] = std::to_string(value); };
     // As programs and scripts know them of the site's launchers.
-    if (launch_->mpi == "openmpi") {
+    if (mpi == "openmpi") {
         set("OMPI_COMM_WORLD_RANK", rank.number());
         set("OMPI_COMM_WORLD_SIZE", size);
         set("OMPI_COMM_WORLD_LOCAL_RANK", nth);
@@ -227,7 +234,8 @@ void Ranks::renew(const wire::Renew& order) {
     pmi::World world = world_of(*launch_, place_.node);
     world.epoch = order.world;
     world.name += fmt::format("-{}", order.world);
-    next_ = std::make_unique<PmiEnds>(world, launch_->mpi, place_.directory);
+    next_ = std::make_unique<PmiEnds>(world, order.mpi, place_.directory);
+    next_mpi_ = order.mpi;
     connect(*next_);
     // The world is not theirs yet: a failure there is no loss.
     next_->on_fault = [this](std::optional<Rank>, const std::string& why) { refuse(why); };
@@ -244,10 +252,14 @@ void Ranks::invite_ranks() {
     try {
         for (size_t i = 0; i < ranks_.size(); ++i) {
             const Rank rank = ranks_[i]->rank;
-            std::vector<std::string> words =
-                environment_of(rank, i, ranks_.size(), part_of(rank), next_->invite(rank));
-            words.insert(words.end(), order.environment.begin(), order.environment.end());
-            world(rank, std::move(words));
+            wire::Renew own = order;
+            own.environment = environment_of(rank, i, ranks_.size(), order.mpi, next_->invite(rank));
+            own.environment.insert(own.environment.end(), order.environment.begin(), order.environment.end());
+            if (!order.reach.folder.empty())
+                own.environment.push_back("LD_LIBRARY_PATH=" +
+                                          reach_library(order.reach, place_.directory,
+                                                        last_of(own.environment, "LD_LIBRARY_PATH=")));
+            world(rank, std::move(own));
         }
     } catch (const std::exception& error) {
         refuse(error.what());
@@ -259,6 +271,7 @@ void Ranks::renewed(bool goes_on) {
     strangers_ = strangers_ || (next_ && !goes_on);
     if (goes_on && next_) {
         pmi_ = std::move(next_);
+        launch_->mpi = next_mpi_;
         connect(*pmi_);
         for (auto& rank : ranks_) rank->moves = true;
     }

@@ -35,11 +35,11 @@ class Ranks {
     // ms that poll may take, at most `otherwise`.
     int rest(int otherwise) const;
 
-    // A new world for the ranks that are here: what follows is their environment in it, one call of `world`
+    // A new world for the ranks that are here: what follows is each one's order for it, one call of `world`
     // for each rank, once its server is ready. It takes the place of the old one with renewed(true).
     void renew(const wire::Renew& order);
     void renewed(bool goes_on);
-    std::function<void(Rank, std::vector<std::string> environment)> world;
+    std::function<void(Rank, wire::Renew)> world;
     // Called when there will be no such world, with the reason.
     std::function<void(const std::string& why)> refuse;
     // The rank is another process now. False: not a child of this daemon.
@@ -73,7 +73,7 @@ class Ranks {
     template <class Step>
     bool at_start_of(Started& rank, Step step);
     void start(Started& rank, size_t nth, size_t all, const std::vector<int>& processors);
-    std::vector<std::string> environment_of(Rank rank, size_t nth, size_t all, const wire::LaunchPart& part,
+    std::vector<std::string> environment_of(Rank rank, size_t nth, size_t all, const std::string& mpi,
                                             const PmiEnds::Environment& pmi) const;
     const wire::LaunchPart& part_of(Rank rank) const;
     void connect(PmiEnds& pmi);
@@ -89,6 +89,7 @@ class Ranks {
     std::optional<wire::Launch> launch_;
     std::unique_ptr<PmiEnds> pmi_;
     std::unique_ptr<PmiEnds> next_;     // of the world that ranks are about to come to
+    std::string next_mpi_;              // the library there
     std::optional<wire::Renew> order_;  // they have not been invited yet
     std::vector<Child> left_;           // processes that ranks have left
     bool strangers_ = false;            // a renewal was given up: its children may be there

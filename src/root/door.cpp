@@ -54,17 +54,16 @@ class Root::Door : public Job {
         return m;
     }
 
-    std::string why_no_renewal() const override {
+    std::string why_no_renewal(const launch::Renewal& wanted) override {
         if (!root_.launcher_->renews())
             return "only ranks that `fermata run --launcher own` has started get new libraries";
         if (root_.own_state_.used())
             return "the program saves its own state (libfermata), and would lose count of what it has saved";
+        root_.launcher_->plan_renewal(wanted);
         return "";
     }
-    uint32_t next_world() override {
-        root_.launcher_->renew(++root_.worlds_);
-        return root_.worlds_;
-    }
+    wire::Renew next_world() override { return root_.launcher_->renew(++root_.worlds_); }
+    void renewed() override { root_.launcher_->renewed(); }
 
     void tell(const wire::Message& message) override { root_.tree_.broadcast(message); }
     void tell(int daemon, const wire::Message& message) override { root_.tree_.send(daemon, message); }

@@ -52,7 +52,7 @@ void Root::from_node(int child, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Gone>(&message)) {
         gone(*m);
     } else if (auto* m = std::get_if<wire::Moved>(&message)) {
-        start_.roster().moved(m->rank, m->pid);
+        start_.moved(*m);
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {

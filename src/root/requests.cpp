@@ -23,7 +23,7 @@ void Root::asked(int client, const ControlRequest& request) {
     } else if (request.verb == "checkpoint") {
         requests_.push_back({"command", request.stop, request.timeout, client, request.own_state});
     } else if (request.verb == "renew") {
-        requests_.push_back({"command", false, request.timeout, client, false, request.environment});
+        requests_.push_back({"command", false, request.timeout, client, false, request.renewal});
     } else if (request.verb == "cancel") {
         cancel(client, request.checkpoint_only);
     } else if (request.verb == "status") {

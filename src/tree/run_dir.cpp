@@ -23,8 +23,8 @@ using files::Folder;
 
 constexpr const char* kLock = "lock";
 constexpr std::string_view kMarker = "fermata run directory 1\n";
-constexpr const char* kLinks = "mpi";                          // library_at.h
-constexpr const char* kHelper = "pmix-";                       // pmi/helper/main.cpp; libpmix fills it
+constexpr const char* kLinks = "mpi";     // noded/library_links.h: each has more behind it
+constexpr const char* kHelper = "pmix-";  // pmi/helper/main.cpp; libpmix fills it
 constexpr const char* kStarterLink = "libfermata-starter.so";  // lower/starter.h
 constexpr int kOtherBases = 9;
 
@@ -119,7 +119,7 @@ bool holds_only_ours(const Folder& dir) {
         if (!status || S_ISSOCK(status->st_mode) || S_ISREG(status->st_mode)) continue;
         if (name == kStarterLink && S_ISLNK(status->st_mode)) continue;
         if (is_helpers(dir, name)) continue;
-        if (name != kLinks || !S_ISDIR(status->st_mode)) return false;
+        if (!name.starts_with(kLinks) || !S_ISDIR(status->st_mode)) return false;
         Folder links = dir.below(name);
         for (const std::string& link : links.names())
             if (auto what = links.look(link); what && !S_ISLNK(what->st_mode)) return false;
@@ -129,11 +129,11 @@ bool holds_only_ours(const Folder& dir) {
 
 // The lock goes last: what a crash leaves is swept another time.
 void empty_out(const Folder& dir) {
-    if (auto links = dir.find(kLinks)) {
-        for (const std::string& link : links->names()) links->remove_file(link);
-        dir.remove_empty(kLinks);
-    }
     for (const std::string& name : dir.names()) {
+        if (auto links = name.starts_with(kLinks) ? dir.find(name) : std::nullopt) {
+            for (const std::string& link : links->names()) links->remove_file(link);
+            dir.remove_empty(name);
+        }
         if (is_helpers(dir, name)) {
             remove_plain(dir.below(name));
             dir.remove_empty(name);

@@ -8,8 +8,8 @@
 // leaves a moment in which a sweep takes a newborn for dead.)
 //
 // The lock file's text is the marker: a directory without it is not one of these, whatever it is called, and
-// nobody touches it. What has the marker and holds anything else than sockets, small files of ours and a
-// folder of links is left, too.
+// nobody touches it. What has the marker and holds anything else than sockets, small files of ours and
+// folders of links is left, too.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ class RunDir {
     ~RunDir();
 
     // Makes <base>/<name>; `fill` is called with the temporary path and puts into it what must be there from
-    // the first moment on: sockets, files whose names begin with a letter, and a folder `mpi` of links. When
+    // the first moment on: sockets, files whose names begin with a letter, and folders `mpi…` of links. When
     // the name belongs to a living owner: waits up to `patience_ms` for it to go, then returns an empty
     // RunDir.
     static RunDir create(const std::string& base, const std::string& name,

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Ranks that get new lower halves while they run (`fermata renew`): the native lines after renewals at random moments.
 
-    renew_test.py storm openmpi|mpich PROGRAM [SECONDS BETWEEN] [SEED]    programs: below
+    renew_test.py storm openmpi|mpich PROGRAM [SECONDS BETWEEN] [SEED] [same|either]    programs: below; either: on either library
     renew_test.py held openmpi|mpich CASE...                              programs that stand where tests/programs/trap.c says
     renew_test.py kept openmpi asyncio
-    renew_test.py state|constant|refused|killed|signals|saved openmpi|mpich [N]
+    renew_test.py state|constant|refused|killed|signals|saved|place openmpi|mpich [N]
 """
+import json
 import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import everything_test
 import harness
 from harness import PROGRAMS, Job, Scratch, check
 
+OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
 OWN = ["--launcher", "own"]
 SOURCES = pathlib.Path(__file__).resolve().parents[1] / "programs"
 # Each runs some seconds.
@@ -35,8 +38,8 @@ def renewed(job, *words):
     return job.ask("renew", *words, timeout=60)
 
 
-def at_random(job, between, draw):
-    """Renews until the job has ended; how often."""
+def at_random(job, between, draw, libraries):
+    """Renews until the job has ended, with a library of these in turns at random; how often."""
     times = 0
     while True:
         end = time.monotonic() + draw.uniform(0.2, 1.8) * between
@@ -44,7 +47,7 @@ def at_random(job, between, draw):
             if job.process.poll() is not None:
                 return times
             time.sleep(0.01)
-        done = renewed(job)
+        done = renewed(job, *(["--mpi", draw.choice(libraries)] if libraries else []))
         if done.returncode != 0:
             # It may be about to end.
             time.sleep(1)
@@ -54,7 +57,7 @@ def at_random(job, between, draw):
         times += 1
 
 
-def storm(mpi, name, between="0.4", seed="1"):
+def storm(mpi, name, between="0.4", seed="1", which="same"):
     words, variables = STORMS[name]
     program = [PROGRAMS / word.replace("MPI", mpi) if word.endswith(".MPI") else word for word in words]
     env = dict(os.environ, **variables)
@@ -62,7 +65,7 @@ def storm(mpi, name, between="0.4", seed="1"):
         wanted = harness.native(program, 2, mpi, cwd)
         with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
             job.wait_until(lambda: job.lines(), "the first line")
-            times = at_random(job, float(between), random.Random(int(seed)))
+            times = at_random(job, float(between), random.Random(int(seed)), ["openmpi", "mpich"] if which == "either" else [])
             lines = job.finish()
         check(lines == wanted, f"after {times} renewals {lines[-3:]}, natively {wanted[-3:]}")
         check(times >= 2, f"only {times} renewals: the program is too short")
@@ -70,7 +73,7 @@ def storm(mpi, name, between="0.4", seed="1"):
 
 
 def held(mpi, *cases):
-    """Programs that stand where it is hard: renewed twice there, then let go."""
+    """Programs that stand where it is hard: renewed there, on the other library, too; then let go."""
     for case in cases:
         with Scratch(f"renew-{case}") as cwd:
             program = [PROGRAMS / f"trap.{mpi}", case]
@@ -79,9 +82,9 @@ def held(mpi, *cases):
             wanted = [line for line in harness.native(program, 2, mpi, cwd, env=dict(os.environ)) if line != "READY"]
             with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
                 job.wait_line("READY")
-                for _ in range(2):
-                    done = renewed(job, "--timeout", "20s")
-                    check(done.returncode == 0, f"{case}: {done.stderr}")
+                for words in [], ["--mpi", OTHER[mpi]]:
+                    done = renewed(job, "--timeout", "20s", *words)
+                    check(done.returncode == 0, f"{case} {words}: {done.stderr}")
                 go.touch()
                 lines = [line for line in job.finish() if line != "READY"]
             check(lines == wanted, f"{case}: {lines[-3:]}, natively {wanted[-3:]}")
@@ -260,24 +263,70 @@ def signals(mpi, times="3"):
 
 def saved(mpi):
     """Checkpoints before and after renewals, continued by the site's launcher on the other library."""
-    other = "mpich" if mpi == "openmpi" else "openmpi"
     with Scratch("renew-saved") as cwd:
         env = dict(os.environ, STEADY_PAUSE="3000")
         program = [PROGRAMS / f"steady.{mpi}", 700, 2]
         wanted = harness.native(program, 2, mpi, cwd)
         with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=[*OWN, "--save-options", "incremental"]) as job:
             job.wait_until(lambda: job.lines(), "the first line")
-            for _ in range(2):
+            for words in ["--mpi", OTHER[mpi]], []:
                 job.checkpoint()
-                check(renewed(job).returncode == 0, "renew")
+                check(renewed(job, *words).returncode == 0, "renew")
             job.checkpoint("--stop")
             lines = job.finish(expected=85)
-        with Job.restart(cwd, mpi=other, extra=OWN) as job:
+        # What served it last is what it is continued on when nobody says otherwise.
+        listed = json.loads(harness.call("list", "--json", "--ckpt-dir", "ckpt", cwd=cwd).stdout)
+        check(listed[-1]["mpi"] == OTHER[mpi], listed[-1])
+        with Job.restart(cwd, mpi=mpi, extra=OWN) as job:
             job.wait_until(lambda: job.lines(), "a line")
             check(renewed(job).returncode == 0, "renew")
             lines += job.finish()
         check(lines == wanted, f"{lines[-2:]}, natively {wanted[-2:]}")
 
 
-CASES = {f.__name__: f for f in (storm, held, kept, state, constant, refused, killed, signals, saved)}
+def libraries_of(pid):
+    """Files of the MPI library that a rank has mapped."""
+    return {line.split()[-1] for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines() if "libmpi" in line}
+
+
+def place(mpi):
+    """A library that is named by its place stays the job's at a renewal; another is taken and given back; words of mpiexec."""
+    name = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[mpi]
+    cache = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    debians = next(line.split("=> ")[1] for line in cache.splitlines() if line.strip().startswith(name))
+    with Scratch("renew-place") as cwd:
+        # A copy: what is mapped says which of the two it is.
+        (cwd / "elsewhere" / "lib").mkdir(parents=True)
+        here = cwd / "elsewhere" / "lib" / name.replace("mpich", "mpi")
+        shutil.copy(pathlib.Path(debians).resolve(), here)
+        program = [PROGRAMS / f"steady.{mpi}", 700, 2]
+        wanted = harness.native(program, 2, mpi, cwd)
+        env = dict(os.environ, STEADY_PAUSE="4000")
+        with Job.run(program, 2, cwd, mpi=cwd / "elsewhere", env=env, extra=OWN) as job:
+            job.wait_until(lambda: job.lines(), "the first line")
+
+            def serves(library, *words):
+                done = renewed(job, *words)
+                check(done.returncode == 0, f"{words}: {done.stderr}")
+                for pid in job.rank_pids():
+                    check(str(library) in libraries_of(pid), f"{words}: {libraries_of(pid)} and not {library}")
+
+            check(str(here) in libraries_of(job.rank_pids()[0]), libraries_of(job.rank_pids()[0]))
+            serves(here)
+            serves(pathlib.Path(debians).resolve(), "--mpi", mpi)
+            # Given once, kept; in the words of the library's mpiexec.
+            there = cwd / name
+            shutil.copy(here, there)
+            serves(there, "--mpiexec-args", f"-x LD_LIBRARY_PATH={cwd}" if mpi == "openmpi" else f"-genv LD_LIBRARY_PATH {cwd}")
+            serves(there)
+            serves(here, "--mpi", os.path.relpath(cwd / "elsewhere"))
+            for words, code, line in ((["--mpi", "nompi"], 2, "no MPI library is called nompi"), (["--mpi", "nowhere/x"], 2, "no MPI library at"),
+                                      (["--mpiexec-args", "--bynode"], 2, "stay where they are")):
+                done = renewed(job, *words)
+                check(done.returncode == code and line in done.stderr and done.stderr.count("\n") == 1, f"{words}: {done.returncode} {done.stderr}")
+            lines = job.finish()
+        check(lines == wanted, f"{lines[-2:]}, natively {wanted[-2:]}")
+
+
+CASES = {f.__name__: f for f in (storm, held, kept, state, constant, refused, killed, signals, saved, place)}
 sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))

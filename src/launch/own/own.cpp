@@ -53,7 +53,10 @@ std::string why_failed(const wire::RankEnded& said) {
 }  // namespace
 
 Own::Own(LaunchPlan plan, std::optional<TerminalInput> input)
-    : plan_(std::move(plan)), starters_(plan_), feed_(std::move(input), plan_.no_input) {
+    : plan_(std::move(plan)),
+      library_(plan_.library),
+      starters_(plan_),
+      feed_(std::move(input), plan_.no_input) {
     parts_.push_back(plan_);
     parts_.insert(parts_.end(), plan_.more.begin(), plan_.more.end());
     for (const Part& part : parts_) words_.push_back(understand(split_words(part.mpiexec_args)));
@@ -200,7 +203,7 @@ void Own::launch() {
     if (!placement_) place_ranks();
     launched_ = true;
     if (ending_) return;
-    renew(0);
+    expect_world(0);
     wire::Launch launch;
     launch.mpi = plan_.library.mpi;
     launch.world = "fermata-" + plan_.environment.at("FERMATA_JOB_ID");
@@ -235,8 +238,13 @@ wire::LaunchPart Own::part_on_wire(const Part& part, const Words& words, uint32_
 
 // ---- what ranks exchange while they start
 
-void Own::renew(uint32_t world) {
+void Own::expect_world(uint32_t world) {
     fences_.try_emplace(world, pmi::FenceMerge::Level::root, world, placement_->ranks());
+}
+
+wire::Renew Own::renew(uint32_t world) {
+    expect_world(world);
+    return library_.order(world);
 }
 
 void Own::fence(const wire::Fence& part) {

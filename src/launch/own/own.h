@@ -11,6 +11,7 @@
 #include "launch/launcher.h"
 #include "launch/own/feed.h"
 #include "launch/own/hosts.h"
+#include "launch/own/library_below.h"
 #include "launch/own/outlet.h"
 #include "launch/own/placing.h"
 #include "launch/own/starters.h"
@@ -36,7 +37,9 @@ class Own : public Launcher {
     std::vector<std::string> unreached() const override;
     void reach(Daemons& daemons) override { daemons_ = &daemons; }
     bool renews() const override { return true; }
-    void renew(uint32_t world) override;
+    void plan_renewal(const Renewal& wanted) override { library_.plan(wanted); }
+    wire::Renew renew(uint32_t world) override;
+    void renewed() override { library_.taken(); }
     bool heard(int via, const wire::Message& message) override;
     void lost(int via) override;
     void add_to(std::vector<pollfd>& fds) override;
@@ -59,6 +62,7 @@ class Own : public Launcher {
     void place_ranks();
     void launch();
     wire::LaunchPart part_on_wire(const Part& part, const Words& words, uint32_t ranks) const;
+    void expect_world(uint32_t world);
     void fence(const wire::Fence& part);
     void to_node_of(uint32_t node, const wire::Message& message);
     void rank_ended(int via, const wire::RankEnded& said);
@@ -72,6 +76,7 @@ class Own : public Launcher {
     Wishes wishes_;
     bool in_allocation_ = false, named_ = false;  // Slurm's, with the names of its nodes
     bool fewer_ = false;                          // hosts are used than there are
+    LibraryBelow library_;
     Daemons* daemons_ = nullptr;
     Starters starters_;
     Feed feed_;

@@ -19,6 +19,7 @@ struct Words {
     std::optional<bool> by_node;  // --map-by
     unsigned per_node = 0;
     bool oversubscribe = false;
+    bool operator==(const Words&) const = default;
 };
 
 // `words` as a shell splits them. Throws Error (exit code 2) for the first that is not understood.

@@ -90,7 +90,7 @@ Outcome Checkpoint::take(const Request& request, store::LevelName level, uint64_
 }
 
 void Checkpoint::wait_for_start(const Request& request, double end) {
-    if (std::string why = request.renewal ? job_.why_no_renewal() : ""; !why.empty())
+    if (std::string why = request.renewal ? job_.why_no_renewal(*request.renewal) : ""; !why.empty())
         throw Abandoned{why, ExitCode::refused};
     if (job_.state().finalized)
         throw Abandoned{

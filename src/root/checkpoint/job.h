@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "journal/event.h"
+#include "launch/renewal.h"
 #include "store/generation.h"
 #include "tree/ranks.h"
 #include "wire/message.h"
@@ -45,10 +46,12 @@ class Job {
     // A manifest with what is true for each generation of this job.
     virtual store::Manifest manifest() const = 0;
 
-    // Why its ranks cannot get new lower halves: a line; "" = they can.
-    virtual std::string why_no_renewal() const = 0;
-    // Makes ready for the next world of theirs; its number.
-    virtual uint32_t next_world() = 0;
+    // Why its ranks cannot get new lower halves: a line; "" = they can. Throws Error when not such ones.
+    virtual std::string why_no_renewal(const launch::Renewal& wanted) = 0;
+    // Makes ready for the next world of theirs; the order for it, without the epoch.
+    virtual wire::Renew next_world() = 0;
+    // They have come there.
+    virtual void renewed() = 0;
 
     // ---- telling them
 

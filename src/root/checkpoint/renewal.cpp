@@ -8,7 +8,9 @@ namespace fermata::root {
 // Every rank stands until all have a child that could go on.
 void Checkpoint::renew(const Request& request, double end) {
     enter("renew");
-    ask(wire::Renew{attempt_.epoch, job_.next_world(), *request.renewal});
+    wire::Renew order = job_.next_world();
+    order.epoch = attempt_.epoch;
+    ask(order);
     const auto& heard = tally_.answers();
     const double limit = request.timeout > 0 ? end : monotonic_s() + settings_.limits.save;
     until(
@@ -20,6 +22,7 @@ void Checkpoint::renew(const Request& request, double end) {
     attempt_.begun = false;  // some may be on their way to where there is no way back from
     enter("resume");
     resume(false);
+    job_.renewed();
     leave_phase();
     Outcome& now = attempt_.outcome;
     now.ok = true;

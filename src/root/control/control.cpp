@@ -31,7 +31,9 @@ std::string to_json(const ControlRequest& request) {
                 {"timeout", request.timeout},
                 {"checkpoint_only", request.checkpoint_only},
                 {"diagnosis", request.diagnosis},
-                {"environment", store::words_as_utf8(request.environment)},
+                {"environment", store::words_as_utf8(request.renewal.environment)},
+                {"mpi", store::words_as_utf8({request.renewal.mpi})},
+                {"mpiexec_args", store::words_as_utf8({request.renewal.mpiexec_args})},
                 {"generation", request.generation.number()}}
         .dump();
 }
@@ -48,8 +50,15 @@ std::optional<ControlRequest> parse_request(const std::string& line) {
         if (!(request.timeout >= 0 && request.timeout <= kLongestDuration)) return std::nullopt;
         request.checkpoint_only = j.value("checkpoint_only", false);
         request.diagnosis = j.value("diagnosis", false);
-        for (const json& word : j.value("environment", json::array()))
-            request.environment.push_back(bytes_of_utf8(word.get<std::string>()));
+        auto words = [&j](const char* name) {
+            std::vector<std::string> all;
+            for (const json& word : j.value(name, json::array()))
+                all.push_back(bytes_of_utf8(word.get<std::string>()));
+            return all;
+        };
+        request.renewal.environment = words("environment");
+        for (const std::string& word : words("mpi")) request.renewal.mpi = word;
+        for (const std::string& word : words("mpiexec_args")) request.renewal.mpiexec_args = word;
         const uint32_t generation = j.value("generation", 0u);
         if (generation > Generation::kLast) return std::nullopt;
         if (generation > 0) request.generation = Generation(generation);

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/generation.h"
+#include "launch/renewal.h"
 
 namespace fermata::root {
 
@@ -21,10 +22,10 @@ struct ControlRequest {
     bool stop = false;
     bool own_state = false;  // checkpoint: of the program's own state
     double timeout = 0;
-    bool checkpoint_only = false;            // cancel: not the job, only its checkpoint in progress
-    bool diagnosis = false;                  // status: ask every rank what it waits for
-    Generation generation;                   // repair: only this one; none: all
-    std::vector<std::string> environment{};  // renew: NAME=VALUE
+    bool checkpoint_only = false;  // cancel: not the job, only its checkpoint in progress
+    bool diagnosis = false;        // status: ask every rank what it waits for
+    Generation generation;         // repair: only this one; none: all
+    launch::Renewal renewal{};     // renew
 };
 
 std::string to_json(const ControlRequest& request);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/generation.h"
 #include "journal/forecast.h"
+#include "launch/renewal.h"
 
 namespace fermata::root {
 
@@ -20,8 +21,8 @@ struct Request {
     int client = -1;     // who gets the answer
     // The program is asked to save its own state (own_state.h), and not its processes.
     bool own_state = false;
-    // Nothing is saved: the ranks get new lower halves, with these variables (NAME=VALUE) over theirs.
-    std::optional<std::vector<std::string>> renewal{};
+    // Nothing is saved: the ranks get new lower halves.
+    std::optional<launch::Renewal> renewal{};
 
     // True for wishes of people and schedulers, and for one that ends the job: files are the place for it.
     bool is_to_last() const { return origin != "interval" || stop; }

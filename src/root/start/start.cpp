@@ -79,6 +79,12 @@ std::string Start::joined(int node, const wire::Group& group) {
     return {};
 }
 
+void Start::moved(const wire::Moved& said) {
+    roster_.moved(said.rank, said.pid);
+    mpi_ = said.mpi;
+    mpi_version_ = said.mpi_version;
+}
+
 void Start::in_starter(const wire::InStarter& said, int64_t now) {
     starters_[said.rank] = {said.pid, said.program};
     starters_since_ = now;

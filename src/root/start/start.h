@@ -49,6 +49,9 @@ class Start {
     // The line, when the launcher had its time. "" = it may still run.
     std::string given_up(int64_t now) const;
 
+    // A rank is another process now, perhaps with another library.
+    void moved(const wire::Moved& said);
+
     const std::string& mpi() const { return mpi_; }
     const std::string& mpi_version() const { return mpi_version_; }
     // One that waits for the program: it may go on after that. "" = none.

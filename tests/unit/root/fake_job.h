@@ -28,6 +28,7 @@ class FakeJob : public Job {
     uint32_t on_their_way = 0;  // rounds of drain that find something
     std::string no_renewal;     // why its ranks cannot get new lower halves
     uint32_t worlds = 0;
+    int renewals = 0;  // that the launcher has heard of
 
     // ---- what has happened
     std::vector<wire::Message> told;
@@ -61,8 +62,9 @@ class FakeJob : public Job {
         manifest.command = {"./a"};
         return manifest;
     }
-    std::string why_no_renewal() const override { return no_renewal; }
-    uint32_t next_world() override { return ++worlds; }
+    std::string why_no_renewal(const launch::Renewal&) override { return no_renewal; }
+    wire::Renew next_world() override { return wire::Renew{0, ++worlds, {"A=b"}, "mpich", "/lower", {}}; }
+    void renewed() override { ++renewals; }
 
     void tell(int, const wire::Message& message) override { told.push_back(message); }
     void tell(const wire::Message& message) override {

@@ -9,7 +9,7 @@ namespace {
 
 Outcome renew(Scene& scene) {
     Request request{"command", false, 0, 3};
-    request.renewal = {"A=b"};
+    request.renewal = launch::Renewal{{"A=b"}};
     return scene.checkpoint.take(request, store::LevelName::files, 0);
 }
 
