@@ -152,6 +152,9 @@ void add_submit_options(CLI::App* app, life::SubmitOptions& o, Texts& t) {
         "after a failure go on from the newest generation, at most N times (default 0)");
     add("--spares", t.spares, "N",
         "of the nodes, keep the last N free for restarts after others were lost (--launcher own, srun)");
+    app->add_flag("--standby", o.standby,
+                  "with --max-restarts: the next life's ranks start MPI while this one's run, and wait "
+                  "(--launcher own)");
     app->add_flag("--mapped", o.mapped,
                   "a restarted program goes on at once; its memory is read as it is touched");
     add_key(app, o.key_file);
@@ -171,6 +174,8 @@ void finish_submit_options(life::SubmitOptions& o, const Texts& t) {
     if (!t.spares.empty())
         o.spares =
             static_cast<unsigned>(parse_number(t.spares, "--spares", "a number of nodes", 0, 1'000'000));
+    if (o.standby && (o.max_restarts == 0 || o.launcher != launch::LauncherName::own))
+        throw Error("--standby goes with --max-restarts and --launcher own", ExitCode::usage);
     o.interval = parse_interval(t.interval);
     if (!t.levels.empty()) {
         o.levels = level::Levels::parse(t.levels);

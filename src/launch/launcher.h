@@ -10,6 +10,7 @@
 
 #include "launch/daemons.h"
 #include "launch/renewal.h"
+#include "launch/terminal_input.h"
 
 namespace fermata::launch {
 
@@ -41,6 +42,12 @@ class Launcher {
 
     // A launcher that starts the node daemons reaches them through these; said before start().
     virtual void reach(Daemons&) {}
+    // Whether its ranks can wait to be told what they go on from, while another launcher's run.
+    virtual bool can_stand_by() const { return false; }
+    // It will start ranks that do so, and leaves Fermata's input to the other; said before start().
+    virtual void stand_by() {}
+    // It is that other one now.
+    virtual void take_up(std::optional<TerminalInput>) {}
     // Whether ranks of its may come together in another world while the job runs.
     virtual bool renews() const { return false; }
     // What they shall find there. Throws Error when that cannot be.

@@ -35,6 +35,7 @@ struct SubmitOptions {
     std::optional<unsigned> keep;
     int max_restarts = 0;
     unsigned spares = 0;                   // nodes kept free for what is lost
+    bool standby = false;                  // the next life's ranks start while this one's run
     std::string interrupt = "checkpoint";  // what Ctrl-C does first; "program": it is handed on
     bool verbose = false;
     bool own_state = false;  // every checkpoint is the program's own work (libfermata)

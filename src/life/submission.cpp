@@ -12,6 +12,7 @@
 #include "launch/launcher_options.h"
 #include "launch/make.h"
 #include "life/slot.h"
+#include "life/standby.h"
 #include "root/root.h"
 #include "tree/input.h"
 #include "tree/local_socket.h"
@@ -136,43 +137,6 @@ void take_walltime(root::Settings& settings, const Submission& what) {
     }
 }
 
-root::Settings settings_of(const Submission& what, int ranks) {
-    const SubmitOptions& options = what.options;
-    root::Settings settings;
-    settings.job = job_name(options, what.command);
-    settings.job_id = fmt::format("{:016x}", what.job_number) + wire::random_id(8);
-    settings.job_number = what.job_number;
-    settings.ckpt_dir = what.ckpt_dir;
-    settings.protocol = options.protocol;
-    settings.save_options = options.save_options;
-    settings.key = what.key;
-    settings.command = what.command;
-    settings.segments = what.segments;
-    settings.expected_ranks = ranks;
-    settings.restored = what.from ? Generation(what.from->number) : Generation();
-    settings.interval = options.levels ? options.levels.interval() : options.interval;
-    settings.levels = options.levels;
-    if (what.from && what.from->is_up_to_nodes()) settings.candidates = what.candidates;
-    settings.mtbf = options.mtbf;
-    take_walltime(settings, what);
-    settings.restarts = what.restarts;
-    settings.may_restart = what.may_restart;
-    settings.goes_on = what.goes_on;
-    settings.program_interrupt = options.interrupt == "program";
-    settings.journal = what.journal;
-    // A job that saves itself every few minutes would fill the disk; one that is asked saves what it was
-    // asked for.
-    settings.keep = options.keep.value_or(settings.interval != 0 ? 3 : 0);
-    settings.verbose = options.verbose;
-    settings.own_state = options.own_state;
-    settings.limits = options.limits;
-    settings.note_end = options.continue_it;
-    // A slow file system is not a hang: 50 MB/s for all ranks together is little.
-    if (what.from && settings.limits.start > 0)
-        settings.limits.start += static_cast<double>(what.from->manifest->bytes()) / 50e6;
-    return settings;
-}
-
 // What every rank is told (tree::AgentConfig).
 std::map<std::string, std::string> environment_of(const Submission& what, const root::Settings& settings,
                                                   const launch::Places& places) {
@@ -229,27 +193,54 @@ launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places)
 
 }  // namespace
 
-Ended live(const Submission& what) {
-    check_limits();
-    take_own_limits();
+static root::Settings settings_of(const Submission& what, int ranks) {
+    const SubmitOptions& options = what.options;
+    root::Settings settings;
+    settings.job = job_name(options, what.command);
+    settings.job_id = fmt::format("{:016x}", what.job_number) + wire::random_id(8);
+    settings.job_number = what.job_number;
+    settings.ckpt_dir = what.ckpt_dir;
+    settings.protocol = options.protocol;
+    settings.save_options = options.save_options;
+    settings.key = what.key;
+    settings.command = what.command;
+    settings.segments = what.segments;
+    settings.expected_ranks = ranks;
+    settings.restored = what.from ? Generation(what.from->number) : Generation();
+    settings.interval = options.levels ? options.levels.interval() : options.interval;
+    settings.levels = options.levels;
+    if (what.from && what.from->is_up_to_nodes()) settings.candidates = what.candidates;
+    settings.mtbf = options.mtbf;
+    take_walltime(settings, what);
+    settings.restarts = what.restarts;
+    settings.may_restart = what.may_restart;
+    settings.goes_on = what.goes_on;
+    settings.program_interrupt = options.interrupt == "program";
+    settings.journal = what.journal;
+    // A job that saves itself every few minutes would fill the disk; one that is asked saves what it was
+    // asked for.
+    settings.keep = options.keep.value_or(settings.interval != 0 ? 3 : 0);
+    settings.verbose = options.verbose;
+    settings.own_state = options.own_state;
+    settings.limits = options.limits;
+    settings.note_end = options.continue_it;
+    // A slow file system is not a hang: 50 MB/s for all ranks together is little.
+    if (what.from && settings.limits.start > 0)
+        settings.limits.start += static_cast<double>(what.from->manifest->bytes()) / 50e6;
+    return settings;
+}
+
+Prepared prepare(const Submission& what, bool stands_by) {
+    Prepared life;
     const launch::Places places = launch::find_places();
     launch::LaunchPlan plan = plan_of(what, places);
-    const int ranks = plan.all_ranks();
-
-    std::string base = tree::run_base();
-    tree::sweep(base);
-    wire::Key key = wire::random_key();
-    const root::Settings settings = settings_of(what, ranks);
-    Fd control;
-    tree::RunDir dir = tree::RunDir::create(
-        base, settings.job, [&](const std::string& path) { control = tree::listen_local(path, "control"); },
-        kNamePatienceMs);
-    if (!dir) fail("a job called {} is running: give this one another name with --job", settings.job);
-
-    root::Root root(settings, key, std::move(control));
-    plan.environment = environment_of(what, settings, places);
-    plan.environment["FERMATA_RUN_BASE"] = base;
-    plan.environment["FERMATA_ROOT"] = root.address();
+    const wire::Key key = wire::random_key();
+    life.settings = settings_of(what, plan.all_ranks());
+    life.root = std::make_unique<root::Root>(life.settings, key);
+    plan.environment = environment_of(what, life.settings, places);
+    if (stands_by) plan.environment["FERMATA_CHOICE"] = "1";
+    plan.environment["FERMATA_RUN_BASE"] = tree::run_base();
+    plan.environment["FERMATA_ROOT"] = life.root->address();
     plan.environment["FERMATA_KEY"] = wire::to_hex(key);
     // Unless the launcher is told who shall get it.
     std::optional<tree::InputFile> input;
@@ -261,14 +252,39 @@ Ended live(const Submission& what) {
         plan.no_input = true;
     }
     const launch::LauncherName name = plan.launcher;
-    auto launcher = launch::make_launcher(name, std::move(plan), launch::TerminalInput::of_this_process());
-    int code = root.run(*launcher);
+    life.launcher = launch::make_launcher(
+        name, std::move(plan), stands_by ? std::nullopt : launch::TerminalInput::of_this_process());
+    return life;
+}
+
+Ended live(const Submission& what, Standby* standby) {
+    check_limits();
+    take_own_limits();
+    const std::string base = tree::run_base(), job = job_name(what.options, what.command);
+    tree::sweep(base);
+    Fd control;
+    tree::RunDir dir = tree::RunDir::create(
+        base, job, [&](const std::string& path) { control = tree::listen_local(path, "control"); },
+        kNamePatienceMs);
+    if (!dir) fail("a job called {} is running: give this one another name with --job", job);
+    std::optional<Prepared> life;
+    if (standby) life = standby->take(what);
+    if (life) {
+        life->root->take_up(settings_of(what, life->settings.expected_ranks));
+        life->launcher->take_up(launch::TerminalInput::of_this_process());
+    } else {
+        life = prepare(what, false);
+    }
+    if (standby) standby->of(what);
+    root::Root& root = *life->root;
+    root.listen_at(std::move(control));
+    const int code = root.run(*life->launcher, standby);
     tree::sweep(base);  // what a node daemon left that was killed
     std::vector<std::string> lost = root.lost_nodes();
-    for (std::string& host : launcher->unreached()) lost.push_back(std::move(host));
+    for (std::string& host : life->launcher->unreached()) lost.push_back(std::move(host));
     const root::OwnState& own = root.own_state();
     return {code,         root.asked_to_end(), root.why_it_ended(), root.who_ended_it(), root.newest(),
-            own.exists(), own.newest(),        own.saved(),         std::move(lost)};
+            own.exists(), own.newest(),        own.saved(),         std::move(lost),     root.lost_a_node()};
 }
 
 }  // namespace fermata::life

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "image/image.h"
+#include "launch/launcher.h"
 #include "life/options.h"
 #include "root/plan/settings.h"
+#include "root/root.h"
 #include "store/store.h"
 
 namespace fermata::life {
@@ -49,10 +52,24 @@ struct Ended {
     // Of what the program saves itself (OwnState); there is something, it is newer than `newest`, this life
     // has saved it.
     bool own_exists = false, own_newest = false, own_saved = false;
-    std::vector<std::string> lost_nodes;  // by host name
+    std::vector<std::string> lost_nodes;  // by host name; of ranks, too
+    bool node_lost = false;               // a node daemon was
 };
 
-// Starts the job and serves it to its end. Throws Error before anything was started.
-Ended live(const Submission& what);
+// A life with all that starts it, not yet begun.
+struct Prepared {
+    root::Settings settings;
+    std::unique_ptr<root::Root> root;
+    std::unique_ptr<launch::Launcher> launcher;
+};
+// `stands_by`: its ranks start and wait to be told what they go on from. Throws Error.
+Prepared prepare(const Submission& what, bool stands_by);
+
+class Standby;
+
+// Starts the job, or takes the life that stands by, and serves it to its end. nullptr: none shall. Throws
+// Error before anything was started.
+Ended live(const Submission& what, Standby* standby = nullptr);
+
 
 }  // namespace fermata::life

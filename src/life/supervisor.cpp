@@ -12,6 +12,7 @@
 #include "life/choose.h"
 #include "life/progress.h"
 #include "life/recovery.h"
+#include "life/standby.h"
 #include "tree/channel.h"
 
 namespace fermata::life {
@@ -25,13 +26,13 @@ int signal_within(double seconds) {
 }
 
 // One life, and how it went. Only the first one may fail to begin: what keeps a later one from it may pass.
-Life live_once(const Submission& what, bool first, Ended& ended) {
+Life live_once(const Submission& what, bool first, Standby* standby, Ended& ended) {
     Life life;
     life.began = local_time_text(::time(nullptr));
     life.from = what.from ? Generation(what.from->number) : Generation();
     const int64_t start = tree::now_ms();
     try {
-        ended = live(what);
+        ended = live(what, standby);
     } catch (const Error& error) {
         if (first) throw;
         ended = {};
@@ -66,10 +67,11 @@ class Supervisor {
     }
 
     int run() {
+        if (what_.options.standby) standby_.emplace();
         for (bool first = true;; first = false) {
             what_.may_restart = recovery_.restarts() < what_.options.max_restarts;
             Ended ended;
-            Life life = live_once(what_, first, ended);
+            Life life = live_once(what_, first, standby_ ? &*standby_ : nullptr, ended);
             newest_ = std::max(newest_, life.newest,
                                [](Generation a, Generation b) { return a.number() < b.number(); });
             life.newest = newest_;
@@ -82,6 +84,8 @@ class Supervisor {
                                       ? begin_anew()
                                       : choose(next.what == Recovery::Next::What::earlier);
             if (!why_not.empty()) return give_up(life, why_not);
+            // Its ranks are on the same nodes, and may not know yet.
+            if (standby_ && ended.node_lost) standby_->dismiss();
             if (auto code = pause(life, next)) return *code;
             what_.again = true;
             // For good: each is asked before each life, and one that answers again is used again.
@@ -180,6 +184,7 @@ class Supervisor {
     Generation newest_;
     bool own_state_ = false;  // what the program saved itself is the newest there is
     Recovery recovery_;
+    std::optional<Standby> standby_;
 };
 
 }  // namespace

@@ -25,17 +25,14 @@ constexpr int64_t kClearUpMs = 5000;
 
 }  // namespace
 
-Root::Root(Settings settings, const wire::Key& key, Fd control_listener)
+Root::Root(Settings settings, const wire::Key& key)
     : settings_(std::move(settings)),
       store_(store::Store::for_writing(settings_.ckpt_dir, settings_.key)),
       tree_(key, tree::Manners::from_environment()),
-      control_(std::move(control_listener)),
       signals_(watch_signals()),
       started_(tree::now_ms()),
       start_(settings_.expected_ranks, settings_.restored, tree_, tally_),
       schedule_(settings_, started_) {
-    lock_directory();
-    if (settings_.restored) store_.forget_end(settings_.job_number);
     // A daemon per rank, where many start one at once.
     if (settings_.expected_ranks > 0) tree_.at_most(64 + 4 * static_cast<size_t>(settings_.expected_ranks));
     tree_.on_message = [this](int node, const wire::Message& message) { from_node(node, message); };
@@ -61,7 +58,9 @@ std::string Root::address() const { return tree::addresses_of_this_host(tree_.po
 
 // ---- the life of a job
 
-int Root::run(launch::Launcher& launcher) {
+int Root::run(launch::Launcher& launcher, Beside* beside) {
+    lock_directory();
+    if (settings_.restored) store_.forget_end(settings_.job_number);
     note(journal::Kind::start,
          {{"name", settings_.job},
           {"pid", ::getpid()},
@@ -71,13 +70,12 @@ int Root::run(launch::Launcher& launcher) {
           {"restarts", settings_.restarts},
           {"command", store::words_as_utf8(store::whole_command(settings_.command, settings_.segments))},
           {"directory", settings_.ckpt_dir}});
-    launcher.reach(daemons_);
-    // What a launcher of that kind says to one daemon and hears from it does not go through another one yet.
-    if (!launcher.ends_when_a_rank_dies()) tree_.stay_flat();
-    launcher.start();
-    launcher_ = &launcher;
+    if (!launcher_) begin(launcher);
+    beside_ = beside;
+    look_whether_it_runs();
     while (!over()) {
         serve(kTurnMs);
+        if (beside_ && running_ && !finalize_released_) beside_->turn(newest());
         take_requests();
         follow_program();
         release_finalize();
@@ -115,7 +113,17 @@ int Root::run(launch::Launcher& launcher) {
                               {"newest", newest().name()},
                               {"seconds", static_cast<double>(tree::now_ms() - started_) / 1000}});
     launcher_ = nullptr;
+    beside_ = nullptr;
     return exit_code();
+}
+
+// Throws Error when nothing was started.
+void Root::begin(launch::Launcher& launcher) {
+    launcher.reach(daemons_);
+    // What a launcher of that kind says to one daemon and hears from it does not go through another one yet.
+    if (!launcher.ends_when_a_rank_dies()) tree_.stay_flat();
+    launcher.start();
+    launcher_ = &launcher;
 }
 
 // So that nobody repeats what came after the last checkpoint.
@@ -278,11 +286,14 @@ void Root::serve_once(int timeout_ms) {
     tree_.add_to(fds);
     size_t input = fds.size();
     if (launcher_) launcher_->add_to(fds);
-    if (::poll(fds.data(), fds.size(), tree_.rest(timeout_ms)) < 0) return;
+    size_t beside = fds.size();
+    if (beside_) beside_->add_to(fds);
+    if (::poll(fds.data(), fds.size(), beside_ ? beside_->rest(tree_.rest(timeout_ms)) : tree_.rest(timeout_ms)) < 0) return;
     if (fds[0].revents) signals();
     control_.serve(fds, control);
     tree_.serve(fds, nodes);
     if (launcher_) launcher_->serve(fds, input);
+    if (beside_) beside_->serve(fds, beside);
     checkpoint_.pump_clock();
     if (!status_clients_.empty() && (!inquiry_.going_on() || query_done())) give_status();
 }

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "keeping/keeper.h"
 #include "launch/launcher.h"
+#include "root/beside.h"
 #include "root/checkpoint/checkpoint.h"
 #include "root/control/control.h"
 #include "root/control/inquiry.h"
@@ -35,13 +36,31 @@ namespace fermata::root {
 
 class Root {
   public:
-    Root(Settings settings, const wire::Key& key, Fd control_listener);
+    Root(Settings settings, const wire::Key& key);
+    // Where people ask; said before run().
+    void listen_at(Fd control_listener) { control_.listen_at(std::move(control_listener)); }
 
     std::string address() const;  // for FERMATA_ROOT
 
-    // Starts the job and watches it until it ends; the launcher's exit code, or 85, or that of a fatal error.
-    // Throws Error when nothing could be started.
-    int run(launch::Launcher& launcher);
+    // Starts the job, unless it stands by already, and watches it until it ends; the launcher's exit code, or
+    // 85, or that of a fatal error. `beside` is served meanwhile; nullptr: nothing is. Throws Error when
+    // nothing could be started.
+    int run(launch::Launcher& launcher, Beside* beside = nullptr);
+
+    // standing_by.cpp: a restart that is led up to where its ranks wait to be told what they go on from.
+
+    // Starts it; serve() does the rest. Throws Error.
+    void stand_by(launch::Launcher& launcher);
+    void add_to(std::vector<pollfd>& fds);
+    int rest(int otherwise) const { return tree_.rest(otherwise); }
+    void serve(const std::vector<pollfd>& fds, size_t first);
+    // All ranks wait.
+    bool is_ready() const { return start_.furthest_behind() && !has_fallen(); }
+    bool has_fallen() const { return over() || losses_.any(); }
+    // What follows is run(), of a job of these settings. All ranks wait.
+    void take_up(Settings settings);
+    // It will not be needed: everything of it ends.
+    void dismiss();
     // It ends because somebody wants it to: not to be restarted.
     bool asked_to_end() const {
         return cancelled_ || signals_seen_.terms > 0 || signals_seen_.stop || signals_seen_.warned ||
@@ -51,12 +70,14 @@ class Root {
     std::vector<std::string> lost_nodes() const { return losses_.suspects(); }
     // What has ended it, for people and for whoever may restart it; "" = nothing is known.
     std::string why_it_ended() const;
+    bool lost_a_node() const { return losses_.daemon(); }
     int who_ended_it() const { return losses_.rank(); }
     Generation newest() const { return checkpoint_.newest(); }  // that this life has committed
     const OwnState& own_state() const { return own_state_; }
 
   private:
     // root.cpp: the life of a job
+    void begin(launch::Launcher& launcher);
     void lock_directory();
     void serve(int timeout_ms);
     void serve_once(int timeout_ms);
@@ -147,14 +168,17 @@ class Root {
     Control control_;
     Fd signals_;
     launch::Launcher* launcher_ = nullptr;
+    Beside* beside_ = nullptr;
+    size_t launchers_ = 0;  // its first entry, of what is polled
     Daemons daemons_{tree_, [this](const std::string& line) { rank_died(line); }};
     std::optional<int> launcher_end_;  // its exit code
     bool hides_lost_nodes_ = false;    // known by then
 
     // The job.
-    const int64_t started_;  // ms
+    int64_t started_;  // ms
     Start start_;
     int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
+    bool stands_by_ = false;       // it has not begun
     bool running_ = false;         // all ranks are here and, after a restart, released
     Losses losses_;                // ranks that left too early, daemons whose ranks go on unheard
     bool finalize_released_ = false;

@@ -23,11 +23,6 @@ level::Candidate candidate_of(const store::GenerationInfo& info) {
 
 }  // namespace
 
-RestartChoice::RestartChoice(Means& means) : means_(means) {
-    for (const store::GenerationInfo& one : means_.settings.candidates)
-        if (one.is_up_to_nodes()) over_ = false;
-}
-
 bool RestartChoice::heard(const wire::Message& message) {
     if (auto* copies = std::get_if<wire::Copies>(&message)) return asking_ && asking_->heard(*copies);
     if (auto* fetched = std::get_if<wire::Fetched>(&message)) return fetching_ && fetching_->heard(*fetched);

@@ -20,7 +20,9 @@ namespace fermata::keeping {
 
 class RestartChoice : public Round {
   public:
-    explicit RestartChoice(Means& means);
+    explicit RestartChoice(Means& means) : means_(means) { begin(); }
+    // Begins anew: the settings name other candidates.
+    void begin() { over_ = means_.settings.candidates.empty(); }
 
     // There is something to be chosen, and it is not: until then no rank loads, and all that nodes have
     // stays.

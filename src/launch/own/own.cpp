@@ -221,7 +221,13 @@ void Own::launch() {
     for (const Node& node : nodes_)
         if (node.via >= 0) daemons_->expect(node.via, node.ranks);
     daemons_->broadcast(launch);
-    feed_.begin();
+    if (!stands_by_) feed_.begin();
+}
+
+void Own::take_up(std::optional<TerminalInput> input) {
+    stands_by_ = false;
+    feed_ = Feed(std::move(input), plan_.no_input);
+    if (launched_) feed_.begin();
 }
 
 wire::LaunchPart Own::part_on_wire(const Part& part, const Words& words, uint32_t ranks) const {

@@ -36,6 +36,9 @@ class Own : public Launcher {
     std::string missing() const override;
     std::vector<std::string> unreached() const override;
     void reach(Daemons& daemons) override { daemons_ = &daemons; }
+    bool can_stand_by() const override { return true; }
+    void stand_by() override { stands_by_ = true; }
+    void take_up(std::optional<TerminalInput> input) override;
     bool renews() const override { return true; }
     void plan_renewal(const Renewal& wanted) override { library_.plan(wanted); }
     wire::Renew renew(uint32_t world) override;
@@ -86,6 +89,7 @@ class Own : public Launcher {
     std::optional<pmi::Placement> placement_;
     std::map<uint32_t, pmi::FenceMerge> fences_;  // by world
     bool launched_ = false;
+    bool stands_by_ = false;
     int64_t kill_at_ = 0;        // ms: what runs then is killed; 0 = nothing is to end
     bool ending_ = false;        // ranks that end now do so because they were told to
     std::optional<int> failed_;  // exit code of the first failure

@@ -33,7 +33,7 @@ std::optional<ControlRequest> parse_request(const std::string& line);
 
 class Control {
   public:
-    explicit Control(Fd listener) : listener_(std::move(listener)) {}
+    void listen_at(Fd listener) { listener_ = std::move(listener); }
 
     // Called from serve() for each request.
     std::function<void(int client, const ControlRequest& request)> on_request;

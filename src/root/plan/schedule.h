@@ -46,8 +46,8 @@ class Schedule {
 
   private:
     double interval_;
-    const double mtbf_;
-    const int64_t started_;  // ms
+    double mtbf_;
+    int64_t started_;        // ms
     int64_t end_;            // ms; of the wall time, 0 = no limit
     int64_t next_due_ = 0;   // ms; 0 = no interval
     journal::Forecast forecast_;

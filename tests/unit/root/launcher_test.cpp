@@ -56,7 +56,8 @@ class LauncherTest : public ::testing::Test {
         settings.job_number = 7;
         settings.ckpt_dir = directory + "/ckpt";
         settings.command = {"program"};
-        root = std::make_unique<Root>(settings, wire::random_key(), tree::listen_local(directory, "control"));
+        root = std::make_unique<Root>(settings, wire::random_key());
+        root->listen_at(tree::listen_local(directory, "control"));
     }
     void TearDown() override {
         root.reset();

@@ -1,0 +1,77 @@
+#include "life/standby.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "tree/channel.h"
+
+namespace fermata::life {
+namespace {
+
+// From the beginning of a life, or the end of one that stood by: a job that fails at once needs its
+// processors itself.
+constexpr int64_t kPauseMs = 1000, kPauseAfterFallMs = 30'000;
+
+}  // namespace
+
+void Standby::of(const Submission& what) {
+    next_ = what;
+    next_->again = true;
+    ++next_->restarts;
+    not_before_ = tree::now_ms() + kPauseMs;
+}
+
+std::optional<Prepared> Standby::take(const Submission& what) {
+    const bool fits = life_ && life_->root->is_ready() && what.from && what.from->manifest->mpi == mpi_ &&
+                      static_cast<int>(what.from->manifest->images.size()) == life_->settings.expected_ranks;
+    if (!fits) dismiss();
+    return std::exchange(life_, {});
+}
+
+void Standby::dismiss() {
+    if (life_) life_->root->dismiss();
+    life_.reset();
+}
+
+void Standby::add_to(std::vector<pollfd>& fds) {
+    if (life_) life_->root->add_to(fds);
+}
+
+int Standby::rest(int otherwise) const { return life_ ? life_->root->rest(otherwise) : otherwise; }
+
+void Standby::serve(const std::vector<pollfd>& fds, size_t first) {
+    if (life_) life_->root->serve(fds, first);
+}
+
+void Standby::turn(Generation newest) {
+    const int64_t now = tree::now_ms();
+    if (life_ && life_->root->has_fallen()) {
+        spdlog::warn("what stood by is gone: {}", life_->root->why_it_ended());
+        dismiss();
+        not_before_ = now + kPauseAfterFallMs;
+    }
+    if (life_ || !newest || !next_ || now < not_before_) return;
+    not_before_ = now + kPauseAfterFallMs;
+    try {
+        prepare_from(newest);
+    } catch (const std::exception& error) {
+        if (!std::exchange(said_, true)) say(fmt::format("nothing stands by (--standby): {}", error.what()));
+    }
+}
+
+void Standby::prepare_from(Generation newest) {
+    store::Store store = store::Store::for_reading(next_->ckpt_dir, next_->key);
+    std::vector<store::GenerationInfo> all = store.list();
+    auto one = std::find_if(all.begin(), all.end(), [&](const store::GenerationInfo& info) {
+        return info.number == newest.number() && info.manifest;
+    });
+    if (one == all.end()) fail("{} is not to be found", newest.name());
+    Submission what = *next_;
+    what.preferred_mpi = one->manifest->mpi;
+    what.from = std::move(*one);
+    life_ = prepare(what, true);
+    mpi_ = what.preferred_mpi;
+    life_->root->stand_by(*life_->launcher);
+}
+
+}  // namespace fermata::life

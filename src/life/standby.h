@@ -1,0 +1,39 @@
+// Standby keeps the next life of a job ready while this one runs: its node daemons and ranks are there, and
+// have started MPI, so that after a failure nothing is launched. The ranks only load what they go on from.
+#pragma once
+
+#include <optional>
+
+#include "life/submission.h"
+#include "root/beside.h"
+
+namespace fermata::life {
+
+class Standby : public root::Beside {
+  public:
+    ~Standby() override { dismiss(); }
+
+    // This life begins; the one that stands by will follow it.
+    void of(const Submission& what);
+    // The life that stands by, when it can go on as `what` says; none: it is not ready, or another one.
+    std::optional<Prepared> take(const Submission& what);
+    // Ends it: nobody needs it any more.
+    void dismiss();
+
+    void add_to(std::vector<pollfd>& fds) override;
+    int rest(int otherwise) const override;
+    void serve(const std::vector<pollfd>& fds, size_t first) override;
+    // Begins to prepare it once there is a generation, and again a while after it has fallen.
+    void turn(Generation newest) override;
+
+  private:
+    void prepare_from(Generation newest);
+
+    std::optional<Submission> next_;
+    std::optional<Prepared> life_;
+    std::string mpi_;        // its library
+    int64_t not_before_ = 0;  // ms
+    bool said_ = false;      // that there is none
+};
+
+}  // namespace fermata::life
