@@ -279,6 +279,7 @@ void print_status(const json& s, bool waits) {
         fmt::print("  own state    {}\n",
                    own->get<std::string>().empty() ? "not saved yet" : text("own_state"));
     if (!text("restored").empty()) fmt::print("  restarted    from {}\n", text("restored"));
+    if (!text("standby").empty()) fmt::print("  standby      {}\n", text("standby"));
     if (text("state") == "finishing") {
         std::string left;
         for (const json& rank : s.at("ranks"))

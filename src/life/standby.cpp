@@ -14,7 +14,8 @@ constexpr int64_t kPauseMs = 1000, kPauseAfterFallMs = 30'000;
 
 }  // namespace
 
-void Standby::of(const Submission& what) {
+void Standby::of(const Submission& what, const root::Root& root) {
+    job_ = &root;
     next_ = what;
     next_->again = true;
     ++next_->restarts;
@@ -22,7 +23,8 @@ void Standby::of(const Submission& what) {
 }
 
 std::optional<Prepared> Standby::take(const Submission& what) {
-    const bool fits = life_ && life_->root->is_ready() && what.from && what.from->manifest->mpi == mpi_ &&
+    const bool fits = life_ && !life_->root->has_fallen() && what.from && what.options.moved.empty() &&
+                      what.from->manifest->mpi == mpi_ &&
                       static_cast<int>(what.from->manifest->images.size()) == life_->settings.expected_ranks;
     if (!fits) dismiss();
     return std::exchange(life_, {});
@@ -59,6 +61,10 @@ void Standby::turn(Generation newest) {
     }
 }
 
+const char* Standby::state() const {
+    return !life_ ? "none" : life_->root->is_ready() ? "ready" : "starting";
+}
+
 void Standby::prepare_from(Generation newest) {
     store::Store store = store::Store::for_reading(next_->ckpt_dir, next_->key);
     std::vector<store::GenerationInfo> all = store.list();
@@ -67,6 +73,11 @@ void Standby::prepare_from(Generation newest) {
     });
     if (one == all.end()) fail("{} is not to be found", newest.name());
     Submission what = *next_;
+    what.options.moved.clear();  // what this life has saved has the new places
+    // A node that lost a rank is there; one that is lost would have to be asked for, which takes time.
+    const std::set<std::string> hosts = job_->hosts();
+    std::erase_if(what.suspects, [&](const std::string& host) { return hosts.count(host) > 0; });
+    if (!what.suspects.empty()) fail("{} is lost", what.suspects[0]);
     what.preferred_mpi = one->manifest->mpi;
     what.from = std::move(*one);
     life_ = prepare(what, true);

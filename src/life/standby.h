@@ -13,9 +13,10 @@ class Standby : public root::Beside {
   public:
     ~Standby() override { dismiss(); }
 
-    // This life begins; the one that stands by will follow it.
-    void of(const Submission& what);
-    // The life that stands by, when it can go on as `what` says; none: it is not ready, or another one.
+    // This life begins, which `root` leads; the one that stands by will follow it.
+    void of(const Submission& what, const root::Root& root);
+    // The life that stands by, also when its ranks are still to come, if it can go on as `what` says. None:
+    // there is none, or it was another one.
     std::optional<Prepared> take(const Submission& what);
     // Ends it: nobody needs it any more.
     void dismiss();
@@ -25,15 +26,17 @@ class Standby : public root::Beside {
     void serve(const std::vector<pollfd>& fds, size_t first) override;
     // Begins to prepare it once there is a generation, and again a while after it has fallen.
     void turn(Generation newest) override;
+    const char* state() const override;
 
   private:
     void prepare_from(Generation newest);
 
     std::optional<Submission> next_;
+    const root::Root* job_ = nullptr;
     std::optional<Prepared> life_;
-    std::string mpi_;        // its library
+    std::string mpi_;         // its library
     int64_t not_before_ = 0;  // ms
-    bool said_ = false;      // that there is none
+    bool said_ = false;       // that there is none
 };
 
 }  // namespace fermata::life

@@ -270,13 +270,15 @@ Ended live(const Submission& what, Standby* standby) {
     std::optional<Prepared> life;
     if (standby) life = standby->take(what);
     if (life) {
-        life->root->take_up(settings_of(what, life->settings.expected_ranks));
+        root::Settings settings = settings_of(what, life->settings.expected_ranks);
+        settings.candidates = what.candidates;  // its ranks wait to be told, also of one in files
+        life->root->take_up(std::move(settings));
         life->launcher->take_up(launch::TerminalInput::of_this_process());
     } else {
         life = prepare(what, false);
     }
-    if (standby) standby->of(what);
     root::Root& root = *life->root;
+    if (standby) standby->of(what, root);
     root.listen_at(std::move(control));
     const int code = root.run(*life->launcher, standby);
     tree::sweep(base);  // what a node daemon left that was killed

@@ -71,5 +71,4 @@ class Standby;
 // Error before anything was started.
 Ended live(const Submission& what, Standby* standby = nullptr);
 
-
 }  // namespace fermata::life

@@ -19,6 +19,8 @@ class Beside {
     virtual void serve(const std::vector<pollfd>& fds, size_t first) = 0;
     // The job runs, and has committed this generation; none: it has not. Nothing throws.
     virtual void turn(Generation newest) = 0;
+    // For `fermata status`: "none", "starting", "ready".
+    virtual const char* state() const = 0;
 };
 
 }  // namespace fermata::root

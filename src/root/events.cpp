@@ -21,7 +21,7 @@ template <class Noted>
 void Root::lost(Noted noted) {
     const std::string before = losses_.why();
     noted();
-    if (losses_.why() == before || over() || stands_by_) return;
+    if (losses_.why() == before || over() || stands_by_.yes) return;
     json fields = {{"why", losses_.why()}, {"host", losses_.host()}, {"pid", losses_.pid()}};
     if (losses_.rank() >= 0) fields["rank"] = losses_.rank();
     note(journal::Kind::loss, std::move(fields));
@@ -30,7 +30,7 @@ void Root::lost(Noted noted) {
 // The launcher has heard of it by itself, and ends the job: it knows the dead one's code.
 void Root::rank_died(const std::string& line) {
     if (over()) return;
-    if (stands_by_) return fail_job(line);
+    if (stands_by_.yes) return fail_job(line);
     say(line);
     lost([&] { losses_.launcher_ends(line, tree::now_ms()); });
     launcher_->ask_to_end();
@@ -95,7 +95,7 @@ void Root::gone(const wire::Gone& message) {
 
 // The last rank has come, or is rebuilt; or one cannot be.
 void Root::look_whether_it_runs() {
-    if (running_ || stands_by_ || over()) return;
+    if (running_ || stands_by_.yes || over()) return;
     choose_generation();
     if (auto& refused = tally_.answers().not_restored)
         return fail_job(fmt::format("cannot restart from {}: {}", settings_.restored.name(), refused->error),

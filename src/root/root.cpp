@@ -288,7 +288,9 @@ void Root::serve_once(int timeout_ms) {
     if (launcher_) launcher_->add_to(fds);
     size_t beside = fds.size();
     if (beside_) beside_->add_to(fds);
-    if (::poll(fds.data(), fds.size(), beside_ ? beside_->rest(tree_.rest(timeout_ms)) : tree_.rest(timeout_ms)) < 0) return;
+    if (::poll(fds.data(), fds.size(),
+               beside_ ? beside_->rest(tree_.rest(timeout_ms)) : tree_.rest(timeout_ms)) < 0)
+        return;
     if (fds[0].revents) signals();
     control_.serve(fds, control);
     tree_.serve(fds, nodes);

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,8 @@ class Root {
     std::vector<std::string> lost_nodes() const { return losses_.suspects(); }
     // What has ended it, for people and for whoever may restart it; "" = nothing is known.
     std::string why_it_ended() const;
+    // Of the node daemons that are there.
+    std::set<std::string> hosts() const { return tree_.hosts(); }
     bool lost_a_node() const { return losses_.daemon(); }
     int who_ended_it() const { return losses_.rank(); }
     Generation newest() const { return checkpoint_.newest(); }  // that this life has committed
@@ -169,7 +172,6 @@ class Root {
     Fd signals_;
     launch::Launcher* launcher_ = nullptr;
     Beside* beside_ = nullptr;
-    size_t launchers_ = 0;  // its first entry, of what is polled
     Daemons daemons_{tree_, [this](const std::string& line) { rank_died(line); }};
     std::optional<int> launcher_end_;  // its exit code
     bool hides_lost_nodes_ = false;    // known by then
@@ -178,9 +180,12 @@ class Root {
     int64_t started_;  // ms
     Start start_;
     int64_t start_word_ = 60'000;  // ms after started_: when to say the next time who is missing
-    bool stands_by_ = false;       // it has not begun
-    bool running_ = false;         // all ranks are here and, after a restart, released
-    Losses losses_;                // ranks that left too early, daemons whose ranks go on unheard
+    struct {
+        bool yes = false;   // the job has not begun
+        size_t polled = 0;  // first entry of the launcher's then
+    } stands_by_;
+    bool running_ = false;  // all ranks are here and, after a restart, released
+    Losses losses_;         // ranks that left too early, daemons whose ranks go on unheard
     bool finalize_released_ = false;
     std::optional<wire::Fatal> fatal_;
     bool cancelled_ = false;  // `fermata cancel`

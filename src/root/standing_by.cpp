@@ -12,25 +12,25 @@ constexpr int64_t kDismissMs = 5000;
 }  // namespace
 
 void Root::stand_by(launch::Launcher& launcher) {
-    stands_by_ = true;
+    stands_by_.yes = true;
     launcher.stand_by();
     begin(launcher);
 }
 
 void Root::add_to(std::vector<pollfd>& fds) {
     tree_.add_to(fds);
-    launchers_ = fds.size();
+    stands_by_.polled = fds.size();
     launcher_->add_to(fds);
 }
 
 void Root::serve(const std::vector<pollfd>& fds, size_t first) {
     tree_.serve(fds, first);
-    launcher_->serve(fds, launchers_);
+    launcher_->serve(fds, stands_by_.polled);
     if (auto code = launcher_->ended()) launcher_end_ = code;
 }
 
 void Root::take_up(Settings settings) {
-    stands_by_ = false;
+    stands_by_.yes = false;
     settings.job_id = settings_.job_id;  // as its ranks know it
     settings_ = std::move(settings);
     started_ = tree::now_ms();

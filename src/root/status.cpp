@@ -126,6 +126,7 @@ std::string Root::status_json() {
                  {"memory", keeper_.status()},
                  {"own_state", own_state_.used() ? json(own_state_.what()) : json()},
                  {"restarts", settings_.restarts},
+                 {"standby", beside_ ? beside_->state() : ""},
                  {"last", last},
                  {"diagnosis", inquiry_.going_on() ? inquiry_.text() : ""},
                  {"diagnosed", inquiry_.going_on() && inquiry_.complete(tree_.nodes().size())}});

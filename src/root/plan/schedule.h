@@ -47,9 +47,9 @@ class Schedule {
   private:
     double interval_;
     double mtbf_;
-    int64_t started_;        // ms
-    int64_t end_;            // ms; of the wall time, 0 = no limit
-    int64_t next_due_ = 0;   // ms; 0 = no interval
+    int64_t started_;       // ms
+    int64_t end_;           // ms; of the wall time, 0 = no limit
+    int64_t next_due_ = 0;  // ms; 0 = no interval
     journal::Forecast forecast_;
     int64_t measure_due_ = 0;  // ms; 0 = not any more
     int64_t not_before_ = 0;   // ms; the last one, again
