@@ -3,7 +3,7 @@
 newest generation.
 
     supervised_test.py KIND[,KIND…]|all [--moments N] [--seed S] [--mpi openmpi|mpich|both]
-                                      [--launcher mpiexec|own|srun|both] [--nodes 1|2|4]
+                                      [--launcher mpiexec|own|srun|both] [--nodes 1|2|4] [--standby]
 
 Kinds: rank, pair (two ranks), node (a node daemon), launcher (mpiexec and its helpers; under own the node daemons),
 again (a rank, and another one during the restart), root, everything (SIGKILL). With more nodes also machine (all
@@ -15,6 +15,7 @@ killed, the same line is given once more, as a scheduler does (--continue).
 of daemons is a chain (FERMATA_TREE_RADIX=1), and machine and gone, which take a host from the launcher's list, are for
 own alone. In half of the jobs a daemon that is silent for 3 s instead of 30 is given up. Where PyPI's MPICH 5 is built
 (wheels_suite.py) it takes the place of Debian's, which between nodes may stand still natively, too.
+--standby: under own the next life's ranks are there before; who of them dies with the others is chance.
 A moment comes while the program computes, while a checkpoint is taken, or soon after a restart. Then the program has to
 go on with right lines, from a generation that is not older than the newest one known before the kill (the supervisor
 may go one back when the same failure came twice without a newer one, and says so), or the job has to end with a
@@ -38,6 +39,7 @@ import nodes_test
 from harness import FERMATA, PROGRAMS, Failure, Scratch, call, check
 
 PAUSE = 2000
+STANDBY = "--standby" in sys.argv
 KINDS = ("rank", "pair", "node", "launcher", "again", "root", "everything")
 OF_NODES = ("machine", "gone", "cut")
 OF_FOUR = (*OF_NODES, "slow", "relay")
@@ -116,6 +118,8 @@ class Job:
             words += ["--interval", self.rng.choice(("0.4s", "1s"))]
         if self.rng.random() < 0.3:
             words.append("--mapped")
+        if STANDBY and self.launcher == "own":
+            words.append("--standby")
         words += ["--save-options", self.rng.choice(("threads=2", "forked", "incremental", "incremental forked compress=lz4"))]
         on = ()
         if self.cluster:
@@ -233,6 +237,12 @@ class Job:
         lower = of(f"lower-{self.mpi}")
         # Not their children that write; those of a rank have the rank as their parent.
         ranks = [pid for pid in lower if parent_of(pid) not in lower]
+        if STANDBY and kind in ("rank", "again", "pair", "node"):
+            # Those that stand by are not the job.
+            status = self.ask("status", "--json", timeout=20)
+            mine = {rank["pid"] for rank in json.loads(status.stdout).get("ranks", [])} if status.returncode == 0 else set()
+            ranks = [pid for pid in ranks if pid in mine] or ranks
+            all = [(pid, exe) for pid, exe in all if exe != "noded" or pid in {parent_of(rank) for rank in ranks}]
         if kind in ("rank", "again"):
             return self.rng.sample(ranks, min(1, len(ranks)))
         if kind == "pair":
@@ -483,6 +493,7 @@ def main():
     parser.add_argument("--mpi", default="both")
     parser.add_argument("--launcher", default="both")
     parser.add_argument("--nodes", type=int, default=1, choices=(1, 2, 4))
+    parser.add_argument("--standby", action="store_true")
     a = parser.parse_args()
     kinds = (*KINDS, *{1: (), 2: OF_NODES, 4: OF_FOUR}[a.nodes]) if a.kinds == "all" else a.kinds.split(",")
     mpis = ("mpich", "openmpi") if a.mpi == "both" else (a.mpi,)
