@@ -11,6 +11,7 @@
 #include "cli/help.h"
 #include "cli/scan.h"
 #include "files/folder.h"
+#include "keeping/levels/words.h"
 #include "life/submit.h"
 
 namespace {
@@ -173,7 +174,7 @@ void finish_submit_options(life::SubmitOptions& o, const Texts& t) {
             static_cast<unsigned>(parse_number(t.spares, "--spares", "a number of nodes", 0, 1'000'000));
     o.interval = parse_interval(t.interval);
     if (!t.levels.empty()) {
-        o.levels = level::Levels::parse(t.levels);
+        o.levels = keeping::parse_levels(t.levels);
         if (o.interval != 0) throw Error("--levels says how often: leave out --interval", ExitCode::usage);
     }
     if (o.own_state && o.interval < 0)
@@ -184,7 +185,7 @@ void finish_submit_options(life::SubmitOptions& o, const Texts& t) {
             "--levels is for checkpoints of whole processes: the program's own words for fermata_open() "
             "(memory=, flush=) say where its state goes",
             ExitCode::usage);
-    if (!t.domains.empty() && !o.levels.buddy && !o.levels.parity)
+    if (!t.domains.empty() && !o.levels.buddy && !o.levels.wish("rs"))
         throw Error("--domains goes with --levels \"…, buddy\" or \"…, rs:K+M T\"", ExitCode::usage);
     if (!t.domains.empty()) o.levels.domains = level::Domains::from_file(t.domains);
     if (!t.copy_limit.empty() && !o.levels) throw Error("--copy-limit goes with --levels", ExitCode::usage);

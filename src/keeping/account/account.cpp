@@ -61,7 +61,7 @@ Generation Account::newest_of_nodes(const std::set<std::string>& here) const {
         all = false;
         if (!here.count(buddy_of(host))) return {};
     }
-    return all ? book.newest_on_nodes() : book.newest_with_buddies();
+    return all ? book.newest_on_nodes() : book.newest_in(level::kBuddies);
 }
 
 Generation Account::only_on_nodes(const std::set<std::string>& here) const {
@@ -70,7 +70,7 @@ Generation Account::only_on_nodes(const std::set<std::string>& here) const {
 }
 
 Generation Account::only_with_parity(const std::set<std::string>& here) const {
-    const Generation with_parity = book.newest_with_parity();
+    const Generation with_parity = book.newest_in(level::kParity);
     return with_parity > std::max(newest_there(here), book.newest_in(LevelName::files)) ? with_parity
                                                                                         : Generation();
 }

@@ -32,8 +32,8 @@ void Mending::start(Generation only, int client) {
     const level::Book& book = means_.account.book;
     what_ = {client, only, book.all_in(store::LevelName::memory), {}, {}};
     for (Generation one : what_.in_memory) {
-        if (book.has_buddies(one)) what_.twice.insert(one);
-        if (book.has_parity(one)) what_.with_parity.insert(one);
+        if (book.has(one, level::kBuddies)) what_.twice.insert(one);
+        if (book.has(one, level::kParity)) what_.with_parity.insert(one);
     }
     all_.clear();
     for (store::GenerationInfo& one : means_.store.list())
