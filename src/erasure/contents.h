@@ -63,7 +63,7 @@ bool is_there(const files::Folder& generation_folder, const File& file);
 
 // Is this one that contents may name: an image, text, or one of the program's files?
 bool is_covered_name(const std::string& name);
-// Where it lies, below the directory of the generation, and its name there. Only for covered names.
+// Where it lies, below the directory of the generation, and its name there; for files of parity, too.
 files::Folder folder_of(const files::Folder& generation_folder, const std::string& name);
 std::string name_in_folder(const std::string& name);
 

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/page.h"
 #include "base/sys.h"
 #include "image/codec.h"
@@ -376,6 +377,11 @@ Pump::~Pump() {
 }
 
 void Pump::allocate() {
+    always(!arena && !work, "an image whose memory is made twice");
+    always(sink && threads > 0, "an image that nobody writes, or nowhere");
+    for (const Piece& piece : pieces)
+        always(piece.length > 0 && piece.length % kPage == 0 && piece.length <= kLargestBlock,
+               "a piece of memory that fits no block");
     uint64_t pages = 0;
     for (const Piece& piece : pieces) pages += piece.length / kPage;
     // A straight block has kStraight bytes at least, a gathered one is full (kStep or kGather) except each
@@ -401,6 +407,8 @@ void Pump::allocate() {
     result = new (base + at_result) PumpResult{};
     blocks = reinterpret_cast<Block*>(base + at_blocks);
     extents = reinterpret_cast<Extent*>(base + at_extents);
+    always(kept.blocks.size() <= max_blocks && kept.extents.size() <= max_extents,
+           "more is kept of earlier images than was counted");
     for (const Block& block : kept.blocks) blocks[result->blocks++] = block;
     for (const Extent& extent : kept.extents) extents[result->extents++] = extent;
     result->at = kPage;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/invariant.h"
 #include "image/codec.h"
 #include "image/file_source.h"
 #include "image/format.h"
@@ -157,6 +158,8 @@ Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path
     extents_ = in.values<Extent>();
     if (!in.at_end()) fail("{} is damaged: bytes after its index", path_);
     for (const Reference& reference : references_) open_reference(reference, key);
+    always(sources_.size() == references_.size() + 1 && keys_.size() == sources_.size(),
+           "an image whose files and keys are not as many as it refers to");
     check_blocks();
     check_extents();
 }
@@ -264,6 +267,9 @@ void Reader::check(const Block& block, const void* content) const {
 }
 
 void Reader::fetch(const Block& block, void* destination, Scratch& scratch, Stream& file, bool fresh) const {
+    always(block.source < sources_.size(), "a block of a file that the image does not refer to");
+    always(block.length <= kLargestBlock && block.stored <= block.length,
+           "a block that does not fit its buffer");
     const std::string& name = file_of(block);
     const FileKey& key = keys_[block.source];
     const uint64_t offset = offset_of(block);
@@ -306,6 +312,7 @@ void Reader::fetch(const Block& block, void* destination, Scratch& scratch, Stre
 }
 
 void Reader::read(const Block& block, void* destination) const {
+    always(block.source < sources_.size(), "a block that the image does not have");
     Scratch scratch;
     fetch(block, destination, scratch, *sources_[block.source]->stream(false), false);
 }
@@ -365,13 +372,18 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
         const Target& one = targets[first[i]];
         const Block& block = blocks_[one.block];
         Stream& file = *streams[block.source];
+        always(first[i] < first[i + 1], "a block that is loaded for no memory");
         if (one.to && first[i + 1] - first[i] == 1 && one.extent->length == block.length)
             return fetch(block, one.to, scratch, file, true);
         fetch(block, scratch.content(), scratch, file, false);
         for (size_t k = first[i]; k < first[i + 1]; ++k)
-            if (targets[k].to)
+            if (targets[k].to) {
+                always(targets[k].block == one.block &&
+                           targets[k].extent->skip + uint64_t{targets[k].extent->length} <= block.length,
+                       "memory that is filled from beyond its block");
                 std::memcpy(targets[k].to, scratch.content() + targets[k].extent->skip,
                             targets[k].extent->length);
+            }
     };
     std::atomic<size_t> next{0};
     std::atomic<bool> failed{false};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/invariant.h"
+
 namespace fermata::journal {
 namespace {
 
@@ -20,6 +22,7 @@ double best_interval(double cost, double mtbf) {
 }
 
 void Forecast::learn(const Measured& one) {
+    always(one.until_saving >= 0 && one.writing >= 0, "a checkpoint that took less than no time");
     last_.push_back(one);
     if (last_.size() > kKept) last_.pop_front();
 }
@@ -58,6 +61,7 @@ std::optional<Forecast::Prediction> Forecast::next() const {
     if (next.bandwidth > 0) writing = std::max(writing, static_cast<double>(next.bytes) / next.bandwidth);
     next.seconds = until_saving + writing;
     // Half as much again, and as much again as long as one alone was measured.
+    always(next.seconds >= 0 && last_.size() <= kKept, "a forecast out of what was not measured");
     const auto count = static_cast<double>(last_.size());
     next.margin = next.seconds * (0.5 + 0.5 / count) + kEnding;
     return next;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "keeping/levels/kind.h"
 #include "keeping/levels/words.h"
 
@@ -43,6 +44,7 @@ LevelName Keeper::first_level() const {
 }
 
 void Keeper::ask_for_room(uint32_t epoch, Generation generation, Medium medium) {
+    always(static_cast<bool>(generation), "room for no generation");
     epoch_ = epoch;
     rooms_.clear();
     asked_hosts_ = means_.nodes.hosts_with_ranks();
@@ -70,6 +72,7 @@ void Keeper::committed(const store::Manifest& manifest, int64_t now) {
     Account& account = means_.account;
     account.book.committed(Generation(manifest.generation), manifest.level, manifest.needs);
     if (manifest.on_nodes()) {
+        always(manifest.nodes.size() == manifest.images.size(), "images on nodes, and not a node for each");
         account.places = manifest.nodes;
         account.hosts = {account.places.begin(), account.places.end()};
         account.bytes = manifest.bytes();
@@ -180,6 +183,7 @@ void Keeper::forget() {
 void Keeper::restarted() {
     Account& account = means_.account;
     level::Book& book = account.book;
+    always(restart_.chosen() && restart_.chosen()->manifest, "a restart from no generation");
     const store::GenerationInfo& chosen = *restart_.chosen();
     book.committed(Generation(chosen.number), chosen.manifest->level, chosen.manifest->needs);
     for (auto& [host, answer] : restart_.answers())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 
 namespace fermata::level {
 
@@ -14,6 +15,7 @@ void Book::Entry::lose(const Where& where) {
 }
 
 void Book::committed(Generation generation, LevelName level, const std::vector<uint32_t>& needs) {
+    always(static_cast<bool>(generation), "no generation, noted as committed");
     Entry& entry = all_[generation.number()];
     entry.places.insert(level);
     entry.needs = needs;
@@ -21,6 +23,7 @@ void Book::committed(Generation generation, LevelName level, const std::vector<u
 }
 
 void Book::also_in(Generation generation, const Where& where) {
+    always(static_cast<bool>(generation), "no generation, noted in another place");
     auto entry = all_.find(generation.number());
     if (entry == all_.end()) return;
     if (!where.is_beside_memory() || entry->second.is_in(LevelName::memory))
@@ -28,6 +31,8 @@ void Book::also_in(Generation generation, const Where& where) {
 }
 
 void Book::left_in(Generation generation, const Where& where, const std::vector<uint32_t>& needs) {
+    always(static_cast<bool>(generation), "no generation, noted as left by a life before");
+    always(!where.is_beside_memory(), "a second copy that is left, and the first is not known");
     Entry& entry = all_[generation.number()];
     entry.places.insert(where);
     if (!needs.empty()) entry.needs = needs;
@@ -105,6 +110,7 @@ std::vector<Generation> Book::missing(Generation generation, const Where& from, 
     std::set<uint32_t> numbers = {generation.number()};
     for (uint32_t needed : all_.at(generation.number()).needs)
         if (!has(Generation(needed), to)) numbers.insert(needed);
+    always(from != to, "a copy from a place to itself");
     std::vector<Generation> list;
     for (uint32_t number : numbers) {
         if (!has(Generation(number), from)) return {};

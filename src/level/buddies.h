@@ -24,6 +24,7 @@ class Buddies {
     const std::map<std::string, std::string>& all() const { return buddy_; }
 
   private:
+    void check() const;
     std::map<std::string, std::string> buddy_;
     std::string why_not_, warning_;
 };

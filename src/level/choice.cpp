@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "base/text.h"
 
 namespace fermata::level {
@@ -36,6 +37,7 @@ const Choice::Copies* Choice::copies_of(Generation generation, uint32_t rank) co
 // then the one that is asked for the fewest others.
 std::string Choice::find(const Candidate& candidate, uint32_t rank, const std::map<NodePlace, size_t>& asked,
                          std::optional<NodePlace>* from) const {
+    always(rank < candidate.images.size(), "an image of a rank that the generation does not have");
     const std::string written = rank < candidate.hosts.size() ? candidate.hosts[rank] : "a node";
     auto waits = place_.find(rank);
     const std::string here = waits == place_.end() ? "" : waits->second;
@@ -82,6 +84,7 @@ std::string Choice::try_all(const Candidate& candidate, std::vector<Move>& moves
 Choice::Verdict Choice::verdict() const {
     Verdict verdict;
     for (size_t i = 0; i < candidates_.size(); ++i) {
+        always(verdict.moves.empty(), "images that are moved for a generation that cannot be had");
         const std::string why = try_all(candidates_[i], verdict.moves);
         if (why.empty()) {
             verdict.candidate = i;
@@ -95,6 +98,7 @@ Choice::Verdict Choice::verdict() const {
 
 std::string Choice::taken(const Verdict& verdict) const {
     if (!verdict.candidate || verdict.moves.empty()) return {};
+    always(*verdict.candidate < candidates_.size(), "a verdict for no candidate");
     const Candidate& candidate = candidates_[*verdict.candidate];
     // Of one place, whoever takes them: what was written on that node, and what others had written.
     std::map<std::pair<NodePlace, bool>, std::set<uint32_t>> all;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "level/image_check.h"
 #include "level/place.h"
@@ -104,6 +105,7 @@ Memory::Memory(NodePlace place, uint64_t job, const std::string& ckpt_dir)
 
 // Up to the file system's own: after a loss of power all of these directories have to be there.
 void Memory::make_lasting(const std::string& ckpt_dir) const {
+    always(place_.medium == Medium::local, "memory that is to outlive its machine");
     folder_.replace(kHome, ckpt_dir);
     const std::string user = user_directory(place_.medium);
     for (const std::string& path :
@@ -112,6 +114,7 @@ void Memory::make_lasting(const std::string& ckpt_dir) const {
 }
 
 void sync_generation(const files::Folder& of_job, Generation generation) {
+    always(static_cast<bool>(generation), "no generation, brought to storage");
     const files::Folder folder = of_job.below(generation.name());
     sync_file(folder.read(store::kMarker).get(), folder.path_of(store::kMarker));
     folder.sync();
@@ -134,6 +137,8 @@ std::optional<files::Folder> Memory::find(Generation generation) const {
 }
 
 files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
+    always(static_cast<bool>(generation), "room for no generation");
+    always(static_cast<bool>(lock_), "room in a directory that this process does not hold");
     // Of an earlier attempt or life: its number would not be given again if it existed.
     if (auto old = folder_.find(generation.name()))
         if (!store::remove_generation(folder_, generation.name(), *old))
@@ -152,6 +157,7 @@ files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
 void Memory::keep(const std::vector<Generation>& generations) { remove_all_but(folder_, generations); }
 
 void Memory::leave() {
+    always(static_cast<bool>(lock_), "a directory that is left, and this process does not hold it");
     keep({});
     const std::string job = fmt::format("{:016x}", job_);
     auto all = find_user_directory(place_.medium);

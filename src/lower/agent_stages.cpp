@@ -1,5 +1,7 @@
 #include "lower/agent_stages.h"
 
+#include "base/invariant.h"
+
 namespace fermata::lower {
 namespace {
 
@@ -308,7 +310,13 @@ const char* why_never(Stage stage, Event event) {
     return why_elsewhere(stage, event);
 }
 
-const StageFacts& facts_of(Stage stage) { return kFacts[static_cast<int>(stage)]; }
-const char* word_of(Event event) { return kWords[static_cast<int>(event)]; }
+const StageFacts& facts_of(Stage stage) {
+    always(static_cast<int>(stage) < kStages, "a stage that the agent does not have");
+    return kFacts[static_cast<int>(stage)];
+}
+const char* word_of(Event event) {
+    always(static_cast<int>(event) < kEvents, "an event that the agent does not know");
+    return kWords[static_cast<int>(event)];
+}
 
 }  // namespace fermata::lower

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "level/place.h"
 #include "lower/cpu.h"
 #include "lower/services.h"
@@ -68,6 +69,7 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
                    (last->advice ^ map.advice) == split::kGuard;
         last = &map;
         if (one) {
+            always(!areas.empty(), "a mapping that belongs to one before the first");
             if (huge) hooks.huge.pop_back();
             areas.back() = areas.back().hull(map.range);
         } else {

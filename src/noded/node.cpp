@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "tree/local_socket.h"
 
@@ -163,6 +164,7 @@ bool Node::make_room() {
         closed_til_ = (*oldest)->since + kLeastMs;
         return false;
     }
+    always(oldest != agents_.end() && !(*oldest)->ours, "a rank that goes in the place of a stranger");
     agents_.erase(oldest);
     return true;
 }
@@ -365,6 +367,7 @@ void Node::begin_clock() {
     clock_child_.clear();
     for (auto& [child, ranks] : branch_.relay().children())
         if (ranks > 0) clock_child_[child] = children++;
+    always(clock_child_.size() <= children, "more daemons that take part than children");
     clock_ = std::make_unique<clock::Node>(children);
 }
 
@@ -466,6 +469,7 @@ void Node::answer_query(bool late) {
 }
 
 void Node::drop(size_t index) {
+    always(index < agents_.size(), "an agent that is dropped and not there");
     Agent& agent = *agents_[index];
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 
 namespace fermata::pmi {
@@ -83,6 +84,7 @@ uint32_t PmixLink::size(const Among& among) const {
 }
 
 Fence PmixLink::fault(FenceName name, uint32_t of, std::string why) const {
+    always(!why.empty(), "a fence that has failed without a reason");
     Fence fence;
     fence.name = std::move(name);
     fence.of = of;
@@ -119,6 +121,7 @@ void PmixLink::take(const helper::Entered& entered) {
         ++next_[among];
         return tell(helper::Fenced{entered.number, {}, failed});
     }
+    always(open_.count(fence.name) == 0 && fence.ranks <= fence.of, "a fence that is entered twice");
     open_.emplace(fence.name, entered.number);
     fence.data = entered.data;
     out(std::move(fence));
@@ -238,6 +241,7 @@ void PmixLink::break_start(const std::string& why) {
 }
 
 void PmixLink::give_up(Rank rank) {
+    always(is_here(rank) && !broken_.empty(), "a rank that is given up without a reason");
     stages_[rank] = Stage::failed;
     out(Fault{rank, fmt::format("rank {} waits for all ranks, in vain: {}", rank.number(), broken_)});
 }

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "erasure/names.h"
 #include "files/kept.h"
 #include "image/image.h"
@@ -46,12 +47,15 @@ std::string text_of(const Marker& marker) {
 }  // namespace
 
 void write_marker(const files::Folder& generation, const Marker& marker) {
+    always(marker.generation > 0, "the marker of no generation");
     const std::string text = text_of(marker);
+    always(text.size() <= kMostMarker, "a marker that is longer than readers take");
     Fd fd = generation.create(kMarker);
     write_all(fd.get(), text.data(), text.size(), generation.path_of(kMarker));
 }
 
 void mend_marker(const files::Folder& generation, const Marker& marker) {
+    always(marker.generation > 0, "the marker of no generation");
     generation.replace(kMarker, text_of(marker));
 }
 

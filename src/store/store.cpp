@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "files/kept.h"
 #include "files/owners.h"
@@ -127,12 +128,14 @@ image::Place GenerationInfo::place(const ImageEntry& entry) const {
 }
 
 bool GenerationInfo::is_of(const ImageEntry& entry, const image::Reader& image) const {
+    always(manifest.has_value(), "an image of a generation that is not complete");
     const image::Identity who{manifest->job, number, entry.rank,
                               static_cast<uint32_t>(manifest->images.size())};
     return image.summary().checksum == entry.checksum && image.identity() == who;
 }
 
 uint64_t GenerationInfo::bytes() const {
+    always(manifest.has_value(), "the size of a generation that is not complete");
     uint64_t sum = manifest->bytes();
     for (const std::string& name : images().names())
         if (image::is_text_name(name)) sum += images().size_of(name).value_or(0);
@@ -232,6 +235,7 @@ Store Store::for_writing(const std::string& directory, image::KeyPointer key) {
 }
 
 void Store::lock(const std::string& owner, uint64_t job) {
+    always(!lock_, "a directory that is locked twice");
     std::string path = folder_.path_of(kLock);
     Fd fd = folder_.lock_file(kLock);
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -337,6 +341,7 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
 }
 
 GenerationInfo Store::begin_from(uint32_t least) {
+    always(least > 0, "a generation without a number");
     // The ranks go by its name.
     if (!folder_.is_at(directory_))
         fail(
@@ -394,6 +399,8 @@ void Store::check_space(uint64_t bytes) const {
 }
 
 void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
+    always(pending.number == manifest.generation, "a manifest of another generation than its directory");
+    always(!manifest.on_nodes(), "a generation that nodes keep, committed as one in files");
     const files::Folder& folder = pending.folder;
     if (!folder.is(folder_, Generation(pending.number).name()))
         fail("{} cannot be found any more: was it removed or exchanged by hand? {} is given up",
@@ -493,6 +500,7 @@ bool Store::in_use() const {
 }
 
 void Store::retain(unsigned keep) {
+    always(keep > 0, "retention that would keep nothing");
     std::vector<Brief> all = survey();
     unsigned complete = 0;
     std::set<uint32_t> needed;

@@ -5,6 +5,7 @@
 // have no say, and are not looked into.
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "files/owners.h"
 #include "store/store.h"
 
@@ -38,6 +39,7 @@ Brief Store::brief_of(const GenerationInfo& info) {
 // Only what this process has itself read or written as right.
 void Store::remember(const Brief& brief, const std::optional<struct stat>& manifest) const {
     if (!manifest || !brief.complete) return;
+    always(brief.number > 0 && brief.folder, "a generation that is remembered without its place");
     Known& known = known_[brief.number] = {stamp_of(brief.folder, *manifest), brief};
     known.brief.folder = {};
 }

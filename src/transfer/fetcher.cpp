@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "files/kept.h"
 #include "image/file_checksum.h"
@@ -52,6 +53,8 @@ struct Fetcher::Part {
 };
 
 void Fetcher::start(Order order, uint64_t bytes_per_second) {
+    always(!busy(), "a fetch that begins while one is under way");
+    always(static_cast<bool>(order.folder), "a fetch to nowhere");
     order_ = std::move(order);
     bytes_ = 0;
     given_up_ = false;
@@ -196,6 +199,8 @@ void Fetcher::bring_parts(Client& client, Generation generation, const std::vect
                           std::atomic<size_t>& next) {
     for (size_t i; (i = next++) < parts.size();) {
         const Part& part = parts[i];
+        always(part.offset <= part.piece->bytes && part.length <= part.piece->bytes - part.offset,
+               "a part behind the end of its file");
         const std::string path = part.piece->folder.path_of(part.piece->coming());
         uint64_t got = 0;
         const uint64_t whole =

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "files/kept.h"
 #include "image/hash.h"
@@ -55,6 +56,7 @@ Opened open_in(const files::Folder& generation, const std::string& name) {
 // Parts of the file, in order.
 template <class F>
 void each_part(const Opened& file, uint64_t offset, uint64_t length, F&& f) {
+    always(offset <= file.bytes && length <= file.bytes - offset, "a part of a file behind its end");
     auto buffer = std::make_unique<std::byte[]>(kMostData);
     while (length > 0) {
         const auto size = static_cast<size_t>(std::min<uint64_t>(length, kMostData));
@@ -135,6 +137,7 @@ void Server::admit(Fd socket, const wire::Handshake& shake) {
     if (admitted_.size() >= kMostAtOnce)
         return spdlog::warn("transfers: there are {} already, and another one is asked for", kMostAtOnce);
     Stream stream(std::move(socket), shake, {silent_ms_, [this] { return stopping_.load(); }});
+    always(!stopping_, "a guest of a server that has ended");
     Guest& guest = admitted_.emplace_back();
     guest.thread = std::thread([this, &guest, stream = std::move(stream)]() mutable {
         serve(std::move(stream));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "tree/ranks.h"
 
 namespace fermata::tree {
@@ -35,6 +36,7 @@ void Relay::up_here(const wire::Here& here) {
 }
 
 void Relay::placed(const wire::Parent& parent) {
+    always(node_ < 0 || node_ == parent.node, "a daemon with two numbers");
     node_ = parent.node;
     heard_ = parent.heard;
     for (wire::Group& group : groups_) group.node = node_;
@@ -100,6 +102,7 @@ void Relay::left(const wire::Gone& gone) {
         std::vector<int32_t> pids;
         Ranks all = *Ranks::of(group.ranks), stay = all;
         stay.take_away(*away);
+        always(group.pids.size() == all.count(), "a group of ranks without a process for each");
         size_t at = 0;
         all.each([&](int32_t rank) {
             if (stay.contains(rank)) pids.push_back(group.pids[at]);

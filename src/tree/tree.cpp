@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "tree/root_address.h"
 #include "tree/tally.h"
@@ -94,6 +95,7 @@ void Tree::add_child(int link, int child, uint32_t answered) {
         child_of_.erase(before);
         harmless_.erase(before);
     }
+    always(child_of_.count(link) == 0, "a connection of two daemons");
     child_of_[link] = child;
     link_of_[child] = link;
     links_.allow(link, kNodePayload);
@@ -208,6 +210,7 @@ void Tree::allow(int node, uint32_t ranks) {
 
 void Tree::broadcast(const wire::Message& message) {
     wire::Order order{++next_order_, wire::encode(message)};
+    always(order.number > orders_.newest(), "an order with the number of an earlier one");
     orders_.add(order);
     to_children(order);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/invariant.h"
 #include "tree/ranks.h"
 
 namespace fermata::keeping {
@@ -28,6 +29,7 @@ std::string Account::buddy_of(const std::string& node) const {
 }
 
 std::vector<wire::Share> Account::shares(Generation generation, const std::set<std::string>& here) const {
+    always(static_cast<bool>(generation), "shares of no generation");
     std::map<std::string, tree::Ranks> ranks;
     const auto made_whole =
         generation == whole.generation ? places_if_whole(here) : std::vector<std::string>();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/invariant.h"
 #include "keeping/orders/errand.h"
 
 namespace fermata::keeping {
@@ -62,6 +63,7 @@ std::vector<Generation> BuddyCopies::missing(Generation newest) const {
 
 Copies::Order BuddyCopies::order(const std::vector<Generation>& generations, uint32_t number) {
     const Account& account = means_.account;
+    always(!account.buddies.all().empty() && means_.settings.levels.buddy, "second copies without buddies");
     const double of_node =
         static_cast<double>(account.newest.bytes()) / static_cast<double>(account.buddies.all().size());
     wire::Fetch fetch{number, false, means_.settings.levels.rate(of_node, *means_.settings.levels.buddy), {}};

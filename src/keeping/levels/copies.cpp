@@ -55,6 +55,7 @@ void Copies::begin(const std::vector<Generation>& generations, int64_t now) {
     RoundOver result{generations, "", false, 0, monotonic_s(), 0};
     try {
         Order order = this->order(generations, number);
+        always(!order.nodes.empty(), "an order to copy that no node answers");
         under_way_ = UnderWay{number, order, order.nodes, std::move(result)};
         means_.nodes.tell(order.message);
     } catch (const Error& error) {
@@ -93,6 +94,7 @@ std::optional<RoundOver> Copies::over(const std::set<std::string>& here) {
     });
     const bool given_up = ends_with_first_error() && !result.why_not.empty();
     if (!under_way_->waiting.empty() && !given_up) return {};
+    always(!result.generations.empty(), "the end of a round that copied nothing");
     RoundOver over = std::move(result);
     over.seconds = monotonic_s() - over.began;
     under_way_.reset();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -67,6 +68,7 @@ uint64_t FileCopies::limit() const {
 }
 
 Copies::Order FileCopies::order(const std::vector<Generation>& generations, uint32_t number) {
+    always(!generations.empty(), "a copy of nothing to files");
     const Generation newest = generations.back();
     for (Generation one : generations) means_.store.forget_copied(one.number());
     return order_of({number, generations, means_.settings.ckpt_dir, limit(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "keeping/orders/errand.h"
 
 namespace fermata::keeping {
@@ -34,6 +35,7 @@ std::vector<Generation> LocalCopies::missing(Generation newest) const {
 
 Copies::Order LocalCopies::order(const std::vector<Generation>& generations, uint32_t number) {
     const Account& account = means_.account;
+    always(means_.settings.levels.local.has_value(), "copies to local directories that nobody wants");
     const auto ranks = account.ranks_by_node();
     const double of_node =
         static_cast<double>(account.newest.bytes()) / static_cast<double>(std::max<size_t>(ranks.size(), 1));

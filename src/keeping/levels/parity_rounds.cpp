@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "erasure/groups.h"
 #include "tree/ranks.h"
@@ -78,6 +79,7 @@ Copies::Order ParityRounds::order(const std::vector<Generation>& generations, ui
     std::map<std::string, tree::Ranks> ranks;
     for (size_t rank = 0; rank < account.places.size(); ++rank)
         ranks[account.places[rank]].add(tree::Ranks(static_cast<int32_t>(rank)));
+    always(!groups_.empty() && scheme() && !account.places.empty(), "parity without groups, or of nothing");
     const uint32_t losses = scheme().value().losses();
     // Each node reads as much for each row of parity as it has data.
     const double of_node = static_cast<double>(account.bytes) / static_cast<double>(ranks.size()) * losses;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "keeping/orders/errand.h"
@@ -29,6 +30,7 @@ std::string Mending::Flaw::what() const {
 }
 
 void Mending::start(Generation only, int client) {
+    always(!under_way(), "a repair that begins while one is under way");
     const level::Book& book = means_.account.book;
     what_ = {client, only, book.all_in(store::LevelName::memory), {}, {}};
     for (Generation one : what_.in_memory) {
@@ -58,6 +60,7 @@ void Mending::start(Generation only, int client) {
 }
 
 void Mending::ask(Step step) {
+    always(step == Step::looking || step == Step::looking_again, "a question in a step that asks nothing");
     step_ = step;
     asking_.emplace(wire::AskCopies{means_.numbers.next(), what_.in_memory, {}, true}, means_.nodes.hosts());
     means_.nodes.tell(asking_->question());
@@ -127,6 +130,7 @@ bool Mending::is_done() {
 }
 
 void Mending::end_of_step() {
+    always(under_way() && asking_, "the end of a step of no repair");
     switch (step_) {
         case Step::looking:
             found_ = flaws();
@@ -244,6 +248,7 @@ wire::Fetch Mending::errands() const {
     }
     for (auto& [way, ranks] : all) {
         auto& [generation, from, to] = way;
+        always(info_of(generation) && from != to, "an image that a node fetches from itself");
         const store::Manifest& manifest = *info_of(generation)->manifest;
         std::vector<Generation> generations;
         for (uint32_t needed : manifest.needs) generations.push_back(Generation(needed));
@@ -302,6 +307,8 @@ wire::Inspect Mending::shares() const {
 
 // What has gone meanwhile is nobody's damage.
 void Mending::conclude() {
+    always(step_ == Step::looking_again && fetching_ && inspecting_,
+           "the end of a repair that has not looked again");
     step_ = Step::none;
     std::set<Generation> there;
     for (const store::GenerationInfo& one : means_.store.list())
