@@ -34,7 +34,7 @@ class Staging {
     void take(const State& state, int64_t step, bool global, bool borrow);
 
     const Table& table() const { return table_; }
-    // What lies at the address of a part, in whole pages.
+    // Memory at the address of a part, in whole pages.
     struct Piece {
         uint64_t address;
         const char* data;

@@ -225,7 +225,7 @@ int show(const std::string& help) {
     return 0;
 }
 
-// What the words of a command line set; each command uses its part.
+// Values that the words of a command line set; each command uses its part.
 struct Words {
     Texts texts;
     life::SubmitOptions submit;
@@ -433,7 +433,7 @@ void parse(CLI::App& app, const std::string& name, const cli::Scanned& scanned, 
     }
 }
 
-// What `fermata run` would make of these words.
+// Reads these words as `fermata run` would.
 life::SubmitOptions as_run(const std::vector<std::string>& line) {
     CLI::App app{"Fermata: checkpoints of unmodified MPI programs", "fermata"};
     Words words;

@@ -53,7 +53,7 @@ struct Cut {
     }
 };
 
-// What one rank is told that another one waits for: message number `count` on the way between them.
+// A message that another rank waits for: number `count` on the way between the two.
 struct Peer {
     Rank rank;
     uint64_t count;
@@ -78,7 +78,7 @@ class Peers {
     Array<Peer> all_;
 };
 
-// Who has asked this rank for licences in this epoch. `active` of them have one out now.
+// The ranks that have asked this one for licences in this epoch. `active` of them have one out now.
 struct Licensors {
     struct Licensor {
         Rank rank;
@@ -100,7 +100,8 @@ struct Licensors {
     }
 };
 
-// What this rank has asked all others for. While it is out, some wait asked for it, or a one-sided call does.
+// The licences that this rank has asked all others for. While it is out, some wait asked for it, or a
+// one-sided call does.
 struct OwnLicence {
     uint32_t credit = 0;      // number of own licences in this epoch
     bool out = false;         // not revoked yet

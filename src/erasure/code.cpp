@@ -26,7 +26,7 @@ void Combination::apply(std::span<const uint8_t* const> from, std::span<uint8_t*
     always(from.size() == inputs_ && to.size() == outputs_, "chunks of another combination");
     always(bytes <= INT_MAX, "a chunk that is too long for one step");
     if (bytes == 0) return;
-    // It takes no const, and writes to none of these.
+    // ISA-L takes no const, and writes to none of these.
     ec_encode_data(static_cast<int>(bytes), static_cast<int>(inputs_), static_cast<int>(outputs_),
                    const_cast<uint8_t*>(tables_.data()), const_cast<uint8_t**>(from.data()),
                    const_cast<uint8_t**>(to.data()));

@@ -13,7 +13,7 @@
 namespace fermata::erasure {
 namespace {
 
-// What one piece of parity is made of: a piece of each chunk of data in the stripe.
+// The input of one piece of parity: a piece of each chunk of data in the stripe.
 class Inputs {
   public:
     Inputs(const Group& group, Source& source)

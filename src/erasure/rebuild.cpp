@@ -22,7 +22,7 @@ void Rebuild::note(Member member, const std::string& what) {
     losses_.insert(fmt::format("{} of {}", what, group_.contents(member).host));
 }
 
-// None: its parity cannot be used.
+// Reads the head of a member's parity; none: that parity cannot be used.
 const std::optional<ParityHead>& Rebuild::head_of(Member member) {
     auto known = heads_.find(member);
     if (known != heads_.end()) return known->second;

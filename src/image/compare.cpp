@@ -1,4 +1,5 @@
-// What of memory is as an earlier image holds it, by checksums: where nobody followed the writes.
+// This file finds the memory that still is as an earlier image holds it, by checksums: where nobody followed
+// the writes.
 #include "image/compare.h"
 
 #include <algorithm>

@@ -103,7 +103,7 @@ struct Reference {
         for (size_t i = 0; i < lowest.size(); ++i)
             lowest[i] = static_cast<uint8_t>(rank.number() >> (8 * i) & 0xff);
     }
-    // None when no job has it.
+    // Gives none when no job has that rank.
     std::optional<Rank> lowest_of_group() const {
         return Rank::of(int64_t{lowest[0]} | int64_t{lowest[1]} << 8 | int64_t{lowest[2]} << 16);
     }
@@ -202,7 +202,7 @@ class Writer {
     void write_first() noexcept;
     void write_rest() noexcept;
     Summary conclude();
-    // That a child keeps open, to write.
+    // The descriptor that the writing child must keep open.
     int descriptor() const;
 
   private:

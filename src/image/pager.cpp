@@ -201,7 +201,7 @@ void Pager::Work::choose(const Areas& areas) {
     }
 }
 
-// Of the process's descriptors only those stay open here that are needed.
+// Closes all descriptors of the process here but those that are needed.
 void Pager::Work::keep_own_descriptors() {
     if (::unshare(CLONE_FILES) != 0) fail_errno("cannot have descriptors of our own");
     std::vector<int> needed = reader_->descriptors();
@@ -362,7 +362,7 @@ void Pager::Work::zero(const Fault& fault) {
             return;  // unmapped meanwhile
         }
         hear();
-        // What was said may have put something there.
+        // The messages may have put something there.
         if (fault.process->where.was_of(fault.address)) return faults_.push_back(fault);
     }
 }

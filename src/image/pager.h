@@ -41,9 +41,9 @@ class Pager {
         std::vector<int> descriptors;
     };
 
-    // The image's addresses are this process's, and mapped, empty, and private. What lies in `areas`
-    // (mappings in address order) comes later, all else is read at once. Throws when that fails, or when this
-    // process may not watch faults.
+    // The image's addresses are this process's, and mapped, empty, and private. Memory in `areas` (mappings
+    // in address order) comes later, all else is read at once. Throws when that fails, or when this process
+    // may not watch faults.
     Pager(std::unique_ptr<Reader> reader, const Areas& areas, Hooks hooks);
     // The threads end. Memory that has not come would be zeros: nobody may use it any more.
     ~Pager();

@@ -30,7 +30,7 @@ constexpr uint64_t kStraight = 256 << 10;
 constexpr uint64_t kGather = 1 << 20;
 constexpr uint64_t kStaging = 4 << 20;
 // A step is copied first, by the kernel or (past the page cache) by us, and its checksum is made from the
-// processor's cache. What is gathered for the page cache is a step, too: read, summed and written while it is
+// processor's cache. A gathered block for the page cache is a step, too: read, summed and written while it is
 // there it took 1.33 ms for 2.75 MB, in blocks of 1 MiB 1.51 (2 MiB of second-level cache).
 constexpr uint64_t kStep = 256 << 10;
 constexpr size_t kStack = 256 << 10;
@@ -216,7 +216,7 @@ void Worker::new_extents(uint32_t block, const Fragment* parts, uint32_t count) 
     pump->result->content.fetch_add(skip, std::memory_order_relaxed);
 }
 
-// Of the staging buffer, for one more block of kGather bytes. Nothing is gathered in there.
+// Makes room in the staging buffer for one more block of kGather bytes. Nothing is gathered in there.
 void Worker::make_room() noexcept {
     if (staged && (in_steps() || page_up(staged) + kGather > kStaging || pending == std::size(waiting)))
         flush();
@@ -292,8 +292,8 @@ bool Worker::put(const char* data, uint64_t size, uint64_t at) noexcept {
     return pump->put(number, data, size, at);
 }
 
-// What is staged for `at`, in place: now it is known where it will lie. Nothing of the program's stays
-// between the blocks either.
+// Encrypts what is staged for `at`, in place: now it is known where it will lie. Nothing of the program's
+// stays between the blocks either.
 void Worker::seal(uint64_t at) noexcept {
     uint32_t last = 0;
     for (uint32_t i = 0; i < pending; ++i) {

@@ -26,10 +26,10 @@ namespace {
 
 // Read and compared in steps that stay in the cache.
 constexpr uint64_t kStep = 256 << 10;
-// What a thread reads in a row, at most: in turns, block by block, some runs took a third longer (probably
-// the kernel read ahead for two threads in one place).
+// Bytes that a thread reads in a row, at most: in turns, block by block, some runs took a third longer
+// (probably the kernel read ahead for two threads in one place).
 constexpr uint64_t kRow = 64 << 20;
-// Of 2 GiB a rank, two ranks on two processors, four threads each took a tenth less than two
+// With 2 GiB a rank, two ranks on two processors, four threads each took a tenth less than two
 // (docs/internals/images.md).
 constexpr unsigned kMostThreads = 4;
 
@@ -71,7 +71,7 @@ Opened open_image(std::unique_ptr<Source> source) {
     return opened;
 }
 
-// What a sparse file may claim beyond what it holds. Ours have no holes; copies may have some.
+// Bytes that a sparse file may claim beyond what it holds. Ours have no holes; copies may have some.
 constexpr uint64_t kMostHoles = 64 << 20;
 
 // Compared before there is memory for it: a damaged file, or a small one that claims to be large, costs none.
@@ -95,7 +95,7 @@ std::vector<std::byte> read_index(const Opened& opened) {
     if (size <= piece.size()) return piece;
     std::vector<std::byte> index(size);
     from.read(index.data(), size, at);
-    // It may have been exchanged meanwhile.
+    // The file may have been exchanged meanwhile.
     if (opened.header.index_checksum != Hash::of(index.data(), size)) damaged();
     return index;
 }
@@ -164,7 +164,7 @@ Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path
     check_extents();
 }
 
-// Of the same rank's earlier image.
+// Finds the same rank's earlier image.
 Place Reader::place_of_image(const files::Folder& other, const Reference& reference) const {
     const auto lowest = reference.lowest_of_group();
     switch (reference.kind) {

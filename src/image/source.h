@@ -13,8 +13,8 @@ namespace fermata::image {
 class Stream {
   public:
     virtual ~Stream() = default;
-    // What can be had at once of `size` bytes at `at`, from their beginning: the number of bytes, 0 if this
-    // is not known.
+    // Reads the part of `size` bytes at `at` that can be had at once, from their beginning: the number of
+    // bytes, 0 if this is not known.
     virtual uint64_t read_cached(char* to, uint64_t size, uint64_t at) noexcept = 0;
     // Throws with name and offset.
     virtual void read(char* to, uint64_t size, uint64_t at) = 0;

@@ -191,7 +191,8 @@ void Writer::share(const std::vector<Range>& ranges) {
     kept.references.push_back(text);
     std::string path = folder_.path_of(text_name(text.checksum));
     Fd file = folder_.try_create(text_name(text.checksum)).value_or(Fd());
-    // It is there: if whoever writes it fails, so does the generation. The tags are this image's own.
+    // The file is there: if the rank that writes it fails, so does the generation. The tags are this image's
+    // own.
     if (!file && !options_.key) return;
     FileKey key;
     std::vector<char> sealed;

@@ -42,7 +42,7 @@ std::optional<Forecast::Prediction> Forecast::next() const {
         until_saving = std::max(until_saving, one.until_saving);
         next.bytes = std::max(next.bytes, one.bytes);
     }
-    // What has grown grows on; the newest is compared with the one before when both are of all memory.
+    // Bytes that have grown grow on; the newest is compared with the one before when both are of all memory.
     if (last_.size() > 1) {
         const double before = static_cast<double>(last_[last_.size() - 2].bytes);
         const double newest = static_cast<double>(last_.back().bytes);
@@ -50,7 +50,7 @@ std::optional<Forecast::Prediction> Forecast::next() const {
             next.bytes = static_cast<uint64_t>(static_cast<double>(next.bytes) *
                                                std::min(newest / before, kMostGrowth));
     }
-    // Of a small increment most of the time is not the bytes': it says nothing of the bandwidth.
+    // A small increment spends most of its time on other things than bytes: it says nothing of the bandwidth.
     double writing = 0;
     for (const Measured& one : last_) {
         writing = std::max(writing, one.writing);

@@ -14,7 +14,7 @@ class Daemons {
     virtual void broadcast(const wire::Message& message) = 0;
     // So many ranks are started there: so much may be said at once.
     virtual void expect(int via, size_t ranks) = 0;
-    // A rank has died; `line` says which, where and of what. What becomes of the others is decided above.
+    // A rank has died; `line` says which, where and of what. The other ranks' fate is decided above.
     virtual void rank_died(const std::string& line) = 0;
 };
 

@@ -1,5 +1,5 @@
-// What starts the ranks of a job, and ends with them. The root knows no more of it than this: not whether it
-// is a process, nor which.
+// Launcher starts the ranks of a job, and ends with them. The root knows no more of it than this: not whether
+// it is a process, nor which.
 #pragma once
 
 #include <poll.h>
@@ -35,7 +35,7 @@ class Launcher {
     virtual std::string why_alone() const { return "does the program match this mpiexec?"; }
     // Hosts on which it could not start what it needs there.
     virtual std::vector<std::string> unreached() const { return {}; }
-    // What it knows of ranks that have not come, for people; "" = no more than the root does.
+    // Words for people about ranks that have not come; "" = no more than the root knows.
     virtual std::string missing() const { return {}; }
 
     // A launcher that starts the node daemons reaches them through these; said before start().
@@ -44,12 +44,13 @@ class Launcher {
     virtual bool renews() const { return false; }
     // They are about to, in the world of this number.
     virtual void renew(uint32_t /*world*/) {}
-    // What a node daemon says. False: it is nothing for its launcher.
+    // Takes a message of a node daemon. False: it is nothing for its launcher.
     virtual bool heard(int /*via*/, const wire::Message&) { return false; }
     // That node daemon is gone.
     virtual void lost(int /*via*/) {}
 
-    // What it wants polled: the program's standard input, for one. `first`: index of its first entry.
+    // Adds descriptors that it wants polled: the program's standard input, for one. `first`: index of its
+    // first entry.
     virtual void add_to(std::vector<pollfd>&) {}
     virtual void serve(const std::vector<pollfd>&, size_t /*first*/) {}
 };

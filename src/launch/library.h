@@ -33,7 +33,7 @@ void need_mpiexec(const Library& library);
 // First line of `mpiexec --version`.
 std::string version_of(const Library& library);
 
-// What the launchers of the libraries differ in.
+// The differences between the launchers of the libraries.
 struct LauncherKind {
     const char* mpi;
     std::vector<const char*> names;  // of its launcher, the unmistakable ones first

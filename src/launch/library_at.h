@@ -14,8 +14,8 @@ namespace fermata::launch {
 bool names_a_place(const std::string& wanted);
 // Throws Error when there is no library, no launcher, or no lower half for it.
 Library library_at(const std::string& place, const Places& places);
-// What a launcher starts in front of the lower half, so that this one finds its library (noded/reach.cpp);
-// nothing for the library that Fermata was built with.
+// Words that a launcher starts in front of the lower half, so that this one finds its library
+// (noded/reach.cpp); nothing for the library that Fermata was built with.
 std::vector<std::string> words_to_reach(const Library& library);
 
 }  // namespace fermata::launch

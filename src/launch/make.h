@@ -17,7 +17,7 @@ LauncherName launcher_named(const std::string& word);
 
 // Does this launcher need the library's mpiexec? `automatic`: not where Slurm could start the ranks.
 bool needs_mpiexec(LauncherName name);
-// What `automatic` means for this library and these options of the user's; another name is itself.
+// Resolves `automatic` for this library and these options of the user's; another name is itself.
 LauncherName choose_launcher(LauncherName name, const Library& library,
                              const std::vector<std::string>& words);
 // Whose options (launcher_options.h) a job that is started so takes.

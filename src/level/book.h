@@ -18,7 +18,7 @@ class Book {
   public:
     // A generation exists now. `needs`: earlier ones whose images its images refer to, all of them.
     void committed(Generation generation, store::LevelName level, const std::vector<uint32_t>& needs);
-    // It has come to another place, and everything that it needs is there.
+    // The generation has come to another place, and everything that it needs is there.
     void also_in(Generation generation, const Where& where);
     // A life before has left it there, with all that it needs.
     void left_in(Generation generation, const Where& where, const std::vector<uint32_t>& needs);
@@ -33,7 +33,7 @@ class Book {
     Generation newest_on_nodes() const;
     Medium medium_of(Generation generation) const;
     // The generation that images of the next one may refer to, when that goes to `level`: the newest, if all
-    // that it stands for is there. None: they have to be whole.
+    // that it stands for is there. Gives none when images have to be whole.
     Generation base_at(store::LevelName level) const;
     // The newest at this level is kept, of memory also the newest with buddies and the newest with parity
     // unless files have a newer one, what is being copied, and what these need.

@@ -18,7 +18,7 @@ class Buddies {
 
     // "": each node has a buddy; else why there is none.
     const std::string& why_not() const { return why_not_; }
-    // What cannot be counted on, in one line; "" = nothing.
+    // A line on what cannot be counted on; "" = nothing.
     const std::string& warning() const { return warning_; }
     // By node.
     const std::map<std::string, std::string>& all() const { return buddy_; }

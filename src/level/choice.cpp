@@ -33,7 +33,7 @@ const Choice::Copies* Choice::copies_of(Generation generation, uint32_t rank) co
 }
 
 // "", and from where this rank's image is to be taken (none: it is where the rank reads it); or why it cannot
-// be had. What is on the rank's own node comes from there; of several nodes the one where it was written,
+// be had. A copy on the rank's own node comes first; among other nodes the one where the image was written,
 // then the one that is asked for the fewest others.
 std::string Choice::find(const Candidate& candidate, uint32_t rank, const std::map<NodePlace, size_t>& asked,
                          std::optional<NodePlace>* from) const {
@@ -100,7 +100,8 @@ std::string Choice::taken(const Verdict& verdict) const {
     if (!verdict.candidate || verdict.moves.empty()) return {};
     always(*verdict.candidate < candidates_.size(), "a verdict for no candidate");
     const Candidate& candidate = candidates_[*verdict.candidate];
-    // Of one place, whoever takes them: what was written on that node, and what others had written.
+    // Images of one place, whoever takes them: those that were written on that node, and those that others
+    // had written.
     std::map<std::pair<NodePlace, bool>, std::set<uint32_t>> all;
     for (const Move& move : verdict.moves)
         for (uint32_t rank : move.ranks) {

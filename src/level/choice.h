@@ -19,7 +19,7 @@
 
 namespace fermata::level {
 
-// What a manifest says of one image, and what a node says of one that it has.
+// An image as a manifest, or a node that has one, describes it.
 struct ImageIs {
     uint64_t bytes = 0;
     std::string checksum;
@@ -52,7 +52,7 @@ class Choice {
     // Newest first.
     explicit Choice(std::vector<Candidate> candidates) : candidates_(std::move(candidates)) {}
 
-    // What a node has; only whole and intact images.
+    // Notes an image that a node has; only whole and intact images.
     void has(const NodePlace& place, Generation generation, uint32_t rank, const ImageIs& image);
     // Where a rank waits for its image.
     void waits(const std::string& host, uint32_t rank) { place_[rank] = host; }

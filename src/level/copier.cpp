@@ -87,7 +87,7 @@ void Copier::copy_image(Generation generation, Rank rank, const files::Folder& f
             fail("{} has changed while it was copied", one.from.path_of(one.name));
 }
 
-// None: it is there.
+// Copies a file; none: it is there already.
 std::optional<Copier::Copied> Copier::copy_file(const files::Folder& from, const std::string& name,
                                                 const files::Folder& to) {
     const Fd in = from.read(name);

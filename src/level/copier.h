@@ -1,7 +1,7 @@
 // Copier copies generations from the memory of this node, or from its local directory, into the directory of
 // files, in a thread of its own, with a limit on its bandwidth. Every image is compared with its checksums,
-// and with what was written of it; what is damaged here fails the copy. What it has copied is an image only
-// once the root has committed it.
+// and with what was written of it; what is damaged here fails the copy. A copy is an image only once the root
+// has committed it.
 #pragma once
 
 #include <atomic>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr useconds_t kRemoval = 100'000;  // a job that runs removes what it does not keep
 
-// Of this user only: nobody else's memory is believed or mended.
+// Finds directories of this user only: nobody else's memory is believed or mended.
 std::vector<Shelf> shelves_on_nodes(uint64_t job, Generation generation) {
     std::vector<Shelf> all;
     for (const NodeFolder& node : nodes_here(job)) try {
@@ -50,8 +50,7 @@ Copies::Copies(const store::GenerationInfo& info, const image::Key* key, Judge j
     always(info_.manifest.has_value() && judge_, "copies of a generation without a manifest, or a judge");
     const store::Manifest& manifest = *info_.manifest;
     if (!manifest.on_nodes()) shelves_.push_back({info_.folder, {}, true});
-    // What another user's manifest says of a job is no reason to look at, or to write to, what this user's
-    // nodes keep of it.
+    // Another user's manifest is no reason to look at, or to write to, what this user's nodes keep of a job.
     const uid_t owner = info_.folder.owner();
     if (manifest.step || (owner != ::geteuid() && owner != 0)) return;
     for (Shelf& shelf : shelves_on_nodes(manifest.job, Generation(info_.number)))

@@ -46,7 +46,7 @@ class Copies {
     enum class State { absent, intact, damaged };
     const std::vector<Shelf>& shelves() const { return shelves_; }
     State state(size_t shelf, Rank rank) const;
-    // Of a damaged one.
+    // The reason why a copy counts as damaged.
     const std::string& why(size_t shelf, Rank rank) const;
     // Some intact copy of this rank's image; none: nullptr.
     const Shelf* intact(Rank rank) const;

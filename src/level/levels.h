@@ -34,7 +34,7 @@ struct Levels {
     // The medium of the first level; there is one.
     Medium first() const { return memory ? Medium::memory : Medium::local; }
     double interval() const { return memory ? *memory : local.value(); }
-    // What is wished of a described level; none: nobody wants it.
+    // The wish for a described level; none: nobody wants it.
     const Wish* wish(const std::string& name) const {
         auto found = described.find(name);
         return found == described.end() ? nullptr : &found->second;

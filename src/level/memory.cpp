@@ -29,7 +29,7 @@ constexpr int64_t kLockPatienceMs = 10'000;
 // Memory is dear; a disk is there for the job that comes back after a weekend.
 time_t grace_s(Medium medium) { return medium == Medium::local ? 7 * 86400 : 3600; }
 
-// None when somebody else holds it.
+// Gives none when somebody else holds the lock.
 std::optional<Fd> try_lock(const files::Folder& folder) {
     Fd lock = folder.lock_file(kLock);
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return {};
@@ -43,8 +43,8 @@ std::vector<Generation> generations_in(const files::Folder& folder) {
     return all;
 }
 
-// Of a job that does not run here: what could a restart still go on from? Of the newest one this node may
-// have nothing, and of others a second copy.
+// Lists the generations from which a restart of a job that does not run here could still go on. This node may
+// have nothing of the newest one, and a second copy of others.
 std::vector<Generation> wanted_of(uint64_t job, const files::Folder& folder) {
     std::vector<Generation> wanted;
     try {
@@ -55,7 +55,7 @@ std::vector<Generation> wanted_of(uint64_t job, const files::Folder& folder) {
             if (one.job == job && one.manifest && one.manifest->on_nodes())
                 wanted.push_back(Generation(one.number));
     } catch (const Error&) {
-        // It is gone, and with it the manifests.
+        // The directory is gone, and with it the manifests.
     }
     return wanted;
 }
@@ -67,7 +67,7 @@ void remove_all_but(const files::Folder& folder, const std::vector<Generation>& 
     }
 }
 
-// Only while its lock is held. What is not Fermata's keeps the directory.
+// Only while its lock is held. A file that is not Fermata's keeps the directory.
 void remove_job_directory(const files::Folder& of_job, const std::string& node, const files::Folder& folder) {
     folder.remove_file(kHome);
     folder.remove_file(kLock);
@@ -139,7 +139,7 @@ std::optional<files::Folder> Memory::find(Generation generation) const {
 files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
     always(static_cast<bool>(generation), "room for no generation");
     always(static_cast<bool>(lock_), "room in a directory that this process does not hold");
-    // Of an earlier attempt or life: its number would not be given again if it existed.
+    // It is of an earlier attempt or life: its number would not be given again if it existed.
     if (auto old = folder_.find(generation.name()))
         if (!store::remove_generation(folder_, generation.name(), *old))
             fail("{} is in the way", directory_of(generation));

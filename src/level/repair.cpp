@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kPart = 4 << 20;
 
-// Of all that could be read.
+// Copies, and sums up all that could be read.
 image::Checksum copy_content(int from, int to, const std::string& from_path, const std::string& to_path) {
     auto buffer = std::make_unique<char[]>(kPart);
     image::Hash hash;
@@ -84,7 +84,7 @@ void Repair::mend_marker(const Shelf& shelf) {
     }
 }
 
-// What an earlier one has brought may have mended this one, too: text is in common.
+// An image that came earlier may have mended this one, too: text is in common.
 void Repair::mend_image(size_t at, const store::ImageEntry& entry) {
     always(at < copies_.shelves().size(), "an image that is mended in no place");
     const Shelf& to = copies_.shelves()[at];

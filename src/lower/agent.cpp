@@ -72,7 +72,8 @@ std::optional<Event> event_of(const wire::Message& message) {
     return {};
 }
 
-// Of the checkpoint that the message belongs to, where only a rank that takes part in it may hear it.
+// The epoch of the checkpoint that the message belongs to, where only a rank that takes part in it may hear
+// it.
 std::optional<uint32_t> epoch_of(const wire::Message& message) {
     if (auto* m = std::get_if<wire::Freeze>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Take>(&message)) return m->epoch;
@@ -270,7 +271,7 @@ void Agent::query() {
     static char text[16384];
     wire::Diagnosis answer;
     if (the_upper()) {
-        // Who does not stop comes first: the others stand because of it.
+        // Threads that do not stop come first: the others stand because of them.
         if (stage_ == Stage::stopping)
             for (const auto& thread : checkpoint_->not_stopped) answer.text += thread.where + "\n";
         answer.text.append(text, the_upper()->diagnosis(text, sizeof text));

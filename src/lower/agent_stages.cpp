@@ -93,7 +93,7 @@ constexpr Row kRows[] = {
     {S::given_up_asked, E::cancel,       A::forget_begin,              S::given_up},
     {S::given_up_asked, E::daemon_lost,  A::forget_begin,              S::meeting_alone},
 
-    // Who stayed away has lost its daemon, and the root with it: Cancel follows.
+    // A rank that stayed away has lost its daemon, and the root with it: Cancel follows.
     {S::called_off,     E::clock,        A::hear_clock,                S::called_off},
     {S::called_off,     E::resume,       A::go_on,                     S::running},
     {S::called_off,     E::cancel,       A::go_on,                     S::running},
@@ -127,7 +127,7 @@ constexpr Row kRows[] = {
     {S::behind,         E::daemon_lost,  A::stay_alone,                S::alone},
 
     {S::leaving,        E::clock,        A::hear_clock,                S::leaving},
-    // What the program did now would be done again after the restart.
+    // Anything the program did now would be done again after the restart.
     {S::leaving,        E::daemon_lost,  A::end_left,                  S::leaving},
 
     {S::meeting_alone,  E::met,          A::help_and_go_on_alone,      S::alone},

@@ -123,7 +123,7 @@ void Capture::note_objects() {
 
 void Capture::capture_devices() { split::devices::capture_all(); }
 
-// What is written from here on is seen by the next image.
+// Memory that is written from here on is seen by the next image.
 void Capture::collect_memory() {
     increment_.emplace(last_, base_, order_.options, made_.warnings);
     memory_ = split::collect_memory(increment_->tracker());
@@ -180,8 +180,8 @@ void Capture::find_mutexes() {
     increment_->choose_threads();
 }
 
-// Which memory the image holds. What a child's copy would not hold as it is now is written first, by this
-// process.
+// Which memory the image holds. Memory that a child's copy would not hold as it is now is written first, by
+// this process.
 void Capture::plan_runs() {
     text_ = text_units(memory_.table);
     for (const TextUnit& unit : text_) all_text_.insert(all_text_.end(), unit.begin(), unit.end());

@@ -63,7 +63,7 @@ shared::Peers peers(uint64_t private_world, Rank rank, const std::string& node) 
     shared::Peers peers;
     peers.rank = rank;
     peers.node = node;
-    // Of one size, so that none needs to be asked for before.
+    // All texts have one size, so that none needs to be asked for before.
     peers.send = [world, byte](Rank to, const std::string& text) {
         std::vector<char> bytes(kMostText, 0);
         text.copy(bytes.data(), kMostText - 1);

@@ -1,6 +1,6 @@
 // Branch is a node daemon's place in the tree: the connection upwards, those to daemons below it, and the
-// Relay that says what goes where. What is not the relay's (the clock, a diagnosis) goes hop by hop through
-// Node, which has ranks of its own to add.
+// Relay that says what goes where. Messages that are not the relay's (the clock, a diagnosis) go hop by hop
+// through Node, which has ranks of its own to add.
 #pragma once
 
 #include <poll.h>

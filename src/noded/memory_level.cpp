@@ -27,7 +27,7 @@ level::Memory& MemoryLevel::memory(Medium medium) {
     return *its.memory;
 }
 
-// None when nothing of the job is there. (A life before may have left something.)
+// Gives null when nothing of the job is there. (A life before may have left something.)
 level::Memory* MemoryLevel::found(Medium medium) {
     if (shelf(medium).memory || level::is_here({job_.node, medium}, job_.number)) return &memory(medium);
     return nullptr;
@@ -84,7 +84,8 @@ void MemoryLevel::make_room(const wire::MakeRoom& order, const Ranks& here) {
 }
 
 // Every byte of the images is looked at where ranks will read them: a damaged one can be taken from another
-// place now, and not later. What comes to memory from a local directory is compared when it has come.
+// place now, and not later. An image that comes to memory from a local directory is compared when it has
+// come.
 void MemoryLevel::look_for(const wire::AskCopies& question, const Ranks& here) {
     if (looking_.busy()) {
         if (question.number != question_) next_question_.emplace(question, here);

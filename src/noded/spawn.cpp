@@ -22,7 +22,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     return list;
 }
 
-// What went wrong in the child, for its parent.
+// The child's error, for its parent.
 struct Failure {
     int code = 0;
     bool directory = false;

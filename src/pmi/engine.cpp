@@ -9,10 +9,10 @@
 namespace fermata::pmi {
 namespace {
 
-// What ranks are told of lengths. The lines of MPICH's own client end at 1,024 bytes.
+// Limits of lengths that ranks are told. The lines of MPICH's own client end at 1,024 bytes.
 constexpr size_t kLongestName = 256, kLongestKey = 64, kLongestValue = 1024;
 constexpr size_t kLongestLine = 16 << 10;
-// Of the values of one rank's start there is no more than some kilobytes.
+// The values of one rank's start are no more than some kilobytes.
 constexpr size_t kMostOfValues = 256 << 20;
 constexpr std::string_view kMappingKey = "PMI_process_mapping";
 
@@ -40,7 +40,7 @@ Stage Engine::stage(Rank rank) const {
 }
 
 std::vector<std::pair<std::string, std::string>> Engine::environment(Rank rank) const {
-    // What MPICH's mpiexec sets, too. Programs read the two of MPI; Fortran ones lose no output at a kill.
+    // MPICH's mpiexec sets these, too. Programs read the two of MPI; Fortran ones lose no output at a kill.
     return {{"GFORTRAN_UNBUFFERED_PRECONNECTED", "y"},
             {"PMI_RANK", std::to_string(rank.number())},
             {"PMI_SIZE", std::to_string(world_.size())},
@@ -198,11 +198,11 @@ Fence Engine::part(uint32_t ranks, std::string data, std::string fault) const {
 }
 
 void Engine::result(const Fence& whole) {
-    // Of a world that is no more, or of a fence that has failed here.
+    // The answer is to a world that is no more, or to a fence that has failed here.
     if (whole.name.epoch != world_.epoch || !whole.name.among.empty() || whole.name.number != fence_) return;
     if (!broken_.empty()) {
         if (!whole.fault.empty()) return;
-        // Its part was up before it failed. What the others enter next is what cannot be whole.
+        // Its part was up before it failed. The fence that the others enter next cannot be whole.
         ++fence_;
         return out(part(0, {}, broken_));
     }

@@ -193,7 +193,7 @@ std::vector<std::pair<std::string, std::string>> PmixLink::environment(Rank rank
     auto names = found->second;
     auto add = [&](const char* name, uint64_t value) { names.emplace_back(name, std::to_string(value)); };
     const auto place = static_cast<uint64_t>(std::distance(stages_.begin(), stages_.find(rank)));
-    // What Open MPI's mpiexec sets, and programs read.
+    // Open MPI's mpiexec sets these, and programs read them.
     add("OMPI_COMM_WORLD_SIZE", world_.size());
     add("OMPI_COMM_WORLD_RANK", rank.number());
     add("OMPI_COMM_WORLD_LOCAL_SIZE", stages_.size());
@@ -220,8 +220,8 @@ void PmixLink::ended(Rank rank, const std::string& how) {
     check_start();
 }
 
-// Of a rank that never came to MPI_Init libpmix knows nothing, and waits for it; one that it knew it gives up
-// by itself. (Programs without MPI just end.)
+// libpmix waits for a rank that never reached MPI_Init, since it does not know it; ranks that it knows it
+// gives up by itself. (Programs without MPI just end.)
 void PmixLink::check_start() {
     if (never_.empty() || !broken_.empty()) return;
     if (std::none_of(stages_.begin(), stages_.end(), [](const auto& one) {

@@ -27,7 +27,8 @@ struct ToHelper {
 };
 // A Fence as an event is this node's part: to the FenceMerge above.
 
-// What a rank on another node has published, asked for directly (PmixLink): to the node that holds `rank`.
+// A direct question for data that a rank on another node has published (PmixLink): to the node that holds
+// `rank`.
 struct Ask {
     uint32_t epoch = 0;
     uint32_t from = 0;    // node that asks
@@ -57,7 +58,7 @@ struct Fault {
 
 using Event = std::variant<ToRank, ToHelper, Fence, Ask, Answer, Abort, Fault>;
 
-// What a rank has come to. Who ends in `running` has died, whatever its exit code.
+// The stage that a rank has come to. A rank that ends in `running` has died, whatever its exit code.
 enum class Stage { silent, running, finalized, failed };
 
 class Service {
@@ -76,7 +77,7 @@ class Service {
     virtual void ended(Rank rank, const std::string& how) = 0;
     virtual Stage stage(Rank rank) const = 0;
 
-    // What is to be done next; nothing = wait for more.
+    // The event that is to be done next; nothing = wait for more.
     std::optional<Event> next() {
         if (events_.empty()) return std::nullopt;
         Event event = std::move(events_.front());

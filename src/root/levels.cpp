@@ -84,7 +84,7 @@ void Root::make_whole(Generation generation, double end) {
     }
 }
 
-// What only nodes have would go with them. A supervisor goes on from there.
+// Generations that only nodes have would go with them. A supervisor goes on from there.
 void Root::save_what_nodes_keep() {
     // Before a restart has chosen it is not known what is there: all of it stays.
     if (keeper_.restart().under_way()) return;
@@ -121,7 +121,7 @@ void Root::save_what_nodes_keep() {
                             ? last.generation().name() + ": each image was intact on some node"
                             : last.rebuilt(),
                         settings_.ckpt_dir));
-    // It may be the daemon alone that died: then all is there yet.
+    // The daemon alone may have died: then all is there yet.
     const std::string lost = keeper_.lost_with_nodes();
     if (!lost.empty()) say(lost);
     if (Generation left = keeper_.only_on_nodes())

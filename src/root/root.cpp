@@ -71,7 +71,7 @@ int Root::run(launch::Launcher& launcher) {
           {"command", store::words_as_utf8(store::whole_command(settings_.command, settings_.segments))},
           {"directory", settings_.ckpt_dir}});
     launcher.reach(daemons_);
-    // What a launcher of that kind says to one daemon and hears from it does not go through another one yet.
+    // Words between a launcher of that kind and one daemon do not go through another daemon yet.
     if (!launcher.ends_when_a_rank_dies()) tree_.stay_flat();
     launcher.start();
     launcher_ = &launcher;

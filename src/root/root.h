@@ -42,14 +42,14 @@ class Root {
     // Starts the job and watches it until it ends; the launcher's exit code, or 85, or that of a fatal error.
     // Throws Error when nothing could be started.
     int run(launch::Launcher& launcher);
-    // It ends because somebody wants it to: not to be restarted.
+    // True if it ends because somebody wants it to: not to be restarted.
     bool asked_to_end() const {
         return cancelled_ || signals_seen_.terms > 0 || signals_seen_.stop || signals_seen_.warned ||
                signals_seen_.to_end != 0;
     }
     // Hosts that lost a rank or their node daemon; the nodes may be gone.
     std::vector<std::string> lost_nodes() const { return losses_.suspects(); }
-    // What has ended it, for people and for whoever may restart it; "" = nothing is known.
+    // The reason of its end, for people and for whoever may restart it; "" = nothing is known.
     std::string why_it_ended() const;
     int who_ended_it() const { return losses_.rank(); }
     Generation newest() const { return checkpoint_.newest(); }  // that this life has committed

@@ -149,7 +149,7 @@ int version_of(const Manifest& m) {
     return m.level == LevelName::local ? kLocalManifest : kMemoryManifest;
 }
 
-// Of the file of all ranks; 0: there is none.
+// Length of the file of all ranks; 0: there is none.
 uint64_t shared_bytes_of(const Manifest& m) {
     always(m.layout != image::Layout::shared() || m.files.size() == 1,
            "a file of all ranks that is none, or several");
@@ -221,7 +221,7 @@ std::string frame_of(const Manifest& m) {
                                     {"ranks", segment.ranks.count()},
                                     {"command", words_as_utf8(segment.command)}});
     if (m.key_id) json["encryption"] = {{"cipher", kCipher}, {"key", m.key_id->hex()}};
-    // What else is not UTF-8 is for people only.
+    // Other texts that are not UTF-8 are for people only.
     return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -388,7 +388,7 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     if (version < kOldestManifest || version > kManifestVersion)
         fail("{} has manifest format {}; this Fermata reads {} to {}", path, version, kOldestManifest,
              kManifestVersion);
-    // What an older version did not know.
+    // Reads a number that an older version did not know.
     auto later = [&](const nlohmann::json& object, const char* key) {
         return version < 3 ? uint64_t{0} : number<uint64_t>(object.at(key), path, key);
     };
@@ -444,7 +444,7 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
 
 namespace {
 
-// Of what Fermata writes, each key and each value takes more bytes than that; a text of short ones would take
+// Each key and each value that Fermata writes takes more bytes than that; a text of short ones would take
 // forty times its length of memory.
 constexpr uint64_t kBytesOfValue = 8;
 constexpr uint64_t kAnyValues = 1 << 20;  // words of a command line may be short

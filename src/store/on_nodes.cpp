@@ -26,7 +26,7 @@ void Store::commit_on_nodes(const GenerationInfo& pending, const Manifest& manif
     try {
         pending.folder.replace(kManifest, to_text(manifest, key_.get()));
     } catch (const Error& error) {
-        // Who is told of a failure must not find a generation.
+        // A caller that is told of a failure must not find a generation.
         if (pending.folder.remove_file(kManifest) || errno == ENOENT) throw;
         fail("{}; {} could not be taken back and may be there", error.what(),
              Generation(pending.number).name());

@@ -8,7 +8,7 @@
 namespace fermata::store {
 namespace {
 
-// What ranks of one file have in common.
+// The number that ranks of one file have in common.
 uint32_t group_of(const image::Layout& layout, Rank rank, const std::vector<uint32_t>& node_of) {
     if (layout.kind() == image::Layout::Kind::node) return node_of[rank.index()];
     if (layout.kind() == image::Layout::Kind::group) return rank.number() / layout.ranks();

@@ -29,7 +29,7 @@ bool is_ours(const std::string& name) {
 
 bool is_kept(const std::string& name) { return files::is_kept_name(name) || name.starts_with(kOnItsWay); }
 
-// Copies of the program's files, and nothing else? None when it is something else.
+// Copies of the program's files, and nothing else? Gives none when there is something else.
 std::optional<files::Folder> kept_files(const files::Folder& generation) {
     auto kept = generation.find(files::kKeptFolder);
     if (!kept || kept->owner() != ::geteuid()) return {};

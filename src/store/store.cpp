@@ -355,7 +355,7 @@ GenerationInfo Store::begin_from(uint32_t least) {
                 "{} holds {}: no number is left for another one; give this job another directory with "
                 "--ckpt-dir",
                 directory_, Generation(Generation::kLast).name());
-        // What is not Fermata's may have the name: the program's own directories, somebody's link.
+        // Something that is not Fermata's may have the name: the program's own directories, somebody's link.
         auto folder = folder_.make(Generation(number).name());
         if (!folder) continue;
         GenerationInfo info;
@@ -369,8 +369,8 @@ GenerationInfo Store::begin_from(uint32_t least) {
     }
 }
 
-// What a killed job left must not take the space of its next generation. The new directory is there first, so
-// that no number is used again while a late rank may still write to it.
+// Leftovers of a killed job must not take the space of its next generation. The new directory is there first,
+// so that no number is used again while a late rank may still write to it.
 void Store::sweep(uint32_t below) const {
     for (const Brief& one : survey())
         if (one.number < below && !one.complete && one.damage.empty()) remove(one);
@@ -422,8 +422,8 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
         folder.replace(kManifest,
                        [&](const files::Folder::Put& put) { write_text(manifest, key_.get(), put); });
     } catch (const Error& error) {
-        // It may have its name, and only the directory is not known to be on storage. Who is told of a
-        // failure must not find a generation.
+        // The manifest may have its name, and only the directory is not known to be on storage. A caller that
+        // is told of a failure must not find a generation.
         if (folder.remove_file(kManifest) || errno == ENOENT) throw;
         fail("{}; {} could not be taken back and may be there", error.what(),
              Generation(pending.number).name());
@@ -437,7 +437,7 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
     try {
         remember(brief_of(done), folder.look(kManifest));
     } catch (const Error&) {
-        // It is read when it is asked for; whoever is told of a failure must not find a generation.
+        // The generation is read when it is asked for; a caller that is told of a failure must not find one.
     }
 }
 

@@ -1,8 +1,9 @@
-// What a running job asks of its directory again and again: which generations are there, whose, complete or
-// not. Manifests of many ranks are long: each is read once, and again only when it is another file.
+// This file answers what a running job asks of its directory again and again: which generations are there,
+// whose, complete or not. Manifests of many ranks are long: each is read once, and again only when it is
+// another file.
 //
-// Who else may write to the directory can put generations of any number and kind beside the job's own: they
-// have no say, and are not looked into.
+// Another user who may write to the directory can put generations of any number and kind beside the job's
+// own: they have no say, and are not looked into.
 #include <algorithm>
 
 #include "base/invariant.h"

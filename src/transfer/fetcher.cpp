@@ -130,7 +130,7 @@ void Fetcher::bring(Client& client, const wire::Errand& errand, Generation gener
     level::sync_generation(order_.folder, generation);
 }
 
-// Of the same name and another content is damage, here or there: the check afterwards finds out.
+// A file of the same name with another content is damaged, here or there: the check afterwards finds out.
 std::vector<Fetcher::Piece> Fetcher::missing(Client& client, Generation generation, const files::Folder& to,
                                              const std::vector<File>& files) {
     std::vector<Piece> pieces;
@@ -216,7 +216,7 @@ void Fetcher::bring_parts(Client& client, Generation generation, const std::vect
     }
 }
 
-// What has come is what the manifest names; `thorough`: in every byte, and all that it refers to.
+// Checks that what has come is what the manifest names; `thorough`: in every byte, and all that it refers to.
 void Fetcher::check(const wire::Errand& errand) const {
     const Generation generation = errand.generations.back();
     auto folder = level::find_generation(order_.folder, order_.job, generation);

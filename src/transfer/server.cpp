@@ -67,7 +67,7 @@ void each_part(const Opened& file, uint64_t offset, uint64_t length, F&& f) {
     }
 }
 
-// Of what is not there: no files.
+// A generation that is not there has no files.
 void send_list(Stream& stream, const std::optional<files::Folder>& generation) {
     const std::vector<File> all = generation ? files_in(*generation) : std::vector<File>();
     for (size_t at = 0; at < all.size(); at += kNamesAtOnce)

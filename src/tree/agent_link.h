@@ -23,7 +23,7 @@
 
 namespace fermata::tree {
 
-// What `fermata run` tells a rank, by environment (FERMATA_…). Take it before the program's environment is
+// Words of `fermata run` for a rank, by environment (FERMATA_…). Take it before the program's environment is
 // made and call forget_environment(): the application must see none of it.
 struct AgentConfig {
     std::string job;  // FERMATA_JOB: the job's name

@@ -63,7 +63,7 @@ void Relay::roll(const wire::Roll& call) {
     for (auto& [child, ranks] : calls_.children()) invite(child);
 }
 
-// What stands is remembered, for the next call; what is said once has to wait for it.
+// Facts that stand are remembered, for the next call; a message that is said once has to wait for it.
 void Relay::hand_on(const wire::Message& message) {
     if (auto* fatal = std::get_if<wire::Fatal>(&message)) {
         if (!fatal_) fatal_ = *fatal;

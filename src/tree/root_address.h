@@ -58,7 +58,7 @@ class Connecting {
     // The same, for messages.
     std::optional<Channel> serve(const std::vector<pollfd>& fds, size_t first);
     int tag() const { return tag_; }
-    // None is left.
+    // True if no address is left to try.
     bool failed() const;
     // ms that poll may take, at most `otherwise`.
     int rest(int otherwise) const;

@@ -36,7 +36,7 @@ void Tally::forget() {
     answers_.warnings = {};
 }
 
-// What ranks have said of a restart, and of their end, is not an answer: it stays.
+// The ranks' words about a restart, and about their end, are no answer: they stay.
 void Tally::count_anew() {
     auto anew = [](auto& counts) {
         counts.closed = counts.frozen = counts.drained = counts.captured = counts.resumed = {};
@@ -286,7 +286,8 @@ wire::Images Tally::all_images() const {
     return images;
 }
 
-// `may`: it goes up though nothing of it was said before. What was said and holds no more is put right.
+// `may`: it goes up though nothing of it was said before. A number that was said and holds no more is put
+// right.
 template <class Make>
 void Tally::hand_up_count(Count& told, const Count& now, bool may, const Make& make) {
     if (now == told || (!may && told.ranks == 0)) return;

@@ -13,7 +13,7 @@
 namespace fermata::tree {
 namespace {
 
-// What a node may say at once, of itself and of each rank of the job.
+// Bytes that a node may say at once, of itself and of each rank of the job.
 constexpr uint32_t kNodePayload = 1u << 20, kRankPayload = 16384;
 
 int64_t number_from(const char* name, int64_t otherwise) {
@@ -130,8 +130,8 @@ void Tree::here(int child, const wire::Here& answer) {
     if (!answer.groups.empty()) on_message(child, wire::Joined{answer.groups});
 }
 
-// Of an earlier call: that daemon may have answered this one elsewhere, and it was called for this very
-// reason.
+// The message may be of an earlier call: that daemon may have answered this one elsewhere, and it was called
+// for this very reason.
 void Tree::missing(const wire::Missing& message) {
     const bool news = message.roll == calls_.number();
     const std::string name = name_of(message.node);

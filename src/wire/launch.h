@@ -113,7 +113,7 @@ struct Fence {
     }
 };
 
-// What a rank has published, asked for directly: up from the node `from`, down to the node that holds `rank`.
+// Asks directly for what a rank has published: up from the node `from`, down to the node that holds `rank`.
 struct AskRank {
     static constexpr uint16_t kType = 38;
     uint32_t epoch = 0;

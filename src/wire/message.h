@@ -39,7 +39,7 @@ inline Bytes packed(const std::vector<uint8_t>& bytes) {
 
 using Digest = std::array<uint8_t, 16>;  // image::Checksum
 
-// What the manifest says of one image.
+// One image as the manifest has it.
 struct ImageRecord {
     uint64_t bytes = 0;
     Digest checksum{};
@@ -361,7 +361,7 @@ struct Sized {
     }
 };
 
-// From a node: the Sized of all ranks in its subtree, in the order of `ranks`. What a node says replaces what
+// From a node: the Sized of all ranks in its subtree, in the order of `ranks`. A node's answer replaces what
 // it said before to this question; likewise below.
 struct Sizes {
     static constexpr uint16_t kType = 122;
@@ -473,7 +473,7 @@ struct Restored {
     }
 };
 
-// What a rank does on its way back from an image, in this order; docs/architecture.md has the same words.
+// The steps of a rank on its way back from an image, in this order; docs/architecture.md has the same words.
 // `go`: the rank is rebuilt and waits for the others.
 enum class RestartPhase : uint32_t { load = 1, adopt, threads, process, rebuild, go };
 inline constexpr RestartPhase kLastRestartPhase = RestartPhase::go;

@@ -36,7 +36,7 @@ class Round {
     // Those of them that come to this medium of nodes, some of which have them already.
     virtual std::vector<Generation> coming_to(Medium) const { return {}; }
     // Ends what is over and begins what is due. True: something has ended, and generations that are not
-    // needed any more may go. (What goes before and after a job's run is led by the root instead.)
+    // needed any more may go. (The root itself leads what goes before and after a job's run.)
     virtual bool turn(const Moment&) { return false; }
     // Adds its part of `fermata status`.
     virtual void add_status(nlohmann::json&) const {}

@@ -37,7 +37,7 @@ class Copies : public Round {
     virtual bool writes_memory() const { return false; }
     // Nodes copy to a directory outside, which each does for one order at a time.
     virtual bool goes_to_files() const { return false; }
-    // It has to know which images the newest generation on nodes has (Account::newest).
+    // True if it has to know which images the newest generation on nodes has (Account::newest).
     virtual bool reads_manifest() const { return false; }
 
     bool is_under_way() const { return under_way_.has_value(); }
@@ -74,13 +74,13 @@ class Copies : public Round {
     // Generations to be copied so that this one is there, oldest first, itself the last. Empty: it is there
     // already, or cannot be had.
     virtual std::vector<Generation> missing(Generation newest) const = 0;
-    // What it throws is why nothing is copied.
+    // An Error that it throws is why nothing is copied.
     virtual Order order(const std::vector<Generation>& generations, uint32_t number) = 0;
     virtual std::optional<Answer> answer_in(const wire::Message& message) const = 0;
     // False: the others are waited for although one has failed, since what they write would be in the way of
     // the next order.
     virtual bool ends_with_first_error() const { return false; }
-    // Notes that all of it is there: from now on it counts. What it throws is why it does not.
+    // Notes that all of it is there: from now on it counts. An exception from it is why it does not.
     virtual void count(RoundOver& over) = 0;
     virtual void failed(const RoundOver&) {}
     virtual void tell(const RoundOver& over) = 0;

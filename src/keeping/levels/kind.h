@@ -35,7 +35,7 @@ struct Kind {
     // Seconds between two generations there; 0 = each has its turn; none: the job has no such level.
     std::optional<double> (*period)(const level::Levels&);
     bool needs_memory = false;  // it keeps what is in memory
-    // What makes the copies. None: generations come there otherwise.
+    // Makes the object that copies; none: generations come there otherwise.
     std::unique_ptr<Copies> (*make)(Means&) = nullptr;
 
     bool takes_argument() const { return shape.find(':') != std::string_view::npos; }

@@ -31,7 +31,7 @@ class ParityRounds : public Copies {
     void tell(const RoundOver& over) override;
 
   private:
-    // None: nobody wants parity.
+    // Scheme of the parity; none: nobody wants any.
     std::optional<erasure::Scheme> scheme() const;
     std::vector<std::vector<std::string>> groups_;  // of nodes
 };

@@ -13,7 +13,7 @@ namespace fermata::keeping {
 
 class Asking {
   public:
-    // What nodes have said that they have, by host.
+    // Answers of nodes about what they have, by host.
     using Answers = std::map<std::string, wire::Copies>;
     // `hosts`: who is there to answer.
     Asking(wire::AskCopies question, std::set<std::string> hosts)

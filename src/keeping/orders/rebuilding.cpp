@@ -123,7 +123,7 @@ std::optional<wire::Rebuild> Rebuilding::order_for(const store::GenerationInfo& 
     if (!wanted.manifest || wanted.manifest->step || wanted.manifest->level == store::LevelName::local ||
         !wanted.is_up_to_nodes())
         return {};
-    // What is broken in files is read in memory then, with all that it refers to.
+    // An image that is broken in files is taken from memory then, with all images that it refers to.
     const auto of = [&](const store::ImageEntry& entry) {
         return wanted.manifest->on_nodes() || wanted.broken.count(entry.rank.number()) > 0;
     };

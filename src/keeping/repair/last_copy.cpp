@@ -122,7 +122,7 @@ std::vector<std::string> LastCopy::find_places(const store::GenerationInfo& want
     return places;
 }
 
-// What one node had comes to one node; nodes take turns.
+// Chooses one node for all that another node had; nodes take turns.
 Rebuilding::Places LastCopy::where_to_rebuild(const store::GenerationInfo& wanted) const {
     std::vector<std::string> able;
     for (auto& [host, answer] : asking_->answers())

@@ -163,7 +163,7 @@ std::set<Generation> Mending::with_damaged_parity() const {
     return parity;
 }
 
-// What has nothing to do is passed over.
+// A step that has nothing to do is passed over.
 void Mending::enter(Step step) {
     step_ = step;
     if (step == Step::fetching) {
@@ -264,7 +264,7 @@ wire::Fetch Mending::errands() const {
     return order;
 }
 
-// Of the next generation of which no node has some image.
+// Orders the images of the next generation that no node has whole.
 std::optional<wire::Rebuild> Mending::next_rebuild() {
     for (const Flaw& flaw : found_) {
         const store::GenerationInfo* info = info_of(flaw.generation);
@@ -305,7 +305,7 @@ wire::Inspect Mending::shares() const {
     return order;
 }
 
-// What has gone meanwhile is nobody's damage.
+// A generation that has gone meanwhile is nobody's damage.
 void Mending::conclude() {
     always(step_ == Step::looking_again && fetching_ && inspecting_,
            "the end of a repair that has not looked again");

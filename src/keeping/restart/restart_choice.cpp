@@ -120,11 +120,12 @@ void RestartChoice::decide() {
     fetch(verdict_);
 }
 
-// What is newer than the verdict's, and lost: can parity give it back? Each generation is tried once.
+// Asks whether parity gives back a generation that is newer than the verdict's, and lost. Each generation is
+// tried once.
 bool RestartChoice::rebuild() {
     const size_t end = verdict_.candidate.value_or(means_.settings.candidates.size());
     if (end == 0) return false;
-    // What an increment needs may be older than the last candidate: the newest in files.
+    // Generations that an increment needs may be older than the last candidate, the newest in files.
     const std::vector<store::GenerationInfo> all = means_.store.list();
     for (size_t i = 0; i < end; ++i) {
         const store::GenerationInfo& wanted = means_.settings.candidates[i];

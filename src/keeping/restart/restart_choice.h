@@ -32,7 +32,7 @@ class RestartChoice : public Round {
     bool go_on();
     void say_again() override;
 
-    // Once go_on() has said true. None: nothing can be had, and lost() says why.
+    // Once go_on() has said true. Gives null when nothing can be had; lost() says why.
     const store::GenerationInfo* chosen() const { return chosen_; }
     const std::string& lost() const { return lost_; }
     const std::string& taken() const { return taken_; }

@@ -198,7 +198,7 @@ void Checkpoint::save(const Request& request, double end) {
     auto check = [&] {
         if (!heard.save_error.empty()) throw Abandoned{heard.save_error};
     };
-    // What an image may refer to: a rank cannot know whether its last one was committed.
+    // Images may refer to this one: a rank cannot know whether its last one was committed.
     const bool on_nodes = attempt_.level != store::LevelName::files;
     options.base = keeper_.on() ? keeper_.base_at(attempt_.level).number() : newest_.number();
     attempt_.parts = store::Parts(options.write.layout, daemon_of_ranks());
@@ -306,7 +306,7 @@ store::Manifest Checkpoint::manifest() const {
 void Checkpoint::resume(bool stop) {
     // The ranks stay frozen until the launcher ends them (end_launcher).
     if (stop) return job_.tell(wire::Leave{attempt_.epoch});
-    // (Who went on with a forked writer may have said so already.)
+    // (Ranks that went on with a forked writer may have said so already.)
     const auto& heard = tally_.answers().resumed;
     if (heard.ranks < job_.ranks()) ask(wire::Resume{attempt_.epoch});
     until([&] { return heard.ranks >= job_.ranks(); }, monotonic_s() + settings_.limits.resume,
@@ -329,7 +329,7 @@ journal::Measured Checkpoint::what_was_measured(double ended) const {
     return one;
 }
 
-// What became of it, and what it means for the next one.
+// Notes the result, and what it means for the next one.
 void Checkpoint::conclude() {
     always(!attempt_.begun && attempt_.saved.generation > 0, "the end of a checkpoint that is not committed");
     Outcome& now = attempt_.outcome;

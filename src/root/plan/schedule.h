@@ -23,7 +23,7 @@ class Schedule {
     // True once, when it is over.
     bool take_interval(int64_t now);
 
-    // What the wall time wants now: a checkpoint to know how long one takes, or the last one.
+    // The next thing that the wall time wants: a checkpoint to know how long one takes, or the last one.
     enum class Due { nothing, measure, stop };
     Due take_walltime(int64_t now);
     // The wall time ends then, after all: whoever has set it has moved it. ms; 0 = never.

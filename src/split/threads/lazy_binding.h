@@ -23,7 +23,7 @@ struct LazyBinding {
 // Those in the code of a dynamic linker.
 std::vector<LazyBinding> lazy_bindings(Range code);
 
-// What an area for `saved` takes on a machine with layout `now`; 0 when that is no more than it was.
+// Size of an area for `saved` on a machine with layout `now`; 0 when that is no more than it was.
 uint64_t larger_register_area(const XstateLayout& was, const XstateLayout& now, uint64_t saved);
 
 // Makes room for `size` bytes. Empty, or one line that says why not.

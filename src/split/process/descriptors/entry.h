@@ -1,4 +1,4 @@
-// What the kernel says of an open descriptor.
+// This header reads the kernel's facts about an open descriptor.
 #pragma once
 
 #include <sys/stat.h>
