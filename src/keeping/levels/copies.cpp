@@ -56,9 +56,10 @@ void Copies::begin(const std::vector<Generation>& generations, int64_t now) {
     try {
         Order order = this->order(generations, number);
         always(!order.nodes.empty(), "an order to copy that no node answers");
-        under_way_ = UnderWay{number, order, order.nodes, std::move(result)};
+        under_way_ = UnderWay{number, order, order.nodes, result};
         means_.nodes.tell(order.message);
     } catch (const Error& error) {
+        under_way_.reset();
         result.why_not = error.what();
         settle(std::move(result));
     }

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "base/error.h"
 #include "fake_nodes.h"
 #include "keeping/levels/buddy_copies.h"
 #include "keeping/levels/file_copies.h"
@@ -109,6 +110,25 @@ TEST_F(BuddyCopiesTest, ANodeThatIsGoneOrHasNoRoomIsSaidAndTheOthersAreWaitedFor
     EXPECT_EQ(over->why_not, "b: 1.0 GiB of memory for 2.0 GiB");
     buddies_.turn(at(90'000));  // it had its turn
     EXPECT_EQ(nodes_.told.size(), 1u);
+}
+
+// A level that cannot even give its order: the directory is full, or gone.
+struct NoOrder : BuddyCopies {
+    using BuddyCopies::BuddyCopies;
+    Order order(const std::vector<Generation>&, uint32_t) override { throw Error("no room there"); }
+    using Copies::trouble;
+};
+
+TEST_F(BuddyCopiesTest, AnOrderThatCannotBeGivenIsSaidAndTheJobGoesOn) {
+    NoOrder unable(means_);
+    commit(Generation(7));
+    EXPECT_EQ(unable.place_on({"a", "b"}), "");
+    EXPECT_FALSE(unable.turn(at(1000)));
+    EXPECT_TRUE(nodes_.told.empty());
+    EXPECT_FALSE(unable.is_under_way());
+    EXPECT_EQ(unable.trouble(), "no room there");
+    EXPECT_FALSE(means_.account.book.has(Generation(7), level::kBuddies));
+    EXPECT_FALSE(unable.turn(at(2000)));  // the same generation is not tried again and again
 }
 
 TEST_F(BuddyCopiesTest, NoneBeginsWhileSomethingIsMended) {
