@@ -99,12 +99,14 @@ void Relay::left(const wire::Gone& gone) {
     auto away = Ranks::of(gone.ranks);
     if (!away) return;
     for (wire::Group& group : groups_) {
+        const auto all = Ranks::of(group.ranks);
+        if (!all) continue;  // a process has said a number that no rank has: the root refuses it
+        always(group.pids.size() == all->count(), "a group of ranks without a process for each");
         std::vector<int32_t> pids;
-        Ranks all = *Ranks::of(group.ranks), stay = all;
+        Ranks stay = *all;
         stay.take_away(*away);
-        always(group.pids.size() == all.count(), "a group of ranks without a process for each");
         size_t at = 0;
-        all.each([&](int32_t rank) {
+        all->each([&](int32_t rank) {
             if (stay.contains(rank)) pids.push_back(group.pids[at]);
             ++at;
         });
