@@ -18,7 +18,7 @@ class PageBuffer {
     PageBuffer(const PageBuffer&) = delete;
     PageBuffer& operator=(const PageBuffer&) = delete;
     ~PageBuffer();
-    // At least `bytes`; content is lost when it has to grow. Throws Fault (FERMATA_STORAGE).
+    // Makes it at least `bytes` long; content is lost when it has to grow. Throws Fault (FERMATA_STORAGE).
     void reserve(uint64_t bytes);
     char* data() const { return data_; }
 

@@ -53,13 +53,13 @@ class PhysicalRank {
 constexpr PhysicalRank physical_rank(Rank rank) { return PhysicalRank(static_cast<int>(rank.number())); }
 constexpr Rank played_by(PhysicalRank process) { return Rank(static_cast<uint32_t>(process.number())); }
 
-// At least one rank, and all of them below Rank::kMost.
+// Neighbouring ranks: at least one, and all of them below Rank::kMost.
 class RankRange {
   public:
     constexpr RankRange(Rank first, uint32_t count) : first_(first), count_(count) {
         always(count > 0 && count <= Rank::kMost - first.number(), "ranks that no job has");
     }
-    // From outside.
+    // Takes numbers from outside; none: no job has these ranks.
     static constexpr std::optional<RankRange> of(int64_t first, uint64_t count) {
         auto begin = Rank::of(first);
         if (!begin || count == 0 || count > Rank::kMost - begin->number()) return {};

@@ -11,7 +11,7 @@
 
 namespace fermata::clock {
 
-// 0 stands for "never" in moments: a clock that reads 0 counts as 1.
+// A moment by the clock. 0 stands for "never": a clock that reads 0 counts as 1.
 inline uint64_t moment(uint64_t now_ns) { return now_ns ? now_ns : 1; }
 // Has `delay` passed since? (Callers read the time before they take the lock: it may lie before `since`.)
 inline bool passed(uint64_t now_ns, uint64_t since, uint64_t delay) {
@@ -65,7 +65,7 @@ class Peers {
   public:
     const Peer* begin() const { return all_.begin(); }
     const Peer* end() const { return all_.end(); }
-    // That of the rank, made when it is asked for the first time.
+    // The peer of the rank, made when it is asked for the first time.
     Peer& of(Arena& arena, Rank rank) {
         for (Peer& peer : all_)
             if (peer.rank == rank) return peer;

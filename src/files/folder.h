@@ -33,7 +33,7 @@ class Folder {
 
     // The directory that the user named: links in this path are the user's own and are followed.
     static Folder at(const std::string& path);
-    // As at(), but none when there is no directory of this name.
+    // Opens it as at() does, but gives none when there is no directory of this name.
     static std::optional<Folder> find_at(const std::string& path);
 
     // The same without its descriptor, of which there are not many: path, owner and mode can be asked, no

@@ -34,8 +34,7 @@ class Pager {
         std::function<void()> finished;
         // Memory that children get empty (MADV_WIPEONFORK).
         std::function<Areas()> wiped_in_children;
-        // Those of the areas that had huge pages. They are filled by small pages, which are joined in the
-        // end.
+        // The areas that had huge pages. They are filled by small pages, which are joined in the end.
         Areas huge;
         // Descriptors that `failed` and `finished` need.
         std::vector<int> descriptors;
@@ -50,7 +49,7 @@ class Pager {
     Pager(const Pager&) = delete;
     Pager& operator=(const Pager&) = delete;
 
-    // From now on read in the background, too; again with more threads to hurry.
+    // Reads in the background, too, from now on; again with more threads to hurry.
     void prefetch(unsigned threads);
     bool finished() const { return finished_; }
 

@@ -58,7 +58,7 @@ class Sink {
     virtual int sync() noexcept = 0;
     // Throws when something went wrong after all.
     virtual void close() = 0;
-    // That writing needs, -1 = none: a child keeps it open.
+    // The descriptor that writing needs, -1 = none: a child keeps it open.
     virtual int descriptor() const = 0;
 };
 

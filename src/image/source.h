@@ -37,7 +37,7 @@ class Source {
     virtual uint64_t holes(uint64_t at, uint64_t size) const = 0;
     // `past_cache`: past the page cache, where the storage can do that.
     virtual std::unique_ptr<Stream> stream(bool past_cache) const = 0;
-    // That reading needs, -1 = none.
+    // The descriptor that reading needs, -1 = none.
     virtual int descriptor() const = 0;
 };
 

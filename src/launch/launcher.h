@@ -20,9 +20,9 @@ class Launcher {
     virtual void start() = 0;
     // Its exit code as a shell has it (128 + the signal that ended it), once all is over.
     virtual std::optional<int> ended() = 0;
-    // To end the ranks and then itself, in its own time.
+    // Asks it to end the ranks and then itself, in its own time.
     virtual void ask_to_end() = 0;
-    // At once, whatever it leaves.
+    // Ends it at once, whatever it leaves.
     virtual void kill() = 0;
     // A signal that came to Fermata and is the launcher's; to all processes of the launcher, or to it alone.
     virtual void hand_on(int signal, bool to_all) = 0;
@@ -46,7 +46,7 @@ class Launcher {
     virtual void renew(uint32_t /*world*/) {}
     // Takes a message of a node daemon. False: it is nothing for its launcher.
     virtual bool heard(int /*via*/, const wire::Message&) { return false; }
-    // That node daemon is gone.
+    // Notes that this node daemon is gone.
     virtual void lost(int /*via*/) {}
 
     // Adds descriptors that it wants polled: the program's standard input, for one. `first`: index of its

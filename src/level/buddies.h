@@ -20,7 +20,7 @@ class Buddies {
     const std::string& why_not() const { return why_not_; }
     // A line on what cannot be counted on; "" = nothing.
     const std::string& warning() const { return warning_; }
-    // By node.
+    // The buddy of each node, by its name.
     const std::map<std::string, std::string>& all() const { return buddy_; }
 
   private:

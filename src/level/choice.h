@@ -26,7 +26,7 @@ struct ImageIs {
     bool operator==(const ImageIs&) const = default;
 };
 
-// Stands for what is said of these ranks' images.
+// Sums up in one checksum what is said of these ranks' images.
 image::Checksum sum_of(const std::map<uint32_t, ImageIs>& images);
 
 // One that may be restarted from, as its manifest has it.
@@ -67,7 +67,7 @@ class Choice {
     Verdict verdict() const;
     // A line on images that come from other nodes; "" = none does.
     std::string taken(const Verdict& verdict) const;
-    // By rank, in that case or any other: where it waits.
+    // The node where each rank waits, by rank; whatever the verdict.
     const std::map<uint32_t, std::string>& places() const { return place_; }
     // Each rank's image is in the memory of nodes that do not fail together, then. `domain`: of a node.
     bool twice(const Verdict& verdict, const std::function<std::string(const std::string&)>& domain) const;

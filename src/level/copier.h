@@ -41,9 +41,9 @@ class Copier {
     };
     bool busy() const { return work_.busy(); }
     uint32_t number() const { return order_.number; }
-    // Not while it is busy.
+    // Begins a copy; not while it is busy.
     void start(Order order, uint64_t bytes_per_second);
-    // 0: no limit. Also while it works.
+    // Limits the bandwidth; 0: no limit. Also while it works.
     void limit(uint64_t bytes_per_second) { throttle_.limit(bytes_per_second); }
 
     // poll() finds it readable when take() may have something.

@@ -44,7 +44,7 @@ struct NodeFolder {
 std::vector<NodeFolder> nodes_here(uint64_t job);
 bool is_here(const NodePlace& place, uint64_t job);
 
-// Those of them that have something of a generation: its directories.
+// Lists those directories of a generation in there.
 std::vector<NodeFolder> find_here(uint64_t job, Generation generation);
 
 // Bytes that may still be put there, with a reserve for everybody else; of memory by the machine, the control

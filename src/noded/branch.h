@@ -30,9 +30,9 @@ class Branch {
     void serve(const std::vector<pollfd>& fds);
     int rest(int otherwise) const;  // ms that poll may take
 
-    // To the root.
+    // Says it to the root.
     void say(wire::Message message);
-    // To whoever is next, hop by hop.
+    // Sends it to the next one above, hop by hop.
     void to_parent(const wire::Message& message) { uplink_.send(message); }
     void to_children(const wire::Message& message);
     // Answers of `ranks` of this daemon and of all below that are due.

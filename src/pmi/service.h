@@ -35,7 +35,7 @@ struct Ask {
     uint32_t number = 0;  // of its questions
     Rank rank;
 };
-// To the node `to`.
+// An answer for the node `to`.
 struct Answer {
     uint32_t epoch = 0;
     uint32_t to = 0;
@@ -67,9 +67,9 @@ class Service {
 
     // NAME, value: what this rank is to be started with, over what the user gave.
     virtual std::vector<std::pair<std::string, std::string>> environment(Rank rank) const = 0;
-    // From above: of all nodes.
+    // Takes the result of a fence of all nodes, from above.
     virtual void result(const Fence& whole) = 0;
-    // From another node.
+    // Takes a question, or an answer, of another node.
     virtual void asked(const Ask& ask) = 0;
     virtual void answered(const Answer& answer) = 0;
     // A rank of this node has ended; `how`: "was killed by signal 9". To be called for every one, when what

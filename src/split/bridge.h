@@ -50,7 +50,7 @@ struct alignas(64) ThreadRecord {
     // These three are one word, so that one store changes them: place_of() in gate.h.
     volatile Half half;      // which half the code of this thread runs in
     volatile uint16_t mode;  // the front's own: a Mode of front/core/call.h
-    // >0: inside an MPI wrapper; the stop handler must not capture here, see StopPoint.
+    // Depth of MPI wrappers; >0: the stop handler must not capture here, see StopPoint.
     volatile uint32_t in_mpi;
     volatile uint32_t stop;  // agent: 1 = please stop at the next possible point
     int32_t index;           // position in the record table; 0 is the main thread

@@ -95,7 +95,7 @@ class AgentLink {
     bool closed() const { return closed_; }
 
     wire::Starting starting() const;
-    // As the launcher says before MPI does; -1: it does not say.
+    // The rank as the launcher says it before MPI does; -1: it does not say.
     static int launcher_rank();
     // Waits until the root has chosen the generation that is to be restarted. Throws fermata::Error when the
     // daemon is gone.

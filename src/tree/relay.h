@@ -40,7 +40,7 @@ class Relay {
     void roll(const wire::Roll& call);
     // An order for this daemon and its ranks, once; none when it was not new.
     std::optional<wire::Message> order(const wire::Order& order);
-    // Likewise of what is for one daemon: none when that is another.
+    // Takes what is for one daemon: none when that is another.
     std::optional<wire::Message> to(const wire::To& letter);
 
     // Takes what this daemon has to say to the root: Joined and Gone of its own ranks, and other things.

@@ -60,7 +60,7 @@ class Tally {
     bool take(int child, const wire::Message& answer);
     // Nothing more comes from this child, and what it has said counts no more.
     void gone(int child);
-    // Likewise of all children.
+    // Forgets the same of all children.
     void nobody_is_here();
     // The restart is over.
     void forget_phases() { phases_.clear(); }

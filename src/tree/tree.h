@@ -60,7 +60,7 @@ class Tree {
 
     // An order to every daemon, also to one that has another parent by then.
     void broadcast(const wire::Message& message);
-    // To the children of the root only.
+    // Sends it to the children of the root only.
     void to_children(const wire::Message& message);
     void send(int node, const wire::Message& message);
     void flush(int ms) { links_.flush(ms); }

@@ -18,8 +18,8 @@ namespace fermata::wire {
 
 // ---- downwards
 
-// A directory on each node for this generation, if the ranks' memory fits; answer Room. A Save without a
-// directory means this one.
+// Wants a directory on each node for this generation, if the ranks' memory fits; answer Room. A Save without
+// a directory means this one.
 struct MakeRoom {
     static constexpr uint16_t kType = 60;
     uint32_t epoch = 0;
@@ -96,8 +96,8 @@ struct Inspect {
     }
 };
 
-// To ranks that wait for it before they load: the generation that the root has chosen. `images`: the
-// directory that holds them on this node, which the daemon fills in; empty: that of the generation.
+// Tells ranks that wait for it before they load which generation the root has chosen. `images`: the directory
+// that holds them on this node, which the daemon fills in; empty: that of the generation.
 struct Chosen {
     static constexpr uint16_t kType = 54;
     Generation generation;

@@ -9,7 +9,7 @@ namespace fermata::keeping {
 
 // Throws Error (exit code 2) that names the word that is wrong.
 level::Levels parse_levels(const std::string& words);
-// As parse_levels() reads it.
+// Writes the levels as parse_levels() reads them.
 std::string text_of(const level::Levels& levels);
 
 }  // namespace fermata::keeping

@@ -17,7 +17,7 @@ namespace fermata::keeping {
 
 class Rebuilding {
   public:
-    // By rank, a node.
+    // A node for each rank.
     using Places = std::map<int32_t, std::string>;
     // Where ranks wait for their images.
     static Places places_of(const Asking::Answers& answers);

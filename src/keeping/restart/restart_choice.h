@@ -37,7 +37,7 @@ class RestartChoice : public Round {
     const std::string& lost() const { return lost_; }
     const std::string& taken() const { return taken_; }
     bool twice() const { return twice_; }
-    // By rank, where it is.
+    // The nodes where ranks wait, by rank.
     std::vector<std::string> places() const;
     // Generations all of whose images are in local directories.
     std::vector<const store::GenerationInfo*> in_local() const;

@@ -41,7 +41,7 @@ class OwnState {
         Request request;
         Outcome outcome;
     };
-    // Those that were answered, or whose time is over; first come, first.
+    // Takes the answers to wishes that were answered, or whose time is over; first come, first.
     std::vector<Answer> take_answers(int64_t now);
     // All that are left, the job being at its end.
     std::vector<Answer> take_rest(const std::string& why);

@@ -16,7 +16,7 @@ class Schedule {
 
     // The next interval begins now.
     void plan(int64_t now);
-    // Not any more.
+    // Ends the schedule: nothing is due any more.
     void end() { next_due_ = 0; }
     // ms until the interval is over, at most `otherwise`.
     int rest(int64_t now, int otherwise) const;
@@ -37,7 +37,7 @@ class Schedule {
     // ms; 0 = none.
     int64_t stop_due() const;
 
-    // From the next plan() on.
+    // Changes the interval, from the next plan() on.
     void interval_is(double seconds) { interval_ = seconds; }
     void measured(const journal::Measured& one);
     const journal::Forecast& forecast() const { return forecast_; }

@@ -52,7 +52,7 @@ class Losses {
     // For the line that says it.
     std::string what_it_means(const Facts& facts, Verdict verdict) const;
 
-    // So long a launcher has time to end the job itself; of a lost daemon it may know more than we.
+    // Times that a launcher has to end the job itself; it may know more than we about a lost daemon.
     static constexpr int64_t kLauncherMs = 10'000, kLauncherOfNodeMs = 2'000;
     // A launcher that leaves the other ranks running may report a death and its exit code a moment after we
     // saw it.

@@ -76,7 +76,7 @@ extern const Operations kInherited, kFile, kRemoved, kMemfd, kQueue, kDirectory,
 
 // The first that says `is`.
 const Operations& operations_of(const Entry& entry);
-// By the word of the state; throws Refused when a later Fermata has written it.
+// Finds the kind by the word of the state; throws Refused when a later Fermata has written it.
 const Operations& operations_of(const std::string& word);
 
 }  // namespace fermata::split::process::descriptors
