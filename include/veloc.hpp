@@ -89,7 +89,7 @@ class client_t {
     bool checkpoint_wait() { return good(fermata_veloc_wait(client_)); }
     bool checkpoint_finished() { return fermata_veloc_finished(client_) == 1; }
 
-    // What another rank has saved is not to be had: `rank` is -1.
+    // Another rank's own state is not to be had: `rank` is -1.
     int restart_test(const std::string& name, int below, int rank = -1) {
         return own(rank) ? fermata_veloc_restart_test(client_, name.c_str(), below) : VELOC_FAILURE;
     }
@@ -139,7 +139,7 @@ class client_t {
         if (rank >= 0) std::cerr << "fermata: veloc: each rank restarts from what it has saved itself\n";
         return rank < 0;
     }
-    // Of the checkpoint with this name.
+    // Objects of the checkpoint with this name.
     const std::map<int, Object>& of(const std::string& name) {
         auto found = objects_.find(name);
         return found != objects_.end() ? found->second : objects_["default"];

@@ -30,7 +30,7 @@
 
 namespace fermata {
 
-// What a function of fermata.h answered other than FERMATA_OK.
+// An answer of a function of fermata.h other than FERMATA_OK.
 class CheckpointError : public std::runtime_error {
   public:
     CheckpointError(fermata_code code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}

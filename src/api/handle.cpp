@@ -20,7 +20,7 @@ uint64_t random_number() {
     return number;
 }
 
-// Of this process, as the kernel has it.
+// Reads the command line of this process, as the kernel has it.
 std::string own_command_line() { return read_file("/proc/self/cmdline"); }
 
 std::vector<std::string> words_of(const std::string& all) {
@@ -34,7 +34,7 @@ std::vector<std::string> words_of(const std::string& all) {
     return words;
 }
 
-// What a manifest calls the library.
+// Gives the name of the MPI library as a manifest has it.
 std::string library_name(const std::string& version) {
     auto has = [&](const char* word) { return version.find(word) != std::string::npos; };
     return has("Open MPI") ? "openmpi" : has("MPICH") || has("Intel") ? "mpich" : "other";
@@ -167,6 +167,7 @@ void fermata_handle::finish() {
     saving_->flush();
     under_way_ = true;
     wait();
-    // What is in memory alone stays: who only looked, or could not restore it, may not take it from the next.
+    // A generation that is in memory alone stays: a process that only looked, or could not restore it, may
+    // not take it from the next one.
     if (saving_->saved() ? saving_->all_in_files() : from_files_) memory_->clear();
 }

@@ -1,4 +1,4 @@
-// What fermata_open() makes: everything that one set of ranks does with one directory.
+// The object behind fermata_open(): everything that one set of ranks does with one directory.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct fermata_handle {
     bool test();
     // False: there is nothing. `wanted`: that step or none.
     bool restore(int64_t* step, std::optional<int64_t> wanted = {});
-    // What can be restored, newest first. Collective.
+    // Lists the steps that can be restored, newest first. Collective.
     std::vector<int64_t> steps();
     // All throw the Fault of the first rank that has one. Collective.
     void agree(const fermata::api::Fault& mine) const { ranks_->agree(mine); }

@@ -53,7 +53,8 @@ Memory::Memory(const Ranks& ranks, Options::Memory how, const std::string& direc
     ranks_.together([&] {
         level::own_directory(Medium::memory, {user, own});
         store_ = store::Store::for_writing(directory_, key_);
-        // Who has the same directory shares a node; its name tells apart what is mounted alike on several.
+        // Ranks with the same directory share a node; the host's name separates nodes whose mounts look
+        // alike.
         place = host_name() + " " + file_id(directory_);
     });
     nodes_.emplace(ranks_.gather_texts(place));
@@ -111,7 +112,7 @@ void Memory::save(const Staging& staging, const Job& job, uint32_t number, const
         newest_image_ = folder.path_of(image::image_name(rank));
     } catch (const Fault&) {
         if (leads() && pending.folder) {
-            // It may have its manifest on some nodes: none is to be found whole.
+            // Some nodes may have the manifest already: no node may find the generation whole.
             pending.folder.remove_file(store::kManifest);
             store_->abandon(pending);
         }
@@ -322,7 +323,7 @@ store::GenerationInfo Memory::fetch(const Found& found, const std::vector<std::s
         here.job = manifest.job;
         here.manifest = manifest;
     });
-    // Who sends what to whom, in the same order everywhere.
+    // Plans which rank sends which image to whom, in the same order everywhere.
     struct Transfer {
         int image, from, to;
     };
@@ -353,7 +354,8 @@ store::GenerationInfo Memory::fetch(const Found& found, const std::vector<std::s
             if (!fault) fault = Ranks::fault_of(error);
         }
     ranks_.agree(fault);
-    // What is here serves the next restart, too; without a manifest the next save would sweep it away.
+    // The images that are here serve the next restart, too; without a manifest the next save would sweep them
+    // away.
     ranks_.together([&] {
         if (leads()) here.folder.replace(store::kManifest, found.manifest);
     });

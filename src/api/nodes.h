@@ -17,7 +17,7 @@ class Nodes {
     // The lowest rank of a node.
     int leader(int node) const { return leaders_[static_cast<size_t>(node)]; }
 
-    // Who keeps a copy of this rank's image. Only with several nodes.
+    // The rank that keeps a copy of this rank's image. Only with several nodes.
     int buddy(int rank) const { return buddy_[static_cast<size_t>(rank)]; }
     // Copies go in rounds: in each, a rank sends to one at most and receives from one at most.
     int rounds() const { return rounds_; }

@@ -10,8 +10,7 @@
 namespace fermata::api {
 namespace {
 
-// What an image of a program's own state can be written with; the other words of --save-options are about
-// processes.
+// Words of --save-options that apply to a program's own state; the others are about processes.
 const std::set<std::string> kImageWords = {"compress", "layout", "io", "threads"};
 
 unsigned number_of(const std::string& key, const std::string& value) {

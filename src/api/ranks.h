@@ -38,7 +38,7 @@ class Ranks {
         check(mpi_.allgather(mpi_.now, &mine, all.data(), sizeof mine));
         return all;
     }
-    // Of every rank, by rank.
+    // Gives the text of each rank, by rank.
     std::vector<std::string> gather_texts(const std::string& mine) const;
     void exchange(const void* out, size_t out_size, int to, void* in, size_t in_size, int from) const;
 

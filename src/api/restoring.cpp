@@ -81,7 +81,7 @@ std::vector<Restoring::Candidate> Restoring::all_candidates() {
     }
     std::vector<Candidate> files;
     ranks_.together([&] {
-        // What is in memory serves also when the directory has nothing, or nothing that can be read.
+        // Memory serves also when the directory has nothing, or nothing that can be read.
         try {
             if (ranks_.first()) files = choose();
         } catch (const Fault& fault) {
@@ -298,7 +298,7 @@ void Restoring::fill_array(const std::string& name, const Entry& entry) {
     for (const Part& mine : entry.parts) {
         Coverage covered(mine.grid.elements());
         const auto width = static_cast<int64_t>(entry.element.bytes);
-        // What this rank has saved itself comes first: nothing is missing after it when nothing has changed.
+        // A rank's own saved parts come first: after them nothing is missing when nothing has changed.
         for (size_t i = 0; i < tables_.size() && covered.missing() > 0; ++i) {
             size_t from = (static_cast<size_t>(ranks_.rank()) + i) % tables_.size();
             auto saved = tables_[from].entries.find(name);

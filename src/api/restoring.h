@@ -40,10 +40,10 @@ class Restoring {
           key_(std::move(key)),
           memory_(memory) {}
 
-    // `wanted`: a step, or whatever is newest. None: nothing (of it) was ever saved there. Throws Fault, the
-    // same on all ranks. Collective.
+    // `wanted`: a step, or whatever is newest. Gives nothing when nothing, or nothing of that step, was ever
+    // saved there. Throws Fault, the same on all ranks. Collective.
     std::optional<Restored> run(std::optional<int64_t> wanted = {});
-    // Of all that can be chosen, newest first. The same on all ranks. Collective.
+    // Lists all steps that can be chosen, newest first. The same on all ranks. Collective.
     std::vector<int64_t> steps();
 
   private:

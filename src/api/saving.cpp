@@ -47,7 +47,7 @@ void Saving::begin(const State& state, int64_t step, const Job& job, bool last) 
     started_ = monotonic_s();
     settle();
     job_ = job;
-    // Who protects something else would take part in another job's image.
+    // A rank with other names to protect would take part in another job's image.
     struct Claim {
         uint64_t names;
         int64_t step;
@@ -131,7 +131,7 @@ uint32_t Saving::next_number() {
     return number_ = *std::max_element(all.begin(), all.end()) + 1;
 }
 
-// Which ranks' images share a file. Of a node's ranks, those of one host name. Collective.
+// Which ranks' images share a file. With a file for each node, ranks with one host name share it. Collective.
 void Saving::choose_parts() {
     if (!options_.together()) return;
     if (node_of_.empty()) {

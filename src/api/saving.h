@@ -53,7 +53,7 @@ class Saving {
     // The newest save's.
     uint32_t generation() const { return generation_; }
     int64_t step() const { return step_; }
-    // Of the newest save, on this rank, until its image was written.
+    // Seconds that the newest save took on this rank, until its image was written.
     double seconds() const { return seconds_; }
 
   private:

@@ -18,7 +18,7 @@ class PageBuffer {
     PageBuffer(const PageBuffer&) = delete;
     PageBuffer& operator=(const PageBuffer&) = delete;
     ~PageBuffer();
-    // At least `bytes`; content is lost when it has to grow. Throws Fault (FERMATA_STORAGE).
+    // Makes it at least `bytes` long; content is lost when it has to grow. Throws Fault (FERMATA_STORAGE).
     void reserve(uint64_t bytes);
     char* data() const { return data_; }
 
@@ -34,7 +34,7 @@ class Staging {
     void take(const State& state, int64_t step, bool global, bool borrow);
 
     const Table& table() const { return table_; }
-    // What lies at the address of a part, in whole pages.
+    // Memory at the address of a part, in whole pages.
     struct Piece {
         uint64_t address;
         const char* data;

@@ -15,7 +15,7 @@ namespace fermata::api {
 enum class Kind { global, local, array, object };
 const char* name_of(Kind kind);
 
-// What all ranks must have said alike.
+// Facts of an object that all ranks must have said alike.
 struct Shape {
     Kind kind = Kind::global;
     Element element{FERMATA_BYTE, "byte", 1};

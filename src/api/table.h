@@ -38,7 +38,7 @@ struct Table {
 // "array double[64][96]", for people.
 std::string text_of(const Shape& shape);
 
-// What all ranks of a job must agree in, as one number.
+// Sums up, as one number, everything in which all ranks of a job must agree.
 uint64_t fingerprint(const State& state);
 
 // Why what was saved cannot be restored into what is protected; "" = it can, as far as names, types and

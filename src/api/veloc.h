@@ -34,7 +34,7 @@ class Veloc {
     void wait();             // collective
     bool finished();
 
-    // None: there is no version below that (0: none at all). Collective.
+    // Gives nothing when there is no version below that (below 0: none at all). Collective.
     std::optional<int> newest(const std::string& name, int below);
     void restart(const std::string& name, int version);  // collective
     void recover(int mode, const std::set<int>& ids);

@@ -18,7 +18,7 @@ struct fermata_veloc {
 
 namespace {
 
-// Of VELOC_Init().
+// The client that VELOC_Init() has made.
 std::unique_ptr<fermata_veloc>& the_client() {
     static std::unique_ptr<fermata_veloc> client;
     return client;
@@ -201,7 +201,7 @@ int VELOC_Checkpoint_mem() { return VELOC_Checkpoint_selective(VELOC_CKPT_ALL, n
 int VELOC_Checkpoint_end(int success) { return fermata_veloc_checkpoint_end(the_client().get(), success); }
 int VELOC_Checkpoint_wait() { return fermata_veloc_wait(the_client().get()); }
 int VELOC_Checkpoint_finished() { return fermata_veloc_finished(the_client().get()); }
-// What only one rank could not do is told to all by the end.
+// A failure of one rank alone is told to all by the end.
 int VELOC_Checkpoint(const char* name, int version) {
     if (VELOC_Checkpoint_begin(name, version) != VELOC_SUCCESS) return VELOC_FAILURE;
     return VELOC_Checkpoint_end(VELOC_Checkpoint_mem() == VELOC_SUCCESS);

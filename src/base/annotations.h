@@ -14,6 +14,6 @@
 #define FERMATA_WANTS(...) FERMATA_THREAD_SAFETY(requires_capability(__VA_ARGS__))
 #define FERMATA_TAKES(...) FERMATA_THREAD_SAFETY(acquire_capability(__VA_ARGS__))
 #define FERMATA_GIVES(...) FERMATA_THREAD_SAFETY(release_capability(__VA_ARGS__))
-// What the analysis cannot follow: a lock that is taken under a condition (one thread alone needs none), a
-// lambda that runs where it stands, data that its only writer reads.
+// Marks code that the analysis cannot follow: a lock that is taken under a condition (one thread alone needs
+// none), a lambda that runs where it stands, data that its only writer reads.
 #define FERMATA_LOCKS_UNSEEN FERMATA_THREAD_SAFETY(no_thread_safety_analysis)

@@ -27,7 +27,7 @@ class Background {
     Background& operator=(const Background&) = delete;
 
     bool busy() const { return thread_.joinable(); }
-    // Not while it is busy. `work` throws nothing.
+    // Starts `work` in the thread; not while it is busy. `work` throws nothing.
     void start(std::function<Result()> work) {
         done_ = false;
         thread_ = std::thread([this, work = std::move(work)] {

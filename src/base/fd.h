@@ -45,7 +45,7 @@ Fd open_file(const std::string& path, int flags, mode_t mode = 0600);
 void write_all(int fd, const void* data, size_t size, const std::string& path);
 void pwrite_all(int fd, const void* data, size_t size, uint64_t offset, const std::string& path);
 void pread_all(int fd, void* data, size_t size, uint64_t offset, const std::string& path);
-// From where `fd` stands to its end; a text of more than `most` bytes is an error.
+// Reads from where `fd` stands to its end; a text of more than `most` bytes is an error.
 std::string read_rest(int fd, const std::string& path, uint64_t most = UINT64_MAX);
 std::string read_file(const std::string& path);
 // "DEVICE:INODE" of what has this name on this node; empty when there is nothing.

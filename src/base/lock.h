@@ -45,7 +45,8 @@ class FERMATA_LOCK Lock {
     void unlock() FERMATA_GIVES() FERMATA_LOCKS_UNSEEN {
         if (word_.exchange(0, std::memory_order_release) == 2) raw_futex(&word_, FUTEX_WAKE, 1, nullptr);
     }
-    // At restart no thread can be inside; the word may have been saved at any value by a broken build.
+    // Frees it at a restart: no thread can be inside, and the word may have been saved at any value by a
+    // broken build.
     void reset() { word_.store(0, std::memory_order_release); }
 
   private:

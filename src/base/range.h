@@ -26,7 +26,7 @@ class Range {
     constexpr bool contains(uint64_t address) const { return address >= begin_ && address < end_; }
     constexpr bool contains(Range other) const { return other.begin_ >= begin_ && other.end_ <= end_; }
     constexpr bool overlaps(Range other) const { return other.begin_ < end_ && begin_ < other.end_; }
-    // What both have; empty when that is nothing.
+    // The part that both have; empty when there is none.
     constexpr Range common(Range other) const {
         const uint64_t begin = begin_ > other.begin_ ? begin_ : other.begin_;
         const uint64_t end = end_ < other.end_ ? end_ : other.end_;

@@ -12,7 +12,7 @@ namespace fermata {
 void append(std::vector<Range>& ranges, Range run);
 
 std::vector<Range> intersection(const std::vector<Range>& a, const std::vector<Range>& b);
-// What of `a` is not in `b`.
+// The parts of `a` that are not in `b`.
 std::vector<Range> difference(const std::vector<Range>& a, const std::vector<Range>& b);
 
 }  // namespace fermata

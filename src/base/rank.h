@@ -17,11 +17,11 @@ class Rank {
     // A job has no more: a larger number is damage.
     static constexpr uint32_t kMost = 10'000'000;
 
-    // Of ours; from outside comes among().
+    // Takes a number of ours; a number from outside comes through among().
     constexpr explicit Rank(uint32_t number) : number_(number) {
         always(number < kMost, "a rank that no job has");
     }
-    // None unless a job of so many ranks has this one.
+    // Gives a rank only when a job of so many ranks has it.
     static constexpr std::optional<Rank> among(int64_t number, uint64_t ranks) {
         if (number < 0 || static_cast<uint64_t>(number) >= ranks || number >= int64_t{kMost}) return {};
         return Rank(static_cast<uint32_t>(number));
@@ -53,13 +53,13 @@ class PhysicalRank {
 constexpr PhysicalRank physical_rank(Rank rank) { return PhysicalRank(static_cast<int>(rank.number())); }
 constexpr Rank played_by(PhysicalRank process) { return Rank(static_cast<uint32_t>(process.number())); }
 
-// At least one rank, and all of them below Rank::kMost.
+// Neighbouring ranks: at least one, and all of them below Rank::kMost.
 class RankRange {
   public:
     constexpr RankRange(Rank first, uint32_t count) : first_(first), count_(count) {
         always(count > 0 && count <= Rank::kMost - first.number(), "ranks that no job has");
     }
-    // From outside.
+    // Takes numbers from outside; none: no job has these ranks.
     static constexpr std::optional<RankRange> of(int64_t first, uint64_t count) {
         auto begin = Rank::of(first);
         if (!begin || count == 0 || count > Rank::kMost - begin->number()) return {};

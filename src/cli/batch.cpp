@@ -42,7 +42,7 @@ std::string lines_of(const char* before, const std::vector<std::string>& extra) 
 }
 
 // The part that all schedulers share which run a shell script: how much of the total is left, the job, and
-// its end. What the scheduler says before a slot's end becomes the job's SIGTERM.
+// its end. The text that turns the scheduler's warning before the end of a slot into SIGTERM for the job.
 std::string body(const BatchOptions& o, const char* traps, const std::string& again) {
     std::string text = fmt::format(R"sh(
 used={0}  # when each slot began and ended, for the total

@@ -211,7 +211,7 @@ void print_schedule(const json& schedule) {
     }
 }
 
-// What `--levels auto` has chosen, and from which numbers.
+// Prints the choice of `--levels auto`, and the numbers that it follows from.
 void print_plan(const json& plan) {
     auto number = [](const json& in, const char* name) { return in.value(name, 0.0); };
     if (!plan.contains("levels")) return fmt::print("  planned      not yet: each level is measured first\n");

@@ -1,4 +1,4 @@
-// What an image holds, for people.
+// This file shows people the contents of an image.
 #include "cli/contents.h"
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace fermata::cli {
 nlohmann::json contents_of(const image::Reader& reader);
 // The mappings, with what of each is saved.
 nlohmann::json regions_of(const image::Reader& reader);
-// What a program's own state has by name.
+// Shows a program's own state, by name.
 nlohmann::json state_of(const image::Reader& reader);
 
 }  // namespace fermata::cli

@@ -14,7 +14,7 @@ struct JobRepair {
     Lines mended, left;
 };
 
-// By the job that writes to this directory, of one generation or of all; nothing when none runs on this
+// Has the job that writes to this directory repair one generation or all; nothing when none runs on this
 // machine. Throws Error when that job cannot do it, or ends before it is done.
 JobRepair repair_by_job(const std::string& ckpt_dir, std::optional<uint32_t> generation);
 

@@ -11,6 +11,7 @@
 #include "cli/help.h"
 #include "cli/scan.h"
 #include "files/folder.h"
+#include "keeping/levels/words.h"
 #include "life/submit.h"
 
 namespace {
@@ -178,7 +179,7 @@ void finish_submit_options(life::SubmitOptions& o, const Texts& t) {
         throw Error("--standby goes with --max-restarts and --launcher own", ExitCode::usage);
     o.interval = parse_interval(t.interval);
     if (!t.levels.empty()) {
-        o.levels = level::Levels::parse(t.levels);
+        o.levels = keeping::parse_levels(t.levels);
         if (o.interval != 0) throw Error("--levels says how often: leave out --interval", ExitCode::usage);
     }
     if (o.own_state && o.interval < 0)
@@ -189,7 +190,7 @@ void finish_submit_options(life::SubmitOptions& o, const Texts& t) {
             "--levels is for checkpoints of whole processes: the program's own words for fermata_open() "
             "(memory=, flush=) say where its state goes",
             ExitCode::usage);
-    if (!t.domains.empty() && !o.levels.buddy && !o.levels.parity)
+    if (!t.domains.empty() && !o.levels.buddy && !o.levels.wish("rs"))
         throw Error("--domains goes with --levels \"…, buddy\" or \"…, rs:K+M T\"", ExitCode::usage);
     if (!t.domains.empty()) o.levels.domains = level::Domains::from_file(t.domains);
     if (!t.copy_limit.empty() && !o.levels) throw Error("--copy-limit goes with --levels", ExitCode::usage);
@@ -229,7 +230,7 @@ int show(const std::string& help) {
     return 0;
 }
 
-// What the words of a command line set; each command uses its part.
+// Values that the words of a command line set; each command uses its part.
 struct Words {
     Texts texts;
     life::SubmitOptions submit;
@@ -442,7 +443,7 @@ void parse(CLI::App& app, const std::string& name, const cli::Scanned& scanned, 
     }
 }
 
-// What `fermata run` would make of these words.
+// Reads these words as `fermata run` would.
 life::SubmitOptions as_run(const std::vector<std::string>& line) {
     CLI::App app{"Fermata: checkpoints of unmodified MPI programs", "fermata"};
     Words words;

@@ -8,7 +8,7 @@
 
 namespace fermata::cli {
 
-// What MPI holds of one rank: numbers by kind, and the objects; null when the image says nothing of it.
+// Counts the MPI objects of one rank by kind, and describes them; null when the image says nothing of them.
 nlohmann::json objects_of(const image::Reader& reader);
 // For people: one line of the numbers; a line for each object.
 std::string numbers_line(const nlohmann::json& objects);

@@ -148,7 +148,7 @@ Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
             if (name.size() < word.size()) {
                 value = word.substr(name.size() + 1);
             } else {
-                // What mpiexec's words begin with is a dash, too.
+                // A word of mpiexec begins with a dash, too.
                 bool none = at + 1 == words.size() ||
                             (words[at + 1].starts_with("-") && words[at + 1].size() > 1 &&
                              (words[at + 1] == "--" || option_of(sub, name_in(words[at + 1]))) &&

@@ -21,7 +21,8 @@ std::string of_other(const store::GenerationInfo& info);
 // Where this image can be read from here: of a generation that nodes keep only what this machine has of
 // it.
 bool find_image(store::GenerationInfo& info, const store::ImageEntry& entry);
-// Of a generation that was not written to local directories: nodes of this machine that have copies there.
+// Lists nodes of this machine that have local copies of a generation that was not written to local
+// directories.
 std::vector<std::string> local_copies_of(const store::GenerationInfo& info);
 // "", or which of its images are not to be seen from here.
 std::string not_seen(store::GenerationInfo& info);

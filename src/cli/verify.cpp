@@ -22,7 +22,7 @@ using nlohmann::json;
 namespace fermata::cli {
 namespace {
 
-// What a restart would refuse although each byte is as it was written.
+// Finds what a restart would refuse although each byte is as it was written.
 std::vector<level::KeptFile> judge(const image::Reader& reader, const files::Folder& beside) {
     if (level::has_part(reader, "process")) contents_of(reader);
     if (level::has_part(reader, "memory")) regions_of(reader);
@@ -30,7 +30,7 @@ std::vector<level::KeptFile> judge(const image::Reader& reader, const files::Fol
     return level::kept_files_of(reader, beside);
 }
 
-// What became of one generation.
+// The result for one generation.
 struct Verdict {
     std::vector<std::string> damage;  // a line each; none: all that is here is intact
     std::vector<std::string> mended;
@@ -97,7 +97,7 @@ int verify(const VerifyOptions& options) {
     store::Store store = open_store(options.store);
     json all = json::array();
     bool good = true, any = false;
-    // What other machines have is reached by the job only, while it runs.
+    // Copies on other machines are reached by way of the job only, while it runs.
     JobRepair by_job;
     if (options.repair) by_job = repair_by_job(options.store.ckpt_dir, options.store.generation);
     for (store::GenerationInfo& info : store.list()) {

@@ -1,4 +1,4 @@
-// What `fermata status --watch` shows: a job's journal, as it grows.
+// This header shows a job's journal as it grows: `fermata status --watch`.
 #pragma once
 
 #include <cstdint>

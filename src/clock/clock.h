@@ -51,7 +51,8 @@
 
 namespace fermata::clock {
 
-// What the clock asks of its surroundings. All pointers must be set. Called without the clock's lock.
+// Functions that the clock needs from its surroundings. All pointers must be set. Called without the clock's
+// lock.
 struct Environment {
     void* self;
     // Receive every message that has arrived (Improbe(ANY, ANY) on every communicator) into the queue, so
@@ -171,8 +172,8 @@ class RankClock {
 
     // A one-sided call, which the library may hold up until another rank gives a lock back: while a thread is
     // in one, this rank is not safe. `holds`: this rank has epochs open, so others may wait for what it does
-    // next; it goes on until it has said that it is safe. Who holds nothing waits at the gate and begins no
-    // epoch.
+    // next; it goes on until it has said that it is safe. A thread that holds nothing waits at the gate and
+    // begins no epoch.
     void enter_access(Slot& s, bool holds) {
         __atomic_store_n(&s.accesses, 1, __ATOMIC_RELAXED);
         // Pairs with Environment::fence in the agent: either it sees this call, or we see its flag.
@@ -256,8 +257,8 @@ class RankClock {
     Instance target(const Comm& c) const { return c.target; }
     // Point-to-point messages since the job began; all threads and the agent.
     Totals totals() const;
-    // What this rank waits for, one line per fact; never more than `size` bytes, not terminated. For `fermata
-    // status`.
+    // Writes the reasons why this rank waits, one line each; never more than `size` bytes, not terminated.
+    // For `fermata status`.
     size_t diagnosis(char* text, size_t size);
 
     // ---- for tests and simulators: one step of a gate instead of the loop ---------------------------------
@@ -354,7 +355,7 @@ class RankClock {
     void clear_epoch() FERMATA_WANTS(lock_);
     void ring() FERMATA_WANTS(lock_);
 
-    // What a call reads comes first.
+    // Members that calls read come first.
     std::atomic<uint32_t> pending_{0};  // and in each communicator: set_pending()
     Policy policy_;
     bool thread_multiple_ = false;

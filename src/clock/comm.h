@@ -1,4 +1,4 @@
-// What wrappers hold of the clock: a communicator, a thread, a wait. The words of clock.h's calls.
+// Types that the wrappers hold of the clock: a communicator, a thread, a wait. The words of clock.h's calls.
 #pragma once
 
 #include <atomic>

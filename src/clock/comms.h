@@ -62,7 +62,7 @@ class Targets {
         Instance instance;
         Target* next;
     };
-    // Of one checkpoint; ranks hear the targets of all communicators of the job that are not balanced.
+    // The targets of one checkpoint; ranks hear those of all communicators of the job that are not balanced.
     static constexpr size_t kBuckets = 4096;
     Target** buckets_ = nullptr;  // made at the first checkpoint
 };

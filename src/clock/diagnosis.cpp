@@ -1,4 +1,4 @@
-// What a rank waits for, in words, for `fermata status`.
+// This file says in words what a rank waits for, for `fermata status`.
 #include "clock/clock.h"
 #include "clock/text.h"
 

@@ -1,4 +1,4 @@
-// Numbers that look random and are the same in every rank. What matters is only that they spread.
+// Numbers that look random and are the same in every rank. All that matters is that they spread.
 #pragma once
 
 #include <cstddef>

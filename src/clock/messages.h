@@ -39,7 +39,7 @@ enum class Kind : uint8_t {
 // Bits in the head of a table: of some rank below (report), of some rank of the job (targets).
 inline constexpr uint32_t kSynchronousSends = 1;  // it has sent in synchronous mode
 
-// What one item of a `news` message says.
+// Kinds of items in a `news` message.
 enum class News : uint32_t { target = 1, channel = 2, licence = 3, revoke = 4 };
 
 // The rank that stands for the root in licences of the last resort.

@@ -1,6 +1,6 @@
-// Who is needed: which ranks and threads may go on although a checkpoint is being prepared, and whose guess
-// about that it is (steps d and e of docs/collective-clock.md). Guesses are repeated ever more rarely, and
-// for ever fewer, so that they cannot keep the job from a safe state.
+// This file decides which ranks and threads may go on although a checkpoint is being prepared, because others
+// need them, and on whose guess (steps d and e of docs/collective-clock.md). Guesses are repeated ever more
+// rarely, and for ever fewer, so that they cannot keep the job from a safe state.
 #include <algorithm>
 
 #include "clock/clock.h"

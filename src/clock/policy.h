@@ -1,4 +1,4 @@
-// What the three protocols differ in, as data. The state machine is one.
+// The differences between the three protocols, as data. The state machine is one.
 #pragma once
 
 #include "clock/types.h"

@@ -1,4 +1,4 @@
-// What a rank hears from the tree and says to it (steps b and c of docs/collective-clock.md;
+// Messages between a rank and the tree (steps b and c of docs/collective-clock.md;
 // docs/formats/clock-messages.md).
 #include <algorithm>
 
@@ -34,7 +34,7 @@ bool RankClock::inbox(const void* bytes, size_t size, const char** why) {
         return true;
     }
     Locked guard(lock_);
-    // Of an epoch that is over.
+    // The message belongs to an epoch that is over.
     if (h.epoch != cut_.epoch || h.epoch <= cut_.closed || !cut_.snapped) return true;
     if (const char* reason = hear(h, r)) return refuse(reason);
     if (const char* reason = broken()) return refuse(reason);
@@ -136,8 +136,9 @@ void RankClock::apply(const Entry& e) {
         targets_.raise(arena_, e.uid, e.target);
 }
 
-// What is always true between two calls. Looked at with each message of a checkpoint, also in release: a
-// clock that has lost count must not say that this rank is safe. Null, or what is not true.
+// Says which of the facts that hold between any two calls does not hold; null: all do. Looked at with each
+// message of a checkpoint, also in release: a clock that has lost count must not say that this rank is safe.
+// Null, or what is not true.
 const char* RankClock::broken() const {
     uint32_t parked = 0, active = 0;
     bool rounds = true, targets = true;

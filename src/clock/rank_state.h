@@ -11,7 +11,7 @@
 
 namespace fermata::clock {
 
-// 0 stands for "never" in moments: a clock that reads 0 counts as 1.
+// A moment by the clock. 0 stands for "never": a clock that reads 0 counts as 1.
 inline uint64_t moment(uint64_t now_ns) { return now_ns ? now_ns : 1; }
 // Has `delay` passed since? (Callers read the time before they take the lock: it may lie before `since`.)
 inline bool passed(uint64_t now_ns, uint64_t since, uint64_t delay) {
@@ -53,7 +53,7 @@ struct Cut {
     }
 };
 
-// What one rank is told that another one waits for: message number `count` on the way between them.
+// A message that another rank waits for: number `count` on the way between the two.
 struct Peer {
     Rank rank;
     uint64_t count;
@@ -65,7 +65,7 @@ class Peers {
   public:
     const Peer* begin() const { return all_.begin(); }
     const Peer* end() const { return all_.end(); }
-    // That of the rank, made when it is asked for the first time.
+    // The peer of the rank, made when it is asked for the first time.
     Peer& of(Arena& arena, Rank rank) {
         for (Peer& peer : all_)
             if (peer.rank == rank) return peer;
@@ -78,7 +78,7 @@ class Peers {
     Array<Peer> all_;
 };
 
-// Who has asked this rank for licences in this epoch. `active` of them have one out now.
+// The ranks that have asked this one for licences in this epoch. `active` of them have one out now.
 struct Licensors {
     struct Licensor {
         Rank rank;
@@ -100,7 +100,8 @@ struct Licensors {
     }
 };
 
-// What this rank has asked all others for. While it is out, some wait asked for it, or a one-sided call does.
+// The licences that this rank has asked all others for. While it is out, some wait asked for it, or a
+// one-sided call does.
 struct OwnLicence {
     uint32_t credit = 0;      // number of own licences in this epoch
     bool out = false;         // not revoked yet

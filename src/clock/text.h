@@ -1,4 +1,4 @@
-// Text into a fixed buffer without stdio, for the agent's context. What does not fit is cut.
+// Text into a fixed buffer without stdio, for the agent's context. Text that does not fit is cut.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,8 @@
 #include <climits>
 #include <utility>
 
+#include "base/invariant.h"
+
 namespace fermata::erasure {
 namespace {
 
@@ -24,7 +26,7 @@ void Combination::apply(std::span<const uint8_t* const> from, std::span<uint8_t*
     always(from.size() == inputs_ && to.size() == outputs_, "chunks of another combination");
     always(bytes <= INT_MAX, "a chunk that is too long for one step");
     if (bytes == 0) return;
-    // It takes no const, and writes to none of these.
+    // ISA-L takes no const, and writes to none of these.
     ec_encode_data(static_cast<int>(bytes), static_cast<int>(inputs_), static_cast<int>(outputs_),
                    const_cast<uint8_t*>(tables_.data()), const_cast<uint8_t**>(from.data()),
                    const_cast<uint8_t**>(to.data()));
@@ -32,6 +34,7 @@ void Combination::apply(std::span<const uint8_t* const> from, std::span<uint8_t*
 
 Code::Code(const Layout& layout)
     : data_(layout.data()), all_(layout.members()), matrix_(size_t{data_} * all_) {
+    always(data_ > 0 && data_ < all_ && all_ <= Layout::kMostMembers, "a code for a group that cannot be");
     gf_gen_cauchy1_matrix(matrix_.data(), static_cast<int>(all_), static_cast<int>(data_));
 }
 
@@ -57,6 +60,8 @@ Combination Code::rebuilding(std::span<const Position> present, std::span<const 
     always(gf_invert_matrix(of_present.data(), inverse.data(), static_cast<int>(data_)) == 0,
            "chunks of one position twice");
     for (Position position : wanted) {
+        always(std::find(present.begin(), present.end(), position) == present.end(),
+               "a chunk that is there, and is rebuilt");
         auto line = row(position);
         for (uint32_t column = 0; column < data_; ++column) {
             uint8_t sum = 0;

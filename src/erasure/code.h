@@ -18,7 +18,7 @@ class Combination {
     Combination(uint32_t inputs, std::vector<uint8_t> rows);
     uint32_t inputs() const { return inputs_; }
     uint32_t outputs() const { return outputs_; }
-    // All of `bytes`; any number of them.
+    // Combines `bytes` bytes of each chunk; any number of them.
     void apply(std::span<const uint8_t* const> from, std::span<uint8_t* const> to, size_t bytes) const;
 
   private:
@@ -29,9 +29,9 @@ class Combination {
 class Code {
   public:
     explicit Code(const Layout& layout);
-    // Parity of data, the rows from `first` on.
+    // Makes parity of data, the rows from `first` on.
     Combination parity(uint32_t first, uint32_t rows) const;
-    // The chunks at `wanted` out of those at `present`, which are as many as a stripe has of data; all
+    // Makes the chunks at `wanted` out of those at `present`, which are as many as a stripe has of data; all
     // different.
     Combination rebuilding(std::span<const Position> present, std::span<const Position> wanted) const;
     // A row for each position: of data those of the unit matrix.

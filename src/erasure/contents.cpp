@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "files/kept.h"
 #include "image/format.h"
 #include "image/image.h"
@@ -52,6 +53,8 @@ uint64_t Contents::bytes_of_piece(uint64_t piece) const {
 }
 
 std::vector<Span> Contents::spans(uint64_t begin, uint64_t bytes) const {
+    always(bytes == 0 || (begin < this->bytes() && bytes <= this->bytes() - begin),
+           "a part of what a member has behind its end");
     std::vector<Span> found;
     uint64_t at = 0;
     for (size_t i = 0; i < files.size(); at += files[i++].bytes) {
@@ -62,6 +65,11 @@ std::vector<Span> Contents::spans(uint64_t begin, uint64_t bytes) const {
 }
 
 std::vector<std::byte> Contents::to_bytes() const {
+    always(static_cast<bool>(generation), "what a member has of no generation");  // as parse() wants it
+    always(pieces.size() == pieces_in(bytes()), "checksums of another number of pieces");
+    for (size_t i = 0; i < files.size(); ++i)
+        always(is_covered_name(files[i].name) && (i == 0 || files[i - 1].name < files[i].name),
+               "files of a member that no reader takes");
     image::Packer out;
     out.value(kMagic);
     out.value(kVersion);
@@ -152,6 +160,7 @@ Contents contents_of(const files::Folder& folder, uint64_t job, Generation gener
                       where.path_of(name_in_folder(name)));
             filled += span.bytes;
         }
+        always(filled == length, "a piece with a hole");
         contents.pieces.push_back(image::checksum_of(buffer.get(), length));
     }
     return contents;

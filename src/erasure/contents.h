@@ -14,7 +14,7 @@
 
 namespace fermata::erasure {
 
-// What is compared, encoded and rebuilt as one; chunks are whole numbers of pieces.
+// The unit that is compared, encoded and rebuilt; chunks are whole numbers of pieces.
 inline constexpr uint64_t kPiece = 1 << 20;
 // The prefix of names of the program's files in data: they lie in a directory of their own.
 inline constexpr const char* kKeptPrefix = "files/";
@@ -43,9 +43,9 @@ struct Contents {
     uint64_t bytes() const;
     // Where a file begins in the data.
     uint64_t begin_of(size_t file) const;
-    // Of `piece`; the last one is short.
+    // Size of `piece`; the last one is short.
     uint64_t bytes_of_piece(uint64_t piece) const;
-    // What of the files lies in there; all of it has to be inside of the data.
+    // Finds the parts of files in this part of the data, which has to be inside of it.
     std::vector<Span> spans(uint64_t begin, uint64_t bytes) const;
 
     std::vector<std::byte> to_bytes() const;
@@ -63,7 +63,7 @@ bool is_there(const files::Folder& generation_folder, const File& file);
 
 // Is this one that contents may name: an image, text, or one of the program's files?
 bool is_covered_name(const std::string& name);
-// Where it lies, below the directory of the generation, and its name there. Only for covered names.
+// Where it lies, below the directory of the generation, and its name there; for files of parity, too.
 files::Folder folder_of(const files::Folder& generation_folder, const std::string& name);
 std::string name_in_folder(const std::string& name);
 

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "erasure/code.h"
 #include "erasure/parity_file.h"
 
 namespace fermata::erasure {
 namespace {
 
-// What one piece of parity is made of: a piece of each chunk of data in the stripe.
+// The input of one piece of parity: a piece of each chunk of data in the stripe.
 class Inputs {
   public:
     Inputs(const Group& group, Source& source)
@@ -20,6 +21,7 @@ class Inputs {
         for (uint32_t i = 0; i < group.layout().data(); ++i) pieces_.push_back(room_.get() + i * kPiece);
     }
     void read(Stripe stripe, uint64_t piece) {
+        always(piece < group_.pieces_of_chunk(), "a piece behind the end of its chunk");
         const Layout& layout = group_.layout();
         bytes_ = 0;
         for (uint32_t i = 0; i < layout.data(); ++i) {
@@ -68,6 +70,8 @@ void write_pieces(const Group& group, Member member, Source& source, int fd, con
     const auto read = [&](Inputs& to, uint64_t i) {
         to.read(layout.stripe_of_parity(member, static_cast<uint32_t>(i / of_chunk)), i % of_chunk);
     };
+    always(number(member) < layout.members(), "parity of a member that the group does not have");
+    always(checksums.size() == count, "checksums of another number of pieces of parity");
     if (count > 0) read(*now, 0);
     for (uint64_t i = 0; i < count; ++i) {
         std::future<void> reading;  // its end is waited for, whatever happens
@@ -97,6 +101,7 @@ bool read_data_piece(const Group& group, Member member, uint64_t piece, Source& 
         source.read(member, contents.files[span.file].name, span.offset, to + filled, span.bytes);
         filled += span.bytes;
     }
+    always(filled == bytes && bytes <= kPiece, "a piece that is not whole");
     std::memset(to + bytes, 0, kPiece - bytes);
     return bytes == 0 || image::checksum_of(to, bytes) == contents.pieces.at(piece);
 }

@@ -23,8 +23,8 @@ void write_parity(const Group& group, Member member, Source& source, const files
 // Throws Error when it cannot be read.
 bool read_data_piece(const Group& group, Member member, uint64_t piece, Source& source, uint8_t* to);
 
-// All of this file of the member can be read, and no piece that it has a part in differs from what was
-// encoded.
+// True if all of this file of the member can be read, and no piece that it has a part in differs from what
+// was encoded.
 bool is_intact(const Group& group, Member member, size_t file, Source& source);
 
 }  // namespace fermata::erasure

@@ -4,15 +4,19 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "image/format.h"
 
 namespace fermata::erasure {
 
 Group::Group(Layout layout, std::vector<Contents> members) : layout_(layout), members_(std::move(members)) {
+    always(members_.size() == layout_.members(), "a group of another number of members");
     uint64_t largest = 0;
     for (const Contents& one : members_) largest = std::max(largest, one.bytes());
     const uint64_t pieces = (largest + kPiece - 1) / kPiece;
     chunk_ = (pieces + layout_.data() - 1) / layout_.data() * kPiece;
+    always(chunk_ % kPiece == 0 && chunk_ * layout_.data() >= largest,
+           "chunks that do not hold what is there");
     const std::vector<std::byte> bytes = to_bytes();
     name_ = image::checksum_of(bytes.data(), bytes.size());
 }

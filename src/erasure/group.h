@@ -22,7 +22,7 @@ class Group {
     Generation generation() const { return members_.front().generation; }
     const std::vector<Contents>& members() const { return members_; }
     const Contents& contents(Member member) const { return members_.at(number(member)); }
-    // Of all chunks: the largest member's data cut into equal chunks of whole pieces. Beyond their data
+    // Size of all chunks: the largest member's data cut into equal chunks of whole pieces. Beyond their data
     // members have zeros.
     uint64_t chunk() const { return chunk_; }
     uint64_t pieces_of_chunk() const { return chunk_ / kPiece; }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "erasure/layout.h"
 
 namespace fermata::erasure {
@@ -90,6 +91,13 @@ std::vector<std::vector<size_t>> groups_of(const std::vector<std::string>& domai
                 scheme.to_text(), domains[alone.front()]);
         groups.push_back(alone);
     }
+    size_t placed = 0;
+    for (const std::vector<size_t>& group : groups) {
+        always(group.size() > scheme.losses() && group.size() <= Layout::kMostMembers,
+               "a group that cannot bear its losses");
+        placed += group.size();
+    }
+    always(placed == domains.size(), "a node in no group, or in two");
     for (std::vector<size_t>& group : groups) std::sort(group.begin(), group.end());
     return groups;
 }

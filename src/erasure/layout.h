@@ -17,7 +17,7 @@ namespace fermata::erasure {
 // Numbers that are not to be taken for each other.
 enum class Member : uint32_t {};
 enum class Stripe : uint32_t {};
-// Of a chunk in its stripe: data first, then parity.
+// Place of a chunk in its stripe: data first, then parity.
 enum class Position : uint32_t {};
 
 constexpr uint32_t number(Member member) { return static_cast<uint32_t>(member); }
@@ -28,7 +28,7 @@ class Layout {
   public:
     static constexpr uint32_t kMostMembers = 255;
 
-    // None unless the group can bear the losses and has something left then.
+    // Gives a layout only when the group can bear the losses and has something left then.
     static std::optional<Layout> of(uint32_t members, uint32_t losses) {
         if (losses == 0 || members <= losses || members > kMostMembers) return {};
         return Layout(members, losses);
@@ -51,7 +51,7 @@ class Layout {
         return Member{(number(stripe) + losses_ + number(position)) % members_};
     }
     bool is_data(Position position) const { return number(position) < data(); }
-    // Of parity.
+    // The row of a chunk of parity.
     uint32_t row(Position position) const {
         always(!is_data(position), "a row of parity for a chunk of data");
         return number(position) - data();
@@ -73,7 +73,7 @@ class Layout {
         return Stripe{(number(member) + members_ - row) % members_};
     }
 
-    // Of members whose data or parity cannot be had: does each stripe still have enough? Both by member.
+    // True if each stripe has enough without the data or parity of these members. Both by member.
     bool bears(const std::vector<bool>& data_lost, const std::vector<bool>& parity_lost) const;
 
     bool operator==(const Layout&) const = default;

@@ -5,7 +5,8 @@
 
 namespace fermata::erasure {
 
-// What the node has of the generation; the members of a group read each other's before they make parity.
+// The file with a node's contents of the generation; the members of a group read each other's before they
+// make parity.
 inline constexpr const char* kContentsFile = "contents.rs";
 inline constexpr const char* kParityFile = "parity.rs";
 // Until it is whole; nobody else is given a name that begins with a dot.

@@ -1,6 +1,7 @@
 #include "erasure/parity_file.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/page.h"
 #include "image/format.h"
 
@@ -58,6 +59,8 @@ std::vector<std::byte> ParityHead::to_bytes() const {
     out.sized(of_group.data(), of_group.size());
     out.sized(pieces_.data(), checksums);
     out.value(image::checksum_of(out.out.data(), out.out.size()));
+    always(out.out.size() == preamble.head && preamble.head <= kMostHead,
+           "a head of parity of another length than it says");
     return std::move(out.out);
 }
 

@@ -17,7 +17,7 @@ class ParityHead {
     // `pieces`: of the parity, row after row.
     ParityHead(Group group, Member member, std::vector<image::Checksum> pieces);
 
-    // What has to be read to know how long the head is.
+    // Bytes that have to be read to know how long the head is.
     static constexpr uint64_t kPreamble = 24;
     // Throws Error, as parse().
     static uint64_t size(const std::vector<std::byte>& preamble, const std::string& path);
@@ -29,7 +29,7 @@ class ParityHead {
     const image::Checksum& checksum(uint32_t row, uint64_t piece) const {
         return pieces_.at(row * group_.pieces_of_chunk() + piece);
     }
-    // Of a piece of parity in the file.
+    // Where a piece of parity lies in the file.
     uint64_t offset_of(uint32_t row, uint64_t piece) const;
     uint64_t file_bytes() const { return data_ + group_.parity_bytes(); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "files/kept.h"
 #include "files/move.h"
 #include "image/checksum.h"
@@ -21,7 +22,7 @@ void Rebuild::note(Member member, const std::string& what) {
     losses_.insert(fmt::format("{} of {}", what, group_.contents(member).host));
 }
 
-// None: its parity cannot be used.
+// Reads the head of a member's parity; none: that parity cannot be used.
 const std::optional<ParityHead>& Rebuild::head_of(Member member) {
     auto known = heads_.find(member);
     if (known != heads_.end()) return known->second;
@@ -49,6 +50,7 @@ bool Rebuild::fetch_data(Member member, uint64_t piece, uint8_t* to) {
         if (unreadable_.count({member, contents.files[span.file].name})) return false;
     try {
         if (read_data_piece(group_, member, piece, source_, to)) return true;
+        always(!spans.empty(), "damage in a piece without bytes");
         note(member, fmt::format("{} (damaged)", contents.files[spans.front().file].name));
     } catch (const Error&) {
         for (const Span& span : spans) unreadable_.insert({member, contents.files[span.file].name});
@@ -89,6 +91,8 @@ const Combination& Rebuild::combination(const std::vector<Position>& present, Po
 }
 
 void Rebuild::piece(Member member, uint64_t piece, uint8_t* to) {
+    always(number(member) < group_.layout().members(), "a piece of a member that the group does not have");
+    always(piece * kPiece < group_.contents(member).bytes(), "a piece behind the end of what a member had");
     if (fetch_data(member, piece, to)) return;
     const Layout& layout = group_.layout();
     const Stripe stripe =
@@ -108,6 +112,7 @@ void Rebuild::piece(Member member, uint64_t piece, uint8_t* to) {
         fail("what {} had of {} cannot be rebuilt: of {} nodes that bear {} losses, more are lost ({})",
              contents.host, group_.generation().name(), layout.members(), layout.losses(),
              fmt::join(losses_, ", "));
+    always(present.size() == from.size(), "chunks without their positions");
     uint8_t* const out[] = {to};
     combination(present, wanted).apply(from, out, kPiece);
     if (image::checksum_of(to, contents.bytes_of_piece(piece)) != contents.pieces.at(piece))

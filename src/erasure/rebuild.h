@@ -31,7 +31,7 @@ class Rebuild {
     void file(Member member, size_t file, const files::Folder& to, const Check& check = {},
               const Between& between = {});
 
-    // What was found missing or damaged, a line each.
+    // Things that were found missing or damaged, a line each.
     const std::set<std::string>& losses() const { return losses_; }
 
   private:

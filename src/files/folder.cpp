@@ -205,7 +205,7 @@ std::string Folder::text(const std::string& name, uint64_t most) const {
 
 void Folder::put(const std::string& name, const std::function<void(const Put&)>& fill, bool synced) const {
     std::string temporary = name + ".new";
-    // What a killed process left; a link is removed, not followed.
+    // A killed process has left it; a link is removed, not followed.
     if (!remove_file(temporary) && errno != ENOENT) fail_errno("cannot remove {}", path_of(temporary));
     {
         Fd fd = create(temporary);

@@ -33,7 +33,7 @@ class Folder {
 
     // The directory that the user named: links in this path are the user's own and are followed.
     static Folder at(const std::string& path);
-    // As at(), but none when there is no directory of this name.
+    // Opens it as at() does, but gives none when there is no directory of this name.
     static std::optional<Folder> find_at(const std::string& path);
 
     // The same without its descriptor, of which there are not many: path, owner and mode can be asked, no
@@ -51,7 +51,8 @@ class Folder {
     // Throws unless the folder's owner is believed (owners.h); `what` names the folder in the message.
     void check_owner(const std::string& what) const;
 
-    // Directories in this one, never through a link. None, too, when it is another user's who lets nobody in.
+    // Directories in this one, never through a link. Gives none, too, when it is another user's who lets
+    // nobody in.
     Folder below(const std::string& name) const;
     std::optional<Folder> find(const std::string& name) const;
     // A directory beside this one, in whatever directory this one lies now.
@@ -65,7 +66,7 @@ class Folder {
 
     // Files. A new one (0600, O_EXCL), for writing and reading.
     Fd create(const std::string& name) const;
-    // None when the name is taken.
+    // Gives none when the name is taken.
     std::optional<Fd> try_create(const std::string& name) const;
     // Opens an existing file, which must be regular and of a believed owner.
     Fd read(const std::string& name) const;

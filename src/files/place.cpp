@@ -11,7 +11,8 @@
 namespace fermata::files {
 namespace {
 
-// What the first opening has done already, or what would make another file than the one that is held.
+// Flags for work that the first opening has done already, or that would make another file than the one that
+// is held.
 constexpr int kNotAgain = O_NOFOLLOW | O_CREAT | O_EXCL | O_TRUNC;
 
 Fd open_again(const char* path, int flags) {
@@ -65,8 +66,9 @@ Opened open_kind(mode_t kind, const std::string& path, int flags, int place_flag
     return {std::move(fd), 0, {}};
 }
 
-// Linux cannot remove what a descriptor holds. Who exchanges the socket between the look and the removal can
-// remove from this directory anyway: in one that is sticky nobody can exchange what is another's.
+// Linux cannot remove what a descriptor holds. An attacker who exchanges the socket between the look and the
+// removal can remove from this directory anyway: in one that is sticky nobody can exchange another user's
+// files.
 void remove_socket(const std::string& path) noexcept {
     try {
         auto [directory, name] = split_path(path);
@@ -75,7 +77,7 @@ void remove_socket(const std::string& path) noexcept {
         auto there = folder->look(name);
         if (there && S_ISSOCK(there->st_mode) && believed(there->st_uid)) folder->remove_file(name);
     } catch (const std::exception&) {
-        // It cannot be reached: nor can its address be taken, which says so.
+        // The file cannot be reached: nor can its address be taken, which says so.
     }
 }
 

@@ -22,7 +22,7 @@ class Place {
     explicit operator bool() const { return bool(fd_); }
     const struct stat& status() const { return status_; }
     bool is(mode_t kind) const { return fd_ && (status_.st_mode & S_IFMT) == kind; }
-    // None: errno tells why. Whoever opens a pipe or a device adds O_NONBLOCK.
+    // Gives none when it fails: errno tells why. Whoever opens a pipe or a device adds O_NONBLOCK.
     Fd open(int flags) const;
     bool set_mode(mode_t mode) const;
 

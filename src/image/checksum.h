@@ -13,7 +13,7 @@ struct Checksum {
     std::array<uint8_t, 16> bytes{};
     bool operator==(const Checksum&) const = default;
     std::string hex() const;
-    // None when the text is not what hex() gives.
+    // Gives none when the text is not what hex() gives.
     static std::optional<Checksum> of_hex(const std::string& text);
 };
 Checksum checksum_of(const void* data, size_t size);

@@ -9,7 +9,7 @@
 namespace fermata::image {
 namespace {
 
-// What a message is: one each for the nonce and for the associated data.
+// Kinds of encrypted messages: one number each for the nonce and for the associated data.
 enum Kind : uint64_t { block_message = 1, index_message = 2 };
 
 struct Nonce {

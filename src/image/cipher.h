@@ -13,7 +13,7 @@ namespace fermata::image {
 
 struct Block;
 
-// As numbers in a header.
+// Ciphers, by their numbers in a header.
 enum class Cipher : uint32_t { none = 0, xchacha20_poly1305 = 1 };
 
 using Salt = std::array<uint8_t, 32>;

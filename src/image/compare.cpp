@@ -1,9 +1,11 @@
-// What of memory is as an earlier image holds it, by checksums: where nobody followed the writes.
+// This file finds the memory that still is as an earlier image holds it, by checksums: where nobody followed
+// the writes.
 #include "image/compare.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "base/invariant.h"
 #include "image/hash.h"
 
 namespace fermata::image {
@@ -38,6 +40,7 @@ std::vector<Range> unchanged_since(const Content& base, const std::vector<Range>
     });
     for (size_t first = 0, last; first < order.size(); first = last) {
         uint32_t block = base.extents[order[first]].block;
+        always(block < base.blocks.size(), "memory of an earlier image without a block");
         uint64_t length = 0;
         bool whole = true;
         for (last = first; last < order.size() && base.extents[order[last]].block == block; ++last) {

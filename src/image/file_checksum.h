@@ -9,7 +9,7 @@
 
 namespace fermata::image {
 
-// Of the first `bytes` bytes. Throws Error when the file has fewer, or cannot be read.
+// Sums up the first `bytes` bytes. Throws Error when the file has fewer, or cannot be read.
 Checksum checksum_of_file(const files::Folder& folder, const std::string& name, uint64_t bytes);
 
 }  // namespace fermata::image

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "image/page_cache.h"
 
 namespace fermata::image {
@@ -32,6 +33,7 @@ std::unique_ptr<FileSink> FileSink::part_of(const Place& file) {
 }
 
 bool FileSink::begin(uint64_t expected, WriteOptions::Direct wanted) {
+    always(static_cast<bool>(fd_), "a file of an image that is closed already");
     bool direct = wanted == WriteOptions::Direct::yes;
     if (wanted == WriteOptions::Direct::automatic)
         direct = expected >= kPastPageCache && !page_cache_is_better(fd_.get());
@@ -41,6 +43,8 @@ bool FileSink::begin(uint64_t expected, WriteOptions::Direct wanted) {
 size_t FileSink::space() const { return MemoryFile::is_one(fd_.get()) ? FileWindow::kSpace : 0; }
 
 void FileSink::prepare(State* state, unsigned threads, char* space, size_t stride) {
+    always(state && threads > 0, "an image that nobody writes");
+    always(this->space() == 0 || (space && stride >= this->space()), "windows of two threads in one place");
     state_ = state;
     windows_.clear();
     if (this->space() == 0) return;
@@ -135,6 +139,7 @@ void FileSink::end(uint64_t at) noexcept {
 int FileSink::sync() noexcept { return ::fsync(fd_.get()) == 0 ? 0 : errno; }
 
 void FileSink::close() {
+    always(static_cast<bool>(fd_), "a file of an image that is closed twice");
     int fd = fd_.release();
     if (::close(fd) != 0) fail_errno("cannot close {}", name_);
 }

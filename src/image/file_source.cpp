@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/invariant.h"
 #include "image/page_cache.h"
 
 namespace fermata::image {
@@ -38,10 +39,12 @@ FileSource::FileSource(const Place& place)
 }
 
 void FileSource::read(void* to, uint64_t size, uint64_t at) const {
+    always(at <= size_ && size <= size_ - at, "a read behind the end of an image");
     pread_all(fd_.get(), to, size, begin() + at, name_);
 }
 
 uint64_t FileSource::holes(uint64_t at, uint64_t size) const {
+    always(at <= size_ && size <= size_ - at, "a look behind the end of an image");
     uint64_t from = begin() + at, end = from + size, sum = 0;
     while (from < end) {
         off_t data = ::lseek(fd_.get(), static_cast<off_t>(from), SEEK_DATA);

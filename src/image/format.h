@@ -16,7 +16,7 @@ namespace fermata::image {
 
 inline constexpr char kMagic[8] = {'F', 'E', 'R', 'M', 'I', 'M', 'G', '1'};
 
-// The first page; `checksum` covers all bytes before it. What stands before `index_offset` is known when the
+// The first page; `checksum` covers all bytes before it. Members before `index_offset` are known when the
 // first block is written.
 struct Header {
     char magic[8];

@@ -44,13 +44,13 @@ struct Place {
 
     Place(files::Folder where, std::string file, std::optional<uint64_t> from = {})
         : folder(std::move(where)), name(std::move(file)), begin(from) {}
-    // By the path of the file. Whoever has a folder uses that.
+    // Finds it by the path of the file. Whoever has a folder uses that.
     Place(const std::string& path, std::optional<uint64_t> from = {});
     Place(const char* path) : Place(std::string(path)) {}
     std::string path() const { return folder.path_of(name); }
 };
 
-// Whose image this is; a reader refuses another.
+// The rank, generation and job of an image; a reader refuses another.
 struct Identity {
     uint64_t job = 0;  // random, chosen when the job first started; the same over restarts
     uint32_t generation = 0;
@@ -103,7 +103,7 @@ struct Reference {
         for (size_t i = 0; i < lowest.size(); ++i)
             lowest[i] = static_cast<uint8_t>(rank.number() >> (8 * i) & 0xff);
     }
-    // None when no job has it.
+    // Gives none when no job has that rank.
     std::optional<Rank> lowest_of_group() const {
         return Rank::of(int64_t{lowest[0]} | int64_t{lowest[1]} << 8 | int64_t{lowest[2]} << 16);
     }
@@ -172,7 +172,7 @@ class Writer {
     void blob(const std::string& name, const void* data, size_t size);
     // Memory: `address` as the reader shall see it, `length` and both multiples of the page size.
     void run(uint64_t address, const void* data, uint64_t length);
-    // As run(), for memory that is not zero before it is read: zero pages are stored, too.
+    // Does the same for memory that is not zero before it is read: zero pages are stored, too.
     void run_on_ground(uint64_t address, const void* data, uint64_t length);
 
     // Takes memory from `base` without writing it again. `unchanged`: ranges in address order whose content
@@ -202,7 +202,7 @@ class Writer {
     void write_first() noexcept;
     void write_rest() noexcept;
     Summary conclude();
-    // That a child keeps open, to write.
+    // The descriptor that the writing child must keep open.
     int descriptor() const;
 
   private:

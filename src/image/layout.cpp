@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/invariant.h"
 #include "image/image.h"
 
 namespace fermata::image {
@@ -66,6 +67,7 @@ std::string Layout::file_of(Rank rank, Rank lowest_of_node) const {
         case Kind::node:
             return group_name(lowest_of_node);
         case Kind::group:
+            always(ranks_ > 0, "a group of no ranks");
             return group_name(Rank(rank.number() / ranks_ * ranks_));
         case Kind::files:
             break;

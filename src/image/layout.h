@@ -36,7 +36,7 @@ class Layout {
     bool together() const { return kind_ != Kind::files; }
     // Together, and not all in one.
     bool in_groups() const { return kind_ == Kind::node || kind_ == Kind::group; }
-    // Of a group but the last one.
+    // Ranks in each group but the last one.
     uint32_t ranks() const { return ranks_; }
     // Name of the file of a rank, on a node with this one as the lowest.
     std::string file_of(Rank rank, Rank lowest_of_node) const;

@@ -23,8 +23,9 @@ namespace {
 
 // With less a file is not worth the while.
 constexpr uint64_t kLeast = FileWindow::kSize;
-// Of a huge page. Usually a third of a millisecond, 12 where a virtual machine's host has to find the memory
-// first, as for small pages; more only where the kernel moves others again and again to make room.
+// The longest time for a huge page. Usually a third of a millisecond, 12 where a virtual machine's host has
+// to find the memory first, as for small pages; more only where the kernel moves others again and again to
+// make room.
 constexpr uint64_t kPatience_ns = 50'000'000;
 
 uint64_t own_time_ns() noexcept {
@@ -33,7 +34,8 @@ uint64_t own_time_ns() noexcept {
     return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// What any user may: faults are never answered here, since nobody touches a mapping that is watched.
+// Opens a userfaultfd as any user may: faults are never answered here, since nobody touches a mapping that is
+// watched.
 int watcher() noexcept {
     long faults = sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (failed(faults)) return -1;

@@ -99,7 +99,8 @@ void Orphans::keep_until_the_end() noexcept {
     for (auto& slot : faults_)
         if (int fd = slot - 1; fd >= 0 && !ended(fd)) any = true;
     if (any) sys(SYS_write, STDERR_FILENO, kSaid, sizeof kSaid - 1);
-    // The launcher waits for the end of its pipes. What was the program's goes with the first of them.
+    // The launcher waits for the end of its pipes. Mappings and descriptors of the program go with the first
+    // of them.
     for (int fd = 0, last = -1;; last = fd) {  // all between those that we keep
         fd = INT32_MAX;
         for (auto& slot : faults_)

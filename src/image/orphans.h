@@ -25,7 +25,7 @@ class Orphans {
     // All by the same thread of the pager; should it end before end(), then the process has.
     // A child was made, and waits until we know of it. Throws when its descriptor cannot be kept.
     void add(int faults);
-    // It has ended.
+    // Notes that this process has ended.
     void remove(int faults) noexcept;
     // Nobody is missing anything any more.
     void end() noexcept;

@@ -26,6 +26,7 @@
 #include <shared_mutex>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/page.h"
 #include "image/orphans.h"
 #include "image/pages.h"
@@ -193,12 +194,14 @@ void Pager::Work::choose(const Areas& areas) {
     // Mappings as a whole: parts of them would be mappings of their own, and mremap takes one at a time.
     for (const Extent& extent : extents) {
         if (!later[extent.block]) continue;
-        while (area->end() <= extent.address) ++area;
+        while (area != areas.end() && area->end() <= extent.address) ++area;
+        always(area != areas.end() && area->contains(memory_of(extent)),
+               "memory that comes later, and nobody watches it");
         if (watched_.empty() || watched_.back() != *area) watched_.push_back(*area);
     }
 }
 
-// Of the process's descriptors only those stay open here that are needed.
+// Closes all descriptors of the process here but those that are needed.
 void Pager::Work::keep_own_descriptors() {
     if (::unshare(CLONE_FILES) != 0) fail_errno("cannot have descriptors of our own");
     std::vector<int> needed = reader_->descriptors();
@@ -359,7 +362,7 @@ void Pager::Work::zero(const Fault& fault) {
             return;  // unmapped meanwhile
         }
         hear();
-        // What was said may have put something there.
+        // The messages may have put something there.
         if (fault.process->where.was_of(fault.address)) return faults_.push_back(fault);
     }
 }
@@ -370,6 +373,7 @@ bool Pager::Work::claim(uint32_t block) {
 }
 
 void Pager::Work::bring(uint32_t block, Pages& buffer) {
+    always(state_[block] == coming, "a block that is brought, and nobody has claimed it");
     reader_->read(reader_->blocks()[block], buffer.data());
     for (uint32_t i : parts_[block]) {
         const Extent& extent = reader_->extents()[i];
@@ -377,6 +381,7 @@ void Pager::Work::bring(uint32_t block, Pages& buffer) {
             fill(extent.address + at, buffer.data() + extent.skip + at, std::min(kFill, extent.length - at));
     }
     state_[block] = there;
+    always(left_ > 0, "more blocks have come than were missing");
     if (--left_ == 0) wake();
 }
 

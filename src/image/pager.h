@@ -34,23 +34,22 @@ class Pager {
         std::function<void()> finished;
         // Memory that children get empty (MADV_WIPEONFORK).
         std::function<Areas()> wiped_in_children;
-        // Those of the areas that had huge pages. They are filled by small pages, which are joined in the
-        // end.
+        // The areas that had huge pages. They are filled by small pages, which are joined in the end.
         Areas huge;
         // Descriptors that `failed` and `finished` need.
         std::vector<int> descriptors;
     };
 
-    // The image's addresses are this process's, and mapped, empty, and private. What lies in `areas`
-    // (mappings in address order) comes later, all else is read at once. Throws when that fails, or when this
-    // process may not watch faults.
+    // The image's addresses are this process's, and mapped, empty, and private. Memory in `areas` (mappings
+    // in address order) comes later, all else is read at once. Throws when that fails, or when this process
+    // may not watch faults.
     Pager(std::unique_ptr<Reader> reader, const Areas& areas, Hooks hooks);
     // The threads end. Memory that has not come would be zeros: nobody may use it any more.
     ~Pager();
     Pager(const Pager&) = delete;
     Pager& operator=(const Pager&) = delete;
 
-    // From now on read in the background, too; again with more threads to hurry.
+    // Reads in the background, too, from now on; again with more threads to hurry.
     void prefetch(unsigned threads);
     bool finished() const { return finished_; }
 

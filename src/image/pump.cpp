@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/page.h"
 #include "base/sys.h"
 #include "image/codec.h"
@@ -29,7 +30,7 @@ constexpr uint64_t kStraight = 256 << 10;
 constexpr uint64_t kGather = 1 << 20;
 constexpr uint64_t kStaging = 4 << 20;
 // A step is copied first, by the kernel or (past the page cache) by us, and its checksum is made from the
-// processor's cache. What is gathered for the page cache is a step, too: read, summed and written while it is
+// processor's cache. A gathered block for the page cache is a step, too: read, summed and written while it is
 // there it took 1.33 ms for 2.75 MB, in blocks of 1 MiB 1.51 (2 MiB of second-level cache).
 constexpr uint64_t kStep = 256 << 10;
 constexpr size_t kStack = 256 << 10;
@@ -215,7 +216,7 @@ void Worker::new_extents(uint32_t block, const Fragment* parts, uint32_t count) 
     pump->result->content.fetch_add(skip, std::memory_order_relaxed);
 }
 
-// Of the staging buffer, for one more block of kGather bytes. Nothing is gathered in there.
+// Makes room in the staging buffer for one more block of kGather bytes. Nothing is gathered in there.
 void Worker::make_room() noexcept {
     if (staged && (in_steps() || page_up(staged) + kGather > kStaging || pending == std::size(waiting)))
         flush();
@@ -291,8 +292,8 @@ bool Worker::put(const char* data, uint64_t size, uint64_t at) noexcept {
     return pump->put(number, data, size, at);
 }
 
-// What is staged for `at`, in place: now it is known where it will lie. Nothing of the program's stays
-// between the blocks either.
+// Encrypts what is staged for `at`, in place: now it is known where it will lie. Nothing of the program's
+// stays between the blocks either.
 void Worker::seal(uint64_t at) noexcept {
     uint32_t last = 0;
     for (uint32_t i = 0; i < pending; ++i) {
@@ -376,6 +377,11 @@ Pump::~Pump() {
 }
 
 void Pump::allocate() {
+    always(!arena && !work, "an image whose memory is made twice");
+    always(sink && threads > 0, "an image that nobody writes, or nowhere");
+    for (const Piece& piece : pieces)
+        always(piece.length > 0 && piece.length % kPage == 0 && piece.length <= kLargestBlock,
+               "a piece of memory that fits no block");
     uint64_t pages = 0;
     for (const Piece& piece : pieces) pages += piece.length / kPage;
     // A straight block has kStraight bytes at least, a gathered one is full (kStep or kGather) except each
@@ -401,6 +407,8 @@ void Pump::allocate() {
     result = new (base + at_result) PumpResult{};
     blocks = reinterpret_cast<Block*>(base + at_blocks);
     extents = reinterpret_cast<Extent*>(base + at_extents);
+    always(kept.blocks.size() <= max_blocks && kept.extents.size() <= max_extents,
+           "more is kept of earlier images than was counted");
     for (const Block& block : kept.blocks) blocks[result->blocks++] = block;
     for (const Extent& extent : kept.extents) extents[result->extents++] = extent;
     result->at = kPage;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/invariant.h"
 #include "image/codec.h"
 #include "image/file_source.h"
 #include "image/format.h"
@@ -25,10 +26,10 @@ namespace {
 
 // Read and compared in steps that stay in the cache.
 constexpr uint64_t kStep = 256 << 10;
-// What a thread reads in a row, at most: in turns, block by block, some runs took a third longer (probably
-// the kernel read ahead for two threads in one place).
+// Bytes that a thread reads in a row, at most: in turns, block by block, some runs took a third longer
+// (probably the kernel read ahead for two threads in one place).
 constexpr uint64_t kRow = 64 << 20;
-// Of 2 GiB a rank, two ranks on two processors, four threads each took a tenth less than two
+// With 2 GiB a rank, two ranks on two processors, four threads each took a tenth less than two
 // (docs/internals/images.md).
 constexpr unsigned kMostThreads = 4;
 
@@ -70,7 +71,7 @@ Opened open_image(std::unique_ptr<Source> source) {
     return opened;
 }
 
-// What a sparse file may claim beyond what it holds. Ours have no holes; copies may have some.
+// Bytes that a sparse file may claim beyond what it holds. Ours have no holes; copies may have some.
 constexpr uint64_t kMostHoles = 64 << 20;
 
 // Compared before there is memory for it: a damaged file, or a small one that claims to be large, costs none.
@@ -94,7 +95,7 @@ std::vector<std::byte> read_index(const Opened& opened) {
     if (size <= piece.size()) return piece;
     std::vector<std::byte> index(size);
     from.read(index.data(), size, at);
-    // It may have been exchanged meanwhile.
+    // The file may have been exchanged meanwhile.
     if (opened.header.index_checksum != Hash::of(index.data(), size)) damaged();
     return index;
 }
@@ -157,11 +158,13 @@ Reader::Reader(const Place& place, const Key* key) : folder_(place.folder), path
     extents_ = in.values<Extent>();
     if (!in.at_end()) fail("{} is damaged: bytes after its index", path_);
     for (const Reference& reference : references_) open_reference(reference, key);
+    always(sources_.size() == references_.size() + 1 && keys_.size() == sources_.size(),
+           "an image whose files and keys are not as many as it refers to");
     check_blocks();
     check_extents();
 }
 
-// Of the same rank's earlier image.
+// Finds the same rank's earlier image.
 Place Reader::place_of_image(const files::Folder& other, const Reference& reference) const {
     const auto lowest = reference.lowest_of_group();
     switch (reference.kind) {
@@ -264,6 +267,9 @@ void Reader::check(const Block& block, const void* content) const {
 }
 
 void Reader::fetch(const Block& block, void* destination, Scratch& scratch, Stream& file, bool fresh) const {
+    always(block.source < sources_.size(), "a block of a file that the image does not refer to");
+    always(block.length <= kLargestBlock && block.stored <= block.length,
+           "a block that does not fit its buffer");
     const std::string& name = file_of(block);
     const FileKey& key = keys_[block.source];
     const uint64_t offset = offset_of(block);
@@ -306,6 +312,7 @@ void Reader::fetch(const Block& block, void* destination, Scratch& scratch, Stre
 }
 
 void Reader::read(const Block& block, void* destination) const {
+    always(block.source < sources_.size(), "a block that the image does not have");
     Scratch scratch;
     fetch(block, destination, scratch, *sources_[block.source]->stream(false), false);
 }
@@ -365,13 +372,18 @@ void Reader::load(const std::function<void*(const Extent&)>& place, unsigned thr
         const Target& one = targets[first[i]];
         const Block& block = blocks_[one.block];
         Stream& file = *streams[block.source];
+        always(first[i] < first[i + 1], "a block that is loaded for no memory");
         if (one.to && first[i + 1] - first[i] == 1 && one.extent->length == block.length)
             return fetch(block, one.to, scratch, file, true);
         fetch(block, scratch.content(), scratch, file, false);
         for (size_t k = first[i]; k < first[i + 1]; ++k)
-            if (targets[k].to)
+            if (targets[k].to) {
+                always(targets[k].block == one.block &&
+                           targets[k].extent->skip + uint64_t{targets[k].extent->length} <= block.length,
+                       "memory that is filled from beyond its block");
                 std::memcpy(targets[k].to, scratch.content() + targets[k].extent->skip,
                             targets[k].extent->length);
+            }
     };
     std::atomic<size_t> next{0};
     std::atomic<bool> failed{false};

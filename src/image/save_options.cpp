@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned kMostThreads = 64, kLongestChain = 1000;
 constexpr int kMostLevel = 19;  // above, zstd needs memory by the hundred MiB
 
-// Of all characters, and within the bounds.
+// Reads a number that takes all characters, and is within the bounds.
 template <class Number>
 std::optional<Number> number(const std::string& text, Number least, Number most) {
     Number value{};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/invariant.h"
 #include "image/format.h"
 
 namespace fermata::image {
@@ -63,6 +64,7 @@ SharedFile::SharedFile(const files::Folder& folder, const std::string& name)
 }
 
 std::vector<uint64_t> SharedFile::lay_out(const std::vector<uint64_t>& lengths) {
+    always(lengths.size() <= Rank::kMost, "a file for more ranks than a job can have");
     std::vector<uint64_t> begins;
     begins.reserve(lengths.size());
     uint64_t at = aligned(table_size(lengths.size(), kSomeRanks));
@@ -75,6 +77,16 @@ std::vector<uint64_t> SharedFile::lay_out(const std::vector<uint64_t>& lengths) 
 
 void SharedFile::finish(uint64_t job, uint32_t generation, const std::vector<uint64_t>& begins, uint64_t end,
                         const std::vector<Rank>& ranks) const {
+    always(begins.size() <= Rank::kMost && (ranks.empty() || ranks.size() == begins.size()),
+           "a file of images without a part for each rank");
+    for (size_t i = 1; i < ranks.size(); ++i)
+        always(ranks[i - 1] < ranks[i], "ranks of a file that do not ascend");
+    uint64_t last = 0;
+    for (uint64_t begin : begins) {  // as read() wants it
+        always(begin % kPage == 0 && begin >= last + kPage && begin < end,
+               "a part of a file that no reader takes");
+        last = begin;
+    }
     TableHeader header{};
     std::memcpy(header.magic, kTableMagic, sizeof kTableMagic);
     header.version = ranks.empty() ? kAllRanks : kSomeRanks;
@@ -87,6 +99,8 @@ void SharedFile::finish(uint64_t job, uint32_t generation, const std::vector<uin
     table.bytes(begins.data(), begins.size() * sizeof(uint64_t));
     for (Rank rank : ranks) table.value(rank.number());
     table.value(checksum_of(table.out.data(), table.out.size()));
+    always(table.out.size() == table_size(begins.size(), header.version),
+           "a table of another length than readers take");
     Fd file = folder_.write(name_);
     // Its length first: writes past the end of a file wait for each other.
     if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0)

@@ -14,7 +14,7 @@ namespace fermata::image {
 
 class Sink {
   public:
-    // Of a thread that has no number.
+    // Stands for a thread that has no number.
     static constexpr unsigned kNobody = UINT32_MAX;
 
     // Why bytes did not get there; `code` is an errno, 0 = they did.
@@ -24,7 +24,7 @@ class Sink {
         uint64_t at = 0;
         explicit operator bool() const noexcept { return code != 0; }
     };
-    // What a process and its forked child both change; lies in memory that they share.
+    // State that a process and its forked child both change; lies in memory that they share.
     struct State {
         // Large pieces of whole pages are wanted, from memory that is used again and again.
         std::atomic<bool> large{false};
@@ -58,7 +58,7 @@ class Sink {
     virtual int sync() noexcept = 0;
     // Throws when something went wrong after all.
     virtual void close() = 0;
-    // That writing needs, -1 = none: a child keeps it open.
+    // The descriptor that writing needs, -1 = none: a child keeps it open.
     virtual int descriptor() const = 0;
 };
 

@@ -13,8 +13,8 @@ namespace fermata::image {
 class Stream {
   public:
     virtual ~Stream() = default;
-    // What can be had at once of `size` bytes at `at`, from their beginning: the number of bytes, 0 if this
-    // is not known.
+    // Reads the part of `size` bytes at `at` that can be had at once, from their beginning: the number of
+    // bytes, 0 if this is not known.
     virtual uint64_t read_cached(char* to, uint64_t size, uint64_t at) noexcept = 0;
     // Throws with name and offset.
     virtual void read(char* to, uint64_t size, uint64_t at) = 0;
@@ -37,7 +37,7 @@ class Source {
     virtual uint64_t holes(uint64_t at, uint64_t size) const = 0;
     // `past_cache`: past the page cache, where the storage can do that.
     virtual std::unique_ptr<Stream> stream(bool past_cache) const = 0;
-    // That reading needs, -1 = none.
+    // The descriptor that reading needs, -1 = none.
     virtual int descriptor() const = 0;
 };
 

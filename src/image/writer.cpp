@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/invariant.h"
 #include "image/codec.h"
 #include "image/file_sink.h"
 #include "image/format.h"
@@ -60,6 +61,11 @@ Writer::Writer(std::unique_ptr<Sink> sink, const files::Folder& folder, const Id
       options_(options),
       sink_(std::move(sink)),
       pump_(std::make_unique<Pump>()) {
+    always(sink_ != nullptr, "an image that is written nowhere");
+    always(Rank::among(identity_.rank.number(), identity_.ranks).has_value(),
+           "an image of a rank that its job does not have");
+    always(options.largest_block > 0 && options.largest_block <= kLargestBlock,
+           "blocks of a size that no reader takes");
     pump_->sink = sink_.get();
     pump_->codec = options.codec;
     pump_->level = options.level;
@@ -108,6 +114,8 @@ void Writer::run_on_ground(uint64_t address, const void* data, uint64_t length) 
 void Writer::add(uint64_t address, const void* data, uint64_t length, bool ground) {
     if (address % kPage || length % kPage)
         fail("image {}: run of {} bytes at {:#x} is not made of whole pages", sink_->name(), length, address);
+    always(length <= UINT64_MAX - address, "memory of an image beyond the last address");
+    always(front_.empty(), "memory for an image that is being written");
     auto* p = static_cast<const char*>(data);
     while (length > 0) {
         uint64_t n = std::min(length, kLargestBlock);
@@ -125,6 +133,8 @@ void Writer::keep(const Content& base, const std::vector<Range>& unchanged) {
     auto block = [&](uint32_t old) {
         if (block_of[old] != kNone) return block_of[old];
         Block copy = base.blocks[old];
+        always(copy.source > 0 && copy.source <= base.references.size(),
+               "a block of an earlier image that lies in no file");
         uint32_t& source = source_of.at(copy.source - 1);
         if (source == kNone) {
             kept.references.push_back(base.references[copy.source - 1]);
@@ -135,10 +145,15 @@ void Writer::keep(const Content& base, const std::vector<Range>& unchanged) {
         return block_of[old] = static_cast<uint32_t>(kept.blocks.size() - 1);
     };
     auto at = base.extents.begin();
+    uint64_t last = 0;
     for (Range range : unchanged) {
+        always(range.begin() >= last, "unchanged memory that is not in the order of addresses");
+        last = range.end();
         while (at != base.extents.end() && memory_of(*at).end() <= range.begin()) ++at;
         for (auto e = at; e != base.extents.end() && e->address < range.end(); ++e) {
             const Range part = range.common(memory_of(*e));
+            always(e->block < base.blocks.size() && memory_of(*e).contains(part),
+                   "unchanged memory that the earlier image does not have");
             kept.extents.push_back({part.begin(), static_cast<uint32_t>(part.size()), block(e->block),
                                     static_cast<uint32_t>(e->skip + (part.begin() - e->address)), 0});
         }
@@ -153,7 +168,9 @@ void Writer::share(const std::vector<Range>& ranges) {
     Reference text{identity_.generation, ReferenceKind::text, {}, 0, {}};
     size_t first = kept.blocks.size();
     auto number = static_cast<uint32_t>(kept.references.size() + 1);
-    for (Range range : ranges)
+    for (Range range : ranges) {
+        always(range.begin() % kPage == 0 && range.size() % kPage == 0,
+               "common text that is not made of whole pages");
         for (uint64_t at = range.begin(); at < range.end(); at += kLargestBlock) {
             auto length = static_cast<uint32_t>(std::min(kLargestBlock, range.end() - at));
             auto* content = reinterpret_cast<const void*>(at);
@@ -168,12 +185,14 @@ void Writer::share(const std::vector<Range>& ranges) {
             }
             text.bytes += length;
         }
+    }
     if (text.bytes == 0) return;
     text.checksum = secret_name ? secret_name->name() : checksum_of(name.out.data(), name.out.size());
     kept.references.push_back(text);
     std::string path = folder_.path_of(text_name(text.checksum));
     Fd file = folder_.try_create(text_name(text.checksum)).value_or(Fd());
-    // It is there: if whoever writes it fails, so does the generation. The tags are this image's own.
+    // The file is there: if the rank that writes it fails, so does the generation. The tags are this image's
+    // own.
     if (!file && !options_.key) return;
     FileKey key;
     std::vector<char> sealed;
@@ -198,6 +217,9 @@ int Writer::descriptor() const { return sink_->descriptor(); }
 
 Content Writer::content() const {
     const PumpResult& r = *pump_->result;
+    always(r.complete, "the content of an image that was not written to its end");
+    always(r.blocks <= pump_->max_blocks && r.extents <= pump_->max_extents,
+           "more blocks or extents than were counted");
     Content all{pump_->kept.references,
                 {pump_->blocks, pump_->blocks + r.blocks},
                 {pump_->extents, pump_->extents + r.extents}};
@@ -210,14 +232,27 @@ Content Writer::content() const {
     all.references.push_back(own);
     for (Block& block : all.blocks)
         if (block.source == 0) block.source = static_cast<uint32_t>(all.references.size());
+    for (const Extent& extent : all.extents)
+        always(extent.block < all.blocks.size() &&
+                   extent.length <= all.blocks[extent.block].length - extent.skip,
+               "memory of an image outside of its block");
     std::sort(all.extents.begin(), all.extents.end(),
               [](const Extent& a, const Extent& b) { return a.address < b.address; });
     return all;
 }
 
-void Writer::later() { pump_->first_late = static_cast<uint32_t>(pump_->pieces.size()); }
+void Writer::later() {
+    always(pump_->first_late == UINT32_MAX, "memory that is left for later twice");
+    pump_->first_late = static_cast<uint32_t>(pump_->pieces.size());
+}
 
 void Writer::prepare() {
+    always(front_.empty() && !pump_->result, "an image that is prepared twice");
+    for (const Block& block : pump_->kept.blocks)
+        always(block.source > 0 && block.source <= pump_->kept.references.size(),
+               "a kept block that lies in no file");
+    for (const Extent& extent : pump_->kept.extents)
+        always(extent.block < pump_->kept.blocks.size(), "kept memory without a block");
     Packer index;
     index.value(static_cast<uint64_t>(blobs_.size()));
     for (const Blob& blob : blobs_) {
@@ -243,13 +278,18 @@ uint64_t Writer::largest_index() const {
 }
 
 uint64_t Writer::room() const {
+    always(pump_->result != nullptr, "the room of an image that is not prepared");
     uint64_t content = 0;
     for (const Piece& piece : pump_->pieces) content += piece.length;
     // Each block may be padded to a page, and each thread's last ones.
     return kPage + content + uint64_t{pump_->max_blocks} * kPage + (largest_index() / kPage + 1) * kPage;
 }
 
-void Writer::place(uint64_t begin) { sink_->place(begin, room()); }
+void Writer::place(uint64_t begin) {
+    always(sink_->is_part(), "a place for an image that has a file of its own");
+    always(begin % kPage == 0, "an image that does not begin at a page");
+    sink_->place(begin, room());
+}
 
 void Writer::write_first() noexcept {
     auto all = static_cast<uint32_t>(pump_->pieces.size());
@@ -319,6 +359,7 @@ void Writer::seal() noexcept {
 }
 
 Summary Writer::conclude() {
+    always(pump_->result != nullptr, "an image that ends before it is prepared");
     PumpResult& r = *pump_->result;
     if (int code = r.error.load())
         throw Error(fmt::format("cannot {} {} at offset {}: {}", r.error_what, sink_->name(),
@@ -328,6 +369,7 @@ Summary Writer::conclude() {
         if (options_.sync) sync_file(file.get(), path);
         file.reset();
     }
+    always(r.at >= kPage && r.file_size >= r.at, "an image that is shorter than its data");
     sink_->close();
     return {r.file_size, r.header, r.content.load(), r.at.load() - kPage};
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 
 namespace fermata::journal {
@@ -101,6 +102,7 @@ std::string dumped(const Event& event, size_t most_text) {
 const char* name_of(Kind kind) {
     for (const auto& one : kKinds)
         if (one.kind == kind) return one.name;
+    always(false, "an event of a kind without a name");
     return "";
 }
 
@@ -111,9 +113,15 @@ std::optional<Kind> kind_of(const std::string& word) {
 }
 
 std::string to_line(const Event& event) {
+    always(event.fields.is_object(), "an event whose fields have no names");
+    auto checked = [](std::string line) {  // as parse_line() wants it
+        always(line.find('\n') == line.size() - 1 && line.size() <= kMostLine,
+               "an event that is not one line");
+        return line;
+    };
     for (size_t most = kMostText; most > 8; most /= 2)
-        if (std::string line = dumped(event, most); line.size() <= kMostLine) return line;
-    return dumped({event.kind, event.job, event.time_ms, json::object()}, kMostText);
+        if (std::string line = dumped(event, most); line.size() <= kMostLine) return checked(std::move(line));
+    return checked(dumped({event.kind, event.job, event.time_ms, json::object()}, kMostText));
 }
 
 std::optional<Event> parse_line(const std::string& line) {

@@ -22,7 +22,7 @@ struct Event {
     Kind kind = Kind::start;
     uint64_t job = 0;     // image::Identity::job: the same over restarts
     int64_t time_ms = 0;  // since 1970
-    // What belongs to this kind, by name.
+    // Facts that belong to this kind, by name.
     nlohmann::json fields = nlohmann::json::object();
 
     bool operator==(const Event&) const = default;
@@ -31,13 +31,13 @@ struct Event {
 // With its newline. Text that is no UTF-8 becomes it, and a line that would be too long loses its longest
 // texts' ends: whatever is told fits.
 std::string to_line(const Event& event);
-// Without the newline. None: it is not one of ours. Never throws for what is in the text.
+// Without the newline. Gives none when the line is not one of ours. Never throws for what is in the text.
 std::optional<Event> parse_line(const std::string& line);
 
 // For people: "checkpoint gen-000003: 1.2 GiB in 3.4 s".
 std::string sentence(const Event& event);
 
-// What a field holds; `otherwise` when it is not there or of another kind.
+// The value of a field; `otherwise` when it is not there or of another kind.
 std::string text_in(const Event& event, const char* name, const std::string& otherwise = "");
 double number_in(const Event& event, const char* name, double otherwise = 0);
 

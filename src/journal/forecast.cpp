@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/invariant.h"
+
 namespace fermata::journal {
 namespace {
 
@@ -20,6 +22,7 @@ double best_interval(double cost, double mtbf) {
 }
 
 void Forecast::learn(const Measured& one) {
+    always(one.until_saving >= 0 && one.writing >= 0, "a checkpoint that took less than no time");
     last_.push_back(one);
     if (last_.size() > kKept) last_.pop_front();
 }
@@ -39,7 +42,7 @@ std::optional<Forecast::Prediction> Forecast::next() const {
         until_saving = std::max(until_saving, one.until_saving);
         next.bytes = std::max(next.bytes, one.bytes);
     }
-    // What has grown grows on; the newest is compared with the one before when both are of all memory.
+    // Bytes that have grown grow on; the newest is compared with the one before when both are of all memory.
     if (last_.size() > 1) {
         const double before = static_cast<double>(last_[last_.size() - 2].bytes);
         const double newest = static_cast<double>(last_.back().bytes);
@@ -47,7 +50,7 @@ std::optional<Forecast::Prediction> Forecast::next() const {
             next.bytes = static_cast<uint64_t>(static_cast<double>(next.bytes) *
                                                std::min(newest / before, kMostGrowth));
     }
-    // Of a small increment most of the time is not the bytes': it says nothing of the bandwidth.
+    // A small increment spends most of its time on other things than bytes: it says nothing of the bandwidth.
     double writing = 0;
     for (const Measured& one : last_) {
         writing = std::max(writing, one.writing);
@@ -58,6 +61,7 @@ std::optional<Forecast::Prediction> Forecast::next() const {
     if (next.bandwidth > 0) writing = std::max(writing, static_cast<double>(next.bytes) / next.bandwidth);
     next.seconds = until_saving + writing;
     // Half as much again, and as much again as long as one alone was measured.
+    always(next.seconds >= 0 && last_.size() <= kKept, "a forecast out of what was not measured");
     const auto count = static_cast<double>(last_.size());
     next.margin = next.seconds * (0.5 + 0.5 / count) + kEnding;
     return next;

@@ -17,8 +17,8 @@ struct Measured {
     uint64_t bytes = 0;
 
     double seconds() const { return until_saving + writing; }
-    // What the job loses by it. A writer beside the ranks takes memory bandwidth, and a core where no one is
-    // idle: nobody can measure from here by how much it slows them down.
+    // Seconds that the job loses by it. A writer beside the ranks takes memory bandwidth, and a core where no
+    // one is idle: nobody can measure from here by how much it slows them down.
     double cost() const { return standing + kSlowDown * behind; }
     static constexpr double kSlowDown = 0.1;
 };
@@ -37,9 +37,9 @@ class Forecast {
         uint64_t bytes = 0;    // the largest of late
         double bandwidth = 0;  // bytes a second, the least of late
     };
-    // Of the next one that holds all. None: nothing was measured.
+    // Predicts the next one that holds all; none: nothing was measured.
     std::optional<Prediction> next() const;
-    // Of the newest one.
+    // Cost of the newest one; none: nothing was measured.
     std::optional<double> cost() const;
 
   private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/invariant.h"
 
 namespace fermata::journal {
 namespace {
@@ -15,6 +16,7 @@ constexpr uint64_t kMostRead = 4 * kMostBytes;
 
 // From `at` to the end, at most so many bytes.
 std::string bytes_from(int fd, uint64_t at, uint64_t most) {
+    always(fd >= 0, "a journal that is read and not open");
     std::string text;
     while (text.size() < most) {
         char buffer[65536];

@@ -1,4 +1,4 @@
-// What journals hold: whatever is cut off, or is none of ours, is passed over and counted.
+// This header reads journals: whatever is cut off, or is none of ours, is passed over and counted.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ Contents read(const files::Folder& directory);
 class Follower {
   public:
     explicit Follower(std::string directory) : directory_(std::move(directory)) {}
-    // What has come since: at the first call, nothing but the newest `most`.
+    // Reads the events since the last call; at the first call only the newest `most`.
     std::vector<Event> more(size_t most);
 
   private:

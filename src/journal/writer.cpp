@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/log.h"
 
 namespace fermata::journal {
@@ -32,8 +33,10 @@ void Writer::note(Kind kind, nlohmann::json fields) noexcept try {
 }
 
 void Writer::append(const std::string& line) {
+    always(line.ends_with('\n'), "half an event for the journal");
     if (!file_) begin();
     rotate();
+    always(static_cast<bool>(file_), "a journal that is written and not open");
     const std::string text = (cut_off_ ? "\n" : "") + line;
     ssize_t n;
     do n = ::write(file_.get(), text.data(), text.size());

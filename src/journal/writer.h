@@ -13,7 +13,8 @@ namespace fermata::journal {
 
 class Writer {
   public:
-    // In this checkpoint directory, which must be there. Who holds the directory's lock is the only writer.
+    // In this checkpoint directory, which must be there. The holder of the directory's lock is the only
+    // writer.
     Writer(std::string directory, uint64_t job) : directory_(std::move(directory)), job_(job) {}
 
     // Now, by this machine's clock. Never throws.

@@ -2,21 +2,20 @@
 
 #include <algorithm>
 
-#include "keeping/levels/buddy_copies.h"
-#include "keeping/levels/local_copies.h"
-#include "keeping/levels/parity_rounds.h"
+#include "base/invariant.h"
+#include "keeping/levels/kind.h"
+#include "keeping/levels/words.h"
 
 namespace fermata::keeping {
 namespace {
 
 using store::LevelName;
 
-// The levels that copy what nodes have, in the order of their turns. A new level is a row here.
+// The levels that copy what nodes have, in the order of their turns.
 std::vector<std::unique_ptr<Copies>> levels_of(Means& means) {
     std::vector<std::unique_ptr<Copies>> levels;
-    levels.push_back(std::make_unique<BuddyCopies>(means));
-    levels.push_back(std::make_unique<LocalCopies>(means));
-    levels.push_back(std::make_unique<ParityRounds>(means));
+    for (const Kind& kind : kinds())
+        if (kind.make) levels.push_back(kind.make(means));
     return levels;
 }
 
@@ -45,6 +44,7 @@ LevelName Keeper::first_level() const {
 }
 
 void Keeper::ask_for_room(uint32_t epoch, Generation generation, Medium medium) {
+    always(static_cast<bool>(generation), "room for no generation");
     epoch_ = epoch;
     rooms_.clear();
     asked_hosts_ = means_.nodes.hosts_with_ranks();
@@ -72,11 +72,12 @@ void Keeper::committed(const store::Manifest& manifest, int64_t now) {
     Account& account = means_.account;
     account.book.committed(Generation(manifest.generation), manifest.level, manifest.needs);
     if (manifest.on_nodes()) {
+        always(manifest.nodes.size() == manifest.images.size(), "images on nodes, and not a node for each");
         account.places = manifest.nodes;
         account.hosts = {account.places.begin(), account.places.end()};
         account.bytes = manifest.bytes();
-        const level::Levels& levels = means_.settings.levels;
-        if (levels.buddy || LocalCopies::is_wanted(levels)) account.newest = manifest;
+        if (std::any_of(levels_.begin(), levels_.end(), [](auto& level) { return level->reads_manifest(); }))
+            account.newest = manifest;
         account.damage.is_left = false;
     } else {
         files_.in_files(now);
@@ -90,7 +91,7 @@ void Keeper::clean_up() {
     std::set<uint32_t> in_files;
     for (const store::GenerationInfo& info : means_.store.list())
         if (info.manifest && !info.manifest->on_nodes()) in_files.insert(info.number);
-    book.only_in_files(in_files);
+    book.only_in(LevelName::files, in_files);
     // Without this level nothing new comes: what is older than a generation in files has served its time.
     std::vector<Generation> memory, local;
     if (on() || book.newest_on_nodes() > book.newest_in(LevelName::files)) {
@@ -144,8 +145,13 @@ void Keeper::turn(int64_t now) {
 }
 
 void Keeper::turn_of_files(int64_t now) {
-    if (turn_of(files_, now)) clean_up();
+    bool ended = turn_of(files_, now);
+    for (auto& level : levels_)
+        if (level->goes_to_files() && level->end_what_is_over(means_.nodes.hosts())) ended = true;
+    if (ended) clean_up();
 }
+
+bool Keeper::is_copying_to_files() const { return moment(0).to_files; }
 
 // Some rounds exclude each other: each is asked with what is under way at its turn.
 bool Keeper::turn_of(Round& round, int64_t now) { return round.turn(moment(now)); }
@@ -164,7 +170,7 @@ void Keeper::copy_newest_now(int64_t now) {
     if (!newest) return;
     // One of an older one is let through first: it is nearly there, or soon over.
     if (files_.is_under_way()) return files_.hurry();
-    files_.copy_now(newest, now);
+    if (!is_copying_to_files()) files_.copy_now(newest, now);
 }
 
 void Keeper::forget() {
@@ -177,6 +183,7 @@ void Keeper::forget() {
 void Keeper::restarted() {
     Account& account = means_.account;
     level::Book& book = account.book;
+    always(restart_.chosen() && restart_.chosen()->manifest, "a restart from no generation");
     const store::GenerationInfo& chosen = *restart_.chosen();
     book.committed(Generation(chosen.number), chosen.manifest->level, chosen.manifest->needs);
     for (auto& [host, answer] : restart_.answers())
@@ -184,8 +191,8 @@ void Keeper::restarted() {
     // They stay until there is a newer one.
     for (const store::GenerationInfo* info : restart_.in_local()) {
         if (info->number > chosen.number) continue;
-        for (uint32_t needed : info->manifest->needs) book.localed(Generation(needed));
-        book.localed(Generation(info->number), info->manifest->needs);
+        for (uint32_t needed : info->manifest->needs) book.left_in(Generation(needed), LevelName::local, {});
+        book.left_in(Generation(info->number), LevelName::local, info->manifest->needs);
     }
     if (!chosen.manifest->on_nodes()) return;
     for (uint32_t needed : chosen.manifest->needs)
@@ -196,15 +203,15 @@ void Keeper::restarted() {
     for (auto& [host, answer] : restart_.answers()) account.addresses[host] = answer.addresses;
     account.newest = *chosen.manifest;
     if (!restart_.twice()) return;
-    book.buddied(Generation(chosen.number));
-    for (uint32_t needed : chosen.manifest->needs) book.buddied(Generation(needed));
+    book.also_in(Generation(chosen.number), level::kBuddies);
+    for (uint32_t needed : chosen.manifest->needs) book.also_in(Generation(needed), level::kBuddies);
 }
 
 nlohmann::json Keeper::status() const {
     nlohmann::json all = nlohmann::json::object();
     if (!in_use()) return all;
     const Account& account = means_.account;
-    all["levels"] = means_.settings.levels.to_text();
+    all["levels"] = text_of(means_.settings.levels);
     if (account.book.newest_on_nodes()) {
         all["bytes"] = account.bytes;
         all["nodes"] = account.hosts;

@@ -55,12 +55,13 @@ class Keeper {
     Placed place();
     // Ends rounds that are over, begins those that are due.
     void turn(int64_t now);
-    // The same of copies to files alone: the job ends.
+    // The same of copies to files, and ends others that go to a directory outside: the job ends.
     void turn_of_files(int64_t now);
     // Connections of the tree have ended: orders may not have reached all daemons.
     void roll_is_called() { say_again_ = true; }
-    // Begins to copy the newest to files as fast as it can be; copies_to_files() until that is over.
+    // Begins to copy the newest to files as fast as it can be, once nothing else is under way there.
     void copy_newest_now(int64_t now);
+    bool is_copying_to_files() const;
     const FileCopies& copies_to_files() const { return files_; }
 
     // ---- the end of a job

@@ -12,9 +12,9 @@ class Daemons {
     // `via`: where messages of that daemon come from; nothing of it is known here but this number.
     virtual void send(int via, const wire::Message& message) = 0;
     virtual void broadcast(const wire::Message& message) = 0;
-    // So many ranks are started there: so much may be said at once.
+    // Notes how many ranks are started there: so much may be said at once.
     virtual void expect(int via, size_t ranks) = 0;
-    // A rank has died; `line` says which, where and of what. What becomes of the others is decided above.
+    // A rank has died; `line` says which, where and of what. The other ranks' fate is decided above.
     virtual void rank_died(const std::string& line) = 0;
 };
 

@@ -1,5 +1,5 @@
-// What starts the ranks of a job, and ends with them. The root knows no more of it than this: not whether it
-// is a process, nor which.
+// Launcher starts the ranks of a job, and ends with them. The root knows no more of it than this: not whether
+// it is a process, nor which.
 #pragma once
 
 #include <poll.h>
@@ -22,9 +22,9 @@ class Launcher {
     virtual void start() = 0;
     // Its exit code as a shell has it (128 + the signal that ended it), once all is over.
     virtual std::optional<int> ended() = 0;
-    // To end the ranks and then itself, in its own time.
+    // Asks it to end the ranks and then itself, in its own time.
     virtual void ask_to_end() = 0;
-    // At once, whatever it leaves.
+    // Ends it at once, whatever it leaves.
     virtual void kill() = 0;
     // A signal that came to Fermata and is the launcher's; to all processes of the launcher, or to it alone.
     virtual void hand_on(int signal, bool to_all) = 0;
@@ -37,31 +37,32 @@ class Launcher {
     virtual std::string why_alone() const { return "does the program match this mpiexec?"; }
     // Hosts on which it could not start what it needs there.
     virtual std::vector<std::string> unreached() const { return {}; }
-    // What it knows of ranks that have not come, for people; "" = no more than the root does.
+    // Words for people about ranks that have not come; "" = no more than the root knows.
     virtual std::string missing() const { return {}; }
 
     // A launcher that starts the node daemons reaches them through these; said before start().
     virtual void reach(Daemons&) {}
     // Whether its ranks can wait to be told what they go on from, while another launcher's run.
     virtual bool can_stand_by() const { return false; }
-    // It will start ranks that do so, and leaves Fermata's input to the other; said before start().
+    // Makes it start ranks that do so, and leave Fermata's input to the other; said before start().
     virtual void stand_by() {}
-    // It is that other one now.
+    // Makes it that other one.
     virtual void take_up(std::optional<TerminalInput>) {}
     // Whether ranks of its may come together in another world while the job runs.
     virtual bool renews() const { return false; }
-    // What they shall find there. Throws Error when that cannot be.
+    // Plans what they shall find there. Throws Error when that cannot be.
     virtual void plan_renewal(const Renewal&) {}
-    // They are about to, in the world of this number: the order for the node daemons.
+    // Makes ready for the world of this number; the order for the node daemons.
     virtual wire::Renew renew(uint32_t /*world*/) { return {}; }
-    // They have come there.
+    // Notes that they have come there.
     virtual void renewed() {}
-    // What a node daemon says. False: it is nothing for its launcher.
+    // Takes a message of a node daemon. False: it is nothing for its launcher.
     virtual bool heard(int /*via*/, const wire::Message&) { return false; }
-    // That node daemon is gone.
+    // Notes that this node daemon is gone.
     virtual void lost(int /*via*/) {}
 
-    // What it wants polled: the program's standard input, for one. `first`: index of its first entry.
+    // Adds descriptors that it wants polled: the program's standard input, for one. `first`: index of its
+    // first entry.
     virtual void add_to(std::vector<pollfd>&) {}
     virtual void serve(const std::vector<pollfd>&, size_t /*first*/) {}
 };

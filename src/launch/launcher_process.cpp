@@ -37,7 +37,7 @@ void become_launcher(const LaunchPlan& plan, int input, pid_t parent) {
     // A supervisor that is killed takes its job with it.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(1);
-    // What a shell, a terminal or a batch system sends to Fermata's group reaches Fermata alone.
+    // Signals of a shell, a terminal or a batch system for Fermata's group reach Fermata alone.
     ::setpgid(0, 0);
     write_to_terminal_from_the_background();
     if (input >= 0) {

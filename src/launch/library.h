@@ -37,7 +37,7 @@ std::string version_of(const Library& library);
 // exits with 0: Open MPI's from version 5 on.
 bool hides_lost_nodes(const std::string& version);
 
-// What the launchers of the libraries differ in.
+// The differences between the launchers of the libraries.
 struct LauncherKind {
     const char* mpi;
     std::vector<const char*> names;  // of its launcher, the unmistakable ones first

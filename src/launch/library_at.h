@@ -18,8 +18,8 @@ Library library_at(const std::string& place, const Places& places);
 // The folder with its files, the library's file there, and the name by which the lower half asks for it.
 // Throws Error when the library, which is named by its place, has gone.
 wire::LibraryPlace place_of(const Library& library);
-// What a launcher starts in front of the lower half, so that this one finds its library (noded/reach.cpp);
-// nothing for the library that Fermata was built with.
+// Words that a launcher starts in front of the lower half, so that this one finds its library
+// (noded/reach.cpp); nothing for the library that Fermata was built with.
 std::vector<std::string> words_to_reach(const Library& library);
 
 }  // namespace fermata::launch

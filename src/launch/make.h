@@ -17,10 +17,10 @@ LauncherName launcher_named(const std::string& word);
 
 // Does this launcher need the library's mpiexec? `automatic`: not where Slurm could start the ranks.
 bool needs_mpiexec(LauncherName name);
-// What `automatic` means for this library and these options of the user's; another name is itself.
+// Resolves `automatic` for this library and these options of the user's; another name is itself.
 LauncherName choose_launcher(LauncherName name, const Library& library,
                              const std::vector<std::string>& words);
-// Whose options (launcher_options.h) a job that is started so takes.
+// The name of the options (launcher_options.h) that a job started so takes.
 std::string options_name(LauncherName name, const Library& library);
 
 // Throws Error when this launcher cannot start such a job here. `name`: chosen.

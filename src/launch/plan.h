@@ -1,4 +1,5 @@
-// What is to be started: programs, ranks, and what every rank is told. All launchers take the same plan.
+// A Plan says what is to be started: programs, ranks, and what every rank is told. All launchers take the
+// same plan.
 #pragma once
 
 #include <map>

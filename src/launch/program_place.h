@@ -10,8 +10,8 @@ namespace fermata::launch {
 
 struct ProgramPlace {
     split::ProgramCheck check;
-    // What ranks are told instead of the name; "" = they look for themselves: mpiexec is told to change their
-    // PATH.
+    // The path that ranks are told instead of the name; "" = they look for themselves: mpiexec is told to
+    // change their PATH.
     std::string path;
 };
 // `words`: more arguments of mpiexec, of which --wdir and those about PATH matter.

@@ -20,7 +20,7 @@ struct Answer {
 };
 Answer ask(const std::string& program, const std::vector<std::string>& arguments, int64_t patience_ms,
            Errors errors);
-// What it writes on both of its outputs, within ten seconds.
+// Runs a program and gives what it writes on both of its outputs, within ten seconds.
 std::string output_of(const std::string& program, const std::vector<std::string>& arguments);
 
 // Starts it without input and output; after so many seconds it is ended. -1: it could not be.

@@ -1,4 +1,4 @@
-// What every rank finds in its environment, whichever launcher starts it.
+// This header makes the environment of every rank, whichever launcher starts it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a renewal of the ranks' lower halves asks for, in the user's words.
+// A renewal of the ranks' lower halves, as the user asks for it.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ namespace fermata::launch {
 bool in_allocation();
 // The plugins that `srun --mpi=list` names.
 std::vector<std::string> mpi_plugins(const std::string& srun);
-// Of the text that it prints.
+// Finds the plugins in the text that srun prints.
 std::vector<std::string> plugins_in(const std::string& text);
 
 // Processors per node, "2(x2),4" (SLURM_JOB_CPUS_PER_NODE): 2, 2, 4. Empty when the text is none.

@@ -30,7 +30,7 @@ const Needs& needs_of(const std::string& mpi) {
     fail("no MPI library is called {}", mpi);
 }
 
-// What the user says by "--mpi=X", "--mpi X"; empty: nothing. The last one counts, as with srun.
+// The value that the user gives by "--mpi=X" or "--mpi X"; empty: none. The last one counts, as with srun.
 std::string value_of(const std::vector<std::string>& words, const std::string& option) {
     std::string value;
     for (size_t at = 0; at < words.size(); ++at) {
@@ -129,7 +129,7 @@ Srun::Srun(LaunchPlan plan, std::optional<TerminalInput> input)
             ExitCode::usage);
     avoid_ = silent_nodes(srun_, p.suspects);
     for (std::string& spare : spare_nodes(avoid_, p.spares)) avoid_.push_back(std::move(spare));
-    // What srun would only say among its other lines.
+    // Without this, srun would say it only among its other lines.
     std::map<std::string, unsigned> nodes = nodes_left(avoid_);
     unsigned room = 0;
     for (auto& [name, processors] : nodes) room += processors;
@@ -150,8 +150,8 @@ CommandLine Srun::command_line() const {
     // Another count of nodes than the allocation had is no mistake then.
     if (!avoid_.empty() || p.again)
         line.unset = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS_PER_NODE"};
-    // --wait: the site may have set a time after which the first rank that ends takes the others with it. Of
-    // a single SIGINT srun would only write a page.
+    // --wait: the site may have set a time after which the first rank that ends takes the others with it. A
+    // single SIGINT would only make srun write a page.
     words.insert(words.end(),
                  {"--mpi=" + plugin_, "--no-kill", "--kill-on-bad-exit=0", "--wait=0", "--quit-on-interrupt",
                   "--quiet", "--export=ALL", p.no_input ? "--input=none" : "--input=0"});

@@ -2,91 +2,67 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
+
 namespace fermata::level {
 
 using store::LevelName;
 
+void Book::Entry::lose(const Where& where) {
+    places.erase(where);
+    if (!is_in(LevelName::memory))
+        std::erase_if(places, [](const Where& one) { return one.is_beside_memory(); });
+}
+
 void Book::committed(Generation generation, LevelName level, const std::vector<uint32_t>& needs) {
+    always(static_cast<bool>(generation), "no generation, noted as committed");
     Entry& entry = all_[generation.number()];
-    (level == LevelName::memory  ? entry.memory
-     : level == LevelName::local ? entry.local
-                                 : entry.files) = true;
+    entry.places.insert(level);
     entry.needs = needs;
     newest_ = std::max(newest_, generation);
 }
 
-void Book::flushed(Generation generation) {
+void Book::also_in(Generation generation, const Where& where) {
+    always(static_cast<bool>(generation), "no generation, noted in another place");
     auto entry = all_.find(generation.number());
-    if (entry != all_.end()) entry->second.files = true;
+    if (entry == all_.end()) return;
+    if (!where.is_beside_memory() || entry->second.is_in(LevelName::memory))
+        entry->second.places.insert(where);
 }
 
-void Book::localed(Generation generation) { all_[generation.number()].local = true; }
-
-void Book::localed(Generation generation, const std::vector<uint32_t>& needs) {
+void Book::left_in(Generation generation, const Where& where, const std::vector<uint32_t>& needs) {
+    always(static_cast<bool>(generation), "no generation, noted as left by a life before");
+    always(!where.is_beside_memory(), "a second copy that is left, and the first is not known");
     Entry& entry = all_[generation.number()];
-    entry.local = true;
-    entry.needs = needs;
+    entry.places.insert(where);
+    if (!needs.empty()) entry.needs = needs;
 }
 
-void Book::buddied(Generation generation) {
-    auto entry = all_.find(generation.number());
-    if (entry != all_.end()) entry->second.buddies = entry->second.memory;
-}
-
-void Book::encoded(Generation generation) {
-    auto entry = all_.find(generation.number());
-    if (entry != all_.end()) entry->second.parity = entry->second.memory;
-}
-
-void Book::only_in_files(const std::set<uint32_t>& left) {
-    for (auto& [number, entry] : all_) entry.files = entry.files && left.count(number) > 0;
+void Book::only_in(const Where& where, const std::set<uint32_t>& left) {
+    for (auto& [number, entry] : all_)
+        if (left.count(number) == 0) entry.lose(where);
     forget_lost();
 }
 
 void Book::forget_lost() {
-    std::erase_if(all_, [](const auto& one) { return !one.second.anywhere(); });
+    std::erase_if(all_, [](const auto& one) { return one.second.places.empty(); });
 }
 
-bool Book::has(Generation generation, LevelName level) const {
+bool Book::has(Generation generation, const Where& where) const {
     auto entry = all_.find(generation.number());
-    if (entry == all_.end()) return false;
-    return level == LevelName::memory  ? entry->second.memory
-           : level == LevelName::local ? entry->second.local
-                                       : entry->second.files;
+    return entry != all_.end() && entry->second.is_in(where);
 }
 
-bool Book::has_buddies(Generation generation) const {
-    auto entry = all_.find(generation.number());
-    return entry != all_.end() && entry->second.buddies;
-}
-
-Generation Book::newest_with_buddies() const {
-    for (auto one = all_.rbegin(); one != all_.rend(); ++one)
-        if (one->second.buddies) return Generation(one->first);
-    return {};
-}
-
-bool Book::has_parity(Generation generation) const {
-    auto entry = all_.find(generation.number());
-    return entry != all_.end() && entry->second.parity;
-}
-
-Generation Book::newest_with_parity() const {
-    for (auto one = all_.rbegin(); one != all_.rend(); ++one)
-        if (one->second.parity) return Generation(one->first);
-    return {};
-}
-
-std::vector<Generation> Book::all_in(LevelName level) const {
+std::vector<Generation> Book::all_in(const Where& where) const {
     std::vector<Generation> all;
     for (auto& [number, entry] : all_)
-        if (has(Generation(number), level)) all.push_back(Generation(number));
+        if (entry.is_in(where)) all.push_back(Generation(number));
     return all;
 }
 
-Generation Book::newest_in(LevelName level) const {
+Generation Book::newest_in(const Where& where) const {
     for (auto one = all_.rbegin(); one != all_.rend(); ++one)
-        if (has(Generation(one->first), level)) return Generation(one->first);
+        if (one->second.is_in(where)) return Generation(one->first);
     return {};
 }
 
@@ -110,7 +86,7 @@ std::vector<Generation> Book::to_keep(Medium medium, const std::vector<Generatio
     const LevelName level = store::level_of(medium);
     std::vector<Generation> roots = being_copied;
     roots.push_back(newest_in(level));
-    for (Generation lasting : {newest_with_buddies(), newest_with_parity()})
+    for (Generation lasting : {newest_in(kBuddies), newest_in(kParity)})
         if (medium == Medium::memory && lasting > newest_in(LevelName::files)) roots.push_back(lasting);
     std::set<uint32_t> kept;
     for (Generation root : roots) {
@@ -124,21 +100,17 @@ std::vector<Generation> Book::to_keep(Medium medium, const std::vector<Generatio
 }
 
 void Book::keep(Medium medium, const std::vector<Generation>& kept) {
-    for (auto& [number, entry] : all_) {
-        bool& there = medium == Medium::memory ? entry.memory : entry.local;
-        there = there && std::count(kept.begin(), kept.end(), Generation(number)) > 0;
-        entry.buddies = entry.buddies && entry.memory;
-        entry.parity = entry.parity && entry.memory;
-    }
-    forget_lost();
+    std::set<uint32_t> numbers;
+    for (Generation one : kept) numbers.insert(one.number());
+    only_in(store::level_of(medium), numbers);
 }
 
-template <class There>
-std::vector<Generation> Book::missing(Generation generation, LevelName from, There there) const {
-    if (!has(generation, from) || there(generation)) return {};
+std::vector<Generation> Book::missing(Generation generation, const Where& from, const Where& to) const {
+    if (!has(generation, from) || has(generation, to)) return {};
     std::set<uint32_t> numbers = {generation.number()};
     for (uint32_t needed : all_.at(generation.number()).needs)
-        if (!there(Generation(needed))) numbers.insert(needed);
+        if (!has(Generation(needed), to)) numbers.insert(needed);
+    always(from != to, "a copy from a place to itself");
     std::vector<Generation> list;
     for (uint32_t number : numbers) {
         if (!has(Generation(number), from)) return {};
@@ -147,22 +119,12 @@ std::vector<Generation> Book::missing(Generation generation, LevelName from, The
     return list;
 }
 
-std::vector<Generation> Book::to_copy(Generation generation) const {
-    return missing(generation, store::level_of(medium_of(generation)),
-                   [this](Generation one) { return has(one, LevelName::files); });
+std::vector<Generation> Book::to_copy(Generation generation, const Where& to) const {
+    return missing(generation, store::level_of(medium_of(generation)), to);
 }
 
-std::vector<Generation> Book::to_local(Generation generation) const {
-    return missing(generation, LevelName::memory,
-                   [this](Generation one) { return has(one, LevelName::local); });
-}
-
-std::vector<Generation> Book::to_buddies(Generation generation) const {
-    return missing(generation, LevelName::memory, [this](Generation one) { return has_buddies(one); });
-}
-
-std::vector<Generation> Book::to_encode(Generation generation) const {
-    return missing(generation, LevelName::memory, [this](Generation one) { return has_parity(one); });
+std::vector<Generation> Book::to_copy_from_memory(Generation generation, const Where& to) const {
+    return missing(generation, LevelName::memory, to);
 }
 
 }  // namespace fermata::level

@@ -1,5 +1,6 @@
-// Book keeps account of a running job's generations: which are in memory, which in local directories of
-// nodes, which in files, what may go and what has to be copied. No clock and no I/O.
+// Book keeps account of a running job's generations: where each of them is, what may go and what has to be
+// copied. It knows places by name only (where.h), so that a new level needs nothing here. No clock and no
+// I/O.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "level/where.h"
 #include "store/generation.h"
 
 namespace fermata::level {
@@ -16,58 +18,41 @@ class Book {
   public:
     // A generation exists now. `needs`: earlier ones whose images its images refer to, all of them.
     void committed(Generation generation, store::LevelName level, const std::vector<uint32_t>& needs);
-    // It is in files, too, and everything that it needs.
-    void flushed(Generation generation);
-    // It is in the local directories of all nodes as well, and so is everything that it needs.
-    void localed(Generation generation);
-    // The same of one of a life before.
-    void localed(Generation generation, const std::vector<uint32_t>& needs);
-    // Each of its images is in the memory of a second node as well, and so is everything that it needs.
-    void buddied(Generation generation);
-    // Lost nodes can be borne: there is parity of it, and of everything that it needs.
-    void encoded(Generation generation);
-    // They are in files no more: retention has removed them.
-    void only_in_files(const std::set<uint32_t>& left);
+    // The generation has come to another place, and everything that it needs is there.
+    void also_in(Generation generation, const Where& where);
+    // A life before has left it there, with all that it needs.
+    void left_in(Generation generation, const Where& where, const std::vector<uint32_t>& needs);
+    // All others are not there any more: retention has removed them.
+    void only_in(const Where& where, const std::set<uint32_t>& left);
 
     Generation newest() const { return newest_; }
-    std::vector<Generation> all_in(store::LevelName level) const;
-    Generation newest_in(store::LevelName level) const;
+    std::vector<Generation> all_in(const Where& where) const;
+    Generation newest_in(const Where& where) const;
+    bool has(Generation generation, const Where& where) const;
     // In memory or in local directories; and in which of these it is read first.
     Generation newest_on_nodes() const;
     Medium medium_of(Generation generation) const;
-    bool has(Generation generation, store::LevelName level) const;
-    bool has_buddies(Generation generation) const;
-    Generation newest_with_buddies() const;
-    bool has_parity(Generation generation) const;
-    Generation newest_with_parity() const;
     // The generation that images of the next one may refer to, when that goes to `level`: the newest, if all
-    // that it stands for is there. None: they have to be whole.
+    // that it stands for is there. Gives none when images have to be whole.
     Generation base_at(store::LevelName level) const;
     // The newest at this level is kept, of memory also the newest with buddies and the newest with parity
     // unless files have a newer one, what is being copied, and what these need.
     std::vector<Generation> to_keep(Medium medium, const std::vector<Generation>& being_copied) const;
     // Forgets all others there.
     void keep(Medium medium, const std::vector<Generation>& kept);
-    // What is to be copied, from medium_of() it, so that `generation` is in files, oldest first; itself is
-    // the last. Empty: it is there, or cannot be had.
-    std::vector<Generation> to_copy(Generation generation) const;
-    // Likewise from memory so that it is in local directories.
-    std::vector<Generation> to_local(Generation generation) const;
-    // Likewise so that it has buddies.
-    std::vector<Generation> to_buddies(Generation generation) const;
-    // Likewise so that it has parity.
-    std::vector<Generation> to_encode(Generation generation) const;
+    // Generations to be copied so that this one is there, oldest first, itself the last: from the place where
+    // it is read first, or from memory. Empty: it is there already, or cannot be had.
+    std::vector<Generation> to_copy(Generation generation, const Where& to) const;
+    std::vector<Generation> to_copy_from_memory(Generation generation, const Where& to) const;
 
   private:
     struct Entry {
-        bool memory = false, local = false, files = false;
-        bool anywhere() const { return memory || local || files; }
-        bool buddies = false;  // in memory twice
-        bool parity = false;
+        std::set<Where> places;
         std::vector<uint32_t> needs;
+        bool is_in(const Where& where) const { return places.count(where) > 0; }
+        void lose(const Where& where);
     };
-    template <class There>
-    std::vector<Generation> missing(Generation generation, store::LevelName from, There there) const;
+    std::vector<Generation> missing(Generation generation, const Where& from, const Where& to) const;
     void forget_lost();
     std::map<uint32_t, Entry> all_;
     Generation newest_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
+
 namespace fermata::level {
 
 // The nodes stand in a ring, domain behind domain, and the buddy of a node is so many places further as the
@@ -40,13 +42,21 @@ Buddies::Buddies(std::vector<std::string> nodes, const Domains& domains, bool an
     }
     if (2 * largest <= count) {
         for (size_t i = 0; i < count; ++i) buddy_[ring[i]] = ring[(i + largest) % count];
+        check();
         return;
     }
     std::vector<std::string> others;
     for (const std::string& node : ring)
         if (std::find(big->begin(), big->end(), node) == big->end()) others.push_back(node);
     for (size_t i = 0; i < big->size(); ++i) buddy_[(*big)[i]] = others[i % others.size()];
+    always(!others.empty(), "one domain has all nodes, and shares them with others");
     for (size_t i = 0; i < others.size(); ++i) buddy_[others[i]] = (*big)[i % big->size()];
+    always(buddy_.size() == count, "a node without a buddy");
+    check();
+}
+
+void Buddies::check() const {
+    for (auto& [node, buddy] : buddy_) always(node != buddy, "a node that is its own buddy");
 }
 
 }  // namespace fermata::level

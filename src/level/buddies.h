@@ -18,12 +18,13 @@ class Buddies {
 
     // "": each node has a buddy; else why there is none.
     const std::string& why_not() const { return why_not_; }
-    // What cannot be counted on, in one line; "" = nothing.
+    // A line on what cannot be counted on; "" = nothing.
     const std::string& warning() const { return warning_; }
-    // By node.
+    // The buddy of each node, by its name.
     const std::map<std::string, std::string>& all() const { return buddy_; }
 
   private:
+    void check() const;
     std::map<std::string, std::string> buddy_;
     std::string why_not_, warning_;
 };

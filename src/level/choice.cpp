@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "base/text.h"
 
 namespace fermata::level {
@@ -32,10 +33,11 @@ const Choice::Copies* Choice::copies_of(Generation generation, uint32_t rank) co
 }
 
 // "", and from where this rank's image is to be taken (none: it is where the rank reads it); or why it cannot
-// be had. What is on the rank's own node comes from there; of several nodes the one where it was written,
+// be had. A copy on the rank's own node comes first; among other nodes the one where the image was written,
 // then the one that is asked for the fewest others.
 std::string Choice::find(const Candidate& candidate, uint32_t rank, const std::map<NodePlace, size_t>& asked,
                          std::optional<NodePlace>* from) const {
+    always(rank < candidate.images.size(), "an image of a rank that the generation does not have");
     const std::string written = rank < candidate.hosts.size() ? candidate.hosts[rank] : "a node";
     auto waits = place_.find(rank);
     const std::string here = waits == place_.end() ? "" : waits->second;
@@ -82,6 +84,7 @@ std::string Choice::try_all(const Candidate& candidate, std::vector<Move>& moves
 Choice::Verdict Choice::verdict() const {
     Verdict verdict;
     for (size_t i = 0; i < candidates_.size(); ++i) {
+        always(verdict.moves.empty(), "images that are moved for a generation that cannot be had");
         const std::string why = try_all(candidates_[i], verdict.moves);
         if (why.empty()) {
             verdict.candidate = i;
@@ -95,8 +98,10 @@ Choice::Verdict Choice::verdict() const {
 
 std::string Choice::taken(const Verdict& verdict) const {
     if (!verdict.candidate || verdict.moves.empty()) return {};
+    always(*verdict.candidate < candidates_.size(), "a verdict for no candidate");
     const Candidate& candidate = candidates_[*verdict.candidate];
-    // Of one place, whoever takes them: what was written on that node, and what others had written.
+    // Images of one place, whoever takes them: those that were written on that node, and those that others
+    // had written.
     std::map<std::pair<NodePlace, bool>, std::set<uint32_t>> all;
     for (const Move& move : verdict.moves)
         for (uint32_t rank : move.ranks) {

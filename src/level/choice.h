@@ -19,14 +19,14 @@
 
 namespace fermata::level {
 
-// What a manifest says of one image, and what a node says of one that it has.
+// An image as a manifest, or a node that has one, describes it.
 struct ImageIs {
     uint64_t bytes = 0;
     std::string checksum;
     bool operator==(const ImageIs&) const = default;
 };
 
-// Stands for what is said of these ranks' images.
+// Sums up in one checksum what is said of these ranks' images.
 image::Checksum sum_of(const std::map<uint32_t, ImageIs>& images);
 
 // One that may be restarted from, as its manifest has it.
@@ -52,7 +52,7 @@ class Choice {
     // Newest first.
     explicit Choice(std::vector<Candidate> candidates) : candidates_(std::move(candidates)) {}
 
-    // What a node has; only whole and intact images.
+    // Notes an image that a node has; only whole and intact images.
     void has(const NodePlace& place, Generation generation, uint32_t rank, const ImageIs& image);
     // Where a rank waits for its image.
     void waits(const std::string& host, uint32_t rank) { place_[rank] = host; }
@@ -67,7 +67,7 @@ class Choice {
     Verdict verdict() const;
     // A line on images that come from other nodes; "" = none does.
     std::string taken(const Verdict& verdict) const;
-    // By rank, in that case or any other: where it waits.
+    // The node where each rank waits, by rank; whatever the verdict.
     const std::map<uint32_t, std::string>& places() const { return place_; }
     // Each rank's image is in the memory of nodes that do not fail together, then. `domain`: of a node.
     bool twice(const Verdict& verdict, const std::function<std::string(const std::string&)>& domain) const;

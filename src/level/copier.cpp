@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "files/kept.h"
 #include "image/file_checksum.h"
 #include "image/hash.h"
@@ -22,6 +23,8 @@ constexpr size_t kPart = 4 << 20;
 }  // namespace
 
 void Copier::start(Order order, uint64_t bytes_per_second) {
+    always(!busy(), "a copy to files that begins while one is under way");
+    always(!order.to.empty() && order.number > 0, "a copy to files without a directory, or of no order");
     order_ = std::move(order);
     bytes_ = 0;
     throttle_.limit(bytes_per_second);
@@ -84,12 +87,13 @@ void Copier::copy_image(Generation generation, Rank rank, const files::Folder& f
             fail("{} has changed while it was copied", one.from.path_of(one.name));
 }
 
-// None: it is there.
+// Copies a file; none: it is there already.
 std::optional<Copier::Copied> Copier::copy_file(const files::Folder& from, const std::string& name,
                                                 const files::Folder& to) {
     const Fd in = from.read(name);
     const std::optional<Fd> out = to.try_create(name);
     if (!out) return {};
+    always(static_cast<bool>(*out), "a file that is copied to nowhere");
     Copied copied{from, name, 0, {}};
     image::Hash hash;
     auto buffer = std::make_unique<char[]>(kPart);

@@ -1,7 +1,7 @@
 // Copier copies generations from the memory of this node, or from its local directory, into the directory of
 // files, in a thread of its own, with a limit on its bandwidth. Every image is compared with its checksums,
-// and with what was written of it; what is damaged here fails the copy. What it has copied is an image only
-// once the root has committed it.
+// and with what was written of it; what is damaged here fails the copy. A copy is an image only once the root
+// has committed it.
 #pragma once
 
 #include <atomic>
@@ -41,9 +41,9 @@ class Copier {
     };
     bool busy() const { return work_.busy(); }
     uint32_t number() const { return order_.number; }
-    // Not while it is busy.
+    // Begins a copy; not while it is busy.
     void start(Order order, uint64_t bytes_per_second);
-    // 0: no limit. Also while it works.
+    // Limits the bandwidth; 0: no limit. Also while it works.
     void limit(uint64_t bytes_per_second) { throttle_.limit(bytes_per_second); }
 
     // poll() finds it readable when take() may have something.

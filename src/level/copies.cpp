@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "level/place.h"
 #include "store/remove.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr useconds_t kRemoval = 100'000;  // a job that runs removes what it does not keep
 
-// Of this user only: nobody else's memory is believed or mended.
+// Finds directories of this user only: nobody else's memory is believed or mended.
 std::vector<Shelf> shelves_on_nodes(uint64_t job, Generation generation) {
     std::vector<Shelf> all;
     for (const NodeFolder& node : nodes_here(job)) try {
@@ -46,10 +47,10 @@ bool is_there_still(const Shelf& shelf) {
 
 Copies::Copies(const store::GenerationInfo& info, const image::Key* key, Judge judge)
     : info_(info), key_(key), judge_(std::move(judge)) {
+    always(info_.manifest.has_value() && judge_, "copies of a generation without a manifest, or a judge");
     const store::Manifest& manifest = *info_.manifest;
     if (!manifest.on_nodes()) shelves_.push_back({info_.folder, {}, true});
-    // What another user's manifest says of a job is no reason to look at, or to write to, what this user's
-    // nodes keep of it.
+    // Another user's manifest is no reason to look at, or to write to, what this user's nodes keep of a job.
     const uid_t owner = info_.folder.owner();
     if (manifest.step || (owner != ::geteuid() && owner != 0)) return;
     for (Shelf& shelf : shelves_on_nodes(manifest.job, Generation(info_.number)))
@@ -113,6 +114,8 @@ void Copies::look(std::function<bool(Rank)> wanted) {
 
 void Copies::look() {
     found_.clear();
+    always(info_.manifest->nodes.empty() || info_.manifest->nodes.size() == info_.manifest->images.size(),
+           "images that nodes keep, and not a node for each");
     for (const store::ImageEntry& entry : info_.manifest->images)
         for (size_t i = 0; i < shelves_.size(); ++i)
             found_[{i, entry.rank.number()}] =

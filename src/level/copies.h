@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/invariant.h"
 #include "base/medium.h"
 #include "files/folder.h"
 #include "image/image.h"
@@ -45,7 +46,7 @@ class Copies {
     enum class State { absent, intact, damaged };
     const std::vector<Shelf>& shelves() const { return shelves_; }
     State state(size_t shelf, Rank rank) const;
-    // Of a damaged one.
+    // The reason why a copy counts as damaged.
     const std::string& why(size_t shelf, Rank rank) const;
     // Some intact copy of this rank's image; none: nullptr.
     const Shelf* intact(Rank rank) const;
@@ -66,7 +67,10 @@ class Copies {
     };
     Found look_at(const Shelf& shelf, const store::ImageEntry& entry) const;
     image::Place place_on(const Shelf& shelf, const store::ImageEntry& entry) const;
-    const Found& found(size_t shelf, Rank rank) const { return found_.at({shelf, rank.number()}); }
+    const Found& found(size_t shelf, Rank rank) const {
+        always(found_.count({shelf, rank.number()}) > 0, "a copy that was not looked at");
+        return found_.at({shelf, rank.number()});
+    }
 
     const store::GenerationInfo& info_;
     const image::Key* const key_;

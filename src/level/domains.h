@@ -17,7 +17,7 @@ class Domains {
 
     // A node that the file does not name stands alone.
     std::string of(const std::string& node) const;
-    // Those of them that the file does not name; without a file none.
+    // Finds the nodes that the file does not name; without a file none.
     std::vector<std::string> unnamed(const std::vector<std::string>& nodes) const;
     // "", or the line that names those.
     std::string why_not(const std::vector<std::string>& nodes) const;

@@ -20,9 +20,9 @@ struct KeptFile {
 };
 bool is_right(const files::Folder& generation, const KeptFile& file);
 
-// Those that this image names; none: it is not of a process. Nothing of them is read.
+// Lists the files that this image names; none: it is not of a process. Nothing of them is read.
 std::vector<KeptFile> named_kept_files(const image::Reader& reader);
-// Likewise; throws Error unless each is there, in every byte what the image says of it.
+// Lists them, and throws Error unless each is there, in every byte what the image says of it.
 std::vector<KeptFile> kept_files_of(const image::Reader& reader, const files::Folder& generation);
 
 }  // namespace fermata::level

@@ -1,12 +1,13 @@
-// Levels says at which levels the generations of a job are kept, and how often: the words of `--levels`.
+// Levels says at which levels the generations of a job are kept, and how often. The words of `--levels` are
+// read in src/keeping/levels/words.h.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "base/medium.h"
-#include "erasure/scheme.h"
 #include "level/domains.h"
 
 namespace fermata::level {
@@ -19,23 +20,25 @@ struct Levels {
     std::optional<double> local;   // between those in local directories
     std::optional<double> buddy;   // between second copies in another node's memory; 0 = of each generation
     bool buddy_anywhere = false;   // also of the same failure domain, where there is no other one
-    struct Parity {
-        erasure::Scheme scheme;
+    std::optional<double> files;   // seconds between generations in files; none: only what ends the job is
+    // Levels that an argument describes, by name: "rs:4+2 10m" is rs with the argument 4+2.
+    struct Wish {
+        std::string argument;
         double period;  // seconds
     };
-    std::optional<Parity> parity;  // over groups of nodes
+    std::map<std::string, Wish> described;
     Domains domains;
-    uint64_t copy_limit = 0;      // bytes a second of a node, to another level; 0 = by the period
-    std::optional<double> files;  // seconds between generations in files; none: only what ends the job is
+    uint64_t copy_limit = 0;  // bytes a second of a node, to another level; 0 = by the period
 
-    // Throws Error (exit code 2) that names the word that is wrong, or that this Fermata cannot do yet.
-    static Levels parse(const std::string& words);
-    // As parse() reads it.
-    std::string to_text() const;
     explicit operator bool() const { return memory || local; }
-    // Of the first level; there is one.
+    // The medium of the first level; there is one.
     Medium first() const { return memory ? Medium::memory : Medium::local; }
     double interval() const { return memory ? *memory : local.value(); }
+    // The wish for a described level; none: nobody wants it.
+    const Wish* wish(const std::string& name) const {
+        auto found = described.find(name);
+        return found == described.end() ? nullptr : &found->second;
+    }
 
     // Bytes a second of a node at which `of_node` bytes are copied when half of `period`, in seconds, has
     // passed; what `copy_limit` says goes before it. 0: no limit.

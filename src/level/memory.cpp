@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "level/image_check.h"
 #include "level/place.h"
@@ -28,7 +29,7 @@ constexpr int64_t kLockPatienceMs = 10'000;
 // Memory is dear; a disk is there for the job that comes back after a weekend.
 time_t grace_s(Medium medium) { return medium == Medium::local ? 7 * 86400 : 3600; }
 
-// None when somebody else holds it.
+// Gives none when somebody else holds the lock.
 std::optional<Fd> try_lock(const files::Folder& folder) {
     Fd lock = folder.lock_file(kLock);
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return {};
@@ -42,8 +43,8 @@ std::vector<Generation> generations_in(const files::Folder& folder) {
     return all;
 }
 
-// Of a job that does not run here: what could a restart still go on from? Of the newest one this node may
-// have nothing, and of others a second copy.
+// Lists the generations from which a restart of a job that does not run here could still go on. This node may
+// have nothing of the newest one, and a second copy of others.
 std::vector<Generation> wanted_of(uint64_t job, const files::Folder& folder) {
     std::vector<Generation> wanted;
     try {
@@ -54,7 +55,7 @@ std::vector<Generation> wanted_of(uint64_t job, const files::Folder& folder) {
             if (one.job == job && one.manifest && one.manifest->on_nodes())
                 wanted.push_back(Generation(one.number));
     } catch (const Error&) {
-        // It is gone, and with it the manifests.
+        // The directory is gone, and with it the manifests.
     }
     return wanted;
 }
@@ -66,7 +67,7 @@ void remove_all_but(const files::Folder& folder, const std::vector<Generation>& 
     }
 }
 
-// Only while its lock is held. What is not Fermata's keeps the directory.
+// Only while its lock is held. A file that is not Fermata's keeps the directory.
 void remove_job_directory(const files::Folder& of_job, const std::string& node, const files::Folder& folder) {
     folder.remove_file(kHome);
     folder.remove_file(kLock);
@@ -104,6 +105,7 @@ Memory::Memory(NodePlace place, uint64_t job, const std::string& ckpt_dir)
 
 // Up to the file system's own: after a loss of power all of these directories have to be there.
 void Memory::make_lasting(const std::string& ckpt_dir) const {
+    always(place_.medium == Medium::local, "memory that is to outlive its machine");
     folder_.replace(kHome, ckpt_dir);
     const std::string user = user_directory(place_.medium);
     for (const std::string& path :
@@ -112,6 +114,7 @@ void Memory::make_lasting(const std::string& ckpt_dir) const {
 }
 
 void sync_generation(const files::Folder& of_job, Generation generation) {
+    always(static_cast<bool>(generation), "no generation, brought to storage");
     const files::Folder folder = of_job.below(generation.name());
     sync_file(folder.read(store::kMarker).get(), folder.path_of(store::kMarker));
     folder.sync();
@@ -134,7 +137,9 @@ std::optional<files::Folder> Memory::find(Generation generation) const {
 }
 
 files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
-    // Of an earlier attempt or life: its number would not be given again if it existed.
+    always(static_cast<bool>(generation), "room for no generation");
+    always(static_cast<bool>(lock_), "room in a directory that this process does not hold");
+    // It is of an earlier attempt or life: its number would not be given again if it existed.
     if (auto old = folder_.find(generation.name()))
         if (!store::remove_generation(folder_, generation.name(), *old))
             fail("{} is in the way", directory_of(generation));
@@ -152,6 +157,7 @@ files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
 void Memory::keep(const std::vector<Generation>& generations) { remove_all_but(folder_, generations); }
 
 void Memory::leave() {
+    always(static_cast<bool>(lock_), "a directory that is left, and this process does not hold it");
     keep({});
     const std::string job = fmt::format("{:016x}", job_);
     auto all = find_user_directory(place_.medium);

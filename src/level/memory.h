@@ -30,7 +30,7 @@ class Memory {
     // Error.
     files::Folder make_room(Generation generation, uint64_t bytes);
     std::string directory_of(Generation generation) const;
-    // None: nothing of it is here.
+    // Gives none when nothing of it is here.
     std::optional<files::Folder> find(Generation generation) const;
     // Everything else goes.
     void keep(const std::vector<Generation>& generations);
@@ -51,8 +51,9 @@ class Memory {
         std::vector<Copy> intact;
         std::vector<Flaw> damaged;
     };
-    // What is here of these generations, every byte compared, but for those for which `thorough` is false: of
-    // their images only what stands for the rest of them. `given_up` ends it between two images.
+    // Looks through what is here of these generations and compares every byte, but for those for which
+    // `thorough` is false: of their images only what stands for the rest of them. `given_up` ends it between
+    // two images.
     Found look_for(
         const std::vector<Generation>& generations, const image::Key* key,
         const std::function<bool()>& given_up = [] { return false; },
@@ -66,21 +67,22 @@ class Memory {
     Fd lock_;
 };
 
-// What a node's directory of a job has of a generation; none: nothing. May be called by any thread.
+// Finds the part of a generation in a node's directory of a job; none: nothing is there. May be called by any
+// thread.
 std::optional<files::Folder> find_generation(const files::Folder& folder, uint64_t job,
                                              Generation generation);
 
-// Of a generation in a local directory: marker and names are on storage when this returns; of the files,
-// those who wrote them have taken care.
+// Brings a generation in a local directory to storage: marker and names; those who wrote the files have taken
+// care of these.
 void sync_generation(const files::Folder& of_job, Generation generation);
 
 // The rank whose image has this name; none: no image has it.
 std::optional<Rank> rank_of_image(const std::string& name);
 
-// Removes what jobs of this user that do not run on this machine any more have on it. What a restart could
-// still go on from stays for an hour in memory, and for a week in local directories. Of these only those of
-// `node` go: nodes may share the file system after all, and a lock may hold on one of them only. Never
-// throws.
+// Removes what jobs of this user that do not run on this machine any more have on it. A generation from which
+// a restart could still go on stays for an hour in memory, and for a week in local directories. In local
+// directories only those of `node` go: nodes may share the file system after all, and a lock may hold on one
+// of them only. Never throws.
 void sweep(uint64_t but_of_job, const std::string& node) noexcept;
 
 }  // namespace fermata::level

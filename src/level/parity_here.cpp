@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "erasure/names.h"
 #include "erasure/parity_file.h"
@@ -76,6 +77,7 @@ void ParityHere::look_at(const Shelf& shelf) {
 }
 
 void ParityHere::add(const Group& group) {
+    always(group.job() == job_ && group.generation() == generation_, "a group of another generation");
     if (std::none_of(groups_.begin(), groups_.end(),
                      [&](const Group& known) { return known.name() == group.name(); }))
         groups_.push_back(group);

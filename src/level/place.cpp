@@ -64,7 +64,7 @@ std::optional<uint64_t> number_after(const std::string& text, const std::string&
     return value;
 }
 
-// Of all control groups above this process that have a limit.
+// Room in all control groups above this process that have a limit.
 uint64_t room_in_groups() {
     uint64_t room = UINT64_MAX;
     const std::string own = text_of("/proc/self/cgroup");

@@ -26,16 +26,17 @@ std::string base_directory(Medium medium);
 // put names into such a file system: no link is followed. Throws Error when one of them is not this user's
 // alone.
 files::Folder own_directory(Medium medium, std::initializer_list<std::string> parts);
-// Of all jobs of this user.
+// The directory of all jobs of this user.
 std::string user_directory(Medium medium);
 // Finds it; none when there is none, or somebody else has taken its name.
 std::optional<files::Folder> find_user_directory(Medium medium);
-// Of one job on one node.
+// The directory of one job on one node.
 std::string job_directory(const NodePlace& place, uint64_t job);
 // Makes it, as own_directory() does.
 files::Folder make_job_directory(const NodePlace& place, uint64_t job);
 
-// The directories of a job on this machine, memory first; by node. None that are not this user's.
+// The directories of a job on this machine, memory first; by node. Those that are not this user's are left
+// out.
 struct NodeFolder {
     NodePlace place;
     files::Folder folder;
@@ -43,14 +44,14 @@ struct NodeFolder {
 std::vector<NodeFolder> nodes_here(uint64_t job);
 bool is_here(const NodePlace& place, uint64_t job);
 
-// Those of them that have something of a generation: its directories.
+// Lists those directories of a generation in there.
 std::vector<NodeFolder> find_here(uint64_t job, Generation generation);
 
 // Bytes that may still be put there, with a reserve for everybody else; of memory by the machine, the control
 // group of this process and the file system, of a disk by the file system.
 uint64_t room_in(Medium medium, const files::Folder& folder);
 uint64_t room_in_memory(const files::Folder& folder);
-// What a process holds that is not in files: the most that its image can be of.
+// Memory of a process that is not in files: the most that its image can be of.
 uint64_t memory_of_process(int pid);
 
 }  // namespace fermata::level

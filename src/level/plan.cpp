@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "base/invariant.h"
+
 namespace fermata::level {
 namespace {
 
@@ -28,6 +30,9 @@ Plan plan_without(const std::vector<LevelCost>& levels, size_t left_out) {
 }  // namespace
 
 Plan best_plan(const std::vector<LevelCost>& levels) {
+    always(!levels.empty() && levels.size() < 32, "a plan without a level");
+    for (const LevelCost& level : levels)
+        always(level.cost >= 0 && level.rate >= 0, "a level that costs less than nothing");
     Plan best = plan_without(levels, 0);
     for (size_t left_out = 1; left_out < size_t{1} << levels.size(); ++left_out) {
         bool possible = (left_out >> (levels.size() - 1) & 1) == 0;
@@ -35,6 +40,7 @@ Plan best_plan(const std::vector<LevelCost>& levels) {
             possible = possible && !(levels[i].needed && (left_out >> i & 1));
         if (!possible) continue;
         Plan plan = plan_without(levels, left_out);
+        always(!plan.levels.empty(), "a plan without a level");
         if (plan.loss < best.loss) best = std::move(plan);
     }
     return best;

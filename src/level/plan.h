@@ -9,7 +9,7 @@
 
 namespace fermata::level {
 
-// From the cheapest to the one that bears everything.
+// The cost of a level. A list of them goes from the cheapest to the one that bears everything.
 struct LevelCost {
     std::string name;
     double cost = 0;      // seconds that the job loses by one

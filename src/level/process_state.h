@@ -1,4 +1,4 @@
-// What an image says of the process that it was made of: the part "process" (docs/formats/image.md).
+// This header reads the part "process" of an image, its facts about the process (docs/formats/image.md).
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ auto with_process_state(const image::Reader& reader, Use use) {
     }
 }
 
-// Of the program's files, what a restart puts back; older images have none.
+// The program's files that a restart puts back; older images have none.
 inline nlohmann::json kept_of(const nlohmann::json& state) {
     return state.contains("files") ? state.at("files") : nlohmann::json::array();
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "erasure/names.h"
 #include "files/kept.h"
@@ -20,7 +21,7 @@ namespace {
 
 constexpr size_t kPart = 4 << 20;
 
-// Of all that could be read.
+// Copies, and sums up all that could be read.
 image::Checksum copy_content(int from, int to, const std::string& from_path, const std::string& to_path) {
     auto buffer = std::make_unique<char[]>(kPart);
     image::Hash hash;
@@ -83,8 +84,9 @@ void Repair::mend_marker(const Shelf& shelf) {
     }
 }
 
-// What an earlier one has brought may have mended this one, too: text is in common.
+// An image that came earlier may have mended this one, too: text is in common.
 void Repair::mend_image(size_t at, const store::ImageEntry& entry) {
+    always(at < copies_.shelves().size(), "an image that is mended in no place");
     const Shelf& to = copies_.shelves()[at];
     const std::string why = copies_.why(at, entry.rank);
     std::string trouble = "no other copy of it is here";
@@ -110,6 +112,7 @@ void Repair::mend_image(size_t at, const store::ImageEntry& entry) {
 // Everything that goes with the image comes before it. Whatever of that is right here stays.
 void Repair::from_copy(const Shelf& to, const Shelf& from, const store::ImageEntry& entry,
                        const std::string& why) {
+    always(&to != &from, "a damaged image that is mended from itself");
     const std::string name = Copies::name_on(to, entry), source = from.text();
     const image::Place wanted(from.folder, Copies::name_on(from, entry));
     // Once more: only what is intact now is taken.

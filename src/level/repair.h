@@ -1,5 +1,5 @@
 // Repair mends what is damaged of a generation out of what this machine has besides: another copy of an
-// image, or parity. What is intact is never written over, and a file is whole and compared before it has its
+// image, or parity. Intact files are never written over, and a file is whole and compared before it has its
 // name.
 #pragma once
 

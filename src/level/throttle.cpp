@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 
 namespace fermata::level {
 namespace {
@@ -29,6 +30,7 @@ void Throttle::spend(uint64_t bytes, const std::function<bool()>& given_up) {
         due_ = std::max(due_, monotonic_s()) + static_cast<double>(bytes) / static_cast<double>(limit);
         due = due_;
     }
+    always(limit > 0, "bytes that count against no limit");
     // With another limit, that one counts from now on.
     while (!given_up() && limit_ == limit) {
         const double left = due - monotonic_s();

@@ -11,9 +11,9 @@ namespace fermata::level {
 
 class Throttle {
   public:
-    // 0: none.
+    // Sets the limit; 0: none.
     void limit(uint64_t bytes_per_second);
-    // So many bytes were copied. Returns when more may be; at once when it is given up.
+    // Counts bytes that were copied. Returns when more may be; at once when it is given up.
     void spend(uint64_t bytes, const std::function<bool()>& given_up);
 
   private:

@@ -22,8 +22,8 @@ std::string why_not_to_start(const store::GenerationInfo& own) {
         own.directory, command_line(own.manifest->command));
 }
 
-// The checks that read images: every header, and all data while that is quick and not to be read later. What
-// they miss the ranks find. By rank: why its image is not the one that the manifest names.
+// The checks that read images: every header, and all data while that is quick and not to be read later. The
+// ranks find what they miss. By rank: why its image is not the one that the manifest names.
 std::map<uint32_t, std::string> broken_images(const store::GenerationInfo& generation, bool mapped,
                                               const image::Key* key) {
     const store::Manifest& manifest = *generation.manifest;
@@ -55,7 +55,8 @@ bool may_be_at_nodes(const store::Store& store, uint64_t job, const SubmitOption
     });
 }
 
-// Of one in files; its needs were looked at. Throws Error when it cannot be had from here nor from nodes.
+// Looks at one in files, whose needs were looked at. Throws Error when it cannot be had from here nor from
+// nodes.
 void look_at_images(store::GenerationInfo& info, const store::Store& store, const SubmitOptions& options) {
     if (info.manifest->layout.together()) store.check(info);
     try {

@@ -13,10 +13,10 @@ class Standby : public root::Beside {
   public:
     ~Standby() override { dismiss(); }
 
-    // This life begins, which `root` leads; the one that stands by will follow it.
+    // Notes that this life begins, which `root` leads; the one that stands by will follow it.
     void of(const Submission& what, const root::Root& root);
-    // The life that stands by, also when its ranks are still to come, if it can go on as `what` says. None:
-    // there is none, or it was another one.
+    // Hands out the life that stands by, also when its ranks are still to come, if it can go on as `what`
+    // says; nothing where there is none, or another one.
     std::optional<Prepared> take(const Submission& what);
     // Ends it: nobody needs it any more.
     void dismiss();

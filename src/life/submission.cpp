@@ -43,7 +43,7 @@ std::string job_name(const SubmitOptions& options, const std::vector<std::string
     return fmt::format("{}-{}", name, ::getpid());
 }
 
-// What would make every rank fail in its own words is said here once.
+// Says once, here, why every rank would fail in its own words.
 void check_limits() {
     rlimit space{};
     if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
@@ -96,8 +96,8 @@ void check_words(const SubmitOptions& options, const std::string& launcher) {
         launch::check_launcher_options(launcher, launch::split_words(part.mpiexec_args));
 }
 
-// What mpiexec starts. A restart takes the programs from the images; where each of several was to run is
-// known only to who has named them.
+// The programs that mpiexec starts. A restart takes the programs from the images; where each of several was
+// to run is known only to who has named them.
 std::vector<launch::Part> parts_to_start(const SubmitOptions& options, const std::vector<launch::Part>& found,
                                          const store::GenerationInfo* from) {
     if (!from) return found;
@@ -109,7 +109,8 @@ std::vector<launch::Part> parts_to_start(const SubmitOptions& options, const std
     return parts;
 }
 
-// What the last checkpoint of the job took tells what the next one will: a whole one's size and time.
+// Measure of the last checkpoint of the job, which tells what the next one will take: a whole one's size and
+// time.
 std::optional<journal::Measured> measured_of(const store::GenerationInfo& from) {
     const store::Manifest& manifest = *from.manifest;
     auto save = manifest.phases.find("save");
@@ -137,7 +138,7 @@ void take_walltime(root::Settings& settings, const Submission& what) {
     }
 }
 
-// What every rank is told (tree::AgentConfig).
+// Variables that tell every rank what it has to know (tree::AgentConfig).
 std::map<std::string, std::string> environment_of(const Submission& what, const root::Settings& settings,
                                                   const launch::Places& places) {
     const SubmitOptions& options = what.options;

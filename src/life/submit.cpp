@@ -23,7 +23,7 @@ namespace {
 
 uint64_t random_number() { return std::stoull(wire::random_id(8), nullptr, 16); }
 
-// Of several programs; one alone is the whole job's.
+// Segments of several programs; one alone is the whole job's.
 std::vector<store::Segment> segments_of(const std::vector<launch::Part>& parts) {
     std::vector<store::Segment> segments;
     uint32_t next = 0;
@@ -50,7 +50,7 @@ void hold_sigterm() {
     ::sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
-// What `--continue` finds in the directory: the same command line is one chain of jobs.
+// Findings of `--continue` in the directory: the same command line is one chain of jobs.
 struct Earlier {
     std::optional<uint64_t> job;  // that is to be continued
     std::optional<store::JobEnd> ended;
@@ -91,7 +91,7 @@ Earlier look_for_earlier(const store::Store& store, const std::vector<std::strin
     return earlier;
 }
 
-// Of jobs that somebody may still want to continue.
+// Names jobs that somebody may still want to continue.
 void say_what_is_kept(const store::Store& store) {
     std::vector<store::JobEnd> ends = store.ends();
     std::vector<store::GenerationInfo> all = store.list();

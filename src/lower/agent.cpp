@@ -13,6 +13,7 @@
 #include "base/cpus.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "lower/binding/binding.h"
 #include "lower/end_quietly.h"
@@ -71,7 +72,8 @@ std::optional<Event> event_of(const wire::Message& message) {
     return {};
 }
 
-// Of the checkpoint that the message belongs to, where only a rank that takes part in it may hear it.
+// The epoch of the checkpoint that the message belongs to, where only a rank that takes part in it may hear
+// it.
 std::optional<uint32_t> epoch_of(const wire::Message& message) {
     if (auto* m = std::get_if<wire::Freeze>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Take>(&message)) return m->epoch;
@@ -206,6 +208,8 @@ void Agent::on(Event event, const wire::Message* message) {
             return;
         }
         stage_ = row->next;
+        always(!facts_of(stage_).in_checkpoint || checkpoint_ || row->action == Action::begin,
+               "a stage of a checkpoint that is not there");
         next = act(row->action, message);
     }
 }
@@ -252,6 +256,7 @@ void Agent::converge_and_freeze() {
 }
 
 void Agent::stop_threads() {
+    always(checkpoint_.has_value(), "threads are stopped for no checkpoint");
     threads::StopReport report = threads::stop_all(monotonic_ns() + kStopSlice);
     split::DrainReport drained{};
     the_upper()->drain(&drained);
@@ -266,7 +271,7 @@ void Agent::query() {
     static char text[16384];
     wire::Diagnosis answer;
     if (the_upper()) {
-        // Who does not stop comes first: the others stand because of it.
+        // Threads that do not stop come first: the others stand because of them.
         if (stage_ == Stage::stopping)
             for (const auto& thread : checkpoint_->not_stopped) answer.text += thread.where + "\n";
         answer.text.append(text, the_upper()->diagnosis(text, sizeof text));
@@ -355,11 +360,13 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
         case Action::capture:
             return checkpoint_->hop ? hop() : capture();
         case Action::say_size:
+            always(checkpoint_->saving, "the size of an image that is not captured");
             link_->send(wire::Sized{checkpoint_->epoch, wire_rank(), checkpoint_->saving->room()});
             break;
         case Action::write:
             return write(std::get<wire::Placed>(*message).begin);
         case Action::conclude:
+            always(checkpoint_ && checkpoint_->work, "the end of a checkpoint that has done nothing");
             link_->send(checkpoint_->work->conclude());
             if (stage_ == Stage::running) checkpoint_.reset();
             break;
@@ -378,6 +385,7 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
 }
 
 void Agent::meet(const wire::Message& order) {
+    always(checkpoint_ && !checkpoint_->work, "a rank that is told to save twice");
     if (auto* renew = std::get_if<wire::Renew>(&order)) {
         auto hop = std::make_unique<Hop>(task_.who, task_.facts, task_.config, *renew);
         checkpoint_->hop = hop.get();
@@ -394,6 +402,7 @@ void Agent::go_on(Action action) {
     switch (action) {
         case Action::go_on_writing:
             run_program();
+            always(checkpoint_->saving, "a child that writes no image");
             checkpoint_->saving->let_child_go();
             return answer();
         case Action::help_and_go_on:
@@ -429,6 +438,7 @@ void Agent::go_on(Action action) {
 void Agent::rebuild() {
     progress_.enter(wire::RestartPhase::rebuild);
     say_phase();
+    always(parts_ != nullptr, "objects are made again, and nothing was restored");
     std::string error = rebuild_objects(*parts_, rank());
     link_->send(wire::Restored{error.empty(), error});  // which says as well that it is in `go`
 }
@@ -439,6 +449,7 @@ void Agent::go() {
         ended_epoch_ = task_.second->epoch;
         split::process::queue_signals(task_.second->signals, the_upper()->ids);
     }
+    always(parts_ != nullptr, "a program that goes on, and nothing was restored");
     for (const std::string& line : let_program_run(*parts_)) warn(line);
     parts_.reset();
     if (task_.pager) task_.pager->prefetch(1);
@@ -447,6 +458,7 @@ void Agent::go() {
 
 // May the checkpoint that was asked for begin? Nothing: not yet.
 std::optional<Event> Agent::consider() {
+    always(asked_.has_value(), "a wish for a checkpoint that nobody has");
     if (!the_upper() || task_.pager || !helpers_.reached(monotonic_ns())) return {};
     char why[512] = "";
     if (the_upper()->refuses(why, sizeof why)) {
@@ -464,6 +476,7 @@ std::optional<Event> Agent::consider() {
 }
 
 void Agent::begin() {
+    always(asked_ && !checkpoint_, "a checkpoint that begins unasked, or beside another one");
     Asked asked = std::move(*asked_);
     asked_.reset();
     checkpoint_.emplace(asked.begin.epoch);
@@ -489,12 +502,14 @@ void Agent::clock_out() {
 }
 
 void Agent::drain(const wire::Drain& m) {
+    always(the_upper() && checkpoint_, "messages are drained for no checkpoint");
     split::DrainReport report{};
     the_upper()->drain(&report);
     link_->send(wire::Drained{m.epoch, m.round, report.sent, report.received, report.open});
 }
 
 std::optional<Event> Agent::capture() {
+    always(checkpoint_ && checkpoint_->saving, "an image that nobody has asked for");
     Saving& saving = *checkpoint_->saving;
     saving.capture();
     if (saving.failed()) return Event::ended;
@@ -508,6 +523,7 @@ std::optional<Event> Agent::hop() {
 }
 
 std::optional<Event> Agent::write(std::optional<uint64_t> place) {
+    always(checkpoint_ && checkpoint_->saving, "an image that is written and was not captured");
     Saving& saving = *checkpoint_->saving;
     for (const std::string& line : saving.write(place)) warn(line, checkpoint_->epoch);
     // Also when this rank could not fork: the others must not wait for its word.
@@ -537,6 +553,7 @@ void Agent::stay_away() {
 }
 
 void Agent::run_program() {
+    always(the_upper() != nullptr, "a program that runs on, and is not there");
     the_upper()->resume(0);
     threads::resume_all();
 }

@@ -3,7 +3,7 @@
 //
 // run() is its loop. A message of the tree becomes an event (handle), as does what the agent finds out itself
 // (look, converge_and_freeze); the table of agent_stages.cpp says for each stage and event which action
-// follows (on), and act() does the action. What the application's MPI has to do, the agent asks of
+// follows (on), and act() does the action. Work that the application's MPI has to do, the agent asks of
 // the_upper() (services.h).
 #pragma once
 
@@ -58,7 +58,7 @@ class Agent {
   private:
     Agent(AgentTask task, std::unique_ptr<tree::AgentLink> link);
 
-    // What comes, as events of agent_stages.h.
+    // Takes what comes, as events of agent_stages.h.
     void run();
     void wait(Naps& naps);
     void handle(const wire::Message& message);

@@ -1,5 +1,7 @@
 #include "lower/agent_stages.h"
 
+#include "base/invariant.h"
+
 namespace fermata::lower {
 namespace {
 
@@ -91,7 +93,7 @@ constexpr Row kRows[] = {
     {S::given_up_asked, E::cancel,       A::forget_begin,              S::given_up},
     {S::given_up_asked, E::daemon_lost,  A::forget_begin,              S::meeting_alone},
 
-    // Who stayed away has lost its daemon, and the root with it: Cancel follows.
+    // A rank that stayed away has lost its daemon, and the root with it: Cancel follows.
     {S::called_off,     E::clock,        A::hear_clock,                S::called_off},
     {S::called_off,     E::resume,       A::go_on,                     S::running},
     {S::called_off,     E::cancel,       A::go_on,                     S::running},
@@ -125,7 +127,7 @@ constexpr Row kRows[] = {
     {S::behind,         E::daemon_lost,  A::stay_alone,                S::alone},
 
     {S::leaving,        E::clock,        A::hear_clock,                S::leaving},
-    // What the program did now would be done again after the restart.
+    // Anything the program did now would be done again after the restart.
     {S::leaving,        E::daemon_lost,  A::end_left,                  S::leaving},
 
     {S::meeting_alone,  E::met,          A::help_and_go_on_alone,      S::alone},
@@ -308,7 +310,13 @@ const char* why_never(Stage stage, Event event) {
     return why_elsewhere(stage, event);
 }
 
-const StageFacts& facts_of(Stage stage) { return kFacts[static_cast<int>(stage)]; }
-const char* word_of(Event event) { return kWords[static_cast<int>(event)]; }
+const StageFacts& facts_of(Stage stage) {
+    always(static_cast<int>(stage) < kStages, "a stage that the agent does not have");
+    return kFacts[static_cast<int>(stage)];
+}
+const char* word_of(Event event) {
+    always(static_cast<int>(event) < kEvents, "an event that the agent does not know");
+    return kWords[static_cast<int>(event)];
+}
 
 }  // namespace fermata::lower

@@ -110,7 +110,7 @@ struct Step {
     Stage next;
 };
 
-// What the event does in the stage; nothing: it cannot come there (why_never() says why).
+// Says what the event does in the stage; nothing: it cannot come there (why_never() says why).
 std::optional<Step> step(Stage stage, Event event);
 // Why the event cannot come in the stage; null: it can.
 const char* why_never(Stage stage, Event event);

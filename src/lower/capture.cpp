@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/invariant.h"
 #include "base/ranges.h"
 #include "lower/cpu.h"
 #include "lower/image_parts.h"
@@ -122,7 +123,7 @@ void Capture::note_objects() {
 
 void Capture::capture_devices() { split::devices::capture_all(); }
 
-// What is written from here on is seen by the next image.
+// Memory that is written from here on is seen by the next image.
 void Capture::collect_memory() {
     increment_.emplace(last_, base_, order_.options, made_.warnings);
     memory_ = split::collect_memory(increment_->tracker());
@@ -130,6 +131,7 @@ void Capture::collect_memory() {
 
 // Makes the file, and gives it everything but the content of memory.
 void Capture::begin_image() {
+    always(!made_.image && folder_ && increment_, "an image that begins twice, or too early");
     image::WriteOptions how = order_.options.write;
     how.key = order_.key;
     if (uint64_t longest = increment_->largest_block()) how.largest_block = longest;
@@ -161,6 +163,7 @@ void Capture::decide_to_fork() {
 }
 
 void Capture::choose_increment() {
+    always(increment_ && program_threads_, "an increment of nothing");
     auto threads = reinterpret_cast<uint64_t>(program_threads_);
     increment_->choose(memory_, {threads, threads + sizeof *program_threads_});
 }
@@ -177,8 +180,8 @@ void Capture::find_mutexes() {
     increment_->choose_threads();
 }
 
-// Which memory the image holds. What a child's copy would not hold as it is now is written first, by this
-// process.
+// Which memory the image holds. Memory that a child's copy would not hold as it is now is written first, by
+// this process.
 void Capture::plan_runs() {
     text_ = text_units(memory_.table);
     for (const TextUnit& unit : text_) all_text_.insert(all_text_.end(), unit.begin(), unit.end());
@@ -190,6 +193,8 @@ void Capture::plan_runs() {
     for (size_t i = 0; i < maps.size(); ++i)
         if (!memory_.not_in_a_copy(maps[i])) plan(maps[i], increment_->same(i));
     std::sort(written_.begin(), written_.end(), by_address);
+    for (size_t i = 1; i < written_.size(); ++i)
+        always(!written_[i].overlaps(written_[i - 1]), "memory that an image holds twice");
 }
 
 void Capture::plan(const split::MapEntry& map, const std::vector<Range>& same) {
@@ -208,6 +213,7 @@ void Capture::share_text() {
 // The rest comes from earlier images; what this one covers, the next one may leave to it.
 void Capture::refer_to_last() {
     if (increment_->refers()) {
+        always(!last_.content.references.empty(), "an image that refers to no earlier one");
         std::sort(unchanged_.begin(), unchanged_.end(), by_address);
         writer().keep(last_.content, unchanged_);
     }
@@ -218,6 +224,7 @@ void Capture::refer_to_last() {
 
 // From here on nothing allocates: a child made by a bare fork can write.
 CapturedImage Capture::prepare() {
+    always(made_.image && folder_, "an image that is prepared before it begins");
     writer().prepare();
     made_.table = std::move(memory_.table);
     return std::move(made_);
@@ -244,6 +251,7 @@ CapturedImage capture_image(const CaptureOrder& order, LastImage& last) {
 }
 
 void write_image(CapturedImage& captured) {
+    always(captured.image != nullptr, "an image that is written before it is captured");
     image::Writer& writer = captured.image->writer();
     split::make_readable(captured.table);
     writer.write_first();

@@ -1,4 +1,5 @@
-// What the launcher has told a lower half: which program is to run, by what name.
+// This header reads the words with which the launcher starts a lower half: which program is to run, by what
+// name.
 //
 //     [--argv0 NAME] -- PROGRAM ARGUMENTS…
 //     --parts 1:3,4:5 WORDS…      of several programs: the first rank's are the first 3 words, the next 4

@@ -11,7 +11,8 @@
 namespace fermata::lower {
 namespace {
 
-// What user programs can use; /proc/cpuinfo also lists what concerns kernels and hypervisors only.
+// True for instructions that user programs can use; /proc/cpuinfo also lists those that concern kernels and
+// hypervisors only.
 bool instruction_set(const std::string& flag) {
     static const std::set<std::string> kNames = {
         "3dnowprefetch", "abm",      "adx",        "aes",     "apx",       "avx",       "avx2",  "bmi1",

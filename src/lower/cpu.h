@@ -11,7 +11,7 @@ namespace fermata::lower {
 const std::string& cpu_instructions();
 // The same with all that concerns kernels only: another build may know more names.
 const std::string& cpu_flags();
-// Those of `wanted` that `present` lacks.
+// Lists the instructions of `wanted` that `present` lacks.
 std::string missing_instructions(const std::string& wanted, const std::string& present);
 
 }  // namespace fermata::lower

@@ -27,8 +27,8 @@ void note_channel() {
     if (number && !of_another_kind) channel = atoi(number);
 }
 
-// Hydra kills all others when a rank's channel closes that has not finalized. Of this process nothing is read
-// or written there any more: the program stands.
+// Hydra kills all others when a rank's channel closes that has not finalized. The channel of this process is
+// not used any more: the program stands.
 void finalize() {
     constexpr std::string_view kWord = "cmd=finalize\n";
     constexpr int kPatienceMs = 1000;

@@ -4,7 +4,7 @@
 
 namespace fermata::lower {
 
-// From now on SIGTERM ends this process; for a rank whose program stands, and is not to go on.
+// Lets SIGTERM end this process from now on; for a rank whose program stands, and is not to go on.
 void end_on_launchers_signal();
 
 // Waits for SIGTERM and leaves by _exit; for a rank that has not gone on yet, of a restart that is refused.

@@ -19,7 +19,7 @@ struct Handler {
     void* argument;
 };
 
-// Of the MPI library alone; other libraries' are destructors for the most part. MPI_Init fills it.
+// Handlers of the MPI library alone; other libraries' are destructors for the most part. MPI_Init fills it.
 std::array<Handler, 16> handlers;
 size_t count = 0;
 

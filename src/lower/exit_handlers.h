@@ -1,5 +1,5 @@
-// What the real library would do at exit(): the process leaves by the upper half's, so the lower one's never
-// comes.
+// This header runs the exit handlers of the real library: the process leaves by the upper half's exit(), so
+// the lower one's never comes.
 #pragma once
 
 namespace fermata::lower {

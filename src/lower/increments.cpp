@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/ranges.h"
 #include "image/compare.h"
 
@@ -37,6 +38,9 @@ std::vector<Range> same_content(const split::MemoryTable& table, const image::Co
 uint32_t LastImage::forget() { return std::exchange(generation, 0); }
 
 void LastImage::remember(image::Content new_content, std::vector<Range> new_covered) {
+    always(!new_content.references.empty(), "an image that does not even refer to itself");
+    for (size_t i = 1; i < new_covered.size(); ++i)
+        always(new_covered[i - 1].end() <= new_covered[i].begin(), "covered memory that is not in order");
     generation = new_content.references.back().generation;
     content = std::move(new_content);
     covered = std::move(new_covered);
@@ -80,6 +84,7 @@ bool Increment::holds_threads(const split::MapEntry& map) const { return map.ran
 
 // As the kernel's page marks say.
 std::vector<Range> Increment::same_pages(size_t map) const {
+    always(memory_ && map < memory_->unchanged.size(), "marks of pages that were not read");
     return intersection(memory_->unchanged[map], last_.covered);
 }
 
@@ -101,6 +106,7 @@ void Increment::choose(const split::CollectedMemory& memory, Range thread_table)
 
 void Increment::choose_threads() {
     if (!refers_) return;
+    always(memory_ && same_.size() == memory_->table.maps.size(), "an increment of memory that was not read");
     const auto& maps = memory_->table.maps;
     for (size_t i = 0; i < maps.size(); ++i) {
         if (!holds_threads(maps[i]) || memory_->not_in_a_copy(maps[i])) continue;

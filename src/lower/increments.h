@@ -14,7 +14,7 @@
 
 namespace fermata::lower {
 
-// What a rank remembers of its newest image.
+// A rank's memory of its newest image.
 struct LastImage {
     std::unique_ptr<split::DirtyTracker> tracker;
     bool told = false;        // the user knows that pages cannot be followed
@@ -37,7 +37,7 @@ class Increment {
     Increment(LastImage& last, uint32_t base, const image::SaveOptions& options,
               std::vector<std::string>& warnings);
 
-    // What collect_memory() has to ask which pages were written to; null = nothing.
+    // The tracker that collect_memory() has to ask which pages were written to; null = none.
     split::DirtyTracker* tracker() const;
     // The longest block for which a changed byte is not too dear; 0: as the options say.
     uint64_t largest_block() const;
@@ -51,9 +51,9 @@ class Increment {
     void choose(const split::CollectedMemory& memory, Range thread_table);
     // The same in the mapping with the thread table, after the search for mutexes.
     void choose_threads();
-    // What of mapping number `map` is as the last image holds it.
+    // The part of mapping number `map` that is as the last image holds it.
     const std::vector<Range>& same(size_t map) const { return same_[map]; }
-    // Of all mappings asked about so far, in address order.
+    // The same for all mappings asked about so far, in address order.
     std::vector<Range> all_same() const;
 
   private:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "level/place.h"
 #include "lower/cpu.h"
 #include "lower/services.h"
@@ -68,6 +69,7 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
                    (last->advice ^ map.advice) == split::kGuard;
         last = &map;
         if (one) {
+            always(!areas.empty(), "a mapping that belongs to one before the first");
             if (huge) hooks.huge.pop_back();
             areas.back() = areas.back().hull(map.range);
         } else {
@@ -101,8 +103,8 @@ std::unique_ptr<image::Pager> page_later(const image::Place& place, const image:
     }
 }
 
-// What cannot be read of an image that the root has chosen is damage, or the image was exchanged: the exit
-// code says so. A wrong key keeps its own.
+// An image that the root has chosen and that cannot be read is damaged, or was exchanged: the exit code says
+// so. A wrong key keeps its own.
 template <class Read>
 decltype(auto) as_damage(Read read) {
     try {
@@ -253,7 +255,7 @@ std::vector<std::string> programs_of_images(const std::string& directory, const 
             for (const level::NodeFolder& node : level::find_here(manifest.job, Generation(chosen.number)))
                 folders.push_back(node.folder);
         }
-        // Of each program one image will do.
+        // One image of each program will do.
         std::vector<std::string> programs;
         for (const RankRange& ranks : programs_of) {
             const store::ImageEntry* found = nullptr;

@@ -30,7 +30,7 @@ struct WantedImage {
 };
 
 // Puts the files of the program back as they were, before load_image() maps some of them; `all` or only what
-// was appended to. What it says of TMPDIR and of the place of the checkpoint is among the warnings.
+// was appended to. Lines about TMPDIR and the place of the checkpoint are among the warnings.
 split::process::PutBack put_files_back(const WantedImage& wanted, bool all);
 
 // The programs a generation is of; empty when they cannot be read (load_image will say why).

@@ -156,7 +156,7 @@ void run_natively_if_starter(int argc, char** argv) {
 }
 
 // A profiler in LD_PRELOAD has begun in this half: its timer's signals would meet the program, where the
-// handler is another one or none. What was set before exec, without a handler, is the program's.
+// handler is another one or none. A timer without a handler that was set before exec is the program's.
 void stop_timers_with_handlers() {
     constexpr std::pair<__itimer_which, int> kTimers[] = {
         {ITIMER_REAL, SIGALRM}, {ITIMER_VIRTUAL, SIGVTALRM}, {ITIMER_PROF, SIGPROF}};

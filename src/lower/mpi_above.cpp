@@ -25,7 +25,7 @@ bool is_mpi(const std::string& path) {
 std::string mpi_above() try {
     static std::map<FileId, bool> known;  // one thread asks: the agent
     for (const split::Mapping& m : split::read_maps()) {
-        // Who only reads such a file has no MPI.
+        // A process that only reads such a file has no MPI.
         if (m.inode == 0 || (m.prot & PROT_EXEC) == 0 || !m.name.starts_with('/') ||
             !split::upper_address(m.range.begin()))
             continue;

@@ -1,4 +1,4 @@
-// The real MPI library's start and end. Of the lower half only this, meeting.cpp, shared_ranks.cpp and the
+// The real MPI library's start and end. In the lower half only this, meeting.cpp, shared_ranks.cpp and the
 // binding see mpi.h.
 #pragma once
 

@@ -17,7 +17,7 @@ constexpr const char* kNames[] = {kVariable, "MPIR_PARAM_CH4_NETMOD", "MPICH_CH4
 // The oldest release seen to lose such a receive.
 constexpr std::pair kFirstLosing{4, 3};
 
-// What follows `name` in its line; empty: no such line.
+// The text behind `name` in its line; empty: no such line.
 std::string_view field(std::string_view text, std::string_view name) {
     size_t at = text.find(name);
     if (at == std::string_view::npos) return {};

@@ -6,7 +6,7 @@
 
 namespace fermata::lower {
 
-// 0: it does not say (srun, for one).
+// Ranks of this node as the launcher says; 0: it does not say (srun, for one).
 inline int node_ranks() {
     return std::max(0, number_from({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 0));
 }

@@ -12,7 +12,7 @@ namespace fermata::lower {
 
 class OwnWords {
   public:
-    // What the program has said since the last time; `words` null: the program has no front yet.
+    // The program's news since the last time; `words` null: the program has no front yet.
     std::optional<wire::OwnState> news(const split::OwnState* words);
     // Hands a wish of the job's to the program.
     static void ask(split::OwnState* words, const wire::AskProgram& wish);

@@ -8,8 +8,8 @@
 //     go        this rank has said so, and waits for the others
 //
 // The main thread does the first four, the agent the last two: only the agent may use MPI once it runs, and
-// only it hears Go. What a new process needs is NewProcess's (load, process), what an upper half needs of a
-// lower half that is new to it NewLowerHalf's (adopt, threads).
+// only it hears Go. NewProcess has what a new process needs (load, process), NewLowerHalf what an upper half
+// needs of a lower half that is new to it (adopt, threads).
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ class RestartProgress {
     std::atomic<uint32_t> news_{0};  // 0 = none; phases count from 1
 };
 
-// What the main thread has brought back, for the agent, which does the rest.
+// Results of the main thread's part, for the agent, which does the rest.
 struct RestoredParts {
     std::string process_state;  // for the timers
     std::string error;          // why this rank could not be restored so far; empty = fine

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "lower/services.h"
 #include "lower/shared_ranks.h"
 #include "split/devices/kinds.h"
@@ -59,6 +60,7 @@ void Saving::capture() {
 }
 
 std::vector<std::string> Saving::write(std::optional<uint64_t> begin) {
+    always(captured_ && captured_->image, "an image that is written before it is captured");
     CapturedImage captured = std::move(*captured_);
     captured_.reset();
     saved_.suspend_us = (monotonic_ns() - began_) / 1000;
@@ -76,6 +78,7 @@ std::vector<std::string> Saving::write(std::optional<uint64_t> begin) {
 
 bool Saving::child_done() {
     try {
+        always(image_ != nullptr, "a child that writes no image");
         if (image_->done()) return true;
         image_->watch_memory();
         return false;
@@ -94,7 +97,9 @@ wire::Saved Saving::conclude() {
             saved_.bytes = summary.bytes;
             saved_.checksum = summary.checksum.hex();
             image::Content content = image_->writer().content();
+            always(!content.references.empty(), "an image that does not even refer to itself");
             uint32_t own = content.references.back().generation;
+            always(own == order_.generation.number(), "an image of another generation than was asked for");
             for (const image::Reference& reference : content.references)
                 if (reference.generation != own) saved_.needs.push_back(Generation(reference.generation));
             if (!covered_.empty()) last_.remember(std::move(content), std::move(covered_));

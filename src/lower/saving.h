@@ -15,7 +15,7 @@
 
 namespace fermata::lower {
 
-// What an image says of its rank, the same in all its images.
+// Facts about a rank that are the same in all its images.
 struct SavedRank {
     Rank rank;
     uint32_t size;
@@ -31,7 +31,7 @@ class Saving : public Together {
     Saving(const SavedRank& who, const wire::Save& order, LastImage& last);
 
     void help() override;
-    // What ranks do together before each saves, then what the image holds.
+    // Does what ranks do together before each saves, then captures what the image holds.
     void capture();
     // The image goes into a file of several: it needs `room` bytes there.
     bool shared() const { return captured_->image->shared(); }

@@ -1,5 +1,5 @@
 // The functions behind the Bridge run in upper threads with the upper thread pointer: no TLS, no errno, no
-// malloc of this half. What needs more is left in a mailbox for the agent.
+// malloc of this half. Work that needs more is left in a mailbox for the agent.
 #include "lower/services.h"
 
 #include <unistd.h>

@@ -13,7 +13,7 @@
 
 namespace fermata::lower {
 
-// What is known of the job when the Bridge is made; the texts are copied.
+// Facts about the job that are known when the Bridge is made; the texts are copied.
 struct JobFacts {
     std::string protocol;   // of the collective clock; empty = the default
     std::string moved;      // folders that are elsewhere since the checkpoint, "/old=/new:…"
@@ -22,12 +22,12 @@ struct JobFacts {
 
 // Fills the process's one Bridge, once, but for the program's name.
 split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job);
-// Of a restarted job only the image knows the program. Before the upper half runs.
+// Names the program of a restarted job, which only the image knows. Before the upper half runs.
 void name_program(const std::string& path);
 // Where the program's command line lies; the upper half keeps it once it has registered itself.
 void note_command_line(const char* begin, const char* end);
 split::Bridge* the_bridge();
-// What the front registered, or took part in the image; null before.
+// The services that the front registered, or that came with the image; null before.
 split::UpperServices* the_upper();
 void set_upper(split::UpperServices* upper);
 // Returns where the upper half of this process is found.
@@ -38,7 +38,7 @@ bool fits_here(const Anchors& anchors);
 // Where the two halves of this process meet, as far as src/split/process has to know.
 split::process::Limits process_limits();
 
-// What upper threads left for the agent to say; the bell was rung for each.
+// Lines that upper threads left for the agent to say; the bell was rung for each.
 struct FatalRequest {
     std::string line;
     int code = 1;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "lower/binding/binding.h"
 #include "lower/binding/library.h"
 #include "lower/services.h"
@@ -35,6 +36,7 @@ std::unique_ptr<shared::Roster> exchange_uses(uint64_t private_world, Rank rank,
         error = why.what();
     }
     int bytes = error.empty() ? static_cast<int>(mine.size() * sizeof(shared::Use)) : 0;
+    always(size > 0, "a world without ranks");
     std::vector<int> counts(static_cast<size_t>(size)), at(counts.size());
     check(table.Allgather(&bytes, 1, number, counts.data(), 1, number, world), "MPI_Allgather");
     int all = 0;
@@ -61,7 +63,7 @@ shared::Peers peers(uint64_t private_world, Rank rank, const std::string& node) 
     shared::Peers peers;
     peers.rank = rank;
     peers.node = node;
-    // Of one size, so that none needs to be asked for before.
+    // All texts have one size, so that none needs to be asked for before.
     peers.send = [world, byte](Rank to, const std::string& text) {
         std::vector<char> bytes(kMostText, 0);
         text.copy(bytes.data(), kMostText - 1);

@@ -11,8 +11,8 @@
 
 namespace fermata::lower {
 
-// Who has what. Every rank calls it; it is over when all have. Throws fermata::Error, after it has told the
-// others.
+// Lets all ranks know which rank has what. Every rank calls it; it is over when all have. Throws
+// fermata::Error, after it has told the others.
 std::unique_ptr<split::shared::Roster> exchange_uses(uint64_t private_world, Rank rank, int size);
 
 // For a restart. `node`: this one's name.

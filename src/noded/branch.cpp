@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "base/log.h"
 
 namespace fermata::noded {
@@ -64,6 +65,7 @@ void Branch::from_below(int link, const wire::Message& message) {
             closed(before, tree::Links::End::closed);
             links_.close(before);
         }
+        always(child_of_.count(link) == 0 && link_of_.count(child) == 0, "a daemon with two connections");
         child_of_[link] = child;
         link_of_[child] = link;
         links_.allow(link, wire::kMaxPayload);
@@ -111,6 +113,7 @@ void Branch::hand_up(uint32_t ranks) {
 }
 
 void Branch::add_to(std::vector<pollfd>& fds) {
+    always(on_message && on_child && on_child_gone, "a daemon that nobody listens to");
     uplink_at_ = fds.size();
     uplink_.add_to(fds);
     links_at_ = fds.size();
@@ -118,6 +121,7 @@ void Branch::add_to(std::vector<pollfd>& fds) {
 }
 
 void Branch::serve(const std::vector<pollfd>& fds) {
+    always(uplink_at_ <= links_at_ && links_at_ <= fds.size(), "connections that were not polled");
     uplink_.serve(fds, uplink_at_);
     links_.serve(fds, links_at_);
 }

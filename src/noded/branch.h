@@ -1,6 +1,6 @@
 // Branch is a node daemon's place in the tree: the connection upwards, those to daemons below it, and the
-// Relay that says what goes where. What is not the relay's (the clock, a diagnosis) goes hop by hop through
-// Node, which has ranks of its own to add.
+// Relay that says what goes where. Messages that are not the relay's (the clock, a diagnosis) go hop by hop
+// through Node, which has ranks of its own to add.
 #pragma once
 
 #include <poll.h>
@@ -30,9 +30,9 @@ class Branch {
     void serve(const std::vector<pollfd>& fds);
     int rest(int otherwise) const;  // ms that poll may take
 
-    // To the root.
+    // Says it to the root.
     void say(wire::Message message);
-    // To whoever is next, hop by hop.
+    // Sends it to the next one above, hop by hop.
     void to_parent(const wire::Message& message) { uplink_.send(message); }
     void to_children(const wire::Message& message);
     // Answers of `ranks` of this daemon and of all below that are due.

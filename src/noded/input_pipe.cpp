@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/invariant.h"
 
 namespace fermata::noded {
 
@@ -39,6 +40,7 @@ std::optional<wire::InputTaken> InputPipe::serve(short revents) {
         ssize_t n = ::write(writer_.get(), waiting_.data(), waiting_.size());
         if (n > 0) {
             taken = static_cast<uint64_t>(n);
+            always(taken <= waiting_.size(), "more input that was written than was there");
             waiting_.erase(0, taken);
         } else if (errno != EAGAIN && errno != EINTR) {
             writer_.reset();

@@ -25,7 +25,7 @@ class InputPipe {
     void take(const wire::Input& input);
     // One entry.
     void add_to(std::vector<pollfd>& fds) const;
-    // What the root is to be told, if anything.
+    // The message for the root, if there is one.
     std::optional<wire::InputTaken> serve(short revents);
 
   private:

@@ -1,5 +1,5 @@
-// What a node daemon does in a thread of its own about generations that are in files: its share of the images
-// there is compared, and mended from this node's memory, as that is from them (level/repair.h).
+// This header has the work of a node daemon on generations in files, in a thread of its own: its share of the
+// images there is compared, and mended from this node's memory, as that is from them (level/repair.h).
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ struct FilesOfJob {
     std::string key_file;  // of the images; "" = none
 };
 
-// `shares`: of this node. `given_up` ends it between two images. What cannot be looked at is left with
-// the reason; nothing throws.
+// `shares`: of this node. `given_up` ends it between two images. An image that cannot be looked at is left
+// with the reason; nothing throws.
 wire::Inspected inspect(const FilesOfJob& files, const std::vector<wire::Repair>& shares,
                         const std::function<bool()>& given_up);
 

@@ -78,7 +78,7 @@ int wait_for_daemon(pid_t pid, int ready) {
     do n = ::read(ready, &c, 1);
     while (n < 0 && errno == EINTR);
     if (n == 1) return 0;
-    // It has said why, or could not any more.
+    // The child has said why, or could not any more.
     int status = 0;
     if (::waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
         dprintf(2, "the node daemon was killed before it was ready (signal %d)\n", WTERMSIG(status));
@@ -88,7 +88,7 @@ int wait_for_daemon(pid_t pid, int ready) {
 int be_daemon(tree::AgentConfig config, const noded::OwnStart& own, int ready) {
     ::setsid();
     for (int signal : {SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
-    // What a scheduler sends to its steps is the root's to decide about.
+    // The root decides about signals that a scheduler sends to its steps.
     if (own.number)
         for (int signal : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
     // A rank may block or ignore signals; the daemon starts clean of that.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "level/place.h"
 #include "noded/inspection.h"
@@ -22,10 +23,11 @@ level::Memory& MemoryLevel::memory(Medium medium) {
     if (!its.server)
         its.server =
             std::make_unique<transfer::Server>(its.memory->folder(), job_.number, job_.key, job_.silent_ms());
+    always(its.memory && its.server, "a directory of this node that nobody can read");
     return *its.memory;
 }
 
-// None when nothing of the job is there. (A life before may have left something.)
+// Gives null when nothing of the job is there. (A life before may have left something.)
 level::Memory* MemoryLevel::found(Medium medium) {
     if (shelf(medium).memory || level::is_here({job_.node, medium}, job_.number)) return &memory(medium);
     return nullptr;
@@ -82,12 +84,14 @@ void MemoryLevel::make_room(const wire::MakeRoom& order, const Ranks& here) {
 }
 
 // Every byte of the images is looked at where ranks will read them: a damaged one can be taken from another
-// place now, and not later. What comes to memory from a local directory is compared when it has come.
+// place now, and not later. An image that comes to memory from a local directory is compared when it has
+// come.
 void MemoryLevel::look_for(const wire::AskCopies& question, const Ranks& here) {
     if (looking_.busy()) {
         if (question.number != question_) next_question_.emplace(question, here);
         return;
     }
+    always(!looking_.busy(), "two looks through one node at once");
     question_ = question.number;
     wire::Copies answer{job_.node, {}, here.waiting, "", "", {}, {}, "", question.number, {}};
     try {
@@ -140,6 +144,7 @@ void MemoryLevel::answered(const wire::Copies& answer) {
 
 void MemoryLevel::inspect(const wire::Inspect& order) {
     if (order.number <= last_inspection_ || inspecting_.busy()) return;
+    always(!inspecting_.busy(), "two inspections of one node at once");
     last_inspection_ = order.number;
     std::vector<wire::Repair> mine;
     for (const wire::Repair& share : order.shares)
@@ -157,6 +162,7 @@ void MemoryLevel::inspect(const wire::Inspect& order) {
 void MemoryLevel::copy(const wire::Flush& order) {
     if (copier_.busy() && copier_.number() == order.number) return copier_.limit(order.bytes_per_second);
     if (order.number <= last_copy_) return;  // it is over
+    always(order.number > last_copy_, "an order that is done twice");
     last_copy_ = order.number;
     auto share = std::find_if(order.shares.begin(), order.shares.end(),
                               [this](const wire::Share& one) { return one.host == job_.node; });
@@ -184,6 +190,7 @@ void MemoryLevel::fetch(const wire::Fetch& order) {
     if (order.number <= its.last_fetch) return;  // it is over
     its.last_fetch = order.number;
     its.fetcher.stop();
+    always(!its.fetcher.busy(), "two fetches into one medium at once");
     transfer::Fetcher::Order work;
     for (const wire::Errand& errand : order.errands)
         if (errand.to == job_.node) work.errands.push_back(errand);
@@ -208,6 +215,7 @@ void MemoryLevel::fetch(const wire::Fetch& order) {
 
 // Only where there is memory already.
 OwnNode MemoryLevel::own_node() const {
+    always(shelf(Medium::memory).memory.has_value(), "parity on a node that keeps nothing in memory");
     return {job_.number, job_.node, shelf(Medium::memory).memory->folder(), job_.key, {job_.silent_ms(), [] {
                                                                                            return false;
                                                                                        }}};

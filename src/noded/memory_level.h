@@ -46,7 +46,7 @@ class MemoryLevel {
     };
     // False: the message is not for this. Nothing throws: what goes wrong is said upwards.
     bool from_root(const wire::Message& message, const Ranks& here);
-    // What is for ranks, with the directories of this node.
+    // A message for ranks, with the directories of this node.
     wire::Message filled(wire::Message message) const;
 
     void add_to(std::vector<pollfd>& fds) const {
@@ -60,7 +60,7 @@ class MemoryLevel {
     void serve();
 
   private:
-    // What this node has in one medium, once that is used.
+    // The state of one medium on this node, once that is used.
     struct Shelf {
         std::optional<level::Memory> memory;
         std::unique_ptr<transfer::Server> server;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "tree/local_socket.h"
 
@@ -115,7 +116,7 @@ void Node::turn(int timeout_ms) {
         agent.channel.serve(fds[i + 1].revents);
         while (auto message = agent.channel.receive()) from_agent(agent, *message);
     }
-    // What ranks said before they went is known before that.
+    // Messages that ranks sent before they went are taken before that.
     hand_up();
     int64_t now = tree::now_ms();
     for (size_t i = agents_.size(); i-- > 0;)
@@ -163,6 +164,7 @@ bool Node::make_room() {
         closed_til_ = (*oldest)->since + kLeastMs;
         return false;
     }
+    always(oldest != agents_.end() && !(*oldest)->ours, "a rank that goes in the place of a stranger");
     agents_.erase(oldest);
     return true;
 }
@@ -189,7 +191,7 @@ uint32_t Node::ranks() const {
         std::count_if(agents_.begin(), agents_.end(), [](auto& agent) { return agent->rank >= 0; }));
 }
 
-// What may come before a rank has said Hello.
+// Takes messages that may come before a rank has said Hello.
 bool Node::from_stranger(Agent& agent, const wire::Message& message) {
     if (auto* m = std::get_if<wire::Starting>(&message)) {
         if (introduce(agent, m->job_id)) agent.called = m->rank;
@@ -341,7 +343,7 @@ void Node::refuse_renewal(const std::string& why) {
     branch_.tally().take(-1, wire::Refuse{branch_.tally().epoch(), line});
 }
 
-// What only this daemon knows of its node.
+// Fills in what only this daemon knows of its node.
 wire::Message Node::filled(wire::Message message) const {
     if (auto* m = std::get_if<wire::Save>(&message))
         for (auto& agent : agents_)
@@ -358,17 +360,18 @@ MemoryLevel::Ranks Node::ranks_here() const {
     return here;
 }
 
-// Who takes part: the ranks that are here, and the daemons that have ranks below them.
+// Counts who takes part: the ranks that are here, and the daemons that have ranks below them.
 void Node::begin_clock() {
     size_t children = 0;
     for (auto& agent : agents_) agent->child = agent->rank >= 0 ? static_cast<int>(children++) : -1;
     clock_child_.clear();
     for (auto& [child, ranks] : branch_.relay().children())
         if (ranks > 0) clock_child_[child] = children++;
+    always(clock_child_.size() <= children, "more daemons that take part than children");
     clock_ = std::make_unique<clock::Node>(children);
 }
 
-// What daemons say hop by hop.
+// Takes messages that daemons hand on hop by hop.
 void Node::from_below(int child, const wire::Message& message) {
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         auto at = clock_child_.find(child);
@@ -397,8 +400,8 @@ void Node::hand_out(const wire::Places& places) {
 }
 
 // Slurm may kill this daemon with the node's last rank (docs/internals/slurm.md): so its directory goes
-// before the ranks do, and those of daemons that Slurm has killed in earlier lives. What a script starts
-// behind its program would still look for it.
+// before the ranks do, and those of daemons that Slurm has killed in earlier lives. A program that a script
+// starts behind its own would still look for the directory.
 void Node::leave_directory() {
     if (!std::getenv("SLURM_STEP_ID") || starters_) return;
     shared_names_.all_gone();  // their notes go with it
@@ -466,6 +469,7 @@ void Node::answer_query(bool late) {
 }
 
 void Node::drop(size_t index) {
+    always(index < agents_.size(), "an agent that is dropped and not there");
     Agent& agent = *agents_[index];
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());

@@ -1,8 +1,9 @@
 // The node daemon: merges what the ranks of one node say, passes down what the root says, and ends what is
 // left of them when the job is over. One per job and node; single-threaded, one poll loop.
 //
-// Other processes of the same user can reach its socket. Who has not said the job's id is a stranger: there
-// are few places for those, for a short time, nobody waits for them, and none of them is killed.
+// Other processes of the same user can reach its socket. A process that has not said the job's id is a
+// stranger: there are few places for those, for a short time, nobody waits for them, and none of them is
+// killed.
 #pragma once
 
 #include <map>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
+
 namespace fermata::noded {
 
 void OutputLines::add(std::string_view bytes, int64_t now_ms) {
@@ -14,6 +16,7 @@ void OutputLines::add(std::string_view bytes, int64_t now_ms) {
 }
 
 std::string OutputLines::take(int64_t now_ms) {
+    always(start_ <= bytes_.size(), "output that is taken before it has come");
     std::string_view here = std::string_view(bytes_).substr(start_);
     std::string_view piece = here.substr(0, kLongest);
     size_t line_end = piece.rfind('\n');
@@ -21,6 +24,7 @@ std::string OutputLines::take(int64_t now_ms) {
         piece = piece.substr(0, line_end + 1);
     else if (here.size() < kLongest && !may_go(now_ms))
         return {};
+    always(!piece.empty() || here.empty(), "output that is taken, and stays");
     start_ += piece.size();
     std::string taken(piece);
     if (start_ == bytes_.size()) bytes_.clear(), start_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "noded/parity_work.h"
 
 namespace fermata::noded {
@@ -40,6 +41,7 @@ void ParityLevel::encode(const wire::Encode& order, const std::string& node, con
     if (order.number <= last_encoding_) return;  // it is over
     last_encoding_ = order.number;
     stop();
+    always(!encoding_.busy() && !rebuilding_.busy(), "parity that is made twice at once");
     std::vector<wire::PeerGroup> mine;
     for (const wire::PeerGroup& group : order.groups)
         if (has(group, node)) mine.push_back(group);
@@ -61,6 +63,7 @@ void ParityLevel::rebuild(const wire::Rebuild& order, const std::string& node, c
     if (order.number <= last_rebuilding_) return;
     last_rebuilding_ = order.number;
     stop();
+    always(!encoding_.busy() && !rebuilding_.busy(), "rebuilding while parity is made");
     std::vector<wire::Repair> mine;
     for (const wire::Repair& repair : order.repairs)
         if (repair.host == node) mine.push_back(repair);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "erasure/names.h"
@@ -99,6 +100,7 @@ std::optional<size_t> owner_of(const wire::PeerGroup& group, int32_t rank) {
 
 uint64_t encode(const OwnNode& own, const wire::PeerGroup& order, const erasure::Between& between) {
     const size_t me = place_in(order, own.name);
+    always(me < order.peers.size(), "a node that the group does not have");
     const tree::Ranks mine = ranks_of(order.peers[me].ranks);
     auto here = level::find_generation(own.folder, own.job, order.generation);
     if (!here) fail("nothing of {} is in the memory of {}", order.generation.name(), own.name);
@@ -114,6 +116,7 @@ uint64_t encode(const OwnNode& own, const wire::PeerGroup& order, const erasure:
     std::vector<Contents> members;
     for (size_t i = 0; i < order.peers.size(); ++i)
         members.push_back(i == me ? contents : contents_from(source, own, order, i));
+    always(members.size() == order.peers.size() && me < members.size(), "a group without what this node has");
     const Group group = Group::of(std::move(members), order.losses);
     check_room(own, group.parity_bytes(), "parity");
     erasure::write_parity(group, Member{static_cast<uint32_t>(me)}, source, *here, between);

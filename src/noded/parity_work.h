@@ -1,5 +1,5 @@
-// What a node daemon does about parity in a thread of its own: it makes this node's, and rebuilds images out
-// of that of others. Everything waits; what fails throws Error.
+// This header has the work of a node daemon on parity, in a thread of its own: it makes this node's, and
+// rebuilds images out of that of others. Everything waits; what fails throws Error.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace fermata::noded {
 // as in erasure/encode.h. Gives the bytes of parity.
 uint64_t encode(const OwnNode& own, const wire::PeerGroup& group, const erasure::Between& between);
 
-// What a node has of these generations in a file of parity, as the root wants to know it.
+// Lists the files of parity of these generations on a node, as the root wants to know them.
 std::vector<wire::PeerGroup> parity_in(const OwnNode& own, const std::vector<Generation>& generations);
 
 // Adds what of this node's parity of these generations is damaged; every byte is compared.

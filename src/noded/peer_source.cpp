@@ -1,6 +1,7 @@
 #include "noded/peer_source.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "level/memory.h"
 
 namespace fermata::noded {
@@ -19,7 +20,9 @@ std::vector<std::optional<files::Folder>> only_here(const OwnNode& own, const wi
 }  // namespace
 
 PeerSource::PeerSource(const OwnNode& own, const wire::PeerGroup& group)
-    : own_(own), group_(group), here_(only_here(own, group)) {}
+    : own_(own), group_(group), here_(only_here(own, group)) {
+    always(!own_.name.empty(), "a node without a name");
+}
 
 transfer::Client& PeerSource::client(Member member) {
     auto& client = clients_[member];

@@ -16,7 +16,7 @@
 
 namespace fermata::noded {
 
-// Of the node daemon, for those who speak with others in its name.
+// Facts about the node daemon, for those who speak with others in its name.
 struct OwnNode {
     uint64_t job = 0;
     std::string name;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/process_limits.h"
 #include "noded/cores.h"
 
@@ -21,7 +22,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     return list;
 }
 
-// What went wrong in the child, for its parent.
+// The child's error, for its parent.
 struct Failure {
     int code = 0;
     bool directory = false;
@@ -56,6 +57,7 @@ struct Failure {
 }  // namespace
 
 Child spawn(const SpawnSpec& spec) {
+    always(!spec.words.empty(), "a rank without a program");
     std::vector<char*> words = pointers(spec.words), environment = pointers(spec.environment);
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
@@ -79,6 +81,7 @@ Child spawn(const SpawnSpec& spec) {
 }
 
 void confirm(Child& child, const std::string& program, const std::string& directory) {
+    always(static_cast<bool>(child.starting), "a rank whose start is confirmed twice");
     Failure failure;
     ssize_t n;
     do n = ::read(child.starting.get(), &failure, sizeof failure);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "base/log.h"
 
 namespace fermata::noded {
@@ -42,6 +43,7 @@ void Uplink::connect() {
 }
 
 void Uplink::connected(tree::Channel channel) {
+    always(connecting_.has_value(), "a connection that nobody has asked for");
     to_root_ = connecting_->tag() == kRoot;
     connecting_.reset();
     moving_ = false;
@@ -54,6 +56,7 @@ void Uplink::connected(tree::Channel channel) {
 
 void Uplink::lose() {
     spdlog::info("the connection to the {} has ended", to_root_ ? "root" : "parent");
+    always(channel_.has_value(), "a connection that is lost twice");
     channel_.reset();
     if (lost_since_ == 0) lost_since_ = tree::now_ms();
     on_lost();
@@ -68,6 +71,7 @@ void Uplink::add_to(std::vector<pollfd>& fds) {
 }
 
 void Uplink::serve(const std::vector<pollfd>& fds, size_t first) {
+    always(first + 1 + polled_ <= fds.size(), "connections that were not polled");
     if (channel_) {
         channel_->serve(fds[first].revents);
         while (channel_) {

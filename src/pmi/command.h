@@ -10,7 +10,7 @@ namespace fermata::pmi {
 
 class Command {
   public:
-    // Of a line without its end. Throws Error that says what is wrong.
+    // Reads a line without its end. Throws Error that says what is wrong.
     static Command parse(std::string_view line);
 
     const std::string& name() const { return name_; }

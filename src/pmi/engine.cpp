@@ -3,15 +3,16 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "pmi/command.h"
 
 namespace fermata::pmi {
 namespace {
 
-// What ranks are told of lengths. The lines of MPICH's own client end at 1,024 bytes.
+// Limits of lengths that ranks are told. The lines of MPICH's own client end at 1,024 bytes.
 constexpr size_t kLongestName = 256, kLongestKey = 64, kLongestValue = 1024;
 constexpr size_t kLongestLine = 16 << 10;
-// Of the values of one rank's start there is no more than some kilobytes.
+// The values of one rank's start are no more than some kilobytes.
 constexpr size_t kMostOfValues = 256 << 20;
 constexpr std::string_view kMappingKey = "PMI_process_mapping";
 
@@ -19,6 +20,7 @@ constexpr std::string_view kMappingKey = "PMI_process_mapping";
 
 Engine::Engine(World world) : world_(std::move(world)) {
     world_.check();
+    always(kLongestValue <= kLongestLine && kLongestKey < kLongestLine, "values that no line holds");
     for (const RankRange& range : world_.placement.ranks_on(world_.node))
         range.each([this](Rank rank) { clients_.try_emplace(rank); });
     // MPICH finds out by host names when the text is longer than a value may be.
@@ -38,7 +40,7 @@ Stage Engine::stage(Rank rank) const {
 }
 
 std::vector<std::pair<std::string, std::string>> Engine::environment(Rank rank) const {
-    // What MPICH's mpiexec sets, too. Programs read the two of MPI; Fortran ones lose no output at a kill.
+    // MPICH's mpiexec sets these, too. Programs read the two of MPI; Fortran ones lose no output at a kill.
     return {{"GFORTRAN_UNBUFFERED_PRECONNECTED", "y"},
             {"PMI_RANK", std::to_string(rank.number())},
             {"PMI_SIZE", std::to_string(world_.size())},
@@ -101,7 +103,10 @@ void Engine::obey(Rank rank, Client& who, const std::string& line) try {
     refuse(rank, who, error.what());
 }
 
-void Engine::say(Rank rank, const std::string& line) { out(ToRank{rank, line + "\n"}); }
+void Engine::say(Rank rank, const std::string& line) {
+    always(line.find('\n') == line.npos && line.starts_with("cmd="), "an answer of PMI that is not one line");
+    out(ToRank{rank, line + "\n"});
+}
 
 // No answer of PMI-1 has this name, so whatever the rank waits for has failed. One that does not listen
 // is told no more after some time.
@@ -114,6 +119,7 @@ void Engine::refuse(Rank rank, Client& who, const std::string& why) {
     say_error(rank, who);
     if (std::exchange(who.stage, Stage::failed) == Stage::failed) return;
     out(Fault{rank, fmt::format("rank {}: PMI: {}", rank.number(), why)});
+    always(!who.waiting || waiting_ > 0, "fewer ranks in a barrier than wait there");
     if (std::exchange(who.waiting, false)) --waiting_;
     fail_fence(fmt::format("rank {} broke the rules of PMI", rank.number()));
 }
@@ -165,6 +171,7 @@ void Engine::get(Rank rank, Client&, const Command& command) {
 }
 
 void Engine::barrier_in(Rank, Client& who, const Command&) {
+    always(!who.waiting && waiting_ < clients_.size(), "a rank that is in a barrier twice");
     who.waiting = true;
     ++waiting_;
     if (!broken_.empty()) return tell_waiting();
@@ -174,6 +181,7 @@ void Engine::barrier_in(Rank, Client& who, const Command&) {
         if (!client.ended.empty()) return fail_fence(fmt::format("rank {} {}", other.number(), client.ended));
     }
     if (waiting_ < clients_.size()) return;
+    always(!fence_out_ && waiting_ == clients_.size(), "a part of a fence that goes up twice");
     fence_out_ = true;
     out(part(waiting_, std::exchange(puts_, {}), {}));
 }
@@ -190,11 +198,11 @@ Fence Engine::part(uint32_t ranks, std::string data, std::string fault) const {
 }
 
 void Engine::result(const Fence& whole) {
-    // Of a world that is no more, or of a fence that has failed here.
+    // The answer is to a world that is no more, or to a fence that has failed here.
     if (whole.name.epoch != world_.epoch || !whole.name.among.empty() || whole.name.number != fence_) return;
     if (!broken_.empty()) {
         if (!whole.fault.empty()) return;
-        // Its part was up before it failed. What the others enter next is what cannot be whole.
+        // Its part was up before it failed. The fence that the others enter next cannot be whole.
         ++fence_;
         return out(part(0, {}, broken_));
     }
@@ -206,6 +214,7 @@ void Engine::result(const Fence& whole) {
         broken_ = error.what();
         return tell_waiting();
     }
+    always(fence_out_ && waiting_ == clients_.size(), "a fence that ends without its ranks");
     ++fence_;
     waiting_ = 0;
     fence_out_ = false;

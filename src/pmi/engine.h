@@ -22,7 +22,7 @@ class Engine final : public Service {
     // Throws Error if it cannot be a world.
     explicit Engine(World world);
 
-    // What came from the rank's socket. Throws Error for a rank that is not of this node.
+    // Takes bytes from the rank's socket. Throws Error for a rank that is not of this node.
     void from_rank(Rank rank, std::string_view bytes);
 
     // PMI_RANK, PMI_SIZE …; the daemon adds PMI_FD.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/invariant.h"
+
 namespace fermata::pmi {
 
 std::optional<Fence> FenceMerge::add(Fence part) {
@@ -15,6 +17,7 @@ std::optional<Fence> FenceMerge::add(Fence part) {
     fence.ranks += part.ranks;
     fence.data += part.data;
     if (!fence.whole()) return std::nullopt;
+    always(fence.ranks == fence.of && fence.fault.empty(), "a fence that is whole and lacks ranks");
     Fence result = std::move(fence);
     open_.erase(result.name);
     next_[{result.name.epoch, result.name.among}] = result.name.number + 1;
@@ -28,6 +31,7 @@ std::optional<Fence> FenceMerge::add_at_relay(Fence part) {
     fence.ranks += part.ranks;
     fence.data += part.data;
     if (fence.ranks < ranks_) return std::nullopt;
+    always(level_ == Level::relay, "a root that hands a fence up");
     Fence merged = std::move(fence);
     open_.erase(merged.name);
     return merged;
@@ -69,6 +73,7 @@ std::string FenceMerge::dead_among(const std::vector<RankRange>& among) const {
 }
 
 Fence FenceMerge::failed(const Fence& fence, const std::string& why) {
+    always(!why.empty(), "a fence that has failed without a reason");
     Fence result{fence.name, 0, fence.of, {}, why};
     open_.erase(result.name);
     // A number that cannot be has its own fault, and the fence that is due stays open.

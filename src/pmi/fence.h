@@ -21,7 +21,7 @@ struct FenceName {
     auto operator<=>(const FenceName&) const = default;
 };
 
-// Of one node, of several, or (when it is whole) the result.
+// A part of one node, of several, or (when it is whole) the result.
 struct Fence {
     FenceName name;
     uint32_t ranks = 0;  // whose data is in it

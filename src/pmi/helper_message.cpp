@@ -1,6 +1,7 @@
 #include "pmi/helper_message.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 
 namespace fermata::pmi::helper {
 namespace {
@@ -146,6 +147,7 @@ std::string frame(const Message& message) {
             if (body.bytes.size() >= kMostOfFrame) fail("a message of {} bytes", body.bytes.size());
             Writer head;
             head.put(static_cast<uint32_t>(body.bytes.size() + 1));
+            always(head.bytes.size() == 4, "a head of another length than readers take");
             return head.bytes + static_cast<char>(one.kType) + body.bytes;
         },
         message);
@@ -159,6 +161,7 @@ std::optional<Message> Decoder::next() {
     if (left.size() - 4 < size) return std::nullopt;
     Message message = read(static_cast<uint8_t>(left[4]), left.substr(5, size - 1));
     start_ += 4 + size_t{size};
+    always(start_ <= bytes_.size(), "a frame that is used before it is whole");
     if (start_ == bytes_.size() || start_ > 1 << 20) {
         bytes_.erase(0, start_);
         start_ = 0;

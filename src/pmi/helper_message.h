@@ -58,7 +58,7 @@ struct Wanted {
     }
 };
 
-// What the helper had asked for by Request.
+// The answer to the helper's Request.
 struct Given {
     static constexpr uint8_t kType = 4;
     uint32_t number = 0;
@@ -121,7 +121,7 @@ struct Entered {
     }
 };
 
-// What a rank of another node has published is wanted. Answer: Given.
+// Asks for the data that a rank of another node has published. Answer: Given.
 struct Request {
     static constexpr uint8_t kType = 18;
     uint32_t number = 0;

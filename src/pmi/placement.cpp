@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/invariant.h"
 
 namespace fermata::pmi {
 
@@ -25,6 +26,7 @@ Placement Placement::on_one_node(uint32_t ranks) {
 }
 
 void Placement::append(const Block& block) {
+    always(ranks_ <= Rank::kMost, "a placement of more ranks than a job can have");
     const uint64_t more = uint64_t{block.nodes} * block.ranks_per_node;
     if (more == 0) fail("a placement names a block without ranks");
     if (more + ranks_ > Rank::kMost || block.first_node > Rank::kMost)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 
 namespace fermata::pmi {
@@ -83,6 +84,7 @@ uint32_t PmixLink::size(const Among& among) const {
 }
 
 Fence PmixLink::fault(FenceName name, uint32_t of, std::string why) const {
+    always(!why.empty(), "a fence that has failed without a reason");
     Fence fence;
     fence.name = std::move(name);
     fence.of = of;
@@ -119,6 +121,7 @@ void PmixLink::take(const helper::Entered& entered) {
         ++next_[among];
         return tell(helper::Fenced{entered.number, {}, failed});
     }
+    always(open_.count(fence.name) == 0 && fence.ranks <= fence.of, "a fence that is entered twice");
     open_.emplace(fence.name, entered.number);
     fence.data = entered.data;
     out(std::move(fence));
@@ -190,7 +193,7 @@ std::vector<std::pair<std::string, std::string>> PmixLink::environment(Rank rank
     auto names = found->second;
     auto add = [&](const char* name, uint64_t value) { names.emplace_back(name, std::to_string(value)); };
     const auto place = static_cast<uint64_t>(std::distance(stages_.begin(), stages_.find(rank)));
-    // What Open MPI's mpiexec sets, and programs read.
+    // Open MPI's mpiexec sets these, and programs read them.
     add("OMPI_COMM_WORLD_SIZE", world_.size());
     add("OMPI_COMM_WORLD_RANK", rank.number());
     add("OMPI_COMM_WORLD_LOCAL_SIZE", stages_.size());
@@ -217,8 +220,8 @@ void PmixLink::ended(Rank rank, const std::string& how) {
     check_start();
 }
 
-// Of a rank that never came to MPI_Init libpmix knows nothing, and waits for it; one that it knew it gives up
-// by itself. (Programs without MPI just end.)
+// libpmix waits for a rank that never reached MPI_Init, since it does not know it; ranks that it knows it
+// gives up by itself. (Programs without MPI just end.)
 void PmixLink::check_start() {
     if (never_.empty() || !broken_.empty()) return;
     if (std::none_of(stages_.begin(), stages_.end(), [](const auto& one) {
@@ -238,6 +241,7 @@ void PmixLink::break_start(const std::string& why) {
 }
 
 void PmixLink::give_up(Rank rank) {
+    always(is_here(rank) && !broken_.empty(), "a rank that is given up without a reason");
     stages_[rank] = Stage::failed;
     out(Fault{rank, fmt::format("rank {} waits for all ranks, in vain: {}", rank.number(), broken_)});
 }

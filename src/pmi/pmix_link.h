@@ -54,7 +54,7 @@ class PmixLink final : public Service {
     void take(const helper::Reached& reached);
     void take(const helper::Aborted& aborted);
     void take(const helper::Failed& failed);
-    // What only a daemon says.
+    // Messages that only a daemon sends.
     template <class Message>
     void take(const Message& message);
     uint32_t here(const Among& among) const;

@@ -27,14 +27,15 @@ struct ToHelper {
 };
 // A Fence as an event is this node's part: to the FenceMerge above.
 
-// What a rank on another node has published, asked for directly (PmixLink): to the node that holds `rank`.
+// A direct question for data that a rank on another node has published (PmixLink): to the node that holds
+// `rank`.
 struct Ask {
     uint32_t epoch = 0;
     uint32_t from = 0;    // node that asks
     uint32_t number = 0;  // of its questions
     Rank rank;
 };
-// To the node `to`.
+// An answer for the node `to`.
 struct Answer {
     uint32_t epoch = 0;
     uint32_t to = 0;
@@ -57,7 +58,7 @@ struct Fault {
 
 using Event = std::variant<ToRank, ToHelper, Fence, Ask, Answer, Abort, Fault>;
 
-// What a rank has come to. Who ends in `running` has died, whatever its exit code.
+// The stage that a rank has come to. A rank that ends in `running` has died, whatever its exit code.
 enum class Stage { silent, running, finalized, failed };
 
 class Service {
@@ -66,9 +67,9 @@ class Service {
 
     // NAME, value: what this rank is to be started with, over what the user gave.
     virtual std::vector<std::pair<std::string, std::string>> environment(Rank rank) const = 0;
-    // From above: of all nodes.
+    // Takes the result of a fence of all nodes, from above.
     virtual void result(const Fence& whole) = 0;
-    // From another node.
+    // Takes a question, or an answer, of another node.
     virtual void asked(const Ask& ask) = 0;
     virtual void answered(const Answer& answer) = 0;
     // A rank of this node has ended; `how`: "was killed by signal 9". To be called for every one, when what
@@ -76,7 +77,7 @@ class Service {
     virtual void ended(Rank rank, const std::string& how) = 0;
     virtual Stage stage(Rank rank) const = 0;
 
-    // What is to be done next; nothing = wait for more.
+    // The event that is to be done next; nothing = wait for more.
     std::optional<Event> next() {
         if (events_.empty()) return std::nullopt;
         Event event = std::move(events_.front());

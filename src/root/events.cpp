@@ -1,4 +1,4 @@
-// What node daemons say, and that they are gone.
+// Messages of node daemons, and the loss of daemons.
 #include <utility>
 
 #include "base/log.h"
@@ -63,7 +63,7 @@ void Root::from_node(int child, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::OwnState>(&message)) {
         own_state_.heard(*m, tree::now_ms());
     } else if (keeper_.heard(message)) {
-        // What follows is seen to by whoever waits for it.
+        // The next step is seen to by whoever waits for the answer.
     } else if (tally_.take(child, message)) {
         if (auto* m = std::get_if<wire::Warning>(&message)) say(m->text);
         auto node = tree_.nodes().find(child);

@@ -84,7 +84,7 @@ void Root::make_whole(Generation generation, double end) {
     }
 }
 
-// What only nodes have would go with them. A supervisor goes on from there.
+// Generations that only nodes have would go with them. A supervisor goes on from there.
 void Root::save_what_nodes_keep() {
     // Before a restart has chosen it is not known what is there: all of it stays.
     if (keeper_.restart().under_way()) return;
@@ -101,11 +101,11 @@ void Root::save_what_nodes_keep() {
         const size_t nodes = tree_.nodes().size();
         spdlog::info("{} is to come from {} nodes to files", keeper_.only_on_nodes().name(), nodes);
         keeper_.copy_newest_now(tree::now_ms());
-        if (!keeper_.copies_to_files().is_under_way()) break;
+        if (!keeper_.is_copying_to_files()) break;
         const bool is_newest = keeper_.copies_to_files().copying() == keeper_.only_on_nodes();
-        while (keeper_.copies_to_files().is_under_way() && monotonic_s() < end) {
+        while (keeper_.is_copying_to_files() && monotonic_s() < end) {
             keeper_.turn_of_files(tree::now_ms());
-            if (keeper_.copies_to_files().is_under_way()) serve(20);
+            if (keeper_.is_copying_to_files()) serve(20);
         }
         if (!keeper_.copies_to_files().has_failed() || !is_newest || tree_.nodes().size() < nodes) continue;
         // When it failed since a node is gone, its buddy may have what is missing; what is damaged may be
@@ -121,7 +121,7 @@ void Root::save_what_nodes_keep() {
                             ? last.generation().name() + ": each image was intact on some node"
                             : last.rebuilt(),
                         settings_.ckpt_dir));
-    // It may be the daemon alone that died: then all is there yet.
+    // The daemon alone may have died: then all is there yet.
     const std::string lost = keeper_.lost_with_nodes();
     if (!lost.empty()) say(lost);
     if (Generation left = keeper_.only_on_nodes())

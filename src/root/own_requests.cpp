@@ -51,7 +51,8 @@ void Root::program_answered(const OwnState::Answer& answered) {
     if (!finalize_released_) schedule_.plan(tree::now_ms());
 }
 
-// It was asked to, and has ended well: that is no end of its work, or nobody knows whether it is.
+// The program was asked to end, and has ended well: that is no end of its work, or nobody knows whether it
+// is.
 bool Root::stopped_by_program() const {
     return own_state_.asked_to_end() && launcher_end_ == 0 && signals_seen_.to_end == 0;
 }

@@ -1,4 +1,4 @@
-// What is asked of the root: by commands at the control socket, and by the schedule.
+// Requests to the root: by commands at the control socket, and by the schedule.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ void Root::asked(int client, const ControlRequest& request) {
     }
 }
 
-// Of the checkpoint in progress, or of the whole job.
+// Cancels the checkpoint in progress, or the whole job.
 void Root::cancel(int client, bool checkpoint_only) {
     bool possible = checkpoint_.in_progress() || !checkpoint_only;
     checkpoint_.cancel();
@@ -47,7 +47,7 @@ void Root::cancel(int client, bool checkpoint_only) {
     control_.finish(client);
 }
 
-// What nobody asks for by hand.
+// Takes requests that nobody makes by hand.
 void Root::take_due() {
     const int64_t now = tree::now_ms();
     if (finalize_released_ || own_state_.ends_by() > 0) return;
@@ -133,7 +133,7 @@ void Root::answer_renewal(const Request& request, const Outcome& outcome) {
     control_.finish(request.client);
 }
 
-// What follows from it for the job.
+// Does what follows from it for the job.
 void Root::done_with(const Request& request, const Outcome& outcome) {
     if (outcome.ok && request.stop) {
         stopped_ = true;

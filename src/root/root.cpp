@@ -122,7 +122,7 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
 // Throws Error when nothing was started.
 void Root::begin(launch::Launcher& launcher) {
     launcher.reach(daemons_);
-    // What a launcher of that kind says to one daemon and hears from it does not go through another one yet.
+    // Words between a launcher of that kind and one daemon do not go through another daemon yet.
     if (!launcher.ends_when_a_rank_dies()) tree_.stay_flat();
     launcher.start();
     launcher_ = &launcher;

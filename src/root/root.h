@@ -55,23 +55,23 @@ class Root {
     void add_to(std::vector<pollfd>& fds);
     int rest(int otherwise) const { return tree_.rest(otherwise); }
     void serve(const std::vector<pollfd>& fds, size_t first);
-    // All ranks wait.
+    // True once all ranks wait.
     bool is_ready() const { return start_.furthest_behind() && !has_fallen(); }
     bool has_fallen() const { return over() || losses_.any(); }
-    // What follows is run(), of a job of these settings. All ranks wait.
+    // Makes it the job of these settings, which run() then leads on.
     void take_up(Settings settings);
-    // It will not be needed: everything of it ends.
+    // Ends all of it: nobody needs it.
     void dismiss();
-    // It ends because somebody wants it to: not to be restarted.
+    // True if it ends because somebody wants it to: not to be restarted.
     bool asked_to_end() const {
         return cancelled_ || signals_seen_.terms > 0 || signals_seen_.stop || signals_seen_.warned ||
                signals_seen_.to_end != 0;
     }
     // Hosts that lost a rank or their node daemon; the nodes may be gone.
     std::vector<std::string> lost_nodes() const { return losses_.suspects(); }
-    // What has ended it, for people and for whoever may restart it; "" = nothing is known.
+    // The reason of its end, for people and for whoever may restart it; "" = nothing is known.
     std::string why_it_ended() const;
-    // Of the node daemons that are there.
+    // Hosts of the node daemons that are there.
     std::set<std::string> hosts() const { return tree_.hosts(); }
     bool lost_a_node() const { return losses_.daemon(); }
     int who_ended_it() const { return losses_.rank(); }

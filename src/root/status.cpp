@@ -40,7 +40,7 @@ json ranks_json(const tree::Roster& roster, const std::map<int, tree::NodeInfo>&
     return ranks;
 }
 
-// What goes through the root's connections to daemons right below it, since it began.
+// Counts what has gone through the root's connections to daemons right below it, since it began.
 json tree_json(const tree::Tree& tree) {
     const tree::Traffic all = tree.traffic();
     return {{"children", tree.children()},

@@ -26,7 +26,7 @@ struct Table;  // ids/table.h
 
 enum class Half : uint16_t { upper = 0, lower = 1 };
 
-// What a thread of the upper half is doing, as the agent needs to know it.
+// The activity of a thread of the upper half, as the agent needs to know it.
 enum class Run : uint32_t {
     free = 0,     // record not in use
     running = 1,  // anywhere
@@ -45,17 +45,17 @@ struct alignas(64) ThreadRecord {
     // One cache line: all that a call reads and writes.
     uint64_t upper_fs;  // thread pointer of the upper half
     uint64_t lower_fs;  // thread pointer of this thread's TLS donor in the lower half
-    // What FS has to be in the lower half; 0: as it is (split/thread_pointer/redirect.h).
+    // The value of FS in the lower half; 0: as it is (split/thread_pointer/redirect.h).
     volatile uint64_t fs_below;
     // These three are one word, so that one store changes them: place_of() in gate.h.
     volatile Half half;      // which half the code of this thread runs in
     volatile uint16_t mode;  // the front's own: a Mode of front/core/call.h
-    // >0: inside an MPI wrapper; the stop handler must not capture here, see StopPoint.
+    // Depth of MPI wrappers; >0: the stop handler must not capture here, see StopPoint.
     volatile uint32_t in_mpi;
     volatile uint32_t stop;  // agent: 1 = please stop at the next possible point
     int32_t index;           // position in the record table; 0 is the main thread
-    // What the thread waits for inside MPI, for diagnosis: function name (upper string) and peer world rank
-    // (-1 = none, -2 = any).
+    // The call that the thread waits in inside MPI, for diagnosis: function name (upper string) and peer
+    // world rank (-1 = none, -2 = any).
     const char* volatile waiting_in;
     void* slot;  // the front's own: the thread's clock::Slot, once it has one
     volatile int32_t waiting_for;
@@ -208,7 +208,7 @@ struct UpperServices {
     const char *command_line, *command_line_end;
     // Upper memory; null: the program has opened nothing for writing.
     NotedFiles* noted_files;
-    // What a program that saves its own state says to the job, and hears from it. Upper memory.
+    // Words between the job and a program that saves its own state. Upper memory.
     OwnState* own_state;
     // Which process and threads the program takes itself for. Upper memory.
     ids::Table* ids;

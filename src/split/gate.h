@@ -76,8 +76,8 @@ inline ThreadRecord* calling_thread() {
     return record;
 }
 
-// Where a thread is, in one word: `half`, `mode` and `in_mpi`. What stands in the lower half within one MPI
-// call says kInLibrary, or that in a mode of its own.
+// Where a thread is, in one word: `half`, `mode` and `in_mpi`. A thread in the lower half within one MPI call
+// says kInLibrary, or that in a mode of its own.
 using Place = volatile uint64_t __attribute__((may_alias));
 inline constexpr uint64_t kInProgram = 0;
 inline constexpr uint64_t kInLibrary = static_cast<uint64_t>(Half::lower) | uint64_t{1} << 32;

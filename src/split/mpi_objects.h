@@ -1,5 +1,5 @@
-// What a rank holds of MPI, as records for people: blob `mpi` of an image, docs/formats/objects.md. Nothing
-// of a restart depends on it.
+// Records for people about a rank's MPI objects: blob `mpi` of an image, docs/formats/objects.md. Nothing of
+// a restart depends on it.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace fermata::split {
 
 inline constexpr uint32_t kObjectsVersion = 1;
-// Of each kind so many are named; all are counted.
+// So many objects of each kind are named; all are counted.
 inline constexpr uint64_t kNamedObjects = 1000;
 
 struct ObjectsHeader {

@@ -30,7 +30,7 @@ const char* own_program() {
     return program_path;
 }
 
-// Of a program that was started natively, with libraries that may load MPI later.
+// True for a program that was started natively, with libraries that may load MPI later.
 bool goes_into_the_split(const char* program, char** argv) {
     if (split::is_starter_by_name(program) || split::is_starter_by_name(program_path)) return false;
     const char* said = remembered("FERMATA_START");

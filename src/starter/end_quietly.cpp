@@ -1,5 +1,5 @@
 // MPICH's mpiexec writes "BAD TERMINATION" among the program's lines when one of its processes dies of a
-// signal. Of a shell that a stopped job's SIGTERM ends it need not (docs/internals/job.md, the ranks of a
+// signal. A shell need not say that a stopped job's SIGTERM ends it (docs/internals/job.md, the ranks of a
 // stopped job): it leaves with the exit code that shells give for the signal.
 #include <limits.h>
 #include <signal.h>

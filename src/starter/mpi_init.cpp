@@ -1,6 +1,6 @@
 // MPI_Init of a process that is not a rank: with the launcher's environment it would take the rank's place,
-// or be a world of its own and compute something complete and wrong. It ends with a line instead. This
-// library is preloaded, so the program finds these functions before those of its MPI library, which come
+// or be a world of its own and compute something complete and wrong. The program ends with a line instead.
+// This library is preloaded, so the program finds these functions before those of its MPI library, which come
 // next.
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
-// What kind of program is this? Of a loaded one the link map tells, of a file its dynamic section.
+// This file finds out what kind of program this is. The link map tells it of a loaded one, the dynamic
+// section of a file.
 #include <ctype.h>
 #include <elf.h>
 #include <fcntl.h>

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "files/kept.h"
 #include "image/pages.h"
 #include "image/shared.h"
@@ -85,6 +86,7 @@ image::Summary copy_whole(const image::Reader& from, image::Writer writer,
     // In address order.
     image::Pages content(std::max<uint64_t>(from.summary().content, kPage), "for the content of an image");
     char* at = content.data();
+    char* const end = at + from.summary().content;
     from.load([&](const image::Extent& extent) {  // called for every extent in turn before anything is read
         char* place = at;
         at += extent.length;
@@ -98,6 +100,7 @@ image::Summary copy_whole(const image::Reader& from, image::Writer writer,
             writer.run_on_ground(extent.address, at, extent.length);
         at += extent.length;
     }
+    always(at == end, "an image that holds more than it says, or less");
     Text text = text_of(from, from.identity().generation);
     writer.keep(text.content, text.ranges);
     writer.prepare();
@@ -121,6 +124,7 @@ class Together {
     // Where this image begins.
     uint64_t next(const ImageEntry& entry) {
         File& file = files_.at(entry.file);
+        always(file.begins.size() < file.ranks.size(), "more images in a file than it has ranks");
         file.begins.push_back(image::SharedFile::aligned(file.end));
         return file.begins.back();
     }
@@ -128,6 +132,7 @@ class Together {
     void finish(Manifest& manifest) {
         for (FileEntry& entry : manifest.files) {
             const File& file = files_.at(entry.name);
+            always(file.begins.size() == file.ranks.size(), "a file that lacks the image of a rank");
             file.shared.finish(manifest.job, manifest.generation, file.begins, file.end,
                                manifest.layout.in_groups() ? file.ranks : std::vector<Rank>());
             file.shared.sync();
@@ -179,6 +184,7 @@ bool Store::compact(uint32_t number, const image::WriteOptions& options) {
         manifest.needs.clear();
         Together together(manifest, place);
         for (ImageEntry& entry : manifest.images) {
+            always(manifest.needs.empty(), "a generation that stands alone, and needs others");
             image::Reader reader(old.place(entry), key_.get());
             if (reader.summary().checksum != entry.checksum)
                 throw Error(

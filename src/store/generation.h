@@ -37,7 +37,7 @@ std::optional<LevelName> level_of(const std::string& word);
 constexpr LevelName level_of(Medium medium) {
     return medium == Medium::local ? LevelName::local : LevelName::memory;
 }
-// Of a level that nodes keep.
+// The medium of `level`, which is one that nodes keep; for files, memory.
 constexpr Medium medium_of(LevelName level) {
     return level == LevelName::local ? Medium::local : Medium::memory;
 }
@@ -86,8 +86,8 @@ struct Manifest {
     std::vector<Segment> segments;          // when not all ranks run that: all of them, in order
     std::vector<std::string> whole_command() const { return store::whole_command(command, segments); }
     std::vector<ImageEntry> images;  // by rank
-    // Of images of processes that nodes keep, in memory or in local directories: by rank, the node that has
-    // it. Else empty.
+    // The node that has the image, by rank, where nodes keep images of processes in memory or in local
+    // directories. Else empty.
     std::vector<std::string> nodes;
     bool on_nodes() const { return level != LevelName::files && !step; }
     std::optional<int64_t>
@@ -107,14 +107,14 @@ struct GenerationInfo {
     std::string directory;
     files::Folder folder;  // the same, open
     // The images lie in another directory than the manifest: in the memory of this node, or in its local one.
-    // None: in `folder`.
+    // Else they are in `folder`.
     files::Folder elsewhere;
     const files::Folder& images() const { return elsewhere ? elsewhere : folder; }
     std::optional<uint64_t> job;  // that made it; none: it has no marker and no manifest that can be read
     std::optional<Manifest> manifest;  // none: incomplete or damaged
     std::string damage;                // why there is none; empty for one that was never committed
-    // Of one in files, by rank: why the image there is not the one that the manifest names, as far as a
-    // restart has looked. Other copies may be in the memory of nodes.
+    // Why images in files are not those that the manifest names, by rank, as far as a restart has looked.
+    // Other copies may be in the memory of nodes.
     std::map<uint32_t, std::string> broken;
     // Only nodes can say whether all its images are there.
     bool is_up_to_nodes() const { return manifest->on_nodes() || !broken.empty(); }
@@ -139,7 +139,7 @@ struct GenerationInfo {
 std::optional<GenerationInfo> read_generation(const files::Folder& folder, uint32_t number,
                                               const image::Key* key);
 
-// What decides whether a generation stays: it says nothing of the images.
+// Facts that decide whether a generation stays: it says nothing of the images.
 struct Brief {
     uint32_t number = 0;
     files::Folder folder;

@@ -21,8 +21,8 @@ class Level {
     virtual GenerationInfo begin() = 0;
     // Throws when less than `bytes` are free.
     virtual void check_space(uint64_t bytes) const = 0;
-    // From here on the generation exists. Throws when an image of the manifest is missing or the storage
-    // fails; then it does not exist.
+    // Commits the generation: it exists from here on. Throws when an image of the manifest is missing or the
+    // storage fails; then it does not exist.
     virtual void commit(const GenerationInfo& pending, const Manifest& manifest) = 0;
     // Removes an uncommitted generation; never throws.
     virtual void abandon(const GenerationInfo& pending) noexcept = 0;

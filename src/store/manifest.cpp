@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "image/hash.h"
 #include "store/store.h"
@@ -148,8 +149,10 @@ int version_of(const Manifest& m) {
     return m.level == LevelName::local ? kLocalManifest : kMemoryManifest;
 }
 
-// Of the file of all ranks; 0: there is none.
+// Length of the file of all ranks; 0: there is none.
 uint64_t shared_bytes_of(const Manifest& m) {
+    always(m.layout != image::Layout::shared() || m.files.size() == 1,
+           "a file of all ranks that is none, or several");
     return m.layout == image::Layout::shared() ? m.files.at(0).bytes : 0;
 }
 
@@ -167,6 +170,27 @@ nlohmann::ordered_json nodes_as_json(const std::vector<std::string>& nodes) {
 }  // namespace
 
 namespace {
+
+// Whatever parse_manifest() refuses is not written.
+void check_written(const Manifest& m) {
+    always(m.generation > 0, "a manifest of no generation");
+    always(m.on_nodes() != m.nodes.empty(), "a manifest whose level does not fit its nodes");
+    always(m.nodes.empty() || m.nodes.size() == m.images.size(), "a manifest without a node for each rank");
+    always(m.layout.together() != m.files.empty(), "a manifest whose layout does not fit its files");
+    for (size_t i = 0; i < m.images.size(); ++i) {
+        always(m.images[i].rank.index() == i, "a manifest whose images are not in the order of ranks");
+        always(m.layout.together() || m.images[i].offset == 0, "an image that does not begin its own file");
+        always(!m.images[i].file.empty(), "an image in a file without a name");
+    }
+    for (uint32_t needed : m.needs)
+        always(needed > 0 && needed < m.generation, "a generation that needs one that is not earlier");
+    uint32_t next = 0;
+    for (const Segment& segment : m.segments) {
+        always(segment.ranks.first().number() == next, "programs of a job that do not cover its ranks");
+        next = segment.ranks.end();
+    }
+    always(m.segments.empty() || next == m.images.size(), "programs of a job of another number of ranks");
+}
 
 constexpr const char* kNoImages = "\n \"images\": []";
 
@@ -197,7 +221,7 @@ std::string frame_of(const Manifest& m) {
                                     {"ranks", segment.ranks.count()},
                                     {"command", words_as_utf8(segment.command)}});
     if (m.key_id) json["encryption"] = {{"cipher", kCipher}, {"key", m.key_id->hex()}};
-    // What else is not UTF-8 is for people only.
+    // Other texts that are not UTF-8 are for people only.
     return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -214,6 +238,7 @@ std::string text_of(const ImageEntry& image) {
 
 // Image by image: as one JSON value a manifest of 100,000 ranks takes a hundred megabytes.
 void write_text(const Manifest& m, const image::Key* key, const files::Folder::Put& put) {
+    check_written(m);
     image::check_key("the new " + Generation(m.generation).name(), m.key_id, key);
     image::Hash sum;
     std::string sealed;  // with a key: what it seals
@@ -224,6 +249,7 @@ void write_text(const Manifest& m, const image::Key* key, const files::Folder::P
     };
     const std::string frame = frame_of(m);
     const std::string_view all = frame;
+    always(all.find(kNoImages) != all.npos, "a manifest without a list of images");
     const size_t begin =
         all.find(kNoImages) + std::strlen(kNoImages) - 1;  // at the bracket that ends the list
     add(all.substr(0, begin));
@@ -362,7 +388,7 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     if (version < kOldestManifest || version > kManifestVersion)
         fail("{} has manifest format {}; this Fermata reads {} to {}", path, version, kOldestManifest,
              kManifestVersion);
-    // What an older version did not know.
+    // Reads a number that an older version did not know.
     auto later = [&](const nlohmann::json& object, const char* key) {
         return version < 3 ? uint64_t{0} : number<uint64_t>(object.at(key), path, key);
     };
@@ -418,7 +444,7 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
 
 namespace {
 
-// Of what Fermata writes, each key and each value takes more bytes than that; a text of short ones would take
+// Each key and each value that Fermata writes takes more bytes than that; a text of short ones would take
 // forty times its length of memory.
 constexpr uint64_t kBytesOfValue = 8;
 constexpr uint64_t kAnyValues = 1 << 20;  // words of a command line may be short

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "files/kept.h"
 #include "store/remove.h"
 #include "store/store.h"
@@ -11,6 +12,8 @@
 namespace fermata::store {
 
 void Store::commit_on_nodes(const GenerationInfo& pending, const Manifest& manifest) {
+    always(pending.number == manifest.generation, "a manifest of another generation than its directory");
+    always(manifest.on_nodes(), "a manifest of images in files, for a generation that nodes keep");
     if (!pending.folder.is(folder_, Generation(pending.number).name()))
         fail("{} cannot be found any more: was it removed or exchanged by hand? {} is given up",
              pending.directory, Generation(pending.number).name());
@@ -23,7 +26,7 @@ void Store::commit_on_nodes(const GenerationInfo& pending, const Manifest& manif
     try {
         pending.folder.replace(kManifest, to_text(manifest, key_.get()));
     } catch (const Error& error) {
-        // Who is told of a failure must not find a generation.
+        // A caller that is told of a failure must not find a generation.
         if (pending.folder.remove_file(kManifest) || errno == ENOENT) throw;
         fail("{}; {} could not be taken back and may be there", error.what(),
              Generation(pending.number).name());
@@ -31,6 +34,7 @@ void Store::commit_on_nodes(const GenerationInfo& pending, const Manifest& manif
 }
 
 void Store::sync_manifest(Generation generation) const {
+    always(static_cast<bool>(generation), "the manifest of no generation");
     const files::Folder folder = folder_.below(generation.name());
     for (const char* name : {kMarker, kManifest}) sync_file(folder.read(name).get(), folder.path_of(name));
     folder.sync();
@@ -43,6 +47,7 @@ void Store::commit_copied(uint32_t number) {
     Manifest manifest = *info.manifest;
     manifest.level = LevelName::files;
     manifest.nodes.clear();
+    always(!manifest.on_nodes(), "a generation that has come to files, and nodes keep it");
     if (auto kept = info.folder.find(files::kKeptFolder)) kept->sync();
     commit(info, manifest);
 }

@@ -24,7 +24,7 @@ class Parts {
     void create(const files::Folder& generation) const;
     // `rooms`: by rank, the most bytes that the image may need.
     void lay_out(const std::vector<uint64_t>& rooms);
-    // From here on ranks may write: the files have their tables and lengths.
+    // Gives the files their tables and lengths: from here on ranks may write.
     void finish(const files::Folder& generation, uint64_t job, uint32_t number) const;
     bool laid_out() const { return !begins_.empty(); }
     uint64_t begin_of(Rank rank) const { return begins_.at(rank.index()); }

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "erasure/names.h"
 #include "files/kept.h"
 #include "image/image.h"
@@ -28,7 +29,7 @@ bool is_ours(const std::string& name) {
 
 bool is_kept(const std::string& name) { return files::is_kept_name(name) || name.starts_with(kOnItsWay); }
 
-// Copies of the program's files, and nothing else? None when it is something else.
+// Copies of the program's files, and nothing else? Gives none when there is something else.
 std::optional<files::Folder> kept_files(const files::Folder& generation) {
     auto kept = generation.find(files::kKeptFolder);
     if (!kept || kept->owner() != ::geteuid()) return {};
@@ -46,12 +47,15 @@ std::string text_of(const Marker& marker) {
 }  // namespace
 
 void write_marker(const files::Folder& generation, const Marker& marker) {
+    always(marker.generation > 0, "the marker of no generation");
     const std::string text = text_of(marker);
+    always(text.size() <= kMostMarker, "a marker that is longer than readers take");
     Fd fd = generation.create(kMarker);
     write_all(fd.get(), text.data(), text.size(), generation.path_of(kMarker));
 }
 
 void mend_marker(const files::Folder& generation, const Marker& marker) {
+    always(marker.generation > 0, "the marker of no generation");
     generation.replace(kMarker, text_of(marker));
 }
 

@@ -23,7 +23,7 @@ struct Marker {
 void write_marker(const files::Folder& generation, const Marker& marker);
 // In place of what is there.
 void mend_marker(const files::Folder& generation, const Marker& marker);
-// None when there is no marker, or it is not one. Never throws for what is in the file.
+// Gives none when there is no marker, or it is not one. Never throws for what is in the file.
 std::optional<Marker> read_marker(const files::Folder& generation);
 
 // Images, and what else belongs to them; manifest and marker stay.

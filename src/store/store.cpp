@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "files/kept.h"
 #include "files/owners.h"
@@ -127,12 +128,14 @@ image::Place GenerationInfo::place(const ImageEntry& entry) const {
 }
 
 bool GenerationInfo::is_of(const ImageEntry& entry, const image::Reader& image) const {
+    always(manifest.has_value(), "an image of a generation that is not complete");
     const image::Identity who{manifest->job, number, entry.rank,
                               static_cast<uint32_t>(manifest->images.size())};
     return image.summary().checksum == entry.checksum && image.identity() == who;
 }
 
 uint64_t GenerationInfo::bytes() const {
+    always(manifest.has_value(), "the size of a generation that is not complete");
     uint64_t sum = manifest->bytes();
     for (const std::string& name : images().names())
         if (image::is_text_name(name)) sum += images().size_of(name).value_or(0);
@@ -232,6 +235,7 @@ Store Store::for_writing(const std::string& directory, image::KeyPointer key) {
 }
 
 void Store::lock(const std::string& owner, uint64_t job) {
+    always(!lock_, "a directory that is locked twice");
     std::string path = folder_.path_of(kLock);
     Fd fd = folder_.lock_file(kLock);
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -337,6 +341,7 @@ GenerationInfo Store::choose(std::optional<uint32_t> wanted, bool fallback) cons
 }
 
 GenerationInfo Store::begin_from(uint32_t least) {
+    always(least > 0, "a generation without a number");
     // The ranks go by its name.
     if (!folder_.is_at(directory_))
         fail(
@@ -350,7 +355,7 @@ GenerationInfo Store::begin_from(uint32_t least) {
                 "{} holds {}: no number is left for another one; give this job another directory with "
                 "--ckpt-dir",
                 directory_, Generation(Generation::kLast).name());
-        // What is not Fermata's may have the name: the program's own directories, somebody's link.
+        // Something that is not Fermata's may have the name: the program's own directories, somebody's link.
         auto folder = folder_.make(Generation(number).name());
         if (!folder) continue;
         GenerationInfo info;
@@ -364,8 +369,8 @@ GenerationInfo Store::begin_from(uint32_t least) {
     }
 }
 
-// What a killed job left must not take the space of its next generation. The new directory is there first, so
-// that no number is used again while a late rank may still write to it.
+// Leftovers of a killed job must not take the space of its next generation. The new directory is there first,
+// so that no number is used again while a late rank may still write to it.
 void Store::sweep(uint32_t below) const {
     for (const Brief& one : survey())
         if (one.number < below && !one.complete && one.damage.empty()) remove(one);
@@ -394,6 +399,8 @@ void Store::check_space(uint64_t bytes) const {
 }
 
 void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
+    always(pending.number == manifest.generation, "a manifest of another generation than its directory");
+    always(!manifest.on_nodes(), "a generation that nodes keep, committed as one in files");
     const files::Folder& folder = pending.folder;
     if (!folder.is(folder_, Generation(pending.number).name()))
         fail("{} cannot be found any more: was it removed or exchanged by hand? {} is given up",
@@ -415,8 +422,8 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
         folder.replace(kManifest,
                        [&](const files::Folder::Put& put) { write_text(manifest, key_.get(), put); });
     } catch (const Error& error) {
-        // It may have its name, and only the directory is not known to be on storage. Who is told of a
-        // failure must not find a generation.
+        // The manifest may have its name, and only the directory is not known to be on storage. A caller that
+        // is told of a failure must not find a generation.
         if (folder.remove_file(kManifest) || errno == ENOENT) throw;
         fail("{}; {} could not be taken back and may be there", error.what(),
              Generation(pending.number).name());
@@ -430,7 +437,7 @@ void Store::commit(const GenerationInfo& pending, const Manifest& manifest) {
     try {
         remember(brief_of(done), folder.look(kManifest));
     } catch (const Error&) {
-        // It is read when it is asked for; whoever is told of a failure must not find a generation.
+        // The generation is read when it is asked for; a caller that is told of a failure must not find one.
     }
 }
 
@@ -493,6 +500,7 @@ bool Store::in_use() const {
 }
 
 void Store::retain(unsigned keep) {
+    always(keep > 0, "retention that would keep nothing");
     std::vector<Brief> all = survey();
     unsigned complete = 0;
     std::set<uint32_t> needed;

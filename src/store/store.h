@@ -42,8 +42,8 @@ class Store : public Level {
     static Store for_writing(const std::string& directory, image::KeyPointer key = nullptr);
     const image::Key* key() const { return key_.get(); }
 
-    // One running job per directory: throws when another holds it. Held until the Store is destroyed. What is
-    // made, swept and retained from now on is `job`'s.
+    // One running job per directory: throws when another holds it. Held until the Store is destroyed.
+    // Generations that are made, swept and retained from now on are `job`'s.
     void lock(const std::string& owner, uint64_t job);
     void act_for(uint64_t job) { job_ = job; }
     // Others than its owner may put generations into the directory, or take them away.
@@ -76,9 +76,9 @@ class Store : public Level {
     void abandon(const GenerationInfo& pending) noexcept override;
     void retain(unsigned keep) override;
 
-    // Of generations whose images nodes keep (src/level) only the manifest is here.
-    // From here on such a one exists. One in memory would not outlive this machine: nothing is synced. One in
-    // local directories is to, once its nodes have all of it on storage.
+    // Only the manifest of a generation is here whose images nodes keep (src/level). From here on such a one
+    // exists. One in memory would not outlive this machine: nothing is synced. One in local directories is
+    // to, once its nodes have all of it on storage.
     void commit_on_nodes(const GenerationInfo& pending, const Manifest& manifest);
     // Its images have come here, and are synced: from here on it is one in files.
     void commit_copied(uint32_t number);

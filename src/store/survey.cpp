@@ -1,10 +1,12 @@
-// What a running job asks of its directory again and again: which generations are there, whose, complete or
-// not. Manifests of many ranks are long: each is read once, and again only when it is another file.
+// This file answers what a running job asks of its directory again and again: which generations are there,
+// whose, complete or not. Manifests of many ranks are long: each is read once, and again only when it is
+// another file.
 //
-// Who else may write to the directory can put generations of any number and kind beside the job's own: they
-// have no say, and are not looked into.
+// Another user who may write to the directory can put generations of any number and kind beside the job's
+// own: they have no say, and are not looked into.
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "files/owners.h"
 #include "store/store.h"
 
@@ -38,6 +40,7 @@ Brief Store::brief_of(const GenerationInfo& info) {
 // Only what this process has itself read or written as right.
 void Store::remember(const Brief& brief, const std::optional<struct stat>& manifest) const {
     if (!manifest || !brief.complete) return;
+    always(brief.number > 0 && brief.folder, "a generation that is remembered without its place");
     Known& known = known_[brief.number] = {stamp_of(brief.folder, *manifest), brief};
     known.brief.folder = {};
 }

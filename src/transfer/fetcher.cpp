@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "files/kept.h"
 #include "image/file_checksum.h"
@@ -52,6 +53,8 @@ struct Fetcher::Part {
 };
 
 void Fetcher::start(Order order, uint64_t bytes_per_second) {
+    always(!busy(), "a fetch that begins while one is under way");
+    always(static_cast<bool>(order.folder), "a fetch to nowhere");
     order_ = std::move(order);
     bytes_ = 0;
     given_up_ = false;
@@ -127,7 +130,7 @@ void Fetcher::bring(Client& client, const wire::Errand& errand, Generation gener
     level::sync_generation(order_.folder, generation);
 }
 
-// Of the same name and another content is damage, here or there: the check afterwards finds out.
+// A file of the same name with another content is damaged, here or there: the check afterwards finds out.
 std::vector<Fetcher::Piece> Fetcher::missing(Client& client, Generation generation, const files::Folder& to,
                                              const std::vector<File>& files) {
     std::vector<Piece> pieces;
@@ -196,6 +199,8 @@ void Fetcher::bring_parts(Client& client, Generation generation, const std::vect
                           std::atomic<size_t>& next) {
     for (size_t i; (i = next++) < parts.size();) {
         const Part& part = parts[i];
+        always(part.offset <= part.piece->bytes && part.length <= part.piece->bytes - part.offset,
+               "a part behind the end of its file");
         const std::string path = part.piece->folder.path_of(part.piece->coming());
         uint64_t got = 0;
         const uint64_t whole =
@@ -211,7 +216,7 @@ void Fetcher::bring_parts(Client& client, Generation generation, const std::vect
     }
 }
 
-// What has come is what the manifest names; `thorough`: in every byte, and all that it refers to.
+// Checks that what has come is what the manifest names; `thorough`: in every byte, and all that it refers to.
 void Fetcher::check(const wire::Errand& errand) const {
     const Generation generation = errand.generations.back();
     auto folder = level::find_generation(order_.folder, order_.job, generation);

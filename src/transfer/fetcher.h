@@ -42,9 +42,9 @@ class Fetcher {
         std::vector<wire::Failure> failures;
     };
     bool busy() const { return work_.busy(); }
-    // Not while it is busy.
+    // Begins to fetch; not while it is busy.
     void start(Order order, uint64_t bytes_per_second);
-    // 0: no limit. Also while it works.
+    // Limits the bandwidth; 0: no limit. Also while it works.
     void limit(uint64_t bytes_per_second) { throttle_.limit(bytes_per_second); }
     void stop();
     // Bytes that will still take room here.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "files/kept.h"
 
@@ -20,6 +21,7 @@ class Writer {
         return *this;
     }
     Writer& text(const std::string& text) {
+        always(text.size() <= kMostName, "a name that the other node does not take");
         number(static_cast<uint16_t>(text.size()));
         return raw(text.data(), text.size());
     }
@@ -87,6 +89,8 @@ Head read_head(View bytes, uint32_t most) {
 }
 
 wire::Bytes write_head(Head head) {
+    always(is_kind(static_cast<uint16_t>(head.kind)), "a frame of a kind that there is not");
+    always(head.length <= kMostData, "a frame that is longer than the other node takes");
     return Writer().number(head.length).number(static_cast<uint16_t>(head.kind)).number(kVersion).take();
 }
 
@@ -98,6 +102,9 @@ bool may_be_asked_for(const std::string& name) {
 }
 
 wire::Bytes to_bytes(const Question& question) {
+    always(question.kind == Kind::list || question.kind == Kind::read || question.kind == Kind::digest,
+           "a question that is an answer");
+    always((question.kind == Kind::list) == question.name.empty(), "a question about no file, or about all");
     return Writer()
         .number(question.generation.number())
         .number(question.offset)
@@ -142,7 +149,10 @@ std::vector<File> files_of(View payload) {
     return files;
 }
 
-wire::Bytes to_bytes(const Size& size) { return Writer().number(size.file).number(size.follows).take(); }
+wire::Bytes to_bytes(const Size& size) {
+    always(size.follows <= size.file, "more of a file than it has");
+    return Writer().number(size.file).number(size.follows).take();
+}
 
 Size size_of(View payload) {
     Reader in(payload);

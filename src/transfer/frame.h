@@ -76,7 +76,8 @@ struct Sum {
     bool operator==(const Sum&) const = default;
 };
 
-// What may be asked for: no way out of the generation's directory, and nothing that is still being written.
+// True for names that may be asked for: no way out of the generation's directory, and nothing that is still
+// being written.
 bool may_be_asked_for(const std::string& name);
 
 // Payloads, and back. Readers throw Error.

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "files/kept.h"
 #include "image/hash.h"
@@ -55,6 +56,7 @@ Opened open_in(const files::Folder& generation, const std::string& name) {
 // Parts of the file, in order.
 template <class F>
 void each_part(const Opened& file, uint64_t offset, uint64_t length, F&& f) {
+    always(offset <= file.bytes && length <= file.bytes - offset, "a part of a file behind its end");
     auto buffer = std::make_unique<std::byte[]>(kMostData);
     while (length > 0) {
         const auto size = static_cast<size_t>(std::min<uint64_t>(length, kMostData));
@@ -65,7 +67,7 @@ void each_part(const Opened& file, uint64_t offset, uint64_t length, F&& f) {
     }
 }
 
-// Of what is not there: no files.
+// A generation that is not there has no files.
 void send_list(Stream& stream, const std::optional<files::Folder>& generation) {
     const std::vector<File> all = generation ? files_in(*generation) : std::vector<File>();
     for (size_t at = 0; at < all.size(); at += kNamesAtOnce)

@@ -1,6 +1,6 @@
 // Server lets node daemons of the job read the files of generations that are in the memory of this node, or
 // in its local directory: a port of its own, a thread that waits there, and one for each daemon that has
-// proved itself. What goes wrong ends the connection, and nothing else.
+// proved itself. An error ends the connection, and nothing else.
 #pragma once
 
 #include <atomic>

@@ -73,6 +73,7 @@ void Stream::write(View bytes) {
 }
 
 void Stream::send(Kind kind, View payload) {
+    always(payload.size() <= kMostData, "a payload that is longer than a frame");
     const wire::Bytes head = write_head({static_cast<uint32_t>(payload.size()), kind});
     const wire::Tag tag = out_.next(head, payload);
     if (payload.size() <= kMostQuestion) {  // one packet
@@ -89,6 +90,8 @@ void Stream::send(Kind kind, View payload) {
 // So that `size` bytes stand at begin_. Whoever stands between the nodes could let a byte through now and
 // then for ever: a frame is whole in time, or it is none.
 void Stream::fill(size_t size) {
+    always(size <= buffer_.size(), "a frame that is longer than its buffer");
+    always(begin_ <= end_ && end_ <= buffer_.size(), "bytes that are used before they have come");
     if (begin_ + size > buffer_.size()) {
         std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
         end_ -= begin_;
@@ -118,6 +121,7 @@ Stream::Frame Stream::receive(uint32_t most) {
     std::memcpy(tag.data(), frame.data() + kHead + head.length, tag.size());
     const View payload = frame.subspan(kHead, head.length);
     if (!wire::same(tag, in_.next(frame.first(kHead), payload))) broken("a frame with a wrong tag");
+    always(begin_ + whole <= end_, "a frame that is used before it is whole");
     begin_ += whole;
     return {head.kind, payload};
 }

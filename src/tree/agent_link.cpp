@@ -31,7 +31,7 @@ std::string env(const char* name) {
     return value ? value : "";
 }
 
-// Where the launcher has put it, which the kernel shows as /proc/PID/environ, nothing of it stays.
+// Reads a variable and erases it from the initial environment, which the kernel shows in /proc/PID/environ.
 std::string take_from_environment(const char* name) {
     std::string taken;
     size_t length = std::strlen(name);
@@ -58,7 +58,7 @@ class Refused {
     int64_t since_ = 0;
 };
 
-// What the launcher calls this rank on its node; 0 when it does not say.
+// The launcher's number for this rank on its node; 0 when it does not say.
 int local_rank() {
     return number_from(
         {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PALS_LOCAL_RANKID"}, 0);

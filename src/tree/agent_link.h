@@ -23,7 +23,7 @@
 
 namespace fermata::tree {
 
-// What `fermata run` tells a rank, by environment (FERMATA_…). Take it before the program's environment is
+// Words of `fermata run` for a rank, by environment (FERMATA_…). Take it before the program's environment is
 // made and call forget_environment(): the application must see none of it.
 struct AgentConfig {
     std::string job;  // FERMATA_JOB: the job's name
@@ -95,7 +95,7 @@ class AgentLink {
     bool closed() const { return closed_; }
 
     wire::Starting starting() const;
-    // As the launcher says before MPI does; -1: it does not say.
+    // The rank as the launcher says it before MPI does; -1: it does not say.
     static int launcher_rank();
     // Waits until the root has chosen the generation that is to be restarted. Throws fermata::Error when the
     // daemon is gone.

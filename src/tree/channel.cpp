@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "tree/local_socket.h"
 
 namespace fermata::tree {
@@ -69,6 +70,7 @@ void Channel::send(const wire::Message& message) {
         out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(written_));
         written_ = 0;
     }
+    always(written_ <= out_.size(), "bytes that were sent before they were there");
     wire::Bytes frame = wire::encode(message, out_seal_.get());
     out_.insert(out_.end(), frame.begin(), frame.end());
     ++traffic_.messages_out;

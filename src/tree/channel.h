@@ -13,7 +13,7 @@ namespace fermata::tree {
 
 int64_t now_ms();  // CLOCK_MONOTONIC
 
-// What has gone through a connection.
+// Counts of what has gone through a connection.
 struct Traffic {
     uint64_t messages_in = 0, messages_out = 0, bytes_in = 0, bytes_out = 0;
     Traffic& operator+=(const Traffic& other) {
@@ -37,7 +37,7 @@ class Channel {
     short events() const;
     // Reads what has arrived and writes what is queued.
     void serve(short revents);
-    // Of messages that come in from now on.
+    // Limits messages that come in from now on.
     void allow(uint32_t max_payload) { in_.allow(max_payload); }
     void feed(const std::string& bytes) { in_.feed(bytes.data(), bytes.size()); }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "tree/channel.h"
 #include "tree/root_address.h"
@@ -68,6 +69,7 @@ void Guests::serve(const std::vector<pollfd>& fds, size_t first) {
     int64_t now = now_ms();
     while (!guests_.empty() && !polled_ && now - guests_.front().since > kHandshakeMs) guests_.pop_front();
     if (!polled_) return;
+    always(first + (door_polled_ ? 1 : 0) + polled_guests_ <= fds.size(), "guests that were not polled");
     bool busy = door_polled_ && fds[first].revents;
     size_t at = first + (door_polled_ ? 1 : 0);
     std::deque<Guest> stay;

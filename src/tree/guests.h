@@ -21,7 +21,7 @@ class Guests {
   public:
     Guests(Fd listener, const wire::Key& key);
 
-    // Who has proved himself. Called from serve().
+    // Takes the socket of a guest who has proved himself. Called from serve().
     std::function<void(Fd socket, const wire::Handshake& shake)> on_proof;
 
     // Adds what to poll, and serves it afterwards; `first` is the index of the first added entry.

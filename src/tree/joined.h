@@ -1,4 +1,5 @@
-// What ranks of a node say when they come, put together: neighbours that say the same are one group.
+// This header puts together what ranks of a node say when they come: neighbours that say the same are one
+// group.
 #pragma once
 
 #include <vector>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "tree/listen.h"
 
@@ -34,6 +35,7 @@ void Links::add_to(std::vector<pollfd>& fds) {
 }
 
 void Links::serve(const std::vector<pollfd>& fds, size_t first) {
+    always(first + polled_.size() <= fds.size(), "connections that were not polled");
     size_t at = first;
     const int64_t now = now_ms();
     fed_ = false;

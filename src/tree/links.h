@@ -1,6 +1,6 @@
 // Links are the connections to the daemons right below this process: at the root, and at every daemon that
-// has daemons below it. Who connects proves the key first (guests.h); who is not heard for too long is cut
-// off.
+// has daemons below it. A process that connects proves the key first (guests.h); one that is not heard for
+// too long is cut off.
 #pragma once
 
 #include <poll.h>
@@ -45,7 +45,7 @@ class Links {
     void close(int link);
     void flush(int ms);
     size_t count() const { return links_.size(); }
-    // Of all connections so far.
+    // Counts of all connections so far.
     Traffic traffic() const;
 
   private:

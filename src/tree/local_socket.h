@@ -19,7 +19,7 @@ struct Peer {
 Fd listen_local(const std::string& directory, const std::string& name);
 // Empty Fd and errno when nobody listens there; blocking socket otherwise.
 Fd connect_local(const std::string& directory, const std::string& name);
-// What the kernel knows of the other end.
+// The kernel's facts about the other end.
 Peer peer_of(int socket);
 
 void set_nonblocking(int fd, bool on = true);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
+
 namespace fermata::tree {
 namespace {
 
@@ -35,6 +37,7 @@ std::vector<wire::Hop> Members::way(int node) const {
 }
 
 void Members::set_away(NodeInfo& info, int64_t until) {
+    always(until != 0, "a daemon that is away for no time");
     if (info.away_until == 0) ++away_;
     info.away_until = until;
 }
@@ -53,6 +56,7 @@ bool Members::here(int node) {
         ++away_;
     }
     NodeInfo& info = found->second;
+    always(info.away_until == 0 || away_ > 0, "more daemons that are back than were away");
     if (info.away_until != 0) --away_;
     info.away_until = 0;
     info.coming = info.left = info.silent = false;
@@ -74,6 +78,7 @@ std::vector<std::pair<int, NodeInfo>> Members::expire(int64_t now) {
         auto next = std::next(one);
         if (one->second.away_until != 0 && one->second.away_until <= now) {
             gone.push_back(*one);
+            always(away_ > 0, "more daemons that are lost than were away");
             lost_.insert(here_.extract(one));
             --away_;
         }

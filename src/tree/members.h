@@ -32,7 +32,8 @@ class Members {
     void stay_flat() { shape_ = Shape(1'000'000'000); }
     // Its number; the same as before when it says so twice.
     int arrive(NodeInfo info, int64_t now);
-    // Those above it that are there or coming, nearest first; empty: it shall stay below the root.
+    // Lists the daemons above it that are there or coming, nearest first; empty: it shall stay below the
+    // root.
     std::vector<wire::Hop> way(int node) const;
 
     // The roll is called: everybody is away until it answers.
@@ -41,12 +42,12 @@ class Members {
     bool here(int node);
     // Its connection has ended, and it has not answered since.
     void left(int node, bool silent, int64_t now);
-    // Those that have been away for too long are lost from now on.
+    // Takes out those that have been away for too long: they are lost from now on.
     std::vector<std::pair<int, NodeInfo>> expire(int64_t now);
     // No patience any more: the job is over.
     void forget(int node);
 
-    // Also one that is lost: it may come back.
+    // True also for one that is lost: it may come back.
     bool knows(int node) const { return here_.count(node) || lost_.count(node); }
     // All that are known are here.
     bool whole() const { return away_ == 0; }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
+
 namespace fermata::tree {
 namespace {
 
@@ -25,6 +27,7 @@ std::optional<Ranks> Ranks::of(const std::vector<wire::Run>& runs) {
 
 void Ranks::append(int32_t first, int32_t end) {
     if (first >= end) return;
+    always(runs_.empty() || end_of(runs_.back()) <= first, "runs of ranks that do not ascend");
     auto count = static_cast<uint32_t>(end - first);
     if (!runs_.empty() && end_of(runs_.back()) == first)
         runs_.back().count += count;

@@ -17,7 +17,7 @@ class Ranks {
   public:
     Ranks() = default;
     explicit Ranks(int32_t rank) : runs_{{rank, 1}}, count_(1) {}
-    // From outside: none when the runs do not ascend, overlap, are empty or leave 0 .. kMostRanks - 1.
+    // Takes runs from outside: none when they do not ascend, overlap, are empty or leave 0 .. kMostRanks - 1.
     static std::optional<Ranks> of(const std::vector<wire::Run>& runs);
 
     void add(const Ranks& others);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "tree/ranks.h"
 
 namespace fermata::tree {
@@ -35,6 +36,7 @@ void Relay::up_here(const wire::Here& here) {
 }
 
 void Relay::placed(const wire::Parent& parent) {
+    always(node_ < 0 || node_ == parent.node, "a daemon with two numbers");
     node_ = parent.node;
     heard_ = parent.heard;
     for (wire::Group& group : groups_) group.node = node_;
@@ -61,7 +63,7 @@ void Relay::roll(const wire::Roll& call) {
     for (auto& [child, ranks] : calls_.children()) invite(child);
 }
 
-// What stands is remembered, for the next call; what is said once has to wait for it.
+// Facts that stand are remembered, for the next call; a message that is said once has to wait for it.
 void Relay::hand_on(const wire::Message& message) {
     if (auto* fatal = std::get_if<wire::Fatal>(&message)) {
         if (!fatal_) fatal_ = *fatal;
@@ -97,11 +99,14 @@ void Relay::left(const wire::Gone& gone) {
     auto away = Ranks::of(gone.ranks);
     if (!away) return;
     for (wire::Group& group : groups_) {
+        const auto all = Ranks::of(group.ranks);
+        if (!all) continue;  // a process has said a number that no rank has: the root refuses it
+        always(group.pids.size() == all->count(), "a group of ranks without a process for each");
         std::vector<int32_t> pids;
-        Ranks all = *Ranks::of(group.ranks), stay = all;
+        Ranks stay = *all;
         stay.take_away(*away);
         size_t at = 0;
-        all.each([&](int32_t rank) {
+        all->each([&](int32_t rank) {
             if (stay.contains(rank)) pids.push_back(group.pids[at]);
             ++at;
         });

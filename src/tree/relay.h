@@ -25,7 +25,7 @@ class Relay {
         wire::Message message;
     };
 
-    // What is to be sent, in this order.
+    // Messages that are to be sent, in this order.
     std::vector<Out> take_out() { return std::exchange(out_, {}); }
     int node() const { return node_; }
     Tally& tally() { return tally_; }
@@ -40,10 +40,10 @@ class Relay {
     void roll(const wire::Roll& call);
     // An order for this daemon and its ranks, once; none when it was not new.
     std::optional<wire::Message> order(const wire::Order& order);
-    // Likewise of what is for one daemon: none when that is another.
+    // Takes what is for one daemon: none when that is another.
     std::optional<wire::Message> to(const wire::To& letter);
 
-    // What this daemon has to say to the root: Joined and Gone of its own ranks, and other things.
+    // Takes what this daemon has to say to the root: Joined and Gone of its own ranks, and other things.
     void own(wire::Message message);
     // `ranks`: of this daemon. As Tally::hand_up.
     void hand_up(uint32_t ranks, bool time);
@@ -70,7 +70,7 @@ class Relay {
     Tally tally_{Tally::Level::between};
     Orders orders_;
     uint64_t heard_ = 0;
-    // What this daemon says again at every call.
+    // Messages that this daemon says again at every call.
     std::vector<wire::Group> groups_;              // its own ranks
     std::map<int32_t, wire::InStarter> starters_;  // likewise, by rank
     std::map<size_t, wire::Message> of_memory_;    // the newest of each kind that a node says of its memory

@@ -19,7 +19,7 @@ class RestartPhases {
     void said(Child child, const wire::Phase& phase) { newest_.insert_or_assign(child, phase); }
     void gone(Child child) { newest_.erase(child); }
     void clear() { newest_.clear(); }
-    // None when no child has said one.
+    // Gives none when no child has said one.
     std::optional<wire::Phase> furthest_behind() const {
         std::optional<wire::Phase> all;
         for (auto& [child, phase] : newest_) all = all ? merged(*all, phase) : phase;

@@ -1,10 +1,12 @@
 #include "tree/roll_call.h"
 
+#include "base/invariant.h"
 #include "tree/tally.h"
 
 namespace fermata::tree {
 
 void RollCall::begin(uint32_t number) {
+    always(number > number_, "a call of the roll with the number of an earlier one");
     number_ = number;
     ways_.clear();
     ranks_ = 0;
@@ -22,6 +24,7 @@ void RollCall::came(int child, uint32_t answered) {
 void RollCall::left(int child) {
     auto found = children_.find(child);
     if (found == children_.end()) return;
+    always(ranks_ >= found->second.ranks.count(), "more ranks that leave than are there");
     ranks_ -= found->second.ranks.count();
     children_.erase(found);
     std::erase_if(ways_, [child](const auto& way) { return way.second == child; });
@@ -64,6 +67,8 @@ void RollCall::take_ranks(int child, const Ranks& ranks) {
     Ranks& below = found->second.ranks;
     const uint32_t before = below.count();
     below.take_away(ranks);
+    always(before >= below.count() && ranks_ >= before - below.count(),
+           "more ranks that leave than are there");
     ranks_ -= before - below.count();
 }
 

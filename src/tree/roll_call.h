@@ -35,7 +35,7 @@ class RollCall {
     // Whether a child has answered, and what it says counts.
     bool is_here(int child) const;
 
-    // Ranks have joined, or gone, below this child. What is said again changes nothing.
+    // Ranks have joined, or gone, below this child. A rank that is named again changes nothing.
     void add_ranks(int child, const std::vector<wire::Group>& groups);
     void take_ranks(int child, const Ranks& ranks);
     uint32_t ranks() const { return ranks_; }

@@ -24,7 +24,7 @@ struct Address {
     sockaddr_storage where{};
     socklen_t size = 0;
 };
-// Those that can lead there from `here`; of another place's loopback, or not readable, none.
+// Reads the addresses that can lead there from `here`; of another place's loopback, or not readable, none.
 std::vector<Address> parse_addresses(const std::string& text, const std::string& here);
 // This boot's and this network namespace's name, without a comma or an @.
 std::string this_place();
@@ -58,7 +58,7 @@ class Connecting {
     // The same, for messages.
     std::optional<Channel> serve(const std::vector<pollfd>& fds, size_t first);
     int tag() const { return tag_; }
-    // None is left.
+    // True if no address is left to try.
     bool failed() const;
     // ms that poll may take, at most `otherwise`.
     int rest(int otherwise) const;

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
+
 namespace fermata::tree {
 namespace {
 
 // Both sets with their pids in one.
 void merge(Roster::Place& place, const Ranks& ranks, const std::vector<int32_t>& pids) {
+    always(place.pids.size() == place.ranks.count() && pids.size() == ranks.count(),
+           "ranks of a node without a process for each");
     Ranks all = place.ranks;
     all.add(ranks);
     std::vector<int32_t> merged;
@@ -60,6 +64,7 @@ Ranks Roster::leave(int node, const Ranks& ranks) {
         if (left.contains(rank)) pids.push_back(place.pids[at]);
         ++at;
     });
+    always(pids.size() == left.count(), "ranks of a node without a process for each");
     here_.take_away(gone);
     if (left.empty())
         places_.erase(found);

@@ -20,7 +20,7 @@ class Roster {
 
     // "", or why these ranks cannot be of this job: one line. `node`: key of Tree::nodes.
     std::string join(int node, const wire::Group& group);
-    // Those of them that were at this node; they are gone.
+    // Takes these ranks from a node, and gives those that were there.
     Ranks leave(int node, const Ranks& ranks);
     // This rank is another process now.
     void moved(int32_t rank, int32_t pid);

@@ -8,8 +8,8 @@
 // leaves a moment in which a sweep takes a newborn for dead.)
 //
 // The lock file's text is the marker: a directory without it is not one of these, whatever it is called, and
-// nobody touches it. What has the marker and holds anything else than sockets, small files of ours and
-// folders of links is left, too.
+// nobody touches it. A directory that has the marker and holds anything else than sockets, small files of
+// ours and folders of links is left, too.
 #pragma once
 
 #include <functional>

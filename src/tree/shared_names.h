@@ -25,7 +25,7 @@ class SharedNames {
     void gone(pid_t rank) noexcept;
     void all_gone() noexcept;
     // Removes those of their files that no living rank has noted and no process of this user has mapped or
-    // open. What is another file by now, or another user's, stays. Looks once after each death.
+    // open. A name that is another file by now, or another user's, stays. Looks once after each death.
     void remove_unused() noexcept;
 
   private:

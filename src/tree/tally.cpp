@@ -6,6 +6,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/invariant.h"
+
 namespace fermata::tree {
 namespace {
 
@@ -34,7 +36,7 @@ void Tally::forget() {
     answers_.warnings = {};
 }
 
-// What ranks have said of a restart, and of their end, is not an answer: it stays.
+// The ranks' words about a restart, and about their end, are no answer: they stay.
 void Tally::count_anew() {
     auto anew = [](auto& counts) {
         counts.closed = counts.frozen = counts.drained = counts.captured = counts.resumed = {};
@@ -176,6 +178,8 @@ void Tally::gone(int child) {
     replace(said.resumed, a.resumed, {});
     replace(said.restored, a.restored, {});
     replace(said.finalized, a.finalized, {});
+    always(a.sized >= said.sizes.ranks.count() && a.saved >= said.images.ranks.count(),
+           "more ranks that are gone than have answered");
     a.sized -= said.sizes.ranks.count();
     a.saved -= said.images.ranks.count();
     told_.sizes_changed = told_.sizes_changed || !said.sizes.ranks.empty();
@@ -199,6 +203,7 @@ void Tally::sized(Said& said, const wire::Sizes& sizes) {
     auto ranks = Ranks::of(sizes.ranks);
     if (!ranks || sizes.bytes.size() != ranks->count())
         return save_failed("the protocol broke: sizes of images that are none");
+    always(answers_.sized >= said.sizes.ranks.count(), "an answer that is counted less often than given");
     answers_.sized += ranks->count() - said.sizes.ranks.count();
     said.sizes = {std::move(*ranks), sizes.bytes};
     told_.sizes_changed = true;
@@ -210,6 +215,7 @@ void Tally::saved(Said& said, const wire::Images& images) {
     auto ranks = Ranks::of(images.ranks);
     if (!ranks || images.images.size() != ranks->count())
         return save_failed("the protocol broke: images that are none");
+    always(answers_.saved >= said.images.ranks.count(), "an answer that is counted less often than given");
     answers_.saved += ranks->count() - said.images.ranks.count();
     said.images = {std::move(*ranks), images.images, images.suspend_us, images.needs};
     told_.images_changed = true;
@@ -250,7 +256,9 @@ void in_order(const Ranks& all, std::vector<Item>& items, const Each& each) {
     each([&](int32_t rank, const Item& item) {
         auto after = std::upper_bound(runs.begin(), runs.end(), rank,
                                       [](int32_t value, const wire::Run& run) { return value < run.first; });
+        always(after != runs.begin(), "an item of a rank that has given none");
         auto at = static_cast<size_t>(after - runs.begin() - 1);
+        always(static_cast<uint32_t>(rank - runs[at].first) < runs[at].count, "an item between two runs");
         items[before[at] + static_cast<size_t>(rank - runs[at].first)] = item;
     });
 }
@@ -278,7 +286,8 @@ wire::Images Tally::all_images() const {
     return images;
 }
 
-// `may`: it goes up though nothing of it was said before. What was said and holds no more is put right.
+// `may`: it goes up though nothing of it was said before. A number that was said and holds no more is put
+// right.
 template <class Make>
 void Tally::hand_up_count(Count& told, const Count& now, bool may, const Make& make) {
     if (now == told || (!may && told.ranks == 0)) return;

@@ -1,10 +1,10 @@
 // Answers from below, added up. A node daemon, a daemon above daemons, and the root hold the same Tally:
-// sums, lists, the first refusal, who is furthest behind. What a Tally hands up is again a message that a
-// Tally takes, so levels may be stacked; tallies of tallies say what one flat tally says.
+// sums, lists, the first refusal, who is furthest behind. The message that a Tally hands up is again one that
+// a Tally takes, so levels may be stacked; tallies of tallies say what one flat tally says.
 //
-// A Tally knows what each child has said. What a child says replaces what it said before to the same
-// question, and goes with the child: a child that moves from one daemon to another says all of it again
-// there, and nothing is lost or counted twice.
+// A Tally knows what each child has said. The words of a child replace what it said before to the same
+// question, and go with the child: a child that moves from one daemon to another says all of it again there,
+// and nothing is lost or counted twice.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class Tally {
         uint64_t sent = 0, received = 0, open = 0;
         bool operator==(const Count&) const = default;
     };
-    // What all children together have said to the newest question.
+    // The sum of what all children have said to the newest question.
     struct Answers {
         std::string refusal;  // the first of this checkpoint
         bool again = false;   // it would not be refused a second time
@@ -60,22 +60,22 @@ class Tally {
     bool take(int child, const wire::Message& answer);
     // Nothing more comes from this child, and what it has said counts no more.
     void gone(int child);
-    // Likewise of all children.
+    // Forgets the same of all children.
     void nobody_is_here();
     // The restart is over.
     void forget_phases() { phases_.clear(); }
     std::optional<wire::Phase> furthest_behind() const { return phases_.furthest_behind(); }
 
-    // What goes up now: at once what cannot wait (a refusal, an error, a warning), the rest when all ranks
-    // below have answered. What may come in parts (Restored, Resumed, ArrivedFinalize) is handed up in parts
-    // only when it is `time` for that.
+    // Gives the messages that go up now: at once what cannot wait (a refusal, an error, a warning), the rest
+    // when all ranks below have answered. Answers that may come in parts (Restored, Resumed, ArrivedFinalize)
+    // are handed up in parts only when it is `time` for that.
     std::vector<wire::Message> hand_up(uint32_t all, bool time = true);
     // Parts wait for their time.
     bool parts_wait() const;
     // A new parent has heard nothing yet.
     void say_again();
 
-    // Of every rank that has answered, in any order: f(rank, bytes), f(rank, image).
+    // Calls f(rank, bytes), f(rank, image) for every rank that has answered, in any order.
     template <class F>
     void each_size(F&& f) const;
     template <class F>
@@ -121,7 +121,7 @@ class Tally {
     RestartPhases<int> phases_;
     std::vector<wire::Message> at_once_, up_;
     uint64_t warned_ = 0;  // signals that were handed up since the last Begin
-    // What has been handed up of this question.
+    // The part of this question's answers that has been handed up.
     struct {
         Count closed, frozen, drained, captured, resumed, restored, finalized;
         uint32_t sized = 0, saved = 0;

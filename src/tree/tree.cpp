@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "tree/root_address.h"
 #include "tree/tally.h"
@@ -12,7 +13,7 @@
 namespace fermata::tree {
 namespace {
 
-// What a node may say at once, of itself and of each rank of the job.
+// Bytes that a node may say at once, of itself and of each rank of the job.
 constexpr uint32_t kNodePayload = 1u << 20, kRankPayload = 16384;
 
 int64_t number_from(const char* name, int64_t otherwise) {
@@ -94,6 +95,7 @@ void Tree::add_child(int link, int child, uint32_t answered) {
         child_of_.erase(before);
         harmless_.erase(before);
     }
+    always(child_of_.count(link) == 0, "a connection of two daemons");
     child_of_[link] = child;
     link_of_[child] = link;
     links_.allow(link, kNodePayload);
@@ -128,8 +130,8 @@ void Tree::here(int child, const wire::Here& answer) {
     if (!answer.groups.empty()) on_message(child, wire::Joined{answer.groups});
 }
 
-// Of an earlier call: that daemon may have answered this one elsewhere, and it was called for this very
-// reason.
+// The message may be of an earlier call: that daemon may have answered this one elsewhere, and it was called
+// for this very reason.
 void Tree::missing(const wire::Missing& message) {
     const bool news = message.roll == calls_.number();
     const std::string name = name_of(message.node);
@@ -208,6 +210,7 @@ void Tree::allow(int node, uint32_t ranks) {
 
 void Tree::broadcast(const wire::Message& message) {
     wire::Order order{++next_order_, wire::encode(message)};
+    always(order.number > orders_.newest(), "an order with the number of an earlier one");
     orders_.add(order);
     to_children(order);
 }

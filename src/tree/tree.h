@@ -31,8 +31,8 @@ class Tree {
     uint16_t port() const { return links_.port(); }
     // Handlers are called from serve(). A message comes from the child of the root whose subtree it is of.
     std::function<void(int child, const wire::Message& message)> on_message;
-    // The roll is called, for this reason: one line. What the children of the root have answered counts no
-    // more; they say it again, or are gone.
+    // The roll is called, for this reason: one line. The answers of the root's children count no more; they
+    // say them again, or are gone.
     std::function<void(const std::string& why)> on_call;
     // A daemon answers. Its ranks follow, as Joined: all that it has.
     std::function<void(int node)> on_here;
@@ -60,12 +60,12 @@ class Tree {
 
     // An order to every daemon, also to one that has another parent by then.
     void broadcast(const wire::Message& message);
-    // To the children of the root only.
+    // Sends it to the children of the root only.
     void to_children(const wire::Message& message);
     void send(int node, const wire::Message& message);
     void flush(int ms) { links_.flush(ms); }
 
-    // Of all daemons that are there, or may come back.
+    // All daemons that are there, or may come back.
     const std::map<int, NodeInfo>& nodes() const { return members_.all(); }
     std::set<std::string> hosts() const {
         std::set<std::string> all;

@@ -1,4 +1,4 @@
-// What ranks warn of during one checkpoint, for its answer: the same line of several ranks is said once.
+// Warnings of ranks during one checkpoint, for its answer: the same line of several ranks is said once.
 #pragma once
 
 #include <map>

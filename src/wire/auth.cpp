@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/invariant.h"
 
 namespace fermata::wire {
 namespace {
@@ -21,7 +22,9 @@ void start_sodium() {
 // Keyed BLAKE2b over (frame counter, frame).
 class KeyedSeal : public Seal {
   public:
-    explicit KeyedSeal(const std::string& key) : key_(key) {}
+    explicit KeyedSeal(const std::string& key) : key_(key) {
+        always(key_.size() == kProof, "a seal with a key of another length");
+    }
     Tag next(const std::byte* frame, size_t size) override {
         unsigned char count[8];
         for (int i = 0; i < 8; ++i) count[i] = static_cast<unsigned char>(count_ >> (8 * i));
@@ -96,6 +99,7 @@ std::string Handshake::proof(const char* label) const {
 }
 
 std::string Handshake::hello() {
+    always(!done_ && in_.empty(), "a handshake that begins twice");
     if (role_ == Role::root) return {};
     char version[2] = {static_cast<char>(kWireVersion & 0xff), static_cast<char>(kWireVersion >> 8)};
     return kMagic + std::string(version, 2) + text(mine_);
@@ -147,14 +151,17 @@ std::string Handshake::feed(const void* data, size_t size) {
 }
 
 std::unique_ptr<Seal> Handshake::seal(const char* label) const {
+    always(done_ && !failed(), "a seal before the other end has proved itself");
     return std::make_unique<KeyedSeal>(proof(label));
 }
 std::unique_ptr<Seal> Handshake::outgoing() const { return seal(role_ == Role::node ? "up" : "down"); }
 std::unique_ptr<Seal> Handshake::incoming() const { return seal(role_ == Role::node ? "down" : "up"); }
 BulkSeal Handshake::bulk_outgoing() const {
+    always(done_ && !failed(), "a seal before the other end has proved itself");
     return BulkSeal(proof(role_ == Role::node ? "bulk up" : "bulk down"));
 }
 BulkSeal Handshake::bulk_incoming() const {
+    always(done_ && !failed(), "a seal before the other end has proved itself");
     return BulkSeal(proof(role_ == Role::node ? "bulk down" : "bulk up"));
 }
 

@@ -22,7 +22,7 @@ BulkSeal::~BulkSeal() { sodium_memzero(secret_.data(), secret_.size()); }
 Tag BulkSeal::next(std::span<const std::byte> head, std::span<const std::byte> body) {
     unsigned char number[crypto_stream_chacha20_NONCEBYTES], once[crypto_onetimeauth_KEYBYTES];
     for (size_t i = 0; i < sizeof number; ++i) number[i] = static_cast<unsigned char>(count_ >> (8 * i));
-    ++count_;
+    always(++count_ != 0, "as many frames as there are keys for");
     crypto_stream_chacha20(once, sizeof once, number, secret_.data());
     crypto_onetimeauth_state state;
     crypto_onetimeauth_init(&state, once);

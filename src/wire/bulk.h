@@ -20,7 +20,7 @@ class BulkSeal {
     BulkSeal(const BulkSeal&) = default;
     BulkSeal& operator=(const BulkSeal&) = default;
 
-    // Of the next frame, which is `head` and then `body`.
+    // The tag of the next frame, which is `head` and then `body`.
     Tag next(std::span<const std::byte> head, std::span<const std::byte> body);
 
   private:

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "base/invariant.h"
 
 namespace fermata::wire {
 namespace {
@@ -89,7 +90,10 @@ class Reader {
         if (size > left_) ok_ = false;
         return ok_;
     }
-    void skip(size_t size) { at_ += size, left_ -= size; }
+    void skip(size_t size) {
+        always(ok_ && size <= left_, "a field that is read behind the end of its frame");
+        at_ += size, left_ -= size;
+    }
 
     void get(uint32_t& value) { value = number<uint32_t>(); }
     void get(uint64_t& value) { value = number<uint64_t>(); }
@@ -304,6 +308,7 @@ const char* name_of(RestartPhase phase) {
 }
 
 const char* name_of(const Message& message) {
+    always(!message.valueless_by_exception(), "a message that is none");
     return std::visit([](const auto& m) { return kName<std::decay_t<decltype(m)>>; }, message);
 }
 
@@ -317,6 +322,7 @@ Bytes encode(const Message& message, Seal* seal) {
             const_cast<std::decay_t<decltype(m)>&>(m).each(out);
         },
         message);
+    always(frame.size() >= kHeaderSize, "a frame without its head");
     size_t payload = frame.size() - kHeaderSize;
     if (payload > kMaxPayload)
         fail("a {} message of {} bytes is too long for the wire", name_of(message), payload);
@@ -325,6 +331,7 @@ Bytes encode(const Message& message, Seal* seal) {
     head.number(static_cast<uint32_t>(payload));
     head.number(type);
     head.number(kWireVersion);
+    always(header.size() == kHeaderSize, "a head of another length than readers take");
     std::memcpy(frame.data(), header.data(), kHeaderSize);
     if (seal) {
         Tag tag = seal->next(frame.data(), frame.size());
@@ -342,6 +349,7 @@ std::optional<Message> unwrapped(const Bytes& frame) {
 
 void Decoder::feed(const void* data, size_t size) {
     if (broken()) return;
+    always(start_ <= buffer_.size(), "bytes that are used before they have come");
     if (start_ > 0 && start_ * 2 >= buffer_.size()) {  // consumed bytes go when they are the larger half
         buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(start_));
         start_ = 0;
@@ -380,6 +388,7 @@ std::optional<Message> Decoder::next() {
     Reader body(frame + kHeaderSize, payload);
     auto message = decode(type, body);
     if (!message) return give_up(fmt::format("a frame of type {} that is unknown or damaged", type));
+    always(whole <= buffer_.size() - start_, "a frame that is used before it is whole");
     start_ += whole;
     if (start_ == buffer_.size()) {
         buffer_.clear();

@@ -42,7 +42,7 @@ struct LaunchPart {
     }
 };
 
-// To all daemons: the world to be started; each starts what is its own.
+// Tells all daemons the world to be started; each starts what is its own.
 struct Launch {
     static constexpr uint16_t kType = 33;
     uint32_t epoch = 0;
@@ -83,7 +83,7 @@ struct Input {
     }
 };
 
-// So much of this node's output has been written: as much more may come.
+// Tells how much of this node's output has been written: as much more may come.
 struct OutputTaken {
     static constexpr uint16_t kType = 36;
     uint32_t node = 0;
@@ -113,7 +113,7 @@ struct Fence {
     }
 };
 
-// What a rank has published, asked for directly: up from the node `from`, down to the node that holds `rank`.
+// Asks directly for what a rank has published: up from the node `from`, down to the node that holds `rank`.
 struct AskRank {
     static constexpr uint16_t kType = 38;
     uint32_t epoch = 0;
@@ -189,7 +189,7 @@ struct RankEnded {
     }
 };
 
-// So much of the input has been taken; `closed`: rank 0 does not read any more.
+// Tells how much of the input has been taken; `closed`: rank 0 does not read any more.
 struct InputTaken {
     static constexpr uint16_t kType = 103;
     uint64_t bytes = 0;

@@ -18,8 +18,8 @@ namespace fermata::wire {
 
 // ---- downwards
 
-// A directory on each node for this generation, if the ranks' memory fits; answer Room. A Save without a
-// directory means this one.
+// Wants a directory on each node for this generation, if the ranks' memory fits; answer Room. A Save without
+// a directory means this one.
 struct MakeRoom {
     static constexpr uint16_t kType = 60;
     uint32_t epoch = 0;
@@ -31,7 +31,7 @@ struct MakeRoom {
     }
 };
 
-// What else the job has in memory and in the local directory goes; with none, all of it does.
+// All other generations of the job in memory and in the local directory go; with none, all of them do.
 struct KeepCopies {
     static constexpr uint16_t kType = 61;
     std::vector<Generation> generations;  // in memory
@@ -96,8 +96,8 @@ struct Inspect {
     }
 };
 
-// To ranks that wait for it before they load: the generation that the root has chosen. `images`: the
-// directory that holds them on this node, which the daemon fills in; empty: that of the generation.
+// Tells ranks that wait for it before they load which generation the root has chosen. `images`: the directory
+// that holds them on this node, which the daemon fills in; empty: that of the generation.
 struct Chosen {
     static constexpr uint16_t kType = 54;
     Generation generation;
@@ -112,7 +112,7 @@ struct Chosen {
     }
 };
 
-// What one node takes from another one, or from its own other medium.
+// Images that one node takes from another one, or from its own other medium.
 struct Errand {
     std::string to, from;                 // nodes
     std::string addresses;                // of `from`, as in Room
@@ -237,7 +237,7 @@ struct Fetched {
     }
 };
 
-// What a node has found in its share, a line on each: what it has mended, and what is damaged still, and why.
+// The result of a node's share, a line on each: what it has mended, and what is damaged still, and why.
 struct Inspected {
     static constexpr uint16_t kType = 137;
     uint32_t number = 0;

@@ -39,7 +39,7 @@ inline Bytes packed(const std::vector<uint8_t>& bytes) {
 
 using Digest = std::array<uint8_t, 16>;  // image::Checksum
 
-// What the manifest says of one image.
+// One image as the manifest has it.
 struct ImageRecord {
     uint64_t bytes = 0;
     Digest checksum{};
@@ -136,7 +136,8 @@ struct Placed {
     }
 };
 
-// To a node: of the ranks in its subtree; each agent gets its own. `begins` follows the order of `ranks`.
+// Tells a node the places of the ranks in its subtree; each agent gets its own. `begins` follows the order of
+// `ranks`.
 struct Places {
     static constexpr uint16_t kType = 51;
     uint32_t epoch = 0;
@@ -361,8 +362,8 @@ struct Sized {
     }
 };
 
-// From a node: the Sized of all ranks in its subtree, in the order of `ranks`. What a node says replaces what
-// it said before to this question; likewise below.
+// The Sized of all ranks in a node's subtree, in the order of `ranks`. A node's answer replaces what it said
+// before to this question; likewise below.
 struct Sizes {
     static constexpr uint16_t kType = 122;
     uint32_t epoch = 0;
@@ -401,7 +402,7 @@ struct Saved {
     }
 };
 
-// From a node: the Saved of all ranks in its subtree, or, at once, an error of one.
+// The Saved of all ranks in a node's subtree, or, at once, an error of one.
 struct Images {
     static constexpr uint16_t kType = 121;
     uint32_t epoch = 0;
@@ -473,7 +474,7 @@ struct Restored {
     }
 };
 
-// What a rank does on its way back from an image, in this order; docs/architecture.md has the same words.
+// The steps of a rank on its way back from an image, in this order; docs/architecture.md has the same words.
 // `go`: the rank is rebuilt and waits for the others.
 enum class RestartPhase : uint32_t { load = 1, adopt, threads, process, rebuild, go };
 inline constexpr RestartPhase kLastRestartPhase = RestartPhase::go;

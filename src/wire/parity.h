@@ -92,7 +92,7 @@ struct Encoded {
     }
 };
 
-// What the node has rebuilt; `error`: why something could not be.
+// Images that the node has rebuilt; `error`: why something could not be.
 struct Rebuilt {
     static constexpr uint16_t kType = 136;
     uint32_t number = 0;

@@ -8,8 +8,8 @@
 
 namespace fermata::wire {
 
-// To all agents: the program shall save its own state, and with `exit` end then. Answer: an OwnState whose
-// `answers` is `number`, when the program has done so; said again until then.
+// Tells all agents that the program shall save its own state, and with `exit` end then. Answer: an OwnState
+// whose `answers` is `number`, when the program has done so; said again until then.
 struct AskProgram {
     static constexpr uint16_t kType = 59;
     uint64_t number = 0;  // 0: nothing any more
@@ -20,7 +20,7 @@ struct AskProgram {
     }
 };
 
-// From the agent of a rank that leads a set of ranks with a state of their own: what is new of it.
+// News from the agent of a rank that leads a set of ranks with a state of their own.
 struct OwnState {
     static constexpr uint16_t kType = 89;
     bool exists = false;  // a new start of the program would go on from something

@@ -30,7 +30,7 @@ struct Renew {
     }
 };
 
-// From a process to the child that goes on in its place, before Go: signals that have come to it meanwhile.
+// Signals that have come to a process, for the child that goes on in its place; before Go.
 struct Waiting {
     static constexpr uint16_t kType = 41;
     std::vector<std::string> signals;  // siginfo_t each

@@ -1,4 +1,4 @@
-// What both C fronts share: temporaries, lengths that only the library knows, bounds of ints.
+// Parts that both C fronts share: temporaries, lengths that only the library knows, bounds of ints.
 //
 // A front translates the application's ABI to internal values (fermata_types.h) and back. The naming is fixed
 // for the generator (tools/fmgen/front_c.py): A_X is the ABI's type of MPI_X, in_x() goes inwards, out_x()

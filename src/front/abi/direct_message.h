@@ -218,7 +218,7 @@ FRONT_API int PMPI_Sendrecv(const void* sendbuf, int sendcount, A_Datatype sendt
     if (rc >= 0) open[0] = {};
     if (rc == 0 && open[1] != RealRequest{}) {
         rc = call.wait(front.direct.TestAnother, &open[1], kStatusIgnore, [&] { return to; });
-        // What a failed send says is what the call says; it has ended.
+        // A failed send decides the result of the call; it has ended.
         if (__builtin_expect(rc > 0, 0)) open[1] = {};
     }
     if (__builtin_expect(rc != 0, 0)) return exchange_unfinished(call.record(), asked(), open, status, rc);

@@ -55,7 +55,7 @@ FRONT_API int PMPI_Wait(A_Request* request, A_Status* status) {
     return call.end();
 }
 
-// What the direct tier has left of an array, whose first `ended` have ended well.
+// Waits for the requests that the direct tier has left of an array, whose first `ended` have ended well.
 FERMATA_COLD int waitall_rest(int count, int ended, A_Request* requests, A_Status* statuses) {
     const bool ignored = statuses == kStatusIgnore;
     const int rc = Waitall_translated(count - ended, requests == nullptr ? nullptr : requests + ended,

@@ -1,4 +1,4 @@
-// What only MPICH's library has.
+// Entries that only MPICH's library has.
 #include "front/abi/mpich.h"
 
 using namespace fermata::abi;

@@ -36,7 +36,7 @@ inline constexpr int kAbiSubversion = 1;
 inline A_Status* const kStatusIgnore = nullptr;
 inline constexpr mpi::Family kFamily = mpi::Family::openmpi;
 
-// What begins the data of a predefined handle's symbol.
+// The beginning of the data behind a predefined handle's symbol.
 struct Predefined {
     uint32_t word;          // the internal value
     front::Object* object;  // see objects.h

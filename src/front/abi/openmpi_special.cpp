@@ -1,5 +1,5 @@
-// What only Open MPI's libmpi has: null and dup functions of attributes, and internals which its C++ bindings
-// use.
+// Entries that only Open MPI's libmpi has: null and dup functions of attributes, and internals which its C++
+// bindings use.
 #include "front/abi/openmpi.h"
 
 using namespace fermata::abi;
@@ -65,6 +65,6 @@ int* MPI_F08_STATUSES_IGNORE = reinterpret_cast<int*>(mpi_fortran_statuses_ignor
 FRONT_API int MPIX_Query_cuda_support() { return 0; }
 FRONT_API int MPIX_Query_rocm_support() { return 0; }
 
-// What Open MPI 5's Java bindings call for their own ops: the C++ way, see above.
+// Functions that Open MPI 5's Java bindings call for their own ops: the C++ way, see above.
 FRONT_API void ompi_op_set_java_callback(void*, void*, void*, int) {}
 FRONT_API int ompi_mpi_errcode_init() { return 0; }

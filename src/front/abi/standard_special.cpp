@@ -1,4 +1,5 @@
-// What MPICH's and Intel MPI's libmpi_abi have beside the standard and the functions of mpi/beyond.json.
+// Entries that MPICH's and Intel MPI's libmpi_abi have beside the standard and the functions of
+// mpi/beyond.json.
 #include "front/abi/standard.h"
 
 // The front knows no GPU.

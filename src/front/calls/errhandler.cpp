@@ -7,7 +7,7 @@
 namespace fermata::front {
 namespace {
 
-// What Open MPI 4.1 and MPICH 4.0 say of a null or unsuitable handler, and what programs look for.
+// Open MPI 4.1 and MPICH 4.0 give this class for a null or unsuitable handler, and programs look for it.
 constexpr int kBadHandler = FM_ERR_ARG;
 
 ErrhandlerObject* make(Kind of, void* function, ErrhandlerAdapter adapter) {

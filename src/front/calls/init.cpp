@@ -16,7 +16,7 @@
 namespace fermata::front {
 namespace {
 
-// What the application did with MPI_Init and MPI_Finalize. `front.life` is the library's: sessions start it,
+// State of the application's own MPI_Init and MPI_Finalize. `front.life` is the library's: sessions start it,
 // too, and it ends with the last of both.
 enum class World : uint32_t { not_yet, running, finalized };
 World world = World::not_yet;

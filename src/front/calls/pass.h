@@ -1,6 +1,6 @@
-// What the generated pass-through wrappers are made of (tools/fmgen/passthrough.py). The entries fm_X that
-// are written by hand stand in this folder's .cpp files, one file for a chapter of MPI; those of messages,
-// requests and waits in front/requests.
+// Parts of which the generated pass-through wrappers are made (tools/fmgen/passthrough.py). The entries fm_X
+// that are written by hand stand in this folder's .cpp files, one file for a chapter of MPI; those of
+// messages, requests and waits in front/requests.
 #pragma once
 
 #include "front/calls/win_alone.h"

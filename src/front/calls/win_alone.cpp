@@ -17,7 +17,7 @@ struct Part {
     TypeObject* type;
 };
 
-// What of the window is meant; false: nothing is to be done, *rc says why.
+// Finds the part of the window that is meant; false: nothing is to be done, *rc says why.
 bool target(const WinObject& win, int rank, Aint disp, Count count, Datatype type, Part* part, int* rc) {
     *rc = FM_SUCCESS;
     if (rank == FM_PROC_NULL) return false;

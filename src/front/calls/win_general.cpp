@@ -111,7 +111,7 @@ int fm_Win_wait(Win win) {
     if (object == nullptr) return call.finish(FM_ERR_WIN);
     if (!object->posted) return call.finish(win, FM_ERR_RMA_SYNC);
     int rc = FM_SUCCESS;
-    // What MPI_Win_test has received is no longer waited for.
+    // An origin that MPI_Win_test has received is no longer waited for.
     while (rc == FM_SUCCESS && !object->origins.empty()) {
         rc = message(call, What::recv, object, object->origins.back(), kCompleted);
         if (rc == FM_SUCCESS) object->origins.pop_back();

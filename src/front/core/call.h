@@ -57,7 +57,7 @@ __attribute__((always_inline)) inline void leave_mpi(split::ThreadRecord* record
 
 class Call {
   public:
-    // What a direct entry began: it goes on as a Call, without an instant outside of MPI.
+    // Goes on with a direct entry as a Call, without an instant outside of MPI.
     Call(const char* function, split::ThreadRecord* record) : record_(record), function_(function) {}
     __attribute__((always_inline)) explicit Call(const char* function) : function_(function) {
         record_ = split::calling_thread();
@@ -105,9 +105,9 @@ class Call {
     const char* function_;
 };
 
-// What Call ends in when it fails (objects/errhandler.cpp, objects/session.cpp): they run the virtual error
-// handler (application code may run, the caller is already out of MPI) and return the code the application
-// gets.
+// A failed Call ends in one of these (objects/errhandler.cpp, objects/session.cpp): they run the virtual
+// error handler (application code may run, the caller is already out of MPI) and return the code the
+// application gets.
 int raise_on(mpi::Comm comm, int rc, const char* function) noexcept;
 int raise_on(mpi::Win win, int rc, const char* function) noexcept;
 int raise_on(mpi::File file, int rc, const char* function) noexcept;

@@ -62,6 +62,6 @@ void clear_careful(uint32_t bits) noexcept;
 
 }  // namespace fermata::front
 
-// What the lower half knows of the upper half (services/services.cpp), and the front's pointer to the lower
-// half.
+// The services by which the lower half reaches the upper half (services/services.cpp), and the front's
+// pointer to the lower half.
 extern "C" fermata::split::UpperServices fermata_upper;

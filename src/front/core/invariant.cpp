@@ -1,4 +1,5 @@
-// What the front does when an invariant is broken (base/invariant.h): it has no exceptions.
+// This file ends the job when an invariant of the front is broken (base/invariant.h): the front has no
+// exceptions.
 #include "base/invariant.h"
 
 #include "front/core/fatal.h"

@@ -1,4 +1,4 @@
-// What a thread tells the collective clock lies in its slot.
+// A slot holds what its thread tells the collective clock.
 #pragma once
 
 #include "clock/clock.h"

@@ -1,5 +1,5 @@
-// What the generated Fortran entry points use: strings, special bodies, callbacks. Included after an ABI's
-// header.
+// Parts that the generated Fortran entry points use: strings, special bodies, callbacks. Included after an
+// ABI's header.
 //
 // A Fortran procedure takes everything by reference, INTEGER ierror last and the lengths of its strings after
 // that.

@@ -1,5 +1,5 @@
-// What Debian's libmpichfort.so.12 (MPICH 4.0.2) asks of MPICH beside MPI itself: attributes as Fortran sees
-// them.
+// Entries that Debian's libmpichfort.so.12 (MPICH 4.0.2) asks of MPICH beside MPI itself: attributes as
+// Fortran sees them.
 //
 // The library passes a type with each value: 0 a pointer (C), 1 an INTEGER(KIND=MPI_ADDRESS_KIND), 3 an
 // INTEGER (mpich's MPIR_Attr_type). Key values and generalized requests of mpif.h and `use mpi` are made by

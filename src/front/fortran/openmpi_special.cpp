@@ -1,4 +1,5 @@
-// What libmpi_mpifh.so.40 has beside the procedures: the attribute functions that programs pass as callbacks.
+// Entries that libmpi_mpifh.so.40 has beside the procedures: the attribute functions that programs pass as
+// callbacks.
 #include "front/fortran/openmpi_fortran.h"
 
 using namespace fermata::abi;

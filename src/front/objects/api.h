@@ -1,5 +1,6 @@
-// What a file of fm_ functions starts from. They are defined in namespace fermata::front, where `front` is
-// the context and not the namespace; with C linkage they are the functions that fermata_api.h declares.
+// A file of fm_ functions starts from this header. They are defined in namespace fermata::front, where
+// `front` is the context and not the namespace; with C linkage they are the functions that fermata_api.h
+// declares.
 #pragma once
 
 #include "fermata_api.h"

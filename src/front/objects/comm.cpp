@@ -27,7 +27,7 @@ void link_comm(CommObject* comm) {
     library_lock.unlock();
 }
 
-// Of a list that is not empty.
+// Finds the least of a list that is not empty.
 Member least(const Members& members) { return *std::min_element(members.begin(), members.end()); }
 
 }  // namespace

@@ -46,8 +46,8 @@ void connections_tidy() noexcept;
 // if the child has no strangers: from then on it is a communicator like any other. Collective.
 int uid_of_connected(const CommObject& made, uint64_t* uid) noexcept;
 
-// What the front does by messages of its own among the members, which strangers would not understand: an
-// error that names the function.
+// Returns an error that names `function`: it needs the front's own messages among the members, which
+// processes of another job would not understand.
 int refuse_strangers(const char* function) noexcept;
 
 }  // namespace fermata::front

@@ -14,7 +14,7 @@ struct TypeObject : Object {
     int32_t owned = 1;  // references the application holds (MPI_Type_get_contents adds some); part of refs
     Text name;
     Attributes attributes;
-    // What the constructor was called with, in the order of MPI_Type_get_contents.
+    // The arguments of the constructor, in the order of MPI_Type_get_contents.
     Vec<int64_t> ints;       // integers (and, for large ones, counts)
     Vec<int64_t> aints;      // addresses
     Vec<TypeObject*> types;  // each holds a reference
@@ -47,7 +47,7 @@ int64_t type_bytes_of(const TypeObject& type, int64_t elements) noexcept;
 // Sets `size` and `elements` of a derived type from its description and its children.
 void type_count(TypeObject* type) noexcept;
 
-// What MPI_Type_get_envelope says of this description.
+// The answer of MPI_Type_get_envelope for this description.
 struct Envelope {
     int64_t integers, addresses, counts, types;
 };

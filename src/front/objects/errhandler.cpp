@@ -42,7 +42,7 @@ namespace {
     __builtin_trap();
 }
 
-// Who hears of errors without an object: MPI-4.0 says MPI_COMM_SELF, MPI-3.1 says MPI_COMM_WORLD. Serve
+// Finds the handler of errors that have no object: MPI-4.0 names MPI_COMM_SELF, MPI-3.1 MPI_COMM_WORLD. Serve
 // programs of both: SELF's handler if the program changed it, else WORLD's.
 ErrhandlerObject* default_handler(uint32_t* object) {
     CommObject& chosen = comm_self.errhandler != &errors_are_fatal ? comm_self : comm_world;

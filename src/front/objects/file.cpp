@@ -70,7 +70,7 @@ int file_open_real(const FileObject* file, int amode, mpi::RealFile* real) noexc
 }
 
 int file_make_real(FileObject* file) noexcept {
-    // What the file holds now is what the application wrote: never create, truncate or insist on a new one.
+    // The file holds by now what the application wrote: never create, truncate or insist on a new one.
     int amode = file->amode & ~(FM_MODE_CREATE | FM_MODE_EXCL);
     RealFile real{};
     follow_move(file->path);

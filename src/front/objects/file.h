@@ -12,7 +12,8 @@ struct FileObject : Object {
     Text path;                   // as given, made absolute
     int32_t amode = 0;           // standard ABI values
     // MPI_MODE_SEQUENTIAL is kept from the library: ROMIO would neither tell nor set the shared pointer then.
-    // What it refuses in this mode is refused here; Open MPI, where the program began, refuses nothing.
+    // Calls that the library refuses in this mode are refused here; Open MPI, where the program began,
+    // refuses nothing.
     bool strictly_sequential = false;
     bool atomic = false;
     InfoPairs info;

@@ -1,4 +1,4 @@
-// What all virtual objects of MPI have in common.
+// The base of all virtual objects of MPI.
 //
 // An object lives in the front's heap, so it is part of the image; the one thing in it that belongs to the
 // lower half is `real`, the library's handle, refreshed at restart. A handle of the application is a name for

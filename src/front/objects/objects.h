@@ -1,4 +1,5 @@
-// What services and MPI_Init, MPI_Finalize call in this room at the turning points of a rank's life.
+// Functions that services, MPI_Init and MPI_Finalize call in this room at the turning points of a rank's
+// life.
 #pragma once
 
 #include <cstddef>

@@ -81,7 +81,8 @@ void start_world() {
     clock_register(comm_self);
 }
 
-// What is known before MPI_Init, and stays the same (MPI_Info_create_env may be called at any time).
+// Makes the info of the environment: known before MPI_Init, and the same ever after (MPI_Info_create_env may
+// be called at any time).
 void boot_info_env() {
     auto* env = fm_new<InfoObject>();
     give_predefined(env, word_of(FM_INFO_ENV));

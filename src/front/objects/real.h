@@ -53,7 +53,7 @@ inline ErrhandlerObject* find(mpi::Errhandler h) noexcept {
 inline WinObject* find(mpi::Win h) noexcept { return find_win(static_cast<uint32_t>(h)); }
 inline FileObject* find(mpi::File h) noexcept { return find_file(static_cast<uint32_t>(h)); }
 
-// Of what has been looked up; null gives the null handle.
+// The real handle of an object that has been looked up; null gives the null handle.
 inline mpi::RealComm real_of(const CommObject* comm) noexcept {
     return static_cast<mpi::RealComm>(comm != nullptr ? comm->real : 0);
 }

@@ -86,7 +86,7 @@ FERMATA_INTERPOSE int close_range(unsigned first, unsigned last, int flags) noex
         return static_cast<int>(answer(fermata::sys(SYS_close_range, first, last, flags)));
     // The agent must go on seeing what the program has open: no table of its own for the caller.
     flags &= ~static_cast<int>(kUnshare);
-    // What the lower half has is closed on exec anyway.
+    // Descriptors of the lower half are closed on exec anyway.
     if ((static_cast<unsigned>(flags) & kOnExec) != 0)
         return static_cast<int>(answer(fermata::sys(SYS_close_range, first, last, flags)));
     const long rc = first < lower ? answer(fermata::sys(SYS_close_range, first, lower - 1, 0)) : 0;

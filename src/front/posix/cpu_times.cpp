@@ -15,7 +15,7 @@ namespace {
 Next<int(int, rusage*)> next_getrusage{"getrusage"};
 Next<clock_t(tms*)> next_times{"times"};
 
-// What our vDSO says; 0 without it, as the kernel knows no such clock.
+// Time that our vDSO adds to a clock; 0 without it, as the kernel knows no such clock.
 int64_t more(int clock) {
     timespec value = {};
     int before = errno;
@@ -31,8 +31,8 @@ void add(timeval& time, int64_t ns) {
     time.tv_sec = all / 1000000;
     time.tv_usec = all % 1000000;
 }
-// What `who` has used in this life and before, in clock ticks. Not the sum of two counts of ticks: both are
-// cut down to whole ones, so that the sum could go back by one.
+// Time that `who` has used in this life and before, in clock ticks. Not the sum of two counts of ticks: both
+// are cut down to whole ones, so that the sum could go back by one.
 struct Ticks {
     clock_t user, system;
 };

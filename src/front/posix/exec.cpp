@@ -84,7 +84,7 @@ char** guarded(char* const* environment, char** list, char* text) {
          : guarded(environment, static_cast<char**>(alloca((count(environment) + kAdded) * sizeof(char*))), \
                    static_cast<char*>(alloca(text_size(environment)))))
 
-// What libc's own functions hand on is `environ`: for as long as one of them runs.
+// Guards `environ`, which libc's own functions hand on, for as long as one of them runs.
 class GuardedEnviron {
   public:
     GuardedEnviron() {

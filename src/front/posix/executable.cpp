@@ -1,5 +1,6 @@
-// /proc/self/exe names the application, not the lower half's program that the kernel started. What is opened
-// for writing is noted (noted.h). Numbers of processes in /proc are the kernel's of this life (proc_path.h).
+// /proc/self/exe names the application, not the lower half's program that the kernel started. A file that is
+// opened for writing is noted (noted.h). Numbers of processes in /proc are the kernel's of this life
+// (proc_path.h).
 #include "front/posix/executable.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-// A port on which the program listens must be had again at a restart, minutes or a second later. What is left
-// of accepted connections (TIME_WAIT, for a minute) allows that only if the listening socket had SO_REUSEADDR
+// A port on which the program listens must be had again at a restart, minutes or a second later. Remains of
+// accepted connections (TIME_WAIT, for a minute) allow that only if the listening socket had SO_REUSEADDR
 // when they were accepted: so it is set, behind the bind(), where it allows nothing else.
 #include <errno.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
-// What the upper half's interposers share. Each interposer changes one thing and calls the next definition
-// (libc's).
+// Parts that the upper half's interposers share. Each interposer changes one thing and calls the next
+// definition (libc's).
 //
 // Interposed is only what would show the split to the application: signals (a handler must not run with the
 // lower half's thread pointer), waits that our stop signal would cut short, the name of the executable, the

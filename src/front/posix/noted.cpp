@@ -1,5 +1,5 @@
-// The calls that open files for writing or give them names. What they do is libc's; see noted.h. open and
-// fopen themselves stand in executable.cpp, which has to look at their paths as well.
+// The calls that open files for writing or give them names. The calls themselves do what libc's do; see
+// noted.h. open and fopen stand in executable.cpp, which has to look at their paths as well.
 #include "front/posix/noted.h"
 
 #include <limits.h>
@@ -62,13 +62,13 @@ class Locked {
     raw::SignalSet mask_;
 };
 
-// What lies there is no file of the job. Files in memory are ("scratch").
+// True for paths whose files belong to the kernel and not to the job. Files in memory are ("scratch").
 bool is_of_the_kernel(const char* path) noexcept {
     bool device = strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0;
     return device || strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/sys/", 5) == 0;
 }
 
-// What the kernel calls an open descriptor; the length, without a final 0.
+// Writes the kernel's name of an open descriptor; returns the length, without a final 0.
 long name_of(int fd, char (&out)[PATH_MAX]) noexcept {
     char link[40] = "/proc/self/fd/";
     char* end = link + strlen(link);
@@ -298,7 +298,7 @@ FERMATA_INTERPOSE FILE* freopen64(const char* path, const char* mode, FILE* stre
     return noting.opened(next_freopen64(path, mode, stream));
 }
 
-// What a fortified program calls (open and openat have theirs in executable.cpp).
+// Fortified programs call these (open and openat have theirs in executable.cpp).
 FERMATA_INTERPOSE int __openat_2(int directory, const char* path, int flags) {
     return openat(directory, path, flags);
 }

@@ -17,7 +17,7 @@ void note_file(int directory, const char* path, uint32_t how) noexcept;
 // The file behind an open descriptor by its own name: it may have been opened through a symbolic link.
 void note_descriptor(int fd, uint32_t how) noexcept;
 
-// What an open with these flags means; 0 when nothing is written.
+// Says how an open with these flags is noted; 0 when nothing is written.
 inline uint32_t noted_by(int flags) noexcept {
     if ((flags & O_PATH) != 0 || (flags & O_TMPFILE) == O_TMPFILE || (flags & O_DIRECTORY) != 0) return 0;
     if ((flags & O_ACCMODE) == O_RDONLY && (flags & O_TRUNC) == 0) return 0;

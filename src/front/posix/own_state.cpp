@@ -33,7 +33,7 @@ void end_writing(uint32_t said) noexcept {
 
 split::OwnState* own_state() noexcept { return &words; }
 
-// What the job wished before is not wished any more, and the saves of the life before are not this one's.
+// After a restart: forgets requests of the job, and the saves of the life before.
 void own_state_restarted() noexcept {
     words.asked = 0;
     words.exit = 0;
@@ -55,9 +55,9 @@ extern "C" uint64_t fermata_job_asks_1(int* exit, uint64_t* life, uint32_t* capt
     return __atomic_load_n(&words.asked, __ATOMIC_ACQUIRE);
 }
 
-// What: 1 libfermata is used; 2 there is a generation that a new start would restore; 3 the program has saved
-// itself, to the wish `answers`, `life` and `captured` being what they were when the save began; 4 and could
-// not, `text` says why.
+// Tells the job one of these: 1 libfermata is used; 2 there is a generation that a new start would restore; 3
+// the program has saved itself, to the wish `answers`, `life` and `captured` being what they were when the
+// save began; 4 and could not, `text` says why.
 extern "C" void fermata_job_hears_1(int what, uint64_t answers, uint64_t life, uint32_t captured,
                                     uint32_t generation, int64_t step, const char* text) {
     const uint32_t said = begin_to_write();

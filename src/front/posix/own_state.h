@@ -1,4 +1,4 @@
-// What the front keeps for a program that saves its own state: own_state.cpp.
+// State that the front keeps for a program that saves its own state: own_state.cpp.
 #pragma once
 
 #include "split/own_state.h"

@@ -51,8 +51,7 @@ Next<int(const sigset_t*, siginfo_t*)> next_sigwaitinfo{"sigwaitinfo"};
 Next<int(sigset_t*)> next_sigfillset{"sigfillset"};
 Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> next_pthread_create{"pthread_create"};
 
-// What the application asked for, SIG_DFL and SIG_IGN too; valid while the kernel's handler is the
-// trampoline.
+// The application's own action, SIG_DFL and SIG_IGN too; valid while the kernel's handler is the trampoline.
 struct Entry {
     void (*handler)(int, siginfo_t*, void*);
     int flags;
@@ -96,7 +95,7 @@ __attribute__((no_stack_protector)) void trampoline(int number, siginfo_t* info,
     }
     if (is(handler, SIG_DFL)) return default_action(number);
     if (is(handler, SIG_IGN)) return;
-    // What was held back is not the one signal that this handler is for: the kernel does not know.
+    // A signal that was held back is not the one that this handler is for: the kernel does not know.
     if (is_watched(number) && (g_entry[number].flags & static_cast<int>(SA_RESETHAND)) != 0)
         __atomic_store_n(&g_entry[number].handler, nullptr, __ATOMIC_RELEASE);
     handlers_run.fetch_add(1, std::memory_order_relaxed);

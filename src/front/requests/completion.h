@@ -1,5 +1,5 @@
-// What the waits and tests of the translated and the careful tier share: the requests of an array, and one
-// look at one.
+// Parts that the waits and tests of the translated and the careful tier share: the requests of an array, and
+// one look at one.
 #pragma once
 
 #include "front/requests/operations.h"

@@ -1,4 +1,4 @@
-// What a checkpoint has to know of messages beside their number.
+// Facts about messages that a checkpoint has to know beside their number.
 #include "front/requests/engine.h"
 
 namespace fermata::front {

@@ -54,8 +54,8 @@ class DirectCollective : public DirectEntry {
         end();
         return result(rc, comm);
     }
-    // A function of the library's own, and the end, whose error class `outward` makes the result. What is
-    // rare does not come back here: the common way is one piece.
+    // A function of the library's own, and the end, whose error class `outward` makes the result. Rare cases
+    // do not come back here: the common way is one piece.
     template <typename Outward, typename... P, typename... A>
     __attribute__((always_inline)) int run(Outward outward, int (*function)(P...), A... args) const {
         cross_down();

@@ -94,8 +94,8 @@ __attribute__((always_inline)) inline bool library_is_of(mpi::Family family) noe
     return __builtin_expect(front.direct.family == family, 1);
 }
 
-// May the library's own function have these arguments as they are? What has a meaning of its own may not: a
-// special rank, a count beyond int, MPI_IN_PLACE, a null handle.
+// May the library's own function have these arguments as they are? Arguments with a meaning of their own may
+// not: a special rank, a count beyond int, MPI_IN_PLACE, a null handle.
 template <typename... Number>
 __attribute__((always_inline)) inline bool are_plain_numbers(Number... numbers) noexcept {
     if constexpr (((sizeof(Number) == sizeof(int)) && ...))

@@ -21,9 +21,9 @@ struct Exchange;
 
 class DirectMessage : public DirectEntry {
   public:
-    // What has to be zero. Who counts a sent message, or takes a request without a lock, asks for `watch`
-    // too: neither is done so for several threads at once, or while more than the number of messages is
-    // noted.
+    // Words that must be zero for the direct tier. A call that counts a sent message, or takes a request
+    // without a lock, checks `watch` too: that may not be done while several threads call, or while more than
+    // the number of messages is noted.
     enum Asks { kNotCareful, kNotCarefulNorWatched };
     __attribute__((always_inline))
     DirectMessage(const char* function, Asks asks, Mode mode = kUnlocked) noexcept
@@ -106,7 +106,7 @@ class DirectMessage : public DirectEntry {
             *spent = *request;
             rc = 0;
         } else {
-            // What the library says of it otherwise, it says to its test.
+            // Otherwise the library tells its test what it says of the request.
             int done = 0;
             if (rc < 0) rc = test(request, &done, status);
             if (done == 0 || rc != 0) rc = wait_on(rc, request, status);
@@ -174,7 +174,7 @@ class DirectMessage : public DirectEntry {
     __attribute__((noinline, cold)) static void wait_failed(split::ThreadRecord* record, RequestObject* r,
                                                             const mpi::Status& status, int error) noexcept;
 
-    // Of an entry that goes on in another function.
+    // Takes over an entry that goes on in another function.
     explicit DirectMessage(split::ThreadRecord* record) noexcept : DirectEntry(record), entered_(true) {}
 
   private:

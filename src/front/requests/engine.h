@@ -46,7 +46,7 @@ inline void count_received(clock::Slot& slot, int32_t world) noexcept {
     if (__builtin_expect(static_cast<uint32_t>(world) < static_cast<uint32_t>(front.world_size), 1))
         slot.received_from(world);
 }
-// What the collective clock calls a message; any, when the communicator is not counted (yet).
+// The collective clock's label of a message; any, when the communicator is not counted (yet).
 inline clock::Labels label_of(const CommObject* comm, int tag) noexcept {
     if (tag == mpi::FM_ANY_TAG || comm->clock == nullptr) return clock::kAnyLabel;
     return clock::label_of(comm->clock->uid, tag);
@@ -176,8 +176,8 @@ uint64_t reap_orphans(clock::Slot& slot) noexcept FERMATA_WANTS(library_lock);
 
 // ---- waiting
 
-// One blocked call of the careful tier: create it when the translated one gave up, call turn() while not
-// done.
+// One blocked call of the careful tier: create it after the translated tier has given up, and call turn()
+// until it is done.
 class Waiter {
   public:
     explicit Waiter(Call& call) noexcept : call_(call) {}
@@ -185,7 +185,7 @@ class Waiter {
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
-    // What the wait depends on, to be said before turn() each time (a restart changes nothing of it).
+    // Facts that the wait depends on, to be said before turn() each time (a restart changes nothing of them).
     struct Needs {
         const int32_t* world = nullptr;  // a message from this world rank
         clock::Labels wanted = clock::kAnyLabel;

@@ -1,4 +1,4 @@
-// What MPI_Sendrecv and its kin are asked for: a message out, and one in (MPI-4.0 3.10).
+// Arguments of MPI_Sendrecv and its kin: a message out, and one in (MPI-4.0 3.10).
 #pragma once
 
 #include "fermata_types.h"

@@ -18,7 +18,7 @@ namespace fermata::front {
 inline constexpr int32_t kAny =
     INT32_MIN;  // internal wildcard for source or tag, whatever the ABI's value is
 
-// What the sender of a synchronous message waits for; serial 0: nothing.
+// The receipt that the sender of a synchronous message waits for; serial 0: nothing.
 struct Receipt {
     uint32_t request;  // handle there
     uint32_t serial;

@@ -54,7 +54,7 @@ struct Pair {
     char* copy;  // of a replaced buffer
 };
 
-// What decides how a request is treated: also to be set and compared as one word.
+// The part of a request that decides how it is treated: also to be set and compared as one word.
 struct alignas(4) RequestHead {
     What what = What::none;
     volatile State state = State::free;

@@ -42,7 +42,7 @@ RequestObject* send_of(const Exchange& x) noexcept {
     return internal(describe(What::send, x.sendbuf, x.sendcount, x.sendtype, x.dest, x.sendtag, x.comm));
 }
 
-// What can be said of its arguments before anything is begun: an exchange that is refused takes no message.
+// Checks all arguments before anything is begun: an exchange that is refused takes no message.
 int refusal(const Exchange& x) noexcept {
     const int peers = static_cast<int>(x.comm->peers().size());
     const auto is_peer = [&](int rank) { return rank == FM_PROC_NULL || (rank >= 0 && rank < peers); };

@@ -13,8 +13,8 @@
 // drained like messages. MPI_Cancel does nothing to a send that waits for its receipt, as both libraries do
 // nothing to one; where a library cancels sends, their places in their channels do not count.
 //
-// A job uses them from the first one on; ranks learn it with the targets of a checkpoint. Who is the first of
-// all while a checkpoint converges waits and has it given up; the root begins another at once.
+// A job uses them from the first one on; ranks learn it with the targets of a checkpoint. The first rank of
+// all that uses them while a checkpoint converges waits and has it given up; the root begins another at once.
 #pragma once
 
 #include "front/core/call.h"
@@ -26,8 +26,7 @@ namespace fermata::front {
 struct CommObject;
 struct RequestObject;
 
-// Of receipts, on the private world: the largest tag that MPI promises. Whoever else sends there keeps off
-// it.
+// Tag of receipts on the private world: the largest that MPI promises. Whoever else sends there keeps off it.
 inline constexpr int kReceiptTag = 32767;
 
 // ---- the sender

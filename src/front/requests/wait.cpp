@@ -50,8 +50,8 @@ __attribute__((always_inline)) inline RequestObject* find_translated(mpi::Reques
     return r;
 }
 
-// What a wait or test of the lower half that gave up, failed, or ended collectives that may not be told yet
-// leaves to the Call: `next` have ended. Without statuses MPI says only that one of them failed; so
+// Notes for the Call what a wait or test of the lower half leaves that gave up, failed, or ended collectives
+// that may not be told yet: `next` have ended. Without statuses MPI says only that one of them failed; so
 // each that may have is marked.
 __attribute__((noinline)) void note_some(int next, RequestObject* const* items, const Status* statuses,
                                          int rc, clock::Slot& slot) noexcept {

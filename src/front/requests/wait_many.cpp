@@ -5,7 +5,7 @@ namespace fermata::front {
 
 namespace {
 
-// What a look at all of an array has found.
+// The result of a look at all of an array.
 struct Found {
     enum class Is { nothing_active, none_complete, complete };
     Is is;

@@ -7,8 +7,7 @@
 namespace fermata::front {
 namespace {
 
-// Of the types that variables may have (MPI-4.0 14.3.5; MPI_C_BOOL is Open MPI's), the one that is that one
-// below.
+// Finds the type of a variable (MPI-4.0 14.3.5 lists them; MPI_C_BOOL is Open MPI's) that is this one below.
 Datatype type_of(RealDatatype real) {
     for (Datatype type :
          {FM_INT, FM_UNSIGNED, FM_UNSIGNED_LONG, FM_UNSIGNED_LONG_LONG, FM_COUNT, FM_CHAR, FM_DOUBLE,
@@ -29,7 +28,7 @@ uint64_t enumeration_word(Which which, int index, uint64_t real) {
     return reinterpret_cast<uint64_t>(made);
 }
 
-// Of one value.
+// Size of one value.
 size_t bytes_of(const ControlHandle* h, const void* value) {
     auto room = static_cast<size_t>(h->count) * h->element;
     if (h->element != 1) return room;

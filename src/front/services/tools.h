@@ -2,9 +2,9 @@
 //
 // A program knows a variable by its index, which may not change, and by handles. Both are the front's: an
 // entry of a catalogue has the variable's name, and at a restart the library that is below then is asked for
-// that name. What it does not have stays in the catalogue and answers MPI_T_ERR_INVALID_INDEX or _HANDLE;
-// what it has more comes at the end. Values that the program wrote are written again; performance variables
-// begin anew.
+// that name. A variable that the new library lacks stays in the catalogue and answers MPI_T_ERR_INVALID_INDEX
+// or _HANDLE; one that only the new library has comes at the end. Values that the program wrote are written
+// again; performance variables begin anew.
 #pragma once
 
 #include "front/objects/object.h"
@@ -49,7 +49,7 @@ struct ToolsSession {
     Vec<PerformanceHandle*> handles;
 };
 
-// After the objects are there again. What cannot be had is not there; never fails.
+// After the objects are there again. Variables that cannot be had are left out; never fails.
 void tools_rebuild() noexcept;
 
 }  // namespace fermata::front

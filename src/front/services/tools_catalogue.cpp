@@ -54,7 +54,7 @@ void name_entry(Which which, Entry* entry) {
 
 Catalogue& catalogue(Which which) { return tools->catalogues[static_cast<int>(which)]; }
 
-// What the library has got meanwhile.
+// Adds variables that the library has got meanwhile.
 void look_at_more(Catalogue* c) {
     int n = 0;
     if (number(c->which, &n) != 0) return;

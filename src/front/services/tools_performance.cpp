@@ -62,7 +62,7 @@ namespace {
 // MPI_T_PVAR_ALL_HANDLES: -1 in both libraries' mpi.h, 1 in the standard ABI.
 bool all_of_them(uint64_t handle) { return handle == ~uint64_t{0} || handle == 1; }
 
-// What is done to one variable, or to all of a session that `meant` says it can be done to.
+// Does something to one variable, or to all of a session that `meant` takes.
 template <typename Meant, typename Do>
 int one_or_all(uint64_t session, uint64_t handle, Meant&& meant, Do&& act) {
     ToolsSession* s = find_word(tools->sessions, session);

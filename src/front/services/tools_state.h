@@ -50,7 +50,7 @@ int index_below(Which which, const char* name, int of_class, int* index);
 // ---- the catalogue
 
 Catalogue& catalogue(Which which);
-// What the library has got meanwhile.
+// Adds variables that the library has got meanwhile.
 void look_at_more(Catalogue* c);
 // The variable with this index; null if there is none, or none now.
 Entry* entry_at(Which which, int index);

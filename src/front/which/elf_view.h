@@ -1,5 +1,5 @@
-// What an ELF library says of itself: its soname, and whether it has a symbol; as a file mapped whole, or as
-// ld.so has loaded it. No libc: every byte is compared by hand.
+// Views of an ELF library that give its soname, and say whether it has a symbol; as a file mapped whole, or
+// as ld.so has loaded it. No libc: every byte is compared by hand.
 #pragma once
 
 #include <elf.h>

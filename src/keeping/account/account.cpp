@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/invariant.h"
 #include "tree/ranks.h"
 
 namespace fermata::keeping {
@@ -28,6 +29,7 @@ std::string Account::buddy_of(const std::string& node) const {
 }
 
 std::vector<wire::Share> Account::shares(Generation generation, const std::set<std::string>& here) const {
+    always(static_cast<bool>(generation), "shares of no generation");
     std::map<std::string, tree::Ranks> ranks;
     const auto made_whole =
         generation == whole.generation ? places_if_whole(here) : std::vector<std::string>();
@@ -61,7 +63,7 @@ Generation Account::newest_of_nodes(const std::set<std::string>& here) const {
         all = false;
         if (!here.count(buddy_of(host))) return {};
     }
-    return all ? book.newest_on_nodes() : book.newest_with_buddies();
+    return all ? book.newest_on_nodes() : book.newest_in(level::kBuddies);
 }
 
 Generation Account::only_on_nodes(const std::set<std::string>& here) const {
@@ -70,7 +72,7 @@ Generation Account::only_on_nodes(const std::set<std::string>& here) const {
 }
 
 Generation Account::only_with_parity(const std::set<std::string>& here) const {
-    const Generation with_parity = book.newest_with_parity();
+    const Generation with_parity = book.newest_in(level::kParity);
     return with_parity > std::max(newest_there(here), book.newest_in(LevelName::files)) ? with_parity
                                                                                         : Generation();
 }

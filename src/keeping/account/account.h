@@ -36,7 +36,7 @@ struct Account {
         std::vector<Generation> to_encode;  // their parity is made anew; their images are intact
     } damage;
 
-    // By node, the ranks whose images it has.
+    // The ranks whose images a node has, by node.
     std::map<std::string, std::vector<uint32_t>> ranks_by_node() const;
     // Where others read what is in a node's memory; "" = not known.
     std::string address_of(const std::string& node) const;

@@ -15,7 +15,8 @@ namespace fermata::keeping {
 
 class AutoLevels {
   public:
-    // Of 100 failures so many leave the memory of all nodes, take that of one node, take more than that.
+    // Shares of 100 failures: those that leave the memory of all nodes, those that take that of one node,
+    // those that take more.
     static constexpr double kOfRanks = 0.90, kOfNode = 0.09, kOfMore = 0.01;
 
     // Writes the levels' periods there, and that of the interval.
@@ -27,7 +28,8 @@ class AutoLevels {
     void buddies_failed(const std::string& why) {
         if (buddies_.bandwidth == 0) no_buddies(why);
     }
-    // What was measured: a checkpoint to memory (seconds lost, bytes of all nodes), copies of such a one.
+    // Take what was measured: a checkpoint to memory (seconds lost, bytes of all nodes), copies of such a
+    // one.
     void memory(double cost, uint64_t bytes);
     // One that went to files, since no memory could be had.
     void no_memory(double cost);
@@ -37,7 +39,7 @@ class AutoLevels {
     nlohmann::json status() const;
 
   private:
-    // Of copies beside the ranks.
+    // Speed and cost of copies beside the ranks.
     struct Copying {
         double bandwidth = 0;  // bytes a second at full speed; 0 = not measured
         void measured(uint64_t bytes, double seconds);

@@ -14,7 +14,7 @@ class Nodes {
     virtual ~Nodes() = default;
     // Names of the nodes whose daemons are there, or may come back.
     virtual std::set<std::string> hosts() const = 0;
-    // Those of them that have ranks.
+    // Names of the nodes that have ranks.
     virtual std::set<std::string> hosts_with_ranks() const = 0;
     // True: every daemon has answered the newest call of the roll.
     virtual bool whole() const = 0;

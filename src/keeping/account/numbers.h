@@ -4,11 +4,16 @@
 
 #include <cstdint>
 
+#include "base/invariant.h"
+
 namespace fermata::keeping {
 
 class Numbers {
   public:
-    uint32_t next() { return ++last_; }
+    uint32_t next() {
+        always(last_ < UINT32_MAX, "more orders than there are numbers");
+        return ++last_;
+    }
 
   private:
     uint32_t last_ = 0;

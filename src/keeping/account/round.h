@@ -33,10 +33,10 @@ class Round {
     virtual void say_again() = 0;
     // Generations that must not go meanwhile.
     virtual std::vector<Generation> in_use() const = 0;
-    // Those of them that come to this medium of nodes, some of which have them already.
+    // The generations in use that come to this medium of nodes, some of which have them already.
     virtual std::vector<Generation> coming_to(Medium) const { return {}; }
     // Ends what is over and begins what is due. True: something has ended, and generations that are not
-    // needed any more may go. (What goes before and after a job's run is led by the root instead.)
+    // needed any more may go. (The root itself leads what goes before and after a job's run.)
     virtual bool turn(const Moment&) { return false; }
     // Adds its part of `fermata status`.
     virtual void add_status(nlohmann::json&) const {}

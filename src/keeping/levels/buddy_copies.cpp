@@ -2,9 +2,39 @@
 
 #include <utility>
 
+#include "base/invariant.h"
 #include "keeping/orders/errand.h"
 
 namespace fermata::keeping {
+namespace {
+
+constexpr const char* kAnywhere = "anywhere";
+
+// Without a period each generation in memory is copied.
+void read(const Entry& entry, level::Levels& levels) {
+    Entry rest = entry;
+    levels.buddy_anywhere = !rest.words.empty() && rest.words.back() == kAnywhere;
+    if (levels.buddy_anywhere) rest.words.pop_back();
+    levels.buddy = rest.words.empty() ? 0 : rest.period();
+}
+
+std::string text(const level::Levels& levels) {
+    if (!levels.buddy) return {};
+    return (*levels.buddy > 0 ? fmt::format("buddy {:g}s", *levels.buddy) : "buddy") +
+           (levels.buddy_anywhere ? fmt::format(" {}", kAnywhere) : "");
+}
+
+}  // namespace
+
+Kind BuddyCopies::kind() {
+    return {.name = "buddy",
+            .shape = "buddy",
+            .read = read,
+            .text = text,
+            .period = [](const level::Levels& levels) { return levels.buddy; },
+            .needs_memory = true,
+            .make = make_level<BuddyCopies>};
+}
 
 // Levels that are chosen by measuring do without buddies where there can be none.
 std::string BuddyCopies::place_on(const std::vector<std::string>& nodes) {
@@ -27,12 +57,13 @@ std::optional<double> BuddyCopies::period() const {
 
 std::vector<Generation> BuddyCopies::missing(Generation newest) const {
     const Account& account = means_.account;
-    if (account.book.has_buddies(newest) || Generation(account.newest.generation) != newest) return {};
-    return account.book.to_buddies(newest);
+    if (Generation(account.newest.generation) != newest) return {};
+    return account.book.to_copy_from_memory(newest, level::kBuddies);
 }
 
 Copies::Order BuddyCopies::order(const std::vector<Generation>& generations, uint32_t number) {
     const Account& account = means_.account;
+    always(!account.buddies.all().empty() && means_.settings.levels.buddy, "second copies without buddies");
     const double of_node =
         static_cast<double>(account.newest.bytes()) / static_cast<double>(account.buddies.all().size());
     wire::Fetch fetch{number, false, means_.settings.levels.rate(of_node, *means_.settings.levels.buddy), {}};
@@ -48,7 +79,7 @@ std::optional<Copies::Answer> BuddyCopies::answer_in(const wire::Message& messag
 }
 
 void BuddyCopies::count(RoundOver& over) {
-    for (Generation one : over.generations) means_.account.book.buddied(one);
+    for (Generation one : over.generations) means_.account.book.also_in(one, level::kBuddies);
     means_.planned.buddies(over.bytes, over.seconds);
 }
 
@@ -60,7 +91,7 @@ void BuddyCopies::tell(const RoundOver& over) {
 void BuddyCopies::add_status(nlohmann::json& all) const {
     if (!means_.settings.levels.buddy) return;
     all["buddies"] = means_.account.buddies.all();
-    if (Generation newest = means_.account.book.newest_with_buddies()) all["buddied"] = newest.name();
+    if (Generation newest = means_.account.book.newest_in(level::kBuddies)) all["buddied"] = newest.name();
     if (is_under_way()) all["to_buddies"] = copying().name();
     if (!trouble().empty()) all["buddies_trouble"] = trouble();
 }

@@ -1,18 +1,20 @@
 // BuddyCopies are second copies in the memory of other nodes: each node's images go to its buddy.
 #pragma once
 
-#include "keeping/levels/copies.h"
+#include "keeping/levels/kind.h"
 
 namespace fermata::keeping {
 
 class BuddyCopies : public Copies {
   public:
     using Copies::Copies;
+    static Kind kind();
 
     std::string place_on(const std::vector<std::string>& nodes) override;
     const char* name() const override { return "second copies"; }
     std::string warning() const override { return means_.account.buddies.warning(); }
     bool writes_memory() const override { return true; }
+    bool reads_manifest() const override { return means_.settings.levels.buddy.has_value(); }
     void add_status(nlohmann::json& all) const override;
 
   protected:

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/invariant.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -20,15 +21,18 @@ bool is_same_reason(std::string one, std::string other) {
 }  // namespace
 
 bool Copies::turn(const Moment& moment) {
-    if (auto ended = over(moment.here)) {
-        settle(std::move(*ended));
-        return true;
-    }
+    if (end_what_is_over(moment.here)) return true;
     if (under_way_ || must_wait(moment)) return false;
     const Generation next = newest();
     if (!is_due(next, moment.now)) return false;
     if (const std::vector<Generation> all = missing(next); !all.empty()) begin(all, moment.now);
     return false;
+}
+
+bool Copies::end_what_is_over(const std::set<std::string>& here) {
+    std::optional<RoundOver> ended = over(here);
+    if (ended) settle(std::move(*ended));
+    return ended.has_value();
 }
 
 bool Copies::must_wait(const Moment& moment) const {
@@ -48,9 +52,17 @@ void Copies::begin(const std::vector<Generation>& generations, int64_t now) {
     newest_ = generations.back();
     begun_ = now;
     const uint32_t number = means_.numbers.next();
-    Order order = this->order(generations, number);
-    under_way_ = UnderWay{number, order, order.nodes, {generations, "", false, 0, monotonic_s(), 0}};
-    means_.nodes.tell(order.message);
+    RoundOver result{generations, "", false, 0, monotonic_s(), 0};
+    try {
+        Order order = this->order(generations, number);
+        always(!order.nodes.empty(), "an order to copy that no node answers");
+        under_way_ = UnderWay{number, order, order.nodes, result};
+        means_.nodes.tell(order.message);
+    } catch (const Error& error) {
+        under_way_.reset();
+        result.why_not = error.what();
+        settle(std::move(result));
+    }
 }
 
 bool Copies::heard(const wire::Message& message) {
@@ -83,6 +95,7 @@ std::optional<RoundOver> Copies::over(const std::set<std::string>& here) {
     });
     const bool given_up = ends_with_first_error() && !result.why_not.empty();
     if (!under_way_->waiting.empty() && !given_up) return {};
+    always(!result.generations.empty(), "the end of a round that copied nothing");
     RoundOver over = std::move(result);
     over.seconds = monotonic_s() - over.began;
     under_way_.reset();
@@ -100,6 +113,18 @@ std::optional<Copies::Answer> Copies::fetched_in(const wire::Message& message) {
     if (!fetched) return {};
     return Answer{fetched->number, fetched->host, fetched->bytes,
                   fetched->failures.empty() ? "" : fetched->failures.front().error};
+}
+
+Copies::Order Copies::order_of(const wire::Flush& flush) {
+    Order order{flush, {}};
+    for (const wire::Share& share : flush.shares) order.nodes.insert(share.host);
+    return order;
+}
+
+std::optional<Copies::Answer> Copies::flushed_in(const wire::Message& message) {
+    auto* done = std::get_if<wire::Flushed>(&message);
+    if (!done) return {};
+    return Answer{done->number, done->host, done->bytes, done->error};
 }
 
 void Copies::settle(RoundOver over) {

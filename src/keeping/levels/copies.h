@@ -37,6 +37,8 @@ class Copies : public Round {
     virtual bool writes_memory() const { return false; }
     // Nodes copy to a directory outside, which each does for one order at a time.
     virtual bool goes_to_files() const { return false; }
+    // True if it has to know which images the newest generation on nodes has (Account::newest).
+    virtual bool reads_manifest() const { return false; }
 
     bool is_under_way() const { return under_way_.has_value(); }
     // The newest of those being copied; none: nothing is.
@@ -48,6 +50,8 @@ class Copies : public Round {
     void say_again() override;
     std::vector<Generation> in_use() const override;
     bool turn(const Moment& moment) override;
+    // Ends the round under way when that is over: true then.
+    bool end_what_is_over(const std::set<std::string>& here);
     // The round that was under way, if it is over.
     std::optional<RoundOver> over(const std::set<std::string>& here);
 
@@ -70,19 +74,23 @@ class Copies : public Round {
     // Generations to be copied so that this one is there, oldest first, itself the last. Empty: it is there
     // already, or cannot be had.
     virtual std::vector<Generation> missing(Generation newest) const = 0;
+    // An Error that it throws is why nothing is copied.
     virtual Order order(const std::vector<Generation>& generations, uint32_t number) = 0;
     virtual std::optional<Answer> answer_in(const wire::Message& message) const = 0;
     // False: the others are waited for although one has failed, since what they write would be in the way of
     // the next order.
     virtual bool ends_with_first_error() const { return false; }
-    // Notes that all of it is there: from now on it counts. What it throws is why it does not.
+    // Notes that all of it is there: from now on it counts. An exception from it is why it does not.
     virtual void count(RoundOver& over) = 0;
     virtual void failed(const RoundOver&) {}
     virtual void tell(const RoundOver& over) = 0;
 
-    // The same for levels whose copies go from node to node.
+    // The same for levels whose copies go from node to node,
     static Order order_of(const wire::Fetch& fetch);
     static std::optional<Answer> fetched_in(const wire::Message& message);
+    // and for those whose copies go to a directory outside.
+    static Order order_of(const wire::Flush& flush);
+    static std::optional<Answer> flushed_in(const wire::Message& message);
 
     void begin(const std::vector<Generation>& generations, int64_t now);
     // Says `done`, with size and seconds, or `failed` with the reason; the same reason is said once.

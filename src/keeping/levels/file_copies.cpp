@@ -4,12 +4,27 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/text.h"
 
 namespace fermata::keeping {
 
 using store::LevelName;
+
+// Keeper makes it itself: the end of a job needs it.
+Kind FileCopies::kind() {
+    return {.name = "files",
+            .shape = "files",
+            .read = [](const Entry& entry, level::Levels& levels) { levels.files = entry.period(); },
+            .text =
+                [](const level::Levels& levels) {
+                    return !levels.files       ? ""
+                           : *levels.files > 0 ? fmt::format("files {:g}s", *levels.files)
+                                               : "files";
+                },
+            .period = [](const level::Levels& levels) { return levels.files; }};
+}
 
 std::optional<double> FileCopies::period() const {
     return means_.settings.levels ? means_.settings.levels.files : std::nullopt;
@@ -53,24 +68,16 @@ uint64_t FileCopies::limit() const {
 }
 
 Copies::Order FileCopies::order(const std::vector<Generation>& generations, uint32_t number) {
+    always(!generations.empty(), "a copy of nothing to files");
     const Generation newest = generations.back();
     for (Generation one : generations) means_.store.forget_copied(one.number());
-    wire::Flush flush{number,
-                      generations,
-                      means_.settings.ckpt_dir,
-                      limit(),
-                      means_.account.shares(newest, means_.nodes.hosts()),
-                      means_.account.book.medium_of(newest)};
-    Order order;
-    for (const wire::Share& share : flush.shares) order.nodes.insert(share.host);
-    order.message = std::move(flush);
-    return order;
+    return order_of({number, generations, means_.settings.ckpt_dir, limit(),
+                     means_.account.shares(newest, means_.nodes.hosts()),
+                     means_.account.book.medium_of(newest)});
 }
 
 std::optional<Copies::Answer> FileCopies::answer_in(const wire::Message& message) const {
-    auto* done = std::get_if<wire::Flushed>(&message);
-    if (!done) return {};
-    return Answer{done->number, done->host, done->bytes, done->error};
+    return flushed_in(message);
 }
 
 void FileCopies::count(RoundOver& over) {
@@ -78,7 +85,7 @@ void FileCopies::count(RoundOver& over) {
     failed_ = false;
     for (Generation one : over.generations) {
         means_.store.commit_copied(one.number());
-        means_.account.book.flushed(one);
+        means_.account.book.also_in(one, LevelName::files);
     }
     over.seconds = monotonic_s() - over.began;
     means_.planned.files(over.bytes, over.seconds);

@@ -1,13 +1,14 @@
 // FileCopies are copies from nodes to files: to the checkpoint directory, which outlives them.
 #pragma once
 
-#include "keeping/levels/copies.h"
+#include "keeping/levels/kind.h"
 
 namespace fermata::keeping {
 
 class FileCopies : public Copies {
   public:
     using Copies::Copies;
+    static Kind kind();
 
     const char* name() const override { return "copies in files"; }
     bool goes_to_files() const override { return true; }
@@ -25,7 +26,7 @@ class FileCopies : public Copies {
     bool is_due(Generation newest, int64_t now) override;
     std::optional<double> period() const override;
     std::vector<Generation> missing(Generation newest) const override {
-        return means_.account.book.to_copy(newest);
+        return means_.account.book.to_copy(newest, store::LevelName::files);
     }
     Order order(const std::vector<Generation>& generations, uint32_t number) override;
     std::optional<Answer> answer_in(const wire::Message& message) const override;

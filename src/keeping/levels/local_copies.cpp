@@ -2,9 +2,22 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "keeping/orders/errand.h"
 
 namespace fermata::keeping {
+
+Kind LocalCopies::kind() {
+    return {.name = "local",
+            .shape = "local",
+            .read = [](const Entry& entry, level::Levels& levels) { levels.local = entry.period(); },
+            .text =
+                [](const level::Levels& levels) {
+                    return levels.local ? fmt::format("local {:g}s", *levels.local) : "";
+                },
+            .period = [](const level::Levels& levels) { return levels.local; },
+            .make = make_level<LocalCopies>};
+}
 
 std::optional<double> LocalCopies::period() const {
     return is_wanted(means_.settings.levels) ? means_.settings.levels.local : std::nullopt;
@@ -17,11 +30,12 @@ std::vector<Generation> LocalCopies::coming_to(Medium medium) const {
 std::vector<Generation> LocalCopies::missing(Generation newest) const {
     const Account& account = means_.account;
     if (Generation(account.newest.generation) != newest) return {};
-    return account.book.to_local(newest);
+    return account.book.to_copy_from_memory(newest, store::LevelName::local);
 }
 
 Copies::Order LocalCopies::order(const std::vector<Generation>& generations, uint32_t number) {
     const Account& account = means_.account;
+    always(means_.settings.levels.local.has_value(), "copies to local directories that nobody wants");
     const auto ranks = account.ranks_by_node();
     const double of_node =
         static_cast<double>(account.newest.bytes()) / static_cast<double>(std::max<size_t>(ranks.size(), 1));
@@ -44,7 +58,7 @@ std::optional<Copies::Answer> LocalCopies::answer_in(const wire::Message& messag
 // The nodes have synced their images: once the manifests are, too, the copy outlives the machines.
 void LocalCopies::count(RoundOver& over) {
     for (Generation one : over.generations) means_.store.sync_manifest(one);
-    for (Generation one : over.generations) means_.account.book.localed(one);
+    for (Generation one : over.generations) means_.account.book.also_in(one, store::LevelName::local);
 }
 
 void LocalCopies::tell(const RoundOver& over) {

@@ -2,16 +2,18 @@
 // is its own.
 #pragma once
 
-#include "keeping/levels/copies.h"
+#include "keeping/levels/kind.h"
 
 namespace fermata::keeping {
 
 class LocalCopies : public Copies {
   public:
     using Copies::Copies;
+    static Kind kind();
 
     const char* name() const override { return "copies in local directories"; }
     std::vector<Generation> coming_to(Medium medium) const override;
+    bool reads_manifest() const override { return is_wanted(means_.settings.levels); }
     void add_status(nlohmann::json& all) const override;
     // Memory comes first, and something is copied from there.
     static bool is_wanted(const level::Levels& levels) { return levels.memory && levels.local; }

@@ -2,13 +2,15 @@
 // bear losses.
 #pragma once
 
-#include "keeping/levels/copies.h"
+#include "erasure/scheme.h"
+#include "keeping/levels/kind.h"
 
 namespace fermata::keeping {
 
 class ParityRounds : public Copies {
   public:
     using Copies::Copies;
+    static Kind kind();
 
     std::string place_on(const std::vector<std::string>& nodes) override;
     const char* name() const override { return "parity"; }
@@ -19,7 +21,7 @@ class ParityRounds : public Copies {
   protected:
     std::optional<double> period() const override;
     std::vector<Generation> missing(Generation newest) const override {
-        return means_.account.book.to_encode(newest);
+        return means_.account.book.to_copy_from_memory(newest, level::kParity);
     }
     Order order(const std::vector<Generation>& generations, uint32_t number) override;
     std::optional<Answer> answer_in(const wire::Message& message) const override;
@@ -29,6 +31,8 @@ class ParityRounds : public Copies {
     void tell(const RoundOver& over) override;
 
   private:
+    // Scheme of the parity; none: nobody wants any.
+    std::optional<erasure::Scheme> scheme() const;
     std::vector<std::vector<std::string>> groups_;  // of nodes
 };
 

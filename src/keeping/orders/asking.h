@@ -6,17 +6,20 @@
 #include <set>
 #include <string>
 
+#include "base/invariant.h"
 #include "wire/message.h"
 
 namespace fermata::keeping {
 
 class Asking {
   public:
-    // What nodes have said that they have, by host.
+    // Answers of nodes about what they have, by host.
     using Answers = std::map<std::string, wire::Copies>;
     // `hosts`: who is there to answer.
     Asking(wire::AskCopies question, std::set<std::string> hosts)
-        : question_(std::move(question)), waiting_(std::move(hosts)) {}
+        : question_(std::move(question)), waiting_(std::move(hosts)) {
+        always(question_.number > 0, "a question to nodes without a number");
+    }
 
     const wire::AskCopies& question() const { return question_; }
     // False: it answers another question.

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "base/invariant.h"
+
 namespace fermata::keeping {
 
 Fetching::Fetching(wire::Fetch order) : order_(std::move(order)) {
+    always(order_.number > 0, "an order to fetch without a number");
     for (const wire::Errand& errand : order_.errands) waiting_.insert(errand.to);
 }
 

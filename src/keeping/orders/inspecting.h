@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/invariant.h"
 #include "wire/message.h"
 
 namespace fermata::keeping {
@@ -13,6 +14,7 @@ namespace fermata::keeping {
 class Inspecting {
   public:
     explicit Inspecting(wire::Inspect order) : order_(std::move(order)) {
+        always(order_.number > 0, "an order to inspect without a number");
         for (const wire::Repair& share : order_.shares) waiting_.insert(share.host);
     }
     const wire::Inspect& order() const { return order_; }

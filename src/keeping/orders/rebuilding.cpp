@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/invariant.h"
 #include "base/text.h"
 #include "erasure/layout.h"
 #include "tree/ranks.h"
@@ -62,6 +63,7 @@ bool has_rank(const wire::PeerGroup& group, int32_t rank) {
 // Adds what one generation lacks of these ranks' images. False: something of it cannot be had.
 bool add_repairs(const store::GenerationInfo& info, const std::function<bool(const store::ImageEntry&)>& of,
                  const Answers& answers, const Rebuilding::Places& places, wire::Rebuild& order) {
+    always(info.manifest.has_value(), "images of a generation without a manifest");
     const Generation generation(info.number);
     auto intact = Rebuilding::intact_of(info, answers);
     tree::Ranks there;
@@ -121,7 +123,7 @@ std::optional<wire::Rebuild> Rebuilding::order_for(const store::GenerationInfo& 
     if (!wanted.manifest || wanted.manifest->step || wanted.manifest->level == store::LevelName::local ||
         !wanted.is_up_to_nodes())
         return {};
-    // What is broken in files is read in memory then, with all that it refers to.
+    // An image that is broken in files is taken from memory then, with all images that it refers to.
     const auto of = [&](const store::ImageEntry& entry) {
         return wanted.manifest->on_nodes() || wanted.broken.count(entry.rank.number()) > 0;
     };
@@ -140,6 +142,7 @@ std::optional<wire::Rebuild> Rebuilding::order_for(const store::GenerationInfo& 
 }
 
 Rebuilding::Rebuilding(wire::Rebuild order) : order_(std::move(order)) {
+    always(order_.number > 0 && !order_.repairs.empty(), "an order to rebuild nothing");
     for (const wire::Repair& repair : order_.repairs) waiting_.insert(repair.host);
 }
 

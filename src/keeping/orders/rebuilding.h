@@ -17,14 +17,14 @@ namespace fermata::keeping {
 
 class Rebuilding {
   public:
-    // By rank, a node.
+    // A node for each rank.
     using Places = std::map<int32_t, std::string>;
     // Where ranks wait for their images.
     static Places places_of(const Asking::Answers& answers);
     // An order after which each rank's image, of `wanted` and of what it needs, is in the memory of some
-    // node; what is rebuilt, in that of its rank's in `places`. Of one in files: of the ranks whose images
-    // are broken there. None: nothing is missing, or it cannot be had. `all`: generations, among them what it
-    // needs.
+    // node; what is rebuilt, in that of its rank's in `places`. Where the generation is in files, that means
+    // the ranks whose images are broken there. Gives none when nothing is missing, or it cannot be had.
+    // `all`: generations, among them what it needs.
     static std::optional<wire::Rebuild> order_for(const store::GenerationInfo& wanted,
                                                   const std::vector<store::GenerationInfo>& all,
                                                   const Asking::Answers& answers, const Places& places,

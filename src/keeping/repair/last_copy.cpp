@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "base/log.h"
 
 namespace fermata::keeping {
 
 void LastCopy::start(Generation generation) {
+    always(static_cast<bool>(generation) && !under_way_, "no generation to make whole, or two at once");
     hosts_ = means_.nodes.hosts();
     generation_ = generation;
     numbers_ = {generation.number()};
@@ -61,6 +63,7 @@ bool LastCopy::go_on() {
 
 // Again after each round: it ends, since a node that could not do its part gets none any more.
 void LastCopy::look() {
+    always(under_way_ && asking_ && asking_->done(), "a look at answers that have not all come");
     const std::vector<store::GenerationInfo> all = means_.store.list();
     auto wanted = std::find_if(all.begin(), all.end(), [&](const store::GenerationInfo& one) {
         return one.number == generation_.number() && one.manifest;
@@ -115,10 +118,11 @@ std::vector<std::string> LastCopy::find_places(const store::GenerationInfo& want
         if (found == intact.end()) return {};
         places.push_back(found->first);
     }
+    always(places.size() == wanted.manifest->images.size(), "a place for some images, and not for all");
     return places;
 }
 
-// What one node had comes to one node; nodes take turns.
+// Chooses one node for all that another node had; nodes take turns.
 Rebuilding::Places LastCopy::where_to_rebuild(const store::GenerationInfo& wanted) const {
     std::vector<std::string> able;
     for (auto& [host, answer] : asking_->answers())

@@ -20,7 +20,7 @@ class LastCopy : public Round {
     explicit LastCopy(Means& means) : means_(means) {}
 
     void start(Generation generation);
-    // It was not tried with the nodes that are there.
+    // True if it was not tried yet with the nodes that are there.
     bool worth_a_try() const { return hosts_ != means_.nodes.hosts(); }
     void give_up(const std::string& why) { end(why); }
     bool heard(const wire::Message& message) override;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "keeping/orders/errand.h"
@@ -29,11 +30,12 @@ std::string Mending::Flaw::what() const {
 }
 
 void Mending::start(Generation only, int client) {
+    always(!under_way(), "a repair that begins while one is under way");
     const level::Book& book = means_.account.book;
     what_ = {client, only, book.all_in(store::LevelName::memory), {}, {}};
     for (Generation one : what_.in_memory) {
-        if (book.has_buddies(one)) what_.twice.insert(one);
-        if (book.has_parity(one)) what_.with_parity.insert(one);
+        if (book.has(one, level::kBuddies)) what_.twice.insert(one);
+        if (book.has(one, level::kParity)) what_.with_parity.insert(one);
     }
     all_.clear();
     for (store::GenerationInfo& one : means_.store.list())
@@ -58,6 +60,7 @@ void Mending::start(Generation only, int client) {
 }
 
 void Mending::ask(Step step) {
+    always(step == Step::looking || step == Step::looking_again, "a question in a step that asks nothing");
     step_ = step;
     asking_.emplace(wire::AskCopies{means_.numbers.next(), what_.in_memory, {}, true}, means_.nodes.hosts());
     means_.nodes.tell(asking_->question());
@@ -127,6 +130,7 @@ bool Mending::is_done() {
 }
 
 void Mending::end_of_step() {
+    always(under_way() && asking_, "the end of a step of no repair");
     switch (step_) {
         case Step::looking:
             found_ = flaws();
@@ -159,7 +163,7 @@ std::set<Generation> Mending::with_damaged_parity() const {
     return parity;
 }
 
-// What has nothing to do is passed over.
+// A step that has nothing to do is passed over.
 void Mending::enter(Step step) {
     step_ = step;
     if (step == Step::fetching) {
@@ -244,6 +248,7 @@ wire::Fetch Mending::errands() const {
     }
     for (auto& [way, ranks] : all) {
         auto& [generation, from, to] = way;
+        always(info_of(generation) && from != to, "an image that a node fetches from itself");
         const store::Manifest& manifest = *info_of(generation)->manifest;
         std::vector<Generation> generations;
         for (uint32_t needed : manifest.needs) generations.push_back(Generation(needed));
@@ -259,7 +264,7 @@ wire::Fetch Mending::errands() const {
     return order;
 }
 
-// Of the next generation of which no node has some image.
+// Orders the images of the next generation that no node has whole.
 std::optional<wire::Rebuild> Mending::next_rebuild() {
     for (const Flaw& flaw : found_) {
         const store::GenerationInfo* info = info_of(flaw.generation);
@@ -300,8 +305,10 @@ wire::Inspect Mending::shares() const {
     return order;
 }
 
-// What has gone meanwhile is nobody's damage.
+// A generation that has gone meanwhile is nobody's damage.
 void Mending::conclude() {
+    always(step_ == Step::looking_again && fetching_ && inspecting_,
+           "the end of a repair that has not looked again");
     step_ = Step::none;
     std::set<Generation> there;
     for (const store::GenerationInfo& one : means_.store.list())

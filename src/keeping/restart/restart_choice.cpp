@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "image/hash.h"
 #include "keeping/orders/errand.h"
@@ -106,6 +107,7 @@ void RestartChoice::compare() {
 
 // Again after each round of fetching that has not brought all.
 void RestartChoice::decide() {
+    always(choice_ && !over_, "a choice that is made twice, or among nothing");
     verdict_ = choice_->verdict();
     lost_ = verdict_.lost.empty() ? "" : verdict_.lost + damage_;
     if (rebuild()) return;
@@ -113,11 +115,12 @@ void RestartChoice::decide() {
     fetch(verdict_);
 }
 
-// What is newer than the verdict's, and lost: can parity give it back? Each generation is tried once.
+// Asks whether parity gives back a generation that is newer than the verdict's, and lost. Each generation is
+// tried once.
 bool RestartChoice::rebuild() {
     const size_t end = verdict_.candidate.value_or(means_.settings.candidates.size());
     if (end == 0) return false;
-    // What an increment needs may be older than the last candidate: the newest in files.
+    // Generations that an increment needs may be older than the last candidate, the newest in files.
     const std::vector<store::GenerationInfo> all = means_.store.list();
     for (size_t i = 0; i < end; ++i) {
         const store::GenerationInfo& wanted = means_.settings.candidates[i];
@@ -135,6 +138,7 @@ bool RestartChoice::rebuild() {
 
 // Nodes say again what they have: what was rebuilt is compared as all other images are.
 void RestartChoice::rebuilt() {
+    always(rebuilding_ && rebuilding_->done(), "the end of rebuilding that is not over");
     if (!rebuilding_->error().empty()) spdlog::warn("rebuilding: {}", rebuilding_->error());
     from_parity_ = rebuilding_->rebuilt();
     rebuilding_.reset();
@@ -144,6 +148,9 @@ void RestartChoice::rebuilt() {
 }
 
 void RestartChoice::fetch(const level::Choice::Verdict& verdict) {
+    always(
+        verdict.candidate && *verdict.candidate < means_.settings.candidates.size() && !verdict.moves.empty(),
+        "images that are fetched for no generation");
     const store::GenerationInfo& wanted = means_.settings.candidates[*verdict.candidate];
     std::vector<Generation> generations;
     for (uint32_t needed : wanted.manifest->needs) generations.push_back(Generation(needed));
@@ -162,6 +169,7 @@ void RestartChoice::fetch(const level::Choice::Verdict& verdict) {
 
 // The ranks load, or the restart is refused.
 void RestartChoice::end() {
+    always(!over_ && !fetching_ && !rebuilding_, "a choice that ends while nodes are at work for it");
     over_ = true;
     if (!verdict_.candidate) return;
     chosen_ = &means_.settings.candidates[*verdict_.candidate];

@@ -34,12 +34,12 @@ class RestartChoice : public Round {
     bool go_on();
     void say_again() override;
 
-    // Once go_on() has said true. None: nothing can be had, and lost() says why.
+    // Once go_on() has said true. Gives null when nothing can be had; lost() says why.
     const store::GenerationInfo* chosen() const { return chosen_; }
     const std::string& lost() const { return lost_; }
     const std::string& taken() const { return taken_; }
     bool twice() const { return twice_; }
-    // By rank, where it is.
+    // The nodes where ranks wait, by rank.
     std::vector<std::string> places() const;
     // Generations all of whose images are in local directories.
     std::vector<const store::GenerationInfo*> in_local() const;

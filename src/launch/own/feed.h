@@ -26,7 +26,7 @@ class Feed {
         std::string text;
         bool end = false;
     };
-    // What goes to rank 0 now, if anything.
+    // Returns what goes to rank 0 now, if anything.
     std::optional<Piece> serve(const std::vector<pollfd>& fds, size_t first);
 
   private:

@@ -94,7 +94,7 @@ void Own::choose_hosts() {
     leave_out();
 }
 
-// What a life of this job before has lost, and what is kept for later ones.
+// Leaves out hosts that an earlier life has lost, and those that are kept for later ones.
 void Own::leave_out() {
     std::vector<std::string> silent;
     if (!plan_.suspects.empty() && (!in_allocation_ || named_)) {
@@ -282,7 +282,7 @@ void Own::rank_ended(int via, const wire::RankEnded& said) {
     if (auto rank = Rank::of(said.rank)) out_of_fences(*rank, line);
 }
 
-// Who waits for it in a fence need not any more. (Where a rank has died, all are ended.)
+// Nobody waits for it in a fence any more. (Where a rank has died, all are ended.)
 void Own::out_of_fences(Rank rank, const std::string& line) {
     for (auto& [world, fences] : fences_)
         for (const pmi::Fence& fence : fences.lost(rank, line)) daemons_->broadcast(pmi::on_wire(fence));

@@ -1,5 +1,5 @@
-// Standard-ABI values <-> the library's, by class; tables in the generated constants.cpp. None of these is on
-// a hot path: linear search over a handful of pairs.
+// Standard-ABI values <-> the library's, by class; tables in the generated constants.cpp. No hot path uses
+// these tables: linear search over a handful of pairs.
 #pragma once
 
 #include <cstddef>

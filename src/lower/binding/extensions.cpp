@@ -167,9 +167,9 @@ int b_Win_lock(int lock_type, int rank, int assert, RealWin win) {
     int rc = MPI_Win_lock(to_lib(lock_type_values, lock_type), lib_rank(rank),
                           to_lib_bits(assert_bits, assert), lib(win));
 #if defined(OPEN_MPI)
-    // Its component pt2pt has only asked for the lock by now, and waits for it in a later call. What counts
-    // as held must be held: a flush before the image is written would wait for a holder that stands still,
-    // and a restart could give the locks out in another order.
+    // Its component pt2pt has only asked for the lock by now, and waits for it in a later call. A lock that
+    // counts as held must be held: a flush before the image is written would wait for a holder that stands
+    // still, and a restart could give the locks out in another order.
     if (rc == MPI_SUCCESS && rank >= 0) rc = MPI_Win_flush(lib_rank(rank), lib(win));
 #endif
     return done(rc);

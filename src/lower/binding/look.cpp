@@ -88,9 +88,8 @@ bool sees_truncation() {
 
 // Open MPI's MPI_Test and MPI_Request_get_status have two locked instructions each, before which the
 // processor finishes all that it has still to store; MPI_Recv has none, so a ping-pong through them takes 6 %
-// longer. What they look at is a word of the request and the status in it. Where these are, messages to
-// oneself show: the one word that is 0 before and 1 after each of them, and what the library says of the
-// message.
+// longer. Such a test reads a word of the request and the status in it. Where these are, messages to oneself
+// show: the one word that is 0 before and 1 after each of them, and what the library says of the message.
 struct Places {
     size_t ended = 0, status = 0;
 };

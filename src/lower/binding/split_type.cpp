@@ -27,8 +27,8 @@ int own_number(int value) {
 
 #else
 
-// Beginning with MPI-4.1 (MPICH 4.2; so has Intel MPI 2021.19) 4 is the standard's and the neighbourhood
-// is 5. Of older ones only MPICH 4.0 and 4.1 are known.
+// Beginning with MPI-4.1 (MPICH 4.2; so has Intel MPI 2021.19) 4 is the standard's and the neighbourhood is
+// 5. Among older ones only MPICH 4.0 and 4.1 are known.
 int own_number(int value) {
     struct Numbers {
         int guided = MPI_UNDEFINED, neighbourhood = kUnknownValue;

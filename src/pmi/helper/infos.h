@@ -35,7 +35,7 @@ class Infos {
         std::strncpy(info.key, name, PMIX_MAX_KEYLEN);
         info.value.type = PMIX_DATA_ARRAY;
         PMIX_DATA_ARRAY_CREATE(info.value.data.darray, inner.all_.size(), PMIX_INFO);
-        // What the values own goes over with their bytes.
+        // Data that the values own goes over with their bytes.
         std::memcpy(info.value.data.darray->array, static_cast<void*>(inner.all_.data()),
                     inner.all_.size() * sizeof(pmix_info_t));
         inner.all_.clear();

@@ -1,7 +1,7 @@
 // libexec/fermata/pmix: started by a node daemon with one end of a socket pair as descriptor 3; serves the
-// ranks of one world on this node with libpmix (src/pmi/pmix_link.h is the other end). It is a process of its
-// own because libpmix brings threads, and the daemon has one poll loop. It leaves when the socket is at its
-// end.
+// ranks of one world on this node with libpmix (src/pmi/pmix_link.h is the other end). A process of its own
+// is needed because libpmix brings threads, and the daemon has one poll loop. It leaves when the socket is at
+// its end.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -105,8 +105,8 @@ void serve(Line& line, std::string* directory) {
 int main() {
     using namespace fermata;
     ::signal(SIGPIPE, SIG_IGN);
-    // A daemon that is killed takes its end of the socket along. What a terminal or a scheduler sends to all
-    // is for the ranks, which need this process until they have ended.
+    // A daemon that is killed takes its end of the socket along. Signals of a terminal or a scheduler to all
+    // are for the ranks, which need this process until they have ended.
     for (int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_IGN);
     ::prctl(PR_SET_NAME, "fermata-pmix");
     // Else the values of all ranks are in files that every rank maps.

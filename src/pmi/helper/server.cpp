@@ -76,7 +76,8 @@ Ready Server::start(const Start& start, const std::string& directory) {
     return ready;
 }
 
-// What ranks ask before they know each other. Of ranks elsewhere libpmix knows what the two maps tell.
+// Registers the facts that ranks ask for before they know each other. About ranks elsewhere libpmix knows
+// what the two maps tell.
 void Server::register_world(const Start& start, const std::string& directory) {
     const Placement placement = placement_of(start);
     const std::vector<RankRange> here = placement.ranks_on(start.node);
@@ -188,8 +189,8 @@ void Server::wanted(const Wanted& wanted) {
     if (status != PMIX_SUCCESS) answer(question, status, nullptr, 0);
 }
 
-// Of a question that was answered already (its rank has ended) nothing is said twice. libpmix may come with
-// its own answer any time later, so the question is kept.
+// A question that was answered already (its rank has ended) gets no second answer. libpmix may come with its
+// own answer any time later, so the question is kept.
 void Server::answer(Question* question, pmix_status_t status, const char* data, size_t size) {
     {
         std::lock_guard held(lock_);

@@ -49,7 +49,7 @@ class Server {
     bool ranks_of(const pmix_proc_t* procs, size_t count, std::vector<RankRange>* among) const;
     void answer(Question* question, pmix_status_t status, const char* data, size_t size);
 
-    // What libpmix calls.
+    // Functions that libpmix calls.
     static pmix_server_module_t module();
     static pmix_status_t reached(const pmix_proc_t* proc, Stage stage);
     static pmix_status_t on_connected(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t, void*);

@@ -60,6 +60,7 @@ void Checkpoint::phases(const Request& request) {
 }
 
 Outcome Checkpoint::take(const Request& request, store::LevelName level, uint64_t expected) {
+    always(!attempt_.in_progress && !clock_, "a checkpoint that begins while one is in progress");
     Attempt fresh;
     fresh.level = level;
     fresh.expected = expected;
@@ -113,6 +114,7 @@ void Checkpoint::wait_for_start(const Request& request, double end) {
 
 // The generation's directory.
 void Checkpoint::begin(double end) {
+    always(!attempt_.begun, "a generation that begins when ranks have heard of it");
     attempt_.generation = store_.begin();
     try {
         make_room(end);
@@ -124,6 +126,7 @@ void Checkpoint::begin(double end) {
 }
 
 void Checkpoint::tell_ranks() {
+    always(!attempt_.begun && !clock_, "ranks that are told twice of one checkpoint");
     attempt_.disturbed.clear();
     attempt_.begun = true;
     clock_child_.clear();
@@ -154,6 +157,7 @@ void Checkpoint::make_room(double end) {
 }
 
 void Checkpoint::freeze(double end) {
+    always(clock_ && clock_->declared(), "ranks are frozen before the safe state is declared");
     ask(wire::Freeze{attempt_.epoch});
     if (clock_->synchronous_sends()) {
         // A thread may stand only once its message is taken, and none may be taken before all have closed.
@@ -165,6 +169,7 @@ void Checkpoint::freeze(double end) {
 
 // Rounds until what was sent was received, and nothing is open.
 void Checkpoint::drain(double end) {
+    always(tally_.answers().frozen.ranks == job_.ranks(), "a drain before every thread stands");
     const auto& heard = tally_.answers().drained;
     for (uint32_t round = 1;; ++round) {
         ask(wire::Drain{attempt_.epoch, round});
@@ -183,6 +188,7 @@ void Checkpoint::drain(double end) {
 }
 
 void Checkpoint::save(const Request& request, double end) {
+    always(attempt_.begun && attempt_.outcome.generation, "a save for no generation");
     const auto& heard = tally_.answers();
     const auto all = job_.ranks();
     image::SaveOptions options = settings_.save_options;
@@ -192,7 +198,7 @@ void Checkpoint::save(const Request& request, double end) {
     auto check = [&] {
         if (!heard.save_error.empty()) throw Abandoned{heard.save_error};
     };
-    // What an image may refer to: a rank cannot know whether its last one was committed.
+    // Images may refer to this one: a rank cannot know whether its last one was committed.
     const bool on_nodes = attempt_.level != store::LevelName::files;
     options.base = keeper_.on() ? keeper_.base_at(attempt_.level).number() : newest_.number();
     attempt_.parts = store::Parts(options.write.layout, daemon_of_ranks());
@@ -245,6 +251,7 @@ std::vector<std::string> Checkpoint::nodes_of_ranks() const {
 void Checkpoint::lay_out_parts() {
     std::vector<uint64_t> rooms(job_.ranks());
     tally_.each_size([&](int32_t rank, uint64_t bytes) { rooms.at(static_cast<size_t>(rank)) = bytes; });
+    always(rooms.size() == tally_.answers().sized, "places for ranks that have not said their size");
     attempt_.parts.lay_out(rooms);
     attempt_.parts.finish(attempt_.generation.folder, settings_.job_number, attempt_.generation.number);
     for (const Job::Daemon& daemon : job_.daemons()) {
@@ -258,6 +265,9 @@ void Checkpoint::lay_out_parts() {
 
 void Checkpoint::commit() {
     store::Manifest contents = manifest();  // with the times of all phases so far
+    always(contents.generation == attempt_.generation.number, "a manifest of another generation");
+    always(contents.on_nodes() == (attempt_.level != store::LevelName::files),
+           "a manifest of another level than the checkpoint");
     enter("commit");
     if (attempt_.level != store::LevelName::files)
         store_.commit_on_nodes(attempt_.generation, contents);
@@ -296,7 +306,7 @@ store::Manifest Checkpoint::manifest() const {
 void Checkpoint::resume(bool stop) {
     // The ranks stay frozen until the launcher ends them (end_launcher).
     if (stop) return job_.tell(wire::Leave{attempt_.epoch});
-    // (Who went on with a forked writer may have said so already.)
+    // (Ranks that went on with a forked writer may have said so already.)
     const auto& heard = tally_.answers().resumed;
     if (heard.ranks < job_.ranks()) ask(wire::Resume{attempt_.epoch});
     until([&] { return heard.ranks >= job_.ranks(); }, monotonic_s() + settings_.limits.resume,
@@ -319,8 +329,9 @@ journal::Measured Checkpoint::what_was_measured(double ended) const {
     return one;
 }
 
-// What became of it, and what it means for the next one.
+// Notes the result, and what it means for the next one.
 void Checkpoint::conclude() {
+    always(!attempt_.begun && attempt_.saved.generation > 0, "the end of a checkpoint that is not committed");
     Outcome& now = attempt_.outcome;
     const double ended = monotonic_s();
     now.seconds = monotonic_s() - attempt_.start;
@@ -351,6 +362,7 @@ void Checkpoint::ask(const wire::Message& question) {
 }
 
 void Checkpoint::enter(const char* phase) {
+    always(attempt_.in_progress, "a phase of a checkpoint that is not in progress");
     leave_phase();
     attempt_.phase = phase;
     attempt_.phase_start_us = now_us();
@@ -425,6 +437,7 @@ void Checkpoint::take_back(const std::string& why) {
     if (now.bytes > 0) now.line += fmt::format("; generation {} is complete", now.generation.name());
     if (attempt_.begun) {
         attempt_.phase = "resume";
+        always(attempt_.in_progress, "a checkpoint that is taken back and not in progress");
         ask(wire::Cancel{attempt_.epoch, why});
         // The dead do not resume: it is enough that all who are left do.
         auto left = [&](const Job::State& job) {

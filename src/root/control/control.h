@@ -1,6 +1,6 @@
 // The control socket of a job: one JSON object per line, both ways. `fermata checkpoint`, `status` and
-// `cancel` talk to the root through it; only the same user can reach it. Who connects and does not ask goes
-// soon.
+// `cancel` talk to the root through it; only the same user can reach it. A client that connects and does not
+// ask goes soon.
 #pragma once
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-// What goes to clients of the control socket.
+// This header makes the text that goes to clients of the control socket.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -34,14 +34,14 @@ class OwnState {
 
     // `number`: not 0, and no earlier one's. ms.
     void wish(const Request& request, uint64_t number, int64_t now, int64_t end);
-    // What the program has to be told now: the newest wish, when it is new, or was said some seconds
-    // ago, or that there is none any more.
+    // The word for the program now: the newest wish, when it is new, or was said some seconds ago, or that
+    // there is none any more.
     std::optional<wire::AskProgram> take_word(int64_t now);
     struct Answer {
         Request request;
         Outcome outcome;
     };
-    // Those that were answered, or whose time is over; first come, first.
+    // Takes the answers to wishes that were answered, or whose time is over; first come, first.
     std::vector<Answer> take_answers(int64_t now);
     // All that are left, the job being at its end.
     std::vector<Answer> take_rest(const std::string& why);
@@ -49,7 +49,7 @@ class OwnState {
     bool stopping() const;
     // The program has heard that it shall end.
     bool asked_to_end() const { return exit_ && told_ > 0; }
-    // It was answered: the program is to end by itself. ms; 0 = no.
+    // Time until which the program, which has answered, is to end by itself. ms; 0 = no.
     int64_t ends_by() const { return ends_by_; }
 
   private:

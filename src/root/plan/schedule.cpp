@@ -53,7 +53,7 @@ Schedule::Due Schedule::take_walltime(int64_t now) {
         return Due::stop;
     }
     if (measure_due_ == 0 || now < measure_due_) return Due::nothing;
-    // It may be refused: then once more, later.
+    // The checkpoint may be refused: then once more, later.
     const int64_t passed = now - started_;
     measure_due_ = forecast_.next() || now + passed > end_ ? 0 : now + passed;
     return forecast_.next() ? Due::nothing : Due::measure;

@@ -16,14 +16,14 @@ class Schedule {
 
     // The next interval begins now.
     void plan(int64_t now);
-    // Not any more.
+    // Ends the schedule: nothing is due any more.
     void end() { next_due_ = 0; }
     // ms until the interval is over, at most `otherwise`.
     int rest(int64_t now, int otherwise) const;
     // True once, when it is over.
     bool take_interval(int64_t now);
 
-    // What the wall time wants now: a checkpoint to know how long one takes, or the last one.
+    // The next thing that the wall time wants: a checkpoint to know how long one takes, or the last one.
     enum class Due { nothing, measure, stop };
     Due take_walltime(int64_t now);
     // The wall time ends then, after all: whoever has set it has moved it. ms; 0 = never.
@@ -37,7 +37,7 @@ class Schedule {
     // ms; 0 = none.
     int64_t stop_due() const;
 
-    // From the next plan() on.
+    // Changes the interval, from the next plan() on.
     void interval_is(double seconds) { interval_ = seconds; }
     void measured(const journal::Measured& one);
     const journal::Forecast& forecast() const { return forecast_; }

@@ -1,4 +1,4 @@
-// What a job is told at its start, and how long it may take for what.
+// Settings that a job is told at its start, and the times that it may take.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Limits {
     double checkpoint = 600;  // request .. drain together
     double save = 3600;       // a request's own time is for both
     double resume = 60;
-    // SIGTERM: request .. commit. None: half a minute, or as long as it is likely to take.
+    // SIGTERM: request .. commit. Without a value: half a minute, or as long as it is likely to take.
     std::optional<double> grace;
 };
 
@@ -44,7 +44,7 @@ struct Settings : keeping::Settings {
     // Seconds left, as the scheduler says that has given the walltime and may change it; null: none has.
     std::function<std::optional<double>()> left_in_slot;
     int64_t began = 0;  // ms; the first of its lives here, 0 = this one
-    // Of the generation that it is restarted from.
+    // The cost of the generation that it is restarted from.
     std::optional<journal::Measured> measured_before;
     uint32_t restarts = 0;     // that lie behind it, here
     bool may_restart = false;  // a supervisor goes on from the newest generation when it fails

@@ -10,7 +10,7 @@ namespace fermata::root {
 
 class Losses {
   public:
-    // What the decision depends on, besides what is gone.
+    // Facts that the decision depends on, besides what is gone.
     struct Facts {
         bool launcher_ends_job = true;  // when a rank dies
         bool can_go_on = false;         // there is a generation, and a supervisor that may restart from it
@@ -52,9 +52,10 @@ class Losses {
     // For the line that says it.
     std::string what_it_means(const Facts& facts, Verdict verdict) const;
 
-    // So long a launcher has time to end the job itself; of a lost daemon it may know more than we.
+    // Times that a launcher has to end the job itself; it may know more than we about a lost daemon.
     static constexpr int64_t kLauncherMs = 10'000, kLauncherOfNodeMs = 2'000;
-    // One that leaves the others running may know of a death, and with which code, a moment later than we.
+    // A launcher that leaves the other ranks running may report a death and its exit code a moment after we
+    // saw it.
     static constexpr int64_t kNewsMs = 200;
 
   private:

@@ -1,5 +1,4 @@
-// Who owns which addresses: decided by the address alone, so that the answer needs no table and survives a
-// restart.
+// An address says by itself who owns it, so that the answer needs no table and survives a restart.
 //
 //     0    .. 2^37  upper  non-PIE programs, MAP_32BIT, low heaps asked for by hint (Java)
 //     2^37 .. 2^39  lower  what the lower half maps after partition(), with gaps between

@@ -10,7 +10,7 @@
 
 namespace fermata::split {
 
-// Of each madvise of the lower half. Any context.
+// Notes an madvise of the lower half. Any context.
 void note_lower_advice(const void* address, size_t size, int advice) noexcept;
 // In address order. Lower context.
 std::vector<Range> kept_from_children_below();

@@ -27,7 +27,7 @@ namespace fermata::split {
 // libraries (environment, without overriding the user) to leave the memory functions alone.
 void prepare_lower();
 
-// What prepare_lower() found: "" when both ld.so and libc were patched, else one line (dlopen and thread
+// The result of prepare_lower(): "" when both ld.so and libc were patched, else one line (dlopen and thread
 // creation after partition() would then be placed by the kernel; check() will name them).
 std::string lower_patch_report();
 

@@ -119,8 +119,8 @@ void put(Range range) noexcept {
     lock.unlock();
 }
 
-// What the lower half leaves above the window must not become a gap: the kernel would choose it for the upper
-// half.
+// A mapping that the lower half leaves above the window must not become a gap: the kernel would choose it for
+// the upper half.
 long fill(Range range) noexcept {
     long rc = raw_mmap(range.begin(), range.size(), PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED);

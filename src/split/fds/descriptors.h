@@ -11,7 +11,7 @@ namespace fermata::split {
 // free low number, so that what MPI opens, by whatever path, comes at >= lower_descriptor_base(). Throws
 // fermata::Error.
 void begin_descriptors();
-// What libraries of the lower half open before main is moved up at once (raise_descriptor).
+// A descriptor that libraries of the lower half open before main is moved up at once (raise_descriptor).
 // After MPI_Init: frees the low numbers again and gives the application its own soft RLIMIT_NOFILE back.
 // Afterwards the interposed open/socket/… of the lower half move their results up (fds/interpose.cpp).
 void end_descriptors();

@@ -91,7 +91,7 @@ EXPORT int openat64(int at, const char* path, int flags, ...) {
     MODE(flags)
     return answer(sys(SYS_openat, at, path, flags, mode));
 }
-// What -D_FORTIFY_SOURCE makes of the calls above.
+// -D_FORTIFY_SOURCE turns the calls above into these.
 EXPORT int __open_2(const char* path, int flags) { return answer(sys(SYS_openat, AT_FDCWD, path, flags)); }
 EXPORT int __open64_2(const char* path, int flags) { return answer(sys(SYS_openat, AT_FDCWD, path, flags)); }
 EXPORT int __openat_2(int at, const char* path, int flags) {

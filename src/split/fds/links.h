@@ -1,4 +1,4 @@
-// What this process has open, of both halves.
+// This header lists the open descriptors of this process, of both halves.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@
 namespace fermata::split {
 namespace {
 
-// proc(5), /proc/PID/stat: fields by their numbers there. What stands before the third may hold anything.
+// proc(5), /proc/PID/stat: fields by their numbers there. Fields before the third may hold anything.
 constexpr size_t kStartCode = 26, kEndCode = 27, kStartStack = 28, kStartData = 45, kEndData = 46,
                  kStartBreak = 47, kEnvironment = 50, kEnvironmentEnd = 51, kFields = 53;
 

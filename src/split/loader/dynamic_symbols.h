@@ -14,9 +14,10 @@ struct DynamicSymbol {
     bool weak = false;
 };
 
-// None of local ones. Empty also for a file without section headers, whose symbols nobody counted.
+// Symbols that are local are left out. Empty also for a file without section headers, whose symbols nobody
+// counted.
 std::vector<DynamicSymbol> dynamic_symbols(const ElfFile& file);
-// Also what is not dynamic; none where the table was stripped.
+// Lists symbols that are not dynamic, too; none where the table was stripped.
 std::vector<DynamicSymbol> all_symbols(const ElfFile& file);
 
 }  // namespace fermata::split

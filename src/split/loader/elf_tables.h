@@ -1,4 +1,5 @@
-// Tables of an ELF64 file on disk. What cannot be read is empty; no memory is taken because a length says so.
+// Tables of an ELF64 file on disk. A table that cannot be read is empty; no memory is taken because a length
+// says so.
 #pragma once
 
 #include <elf.h>

@@ -1,5 +1,5 @@
-// What of MPI a program and its libraries ask for by name, and what they get. What they open while they run
-// (Python's modules, plugins) is not seen.
+// This header finds the names of MPI that a program and its libraries ask for, and what they get. Modules
+// that they open while they run (Python's, plugins) are not seen.
 #pragma once
 
 #include <string>

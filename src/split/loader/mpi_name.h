@@ -1,5 +1,5 @@
-// What MPI libraries are called: libmpi.so.20, libmpich.so.10, libmpi_mt.so.4 …; not libmpitrampoline.so,
-// which hands calls on. No libc: also for the auditor (src/front/which).
+// Names of MPI libraries: libmpi.so.20, libmpich.so.10, libmpi_mt.so.4 …; not libmpitrampoline.so, which
+// hands calls on. No libc: also for the auditor (src/front/which).
 #pragma once
 
 namespace fermata::split {

@@ -89,7 +89,8 @@ std::string why_not_runnable(const std::string& path) {
     return "";
 }
 
-// What the kernel gives with the file, and Fermata's loader, which is no such file, would not have.
+// Finds the rights that the kernel gives with the file, and that the program under Fermata's loader would not
+// have.
 std::string rights_lost(const std::string& path) {
     struct stat s;
     struct statvfs place;
@@ -331,7 +332,7 @@ ProgramCheck inspect_program(const std::string& name, const std::string& front_d
     check.program = search_path(name, environment, check.error);
     if (!check.error.empty()) return check;
     check.binary = check.program;
-    // What is wrong with an interpreter is said of its script.
+    // An error about an interpreter is said of its script.
     auto refuse = [&](const std::string& why) {
         check.error = check.prefix.empty()
                           ? why

@@ -1,5 +1,5 @@
-// What a program is, before anything is started: the checks of execvp and the kernel, without side effects.
-// Library target `fermata-program`: used by the command line before mpiexec, and by the loader.
+// This header checks a program before anything is started: the checks of execvp and the kernel, without side
+// effects. Library target `fermata-program`: used by the command line before mpiexec, and by the loader.
 #pragma once
 
 #include <string>

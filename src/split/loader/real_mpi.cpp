@@ -21,8 +21,8 @@ bool implements_mpi(const std::vector<DynamicSymbol>& symbols) {
                        [](const DynamicSymbol& one) { return one.defined && one.name == kOnlyInMpi; });
 }
 
-// What a stripped program still has of MPICH's kin, or of Open MPI: names of settings beside texts of
-// messages.
+// Strings that remain in a stripped program linked with MPICH's kin, or with Open MPI: names of settings
+// beside texts of messages.
 bool speaks_like_mpi(const std::string& path) {
     const char* const words[][2] = {{"MPIR_CVAR_", "MPI_COMM_WORLD"}, {"OMPI_MCA_", "ompi_mpi_init"}};
     Fd fd = files::open_regular(path, O_RDONLY).fd;

@@ -20,7 +20,8 @@ inline constexpr const char* kStarters[] = {
     "conda",     "mamba",     "micromamba", "uv",      "pixi",     "poetry",  "pipenv",     "nsys",
     "ncu"};
 
-// What they start is out of sight: on another machine, in another container, or ranks of a job of its own.
+// Starters whose programs are out of sight: on another machine, in another container, or ranks of a job of
+// its own.
 struct Elsewhere {
     const char* name;
     const char* why;
@@ -98,7 +99,7 @@ inline constexpr const char* kLibraryPath = "FERMATA_STARTER_LIBRARY_PATH";
 inline constexpr const char* kLauncherProcess = "FERMATA_LAUNCHER_PID";  // parent of kStarterProcess
 // A file in kStarterDirectory: SIGTERM comes because the job ends, and on purpose.
 inline constexpr const char* kLeaving = "leaving";
-// What is in it when the starter's own exit code shall be 0; else it is empty.
+// The value when the starter's own exit code shall be 0; else it is empty.
 inline constexpr const char* kQuietly = "0";
 inline constexpr const char* kOutsideOf = "FERMATA_OUTSIDE";  // a child of this program, which is a rank
 

@@ -167,7 +167,7 @@ std::vector<Range> content_of(const Mapping& m, MapKind kind, PageScanner& scann
     return runs;
 }
 
-// What of a mapping other mappings save, of lower ranks or of this one, at its addresses.
+// The parts of a mapping that other mappings save, of lower ranks or of this one, at its addresses.
 class Saved {
   public:
     std::vector<Range> elsewhere(const Mapping& m, const shared::Key& key) {

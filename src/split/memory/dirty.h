@@ -22,7 +22,7 @@ class DirtyTracker {
     DirtyTracker& operator=(const DirtyTracker&) = delete;
 
     // All upper threads stand still from the beginning of a round to its end, and nobody writes to their
-    // memory. What none of the last round looked at is forgotten.
+    // memory. A mapping that the last round did not look at is forgotten.
     void begin_round();
     void end_round() { marks_->end_round(); }
     // Nothing when this map cannot be followed. Once more after the round: what was written since.

@@ -100,8 +100,8 @@ void map_one(const MapEntry& e, Objects& objects) {
     long rc;
     if (e.kind == MapKind::anonymous) {
         flags |= MAP_PRIVATE | MAP_ANONYMOUS;
-        // What nothing is read into never becomes writable: a reservation costs no memory, and is not
-        // counted.
+        // A mapping that nothing is read into never becomes writable: a reservation costs no memory, and is
+        // not counted.
         int prot = e.runs.empty() && !(e.prot & PROT_WRITE) ? e.prot & PROT_READ : PROT_READ | PROT_WRITE;
         rc = raw_mmap(e.range.begin(), e.range.size(), prot, flags);
         if (rc == -ENOMEM && !(keep & MAP_HUGETLB)) rc = map_in_parts(e.range, prot, flags);

@@ -48,8 +48,8 @@ struct CollectedMemory {
     // With a tracker, of each mapping: what has not been written since it was asked about before.
     std::vector<std::vector<Range>> unchanged;
 
-    // What a copy of this process would not hold as it is now: shared memory, and files that may be written
-    // to. Files of which something is executed are not.
+    // True for memory that a copy of this process would not hold as it is now: shared memory, and files that
+    // may be written to. Files of which something is executed are not.
     bool not_in_a_copy(const MapEntry& map) const;
 };
 

@@ -77,7 +77,7 @@ bool ProtectedPages::scan(Range range, bool file, SeenPages& seen) {
         Range run{region.start, region.end};
         append(seen.touched, run);
         if (!(region.categories & kPageOfFile)) append(seen.own, run);
-        // (What is left in place of a file's page that was given back looks swapped.)
+        // (A page of a file that was given back leaves something that looks swapped.)
         bool there = !file || (region.categories & kPagePresent);
         if (there && (region.categories & (kPageFollowed | kPageWritten)) == kPageFollowed)
             append(seen.unchanged, run);

@@ -19,7 +19,7 @@ constexpr uint64_t kApiNumber = 0xAA, kWriteProtectAsync = 1 << 15;
 }  // namespace
 
 int open_user_faults(uint64_t features, std::string& why) {
-    // What unprivileged users may: nobody ever waits for an answer.
+    // Opens a userfaultfd as unprivileged users may: nobody ever waits for an answer.
     long fd = sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (failed(fd)) {
         why = std::string("no userfaultfd: ") + std::strerror(static_cast<int>(-fd));

@@ -1,4 +1,4 @@
-// What the program has set about itself and its threads beside settings.cpp: CPUs, priorities, memory
+// Attributes of the program and its threads that it has set, beside settings.cpp: CPUs, priorities, memory
 // policies, what the kernel shall do in need. Changed since the start: restored; identity, namespaces,
 // keyrings, filters for system calls and terminals: warned of by name.
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // CPU time used: clocks and counters go on where they stood, they do not begin anew with the new process.
 //
-// What they show beyond the kernel's lies in our vDSO (vdso/cpu_offsets.h); the front adds it to getrusage
-// and times (front/posix/cpu_times.cpp).
+// Our vDSO adds the time that they show beyond the kernel's (vdso/cpu_offsets.h); the front adds it to
+// getrusage and times (front/posix/cpu_times.cpp).
 #include <sys/resource.h>
 #include <time.h>
 

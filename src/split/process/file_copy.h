@@ -1,4 +1,4 @@
-// What files.cpp and put_back.cpp do to single files: read, compare, copy, cut.
+// Work of files.cpp and put_back.cpp on single files: read, compare, copy, cut.
 #pragma once
 
 #include <sys/stat.h>

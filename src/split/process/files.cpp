@@ -48,7 +48,8 @@ struct Wanted {
     bool locked = false;  // by a POSIX lock of the program's
 };
 
-// What this process has kept last of a file: as long as nothing has changed the next generation shares it.
+// The copy that this process has kept last of a file: as long as nothing has changed the next generation
+// shares it.
 struct Kept {              // NOLINT(bugprone-exception-escape): of Json, whose moves throw nothing
     std::string key;       // and the name of the copy
     files::Folder folder;  // of the copy; none: it is another rank's
@@ -223,7 +224,7 @@ class Capture {
     void read(const std::string& path, const Json& noted) {
         const std::string name = noted.at("name");
         auto known = g_kept.find(path);
-        // (Who had the copy last may not have the file any more.)
+        // (The holder of the last copy may not have the file any more.)
         if (known != g_kept.end() && known->second.key == name && known->second.folder &&
             known->second.entry.at("settled").get<bool>() && relink(known->second, name))
             return;
@@ -263,7 +264,7 @@ class Capture {
     bool keep_content(const std::string& path, int from, int to, const struct stat& status, Json& entry) {
         bool small = status.st_size <= kLargestCopy;
         if (status.st_size > 0 && clone_file(from, to)) {
-            // What the file system keeps for us once need not be read, if that takes long.
+            // A copy that the file system makes for us in one step need not be read, if that takes long.
             entry["sum"] = small ? sum_of(from, 0, status.st_size) : "";
         } else {
             if (!small || copied_ + status.st_size > kLargestSum) return false;
@@ -338,7 +339,7 @@ Json capture_files(const Keep& keep, const Json& descriptors, Copies& copies, Li
     }).join();
     copies = capture.copies();
     if (!failed.empty()) throw Refused{failed};
-    // What is not in this generation is not followed any more: its directory may go.
+    // A file that is not in this generation is not followed any more: its directory may go.
     std::erase_if(g_kept, [&](const auto& one) {
         return one.second.folder ? !capture.is_in(one.second.folder) : !capture.wants(one.first);
     });

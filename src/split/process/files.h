@@ -1,8 +1,8 @@
 // Files that the program writes, as they were at the checkpoint.
 //
-// Which ones: those that the front has noted (split/noted_files.h) and those that are open for writing. What
-// the image knows of each (a list in the process state), and what a restart does with it before anything of
-// the program is back (put_back.cpp):
+// Which ones: those that the front has noted (split/noted_files.h) and those that are open for writing. The
+// image knows of each (a list in the process state) what a restart does with it before anything of the
+// program is back (put_back.cpp):
 //
 //     copy    all of its content lies in the generation's directory: grown at its end, it is cut;
 //             changed in any other way, replaced or removed, it is put back

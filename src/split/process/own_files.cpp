@@ -56,8 +56,8 @@ files::Opened open_as_owner(const std::string& path, int flags, std::optional<mo
     files::Place place(path, place_flags);
     if (!place.is(S_IFREG)) return files::refused(place, S_IFREG, errno);
     Fd fd = place.open(flags);
-    // Opened when its permissions still allowed it (0444 at its creation): they allow it for a moment. What
-    // it had at the checkpoint comes back even if another rank is doing the same.
+    // Opened when its permissions still allowed it (0444 at its creation): they allow it for a moment. The
+    // mode of the checkpoint comes back even if another rank is doing the same.
     if (!fd && errno == EACCES && place.status().st_uid == geteuid()) {
         mode_t now = place.status().st_mode;
         mode_t had = ((now & S_IWUSR) != 0 ? saved_mode.value_or(now) : now) & 07777;

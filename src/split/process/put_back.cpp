@@ -1,6 +1,6 @@
-// What a restart does with the files of files.h. Nobody of the job has any of them open: the ranks wait for
-// each other before they go on. Every step leaves the file as it was or as it shall be: a restart that is
-// killed in the middle is repeated.
+// This file puts the files of files.h back at a restart. Nobody of the job has any of them open: the ranks
+// wait for each other before they go on. Every step leaves the file as it was or as it shall be: a restart
+// that is killed in the middle is repeated.
 //
 // Each file is reached by a descriptor of its directory, which is compared with the path once: whoever may
 // write above it can put a link in its place at any moment.
@@ -84,7 +84,7 @@ class Back {
         return Fd(openat(at, name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | flags));
     }
 
-    // None when there is no such directory.
+    // Leaves it empty when there is no such directory.
     void hold_parent() {
         const std::string folder = parent_of(path_);
         hold(open_folder(AT_FDCWD, folder, 0));
@@ -159,7 +159,7 @@ class Back {
         hold(std::move(at));
     }
 
-    // What is there now gets another name, and keeps this one until the next has it, where that can be.
+    // The present file gets another name, and keeps this one until the next has it, where that can be.
     void set_aside() const {
         std::string aside = name_beside(at_, "after-" + generation_);
         if (S_ISREG(now_.st_mode) && link(at_.c_str(), aside.c_str()) == 0) return;

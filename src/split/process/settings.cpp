@@ -1,5 +1,5 @@
 // Directory, umask, limits, personality and the switches of prctl: what the application changed since it
-// started. What it did not change is the new node's.
+// started. Settings that it did not change are the new node's.
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <sys/personality.h>
@@ -29,7 +29,7 @@ struct Switch {
     int get, set;
     bool by_pointer;  // the answer is written to an int, not returned
 };
-// Of the whole process; those of one thread are in threads/own_attributes.cpp.
+// Switches of the whole process; those of one thread are in threads/own_attributes.cpp.
 constexpr Switch kSwitches[] = {
     {"dumpable", PR_GET_DUMPABLE, PR_SET_DUMPABLE, false},
     {"thp_disable", PR_GET_THP_DISABLE, PR_SET_THP_DISABLE, false},
@@ -47,7 +47,7 @@ Settings g_inherited;
 Settings current_settings() {
     Settings now = {};
     for (int i = 0; i < RLIM_NLIMITS; ++i) getrlimit(static_cast<__rlimit_resource>(i), &now.limit[i]);
-    // Of the main thread: each has its own, and the agent asks.
+    // The main thread's is taken: each thread has its own, and the agent asks.
     now.personality =
         static_cast<int>(std::strtoul(read_proc("/proc/self/personality").c_str(), nullptr, 16));
     for (size_t i = 0; i < std::size(kSwitches); ++i) {

@@ -50,9 +50,9 @@ std::vector<siginfo_t> take_waiting() {
     return taken;
 }
 
-// For the process as a whole, as it came. Of a signal by kill() the kernel takes that from the main thread
-// only (kernel/signal.c compares the thread's id with the process's), from another one by its own pidfd;
-// before Linux 6.9 not at all: then it comes as if by sigqueue(), from the same sender.
+// For the process as a whole, as it came. The kernel takes a signal by kill() from the main thread only
+// (kernel/signal.c compares the thread's id with the process's), from another one by its own pidfd; before
+// Linux 6.9 not at all: then it comes as if by sigqueue(), from the same sender.
 void queue(siginfo_t info) {
     constexpr unsigned kThread = O_EXCL, kToGroup = 1 << 2;  // PIDFD_THREAD, PIDFD_SIGNAL_THREAD_GROUP
     auto by_number = [&] {
@@ -127,7 +127,8 @@ Json capture_signals(const ids::Table* ids) {
     Json waiting = Json::array();
     for (const std::string& bytes : waiting_signals()) {
         siginfo_t info = info_of(bytes);
-        // It is of this allocation, and has been heard, or will be: the next one has nothing to do with it.
+        // The signal is of this allocation, and has been heard, or will be: the next one has nothing to do
+        // with it.
         if (is_warning(info)) continue;
         change_sender(info, ids, ids::shown_of);
         const auto* from = reinterpret_cast<const uint8_t*>(&info);

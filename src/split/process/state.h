@@ -1,10 +1,10 @@
-// What belongs to a process besides memory and threads: descriptors, working directory, umask, signal
-// actions, timers, limits, pending signals.
+// State of a process besides memory and threads: descriptors, working directory, umask, signal actions,
+// timers, limits, pending signals.
 //
 // capture() is called by the agent while every upper thread is stopped; restore() by the lower main thread at
 // restart, after restore_threads. The state is one CBOR value: self-describing, so an older image stays
-// readable; unknown versions are refused. What cannot be held is a warning that names it and what the program
-// will see instead.
+// readable; unknown versions are refused. State that cannot be held is a warning that names it and what the
+// program will see instead.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ int find_warden();
 
 // Was this signal sent by the warden, as a warning?
 bool is_warning(const siginfo_t& info);
-// What was held back since the last call.
+// Signals that were held back since the last call.
 std::vector<int> held_signals();
 
 }  // namespace fermata::split::process

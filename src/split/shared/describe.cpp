@@ -29,7 +29,7 @@ json ranges_of(const std::vector<Range>& ranges) {
     return list;
 }
 
-// What the roster knows; without one every object is this rank's own.
+// Begins with what the roster knows; without one every object is this rank's own.
 json begin_of(const Key& key) {
     json one = {{"key", to_text(key)}, {"kind", static_cast<uint32_t>(key.kind)}, {"ranks", json::array()}};
     const Object* object = roster() ? roster()->find(key) : nullptr;
@@ -100,7 +100,7 @@ void add_mapped(const MapEntry& map, const Key& key, json& one, std::vector<std:
     if (map.kind == MapKind::shared_kept) add_named(map.name, key, one, warnings);
 }
 
-// What others see of a file that is mapped for writing, and is not put back.
+// Warns of what others see of a file that is mapped for writing, and is not put back.
 void warn_of_files(const MemoryTable& table, std::vector<std::string>& warnings) {
     std::set<std::string> told;
     for (const MapEntry& map : table.maps) {

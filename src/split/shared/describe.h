@@ -1,4 +1,4 @@
-// What an image says of shared objects, and what a checkpoint has to say of them.
+// Words of an image about shared objects, and lines of a checkpoint about them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What System V objects of all kinds (segments.h, system_v.h) have in common.
+// Parts that System V objects of all kinds (segments.h, system_v.h) have in common.
 #pragma once
 
 #include <sys/ipc.h>

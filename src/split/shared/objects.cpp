@@ -150,7 +150,7 @@ bool on_tmpfs(const std::string& path) {
 bool put_back(const std::string& path, const struct stat& file) {
     if (!S_ISREG(file.st_mode)) return false;
     constexpr off_t kLargest = 1 << 30;
-    // Of what is in linux/magic.h; XFS and ZFS are not.
+    // File systems of linux/magic.h; XFS and ZFS are not in there.
     constexpr unsigned long kXfs = 0x58465342, kZfs = 0x2fc12fc1, kF2fs = 0xf2f52010;
     struct statfs s;
     if (::statfs(path.c_str(), &s) != 0) return false;

@@ -1,4 +1,5 @@
-// What ranks of one node may share by other means than MPI: memory (System V, POSIX, files), pipes, queues.
+// Objects that ranks of one node may share by other means than MPI: memory (System V, POSIX, files), pipes,
+// queues.
 //
 // At a checkpoint every rank lists its uses of such objects (find_uses), the lists go round, and the roster
 // (roster.h) tells who else has an object and which part of its content lower ranks save already. The image
@@ -40,7 +41,7 @@ struct Key {
 };
 std::string to_text(const Key& key);
 
-// What one rank has of an object; sent as it is between ranks of one build.
+// One rank's use of an object; sent as it is between ranks of one build.
 struct Use {
     Key key;
     uint32_t flags = 0;
@@ -58,7 +59,8 @@ enum UseFlags : uint32_t {
 uint64_t this_kernel();  // another after a reboot
 uint64_t this_ipc();     // the name space of System V objects, too
 
-// Of a shared mapping of the upper half; `file`: what stat() says of its name, null when that is not it.
+// The key of a shared mapping of the upper half; `file`: what stat() says of its name, null when that is not
+// it.
 Key key_of(const Mapping& mapping, const struct stat* file);
 Key key_of(Kind kind, const struct stat& file);
 // For the memory table.

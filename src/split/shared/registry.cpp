@@ -353,7 +353,7 @@ int descriptor_of(uint64_t object, bool writable) {
 
 long map_segment(const MapEntry& map) {
     Made& one = *registry.mapped.at(map.object);
-    // Of length 0: the same memory once more, counted by the kernel as an attachment.
+    // A length of 0 means the same memory once more, counted by the kernel as an attachment.
     long rc = sys(SYS_mremap, static_cast<char*>(one.segment.at) + map.offset, 0, map.range.size(),
                   MREMAP_MAYMOVE | MREMAP_FIXED, map.range.begin());
     return failed(rc) ? rc : 0;

@@ -1,4 +1,4 @@
-// Who has which object, during one checkpoint.
+// A Roster knows which rank has which object, during one checkpoint.
 #pragma once
 
 #include <map>
@@ -44,7 +44,7 @@ class Roster {
     std::map<Key, Object> objects_;  // those of this rank
 };
 
-// Of the checkpoint in progress; null = every object counts as this rank's own.
+// The roster of the checkpoint in progress; null = every object counts as this rank's own.
 const Roster* roster();
 void set_roster(const Roster* roster);
 

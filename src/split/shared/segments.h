@@ -7,7 +7,7 @@
 
 namespace fermata::split::shared {
 
-// Of an attached segment: what is needed to make it again.
+// Describes an attached segment: what is needed to make it again.
 nlohmann::json describe_segment(int id, std::vector<std::string>& warnings);
 
 struct Segment {

@@ -14,7 +14,7 @@ namespace fermata::split::shared {
 // Those of which the kernel says that this process used them last, and those of which it said so before.
 // `not_ours`: segments that the lower half has attached.
 std::vector<Use> used_system_v(const std::set<int>& not_ours);
-// What is made here belongs to this rank.
+// An object that is made here belongs to this rank.
 void note_system_v(Kind kind, int id);
 
 nlohmann::json describe_system_v(const Key& key, bool content, std::vector<std::string>& warnings);

@@ -19,9 +19,9 @@ struct Accesses {
 // All but reads of the stack protector's canary (fs:0x28): a function compares two reads of its own, and any
 // thread control block serves for that.
 //
-// Code is decoded function by function, from where the unwind tables say that it begins. What looks like an
-// access outside of all functions, a function that does not decode, or an FS prefix on anything but a plain
-// memory operand raises doubt.
+// Code is decoded function by function, from where the unwind tables say that it begins. An apparent access
+// outside of all functions, a function that does not decode, or an FS prefix on anything but a plain memory
+// operand raises doubt.
 Accesses find_accesses(const MappedObject& object);
 
 }  // namespace fermata::split::thread_pointer

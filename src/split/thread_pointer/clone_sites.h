@@ -6,8 +6,8 @@
 
 namespace fermata::split::thread_pointer {
 
-// From now on a thread that the lower half's libc makes begins with a GS base equal to its FS base. "" or why
-// this libc could not be changed. Once per process, before a second thread exists.
+// Lets threads that the lower half's libc makes from now on begin with a GS base equal to their FS base. ""
+// or why this libc could not be changed. Once per process, before a second thread exists.
 std::string follow_new_threads();
 
 }  // namespace fermata::split::thread_pointer

@@ -27,7 +27,7 @@ uint64_t nanoseconds(const struct timespec& time) {
     return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-// None: an object that has no name in the book.
+// Gives none for an object that has no name in the book.
 std::optional<CodeHead> head_of(const MappedObject& object) {
     const Range code = object.extent();
     struct stat file {};

@@ -1,7 +1,7 @@
 // A CodeBook keeps the accesses of libraries in a directory of the user's, by build-id: a library is decoded
 // once on a node, and not at every start of a rank.
 //
-// What is in the book is used only where decoding would give the same. The file is the one that was decoded,
+// An entry of the book is used only where decoding would give the same. The file is the one that was decoded,
 // by all that its status tells; the decoder is the same; nobody has changed the code in memory since it was
 // mapped. Anything else is decoded.
 #pragma once

@@ -23,7 +23,7 @@ void skip_leb128(const uint8_t*& at) {
     }
 }
 
-// Of the common information entry: how its functions' addresses are written.
+// The format in which a common information entry has its functions' addresses.
 std::optional<uint8_t> pointer_format(const uint8_t* cie) {
     constexpr size_t kAugmentation = 9;  // after length, id and version
     const auto* letters = reinterpret_cast<const char*>(cie + kAugmentation);

@@ -11,11 +11,11 @@
 
 namespace fermata::split::thread_pointer {
 
-// What the accesses are true for.
+// The facts under which the accesses are true.
 struct CodeHead {
     std::array<char, 8> magic{'F', 'M', 'C', 'O', 'D', 'E', '0', '1'};
-    // Of the sources of the decoder, as hex, and of Zydis: what others have found may not be what these would
-    // find.
+    // Hash (hex) of the decoder's sources, and of Zydis. A book made by another decoder is not used: its
+    // results may differ.
     std::array<char, 64> decoder{};
     uint64_t zydis = 0;
     // The file that the library was mapped from: code may be changed there and the build-id left as it was.
@@ -32,8 +32,8 @@ using Prefixes = std::vector<uint32_t>;
 
 // `head.count` is set to the number of prefixes.
 std::string bytes_of(CodeHead head, const Prefixes& prefixes);
-// None unless `bytes` are whole and their head is `wanted` (but for the count), with all prefixes inside the
-// code.
+// Gives prefixes only if `bytes` are whole and their head is `wanted` (but for the count), with all prefixes
+// inside the code.
 std::optional<Prefixes> prefixes_in(std::string_view bytes, const CodeHead& wanted);
 
 }  // namespace fermata::split::thread_pointer

@@ -65,7 +65,7 @@ std::vector<Range> code_sections(const dl_phdr_info& info) {
     return code;
 }
 
-// Of the note NT_GNU_BUILD_ID, as hex.
+// Finds the note NT_GNU_BUILD_ID, as hex.
 std::string build_id_in(Range notes, uint64_t alignment) {
     constexpr size_t kLeast = 8, kMost = 64;
     constexpr char kDigits[] = "0123456789abcdef", kGnu[] = "GNU";
@@ -91,7 +91,7 @@ std::string build_id_in(Range notes, uint64_t alignment) {
     return {};
 }
 
-// Of notes that are in memory.
+// The same for notes that are in memory.
 std::string build_id_of(const dl_phdr_info& info) {
     std::string id;
     for (int i = 0; i < info.dlpi_phnum && id.empty(); ++i) {

@@ -22,10 +22,10 @@ struct MappedObject {
     // __tls_get_addr gives it addresses.
     bool offsets_in_registers = false;
 
-    // From what dl_iterate_phdr reports.
+    // Made from what dl_iterate_phdr reports.
     explicit MappedObject(const dl_phdr_info& info);
 
-    // From the first byte of code to the last; empty if there is none.
+    // The range from the first byte of code to the last; empty if there is none.
     Range extent() const;
 };
 

@@ -73,7 +73,7 @@ int look_at(dl_phdr_info* info, size_t, void* result) {
     return 0;
 }
 
-// What the dynamic loader tells debuggers (link.h). Null if it does not.
+// The dynamic loader's words for debuggers (link.h). Null if it does not.
 const r_debug* debugger_view() {
     for (const ElfW(Dyn)* entry = _DYNAMIC; entry->d_tag != DT_NULL; ++entry)
         if (entry->d_tag == DT_DEBUG) return reinterpret_cast<const r_debug*>(entry->d_un.d_ptr);

@@ -15,12 +15,12 @@
 
 namespace fermata::split::thread_pointer {
 
-// Call early in main, in the only thread. What is found out about libraries is kept in `directory`
-// (code_book.h); "": nowhere. FERMATA_THREAD_POINTER in the environment: `switch` leaves all code
-// as it is; `poison` (tests) gives upper threads an FS in the lower half that faults when it is used.
+// Call early in main, in the only thread. Results about libraries are kept in `directory` (code_book.h); "":
+// nowhere. FERMATA_THREAD_POINTER in the environment: `switch` leaves all code as it is; `poison` (tests)
+// gives upper threads an FS in the lower half that faults when it is used.
 void redirect(const std::string& directory = "");
 
-// What redirect() came to: "" when crossings leave FS alone, else why they do not.
+// The result of redirect(): "" when crossings leave FS alone, else why they do not.
 const std::string& why_switched();
 
 }  // namespace fermata::split::thread_pointer

@@ -22,7 +22,7 @@ namespace {
 
 int g_bell = -1;
 
-// What an upper thread and the agent tell each other while a donor is made; by record index.
+// Words between an upper thread and the agent while a donor is made; by record index.
 enum Wish : uint32_t { kNothing = 0, kWanted = 1, kServed = 2 };
 std::atomic<uint32_t> g_wish[kMaxThreads];
 std::atomic<uint32_t> g_wishes;  // number of open ones, so that the agent's look is cheap

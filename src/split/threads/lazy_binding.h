@@ -20,16 +20,16 @@ struct LazyBinding {
     uint64_t size_at;  // address of the area's size in bytes
     uint64_t saved;    // parts of the registers, a bit each as in XCR0
 };
-// Those in the code of a dynamic linker.
+// Finds those in the code of a dynamic linker.
 std::vector<LazyBinding> lazy_bindings(Range code);
 
-// What an area for `saved` takes on a machine with layout `now`; 0 when that is no more than it was.
+// Size of an area for `saved` on a machine with layout `now`; 0 when that is no more than it was.
 uint64_t larger_register_area(const XstateLayout& was, const XstateLayout& now, uint64_t saved);
 
 // Makes room for `size` bytes. Empty, or one line that says why not.
 std::string enlarge_register_area(const LazyBinding& binding, uint64_t size);
 
-// At a restart, as fit_frames_to_cpu(): makes room where this CPU has more registers than the one that wrote
+// Makes room at a restart, as fit_frames_to_cpu(), where this CPU has more registers than the one that wrote
 // the image. `linkers`: code of dynamic linkers. Empty, or one line that says why that cannot be done.
 std::string fit_lazy_binding_to_cpu(const std::vector<Range>& linkers);
 

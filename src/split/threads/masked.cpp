@@ -49,8 +49,8 @@ void open_stopped(const Work& work, const MaskedThread& thread, int status) {
     g_error[thread.index] = static_cast<int>(error);
 }
 
-// The helper: another process in this memory, as between vfork and exec. What it still traces when it ends
-// goes on by itself.
+// The helper: another process in this memory, as between vfork and exec. A thread that it still traces when
+// it ends goes on by itself.
 void help(const Work* work) {
     for (size_t i = 0; i < work->count; ++i) {
         const MaskedThread& thread = work->threads[i];
@@ -108,8 +108,8 @@ void open_to_stop(const std::vector<MaskedThread>& threads) {
     if (threads.empty()) return;
     const Work work{threads.data(), threads.size(), raw::getpid()};
     long made = run_helper(work);
-    // Yama lets a process be traced by its children only when it says so. (What the program has said itself
-    // cannot be asked for; it has allowed nobody, or the helper would have been.)
+    // Yama lets a process be traced by its children only when it says so. (The program's own choice cannot be
+    // asked for; it has allowed nobody, or the helper would have been.)
     if (made > 0 && forbidden(work) && raw::call(SYS_prctl, PR_SET_PTRACER, work.process) == 0) {
         made = run_helper(work);
         raw::call(SYS_prctl, PR_SET_PTRACER, 0);

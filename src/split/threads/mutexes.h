@@ -40,7 +40,7 @@ class MutexSearch {
     // Agent, all stopped. `areas`: the most likely ones first. `unchanged` (address order): memory that
     // nobody has written since the last search, which is believed there.
     MutexSearch(const std::vector<MutexArea>& areas, const std::vector<Range>& unchanged);
-    // What a copy of this process would not hold as it is now.
+    // Finds those that a copy of this process would not hold as they are now.
     void in_shared_memory() noexcept;
     // The rest, after that. No malloc, no lock: a child made by a bare fork can do it in its copy.
     void in_own_memory() noexcept;

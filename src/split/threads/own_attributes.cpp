@@ -50,7 +50,7 @@ FERMATA_NO_TLS void note_own_attributes(OwnAttributes* own) noexcept {
     own->memory_policy = error == 0 ? mode : -1;
 }
 
-// What fails is found by who compares afterwards (process/attributes.cpp).
+// A failure is found by who compares afterwards (process/attributes.cpp).
 FERMATA_NO_TLS void set_own_attributes(const OwnAttributes* own) noexcept {
     OwnAttributes now;
     note_own_attributes(&now);

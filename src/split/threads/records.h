@@ -1,8 +1,9 @@
 // The table of thread records: one ThreadRecord (bridge.h) per upper thread, in upper memory.
 //
 // The table is a plain mapping made with the raw system call, so that it lands in the window, belongs to the
-// image and keeps its address over a restart. What belongs to one incarnation of the process only (donors,
-// what a thread was doing when it was asked to stop) is kept beside it in lower memory, by record index.
+// image and keeps its address over a restart. State that belongs to one incarnation of the process only
+// (donors, what a thread was doing when it was asked to stop) is kept beside it in lower memory, by record
+// index.
 //
 // Record 0 is the main thread. Record kAgentIndex is the agent: `half` stays lower for ever, so that upper
 // code run by the agent crosses straight through.
@@ -26,7 +27,7 @@ inline constexpr int kAgentIndex = kMaxThreads - 1;
 
 inline constexpr uint64_t kTableMagic = 0x31626154646d46ull;
 
-// What only the thread itself can ask the kernel for, and set again. Filled by the stop handler.
+// Attributes that only the thread itself can ask the kernel for, and set again. Filled by the stop handler.
 struct OwnAttributes {
     static constexpr int kNodeWords = 16;  // NUMA nodes that a kernel may know: 1024
     int32_t io_priority;                   // ioprio_get; 0 = follows nice
@@ -41,7 +42,7 @@ struct OwnAttributes {
     uint64_t memory_nodes[kNodeWords];  // set_mempolicy's nodes
 };
 
-// What a thread has beside its registers and memory; filled while it is stopped, used at restart.
+// State of a thread beside its registers and memory; filled while it is stopped, used at restart.
 struct SavedThread {
     char name[16];     // /proc/self/task/T/comm
     int32_t policy;    // sched_getscheduler; -1 = unknown
@@ -115,9 +116,10 @@ ThreadTable* table();
 // The record's TLS donor has this thread pointer; 0 = it has none. No TLS.
 void set_lower_side(ThreadRecord* record, uint64_t lower_fs) noexcept;
 
-// On the main thread, before MPI starts: what note_own_attributes asks for changes nothing from then on. Who
-// asks for the session keyring gets one where none is, and with it other credentials; and libibverbs'
-// descriptors refuse writes (EACCES) of who has other credentials than when they were opened.
+// On the main thread, before MPI starts: what note_own_attributes asks for changes nothing from then on. A
+// process that asks for the session keyring gets one where none is, and with it other credentials; and
+// libibverbs' descriptors refuse writes (EACCES) of a process that has other credentials than when they were
+// opened.
 void settle_credentials() noexcept;
 
 // The calling thread's own attributes. Any thread, no TLS, no libc.

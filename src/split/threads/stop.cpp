@@ -89,8 +89,8 @@ namespace fermata::split::threads {
 namespace {
 
 // glibc's own helper threads (timers with SIGEV_THREAD, aio, mq_notify) block every signal but this one, out
-// of reach of our interposers. It is borrowed for them while a stop is under way; its own use is setuid() in
-// threaded programs.
+// of reach of our interposers. The signal is borrowed for them while a stop is under way; its own use is
+// setuid() in threaded programs.
 constexpr int kSetxid = 33;
 volatile uint32_t g_setxid_sent;  // in this stop
 
@@ -122,7 +122,7 @@ FERMATA_NO_TLS bool lower_code(uint64_t rip) {
     return is_split() && !upper_address(rip);
 }
 
-// What the kernel keeps for the calling thread and a new thread must be given.
+// Notes what the kernel keeps for the calling thread, and a new thread must be given.
 FERMATA_NO_TLS void note_registrations(ThreadRecord* record) {
     raw::call(SYS_get_robust_list, 0, raw::word(&record->robust_list), raw::word(&record->robust_len));
     uint64_t clear = 0;

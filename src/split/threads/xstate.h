@@ -22,7 +22,7 @@ XstateLayout layout_of(const FrameXstate& frame);
 
 // Makes `frame`, captured under `was`, acceptable to a machine with layout `now`: components that are not in
 // use are dropped. Empty, or one line that names a component in use that the CPU lacks or lays out
-// differently. What this process's kernel and CPU do, learnt by install_stop_handler.
+// differently. The layout of this process's kernel and CPU, learnt by install_stop_handler.
 const XstateLayout& own_xstate_layout();
 
 std::string fit_frame(ucontext_t* frame, const XstateLayout& was, const XstateLayout& now);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "journal/forecast.h"
+#include "keeping/levels/words.h"
 
 namespace fermata::keeping {
 namespace {
@@ -14,7 +15,7 @@ constexpr double kMtbf = 21'600;
 
 Settings automatic() {
     Settings settings;
-    settings.levels = level::Levels::parse("auto");
+    settings.levels = parse_levels("auto");
     settings.mtbf = kMtbf;
     return settings;
 }

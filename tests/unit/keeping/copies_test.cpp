@@ -3,10 +3,12 @@
 
 #include <fstream>
 
+#include "base/error.h"
 #include "fake_nodes.h"
 #include "keeping/levels/buddy_copies.h"
 #include "keeping/levels/file_copies.h"
 #include "keeping/levels/local_copies.h"
+#include "keeping/levels/words.h"
 #include "keeping/orders/fetching.h"
 
 namespace fermata::keeping {
@@ -37,7 +39,7 @@ TEST(Fetching, IsDoneWhenEverybodyHasAnsweredOrIsGone) {
 class BuddyCopiesTest : public KeepingTest {
   protected:
     void SetUp() override {
-        settings_.levels = level::Levels::parse("memory 1s, buddy 10s");
+        settings_.levels = parse_levels("memory 1s, buddy 10s");
         while (means_.numbers.next() < 4) continue;
     }
     void commit(Generation generation, const std::vector<uint32_t>& needs = {}) {
@@ -85,10 +87,10 @@ TEST_F(BuddyCopiesTest, TheyCountWhenAllNodesHaveSaidSo) {
     EXPECT_TRUE(buddies_.heard(wire::Fetched{5, "a", 10, {}}));
     EXPECT_TRUE(buddies_.heard(wire::Fetched{5, "a", 10, {}}));  // said again
     EXPECT_FALSE(buddies_.turn(at(2000)));
-    EXPECT_FALSE(means_.account.book.has_buddies(Generation(7)));
+    EXPECT_FALSE(means_.account.book.has(Generation(7), level::kBuddies));
     EXPECT_TRUE(buddies_.heard(wire::Fetched{5, "b", 20, {}}));
     EXPECT_TRUE(buddies_.turn(at(2000)));
-    EXPECT_TRUE(means_.account.book.has_buddies(Generation(7)));
+    EXPECT_TRUE(means_.account.book.has(Generation(7), level::kBuddies));
     EXPECT_TRUE(buddies_.in_use().empty());
     commit(Generation(8));
     buddies_.turn(at(10'999));
@@ -110,6 +112,25 @@ TEST_F(BuddyCopiesTest, ANodeThatIsGoneOrHasNoRoomIsSaidAndTheOthersAreWaitedFor
     EXPECT_EQ(nodes_.told.size(), 1u);
 }
 
+// A level that cannot even give its order: the directory is full, or gone.
+struct NoOrder : BuddyCopies {
+    using BuddyCopies::BuddyCopies;
+    Order order(const std::vector<Generation>&, uint32_t) override { throw Error("no room there"); }
+    using Copies::trouble;
+};
+
+TEST_F(BuddyCopiesTest, AnOrderThatCannotBeGivenIsSaidAndTheJobGoesOn) {
+    NoOrder unable(means_);
+    commit(Generation(7));
+    EXPECT_EQ(unable.place_on({"a", "b"}), "");
+    EXPECT_FALSE(unable.turn(at(1000)));
+    EXPECT_TRUE(nodes_.told.empty());
+    EXPECT_FALSE(unable.is_under_way());
+    EXPECT_EQ(unable.trouble(), "no room there");
+    EXPECT_FALSE(means_.account.book.has(Generation(7), level::kBuddies));
+    EXPECT_FALSE(unable.turn(at(2000)));  // the same generation is not tried again and again
+}
+
 TEST_F(BuddyCopiesTest, NoneBeginsWhileSomethingIsMended) {
     commit(Generation(7));
     buddies_.place_on({"a", "b"});
@@ -125,14 +146,14 @@ TEST_F(BuddyCopiesTest, WhereThereCanBeNoneThatIsSaid) {
     EXPECT_EQ(buddies_.place_on({"a", "b"}), "the file of --domains does not name b");
     settings_.restored = Generation(7);  // a node that came in the place of another
     EXPECT_EQ(buddies_.place_on({"a", "b"}), "");
-    settings_.levels = level::Levels::parse("memory 1s");
+    settings_.levels = parse_levels("memory 1s");
     EXPECT_EQ(buddies_.place_on({"a"}), "");
 }
 
 class LocalCopiesTest : public KeepingTest {
   protected:
     LocalCopiesTest() {
-        settings_.levels = level::Levels::parse("memory 1s, local 10s");
+        settings_.levels = parse_levels("memory 1s, local 10s");
         note_in(means_.account, manifest(Generation(7)));
     }
     Means means_{settings_, store_, nodes_};
@@ -152,7 +173,7 @@ TEST_F(LocalCopiesTest, EachNodeTakesItsOwn) {
     }
     EXPECT_EQ(local_.coming_to(Medium::local), (std::vector<Generation>{Generation(7)}));
     EXPECT_TRUE(local_.coming_to(Medium::memory).empty());
-    EXPECT_FALSE(LocalCopies::is_wanted(level::Levels::parse("local 10s")));
+    EXPECT_FALSE(LocalCopies::is_wanted(parse_levels("local 10s")));
 }
 
 TEST_F(LocalCopiesTest, DoNotCountUnlessTheManifestIsSyncedFirst) {
@@ -177,7 +198,7 @@ TEST_F(LocalCopiesTest, DoNotCountUnlessTheManifestIsSyncedFirst) {
 class FileCopiesTest : public KeepingTest {
   protected:
     FileCopiesTest() {
-        settings_.levels = level::Levels::parse("memory 1s, files 10s");
+        settings_.levels = parse_levels("memory 1s, files 10s");
         note_in(means_.account, manifest(Generation(7)));
     }
     Means means_{settings_, store_, nodes_};

@@ -2,6 +2,7 @@
 #include "keeping/keeper.h"
 
 #include "fake_nodes.h"
+#include "keeping/levels/words.h"
 
 namespace fermata::keeping {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 class KeeperTest : public KeepingTest {
   protected:
     KeeperTest() {
-        settings_.levels = level::Levels::parse("memory 1s, local 10s, buddy 10s, rs:1+1 10s, files 60s");
+        settings_.levels = parse_levels("memory 1s, local 10s, buddy 10s, rs:1+1 10s, files 60s");
         EXPECT_EQ(keeper_.place().refusal, "");
     }
     void answer(const wire::Fetch& order) {
@@ -46,7 +47,8 @@ TEST_F(KeeperTest, MendingWaitsForBuddiesAndParityAndTheyForMending) {
     keeper_.turn(2000);
     keeper_.turn(2000);
     EXPECT_EQ(nodes_.all<wire::AskCopies>().size(), 1u);  // buddies and parity are under way
-    answer(nodes_.all<wire::Fetch>()[0]);
+    for (const auto& order : nodes_.all<wire::Fetch>())
+        if (order.into == Medium::memory) answer(order);
     keeper_.turn(3000);
     EXPECT_EQ(nodes_.all<wire::AskCopies>().size(), 1u);  // parity is
     keeper_.committed(manifest(Generation(2)), 3000);

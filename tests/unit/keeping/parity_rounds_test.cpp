@@ -2,6 +2,7 @@
 #include "keeping/levels/parity_rounds.h"
 
 #include "fake_nodes.h"
+#include "keeping/levels/words.h"
 
 namespace fermata::keeping {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 class ParityRoundsTest : public KeepingTest {
   protected:
     ParityRoundsTest() {
-        settings_.levels = level::Levels::parse("memory 1s, rs:2+1 10s");
+        settings_.levels = parse_levels("memory 1s, rs:2+1 10s");
         nodes_.there = {"a", "b", "c"};
     }
     void commit(Generation generation, const std::vector<uint32_t>& needs = {}) {
@@ -56,8 +57,8 @@ TEST_F(ParityRoundsTest, AllOfAGroupAreToldAndCount) {
     EXPECT_FALSE(rounds_.turn(at(2000)));
     EXPECT_TRUE(rounds_.heard(wire::Encoded{1, "c", 10, ""}));
     EXPECT_TRUE(rounds_.turn(at(2000)));
-    EXPECT_TRUE(means_.account.book.has_parity(Generation(6)));
-    EXPECT_TRUE(means_.account.book.has_parity(Generation(7)));
+    EXPECT_TRUE(means_.account.book.has(Generation(6), level::kParity));
+    EXPECT_TRUE(means_.account.book.has(Generation(7), level::kParity));
     rounds_.turn(at(99'000));  // it has been done
     EXPECT_EQ(nodes_.told.size(), 1u);
     commit(Generation(8));

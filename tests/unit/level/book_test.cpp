@@ -40,9 +40,9 @@ TEST(Book, ImagesReferOnlyToWhatIsAtTheirLevel) {
     EXPECT_EQ(book.base_at(LevelName::memory), g(1));
     EXPECT_FALSE(book.base_at(LevelName::files));
     book.committed(g(2), LevelName::memory, {1});
-    book.flushed(g(2));
+    book.also_in(g(2), LevelName::files);
     EXPECT_FALSE(book.base_at(LevelName::files));  // what it needs is not there
-    book.flushed(g(1));
+    book.also_in(g(1), LevelName::files);
     EXPECT_EQ(book.base_at(LevelName::files), g(2));
     book.committed(g(3), LevelName::files, {1, 2});
     EXPECT_FALSE(book.base_at(LevelName::memory));
@@ -54,82 +54,82 @@ TEST(Book, WhatIsCopiedBringsWhatItNeeds) {
     book.committed(g(1), LevelName::memory, {});
     book.committed(g(2), LevelName::memory, {1});
     book.committed(g(3), LevelName::memory, {1, 2});
-    EXPECT_EQ(book.to_copy(g(3)), gs({1, 2, 3}));
-    book.flushed(g(1));
-    EXPECT_EQ(book.to_copy(g(3)), gs({2, 3}));
+    EXPECT_EQ(book.to_copy(g(3), LevelName::files), gs({1, 2, 3}));
+    book.also_in(g(1), LevelName::files);
+    EXPECT_EQ(book.to_copy(g(3), LevelName::files), gs({2, 3}));
     // Retention has removed it from files again.
-    book.only_in_files({});
-    EXPECT_EQ(book.to_copy(g(3)), gs({1, 2, 3}));
+    book.only_in(LevelName::files, {});
+    EXPECT_EQ(book.to_copy(g(3), LevelName::files), gs({1, 2, 3}));
     book.keep(Medium::memory, gs({2, 3}));
-    EXPECT_TRUE(book.to_copy(g(3)).empty());  // it cannot be whole
-    book.flushed(g(2));
-    EXPECT_TRUE(book.to_copy(g(2)).empty());  // it is there
-    EXPECT_TRUE(book.to_copy(g(9)).empty());
+    EXPECT_TRUE(book.to_copy(g(3), LevelName::files).empty());  // it cannot be whole
+    book.also_in(g(2), LevelName::files);
+    EXPECT_TRUE(book.to_copy(g(2), LevelName::files).empty());  // it is there
+    EXPECT_TRUE(book.to_copy(g(9), LevelName::files).empty());
 }
 
 TEST(Book, TheNewestWithBuddiesStaysUntilANewerOneHasSome) {
     Book book;
     book.committed(g(1), LevelName::memory, {});
-    EXPECT_EQ(book.to_buddies(g(1)), gs({1}));
-    book.buddied(g(1));
-    EXPECT_TRUE(book.to_buddies(g(1)).empty());
+    EXPECT_EQ(book.to_copy_from_memory(g(1), kBuddies), gs({1}));
+    book.also_in(g(1), kBuddies);
+    EXPECT_TRUE(book.to_copy_from_memory(g(1), kBuddies).empty());
     book.committed(g(2), LevelName::memory, {1});
     book.committed(g(3), LevelName::memory, {});
     EXPECT_EQ(book.to_keep(Medium::memory, {}), gs({1, 3}));
     EXPECT_EQ(book.to_keep(Medium::memory, {g(2)}), gs({1, 2, 3}));
-    EXPECT_EQ(book.to_buddies(g(2)), gs({2}));  // what it needs is there
+    EXPECT_EQ(book.to_copy_from_memory(g(2), kBuddies), gs({2}));  // what it needs is there
     book.keep(Medium::memory, gs({1, 3}));
-    book.buddied(g(3));
-    EXPECT_EQ(book.newest_with_buddies(), g(3));
+    book.also_in(g(3), kBuddies);
+    EXPECT_EQ(book.newest_in(kBuddies), g(3));
     EXPECT_EQ(book.to_keep(Medium::memory, {}), gs({3}));
     book.committed(g(4), LevelName::memory, {});
     EXPECT_EQ(book.to_keep(Medium::memory, {}), gs({3, 4}));
     // A newer one in files is better than an older one with buddies.
-    book.flushed(g(4));
+    book.also_in(g(4), LevelName::files);
     EXPECT_EQ(book.to_keep(Medium::memory, {}), gs({4}));
     book.keep(Medium::memory, gs({4}));
-    EXPECT_FALSE(book.newest_with_buddies());
-    book.buddied(g(9));
-    EXPECT_FALSE(book.has_buddies(g(9)));
+    EXPECT_FALSE(book.newest_in(kBuddies));
+    book.also_in(g(9), kBuddies);
+    EXPECT_FALSE(book.has(g(9), kBuddies));
 }
 
 TEST(Book, WhatGoesToBuddiesBringsWhatItNeeds) {
     Book book;
     book.committed(g(1), LevelName::memory, {});
     book.committed(g(2), LevelName::memory, {1});
-    EXPECT_EQ(book.to_buddies(g(2)), gs({1, 2}));
+    EXPECT_EQ(book.to_copy_from_memory(g(2), kBuddies), gs({1, 2}));
     book.keep(Medium::memory, gs({2}));
-    EXPECT_TRUE(book.to_buddies(g(2)).empty());  // it cannot be whole
+    EXPECT_TRUE(book.to_copy_from_memory(g(2), kBuddies).empty());  // it cannot be whole
 }
 
 TEST(Book, TheNewestWithParityStaysUntilFilesHaveANewerOne) {
     Book book;
     book.committed(g(1), LevelName::memory, {});
     book.committed(g(2), LevelName::memory, {1});
-    EXPECT_EQ(book.to_encode(g(2)), gs({1, 2}));
-    book.encoded(g(1));
-    EXPECT_EQ(book.to_encode(g(2)), gs({2}));
-    book.encoded(g(2));
-    EXPECT_TRUE(book.to_encode(g(2)).empty());
+    EXPECT_EQ(book.to_copy_from_memory(g(2), kParity), gs({1, 2}));
+    book.also_in(g(1), kParity);
+    EXPECT_EQ(book.to_copy_from_memory(g(2), kParity), gs({2}));
+    book.also_in(g(2), kParity);
+    EXPECT_TRUE(book.to_copy_from_memory(g(2), kParity).empty());
     book.committed(g(3), LevelName::memory, {});
-    EXPECT_EQ(book.newest_with_parity(), g(2));
+    EXPECT_EQ(book.newest_in(kParity), g(2));
     EXPECT_EQ(book.to_keep(Medium::memory, {}), gs({1, 2, 3}));
     book.committed(g(4), LevelName::files, {});
     EXPECT_EQ(book.to_keep(Medium::memory, {}), gs({3}));
     book.keep(Medium::memory, gs({3}));
-    EXPECT_FALSE(book.has_parity(g(2)));
-    EXPECT_FALSE(book.newest_with_parity());
+    EXPECT_FALSE(book.has(g(2), kParity));
+    EXPECT_FALSE(book.newest_in(kParity));
 }
 
 TEST(Book, TheNewestInLocalDirectoriesStaysUntilThereIsANewerOne) {
     Book book;
     book.committed(g(1), LevelName::memory, {});
     book.committed(g(2), LevelName::memory, {1});
-    EXPECT_EQ(book.to_local(g(2)), gs({1, 2}));
-    book.localed(g(1));
-    EXPECT_EQ(book.to_local(g(2)), gs({2}));
-    book.localed(g(2));
-    EXPECT_TRUE(book.to_local(g(2)).empty());
+    EXPECT_EQ(book.to_copy_from_memory(g(2), LevelName::local), gs({1, 2}));
+    book.also_in(g(1), LevelName::local);
+    EXPECT_EQ(book.to_copy_from_memory(g(2), LevelName::local), gs({2}));
+    book.also_in(g(2), LevelName::local);
+    EXPECT_TRUE(book.to_copy_from_memory(g(2), LevelName::local).empty());
     EXPECT_EQ(book.medium_of(g(2)), Medium::memory);
     book.committed(g(3), LevelName::memory, {});
     book.keep(Medium::memory, book.to_keep(Medium::memory, {}));
@@ -137,8 +137,8 @@ TEST(Book, TheNewestInLocalDirectoriesStaysUntilThereIsANewerOne) {
     EXPECT_EQ(book.medium_of(g(2)), Medium::local);
     EXPECT_EQ(book.to_keep(Medium::local, {}), gs({1, 2}));
     EXPECT_EQ(book.newest_on_nodes(), g(3));
-    EXPECT_TRUE(book.to_local(g(2)).empty());  // it is there
-    book.localed(g(3));
+    EXPECT_TRUE(book.to_copy_from_memory(g(2), LevelName::local).empty());  // it is there
+    book.also_in(g(3), LevelName::local);
     EXPECT_EQ(book.to_keep(Medium::local, {g(2)}), gs({1, 2, 3}));
     EXPECT_EQ(book.to_keep(Medium::local, {}), gs({3}));
     book.keep(Medium::local, gs({3}));
@@ -153,19 +153,37 @@ TEST(Book, WithoutMemoryWhatIsCopiedComesFromLocalDirectories) {
     EXPECT_FALSE(book.base_at(LevelName::memory));
     book.committed(g(2), LevelName::local, {1});
     EXPECT_EQ(book.medium_of(g(2)), Medium::local);
-    EXPECT_EQ(book.to_copy(g(2)), gs({1, 2}));
-    EXPECT_TRUE(book.to_local(g(2)).empty() && book.to_buddies(g(2)).empty() && book.to_encode(g(2)).empty());
-    book.flushed(g(1));
-    book.flushed(g(2));
+    EXPECT_EQ(book.to_copy(g(2), LevelName::files), gs({1, 2}));
+    EXPECT_TRUE(book.to_copy_from_memory(g(2), LevelName::local).empty() &&
+                book.to_copy_from_memory(g(2), kBuddies).empty() &&
+                book.to_copy_from_memory(g(2), kParity).empty());
+    book.also_in(g(1), LevelName::files);
+    book.also_in(g(2), LevelName::files);
     EXPECT_EQ(book.to_keep(Medium::local, {}), gs({1, 2}));
     EXPECT_TRUE(book.to_keep(Medium::memory, {}).empty());
     // Of a life before, which this one, gone on from files, has not removed yet.
     Book next;
     next.committed(g(7), LevelName::files, {});
-    next.localed(g(5), {4});
-    next.localed(g(4));
+    next.left_in(g(5), LevelName::local, {4});
+    next.left_in(g(4), LevelName::local, {});
     EXPECT_EQ(next.to_keep(Medium::local, {}), gs({4, 5}));
     EXPECT_EQ(next.newest(), g(7));
+}
+
+// A level that the book does not know: it has a name, and no more.
+TEST(Book, AFurtherPlaceNeedsNoCode) {
+    const Where further("nfs:/scratch");
+    Book book;
+    book.committed(g(1), LevelName::memory, {});
+    book.committed(g(2), LevelName::memory, {1});
+    EXPECT_EQ(book.to_copy(g(2), further), gs({1, 2}));
+    book.also_in(g(1), further);
+    EXPECT_EQ(book.to_copy(g(2), further), gs({2}));
+    EXPECT_FALSE(book.has(g(1), Where("nfs:/other")));
+    book.keep(Medium::memory, gs({2}));
+    EXPECT_EQ(book.newest_in(further), g(1));  // a copy there does not go with memory
+    book.only_in(further, {});
+    EXPECT_FALSE(book.newest_in(further));
 }
 
 }  // namespace

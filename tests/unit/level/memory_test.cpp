@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -43,7 +44,7 @@ class MemoryTest : public testing::Test {
                              size_t pages = 3) {
         std::vector<char> data(pages * kPage, static_cast<char>('a' + rank));
         image::Writer writer(image::Place(folder, image::image_name(Rank(rank))),
-                             {kJob, generation, Rank(rank), 2});
+                             {kJob, generation, Rank(rank), std::max(2u, rank + 1)});
         writer.run(uint64_t{1} << 40, data.data(), data.size());
         return writer.finish();
     }

@@ -1,6 +1,7 @@
 // The phases of a checkpoint without sockets: each that fails is taken back, and what is good is committed.
 #include <gtest/gtest.h>
 
+#include "keeping/levels/words.h"
 #include "scene.h"
 
 namespace fermata::root {
@@ -191,7 +192,7 @@ TEST(Checkpoint, RanksThatDoNotGoOnAfterwardsAreCounted) {
 class InMemory : public testing::Test {
   protected:
     InMemory() {
-        scene_.settings.levels = level::Levels::parse("memory 10s");
+        scene_.settings.levels = keeping::parse_levels("memory 10s");
         scene_.keeper_of_job = &scene_.keeper;
     }
     Outcome take(const std::string& why_no_room) {

@@ -137,6 +137,19 @@ TEST(Orders, WhatIsWaitedForLasts) {
         EXPECT_EQ(wire::unwrapped(missed[i].frame)->index(), lasting[i + 2].index());
 }
 
+TEST(Relay, ARankThatNoJobHasIsPassedOver) {
+    Relay relay;
+    relay.own(wire::Joined{{{-1, "h", 2, "openmpi", "1", {}, {{kMostRanks, 1}}, {7}}}});
+    relay.own(wire::Joined{{{-1, "h", 2, "openmpi", "1", {}, {{0, 2}}, {8, 9}}}});
+    relay.own(wire::Gone{-1, {{0, 1}}, false, 8, "h", 9});
+    relay.roll({1});
+    const auto out = relay.take_out();
+    ASSERT_FALSE(out.empty());
+    const auto* here = std::get_if<wire::Here>(&out.front().message);
+    ASSERT_TRUE(here && here->groups.size() == 2);
+    EXPECT_EQ(here->groups[1].pids, std::vector<int32_t>{9});
+}
+
 // The loss of a rank is said again at every call of the roll, the rank is gone once.
 TEST(Relay, ALossThatIsSaidAgainIsCountedOnce) {
     Relay relay;

@@ -3,8 +3,8 @@
 // Descriptors that share an open file description (dup, fork) share it again: offset and flags are the
 // description's. 0, 1 and 2, and duplicates of them, become the new launcher's. Files are opened again by
 // name; what they hold then is put_back.cpp's; removed files, memfds, pipes, event and timer descriptors
-// carry their content. What cannot be held (a connection to a stranger, a device) is replaced by something
-// that reads as "the other side has gone", with a warning.
+// carry their content. A descriptor that cannot be held (a connection to a stranger, a device) is replaced by
+// something that reads as "the other side has gone", with a warning.
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <sys/resource.h>

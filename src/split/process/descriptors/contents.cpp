@@ -28,7 +28,7 @@ std::string name_of(const Description& one) {
 // Where a file without a name can be made that is like the one that was.
 Fd make_file(const Description& one, const Json& content) {
     auto path = one.saved.at("path").get<std::string>();
-    // What is mapped as shared memory, or other ranks have, is there already.
+    // Content that is mapped as shared memory, or that other ranks have, is there already.
     if (content.contains("object"))
         if (int fd = shared::descriptor_of(content.at("object").get<std::string>()); fd >= 0)
             return Fd(static_cast<int>(raw::call(SYS_dup, fd)));
@@ -83,7 +83,7 @@ std::string capture_content(Capture& capture, const Entry& entry, const std::str
         content["settles"] = object->opener == shared::roster()->rank();
     }
     content["seals"] = std::max(0, fcntl(entry.fd, kGetSeals));
-    // What is mapped is in the image's memory, and what lower ranks have is in theirs.
+    // Mapped parts are in the image's memory, and parts that lower ranks have are in theirs.
     std::vector<Range> rest{{0, size}};
     if (object) rest = difference(difference(rest, object->lower), object->mapped);
     // Opened anew: the descriptor may be write-only, and its offset is not ours to move.

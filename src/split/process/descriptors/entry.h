@@ -1,4 +1,4 @@
-// What the kernel says of an open descriptor.
+// This header reads the kernel's facts about an open descriptor.
 #pragma once
 
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ std::vector<int> open_descriptors(int limit);
 // `fd` is -1 when it has gone.
 Entry look_at(int fd);
 
-// By F_GETFL; what is open for its path only (O_PATH) is neither.
+// True if it may be read, or written, by F_GETFL; what is open for its path only (O_PATH) is neither.
 bool is_readable(int flags);
 bool is_writable(int flags);
 std::string without_deleted(std::string path);

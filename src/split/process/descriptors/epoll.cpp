@@ -1,4 +1,4 @@
-// What epoll descriptors watch.
+// Watches of epoll descriptors.
 //
 // The kernel's key of a watch is (open file, number at EPOLL_CTL_ADD). The number may have been closed since,
 // or mean something else by now, while a duplicate keeps the file open: kcmp tells which description a watch
@@ -103,7 +103,7 @@ void connect(Restore& restore, const Description& one, int epoll) {
         epoll_event event = {};
         event.events = watch.events;
         event.data.u64 = watch.data;
-        // What the number means now.
+        // The number as it is now.
         const int origin = restore.origin_of(watch.fd);
         Borrowed number;
         if (origin != static_cast<int>(watch.description) && fd >= 0) number.borrow(restore, watch.fd, fd);

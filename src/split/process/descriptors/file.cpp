@@ -40,7 +40,7 @@ Json capture_file(Capture& capture, const Entry& entry) {
                   {"size", static_cast<int64_t>(entry.status.st_size)},
                   {"mode", entry.status.st_mode & 07777},
                   {"uid", entry.status.st_uid}};
-    // What the program writes by another descriptor is put back, or named, as such files are.
+    // A file that the program writes by another descriptor is put back, or named, as such files are.
     if (!is_readable(entry.flags) || is_of_the_system(entry.link, entry.status) ||
         capture.written.count({entry.status.st_dev, entry.status.st_ino}) != 0)
         return saved;

@@ -1,4 +1,4 @@
-// What can be done with a kind of descriptors: each kind has a file and a line in the table (table.cpp).
+// Operations on a kind of descriptors: each kind has a file and a line in the table (table.cpp).
 #pragma once
 
 #include <sys/types.h>
@@ -39,7 +39,7 @@ struct Capture {
     Json pipes = Json::object();     // by inode
 };
 
-// What the state says of a description.
+// A description as the state has it.
 struct Description {
     const Json& saved;
     const Operations& operations;
@@ -54,14 +54,14 @@ struct Operations {
 
     // Is it one of these? Asked in the order of the table.
     bool (*is)(const Entry&);
-    // What is said of it beside what is said of all. Throws fermata::Error when a restart would go wrong
-    // without a word.
+    // Describes what its kind has beside what is said of all. Throws fermata::Error when a restart would go
+    // wrong without a word.
     Json (*capture)(Capture&, const Entry&);
     // Once, when all are described: what those of this kind have to do with others.
     void (*relate)(Capture&) = nullptr;
 
-    // A new one, not at its number yet. None: it is refused with errno, unless it `may_be_missing`. Throws
-    // Refused.
+    // A new one, not at its number yet. Gives none when it is refused with errno, unless it `may_be_missing`.
+    // Throws Refused.
     Fd (*make)(Restore&, const Description&);
     // Once all have their numbers.
     void (*connect)(Restore&, const Description&, int made) = nullptr;
@@ -76,7 +76,7 @@ extern const Operations kInherited, kFile, kRemoved, kMemfd, kQueue, kDirectory,
 
 // The first that says `is`.
 const Operations& operations_of(const Entry& entry);
-// By the word of the state; throws Refused when a later Fermata has written it.
+// Finds the kind by the word of the state; throws Refused when a later Fermata has written it.
 const Operations& operations_of(const std::string& word);
 
 }  // namespace fermata::split::process::descriptors

@@ -1,4 +1,4 @@
-// Who gets a descriptor's signals (F_SETOWN, F_SETSIG).
+// The receiver of a descriptor's signals (F_SETOWN, F_SETSIG).
 #pragma once
 
 #include "split/process/descriptors/operations.h"

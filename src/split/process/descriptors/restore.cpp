@@ -137,7 +137,7 @@ void Restore::give_numbers() const {
         if (int from = made_[one.description]; from >= 0) give(from, one);
 }
 
-// What the application had closed is closed again.
+// A standard stream that the application had closed is closed again.
 void Restore::close_standard() const {
     for (int fd = 0; fd < 3; ++fd)
         if (origin_of(fd) < 0) raw::call(SYS_close, fd);

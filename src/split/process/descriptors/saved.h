@@ -1,4 +1,4 @@
-// What the state says of descriptors as lists without names: a type for each, and where its parts stand.
+// Descriptors in the state, as lists without names: a type for each, and where its parts stand.
 //
 // The rest of the state is objects, read by name where it is used.
 #pragma once
@@ -30,7 +30,7 @@ struct Lock {
 void to_json(nlohmann::json& json, const Lock& one);
 void from_json(const nlohmann::json& json, Lock& one);
 
-// What an epoll descriptor watches: [number, events, data, description].
+// A watch of an epoll descriptor: [number, events, data, description].
 struct Watch {
     int fd;
     uint32_t events;

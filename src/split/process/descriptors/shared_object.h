@@ -1,4 +1,4 @@
-// What the ranks have told each other of an object at this checkpoint.
+// The ranks' words to each other about an object at this checkpoint.
 #pragma once
 
 #include "split/shared/roster.h"

@@ -1,4 +1,4 @@
-// Signals as descriptors (signalfd). What is pending is the process's (signals.cpp).
+// Signals as descriptors (signalfd). Pending signals are the process's (signals.cpp).
 #include <fcntl.h>
 
 #include <cerrno>

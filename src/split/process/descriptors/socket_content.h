@@ -1,4 +1,4 @@
-// What waits in sockets: it comes back whole, or the checkpoint or the restart is refused.
+// Data that waits in sockets: it comes back whole, or the checkpoint or the restart is refused.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace fermata::split::process::descriptors {
 
-// What waits to be read, message by message (one for streams), without taking it out.
+// Data that waits to be read, message by message (one for streams), without taking it out.
 Json waiting_in(int fd, int type);
 // Messages that wait and will be lost, for people; "" when there is none.
 std::string lost_messages(int fd);
 // Throws Refused.
 void put_back(int sender, const Json& messages, const std::string& who);
 
-// What cannot be looked at. Both throw fermata::Error.
+// Refuse what cannot be looked at. Both throw fermata::Error.
 void refuse_descriptors_on_their_way(int fd);
 void refuse_bytes_on_their_way(int fd);
 

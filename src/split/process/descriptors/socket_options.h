@@ -8,7 +8,7 @@
 namespace fermata::split::process::descriptors {
 
 Json capture_options(int fd, int domain, int type, int protocol, Lines& warnings);
-// What cannot be set as it was is a warning; `who` names the descriptor.
+// An option that cannot be set as it was is a warning; `who` names the descriptor.
 void restore_options(int fd, const Json& saved, const std::string& who, Lines& warnings);
 
 // Multicast groups (multicast.cpp).

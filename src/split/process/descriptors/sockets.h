@@ -1,8 +1,8 @@
 // Sockets: pairs within the process come back connected, with what waits in them; listening and unconnected
 // ones are made again; a connection to somebody else reads as closed by the peer.
 //
-// What waits in a pair comes back whole or the checkpoint is refused: descriptors in flight (SCM_RIGHTS) and
-// bytes that the sender's side still holds cannot be looked at. A TCP connection within the process comes
+// Data that waits in a pair comes back whole or the checkpoint is refused: descriptors in flight (SCM_RIGHTS)
+// and bytes that the sender's side still holds cannot be looked at. A TCP connection within the process comes
 // back with other port numbers.
 #pragma once
 

@@ -92,7 +92,7 @@ Socket look_at_socket(const Entry& entry, Lines& warnings) {
     return one;
 }
 
-// Who is at the other end, and what waits.
+// Finds the other end, and what waits.
 void look_at_connection(Socket& one, const std::vector<Socket>& all, Lines& warnings) {
     auto pair_with = [&](auto is_peer) {
         for (size_t k = 0; k < all.size(); ++k)

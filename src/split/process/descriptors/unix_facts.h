@@ -1,4 +1,4 @@
-// What only the kernel's socket diagnosis tells of a Unix socket.
+// Facts about a Unix socket that only the kernel's socket diagnosis tells.
 #pragma once
 
 #include <cstdint>

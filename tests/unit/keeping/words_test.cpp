@@ -1,35 +1,35 @@
 // The words of --levels.
-#include "level/levels.h"
+#include "keeping/levels/words.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 
-namespace fermata::level {
+namespace fermata::keeping {
 namespace {
 
 TEST(Levels, WordsAreReadAndSaidAgain) {
-    Levels levels = Levels::parse("memory 30s, files 10m");
+    level::Levels levels = parse_levels("memory 30s, files 10m");
     EXPECT_EQ(levels.memory, 30);
     EXPECT_EQ(levels.files, 600);
-    EXPECT_EQ(levels.to_text(), "memory 30s, files 600s");
-    EXPECT_EQ(Levels::parse(levels.to_text()).to_text(), levels.to_text());
-    EXPECT_EQ(Levels::parse(" files 1h ,memory 0.5s ").to_text(), "memory 0.5s, files 3600s");
-    EXPECT_FALSE(Levels::parse("memory 30s").files);
-    EXPECT_FALSE(Levels::parse("memory 30s").buddy);
+    EXPECT_EQ(text_of(levels), "memory 30s, files 600s");
+    EXPECT_EQ(text_of(parse_levels(text_of(levels))), text_of(levels));
+    EXPECT_EQ(text_of(parse_levels(" files 1h ,memory 0.5s ")), "memory 0.5s, files 3600s");
+    EXPECT_FALSE(parse_levels("memory 30s").files);
+    EXPECT_FALSE(parse_levels("memory 30s").buddy);
     for (const char* words :
          {"memory 30s, buddy", "memory 30s, buddy 120s, files 600s", "memory 30s, buddy 120s anywhere",
           "memory 30s, buddy anywhere, files 60s", "memory 30s, rs:4+2 120s",
           "memory 30s, buddy, rs:1+1 30s, files 60s", "local 300s", "local 300s, files 3600s",
           "memory 30s, local 300s, buddy 120s, files 3600s"})
-        EXPECT_EQ(Levels::parse(words).to_text(), words);
-    EXPECT_EQ(Levels::parse("memory 30s, buddy").buddy, 0);
-    EXPECT_TRUE(Levels::parse("memory 30s"));
-    EXPECT_FALSE(Levels());
-    EXPECT_EQ(Levels::parse("local 5m, memory 1m").first(), Medium::memory);
-    EXPECT_EQ(Levels::parse("local 5m, memory 1m").interval(), 60);
-    EXPECT_EQ(Levels::parse("local 5m").first(), Medium::local);
-    EXPECT_EQ(Levels::parse("local 5m").interval(), 300);
+        EXPECT_EQ(text_of(parse_levels(words)), words);
+    EXPECT_EQ(parse_levels("memory 30s, buddy").buddy, 0);
+    EXPECT_TRUE(parse_levels("memory 30s"));
+    EXPECT_FALSE(level::Levels());
+    EXPECT_EQ(parse_levels("local 5m, memory 1m").first(), Medium::memory);
+    EXPECT_EQ(parse_levels("local 5m, memory 1m").interval(), 60);
+    EXPECT_EQ(parse_levels("local 5m").first(), Medium::local);
+    EXPECT_EQ(parse_levels("local 5m").interval(), 300);
 }
 
 TEST(Levels, WhatCannotBeIsRefused) {
@@ -68,9 +68,11 @@ TEST(Levels, WhatCannotBeIsRefused) {
                               "memory 30s, rs:4+2+1 1m",
                               "memory 30s, rs:4+2 10s",
                               "memory 30s, rs:4+2 1m 2m",
+                              "memory:x 30s",
+                              "memory 30s, rs 1m",
                               "memory 30s, rs:4+2 1m, rs:2+1 2m"})
         try {
-            Levels::parse(words);
+            parse_levels(words);
             FAIL() << words;
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), ExitCode::usage) << words << ": " << error.what();
@@ -78,12 +80,12 @@ TEST(Levels, WhatCannotBeIsRefused) {
 }
 
 TEST(Levels, AutoStandsAlone) {
-    EXPECT_TRUE(Levels::parse("auto").automatic);
-    EXPECT_TRUE(Levels::parse("auto"));
-    EXPECT_FALSE(Levels::parse("memory 1s").automatic);
-    EXPECT_THROW(Levels::parse("auto, files 1h"), Error);
-    EXPECT_THROW(Levels::parse("memory 1s, auto"), Error);
+    EXPECT_TRUE(parse_levels("auto").automatic);
+    EXPECT_TRUE(parse_levels("auto"));
+    EXPECT_FALSE(parse_levels("memory 1s").automatic);
+    EXPECT_THROW(parse_levels("auto, files 1h"), Error);
+    EXPECT_THROW(parse_levels("memory 1s, auto"), Error);
 }
 
 }  // namespace
-}  // namespace fermata::level
+}  // namespace fermata::keeping
