@@ -1,0 +1,51 @@
+// Random programs, random schedules, deaths, hops: replay-explore --programs N --seed S [--schedules K]
+// [--away N] [--trace]. Returns 1 at the first fault, with program and seed.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "cases.h"
+
+using namespace fermata::replay::test;
+
+int main(int argc, char** argv) {
+    uint64_t programs = 1000, seed = 1, schedules = 3;
+    int away = 0;
+    bool trace = false;
+    for (int i = 1; i < argc; i++) {
+        std::string option = argv[i];
+        auto number = [&] { return i + 1 < argc ? strtoull(argv[++i], nullptr, 10) : 0; };
+        if (option == "--programs")
+            programs = number();
+        else if (option == "--seed")
+            seed = number();
+        else if (option == "--schedules")
+            schedules = number();
+        else if (option == "--away")
+            away = static_cast<int>(number());
+        else if (option == "--trace")
+            trace = true;
+        else
+            return fprintf(stderr, "usage: replay-explore [--programs N] [--seed S] [--schedules K] [--away N] [--trace]\n"), 2;
+    }
+    auto begin = std::chrono::steady_clock::now();
+    Sum sum;
+    for (uint64_t i = 0; i < programs; i++)
+        for (uint64_t k = 0; k < schedules; k++) {
+            Case one = random_case(seed + i, k);
+            one.plan.away = static_cast<fermata::replay::Rule>(away);
+            Job job(one.program, one.plan, one.seed);
+            job.tracing = trace;
+            Result out = job.run();
+            sum.add(out);
+            if (out.fault.empty()) continue;
+            printf("seed %llu schedule %llu: %s\n%s", static_cast<unsigned long long>(seed + i),
+                   static_cast<unsigned long long>(k), out.fault.c_str(), one.program.text().c_str());
+            return 1;
+        }
+    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    printf("seeds %llu..%llu: %s, %.1f s\n", static_cast<unsigned long long>(seed),
+           static_cast<unsigned long long>(seed + programs - 1), sum.text().c_str(), seconds);
+    return 0;
+}

@@ -1,0 +1,306 @@
+// What can happen in a job, and the failures.
+#include "job.h"
+
+#include <algorithm>
+
+#include "seat.h"
+
+namespace fermata::replay::test {
+
+Job::Job(const Program& program, const Plan& plan, uint64_t seed)
+    : program_(program),
+      plan_(plan),
+      random_(seed),
+      finish_(static_cast<uint32_t>(program.ranks.size()), Rules{plan.away}) {
+    Options options{plan.log_bytes, Rules{plan.away}};
+    library_ = std::make_shared<Library>(static_cast<int>(program.ranks.size()));
+    for (size_t i = 0; i < program.ranks.size(); i++) {
+        bool replicated = i < plan.replicated.size() && plan.replicated[i];
+        seats_.push_back(std::make_unique<Seat>(*this, Rank(static_cast<uint32_t>(i)), options, replicated));
+        seats_.back()->leader->library = library_;
+    }
+    const Communicator& world = *seats_[0]->leader->machine.find(Uid{1});
+    library_->make(world.uid, world.members);
+}
+Job::~Job() = default;
+
+void Job::trace(const std::string& what) {
+    if (!tracing) return;
+    std::string line = std::to_string(out_.steps) + ": " + what + " |";
+    for (auto& seat : seats_) {
+        line += " " + (seat->leader ? seat->leader->place() : std::string("dead"));
+        if (seat->frozen) line += " frozen";
+        if (seat->child) line += " child " + seat->child->place();
+        if (seat->follower) line += ", copy " + seat->follower->place();
+        line += ";";
+    }
+    printf("%s\n", line.c_str());
+}
+
+Result Job::run() {
+    try {
+        while (!over()) {
+            if (++out_.steps > plan_.step_limit) throw Fault{"no end in sight"};
+            if (pick(static_cast<size_t>(plan_.rarely)) == 0 && event()) continue;
+            if (out_.rolled_back) return out_;
+            // Some steps are drawn, and may draw nothing.
+            bool moved = false;
+            for (int tries = 0; tries < 30 && !moved; tries++) moved = advance();
+            if (!moved) throw Fault{"nothing can go on"};
+            for (const auto& one : {library_, next_})
+                if (one && !one->fault.empty()) throw Fault{one->fault};
+        }
+        check_end();
+    } catch (const Fault& fault) {
+        out_.fault = fault.what;
+    }
+    return out_;
+}
+
+bool Job::over() const {
+    for (const auto& seat : seats_) {
+        if (!seat->leader || !seat->leader->released) return false;
+        if (!seat->leader->in_finalize()) return false;  // promoted after the release
+        if (seat->follower && !seat->follower->in_finalize()) return false;
+    }
+    return true;
+}
+
+bool Job::advance() {
+    std::vector<std::pair<Step, size_t>> all, late;
+    for (size_t s = 0; s < static_cast<size_t>(Step::kCount); s++)
+        for (size_t seat = 0; seat < seats_.size(); seat++) {
+            auto step = static_cast<Step>(s);
+            bool lazy = plan_.lazy && (step == Step::arrive || step == Step::acknowledge) && pick(8) != 0;
+            (lazy ? late : all).emplace_back(step, seat);
+        }
+    std::shuffle(all.begin(), all.end(), random_);
+    all.insert(all.end(), late.begin(), late.end());
+    for (auto [step, seat] : all)
+        if (take(step, seat)) return true;
+    return false;
+}
+
+bool Job::take(Step step, size_t index) {
+    Seat& seat = *seats_[index];
+    bool first = index == 0;
+    bool runs = seat.leader && !seat.frozen;
+    std::string who = " " + std::to_string(index);
+    auto did = [&](bool progress, const char* what) {
+        if (progress) trace(what + who);
+        return progress;
+    };
+    switch (step) {
+        case Step::leader: {
+            // Without its rule a child goes on before all are there.
+            bool early = !seat.leader || !seat.leader->machine.rules().have(Rule::nothing_before_go);
+            if (early && seat.child && seat.child->machine.mode() == Mode::live)
+                return did(seat.child->step(seat.door(false)), "child steps");
+            return runs && did(seat.leader->step(seat.door(false)), "steps");
+        }
+        case Step::follower:
+            return seat.follower && did(seat.follower->step(seat.door(true)), "copy steps");
+        case Step::link:
+            return !seat.link.empty() && seat.leader && did(deliver_link(seat), "hears");
+        case Step::background:
+            return runs && did(seat.leader->poll_background(), "background");
+        case Step::deliver:
+            return did(library_->deliver(pick(64)), "delivered");
+        case Step::transfer:
+            return did(library_->transfer(Rank(static_cast<uint32_t>(index))), "transferred");
+        case Step::deliver_next:
+            return next_ && did(next_->deliver(pick(64)), "delivered in the next world");
+        case Step::transfer_next:
+            return next_ && did(next_->transfer(Rank(static_cast<uint32_t>(index))), "transferred there");
+        case Step::arrive:
+            if (seat.flight.empty()) return false;
+            seat.ring.push_back(std::move(seat.flight.front()));
+            seat.flight.pop_front();
+            seat.arrived++;
+            return did(true, "record arrives");
+        case Step::acknowledge:
+            if (seat.acknowledged == seat.arrived || !seat.leader) return false;
+            seat.acknowledged = seat.arrived;
+            seat.stable(seat.arrived);
+            return did(true, "acknowledged");
+        case Step::ring_ended:
+            return runs && did(ring_ended(seat), "ring ended");
+        case Step::receipt:
+            return did(receipts(seat, false), "receipt from");
+        case Step::everywhere:
+            return first && did(everywhere(false), "everywhere");
+        case Step::forward:
+            return did(forward(seat), "forwarded");
+        case Step::notice:
+            return seat.dead() && did(notice(seat), "death noticed");
+        case Step::exchange:
+            return first && did(exchange(), "exchange");
+        case Step::rebuild:
+            return did(rebuild(index), "rebuild");
+        case Step::go:
+            return first && did(go(), "go");
+        case Step::release:
+            return first && did(release(), "release");
+        case Step::kCount:
+            break;
+    }
+    return false;
+}
+
+bool Job::calm() const {
+    if (stage_ != Stage::running || released_) return false;
+    for (const auto& seat : seats_)
+        if (!seat->leader || seat->frozen || !seat->link.empty() || seat->leader->machine.mode() != Mode::live ||
+            !seat->leader->machine.went())
+            return false;
+    return true;
+}
+
+bool Job::event() {
+    int all = plan_.kills + plan_.hops + plan_.drains;
+    if (all == 0) return false;
+    int which = static_cast<int>(pick(static_cast<size_t>(all)));
+    if (which < plan_.kills) return kill();
+    if (which < plan_.kills + plan_.drains) return drain();
+    if (stage_ != Stage::running || released_) return false;
+    for (const auto& seat : seats_)
+        if (seat->dead()) return false;
+    plan_.hops--;
+    out_.hops++;
+    begin_epoch();
+    trace("hop");
+    return true;
+}
+
+bool Job::kill() {
+    Seat& seat = *seats_[pick(seats_.size())];
+    if (seat.dead()) return false;
+    if (seat.follower && pick(6) == 0) {
+        plan_.kills--;
+        out_.kills++;
+        seat.lose_follower();
+        trace("copy dies");
+        return true;
+    }
+    if (!seat.follower) {
+        if (released_ || pick(40) != 0) return false;
+        out_.rolled_back = true;
+        return false;
+    }
+    plan_.kills--;
+    out_.kills++;
+    seat.leader.reset();
+    seat.child.reset();
+    trace("leader dies: " + std::to_string(&seat - seats_[0].get()));
+    return true;
+}
+
+bool Job::drain() {
+    if (!calm()) return false;
+    plan_.drains--;
+    out_.drains++;
+    library_->settle();
+    for (auto& seat : seats_) seat->leader->drain();
+    for (auto& seat : seats_)
+        for (Copy* copy : seat->copies()) copy->machine.drained_checkpoint();
+    for (auto& seat : seats_) receipts(*seat, true);
+    trace("drain");
+    if (plan_.hops > 0 && pick(2) == 0) {
+        plan_.hops--;
+        out_.hops++;
+        begin_epoch();
+        trace("hop after it");
+    }
+    return true;
+}
+
+bool Job::deliver_link(Seat& seat) {
+    Link link = seat.link.front();
+    seat.link.pop_front();
+    switch (link.word) {
+        case Link::Word::freeze:
+            seat.frozen = true;
+            seat.frozen_at = link.epoch;
+            break;
+        case Link::Word::go:
+            if (seat.child) seat.leader = std::move(seat.child);
+            seat.child.reset();
+            seat.leader->machine.go(link.epoch);
+            seat.frozen = false;
+            break;
+        case Link::Word::release:
+            seat.leader->released = true;
+            break;
+    }
+    return true;
+}
+
+bool Job::receipts(Seat& seat, bool all) {
+    if (!seat.leader) return false;
+    bool any = false;
+    for (const Consumed& one : seat.leader->machine.receipts()) {
+        if (!all && pick(2) == 0) continue;
+        for (Copy* copy : seat_of(one.channel.source).copies()) {
+            Machine& machine = copy->machine;
+            bool knows = machine.find(one.channel.comm) || machine.mode() != Mode::live;
+            if (!knows || machine.receipt_for(one.channel) >= one.count) continue;
+            if (!all && pick(4) == 0) continue;  // lost
+            machine.receipt(one);
+            any = true;
+        }
+    }
+    return any;
+}
+
+// What all members' present leaders were told for good.
+std::optional<ToldSet> Job::everywhere_now(const Communicator& on) const {
+    std::optional<ToldSet> all;
+    for (Rank member : on.members) {
+        const Seat& seat = *seats_[member.index()];
+        if (!seat.leader) return {};
+        const Machine& machine = seat.leader->machine;
+        ToldSet one;
+        if (const Communicator* theirs = machine.find(on.uid))
+            one = machine.stable_told(*theirs);
+        else if (auto at = everywhere_.find(on.uid); at != everywhere_.end())
+            one = at->second;  // forgotten: nobody is behind that
+        if (!all)
+            all = one;
+        else
+            all->keep_those_in(one);
+    }
+    return all;
+}
+
+bool Job::everywhere(bool) {
+    for (auto& seat : seats_) {
+        if (!seat->leader) continue;
+        Vec<Uid> uids;
+        for (const CommCounts& comm : seat->leader->machine.said({}).comms) uids.push_back(comm.uid);
+        for (Uid uid : uids) {
+            const Communicator* on = seat->leader->machine.find(uid);
+            if (!on) continue;
+            auto now = everywhere_now(*on);
+            if (!now || everywhere_[uid].has_all_of(*now)) continue;
+            everywhere_[uid].add_all(*now);
+            Vec<Rank> members = on->members;
+            for (Rank member : members)
+                for (Copy* copy : seat_of(member).copies()) copy->machine.everywhere(uid, *now);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool Job::forward(Seat& seat) {
+    uint64_t stable = seat.follower ? seat.arrived : UINT64_MAX;
+    if (seat.leader && seat.leader->machine.mode() != Mode::live) stable = UINT64_MAX;
+    Bytes ready = seat.out.ready(static_cast<Position>(stable), seat.text.size());
+    if (ready.empty()) return false;
+    seat.text.append(ready.begin(), ready.end());
+    seat.out.root_has(seat.text.size());
+    if (pick(2) == 0) seat.kept.root_has(seat.text.size());
+    return true;
+}
+
+}  // namespace fermata::replay::test
