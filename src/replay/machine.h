@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "replay/channels.h"
 #include "replay/communicator.h"
@@ -158,12 +159,13 @@ class Machine {
     const Logged* logged(const Channel& channel, MessageNo number);
     const LoggedCall* logged(Uid comm, Instance instance);
     bool logs_empty() const;
+    std::string logs_text() const;
 
     // ---- drain
 
     void drained(RequestNo receive, Envelope from);
     void pulled(Uid comm, const Envelope& from, Bytes bytes);
-    void drained_checkpoint();
+    void drained_checkpoint();  // after all of these
 
     // ---- recovery
 
@@ -230,6 +232,7 @@ class Machine {
         ToldSet everywhere;
     };
     Vec<Early> early_;
+    Vec<CommOrders> orphans_;  // rebuilt, and made here later: their plans are binding, too
 };
 
 }  // namespace fermata::replay

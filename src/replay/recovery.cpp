@@ -52,6 +52,9 @@ Vec<Action> Machine::recover(const Orders& orders) {
         if (!rules().have(Rule::cut_by_receipt)) out.stable = std::max(out.stable, out.known);
     }
     for (Outgoing& out : out_) log_size_ -= out.cut();
+    orphans_.clear();
+    for (const CommOrders& one : orders.comms)
+        if (!comm(one.uid)) orphans_.push_back(one);
     for (Communicator& on : comms_) {
         on.plan.clear();
         for (const CommOrders& one : orders.comms)

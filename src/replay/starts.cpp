@@ -24,6 +24,8 @@ void Machine::add_comm(const Made& made, Uid parent, Instance made_as) {
             early_.erase(early_.begin() + static_cast<ptrdiff_t>(i));
             break;
         }
+    for (const CommOrders& orphan : orphans_)
+        if (orphan.uid == made.uid) one.plan = orphan.plan;
     comms_.push_back(std::move(one));
 }
 

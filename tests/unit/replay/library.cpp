@@ -139,11 +139,14 @@ size_t Library::join(Uid uid, Rank rank, const Part& part) {
         const Part& theirs = calls[place];
         bool same = theirs.kind == part.kind && theirs.instance == part.instance && theirs.way == part.way &&
                     theirs.from == part.from;
+        auto text = [](Rank who, const Part& one) {
+            return "rank " + std::to_string(who.number()) + " instance " + std::to_string(value(one.instance)) +
+                   " kind " + std::to_string(static_cast<int>(one.kind)) + " form " +
+                   std::to_string(static_cast<int>(one.way)) + " from " + std::to_string(one.from);
+        };
         if (!same)
-            fault = "members call differently: ranks " + std::to_string(other.number()) + " and " +
-                    std::to_string(rank.number()) + " on communicator " + std::to_string(value(uid) - 1) +
-                    ", instances " + std::to_string(value(theirs.instance)) + " and " +
-                    std::to_string(value(part.instance));
+            fault = "members call differently on communicator " + std::to_string(value(uid) - 1) + ": " +
+                    text(other, theirs) + ", " + text(rank, part);
     }
     return place;
 }
